@@ -24,7 +24,7 @@ func TestOnlyAnUntouchedCurrentPassportForTheServicePasses(t *testing.T) {
 		"empty":            "",
 		"no signature":     text,
 		"cut signature":    text + "." + mac[:10],
-		"changed body":     "e" + text[1:] + "." + mac,
+		"changed body":     "f" + text[1:] + "." + mac,
 		"changed bit":      strings.Replace(text, text[5:6], "A", 1) + "x." + mac,
 		"another platform": other.Issue(passport.Passport{Audience: "events", Organization: "o-1"}),
 		"another service":  desk.Issue(passport.Passport{Audience: "identity", Organization: "o-1"}),
