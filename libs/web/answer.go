@@ -1,0 +1,58 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/gin-gonic/gin"
+)
+
+// Handle makes a handler of a function that returns its error.
+func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if err := handler(c); err != nil {
+			Fail(c, err)
+		}
+	}
+}
+
+// Fail ends the request with the answer that err asks for: in the peer form for
+// a peer, else in the App form {"error": "..."}; a Denied fault has no body. The
+// cause of what is our own fault is noted for the request's span and log.
+func Fail(c *gin.Context, err error) {
+	f := asFault(err)
+	if f.Kind.Status() >= http.StatusInternalServerError {
+		_ = c.Error(err) // kept for the span; Error only returns what it is given
+	}
+	c.Abort()
+	if Caller(c).Surface == passport.Peer {
+		c.PureJSON(f.Kind.Status(), peer.Refusal{Kind: f.Kind, Message: f.Message, Field: f.Field})
+		return
+	}
+	if f.Kind == fault.Denied {
+		c.Status(f.Kind.Status())
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	if f.Kind == fault.Unavailable {
+		c.Header("Retry-After", "1")
+	}
+	message := f.Message
+	if f.Field != "" {
+		message = f.Field + ": " + message
+	}
+	c.PureJSON(f.Kind.Status(), gin.H{"error": message})
+}
+
+// asFault names what a request's own end did to it: work cut off by its time
+// limit is an outage, not a bug.
+func asFault(err error) *fault.Error {
+	if errors.Is(err, context.DeadlineExceeded) && !fault.Is(err, fault.Unavailable) {
+		return fault.Wrap(fault.Unavailable, err, "This took too long; try again shortly.")
+	}
+	return fault.As(err)
+}
