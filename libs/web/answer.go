@@ -26,7 +26,7 @@ func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 func Fail(c *gin.Context, err error) {
 	f := asFault(err)
 	if f.Kind.Status() >= http.StatusInternalServerError {
-		_ = c.Error(err) // kept for the span; Error only returns what it is given
+		_ = c.Error(err) // logged by observe and put on the span; Error only returns what it is given
 	}
 	c.Abort()
 	if Caller(c).Surface == passport.Peer {

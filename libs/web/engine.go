@@ -83,6 +83,10 @@ func observe(log *slog.Logger, metrics prometheus.Registerer) gin.HandlerFunc {
 		}
 		took := time.Since(start)
 		seconds.WithLabelValues(method(c.Request.Method), route, strconv.Itoa(c.Writer.Status())).Observe(took.Seconds())
+		for _, err := range c.Errors {
+			log.ErrorContext(c.Request.Context(), "request failed", "method", c.Request.Method, "route", route,
+				"status", c.Writer.Status(), "error", err.Err.Error())
+		}
 		log.DebugContext(c.Request.Context(), "request", "method", c.Request.Method, "route", route,
 			"status", c.Writer.Status(), "ms", took.Milliseconds(), "request_id", c.GetHeader("X-Request-Id"))
 	}
