@@ -28,8 +28,8 @@ import (
 
 // Settings are every binary's own.
 type Settings struct {
-	Addr         string `name:"addr" env:"BELLBUOY_ADDR" default:"0.0.0.0:8080" help:"Address to serve on (host:port)."`
-	InternalAddr string `name:"internal-addr" env:"BELLBUOY_INTERNAL_ADDR" default:"0.0.0.0:8081" help:"Address for metrics and profiles; port 0 takes any."`
+	Addr         string `name:"addr" env:"BELLBUOY_ADDR" default:"${addr}" help:"Address to serve on (host:port)."`
+	InternalAddr string `name:"internal-addr" env:"BELLBUOY_INTERNAL_ADDR" default:"${internal_addr}" help:"Address for metrics and profiles; port 0 takes any."`
 	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" default:"" help:"Where traces leave by OTLP over HTTP, e.g. http://jaeger:4318; empty: nowhere."`
 	LogLevel     string `name:"log-level" env:"BELLBUOY_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least level of the logs: debug, info, warn or error."`
 }
@@ -67,7 +67,8 @@ func Main[C any, P interface {
 	Config
 }](name, description string, run func(context.Context, C) error) {
 	var config C
-	kong.Parse(&config, kong.Name(name), kong.Description(description))
+	kong.Parse(&config, kong.Name(name), kong.Description(description),
+		kong.Vars{"addr": "0.0.0.0:8080", "internal_addr": "0.0.0.0:8081"})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	process := P(&config).Host()

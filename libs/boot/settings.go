@@ -78,6 +78,20 @@ func (l Links) Validate() error {
 		OptionalURL("DASHBOARD_BASE_URL", l.DashboardBaseURL, "http", "https"))
 }
 
+// Rates are the default plan's limits.
+type Rates struct {
+	LegacyRatePerHour int `name:"legacy-rate-per-hour" env:"LEGACY_RATE_PER_HOUR" default:"1000" help:"Calls to /api/v1 one user may make in any 3600 s, on the default plan."`
+	AppRatePerMinute  int `name:"app-rate-per-minute" env:"APP_RATE_PER_MINUTE" default:"600" help:"Calls to /app one organization may make in a minute, on the default plan."`
+}
+
+// Validate is called by the settings' parser.
+func (r Rates) Validate() error {
+	if r.LegacyRatePerHour < 1 || r.AppRatePerMinute < 1 {
+		return errors.New("LEGACY_RATE_PER_HOUR and APP_RATE_PER_MINUTE must be at least 1")
+	}
+	return nil
+}
+
 // Address checks a host:port setting.
 func Address(setting, value string) error {
 	_, port, err := net.SplitHostPort(value)
