@@ -68,7 +68,7 @@ func Main[C any, P interface {
 }](name, description string, run func(context.Context, C) error) {
 	var config C
 	kong.Parse(&config, kong.Name(name), kong.Description(description),
-		kong.Vars{"addr": "0.0.0.0:8080", "internal_addr": "0.0.0.0:8081"})
+		kong.Vars{"addr": "0.0.0.0:8080", "internal_addr": "0.0.0.0:8081", "base_url": "http://127.0.0.1:8080"})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	process := P(&config).Host()

@@ -66,9 +66,9 @@ func (s Secret) Validate() error {
 
 // Links are what URLs handed to clients are made of.
 type Links struct {
-	LegacyBaseURL    string `name:"legacy-base-url" env:"LEGACY_BASE_URL" default:"http://127.0.0.1:8080" help:"What /api/v1/ is reached under."`
-	AppBaseURL       string `name:"app-base-url" env:"APP_BASE_URL" default:"http://127.0.0.1:8080" help:"What /app/ is reached under."`
-	DashboardBaseURL string `name:"dashboard-base-url" env:"DASHBOARD_BASE_URL" default:"http://127.0.0.1:8080" help:"What /d/{slug} is reached under."`
+	LegacyBaseURL    string `name:"legacy-base-url" env:"LEGACY_BASE_URL" default:"${base_url}" help:"What /api/v1/ is reached under."`
+	AppBaseURL       string `name:"app-base-url" env:"APP_BASE_URL" default:"${base_url}" help:"What /app/ is reached under."`
+	DashboardBaseURL string `name:"dashboard-base-url" env:"DASHBOARD_BASE_URL" default:"${base_url}" help:"What /d/{slug} is reached under."`
 }
 
 // Validate is called by the settings' parser.
