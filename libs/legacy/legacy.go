@@ -107,8 +107,7 @@ const Base = "/api/v1/"
 type Resource[T any] struct {
 	// Name is the row of the method table: "service", "event/list".
 	Name string
-	// Fields in the order of the schema; resource_uri (and id, for filters) are
-	// added by the library.
+	// Fields but resource_uri and id (for filters and ordering), which all resources have.
 	Fields []Field
 	// FindID is the declared find field that holds the integer id; "legacyId" when empty.
 	FindID string

@@ -2,20 +2,310 @@ package legacy
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
+
+// endpoint serves one resource.
+type endpoint[T any] struct {
+	Resource[T]
+	options Options
+	known   []Field // all that filters and ordering may name
+}
 
 func (r Resource[T]) name() string { return r.Name }
 
-// Check implements Declared.
-func (r Resource[T]) Check() error {
-	if _, known := findRow(r.Name); !known {
-		return errors.New("legacy: " + r.Name + " is not in the table of resources")
+func (r Resource[T]) findID() string {
+	if r.FindID == "" {
+		return defaultFindID
+	}
+	return r.FindID
+}
+
+func (r Resource[T]) handler(options Options) gin.HandlerFunc {
+	known := append([]Field{idField(r.findID()), {Name: "resource_uri", Type: String}}, r.Fields...)
+	e := endpoint[T]{Resource: r, options: options, known: known}
+	return func(c *gin.Context) {
+		defer e.recover(c)
+		if err := e.serve(c.Writer, c.Request); err != nil {
+			WriteError(c.Writer, c.Request, options.Log, err)
+		}
+	}
+}
+
+// recover answers a panic in an operation in this interface's form.
+func (e endpoint[T]) recover(c *gin.Context) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	err := fault.Wrap(fault.Internal, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()), "Something went wrong on our side.")
+	WriteError(c.Writer, c.Request, e.options.Log, err)
+}
+
+// serve follows the interface's order of checks, which decides which error wins.
+func (e endpoint[T]) serve(w http.ResponseWriter, r *http.Request) error {
+	path, known := ParsePath(r.URL.Path)
+	if !known || path.Resource != e.Name {
+		return fault.New(fault.NotFound, "There is nothing at this path.")
+	}
+	method := Method(r)
+	if method == http.MethodOptions || !path.Allows(method) {
+		WriteNotAllowed(w, r, path)
+		return nil
+	}
+	caller := passport.From(r.Context())
+	if err := admit(caller); err != nil {
+		return err
+	}
+	switch {
+	case path.Place == AtSchema:
+		return e.ok(w, r, e.schema())
+	case path.Place == AtSet:
+		return e.set(w, r, caller, path.Set)
+	case method == http.MethodPost:
+		return e.create(w, r, caller)
+	case method == http.MethodPut:
+		return e.update(w, r, caller, path.ID)
+	case method == http.MethodDelete:
+		return e.delete(w, r, caller, path.ID)
+	case path.Place == AtDetail:
+		return e.detail(w, r, caller, path.ID)
+	}
+	return e.list(w, r, caller)
+}
+
+// admit checks what the specification demands of a caller of this interface.
+func admit(caller passport.Passport) error {
+	switch {
+	case caller.Surface != passport.Legacy || caller.Organization == "":
+		return fault.New(fault.Denied, "the passport is for another interface")
+	case !caller.Features.API:
+		return fault.New(fault.Forbidden, "The plan of your organization does not include the API.")
+	case !caller.Has(passport.RoleAPI):
+		return fault.New(fault.Forbidden, "Your role does not allow this; an administrator or API user is needed.")
 	}
 	return nil
 }
 
-func (r Resource[T]) handler(options Options) gin.HandlerFunc {
-	return func(c *gin.Context) {}
+func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, answer any) error {
+	body, err := Encode(answer)
+	if err != nil {
+		return fmt.Errorf("encoding a %s: %w", e.Name, err)
+	}
+	if method := Method(r); method == http.MethodGet || method == http.MethodHead {
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("Vary", "Accept")
+	}
+	WriteJSON(w, r, http.StatusOK, body)
+	return nil
+}
+
+func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passport.Passport) error {
+	all := parseParams(r.URL.RawQuery)
+	page, err := all.page(e.options.DefaultLimit, e.options.MaxLimit)
+	if err != nil {
+		return err
+	}
+	query := find.Query{Limit: int(page.Limit), Offset: page.storeOffset()}
+	if query.Order, err = orderBy(e.known, e.findID(), all); err != nil {
+		return err
+	}
+	translate := translator{ctx: r.Context(), caller: caller}
+	if query.Where, err = translate.where(e.known, all); err != nil {
+		return err
+	}
+	query.Scan = scanIn(e.Indexes, e.findID(), query)
+	var items []T
+	var total int64
+	if !matchesNothing(query.Where) {
+		if items, total, err = e.List(r.Context(), caller, query); err != nil {
+			return err
+		}
+	}
+	return e.ok(w, r, Envelope{Meta: page.Meta(ListURI(e.Name), total), Objects: e.views(items)})
+}
+
+func (e endpoint[T]) views(items []T) []any {
+	objects := make([]any, len(items))
+	for i, item := range items {
+		objects[i] = e.View(item)
+	}
+	return objects
+}
+
+func (e endpoint[T]) get(r *http.Request, caller passport.Passport, id int64) (T, error) {
+	if e.Get != nil {
+		return e.Get(r.Context(), caller, id)
+	}
+	var none T
+	query := find.Query{Where: []find.Condition{find.Eq(e.findID(), id)}, Order: []find.Order{{Field: e.findID()}}, Limit: 1}
+	query.Scan = scanIn(e.Indexes, e.findID(), query)
+	items, _, err := e.List(r.Context(), caller, query)
+	if err != nil {
+		return none, err
+	}
+	if len(items) == 0 {
+		return none, fault.New(fault.NotFound, "There is no %s %d.", e.Name, id)
+	}
+	return items[0], nil
+}
+
+func (e endpoint[T]) detail(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
+	item, err := e.get(r, caller, id)
+	if err != nil {
+		return err
+	}
+	return e.ok(w, r, e.View(item))
+}
+
+type setAnswer struct {
+	Objects  []any    `json:"objects"`
+	NotFound []string `json:"not_found,omitempty"`
+}
+
+// set answers several objects at once, in the asked order.
+func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport.Passport, asked []string) error {
+	var ids []int64
+	for _, text := range asked {
+		if id, ok := parseID(text); ok {
+			ids = append(ids, id)
+		}
+	}
+	found, err := e.getMany(r, caller, ids)
+	if err != nil {
+		return err
+	}
+	answer := setAnswer{Objects: []any{}}
+	for _, text := range asked {
+		id, _ := parseID(text)
+		if item, ok := found[id]; ok {
+			answer.Objects = append(answer.Objects, e.View(item))
+		} else {
+			answer.NotFound = append(answer.NotFound, text)
+		}
+	}
+	return e.ok(w, r, answer)
+}
+
+func (e endpoint[T]) getMany(r *http.Request, caller passport.Passport, ids []int64) (map[int64]T, error) {
+	found := make(map[int64]T, len(ids))
+	if e.GetMany != nil && len(ids) > 0 {
+		items, err := e.GetMany(r.Context(), caller, ids)
+		for _, item := range items {
+			found[e.ID(item)] = item
+		}
+		return found, err
+	}
+	for _, id := range ids {
+		if _, known := found[id]; known {
+			continue
+		}
+		item, err := e.get(r, caller, id)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return nil, err
+		}
+		if err == nil {
+			found[id] = item
+		}
+	}
+	return found, nil
+}
+
+func (e endpoint[T]) create(w http.ResponseWriter, r *http.Request, caller passport.Passport) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	in, err := bind(r.Context(), caller, e.Fields, body, true)
+	if err != nil {
+		return e.refuse(w, r, err)
+	}
+	item, err := e.Create(r.Context(), caller, in)
+	if err != nil {
+		return e.refuse(w, r, err)
+	}
+	answer, err := Encode(e.View(item))
+	if err != nil {
+		return fmt.Errorf("encoding a %s: %w", e.Name, err)
+	}
+	w.Header().Set("Location", origin(r)+URI(e.Name, e.ID(item)))
+	WriteJSON(w, r, http.StatusCreated, answer)
+	return nil
+}
+
+func (e endpoint[T]) update(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	if _, err := e.get(r, caller, id); err != nil {
+		return err
+	}
+	in, err := bind(r.Context(), caller, e.Fields, body, false)
+	if err != nil {
+		return e.refuse(w, r, err)
+	}
+	item, err := e.Update(r.Context(), caller, id, in)
+	if err != nil {
+		return e.refuse(w, r, err)
+	}
+	return e.ok(w, r, e.View(item))
+}
+
+func (e endpoint[T]) delete(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
+	if err := e.Delete(r.Context(), caller, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// refuse answers what is wrong with the content of a body.
+func (e endpoint[T]) refuse(w http.ResponseWriter, r *http.Request, err error) error {
+	writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
+	return nil
+}
+
+// origin is scheme and host under which the client reached us, for Location. The
+// gateway sets the forwarded headers and lets none of a client's through.
+func origin(r *http.Request) string {
+	scheme, host := "http", r.Host
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if forwarded := r.Header.Get("X-Forwarded-Proto"); forwarded == "http" || forwarded == "https" {
+		scheme = forwarded
+	}
+	if forwarded := r.Header.Get("X-Forwarded-Host"); forwarded != "" {
+		host = forwarded
+	}
+	return scheme + "://" + host
+}
+
+// Check implements Declared.
+func (r Resource[T]) Check() error {
+	row, known := findRow(r.Name)
+	if !known {
+		return fmt.Errorf("legacy: %s is not in the table of resources", r.Name)
+	}
+	if r.ID == nil || r.View == nil || r.List == nil {
+		return fmt.Errorf("legacy: %s lacks ID, View or List", r.Name)
+	}
+	has := map[string]bool{http.MethodPost: r.Create != nil, http.MethodPut: r.Update != nil, http.MethodDelete: r.Delete != nil}
+	methods := strings.Join(append(row.List, row.Detail...), ",") + ","
+	for method, operation := range has {
+		if operation != strings.Contains(methods, method+",") {
+			return fmt.Errorf("legacy: %s and the table of resources disagree about %s", r.Name, method)
+		}
+	}
+	return errors.Join(checkFields(r.Name, r.Fields)...)
 }

@@ -1,0 +1,61 @@
+package legacy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// orderBy translates order_by; the id is always the last to decide.
+func orderBy(fields []Field, id string, all params) ([]find.Order, error) {
+	var orders []find.Order
+	for _, text := range all.all("order_by") {
+		name, descending := strings.CutPrefix(text, "-")
+		field, known := fieldNamed(fields, name)
+		if !known || !field.ordered() {
+			return nil, invalid("There is no ordering by '%s'.", printable(text))
+		}
+		orders = appendOrder(orders, find.Order{Field: field.Find, Descending: descending})
+	}
+	return appendOrder(orders, find.Order{Field: id}), nil
+}
+
+// appendOrder leaves out a field that has decided before.
+func appendOrder(orders []find.Order, order find.Order) []find.Order {
+	if slices.ContainsFunc(orders, func(o find.Order) bool { return o.Field == order.Field }) {
+		return orders
+	}
+	return append(orders, order)
+}
+
+// ordered reports whether lists can be ordered by the field: all scalar ones.
+func (field Field) ordered() bool {
+	return field.Find != "" && field.Relation == nil && !field.Multi
+}
+
+// scanIn names the index within which the query's records are examined one by one;
+// "" when an index serves the query as it is.
+func scanIn(indexes []Index, id string, query find.Query) string {
+	if len(indexes) == 0 {
+		return ""
+	}
+	var equal []string
+	for _, c := range query.Where {
+		if c.Op == find.OpEq && !slices.Contains(equal, c.Field) {
+			equal = append(equal, c.Field)
+		}
+	}
+	best := indexes[0]
+	for _, index := range indexes {
+		usable := !slices.ContainsFunc(index.Equal, func(name string) bool { return !slices.Contains(equal, name) })
+		if usable && len(index.Equal) > len(best.Equal) {
+			best = index
+		}
+	}
+	byID := len(query.Order) == 1 && query.Order[0].Field == id
+	if byID && len(query.Where) == len(best.Equal) {
+		return ""
+	}
+	return best.Name
+}

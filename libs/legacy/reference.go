@@ -1,0 +1,54 @@
+package legacy
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+)
+
+// parseURI reads the integer id out of a resource_uri of the resource: with or without
+// the last slash, as a path or as an absolute URL of any host (behind proxies a server
+// does not know its own names).
+func parseURI(resource, text string) (int64, bool) {
+	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
+		absolute, err := url.Parse(text)
+		if err != nil || absolute.Host == "" {
+			return 0, false
+		}
+		text = absolute.Path
+	}
+	path, known := ParsePath(text)
+	return path.ID, known && path.Place == AtDetail && path.Resource == resource
+}
+
+// referenceMembers are the members of an object that say which record is meant, in the
+// order in which they count.
+var referenceMembers = [...]string{"resource_uri", "id", "pk"}
+
+// parseMember reads the id out of an object with resource_uri, id or pk. given is
+// whether it has such a member that is not null, ok whether that is a reference to
+// the resource.
+func parseMember(resource string, object map[string]any) (id int64, given, ok bool) {
+	for _, member := range referenceMembers {
+		switch value := object[member].(type) {
+		case nil:
+			continue
+		case string:
+			if id, ok = parseID(value); !ok || member == "resource_uri" {
+				id, ok = parseURI(resource, value)
+			}
+			return id, true, ok
+		case json.Number:
+			id, ok = parseID(value.String())
+			return id, true, ok && member != "resource_uri"
+		default:
+			return 0, true, false
+		}
+	}
+	return 0, false, false
+}
+
+// lastPart is the short name of a resource: "email" of "subscribers/email".
+func lastPart(resource string) string {
+	return resource[strings.LastIndexByte(resource, '/')+1:]
+}

@@ -1,0 +1,92 @@
+package legacy
+
+import "strings"
+
+type schema struct {
+	ListMethods   []string               `json:"allowed_list_http_methods"`
+	DetailMethods []string               `json:"allowed_detail_http_methods"`
+	DefaultFormat string                 `json:"default_format"`
+	DefaultLimit  int                    `json:"default_limit"`
+	Fields        map[string]schemaField `json:"fields"`
+	Filtering     map[string]int         `json:"filtering"`
+	Ordering      []string               `json:"ordering"`
+}
+
+type schemaField struct {
+	Blank         bool   `json:"blank"`
+	Default       any    `json:"default"`
+	HelpText      string `json:"help_text"`
+	Nullable      bool   `json:"nullable"`
+	PrimaryKey    bool   `json:"primary_key"`
+	Readonly      bool   `json:"readonly"`
+	RelatedSchema string `json:"related_schema,omitempty"`
+	RelatedType   string `json:"related_type,omitempty"`
+	Type          Type   `json:"type"`
+	Unique        bool   `json:"unique"`
+	VerboseName   string `json:"verbose_name"`
+}
+
+// How far the filters of a field reach, in the numbers that Tastypie's schemas have.
+const (
+	filterField    = 1 // all lookups
+	filterRelation = 2 // all lookups, and those of the related fields
+)
+
+// schema is what schema/ answers: how generic clients learn what there is.
+func (e endpoint[T]) schema() schema {
+	row, _ := findRow(e.Name)
+	out := schema{
+		ListMethods: lower(row.List), DetailMethods: lower(row.Detail),
+		DefaultFormat: "application/json", DefaultLimit: e.options.DefaultLimit,
+		Fields: map[string]schemaField{}, Filtering: map[string]int{}, Ordering: []string{},
+	}
+	out.Fields["resource_uri"] = Field{Name: "resource_uri", Type: String, Readonly: true, Help: "Location of the object."}.schema()
+	for _, field := range e.Fields {
+		out.Fields[field.Name] = field.schema()
+	}
+	for _, field := range append([]Field{idField(e.findID())}, e.Fields...) {
+		if reach := field.reach(); reach > 0 {
+			out.Filtering[field.Name] = reach
+		}
+		if field.ordered() {
+			out.Ordering = append(out.Ordering, field.Name)
+		}
+	}
+	return out
+}
+
+func (field Field) reach() int {
+	switch {
+	case field.Relation != nil && len(field.Relation.Fields) > 0:
+		return filterRelation
+	case field.Find != "" || field.Relation != nil && field.Relation.FindID != "":
+		return filterField
+	}
+	return 0
+}
+
+func (field Field) schema() schemaField {
+	out := schemaField{
+		Blank: !field.Required, Default: field.Default, HelpText: field.Help, Nullable: field.Nullable,
+		Readonly: field.Readonly, Type: field.Type, Unique: field.Unique,
+		VerboseName: strings.ReplaceAll(field.Name, "_", " "),
+	}
+	if field.Default == nil {
+		out.Default = "No default provided."
+	}
+	if field.Relation != nil {
+		out.RelatedType, out.RelatedSchema = "to_one", ListURI(field.Relation.To)+"schema/"
+		if field.Relation.Many {
+			out.RelatedType = "to_many"
+		}
+	}
+	return out
+}
+
+func lower(methods []string) []string {
+	out := make([]string, len(methods))
+	for i, method := range methods {
+		out[i] = strings.ToLower(method)
+	}
+	return out
+}
