@@ -1,91 +1,174 @@
+// Package stream is Kafka for the services: publish records, consume them in a
+// group, at least once and in order per key. It hides segmentio/kafka-go behind a
+// few methods, because that library leaves traps that every caller would have to
+// know again. What was decided about each:
+//
+//   - A Writer waits a second before it sends: BatchTimeout is 5 ms, records are
+//     handed over as slices, every in-sync replica acknowledges (publish.go).
+//   - There is no idempotent producer: a record may arrive twice, so consumers
+//     deduplicate by the id in its value. A Publish goes out in portions that fit one
+//     request, the next only after the one before, so that a failure in the middle
+//     does not let a later record of a key overtake an earlier one.
+//   - A Reader hands out what it fetched before a rebalance after it: this package
+//     reads with ConsumerGroup, Generation and plain fetches. An assignment hands out
+//     nothing any more before its generation ends, and the group goes on only after
+//     that (assignment.go).
+//   - A Reader holds one connection and one long poll per partition: here one fetch
+//     asks a broker for all partitions of the assignment, for at most 250 ms (fetch.go).
+//   - A commit keeps the highest offset: a tracker per partition commits only behind
+//     its lowest unfinished record (lane.go), every 100 ms and when an assignment ends.
+//   - A group that is new to a topic starts at the first record, explicitly.
+//   - Joining a group whose topic is missing rejoins in a tight loop: Consume waits
+//     for its topics first.
+//   - Transport answers metadata from its memory while the brokers are dead: Ping
+//     asks one of them. Its idle time, metadata age and dial time are explicit here, as
+//     is the compression (snappy: little work, and every Kafka tool reads it).
+//   - An unreachable broker is no reason to end: EnsureTopics and the consumers try
+//     again, with a warning each time, at most one every five seconds; Publish gives up
+//     after ten seconds with fault.Unavailable, because a caller waits for its answer.
 package stream
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"math/rand/v2"
+	"net"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/segmentio/kafka-go"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+const (
+	dialTimeout    = 3 * time.Second
+	requestTimeout = 5 * time.Second
+	idleTimeout    = 2 * time.Minute
+	metadataAge    = 2 * time.Second // also the bound of one metadata request
+	pingTimeout    = 2 * time.Second
 )
 
 // Options say where the brokers are and whom to tell what happens. Brokers and
-// ClientID are required; what is nil is left out.
+// ClientID are required; whatever is nil is told nothing.
 type Options struct {
 	Brokers    []string // host:port, any of the cluster's brokers
 	ClientID   string   // the service's name
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
-	Propagator propagation.TextMapPropagator
+	Propagator propagation.TextMapPropagator // nil is W3C trace context
 	Registerer prometheus.Registerer
 }
 
-// Topic is what EnsureTopics creates when it is not there yet.
-type Topic struct {
-	Name        string
-	Partitions  int
-	Replication int           // copies; 0 is the cluster's default
-	Retention   time.Duration // how long records are kept; 0 is seven days
-}
-
-// Subscription names what one member of a consumer group reads.
-type Subscription struct {
-	Group      string
-	Topics     []string
-	MaxPending int // unfinished claims, or records of one batch; 0 is 1000
-	// Assigned is told the partitions this member owns, per topic and before the
-	// first record of the assignment is handed out; with none when it owns none. ctx
-	// ends when the assignment does.
-	Assigned func(ctx context.Context, topic string, partitions []int)
-}
-
-// Claim is one record that was handed out and is not finished yet.
-type Claim struct {
-	Record    Record
-	Partition int
-	Offset    int64
-
-	done func()
-}
-
-// Done says that the record's effect is durable. It may be called from any
-// goroutine, in any order, more than once, and after the partition is lost.
-func (c Claim) Done() { c.done() }
-
 // Client publishes and consumes; all of it may be used by many goroutines.
-type Client struct{ options Options }
+type Client struct {
+	brokers    []string
+	id         string
+	log        *slog.Logger
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
+	metrics    *metrics
+	transport  *kafka.Transport
+	kafka      *kafka.Client
+	writer     *kafka.Writer
+}
 
-// Connect makes a client. It never fails: brokers are dialled when needed.
-func Connect(options Options) *Client { return &Client{options: options} }
+// Connect makes a client. It never fails and dials nothing: brokers are sought when
+// they are needed.
+func Connect(options Options) *Client {
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	if options.Tracer == nil {
+		options.Tracer = noop.NewTracerProvider()
+	}
+	if options.Propagator == nil {
+		options.Propagator = propagation.TraceContext{}
+	}
+	transport := &kafka.Transport{
+		Dial:        (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DialTimeout: requestTimeout,
+		IdleTimeout: idleTimeout,
+		MetadataTTL: metadataAge,
+		ClientID:    options.ClientID,
+	}
+	address := kafka.TCP(options.Brokers...)
+	return &Client{
+		brokers:    options.Brokers,
+		id:         options.ClientID,
+		log:        options.Log,
+		tracer:     options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/stream"),
+		propagator: options.Propagator,
+		metrics:    register(options.Registerer),
+		transport:  transport,
+		kafka:      &kafka.Client{Addr: address, Transport: transport},
+		writer: &kafka.Writer{
+			Addr:            address,
+			Transport:       transport,
+			Balancer:        kafka.Murmur2Balancer{}, // as the Java clients do; without a key any partition
+			RequiredAcks:    kafka.RequireAll,
+			Compression:     kafka.Snappy,
+			BatchTimeout:    5 * time.Millisecond,
+			BatchSize:       batchRecords,
+			BatchBytes:      batchBytes,
+			MaxAttempts:     10,
+			WriteBackoffMin: 50 * time.Millisecond,
+			WriteBackoffMax: time.Second,
+			ReadTimeout:     requestTimeout,
+			WriteTimeout:    requestTimeout,
+		},
+	}
+}
 
-// EnsureTopics creates the topics that are missing.
-func (c *Client) EnsureTopics(ctx context.Context, topics ...Topic) error { return ctx.Err() }
-
-// Publish writes records and returns when all in-sync replicas have them.
-func (c *Client) Publish(ctx context.Context, records ...Record) error { return ctx.Err() }
-
-// Context puts the trace a record carries into ctx, for a handler of batches that
-// goes on with one record at a time.
-func (c *Client) Context(ctx context.Context, record Record) context.Context { return ctx }
-
-// Consume hands out records one by one.
-func (c *Client) Consume(ctx context.Context, subscription Subscription, handle func(ctx context.Context, claim Claim)) error {
-	<-ctx.Done()
+// Ping asks a broker whether it answers, within two seconds.
+func (c *Client) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	answer, err := c.kafka.ApiVersions(ctx, &kafka.ApiVersionsRequest{})
+	if err == nil {
+		err = answer.Error
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "Kafka does not answer.")
+	}
 	return nil
 }
 
-// ConsumeBatches hands out records in batches of one partition.
-func (c *Client) ConsumeBatches(ctx context.Context, subscription Subscription, handle func(ctx context.Context, batch []Record) error) error {
-	<-ctx.Done()
+// Close ends the client's connections, after what is being published. Consumers end
+// with their own context.
+func (c *Client) Close() error {
+	err := c.writer.Close()
+	c.transport.CloseIdleConnections()
+	if err != nil {
+		return errors.Join(errors.New("closing the Kafka writer"), err)
+	}
 	return nil
 }
 
-// Drop marks err as final: the batch's records are logged and skipped.
-func Drop(err error) error { return err }
+// backoff counts tries that failed.
+type backoff struct {
+	min, max time.Duration
+	next     time.Duration
+}
 
-// Ping asks a broker whether it answers.
-func (c *Client) Ping(ctx context.Context) error { return ctx.Err() }
+// wait rests before the next try, longer each time and never quite the same; false
+// means that ctx ended.
+func (b *backoff) wait(ctx context.Context) bool {
+	b.next = min(max(2*b.next, b.min), b.max)
+	timer := time.NewTimer(b.next/2 + rand.N(b.next/2+1))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
 
-// Close ends the client's connections.
-func (c *Client) Close() error { return nil }
+func (b *backoff) reset() { b.next = 0 }
+
+// reconnecting is the pace of tries to reach the brokers.
+func reconnecting() *backoff { return &backoff{min: 250 * time.Millisecond, max: 5 * time.Second} }

@@ -1,0 +1,130 @@
+package stream
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/segmentio/kafka-go"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// maxLinks bounds how many other traces one span names.
+const maxLinks = 32
+
+// Context puts the trace a record carries into ctx, for a handler of batches that
+// goes on with one record at a time. Without one ctx stays as it is.
+func (c *Client) Context(ctx context.Context, record Record) context.Context {
+	if len(record.Headers) == 0 {
+		return ctx
+	}
+	return c.propagator.Extract(ctx, propagation.MapCarrier(record.Headers))
+}
+
+func (c *Client) remote(record Record) trace.SpanContext {
+	return trace.SpanContextFromContext(c.Context(context.Background(), record))
+}
+
+// produce starts one span a topic and puts its context into the records that carry
+// no trace yet. Records that do (an outbox saved it with them) keep theirs, so that
+// what follows belongs to the call that caused it; the span then belongs to the first
+// of them and names the others. Keys are not recorded: they may be somebody's address.
+func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message, func(error)) {
+	byTopic := make(map[string][]int)
+	for i, record := range records {
+		byTopic[record.Topic] = append(byTopic[record.Topic], i)
+	}
+	messages := make([]kafka.Message, len(records))
+	spans := make([]trace.Span, 0, len(byTopic))
+	for topic, indexes := range byTopic {
+		remotes := make([]trace.SpanContext, 0, len(indexes))
+		for _, i := range indexes {
+			if remote := c.remote(records[i]); remote.IsValid() {
+				remotes = append(remotes, remote)
+			}
+		}
+		parent, links := ctx, remotes
+		if len(remotes) > 0 && !trace.SpanContextFromContext(ctx).IsValid() {
+			parent, links = trace.ContextWithRemoteSpanContext(ctx, remotes[0]), remotes[1:]
+		}
+		spanned, span := c.tracer.Start(parent, "send "+topic,
+			trace.WithSpanKind(trace.SpanKindProducer),
+			trace.WithLinks(linksTo(trace.SpanContextFromContext(parent), links)...),
+			trace.WithAttributes(append(c.attributes(topic),
+				semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend,
+				semconv.MessagingBatchMessageCount(len(indexes)))...))
+		spans = append(spans, span)
+		carrier := propagation.MapCarrier{}
+		c.propagator.Inject(spanned, carrier)
+		for _, i := range indexes {
+			extra := carrier
+			if c.remote(records[i]).IsValid() {
+				extra = nil
+			}
+			messages[i] = records[i].message(extra)
+		}
+	}
+	return messages, func(err error) {
+		for _, span := range spans {
+			finishSpan(span, err)
+		}
+	}
+}
+
+// consume starts the span of handling records of one partition, as a child of the
+// first one's trace, so that a trace runs through; other traces are linked.
+func (c *Client) consume(ctx context.Context, group string, partition int, offset int64, records []Record) (context.Context, trace.Span) {
+	first := c.remote(records[0])
+	var others []trace.SpanContext
+	for _, record := range records[1:] {
+		if remote := c.remote(record); remote.IsValid() {
+			others = append(others, remote)
+		}
+	}
+	topic := records[0].Topic
+	attributes := append(c.attributes(topic),
+		semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
+		semconv.MessagingConsumerGroupName(group),
+		semconv.MessagingDestinationPartitionID(strconv.Itoa(partition)),
+		semconv.MessagingKafkaOffset(int(offset)))
+	if len(records) > 1 {
+		attributes = append(attributes, semconv.MessagingBatchMessageCount(len(records)))
+	}
+	return c.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, first), "process "+topic,
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithLinks(linksTo(first, others)...),
+		trace.WithAttributes(attributes...))
+}
+
+func (c *Client) attributes(topic string) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		semconv.MessagingSystemKafka,
+		semconv.MessagingDestinationName(topic),
+		semconv.MessagingClientID(c.id),
+	}
+}
+
+// linksTo names each trace once, without the span's own.
+func linksTo(own trace.SpanContext, remotes []trace.SpanContext) []trace.Link {
+	var links []trace.Link
+	seen := map[trace.TraceID]bool{own.TraceID(): true}
+	for _, remote := range remotes {
+		if seen[remote.TraceID()] || len(links) == maxLinks {
+			continue
+		}
+		seen[remote.TraceID()] = true
+		links = append(links, trace.Link{SpanContext: remote})
+	}
+	return links
+}
+
+func finishSpan(span trace.Span, err error) {
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}
