@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+)
+
+// folder is the data folder of one running platform.
+type folder struct {
+	path string
+	lock *os.File
+}
+
+// openFolder makes the folder if need be and takes it for this process alone: two
+// platforms on one folder would each believe themselves the only one.
+func openFolder(path string) (*folder, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("BELLBUOY_DATA: the folder %s is in use by another platform", path)
+	}
+	return &folder{path, lock}, nil
+}
+
+// close lets another process have the folder.
+func (f *folder) close() error { return f.lock.Close() }
+
+func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
+
+// secret is the setting when there is one, else what an earlier start generated
+// into the file, else a new one kept there from now on.
+func (f *folder) secret(setting, name string) (string, error) {
+	if setting != "" {
+		return setting, nil
+	}
+	kept, err := os.ReadFile(f.file(name))
+	if err == nil {
+		return strings.TrimSpace(string(kept)), nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	secret := seal.Random()
+	return secret, f.write(name, []byte(secret+"\n"))
+}
+
+// write puts a file of the owner's alone in place whole or not at all, durably.
+func (f *folder) write(name string, content []byte) error {
+	temporary, err := os.CreateTemp(f.path, name+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // nothing is left of it once it is renamed
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary.Name(), f.file(name)); err != nil {
+		return err
+	}
+	parent, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}

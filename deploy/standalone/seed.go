@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+)
+
+//go:embed seed.json
+var builtInSeed []byte
+
+// seed is what the first start makes.
+type seed struct {
+	Organization struct {
+		Name string `json:"name"`
+		Plan string `json:"plan"`
+	} `json:"organization"`
+	User struct {
+		Username  string   `json:"username"`
+		Email     string   `json:"email"`
+		FirstName string   `json:"firstName"`
+		LastName  string   `json:"lastName"`
+		Roles     []string `json:"roles"`
+	} `json:"user"`
+	Components []struct {
+		Name        string `json:"service_name"`
+		Group       string `json:"group"`
+		Description string `json:"description"`
+	} `json:"components"`
+}
+
+// credentials is what the first start tells the operator, and data/credentials.json.
+type credentials struct {
+	OrganizationID string `json:"organizationId"`
+	UserID         string `json:"userId"`
+	Username       string `json:"username"`
+	LegacyKey      string `json:"legacyKey"`
+	AppKey         string `json:"appKey"`
+	DashboardID    string `json:"dashboardId"`
+	DashboardSlug  string `json:"dashboardSlug"`
+	DashboardURL   string `json:"dashboardUrl"`
+	OperatorToken  string `json:"operatorToken"`
+	BaseURL        string `json:"baseUrl"`
+}
+
+// File names in the data folder. The mark outlives the credentials, which an
+// operator may well remove once they are in a safe place.
+const (
+	credentialsFile = "credentials.json"
+	seededMark      = "seeded"
+)
+
+func readSeed(setting string) (*seed, error) {
+	content := builtInSeed
+	switch setting {
+	case "":
+		return nil, nil
+	case builtIn:
+	default:
+		var err error
+		if content, err = os.ReadFile(setting); err != nil {
+			return nil, fmt.Errorf("BELLBUOY_SEED: %w", err)
+		}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	var s seed
+	if err := decoder.Decode(&s); err != nil {
+		return nil, fmt.Errorf("BELLBUOY_SEED: %s is not a seed: %w", setting, err)
+	}
+	return &s, nil
+}
+
+// sower plants the seed through the platform's own front door, so that it can do
+// nothing an operator could not. Every step first looks for what a killed first
+// start may have left, so it can be repeated.
+type sower struct {
+	base          string // what clients reach the platform under
+	dial          string // where it listens
+	operatorToken string
+	client        *http.Client
+}
+
+func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
+	out := credentials{Username: seed.User.Username, OperatorToken: s.operatorToken, BaseURL: s.base}
+	operator := "Operator " + s.operatorToken
+	var err error
+	if out.OrganizationID, out.DashboardID, out.DashboardSlug, err = s.organization(ctx, operator, seed); err != nil {
+		return out, err
+	}
+	out.DashboardURL = s.base + "/d/" + out.DashboardSlug
+	if out.UserID, err = s.user(ctx, operator, out.OrganizationID, seed); err != nil {
+		return out, err
+	}
+	var app struct{ APIKey string }
+	if err := s.call(ctx, operator, http.MethodPost, "/operator/v1/users/"+out.UserID+"/api-keys", map[string]string{"name": "first start"}, &app); err != nil {
+		return out, err
+	}
+	var legacy struct{ Key string }
+	if err := s.call(ctx, operator, http.MethodPost, "/operator/v1/users/"+out.UserID+"/legacy-key", nil, &legacy); err != nil {
+		return out, err
+	}
+	out.AppKey, out.LegacyKey = app.APIKey, legacy.Key
+	return out, s.components(ctx, "ApiKey "+out.Username+":"+out.LegacyKey, seed)
+}
+
+func (s *sower) organization(ctx context.Context, operator string, seed *seed) (id, dashboardID, slug string, err error) {
+	type organization struct{ ID, Name, DashboardID, DashboardSlug string }
+	var list struct{ Organizations []organization }
+	if err := s.call(ctx, operator, http.MethodGet, "/operator/v1/organizations?limit=100", nil, &list); err != nil {
+		return "", "", "", err
+	}
+	for _, o := range list.Organizations {
+		if o.Name == seed.Organization.Name {
+			return o.ID, o.DashboardID, o.DashboardSlug, nil
+		}
+	}
+	var made struct {
+		Organization struct{ ID string }
+		Dashboard    struct{ ID, Slug string }
+	}
+	err = s.call(ctx, operator, http.MethodPost, "/operator/v1/organizations", seed.Organization, &made)
+	return made.Organization.ID, made.Dashboard.ID, made.Dashboard.Slug, err
+}
+
+func (s *sower) user(ctx context.Context, operator, organization string, seed *seed) (string, error) {
+	path := "/operator/v1/organizations/" + organization + "/users"
+	var list struct {
+		Users []struct{ ID, Username string }
+	}
+	if err := s.call(ctx, operator, http.MethodGet, path, nil, &list); err != nil {
+		return "", err
+	}
+	for _, user := range list.Users {
+		if user.Username == seed.User.Username {
+			return user.ID, nil
+		}
+	}
+	var made struct{ User struct{ ID string } }
+	err := s.call(ctx, operator, http.MethodPost, path, seed.User, &made)
+	return made.User.ID, err
+}
+
+func (s *sower) components(ctx context.Context, legacy string, seed *seed) error {
+	for _, component := range seed.Components {
+		var found struct {
+			Meta struct {
+				Total int `json:"total_count"`
+			}
+		}
+		query := url.Values{"service_name": {component.Name}, "limit": {"1"}}
+		if err := s.call(ctx, legacy, http.MethodGet, "/api/v1/service/?"+query.Encode(), nil, &found); err != nil {
+			return err
+		}
+		if found.Meta.Total > 0 {
+			continue
+		}
+		if err := s.call(ctx, legacy, http.MethodPost, "/api/v1/service/", component, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready waits until the whole platform answers.
+func (s *sower) ready(ctx context.Context) error {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if err := s.call(ctx, "", http.MethodGet, "/readyz", nil, nil); err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *sower) call(ctx context.Context, authorization, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		content, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(content)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.dial+path, body)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("%s %s answered %d: %s", method, path, response.StatusCode, bytes.TrimSpace(answer))
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, out)
+}
+
+// firstStart plants the seed once in the life of a data folder and tells what came of it.
+func (f *folder) firstStart(ctx context.Context, seed *seed, s *sower) (*credentials, error) {
+	if seed == nil {
+		return nil, nil
+	}
+	if _, err := os.Stat(f.file(seededMark)); !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	made, err := s.sow(ctx, seed)
+	if err != nil {
+		return nil, fmt.Errorf("the first start could not make the seed's organization: %w", err)
+	}
+	content, err := json.MarshalIndent(made, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := f.write(credentialsFile, append(content, '\n')); err != nil {
+		return nil, err
+	}
+	return &made, f.write(seededMark, []byte(made.OrganizationID+"\n"))
+}
