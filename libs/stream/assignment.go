@@ -150,7 +150,7 @@ func (a *assignment) prepare() bool {
 		for lane.next < 0 { // a group that is new to this partition
 			first, err := a.firstOffset(lane)
 			if err == nil {
-				lane.next, lane.behind, lane.committed = first, first, first
+				lane.reset(first) // and commit it: nobody takes away what this group still needs
 				break
 			}
 			a.client.log.WarnContext(a.intake, "waiting for a partition's first offset",
