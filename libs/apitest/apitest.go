@@ -11,7 +11,7 @@
 //	{"service_name": "API"}
 //	-- answer --
 //	201
-//	Location: <any>/api/v1/service/${id}/
+//	Location: ${base}/api/v1/service/${id}/
 //
 //	{"service_name": "API", "group": "default", "resource_uri": "/api/v1/service/${id}/", "...": true}
 //	-- request: delete --
@@ -25,7 +25,8 @@
 // The first line is the method and the path (or a whole URL, for a second server).
 // Headers follow, then an empty line and the body. Headers of Target.Header are sent
 // too unless the request names them; "Name: <none>" sends none. Bodies are sent
-// without the final newline; "<chars:5001>" in a request is that many letters x.
+// without the final newline. "<chars:5001>" in a request is that many letters x, and
+// "<chars:50:é>" that many of the character.
 //
 // # Answers
 //
@@ -42,14 +43,14 @@
 // ${name} is replaced in requests. In an answer a known variable must be equal, an
 // unknown one takes what is there (in a text: up to the text that follows), for this
 // answer's other places and for everything behind it. A JSON value that is nothing
-// but "${name}" takes a number, boolean or text alike; write "${name}" unquoted in a
-// request's body to send it as a number.
+// but "${name}" takes a number, boolean or text alike; write ${name} without quotes in
+// a request's body to send it as a number. ${base} is the URL of the target.
 //
 // Matchers in an answer, as a whole JSON value or inside a text or a header:
 //
 //	<any>     anything, null included      <text>    a text that is not empty
 //	<uuid>    a UUID                       <number>  a number
-//	<time>    a time, with or without fraction and Z
+//	<time>    a time, with or without fraction and zone
 //	<hex64>   64 lower-case hex digits
 //
 // A variable takes a matcher's shape behind a colon: ${key:uuid}.
@@ -64,9 +65,9 @@ import (
 
 // Target is the server that scripts are played against.
 type Target struct {
-	Handler http.Handler // called directly; or
+	Handler http.Handler // served on loopback while the script is played; or
 	URL     string       // the base of relative paths, without trailing slash
-	Client  *http.Client // with URL; one that follows no redirects when nil
+	Client  *http.Client // one that follows no redirects when nil
 	Header  http.Header  // sent with every request
 	Vars    map[string]string
 }

@@ -1,0 +1,131 @@
+package apitest
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// variables are what is known by name while a script is played.
+type variables map[string]string
+
+// shape is the expression of a matcher, which may also stand behind the colon of a variable.
+func shape(name string) (expression string, known bool) {
+	switch name {
+	case "any":
+		return `.*?`, true
+	case "text":
+		return `.+?`, true
+	case "uuid":
+		return `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, true
+	case "number":
+		return `-?[0-9]+(?:\.[0-9]+)?`, true
+	case "time":
+		return `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})?`, true
+	case "hex64":
+		return `[0-9a-f]{64}`, true
+	}
+	return "", false
+}
+
+var (
+	placeholder = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::([a-z0-9]+))?\}|<(any|text|uuid|number|time|hex64)>`)
+	repetition  = regexp.MustCompile(`<chars:([0-9]+)(?::(.))?>`)
+)
+
+// fill replaces the variables and repetitions in a request's text.
+func (v variables) fill(text string) (string, error) {
+	text, err := v.replace(text)
+	if err != nil {
+		return "", err
+	}
+	return repetition.ReplaceAllStringFunc(text, func(found string) string {
+		parts := repetition.FindStringSubmatch(found)
+		count, err := strconv.Atoi(parts[1])
+		if err != nil {
+			return found
+		}
+		if parts[2] == "" {
+			parts[2] = "x"
+		}
+		return strings.Repeat(parts[2], count)
+	}), nil
+}
+
+// replace replaces ${name} and leaves matchers alone.
+func (v variables) replace(text string) (string, error) {
+	var unknown error
+	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		name := placeholder.FindStringSubmatch(found)[1]
+		value, known := v[name]
+		if name == "" {
+			return found
+		}
+		if !known {
+			unknown = fmt.Errorf("the variable %s has no value yet", found)
+		}
+		return value
+	})
+	return text, unknown
+}
+
+// match compares a text with a pattern of literals, matchers and variables, and takes
+// the values of unknown variables.
+func (v variables) match(pattern, text string) error {
+	var expression strings.Builder
+	var names []string
+	end := 0
+	for _, at := range placeholder.FindAllStringSubmatchIndex(pattern, -1) {
+		expression.WriteString(regexp.QuoteMeta(pattern[end:at[0]]))
+		end = at[1]
+		part := placeholder.FindStringSubmatch(pattern[at[0]:at[1]])
+		piece, name, err := v.expression(part[1], part[2]+part[3])
+		if err != nil {
+			return err
+		}
+		expression.WriteString(piece)
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	expression.WriteString(regexp.QuoteMeta(pattern[end:]))
+	found := regexp.MustCompile(`(?s)\A` + expression.String() + `\z`).FindStringSubmatch(text)
+	if found == nil {
+		filled := pattern
+		if plain, err := v.replace(pattern); err == nil {
+			filled = plain
+		}
+		return fmt.Errorf("expected %q, got %q", filled, text)
+	}
+	return v.take(names, found[1:])
+}
+
+// expression is that of one placeholder; capture names the unknown variable it takes.
+func (v variables) expression(variable, matcher string) (expression, capture string, err error) {
+	if matcher == "" {
+		matcher = "text"
+	}
+	expression, known := shape(matcher)
+	if !known {
+		return "", "", fmt.Errorf("there is no matcher %q", matcher)
+	}
+	if variable == "" {
+		return expression, "", nil
+	}
+	if value, known := v[variable]; known {
+		return regexp.QuoteMeta(value), "", nil
+	}
+	return "(" + expression + ")", variable, nil
+}
+
+// take keeps captured values; a name captured twice must have one value.
+func (v variables) take(names, values []string) error {
+	for i, name := range names {
+		if earlier, known := v[name]; known && earlier != values[i] {
+			return fmt.Errorf("${%s} is %q here and %q there", name, earlier, values[i])
+		}
+		v[name] = values[i]
+	}
+	return nil
+}
