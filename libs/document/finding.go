@@ -1,0 +1,107 @@
+package document
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// Find returns the page of records q asks for. One declared index must serve its conditions and
+// order, or q.Scan must name the one within whose prefix records are examined one by one.
+// Without an order, records come in that of the index; the key is always the last tie-breaker.
+func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
+	ctx, end := c.db.span(ctx, "find", c.shape.name)
+	defer end()
+	var page find.Page[T]
+	p, err := c.shape.plan(q, finding)
+	if err != nil || p.empty {
+		return page, err
+	}
+	if q.Limit > 0 {
+		p.limit++ // one more tells whether anything follows
+	}
+	records, err := c.db.engine.find(ctx, p)
+	if err != nil {
+		return page, c.opaque(err, "find")
+	}
+	more := q.Limit > 0 && len(records) > q.Limit
+	if more {
+		records = records[:q.Limit]
+	}
+	page.Items = make([]T, len(records))
+	for i, r := range records {
+		if err := decode(r.body, &page.Items[i]); err != nil {
+			return page, c.opaque(err, "find")
+		}
+	}
+	if more {
+		last := records[len(records)-1]
+		if last.fields, err = c.values(&page.Items[len(records)-1]); err != nil {
+			return page, c.opaque(err, "find")
+		}
+		page.Next = p.position(last)
+	}
+	return page, nil
+}
+
+// Each calls visit for every record q finds, in order, reading pages of them: it sees a record that is
+// there all along exactly once while others come and go. An error of visit ends it.
+func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) error) error {
+	left := q.Limit
+	for {
+		q.Limit = batchSize
+		if left > 0 {
+			q.Limit = min(left, batchSize)
+		}
+		page, err := c.Find(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := visit(item); err != nil {
+				return err
+			}
+		}
+		if left > 0 {
+			if left -= len(page.Items); left == 0 {
+				return nil
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.After, q.Offset = page.Next, 0
+	}
+}
+
+// Count counts what q finds, disregarding its order, limit and position.
+func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) {
+	ctx, end := c.db.span(ctx, "count", c.shape.name)
+	defer end()
+	q.Limit, q.Offset = 0, 0
+	p, err := c.shape.plan(q, counting)
+	if err != nil || p.empty {
+		return 0, err
+	}
+	n, err := c.db.engine.count(ctx, p)
+	return n, c.opaque(err, "count")
+}
+
+// CountDistinct counts the different values field has among what q finds; absent ones do not count.
+// field is single-valued.
+func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.Query) (int64, error) {
+	ctx, end := c.db.span(ctx, "count distinct", c.shape.name)
+	defer end()
+	at := c.shape.field(field)
+	if at < 0 || c.shape.fields[at].many {
+		return 0, fault.New(fault.Internal, "document: %q is not a declared single-valued field of %s", field, c.shape.name)
+	}
+	q.Limit, q.Offset = 0, 0
+	p, err := c.shape.plan(q, counting)
+	if err != nil || p.empty {
+		return 0, err
+	}
+	n, err := c.db.engine.countDistinct(ctx, p, at)
+	return n, c.opaque(err, "count distinct")
+}

@@ -1,0 +1,295 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// plan is a query made ready for an engine: values brought into normal form, the index chosen, the
+// order completed so that every record has its one place in it.
+type plan struct {
+	shape *shape
+	index *index // nil: the key is the index
+	where []condition
+	// empty: a condition that nothing can fulfil.
+	empty  bool
+	order  []term
+	last   bool // the direction of the key, the last tie-breaker: descending
+	sorted bool // the index yields the order, nothing is sorted
+	limit  int
+	offset int
+	after  *position
+}
+
+type condition struct {
+	field  int
+	op     find.Op // OpEq and OpIn are told apart by the number of values
+	values []any
+	absent bool // of OpAbsent
+	match  find.Match
+	fold   bool
+}
+
+type term struct {
+	field      int
+	descending bool
+}
+
+// purpose is what a query is asked for; only finding has an order.
+type purpose int
+
+const (
+	finding purpose = iota
+	counting
+)
+
+// plan checks a query against the declaration and chooses the index that serves it. A query that none
+// serves is a programming error, told as such.
+func (s *shape) plan(q find.Query, why purpose) (*plan, error) {
+	p := &plan{shape: s, limit: q.Limit, offset: q.Offset}
+	for _, c := range q.Where {
+		if err := p.condition(c); err != nil {
+			return nil, s.refuse(q, err.Error())
+		}
+	}
+	if q.Limit < 0 || q.Offset < 0 {
+		return nil, s.refuse(q, "limit and offset are not negative")
+	}
+	var order []term
+	if why == finding {
+		for _, o := range q.Order {
+			at := s.field(o.Field)
+			if at < 0 || s.fields[at].many {
+				return nil, s.refuse(q, fmt.Sprintf("%q is not a declared single-valued field to sort by", o.Field))
+			}
+			order = append(order, term{at, o.Descending})
+		}
+	}
+	if err := p.choose(order, q.Scan); err != nil {
+		return nil, s.refuse(q, err.Error())
+	}
+	if why == finding && q.After != "" {
+		after, err := parsePosition(q.After, p)
+		if err != nil {
+			return nil, err
+		}
+		p.after = after
+	}
+	return p, nil
+}
+
+func (s *shape) refuse(q find.Query, reason string) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "document: query of %s: %s (where", s.name, reason)
+	for _, c := range q.Where {
+		fmt.Fprintf(&text, " %s:%s", c.Field, c.Op)
+	}
+	text.WriteString("; order")
+	for _, o := range q.Order {
+		fmt.Fprintf(&text, " %s", o.Field)
+	}
+	text.WriteString("; indexes")
+	for _, ix := range s.indexes {
+		fmt.Fprintf(&text, " %s(%s)", ix.name, strings.Join(s.names(ix.fields), ","))
+	}
+	text.WriteString(")")
+	return &fault.Error{Kind: fault.Internal, Message: text.String()}
+}
+
+func (s *shape) names(fields []int) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = s.fields[f].name
+	}
+	return names
+}
+
+// condition brings one condition into normal form and adds it.
+func (p *plan) condition(c find.Condition) error {
+	at := p.shape.field(c.Field)
+	if at < 0 {
+		return fmt.Errorf("%q is no declared field", c.Field)
+	}
+	out := condition{field: at, op: c.Op, match: c.Match, fold: c.Fold}
+	many := p.shape.fields[at].many
+	switch c.Op {
+	case find.OpEq, find.OpGt, find.OpGte, find.OpLt, find.OpLte, find.OpText:
+		value, err := normal(c.Value)
+		if err != nil {
+			return err
+		}
+		if value == nil && c.Op == find.OpEq {
+			out.op, out.absent = find.OpAbsent, true
+			break
+		}
+		if _, list := value.([]any); value == nil || list {
+			return fmt.Errorf("%s of %q needs a value", c.Op, c.Field)
+		}
+		out.values = []any{value}
+	case find.OpIn, find.OpHas:
+		for _, v := range c.Values {
+			value, err := normal(v)
+			if err != nil {
+				return err
+			}
+			if value == nil {
+				return fmt.Errorf("%s of %q lists an absent value", c.Op, c.Field)
+			}
+			if !slices.Contains(out.values, value) {
+				out.values = append(out.values, value)
+			}
+		}
+		p.empty = p.empty || len(out.values) == 0
+	case find.OpAbsent:
+		absent, ok := c.Value.(bool)
+		if !ok {
+			return fmt.Errorf("absent of %q needs a bool", c.Field)
+		}
+		out.absent = absent
+	default:
+		return fmt.Errorf("%q is no operation", c.Op)
+	}
+	if out.op == find.OpIn {
+		out.op = find.OpEq
+	}
+	if out.op == find.OpText {
+		if err := out.text(); err != nil {
+			return err
+		}
+	}
+	if many != (out.op == find.OpHas) && out.op != find.OpAbsent {
+		return fmt.Errorf("%s does not suit the field %q (multi-valued: %t)", c.Op, c.Field, many)
+	}
+	p.where = append(p.where, out)
+	return nil
+}
+
+// text checks a text condition; the whole text in its very case is an equality.
+func (c *condition) text() error {
+	if _, ok := c.values[0].(string); !ok {
+		return fmt.Errorf("a text condition needs a string")
+	}
+	switch c.match {
+	case find.Whole, find.Prefix, find.Suffix, find.Substring:
+	default:
+		return fmt.Errorf("%q is no part of a text", c.match)
+	}
+	if c.match == find.Whole && !c.fold {
+		c.op = find.OpEq
+	}
+	return nil
+}
+
+// pins reports whether a condition ties its field to a few values: such fields can lead an index.
+func (c *condition) pins() bool {
+	return c.op == find.OpEq || c.op == find.OpHas || c.op == find.OpAbsent && c.absent
+}
+
+// fixed reports whether it is one value only, so that sorting by the field means nothing.
+func (c *condition) fixed() bool {
+	return c.pins() && (c.op == find.OpAbsent || len(c.values) == 1)
+}
+
+// choose finds the index: the longest pinned prefix wins, then the shortest index.
+func (p *plan) choose(order []term, scan string) error {
+	if scan != "" {
+		ix := p.shape.indexNamed(scan)
+		if ix == nil {
+			return fmt.Errorf("no index is called %q", scan)
+		}
+		f := p.fit(ix, order)
+		if !f.usable || f.bound == 0 {
+			return fmt.Errorf("the prefix of index %s does not bound it", scan)
+		}
+		p.take(ix, f)
+		return nil
+	}
+	if len(p.where) == 0 && len(order) == 0 {
+		p.sorted = true
+		return nil
+	}
+	var best *index
+	var bestFit fit
+	for i := range p.shape.indexes {
+		ix := &p.shape.indexes[i]
+		f := p.fit(ix, order)
+		if !f.usable || !f.covers || !f.sorted || f.bound == 0 && len(p.where) > 0 {
+			continue
+		}
+		if best == nil || f.bound > bestFit.bound || f.bound == bestFit.bound && len(ix.fields) < len(best.fields) {
+			best, bestFit = ix, f
+		}
+	}
+	if best == nil {
+		return fmt.Errorf("no declared index serves it; declare one, or name in Scan the one within whose prefix to look")
+	}
+	p.take(best, bestFit)
+	return nil
+}
+
+// fit is how an index suits a query.
+type fit struct {
+	usable bool   // it lists each record of the result, once
+	bound  int    // leading fields bound by conditions
+	covers bool   // all conditions narrow the part of the index that is read
+	sorted bool   // reading it in one direction yields the order
+	order  []term // the order, completed by the index's remaining fields
+}
+
+func (p *plan) fit(ix *index, order []term) fit {
+	wanted := slices.DeleteFunc(slices.Clone(order), func(t term) bool { return p.pinned(t.field, true) })
+	k := 0
+	for k < len(ix.fields) && p.pinned(ix.fields[k], len(wanted) > 0 && wanted[0].field == ix.fields[k]) {
+		k++
+	}
+	f := fit{usable: ix.many < 0 || ix.many < k, bound: k, covers: true}
+	ranged := false
+	for _, c := range p.where {
+		at := slices.Index(ix.fields, c.field)
+		switch {
+		case at >= 0 && at < k:
+		case at == k && c.op != find.OpText:
+			ranged = true
+		default:
+			f.covers = false
+		}
+	}
+	if ranged {
+		f.bound++
+	}
+	f.sorted, f.order = p.follows(ix.fields[k:], wanted)
+	return f
+}
+
+// pinned: some condition ties the field to a few values, or to exactly one.
+func (p *plan) pinned(field int, one bool) bool {
+	return slices.ContainsFunc(p.where, func(c condition) bool {
+		return c.field == field && c.pins() && (!one || c.fixed())
+	})
+}
+
+// follows reports whether the wanted order is that of rest, in one direction, and completes it with
+// the fields of rest it leaves out.
+func (p *plan) follows(rest []int, wanted []term) (bool, []term) {
+	for i, t := range wanted {
+		if i >= len(rest) || rest[i] != t.field || t.descending != wanted[0].descending {
+			return false, wanted
+		}
+	}
+	full := slices.Clone(wanted)
+	for _, f := range rest[len(wanted):] {
+		full = append(full, term{f, len(wanted) > 0 && wanted[0].descending})
+	}
+	return true, full
+}
+
+func (p *plan) take(ix *index, f fit) {
+	p.index, p.sorted, p.order = ix, f.sorted, f.order
+	if n := len(f.order); n > 0 {
+		p.last = f.order[n-1].descending
+	}
+}

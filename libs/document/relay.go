@@ -1,0 +1,166 @@
+package document
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+)
+
+// parcel is the waiting messages of one document, claimed by this process.
+type parcel struct {
+	shape   *shape
+	key     string
+	entries []entry
+	claim   string  // of MongoDB
+	seqs    []int64 // of SQLite's rows
+}
+
+const (
+	// relayBatch is how many documents' messages are published together.
+	relayBatch = 200
+	// relayPoll is how often it is looked for what another process has left behind.
+	relayPoll = 500 * time.Millisecond
+	// relayRetry is the longest pause after a failure.
+	relayRetry = 5 * time.Second
+	// settleTime is how long the outcome of a publishing may take to be recorded.
+	settleTime = 10 * time.Second
+)
+
+// Relay publishes the messages of the outboxes and clears them, until ctx ends: at least once, and those of
+// one document in the order they were written. It starts at once when this process has written, and finds by
+// itself what others have left behind. Several processes may relay at once; one Database calls
+// it once. publish returns when all records are safely with the broker; one that fails is repeated, and if
+// it is a single document's messages that cannot be published, the others go on.
+func (db *Database) Relay(ctx context.Context, publish func(context.Context, []stream.Record) error) error {
+	r := &relay{db: db, publish: publish, limit: relayBatch, held: make(map[string]heldBack)}
+	defer db.engine.yield()
+	pause := time.Duration(0)
+	for ctx.Err() == nil {
+		busy, err := r.round(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			pause = min(max(2*pause, 50*time.Millisecond), relayRetry)
+			db.log.LogAttrs(ctx, slog.LevelWarn, "relaying failed", slog.String("database", db.name),
+				slog.String("error", err.Error()), slog.Duration("again_in", pause))
+			sleep(ctx, pause)
+		case !busy:
+			db.engine.idle(ctx, db.wake, relayPoll)
+		default:
+			pause = 0
+		}
+	}
+	return nil
+}
+
+type relay struct {
+	db      *Database
+	publish func(context.Context, []stream.Record) error
+	limit   int
+	held    map[string]heldBack
+}
+
+// heldBack is a document whose messages cannot be sent for the time being.
+type heldBack struct {
+	until time.Time
+	pause time.Duration
+}
+
+// round claims, derives, publishes and clears once; it reports whether there was anything to do.
+func (r *relay) round(ctx context.Context) (bool, error) {
+	r.db.mu.Lock()
+	shapes := append([]*shape(nil), r.db.shapes...)
+	r.db.mu.Unlock()
+	parcels, err := r.db.engine.claim(ctx, shapes, r.limit, r.skips)
+	if err != nil || len(parcels) == 0 {
+		return false, err
+	}
+	holding, stop := context.WithCancel(ctx)
+	defer stop()
+	go r.db.engine.hold(holding, parcels)
+
+	ready, failed := r.deriveAll(ctx, parcels)
+	var records []stream.Record
+	for i := range ready {
+		for j := range ready[i].entries {
+			if ready[i].entries[j].Topic != "" {
+				records = append(records, ready[i].entries[j].record())
+			}
+		}
+	}
+	if len(records) > 0 {
+		err = r.publish(ctx, records)
+	}
+	stop()
+	// What has been published shall be cleared even when it is time to stop.
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if err != nil {
+		r.shrink(ready)
+		failed = append(failed, ready...)
+		err = fmt.Errorf("publish %d records: %w", len(records), err)
+	} else if err = r.settle(after, ready); err != nil {
+		err = fmt.Errorf("clear the outbox: %w", err)
+	}
+	if len(failed) > 0 {
+		if released := r.db.engine.release(after, failed); released != nil && err == nil {
+			err = fmt.Errorf("release a claim: %w", released)
+		}
+	}
+	return true, err
+}
+
+func (r *relay) settle(ctx context.Context, ready []parcel) error {
+	if len(ready) == 0 {
+		return nil
+	}
+	r.limit = min(2*r.limit, relayBatch)
+	for i := range ready {
+		delete(r.held, ready[i].name())
+	}
+	return r.db.engine.settle(ctx, ready)
+}
+
+// deriveAll repeats Derive for those parcels for which this process has not seen it succeed. Those for which it
+// fails are held back.
+func (r *relay) deriveAll(ctx context.Context, parcels []parcel) (ready, failed []parcel) {
+	for _, p := range parcels {
+		if !p.shape.derives || r.db.derived.take(p.entries) {
+			ready = append(ready, p)
+			continue
+		}
+		if err := p.shape.rederive(ctx, p.key); err != nil {
+			r.hold(p)
+			r.db.log.LogAttrs(ctx, slog.LevelWarn, "deriving failed", slog.String("collection", p.shape.name),
+				slog.String("key", p.key), slog.String("error", err.Error()))
+			failed = append(failed, p)
+			continue
+		}
+		ready = append(ready, p)
+	}
+	return ready, failed
+}
+
+// shrink tries fewer at once after a failure; what fails on its own is held back, so that it does not
+// stand in the way of all others.
+func (r *relay) shrink(parcels []parcel) {
+	if len(parcels) == 1 {
+		r.hold(parcels[0])
+	}
+	r.limit = max(1, min(r.limit, len(parcels))/2)
+}
+
+func (r *relay) hold(p parcel) {
+	pause := min(max(2*r.held[p.name()].pause, 100*time.Millisecond), relayRetry)
+	r.held[p.name()] = heldBack{until: time.Now().Add(pause), pause: pause}
+}
+
+func (r *relay) skips(collection, key string) bool {
+	h, ok := r.held[collection+"/"+key]
+	return ok && time.Now().Before(h.until)
+}
+
+func (p *parcel) name() string { return p.shape.name + "/" + p.key }

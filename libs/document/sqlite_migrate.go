@@ -1,0 +1,268 @@
+package document
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// migrate does everything in one transaction, so that of several processes one does it, the others find it
+// done, and none sees it half done.
+func (e *sqliteEngine) migrate(ctx context.Context, shapes []*shape) error {
+	return e.write(ctx, nil, func(w *sqliteWriter) error {
+		for _, text := range []string{
+			`CREATE TABLE IF NOT EXISTS "~counters" (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID`,
+			`CREATE TABLE IF NOT EXISTS "~outbox" (seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, key TEXT NOT NULL, entry BLOB NOT NULL)`,
+			`CREATE TABLE IF NOT EXISTS "~declared" (collection TEXT PRIMARY KEY, fields TEXT NOT NULL) WITHOUT ROWID`,
+		} {
+			if err := w.exec(text); err != nil {
+				return err
+			}
+		}
+		for _, s := range shapes {
+			if err := w.migrate(s); err != nil {
+				return fmt.Errorf("collection %s: %w", s.name, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (w *sqliteWriter) migrate(s *shape) error {
+	err := w.exec(`CREATE TABLE IF NOT EXISTS ` + quote(s.name) + ` (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, body BLOB NOT NULL)`)
+	if err != nil {
+		return err
+	}
+	if err := w.addColumns(s); err != nil {
+		return err
+	}
+	wanted := s.sqlObjects()
+	if err := w.dropObjects(s, wanted); err != nil {
+		return err
+	}
+	if err := w.backfill(s); err != nil {
+		return err
+	}
+	for _, object := range wanted {
+		if err := w.create(s, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addColumns leaves the columns of fields no longer declared alone: a process of the version before
+// may still be writing them.
+func (w *sqliteWriter) addColumns(s *shape) error {
+	have := map[string]bool{}
+	err := w.rows(`SELECT name FROM pragma_table_info(?)`, []any{s.name}, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		have[name] = true
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range s.fields {
+		if have[column(f.name)] {
+			continue
+		}
+		// No declared type, so that values are compared as they are.
+		if err := w.exec(`ALTER TABLE ` + quote(s.name) + ` ADD COLUMN ` + quote(column(f.name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sqlObject is an index, or a table that stands for one, and how to make it.
+type sqlObject struct {
+	name, kind, sql, fill string
+}
+
+// sqlObjects lists what the declared indexes need. A unique index gets a second one for its queries,
+// which goes on to the key; so it is on MongoDB, too.
+func (s *shape) sqlObjects() []sqlObject {
+	var out []sqlObject
+	for i := range s.indexes {
+		ix := &s.indexes[i]
+		columns := make([]string, len(ix.fields))
+		for at, f := range ix.fields {
+			columns[at] = quote(column(s.fields[f].name))
+		}
+		list := strings.Join(columns, ", ")
+		name := s.sqlIndex(ix)
+		if ix.many < 0 {
+			out = append(out, sqlObject{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(s.name) + ` (` + list + `, key)`})
+			if ix.unique {
+				out = append(out, sqlObject{name: name + ".unique", kind: "index", sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + quote(s.name) + ` (` + list + `)`})
+			}
+			continue
+		}
+		side := s.sideTable(ix)
+		source := make([]string, len(columns))
+		for at, c := range columns {
+			source[at] = "d." + c
+		}
+		source[ix.many] = "j.value"
+		out = append(out,
+			sqlObject{name: side, kind: "table", sql: `CREATE TABLE ` + quote(side) + ` (doc INTEGER NOT NULL, key TEXT NOT NULL, ` + list + `)`,
+				fill: `INSERT INTO ` + quote(side) + ` SELECT d.id, d.key, ` + strings.Join(source, ", ") + ` FROM ` + quote(s.name) + ` d LEFT JOIN json_each(d.` + columns[ix.many] + `) j`},
+			sqlObject{name: side + ".doc", kind: "index", sql: `CREATE INDEX ` + quote(side+".doc") + ` ON ` + quote(side) + ` (doc)`},
+			sqlObject{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(side) + ` (` + list + `, key, doc)`})
+	}
+	return out
+}
+
+// dropObjects removes what is not declared, or is declared otherwise.
+func (w *sqliteWriter) dropObjects(s *shape, wanted []sqlObject) error {
+	declared := map[string]string{}
+	for _, o := range wanted {
+		declared[o.name] = o.sql
+	}
+	var drops []string
+	err := w.rows(`SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND (substr(name, 1, ?) = ? OR substr(name, 1, ?) = ?) ORDER BY type`,
+		[]any{len([]rune(s.name)) + 1, s.name + ".", len([]rune(s.name)) + 1, s.name + "~"}, func(rows *sql.Rows) error {
+			var kind, name, text string
+			if err := rows.Scan(&kind, &name, &text); err != nil {
+				return err
+			}
+			if declared[name] != text {
+				drops = append(drops, `DROP `+strings.ToUpper(kind)+` IF EXISTS `+quote(name))
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	for _, text := range drops {
+		if err := w.exec(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *sqliteWriter) create(s *shape, o sqlObject) error {
+	err := w.row(`SELECT 1 FROM sqlite_schema WHERE name = ?`, []any{o.name}, new(int))
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if err := w.exec(o.sql); err != nil {
+		if conflict, ok := errors.AsType[*conflictError](sqliteError(err, s)); ok {
+			return fmt.Errorf("records stored already violate %s: %w", o.name, conflict.err)
+		}
+		return err
+	}
+	if o.fill == "" {
+		return nil
+	}
+	return w.exec(o.fill)
+}
+
+// declaredField is what is remembered of a field, to notice when its declaration changes.
+type declaredField struct {
+	Name     string `json:"name"`
+	Many     bool   `json:"many,omitempty"`
+	Revision int    `json:"revision,omitempty"`
+}
+
+func (s *shape) declaration() []declaredField {
+	out := make([]declaredField, len(s.fields))
+	for i, f := range s.fields {
+		out[i] = declaredField{f.name, f.many, f.revision}
+	}
+	return out
+}
+
+// outdated reports whether a field is declared now that was not, or was otherwise.
+func (s *shape) outdated(stored []declaredField) bool {
+	have := make(map[declaredField]bool, len(stored))
+	for _, f := range stored {
+		have[f] = true
+	}
+	for _, f := range s.declaration() {
+		if !have[f] {
+			return true
+		}
+	}
+	return false
+}
+
+// backfill computes the fields of the records that were stored under another declaration.
+func (w *sqliteWriter) backfill(s *shape) error {
+	var text string
+	err := w.row(`SELECT fields FROM "~declared" WHERE collection = ?`, []any{s.name}, &text)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	var stored []declaredField
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &stored); err != nil {
+			return err
+		}
+	}
+	if s.outdated(stored) {
+		if err := w.refill(s); err != nil {
+			return err
+		}
+	}
+	now, err := json.Marshal(s.declaration())
+	if err != nil {
+		return err
+	}
+	if string(now) == text {
+		return nil
+	}
+	return w.exec(`INSERT INTO "~declared" (collection, fields) VALUES (?, ?) ON CONFLICT (collection) DO UPDATE SET fields = excluded.fields`, s.name, string(now))
+}
+
+func (w *sqliteWriter) refill(s *shape) error {
+	// The tables of multi-valued indexes are filled again from the columns afterwards.
+	for i := range s.indexes {
+		if s.indexes[i].many >= 0 {
+			if err := w.exec(`DROP TABLE IF EXISTS ` + quote(s.sideTable(&s.indexes[i]))); err != nil {
+				return err
+			}
+		}
+	}
+	var last int64
+	for {
+		var page []*record
+		var ids []int64
+		err := w.rows(`SELECT id, key, version, body FROM `+quote(s.name)+` WHERE id > ? ORDER BY id LIMIT ?`, []any{last, batchSize}, func(rows *sql.Rows) error {
+			r := &record{}
+			err := rows.Scan(&last, &r.key, &r.version, &r.body)
+			page, ids = append(page, r), append(ids, last)
+			return err
+		})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for i, r := range page {
+			if r.fields, err = s.refield(r.body); err != nil {
+				return fmt.Errorf("record %s: %w", r.key, err)
+			}
+			if err := w.refillRow(s, r, ids[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (w *sqliteWriter) refillRow(s *shape, r *record, id int64) error {
+	sets := make([]string, len(s.fields))
+	args := make([]any, len(s.fields), len(s.fields)+1)
+	for i, f := range s.fields {
+		c, err := cell(r.fields[i])
+		if err != nil {
+			return err
+		}
+		sets[i], args[i] = quote(column(f.name))+" = ?", c
+	}
+	return w.exec(`UPDATE `+quote(s.name)+` SET `+strings.Join(sets, ", ")+` WHERE id = ?`, append(args, id)...)
+}

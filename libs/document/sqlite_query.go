@@ -1,0 +1,369 @@
+package document
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// statement is SQL text with its arguments.
+type statement struct {
+	builder strings.Builder
+	args    []any
+}
+
+func newStatement(text string) *statement {
+	s := &statement{}
+	s.builder.WriteString(text)
+	return s
+}
+
+func (s *statement) with(args ...any) *statement {
+	s.args = append(s.args, args...)
+	return s
+}
+
+func (s *statement) add(text string, args ...any) {
+	s.builder.WriteString(text)
+	s.args = append(s.args, args...)
+}
+
+func (s *statement) text() string { return s.builder.String() }
+
+// clause is one term of a WHERE.
+type clause struct {
+	text string
+	args []any
+}
+
+// maxArms bounds how many ranges of an index are merged; beyond it the matching part is sorted.
+const maxArms = 64
+
+func (e *sqliteEngine) find(ctx context.Context, p *plan) ([]*record, error) {
+	q, extra := p.selection()
+	return e.records(ctx, q, extra)
+}
+
+func (e *sqliteEngine) count(ctx context.Context, p *plan) (int64, error) {
+	what := "COUNT(*)"
+	if p.side() && p.repeats() {
+		what = "COUNT(DISTINCT d.id)"
+	}
+	return e.number(ctx, p, what)
+}
+
+func (e *sqliteEngine) countDistinct(ctx context.Context, p *plan, field int) (int64, error) {
+	return e.number(ctx, p, "COUNT(DISTINCT "+p.column(field)+")")
+}
+
+func (e *sqliteEngine) number(ctx context.Context, p *plan, what string) (int64, error) {
+	q := newStatement("SELECT " + what + p.from())
+	q.where(p.clauses())
+	var n int64
+	err := e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
+}
+
+func (e *sqliteEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64, error) {
+	var deleted int64
+	err := e.write(ctx, p.shape, func(w *sqliteWriter) error {
+		q := newStatement("SELECT DISTINCT d.id" + p.from())
+		q.where(p.clauses())
+		q.add(" LIMIT ?", limit)
+		var ids []int64
+		err := w.rows(q.text(), q.args, func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := w.exec("DELETE FROM "+quote(p.shape.name)+" WHERE id = ?", id); err != nil {
+				return err
+			}
+			if err := w.unside(p.shape, id); err != nil {
+				return err
+			}
+		}
+		deleted = int64(len(ids))
+		return nil
+	})
+	return deleted, err
+}
+
+func (q *statement) where(clauses []clause) {
+	for i, c := range clauses {
+		if i == 0 {
+			q.add(" WHERE ")
+		} else {
+			q.add(" AND ")
+		}
+		q.add(c.text, c.args...)
+	}
+}
+
+// selection writes the SELECT of a page. A query that spans several ranges of its index (several values of
+// a prefix field, or a position within a longer order) becomes one arm a range; SQLite merges
+// ordered arms row by row, so that no more is read than is returned. It returns how many columns
+// follow key, version and body.
+func (p *plan) selection() (*statement, int) {
+	arms := p.arms()
+	q := &statement{}
+	extra := 0
+	if len(arms) > 1 {
+		extra = len(p.order)
+	}
+	for i, arm := range arms {
+		if i > 0 {
+			q.add(" UNION ALL ")
+		}
+		q.add("SELECT d.key, d.version, d.body")
+		if extra > 0 {
+			for _, t := range p.order {
+				q.add(", " + p.column(t.field))
+			}
+		}
+		q.add(p.from())
+		q.where(arm)
+	}
+	q.add(" ORDER BY ")
+	for i, t := range p.order {
+		name := p.column(t.field)
+		if extra > 0 {
+			name = strconv.Itoa(4 + i)
+		}
+		q.add(name + direction(t.descending) + ", ")
+	}
+	switch {
+	case extra > 0:
+		q.add("1")
+	case p.side() && !p.repeats():
+		q.add("s.key")
+	default:
+		q.add("d.key")
+	}
+	q.add(direction(p.last))
+	if p.limit > 0 || p.offset > 0 {
+		limit := p.limit
+		if limit == 0 {
+			limit = -1
+		}
+		q.add(" LIMIT ? OFFSET ?", limit, p.offset)
+	}
+	return q, extra
+}
+
+func direction(descending bool) string {
+	if descending {
+		return " DESC"
+	}
+	return ""
+}
+
+// side: the index is a table of its own.
+func (p *plan) side() bool { return p.index != nil && p.index.many >= 0 }
+
+// repeats: a record may be in that table under several of the wanted values.
+func (p *plan) repeats() bool {
+	return slices.ContainsFunc(p.where, func(c condition) bool {
+		return c.op == find.OpHas && len(c.values) > 1 && c.field == p.index.fields[p.index.many]
+	})
+}
+
+// from names the tables and the index. INDEXED BY makes a query whose index cannot be used an error
+// instead of a slow one.
+func (p *plan) from() string {
+	table := quote(p.shape.name)
+	switch {
+	case p.index == nil:
+		return " FROM " + table + " d"
+	case p.side():
+		side := quote(p.shape.sideTable(p.index))
+		return " FROM " + side + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index)) + " CROSS JOIN " + table + " d ON d.id = s.doc"
+	}
+	return " FROM " + table + " d INDEXED BY " + quote(p.shape.sqlIndex(p.index))
+}
+
+// sqlIndex is the index's name in the file.
+func (s *shape) sqlIndex(ix *index) string { return s.name + "." + ix.name }
+
+// column is where a field is read: in the index's own table if it has one with the field.
+func (p *plan) column(f int) string {
+	name := quote(column(p.shape.fields[f].name))
+	if p.side() && slices.Contains(p.index.fields, f) {
+		return "s." + name
+	}
+	return "d." + name
+}
+
+// clauses are the conditions as one conjunction.
+func (p *plan) clauses() []clause {
+	out := make([]clause, 0, len(p.where))
+	for _, c := range p.where {
+		out = append(out, p.clause(c))
+	}
+	return out
+}
+
+func (p *plan) clause(c condition) clause {
+	name := p.column(c.field)
+	args := make([]any, len(c.values))
+	for i, v := range c.values {
+		args[i] = scalar(v)
+	}
+	switch c.op {
+	case find.OpAbsent:
+		if c.absent {
+			return clause{text: name + " IS NULL"}
+		}
+		return clause{text: name + " IS NOT NULL"}
+	case find.OpGt:
+		return clause{name + " > ?", args}
+	case find.OpGte:
+		return clause{name + " >= ?", args}
+	case find.OpLt:
+		return clause{name + " < ?", args}
+	case find.OpLte:
+		return clause{name + " <= ?", args}
+	case find.OpText:
+		return clause{textFunction + "(" + name + ", ?, ?, ?)", []any{string(c.match), c.values[0], scalar(c.fold)}}
+	case find.OpHas:
+		if strings.HasPrefix(name, "d.") {
+			return clause{"EXISTS (SELECT 1 FROM json_each(" + name + ") WHERE value" + oneOf(len(args)) + ")", args}
+		}
+	}
+	return clause{name + oneOf(len(args)), args}
+}
+
+func oneOf(n int) string {
+	if n == 1 {
+		return " = ?"
+	}
+	return " IN (?" + strings.Repeat(", ?", n-1) + ")"
+}
+
+// arms are the conjunctions whose union is the page's candidates, each one range of the index.
+func (p *plan) arms() [][]clause {
+	if p.side() && p.repeats() {
+		return p.repeated()
+	}
+	arms := [][]clause{nil}
+	for _, c := range p.where {
+		if p.sorted && c.op == find.OpEq && len(c.values) > 1 && len(arms)*len(c.values) <= maxArms && p.leads(c.field) {
+			arms = product(arms, p.each(c))
+			continue
+		}
+		arms = product(arms, []clause{p.clause(c)})
+	}
+	if p.after == nil {
+		return arms
+	}
+	behind := p.behind()
+	if !p.sorted || len(arms)*len(behind) > 2*maxArms {
+		return product(arms, []clause{either(behind)})
+	}
+	return product(arms, conjunctions(behind))
+}
+
+// leads: the field stands in the index's prefix, before what is sorted by.
+func (p *plan) leads(f int) bool {
+	return !slices.ContainsFunc(p.order, func(t term) bool { return t.field == f })
+}
+
+func (p *plan) each(c condition) []clause {
+	out := make([]clause, len(c.values))
+	for i, v := range c.values {
+		out[i] = clause{p.column(c.field) + " = ?", []any{scalar(v)}}
+	}
+	return out
+}
+
+func product(arms [][]clause, alternatives []clause) [][]clause {
+	out := make([][]clause, 0, len(arms)*len(alternatives))
+	for _, arm := range arms {
+		for _, a := range alternatives {
+			out = append(out, append(slices.Clone(arm), a))
+		}
+	}
+	return out
+}
+
+// repeated handles several values of a multi-valued field: a record that has two of them is one row.
+func (p *plan) repeated() [][]clause {
+	inner := newStatement("d.id IN (SELECT s.doc FROM " + quote(p.shape.sideTable(p.index)) + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index)))
+	var within []clause
+	for _, c := range p.where {
+		if slices.Contains(p.index.fields, c.field) {
+			within = append(within, p.clause(c))
+		}
+	}
+	inner.where(within)
+	inner.add(")")
+	return [][]clause{{{inner.text(), inner.args}}}
+}
+
+// behind are the disjoint ranges that make up what follows the position: equal in the first fields of
+// the order and beyond in the next, for each of them, the key last. Absent values sort before all others.
+func (p *plan) behind() [][]clause {
+	var out [][]clause
+	var equal []clause
+	for i, t := range p.order {
+		name, value := p.column(t.field), p.after.values[i]
+		beyond := func(c clause) { out = append(out, append(slices.Clone(equal), c)) }
+		switch {
+		case value == nil && !t.descending:
+			beyond(clause{text: name + " IS NOT NULL"})
+		case value != nil && !t.descending:
+			beyond(clause{name + " > ?", []any{scalar(value)}})
+		case value != nil:
+			beyond(clause{name + " < ?", []any{scalar(value)}})
+			beyond(clause{text: name + " IS NULL"})
+		}
+		if value == nil {
+			equal = append(equal, clause{text: name + " IS NULL"})
+		} else {
+			equal = append(equal, clause{name + " = ?", []any{scalar(value)}})
+		}
+	}
+	key := "d.key"
+	if p.side() {
+		key = "s.key"
+	}
+	compare := " > ?"
+	if p.last {
+		compare = " < ?"
+	}
+	return append(out, append(equal, clause{key + compare, []any{p.after.key}}))
+}
+
+// conjunctions joins each list of clauses into one.
+func conjunctions(lists [][]clause) []clause {
+	out := make([]clause, len(lists))
+	for i, list := range lists {
+		texts := make([]string, len(list))
+		for j, c := range list {
+			texts[j] = c.text
+			out[i].args = append(out[i].args, c.args...)
+		}
+		out[i].text = strings.Join(texts, " AND ")
+	}
+	return out
+}
+
+func either(lists [][]clause) clause {
+	var out clause
+	texts := make([]string, len(lists))
+	for i, c := range conjunctions(lists) {
+		texts[i] = "(" + c.text + ")"
+		out.args = append(out.args, c.args...)
+	}
+	out.text = "(" + strings.Join(texts, " OR ") + ")"
+	return out
+}

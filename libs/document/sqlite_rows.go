@@ -1,0 +1,277 @@
+package document
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Per collection there is a table of its name: id, key, version, body and a column a declared field ("f_" and
+// its name; a list as JSON). An index with a multi-valued field is a table of its own, with a row for each
+// value. The outbox of all collections is one table, in the order of the commits.
+
+func column(field string) string { return "f_" + field }
+
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// sideTable holds an index with a multi-valued field.
+func (s *shape) sideTable(ix *index) string { return s.name + "~" + ix.name }
+
+// scalar is a value as SQLite stores and compares it.
+func scalar(value any) any {
+	switch v := value.(type) {
+	case time.Time:
+		return v.UnixMilli()
+	case bool:
+		if v {
+			return int64(1)
+		}
+		return int64(0)
+	}
+	return value
+}
+
+// cell is a value as a column of the collection's table.
+func cell(value any) (any, error) {
+	list, ok := value.([]any)
+	if !ok {
+		return scalar(value), nil
+	}
+	scalars := make([]any, len(list))
+	for i, v := range list {
+		scalars[i] = scalar(v)
+	}
+	text, err := json.Marshal(scalars)
+	return string(text), err
+}
+
+func (e *sqliteEngine) load(ctx context.Context, s *shape, key string) (*record, error) {
+	var found *record
+	q := newStatement(`SELECT version, body FROM ` + quote(s.name) + ` WHERE key = ?`).with(key)
+	err := e.read(ctx, q, func(rows *sql.Rows) error {
+		found = &record{key: key}
+		return rows.Scan(&found.version, &found.body)
+	})
+	return found, err
+}
+
+func (e *sqliteEngine) loadMany(ctx context.Context, s *shape, keys []string) ([]*record, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	list, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	q := newStatement(`SELECT key, version, body FROM ` + quote(s.name) + ` WHERE key IN (SELECT value FROM json_each(?))`).with(string(list))
+	return e.records(ctx, q, 0)
+}
+
+// records reads key, version and body; extra columns behind them serve the order only.
+func (e *sqliteEngine) records(ctx context.Context, q *statement, extra int) ([]*record, error) {
+	var out []*record
+	dest := make([]any, 3+extra)
+	for i := range dest {
+		dest[i] = new(any)
+	}
+	err := e.read(ctx, q, func(rows *sql.Rows) error {
+		r := &record{}
+		dest[0], dest[1], dest[2] = &r.key, &r.version, &r.body
+		out = append(out, r)
+		return rows.Scan(dest...)
+	})
+	return out, err
+}
+
+func (e *sqliteEngine) insert(ctx context.Context, s *shape, r *record) error {
+	return e.write(ctx, s, func(w *sqliteWriter) error {
+		if err := w.insert(s, r); err != nil {
+			return err
+		}
+		return w.post(s, r.key, r.entries)
+	})
+}
+
+func (w *sqliteWriter) insert(s *shape, r *record) error {
+	args := []any{r.key, r.version, r.body}
+	for _, value := range r.fields {
+		c, err := cell(value)
+		if err != nil {
+			return err
+		}
+		args = append(args, c)
+	}
+	var id int64
+	if err := w.row(s.texts.insert, args, &id); err != nil {
+		return err
+	}
+	return w.side(s, id, r, false)
+}
+
+func (e *sqliteEngine) replace(ctx context.Context, s *shape, r *record, version int64) error {
+	return e.write(ctx, s, func(w *sqliteWriter) error {
+		if err := w.replace(s, r, s.texts.replace, r.key, version); err != nil {
+			return err
+		}
+		return w.post(s, r.key, r.entries)
+	})
+}
+
+func (w *sqliteWriter) replace(s *shape, r *record, text string, where ...any) error {
+	args := []any{r.version, r.body}
+	for _, value := range r.fields {
+		c, err := cell(value)
+		if err != nil {
+			return err
+		}
+		args = append(args, c)
+	}
+	var id int64
+	err := w.row(text, append(args, where...), &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errStale
+	}
+	if err != nil {
+		return err
+	}
+	return w.side(s, id, r, true)
+}
+
+// side writes the rows of the indexes over multi-valued fields.
+func (w *sqliteWriter) side(s *shape, id int64, r *record, replace bool) error {
+	for i := range s.indexes {
+		ix := &s.indexes[i]
+		if ix.many < 0 {
+			continue
+		}
+		if replace {
+			if err := w.exec(`DELETE FROM `+quote(s.sideTable(ix))+` WHERE doc = ?`, id); err != nil {
+				return err
+			}
+		}
+		values, ok := r.fields[ix.fields[ix.many]].([]any)
+		if !ok {
+			values = []any{nil}
+		}
+		text := `INSERT INTO ` + quote(s.sideTable(ix)) + ` VALUES (?, ?` + strings.Repeat(", ?", len(ix.fields)) + `)`
+		for _, value := range values {
+			args := []any{id, r.key}
+			for at, f := range ix.fields {
+				if at == ix.many {
+					args = append(args, scalar(value))
+				} else {
+					args = append(args, scalar(r.fields[f]))
+				}
+			}
+			if err := w.exec(text, args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *sqliteEngine) remove(ctx context.Context, s *shape, key string, version int64, entries []entry) error {
+	return e.write(ctx, s, func(w *sqliteWriter) error {
+		var id int64
+		err := w.row(`DELETE FROM `+quote(s.name)+` WHERE key = ? AND version = ? RETURNING id`, []any{key, version}, &id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errStale
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.unside(s, id); err != nil {
+			return err
+		}
+		return w.post(s, key, entries)
+	})
+}
+
+func (w *sqliteWriter) unside(s *shape, id int64) error {
+	for i := range s.indexes {
+		if s.indexes[i].many >= 0 {
+			if err := w.exec(`DELETE FROM `+quote(s.sideTable(&s.indexes[i]))+` WHERE doc = ?`, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// post appends to the outbox.
+func (w *sqliteWriter) post(s *shape, key string, entries []entry) error {
+	for i := range entries {
+		text, err := bson.Marshal(&entries[i])
+		if err != nil {
+			return err
+		}
+		if err := w.exec(`INSERT INTO "~outbox" (collection, key, entry) VALUES (?, ?, ?)`, s.name, key, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *sqliteEngine) putMany(ctx context.Context, s *shape, records []*record) error {
+	return e.write(ctx, s, func(w *sqliteWriter) error {
+		for _, r := range records {
+			err := w.replace(s, r, s.texts.overwrite, r.key)
+			if errors.Is(err, errStale) {
+				err = w.insert(s, r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*record) ([]bool, error) {
+	isNew := make([]bool, len(records))
+	err := e.write(ctx, s, func(w *sqliteWriter) error {
+		for i, r := range records {
+			err := w.row(`SELECT 1 FROM `+quote(s.name)+` WHERE key = ?`, []any{r.key}, new(int))
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			if err := w.insert(s, r); err != nil {
+				return err
+			}
+			isNew[i] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return isNew, nil
+}
+
+// writeTexts are a collection's writing statements.
+type writeTexts struct{ insert, replace, overwrite string }
+
+func (s *shape) writeTexts() writeTexts {
+	var columns, marks, sets strings.Builder
+	for _, f := range s.fields {
+		columns.WriteString(", " + quote(column(f.name)))
+		marks.WriteString(", ?")
+		sets.WriteString(", " + quote(column(f.name)) + " = ?")
+	}
+	table := quote(s.name)
+	update := `UPDATE ` + table + ` SET version = ?, body = ?` + sets.String()
+	return writeTexts{
+		insert:    `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES (?, ?, ?` + marks.String() + `) RETURNING id`,
+		replace:   update + ` WHERE key = ? AND version = ? RETURNING id`,
+		overwrite: update + ` WHERE key = ? RETURNING id`,
+	}
+}
