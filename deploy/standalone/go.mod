@@ -1,6 +1,6 @@
 module github.com/bellbuoy/bellbuoy/deploy/standalone
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/alecthomas/kong v1.17.0
@@ -56,6 +56,7 @@ require (
 	github.com/quic-go/qpack v0.6.0 // indirect
 	github.com/quic-go/quic-go v0.59.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/twmb/franz-go v1.22.2 // indirect
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // indirect
@@ -90,18 +91,33 @@ require (
 )
 
 require github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
+
 replace github.com/bellbuoy/bellbuoy/libs => ../../libs
+
 require github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
+
 replace github.com/bellbuoy/bellbuoy/libs/engines => ../../libs/engines
+
 require github.com/bellbuoy/bellbuoy/services/identity v0.0.0-00010101000000-000000000000
+
 replace github.com/bellbuoy/bellbuoy/services/identity => ../../services/identity
+
 require github.com/bellbuoy/bellbuoy/services/events v0.0.0-00010101000000-000000000000
+
 replace github.com/bellbuoy/bellbuoy/services/events => ../../services/events
+
 require github.com/bellbuoy/bellbuoy/services/subscribers v0.0.0-00010101000000-000000000000
+
 replace github.com/bellbuoy/bellbuoy/services/subscribers => ../../services/subscribers
+
 require github.com/bellbuoy/bellbuoy/services/integrations v0.0.0-00010101000000-000000000000
+
 replace github.com/bellbuoy/bellbuoy/services/integrations => ../../services/integrations
+
 require github.com/bellbuoy/bellbuoy/services/delivery v0.0.0-00010101000000-000000000000
+
 replace github.com/bellbuoy/bellbuoy/services/delivery => ../../services/delivery
+
 require github.com/bellbuoy/bellbuoy/gateway v0.0.0-00010101000000-000000000000
+
 replace github.com/bellbuoy/bellbuoy/gateway => ../../gateway

@@ -1,0 +1,268 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
+)
+
+// These tests are the system's own: they build the very binaries that are
+// shipped, start them as processes, and come in by the front door.
+
+const (
+	receiverHost  = "receiver.example"
+	operatorToken = "operator-token-of-the-system-tests-0001"
+	secret        = "secret-of-the-system-tests-00000000001"
+)
+
+// binaries is the folder TestMain builds into.
+var binaries string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "bellbuoy-binaries-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binaries = dir
+		build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), ".", "./receiver",
+			"github.com/bellbuoy/bellbuoy/gateway/cmd/gateway",
+			"github.com/bellbuoy/bellbuoy/services/identity/cmd/identity",
+			"github.com/bellbuoy/bellbuoy/services/events/cmd/events",
+			"github.com/bellbuoy/bellbuoy/services/subscribers/cmd/subscribers",
+			"github.com/bellbuoy/bellbuoy/services/integrations/cmd/integrations",
+			"github.com/bellbuoy/bellbuoy/services/delivery/cmd/delivery")
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "build:", err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// process is one binary under test; it can be killed and started again.
+type process struct {
+	t       testing.TB
+	name    string
+	binary  string
+	dir     string
+	env     []string
+	command *exec.Cmd
+	ended   chan struct{} // closed when the running command has ended
+	log     *os.File
+}
+
+// newProcess prepares a binary; everything it writes goes to a file that is shown
+// when the test fails.
+func newProcess(t testing.TB, name, binary string, env ...string) *process {
+	t.Helper()
+	log, err := os.CreateTemp(t.TempDir(), name+".*.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, name: name, binary: filepath.Join(binaries, binary), dir: t.TempDir(), env: env, log: log}
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("what %s wrote:\n%s", name, p.output())
+		}
+		log.Close()
+	})
+	return p
+}
+
+func (p *process) start() *process {
+	p.t.Helper()
+	command := exec.Command(p.binary)
+	command.Dir = p.dir
+	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir}, p.env...)
+	command.Stdout, command.Stderr = p.log, p.log
+	if err := command.Start(); err != nil {
+		p.t.Fatalf("start %s: %v", p.name, err)
+	}
+	p.command, p.ended = command, make(chan struct{})
+	go func(ended chan struct{}) {
+		_ = command.Wait() // how it ended is in ProcessState
+		close(ended)
+	}(p.ended)
+	return p
+}
+
+// kill ends the process as a power cut would.
+func (p *process) kill() { p.signal(syscall.SIGKILL) }
+
+// stop asks the process to end and returns its exit code.
+func (p *process) stop() int {
+	p.signal(syscall.SIGTERM)
+	return p.command.ProcessState.ExitCode()
+}
+
+func (p *process) signal(signal syscall.Signal) {
+	if p.command == nil {
+		return
+	}
+	_ = p.command.Process.Signal(signal) // one that has ended already is as good
+	select {
+	case <-p.ended:
+	case <-time.After(30 * time.Second):
+		p.t.Errorf("%s did not end within 30 s of signal %v", p.name, signal)
+		_ = p.command.Process.Kill()
+		<-p.ended
+	}
+}
+
+// exit waits for the process to end by itself.
+func (p *process) exit(within time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		return p.command.ProcessState.ExitCode()
+	case <-time.After(within):
+		p.t.Fatalf("%s still runs after %v; it wrote:\n%s", p.name, within, p.output())
+		return 0
+	}
+}
+
+func (p *process) output() string {
+	content, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(content)
+}
+
+// freeAddress is a loopback address nobody listens on right now.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// eventually waits until check returns nil, and fails with its last error.
+func eventually(t testing.TB, within time.Duration, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v: %v", what, within, err)
+		}
+		<-ticker.C
+	}
+}
+
+// answer is what a request got.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// into decodes the body.
+func (a answer) into(t testing.TB, out any) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, out); err != nil {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+}
+
+// expect fails the test unless the status is the one wanted.
+func (a answer) expect(t testing.TB, status int) answer {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("status %d instead of %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+var client = &http.Client{Timeout: 15 * time.Second}
+
+// try sends a request; in is marshalled unless it is a string, which is sent as it is.
+func try(ctx context.Context, method, url, authorization string, in any) (answer, error) {
+	var body io.Reader
+	switch in := in.(type) {
+	case nil:
+	case string:
+		body = strings.NewReader(in)
+	default:
+		content, err := json.Marshal(in)
+		if err != nil {
+			return answer{}, err
+		}
+		body = bytes.NewReader(content)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return answer{}, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, content}, err
+}
+
+func send(t testing.TB, method, url, authorization string, in any) answer {
+	t.Helper()
+	got, err := try(t.Context(), method, url, authorization, in)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, url, err)
+	}
+	return got
+}
+
+func ready(base string) func() error {
+	return func() error {
+		got, err := try(context.Background(), http.MethodGet, base+"/readyz", "", nil)
+		if err == nil && got.status != http.StatusOK {
+			err = fmt.Errorf("%d %s", got.status, bytes.TrimSpace(got.body))
+		}
+		return err
+	}
+}
+
+// startReceiver starts somebody's webhook receiver, and returns the settings with
+// which the platform reaches it.
+func startReceiver(t testing.TB) (*receiver.Receiver, []string) {
+	t.Helper()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	r, err := receiver.Start("127.0.0.1:0", receiverHost, ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r, []string{"DELIVERY_RESOLVE=" + receiverHost + ":443=" + r.Addr(), "DELIVERY_CA_FILE=" + ca}
+}

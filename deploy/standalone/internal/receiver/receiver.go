@@ -1,0 +1,163 @@
+// Package receiver is somebody's webhook receiver: a TLS server under a host name
+// and a certificate authority of its own, which checks what it gets with the
+// Standard Webhooks project's verifier, not with ours. The README's tour prints
+// what it gets; the system's tests count it.
+package receiver
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// Request is one request as it arrived.
+type Request struct {
+	At     time.Time
+	Path   string
+	Header http.Header
+	Body   []byte
+}
+
+// ID is the delivery's id.
+func (r Request) ID() string { return r.Header.Get("webhook-id") }
+
+// Verify checks the signature with the secret that the endpoint's creation showed.
+func (r Request) Verify(secret string) error {
+	verifier, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		return err
+	}
+	return verifier.Verify(r.Body, r.Header)
+}
+
+// Receiver is a running receiver. Answer may be set before the first request; by
+// default every request is answered 204.
+type Receiver struct {
+	Answer func(Request) int
+	server *http.Server
+	addr   string
+
+	mu       sync.Mutex
+	requests []Request
+	arrived  chan struct{} // closed and replaced at each arrival
+}
+
+// Start listens on addr for host and writes the certificate of its authority to caFile.
+func Start(addr, host, caFile string) (*Receiver, error) {
+	certificate, authority, err := certify(host)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(caFile), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(caFile, authority, 0o600); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	r := &Receiver{addr: listener.Addr().String(), arrived: make(chan struct{})}
+	r.server = &http.Server{
+		Handler:           r,
+		ReadHeaderTimeout: 5 * time.Second,
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}},
+		ErrorLog:          log.New(io.Discard, "", 0), // broken connections are what the tests are about
+	}
+	go func() { _ = r.server.ServeTLS(listener, "", "") }() // ends with Close
+	return r, nil
+}
+
+// Addr is where it listens, host:port.
+func (r *Receiver) Addr() string { return r.addr }
+
+// Close ends it.
+func (r *Receiver) Close() error { return r.server.Close() }
+
+// ServeHTTP takes one request.
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(in.Body, 1<<20))
+	if err != nil {
+		return // it never arrived whole
+	}
+	request := Request{At: time.Now(), Path: in.URL.Path, Header: in.Header.Clone(), Body: body}
+	status := http.StatusNoContent
+	if r.Answer != nil {
+		status = r.Answer(request)
+	}
+	r.mu.Lock()
+	r.requests = append(r.requests, request)
+	close(r.arrived)
+	r.arrived = make(chan struct{})
+	r.mu.Unlock()
+	w.WriteHeader(status)
+}
+
+// Requests are all that arrived, in order.
+func (r *Receiver) Requests() []Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.requests)
+}
+
+// Wait returns once enough holds of what arrived, or with ctx's error.
+func (r *Receiver) Wait(ctx context.Context, enough func([]Request) bool) ([]Request, error) {
+	for {
+		r.mu.Lock()
+		requests, arrived := slices.Clone(r.requests), r.arrived
+		r.mu.Unlock()
+		if enough(requests) {
+			return requests, nil
+		}
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+			return requests, fmt.Errorf("%d requests arrived: %w", len(requests), ctx.Err())
+		}
+	}
+}
+
+// certify makes an authority and a certificate of it for host.
+func certify(host string) (tls.Certificate, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, nil, err
+	}
+	authority := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "receiver's authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(30 * 24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	authorityDER, err1 := x509.CreateCertificate(rand.Reader, authority, authority, key.Public(), key)
+	leafDER, err2 := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), key)
+	if err := errors.Join(err1, err2); err != nil {
+		return tls.Certificate{}, nil, err
+	}
+	return tls.Certificate{Certificate: [][]byte{leafDER}, PrivateKey: key},
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authorityDER}), nil
+}

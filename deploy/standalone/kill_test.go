@@ -1,0 +1,172 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
+)
+
+// publisher posts incidents without pause and remembers those it got a 201 for.
+type publisher struct {
+	credentials
+	service string
+	posted  []string // descriptions acknowledged
+}
+
+// until posts until ctx ends, going on through refusals and broken connections.
+func (p *publisher) until(ctx context.Context) {
+	for n := 0; ctx.Err() == nil; n++ {
+		description := fmt.Sprintf("incident %d", len(p.posted)+n*100_000)
+		got, err := try(ctx, http.MethodPost, p.BaseURL+"/api/v1/event/list/", p.legacy(), incident(p.service, description))
+		if err == nil && got.status == http.StatusCreated {
+			p.posted = append(p.posted, description)
+		}
+		select {
+		case <-time.After(20 * time.Millisecond): // a team's pace, not a flood
+		case <-ctx.Done():
+		}
+	}
+}
+
+// titles counts what arrived by title, and how often each webhook-id did.
+func titles(t testing.TB, requests []receiver.Request) (byTitle, byID map[string]int) {
+	byTitle, byID = map[string]int{}, map[string]int{}
+	for _, request := range requests {
+		byTitle[read(t, request).Event.Title]++
+		byID[request.ID()]++
+	}
+	return byTitle, byID
+}
+
+func everyPosted(t testing.TB, posted []string) func([]receiver.Request) bool {
+	return func(requests []receiver.Request) bool {
+		byTitle, _ := titles(t, requests)
+		for _, title := range posted {
+			if byTitle[title] == 0 {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func expectEveryPosted(t *testing.T, r *receiver.Receiver, posted []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	requests, err := r.Wait(ctx, everyPosted(t, posted))
+	if err != nil {
+		byTitle, _ := titles(t, requests)
+		for _, title := range posted {
+			if byTitle[title] == 0 {
+				t.Errorf("acknowledged, but never delivered: %s", title)
+			}
+		}
+		t.Fatalf("%d of %d acknowledged incidents were delivered: %v", len(byTitle), len(posted), err)
+	}
+	_, byID := titles(t, requests)
+	repeated := 0
+	for _, n := range byID {
+		repeated += n - 1
+	}
+	t.Logf("%d incidents acknowledged, %d requests arrived, %d of them repeated", len(posted), len(requests), repeated)
+}
+
+func TestKillOfTheWholeProcessLosesNothing(t *testing.T) {
+	r, env := startReceiver(t)
+	p, base := started(t, env...)
+	var c credentials
+	readJSON(t, filepath.Join(dataFolder(p), "credentials.json"), &c)
+	a := actor{t, c}
+	uri, id := a.service("Checkout")
+	a.endpoint("https://"+receiverHost+"/hooks/1", id)
+
+	poster := &publisher{credentials: c, service: uri}
+	for range 4 {
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); poster.until(ctx) }()
+		<-time.After(time.Duration(200+rand.IntN(600)) * time.Millisecond) // the moment of the power cut
+		p.kill()
+		stop()
+		<-done
+		p.start()
+		eventually(t, 30*time.Second, "ready again", ready(base))
+	}
+	if len(poster.posted) < 10 {
+		t.Fatalf("only %d incidents were acknowledged between the kills: nothing is proven", len(poster.posted))
+	}
+	expectEveryPosted(t, r, poster.posted)
+
+	// What is recorded as sent is not sent again: kill and start once more, when nothing is in flight.
+	expectNoMore(t, c, r, len(r.Requests()))
+	before := len(r.Requests())
+	settle(t, p, base)
+	p.kill()
+	p.start()
+	eventually(t, 30*time.Second, "ready again", ready(base))
+	send(t, http.MethodPost, base+"/api/v1/event/list/", c.legacy(), incident(uri, "after it all")).expect(t, http.StatusCreated)
+	expectEveryPosted(t, r, append(poster.posted, "after it all"))
+	if again := len(r.Requests()) - before; again != 1 {
+		t.Errorf("%d requests arrived after the last start instead of the one new", again)
+	}
+}
+
+// settle waits until delivery's books are closed: stop cleanly and start again.
+func settle(t *testing.T, p *process, base string) {
+	t.Helper()
+	if code := p.stop(); code != 0 {
+		t.Fatalf("a clean stop ends with code %d", code)
+	}
+	p.start()
+	eventually(t, 30*time.Second, "ready again", ready(base))
+}
+
+func TestKillOfAnyOneProcessLosesNothing(t *testing.T) {
+	r, env := startReceiver(t)
+	cluster := startCluster(t, env...)
+	c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
+	a := actor{t, c}
+	uri, id := a.service("Checkout")
+	a.endpoint("https://"+receiverHost+"/hooks/1", id)
+
+	poster := &publisher{credentials: c, service: uri}
+	for _, name := range services {
+		acknowledged := len(poster.posted)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); poster.until(ctx) }()
+		<-time.After(time.Duration(100+rand.IntN(300)) * time.Millisecond) // the moment of the kill
+		cluster.processes[name].kill()
+		<-time.After(time.Duration(rand.IntN(200)) * time.Millisecond) // how long it stays away
+		cluster.processes[name].start()
+		eventually(t, 30*time.Second, name+" ready again", ready("http://"+cluster.addresses[name]))
+		eventually(t, 30*time.Second, "the platform ready again", ready(cluster.base))
+		<-time.After(100 * time.Millisecond) // and some incidents through the restarted process
+		stop()
+		<-done
+		if len(poster.posted) == acknowledged {
+			t.Errorf("no incident was acknowledged around the kill of %s", name)
+		}
+	}
+	expectEveryPosted(t, r, poster.posted)
+}
+
+func readJSON(t testing.TB, file string, out any) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(content, out); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}

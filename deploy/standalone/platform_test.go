@@ -1,0 +1,153 @@
+package main_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+)
+
+// credentials are those of data/credentials.json.
+type credentials struct {
+	OrganizationID string `json:"organizationId"`
+	UserID         string `json:"userId"`
+	Username       string `json:"username"`
+	LegacyKey      string `json:"legacyKey"`
+	AppKey         string `json:"appKey"`
+	DashboardID    string `json:"dashboardId"`
+	DashboardSlug  string `json:"dashboardSlug"`
+	DashboardURL   string `json:"dashboardUrl"`
+	OperatorToken  string `json:"operatorToken"`
+	BaseURL        string `json:"baseUrl"`
+}
+
+func (c credentials) legacy() string   { return "ApiKey " + c.Username + ":" + c.LegacyKey }
+func (c credentials) app() string      { return "Bearer " + c.AppKey }
+func (c credentials) operator() string { return "Operator " + c.OperatorToken }
+
+// standalone prepares the platform as one process on a data folder of its own.
+func standalone(t testing.TB, env ...string) (*process, string) {
+	t.Helper()
+	address := freeAddress(t)
+	p := newProcess(t, "bellbuoy", "standalone", append([]string{
+		"BELLBUOY_ADDR=" + address, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
+		"BELLBUOY_DATA=" + filepath.Join(t.TempDir(), "data"),
+	}, env...)...)
+	return p, "http://" + address
+}
+
+// started starts it and waits until it answers.
+func started(t testing.TB, env ...string) (*process, string) {
+	t.Helper()
+	p, base := standalone(t, env...)
+	p.start()
+	eventually(t, 30*time.Second, "ready", ready(base))
+	return p, base
+}
+
+// provision makes an organization with one user of the roles, as an operator does.
+func provision(t testing.TB, base, name, username string, roles ...string) credentials {
+	t.Helper()
+	operator := "Operator " + operatorToken
+	var made struct {
+		Organization struct{ ID string }
+		Dashboard    struct{ ID, Slug string }
+	}
+	send(t, http.MethodPost, base+"/operator/v1/organizations", operator, map[string]any{"name": name}).
+		expect(t, http.StatusCreated).into(t, &made)
+	c := credentials{
+		OrganizationID: made.Organization.ID, DashboardID: made.Dashboard.ID, DashboardSlug: made.Dashboard.Slug,
+		DashboardURL: base + "/d/" + made.Dashboard.Slug, OperatorToken: operatorToken, BaseURL: base,
+	}
+	return addUser(t, c, username, roles...)
+}
+
+// addUser makes another user of the organization, with a key for each interface.
+func addUser(t testing.TB, c credentials, username string, roles ...string) credentials {
+	t.Helper()
+	var made struct{ User struct{ ID string } }
+	send(t, http.MethodPost, c.BaseURL+"/operator/v1/organizations/"+c.OrganizationID+"/users", c.operator(),
+		map[string]any{"username": username, "email": username + "@example.com", "roles": roles}).
+		expect(t, http.StatusCreated).into(t, &made)
+	c.UserID, c.Username = made.User.ID, username
+	var app struct{ APIKey string }
+	send(t, http.MethodPost, c.BaseURL+"/operator/v1/users/"+c.UserID+"/api-keys", c.operator(), map[string]any{}).
+		expect(t, http.StatusCreated).into(t, &app)
+	var legacy struct{ Key string }
+	send(t, http.MethodPost, c.BaseURL+"/operator/v1/users/"+c.UserID+"/legacy-key", c.operator(), nil).
+		expect(t, http.StatusCreated).into(t, &legacy)
+	c.AppKey, c.LegacyKey = app.APIKey, legacy.Key
+	return c
+}
+
+// cluster is the platform as separate processes that share one broker and one Redis.
+type cluster struct {
+	base      string
+	gateways  []string // base URLs
+	processes map[string]*process
+	addresses map[string]string
+}
+
+// services in the order they are started; delivery runs twice.
+var services = []string{"identity", "events", "subscribers", "integrations", "delivery", "delivery-2", "gateway", "gateway-2"}
+
+// startCluster starts the six binaries, delivery and the gateway twice. The broker
+// and Redis are real ones when the environment names them, else in-process ones.
+func startCluster(t testing.TB, env ...string) *cluster {
+	t.Helper()
+	c := &cluster{processes: map[string]*process{}, addresses: map[string]string{}}
+	for _, name := range services {
+		c.addresses[name] = freeAddress(t)
+	}
+	c.base = "http://" + c.addresses["gateway"]
+	c.gateways = []string{c.base, "http://" + c.addresses["gateway-2"]}
+	kafka, redis := sharedEngines(t)
+	data := t.TempDir()
+	for _, name := range services {
+		binary := name
+		switch name {
+		case "delivery-2":
+			binary = "delivery"
+		case "gateway-2":
+			binary = "gateway"
+		}
+		c.processes[name] = newProcess(t, name, binary, append([]string{
+			"BELLBUOY_ADDR=" + c.addresses[name], "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
+			"BELLBUOY_SECRET=" + secret, "BELLBUOY_OPERATOR_TOKEN=" + operatorToken,
+			"DOCUMENTS_URL=sqlite:" + filepath.Join(data, "documents"), "KAFKA_BROKERS=" + kafka, "REDIS_URL=" + redis,
+			"LEGACY_BASE_URL=" + c.base, "APP_BASE_URL=" + c.base, "DASHBOARD_BASE_URL=" + c.base,
+			"IDENTITY_URL=http://" + c.addresses["identity"], "EVENTS_URL=http://" + c.addresses["events"],
+			"SUBSCRIBERS_URL=http://" + c.addresses["subscribers"], "INTEGRATIONS_URL=http://" + c.addresses["integrations"],
+			"DELIVERY_URL=http://" + c.addresses["delivery"],
+		}, env...)...).start()
+	}
+	for _, base := range c.gateways {
+		eventually(t, 60*time.Second, "ready", ready(base))
+	}
+	return c
+}
+
+func sharedEngines(t testing.TB) (kafka, redis string) {
+	t.Helper()
+	kafka, redis = os.Getenv("BELLBUOY_TEST_KAFKA"), os.Getenv("BELLBUOY_TEST_REDIS")
+	if kafka == "" {
+		broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { broker.Close() })
+		kafka = broker.Addr()
+	}
+	if redis == "" {
+		server, err := engines.StartRedis("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { server.Close() })
+		redis = server.URL()
+	}
+	return kafka, redis
+}

@@ -1,0 +1,55 @@
+// Command receiver is the README tour's webhook receiver: it listens with TLS on
+// loopback, prints each request it gets and whether its signature is right.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
+)
+
+func main() {
+	var s struct {
+		Addr   string `default:"127.0.0.1:9443" help:"Address to listen on."`
+		Host   string `default:"receiver.example" help:"Host name its certificate is for."`
+		CA     string `name:"ca" default:"data/receiver/ca.pem" help:"File to write its certificate authority to, for DELIVERY_CA_FILE."`
+		Secret string `default:"data/receiver/secret" help:"File with the endpoint's signing secret, read at each request."`
+	}
+	kong.Parse(&s, kong.Name("receiver"), kong.Description("A webhook receiver that shows what it gets."))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	r, err := receiver.Start(s.Addr, s.Host, s.CA)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "receiver: error: %v\n", err)
+		os.Exit(1)
+	}
+	fmt.Printf("listening on %s as %s\n", r.Addr(), s.Host)
+	for seen := 0; ; {
+		requests, err := r.Wait(ctx, func(all []receiver.Request) bool { return len(all) > seen })
+		if err != nil {
+			return
+		}
+		for ; seen < len(requests); seen++ {
+			show(requests[seen], s.Secret)
+		}
+	}
+}
+
+func show(request receiver.Request, secretFile string) {
+	verdict := "signature right"
+	secret, err := os.ReadFile(secretFile)
+	if err == nil {
+		err = request.Verify(strings.TrimSpace(string(secret)))
+	}
+	if err != nil {
+		verdict = "signature wrong: " + err.Error()
+	}
+	fmt.Printf("%s  %s  %s\n%s\n", request.At.UTC().Format("15:04:05.000"), request.ID(), verdict, request.Body)
+}
