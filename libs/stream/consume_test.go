@@ -1,0 +1,214 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// A record arrives as it was published, in order per key, whatever was published in
+// one call; and the metrics count it.
+func TestPublish_arrivesInOrder(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		registry := prometheus.NewRegistry()
+		client := connect(t, addr, stream.Options{Registerer: registry})
+		topic, group := newTopic(t, client, 4), unique("group")
+		const n, keys = 3000, 17
+		records := numbered(topic, 0, n, keys)
+		for i := range records {
+			records[i].Headers = map[string]string{"kind": "number", "n": strconv.Itoa(i)}
+		}
+		publish(t, client, records...)
+
+		type got struct {
+			last  map[string]int
+			count int
+		}
+		results := make(chan error, 1)
+		state := got{last: make(map[string]int)}
+		var mu sync.Mutex
+		start(t, func(ctx context.Context) error {
+			return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}},
+				func(_ context.Context, claim stream.Claim) {
+					defer claim.Done()
+					mu.Lock()
+					defer mu.Unlock()
+					value := decode(t, claim.Record)
+					last, seen := state.last[claim.Record.Key]
+					switch {
+					case seen && value <= last:
+						results <- fmt.Errorf("key %s: %d after %d", claim.Record.Key, value, last)
+					case claim.Record.Key != "k"+strconv.Itoa(value%keys) || claim.Record.Topic != topic:
+						results <- fmt.Errorf("wrong record %+v", claim.Record)
+					case claim.Record.Headers["n"] != strconv.Itoa(value) || claim.Record.Headers["kind"] != "number":
+						results <- fmt.Errorf("wrong headers %v", claim.Record.Headers)
+					}
+					state.last[claim.Record.Key] = value
+					if state.count++; state.count == n {
+						results <- nil
+					}
+				})
+		})
+		if err := <-results; err != nil {
+			t.Fatal(err)
+		}
+		if published := testutil.CollectAndCount(registry, "bellbuoy_stream_published_total"); published != 1 {
+			t.Errorf("%d series of published records", published)
+		}
+		eventually(t, "nothing is unfinished", func() bool {
+			families, err := registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := make(map[string]float64)
+			for _, family := range families {
+				for _, metric := range family.Metric {
+					values[family.GetName()] += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+				}
+			}
+			return values["bellbuoy_stream_published_total"] == n && values["bellbuoy_stream_consumed_total"] == n &&
+				values["bellbuoy_stream_unfinished"] == 0 && values["bellbuoy_stream_lag"] == 0
+		})
+	})
+}
+
+// No more claims are unfinished than the subscription allows, and one that is
+// finished makes room for one.
+func TestConsume_backPressure(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic, group := newTopic(t, client, 3), unique("group")
+		const n, bound = 200, 7
+		publish(t, client, numbered(topic, 0, n, 30)...)
+		claims := make(chan stream.Claim, n)
+		start(t, func(ctx context.Context) error {
+			return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}, MaxPending: bound},
+				func(_ context.Context, claim stream.Claim) { claims <- claim })
+		})
+		var held []stream.Claim
+		for len(held) < bound {
+			held = append(held, <-claims)
+		}
+		for i := range n - bound {
+			if len(claims) > 0 {
+				t.Fatalf("claim %d was handed out beyond the bound", i+bound)
+			}
+			held[i].Done()
+			held = append(held, <-claims)
+		}
+		for _, claim := range held {
+			claim.Done()
+		}
+	})
+}
+
+// A batch whose handler fails comes again, the same, and nothing of its partition
+// before it; a poison record is skipped alone.
+func TestConsumeBatches_retryAndDrop(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		registry := prometheus.NewRegistry()
+		client := connect(t, addr, stream.Options{Registerer: registry})
+		topic, group := newTopic(t, client, 1), unique("group")
+		publish(t, client, numbered(topic, 0, 20, 1)...)
+		var mu sync.Mutex
+		var done []int
+		failures := 0
+		start(t, func(ctx context.Context) error {
+			return client.ConsumeBatches(ctx, stream.Subscription{Group: group, Topics: []string{topic}, MaxPending: 8},
+				func(_ context.Context, batch []stream.Record) error {
+					mu.Lock()
+					defer mu.Unlock()
+					var values []int
+					for _, record := range batch {
+						values = append(values, decode(t, record))
+					}
+					if slices.Contains(values, 3) && failures < 3 {
+						failures++
+						return errors.New("not now")
+					}
+					if slices.Contains(values, 13) {
+						return fmt.Errorf("handling %v: %w", values, stream.Drop(errors.New("poison")))
+					}
+					done = append(done, values...)
+					return nil
+				})
+		})
+		eventually(t, "the topic is finished", func() bool { return committed(t, addr, group, topic, 0) == 20 })
+		mu.Lock()
+		defer mu.Unlock()
+		want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 16, 17, 18, 19}
+		if !slices.Equal(done, want) || failures != 3 {
+			t.Errorf("handled %v after %d failures", done, failures)
+		}
+		if n := testutil.CollectAndCount(registry, "bellbuoy_stream_dropped_total", "bellbuoy_stream_handler_errors_total"); n != 2 {
+			t.Errorf("%d of 2 metrics", n)
+		}
+	})
+}
+
+// A failing partition holds up no other.
+func TestConsumeBatches_partitionsAreApart(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic, group := newTopic(t, client, 4), unique("group")
+		publish(t, client, numbered(topic, 0, 40, 40)...)
+		var stuck sync.Map // keys of the partition that fails
+		var mu sync.Mutex
+		poisoned, finished := -1, 0
+		start(t, func(ctx context.Context) error {
+			return client.ConsumeBatches(ctx, stream.Subscription{Group: group, Topics: []string{topic}, MaxPending: 100},
+				func(_ context.Context, batch []stream.Record) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if poisoned < 0 {
+						poisoned = decode(t, batch[0])
+					}
+					if decode(t, batch[0]) == poisoned {
+						stuck.Store(poisoned, len(batch))
+						return errors.New("never")
+					}
+					finished += len(batch)
+					return nil
+				})
+		})
+		eventually(t, "the other partitions are finished", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			n, ok := stuck.Load(poisoned)
+			return ok && finished == 40-n.(int)
+		})
+	})
+}
+
+// Without a broker Publish fails in the caller's time; what waits goes on once there
+// is one.
+func TestUnreachable(t *testing.T) {
+	client := connect(t, "127.0.0.1:1", stream.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := client.Publish(ctx, stream.Record{Topic: "t"}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("publish: %v", err)
+	}
+	if err := client.Ping(t.Context()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("ping: %v", err)
+	}
+	if err := client.EnsureTopics(ctx, stream.Topic{Name: "t"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("topics: %v", err)
+	}
+	if err := client.Consume(ctx, stream.Subscription{Group: "g", Topics: []string{"t"}}, nil); err != nil {
+		t.Errorf("consume: %v", err)
+	}
+	if err := client.Consume(t.Context(), stream.Subscription{Group: "g"}, nil); err == nil {
+		t.Error("a subscription without a topic is accepted")
+	}
+}

@@ -1,0 +1,229 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+)
+
+// ledger is what all members of a group together know.
+type ledger struct {
+	mu     sync.Mutex
+	owners map[int]string // partition to member, while its assignment lasts
+	seen   map[int]int    // value to how often
+	by     map[string]int // member to how many
+	wrong  []string
+}
+
+func newLedger() *ledger {
+	return &ledger{owners: make(map[int]string), seen: make(map[int]int), by: make(map[string]int)}
+}
+
+// assigned notes a member's partitions, and forgets them when the assignment ends.
+func (l *ledger) assigned(member string) func(context.Context, string, []int) {
+	return func(ctx context.Context, _ string, partitions []int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, partition := range partitions {
+			if other := l.owners[partition]; other != "" && other != member {
+				l.wrong = append(l.wrong, fmt.Sprintf("%s got partition %d while %s has it", member, partition, other))
+			}
+			l.owners[partition] = member
+		}
+		context.AfterFunc(ctx, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			for _, partition := range partitions {
+				if l.owners[partition] == member {
+					delete(l.owners, partition)
+				}
+			}
+		})
+	}
+}
+
+func (l *ledger) handle(t *testing.T, member string) func(context.Context, stream.Claim) {
+	return func(ctx context.Context, claim stream.Claim) {
+		l.mu.Lock()
+		if owner := l.owners[claim.Partition]; owner != member {
+			l.wrong = append(l.wrong, fmt.Sprintf("%s was handed partition %d, which %q has", member, claim.Partition, owner))
+		}
+		if ctx.Err() != nil {
+			l.wrong = append(l.wrong, "a claim was handed out with an ended context")
+		}
+		l.seen[decode(t, claim.Record)]++
+		l.by[member]++
+		l.mu.Unlock()
+		claim.Done()
+	}
+}
+
+func (l *ledger) has(n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.seen) == n
+}
+
+func (l *ledger) members() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count := make(map[string]int)
+	for owner := range maps.Values(l.owners) {
+		count[owner]++
+	}
+	return count
+}
+
+func (l *ledger) check(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, each := range l.wrong {
+		t.Error(each)
+	}
+}
+
+// Members of a group share the partitions; who joins or leaves makes them anew, and
+// nothing is lost, nor handed out by one whose partition is gone.
+func TestConsume_membersShare(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic, group := newTopic(t, client, 6), unique("group")
+		ledger := newLedger()
+		member := func(name string) *running {
+			own := connect(t, addr, stream.Options{ClientID: name})
+			return start(t, func(ctx context.Context) error {
+				return own.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}, Assigned: ledger.assigned(name)},
+					ledger.handle(t, name))
+			})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		written := make(chan int)
+		go func() { // all the while
+			n := 0
+			for ; ctx.Err() == nil; n += 20 {
+				publish(t, client, numbered(topic, n, n+20, 50)...)
+			}
+			written <- n
+		}()
+
+		member("one")
+		eventually(t, "one owns all", func() bool { return ledger.members()["one"] == 6 })
+		two := member("two")
+		eventually(t, "both own half", func() bool { m := ledger.members(); return m["one"] == 3 && m["two"] == 3 })
+		eventually(t, "two works", func() bool { ledger.mu.Lock(); defer ledger.mu.Unlock(); return ledger.by["two"] > 100 })
+		two.stop(t)
+		eventually(t, "one owns all again", func() bool { return ledger.members()["one"] == 6 })
+		cancel()
+		n := <-written
+		eventually(t, "all records were handed out", func() bool { return ledger.has(n) })
+		ledger.check(t)
+	})
+}
+
+// What a killed member had not finished comes to another.
+func TestConsume_memberKilled(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic, group := newTopic(t, client, 2), unique("group")
+		publish(t, client, numbered(topic, 0, 50, 10)...)
+		killed := startChild(t, "consumer", "ADDR="+addr, "TOPIC="+topic, "GROUP="+group, "KEEP=all")
+		for range 50 {
+			killed.line(t)
+		}
+		killed.kill()
+		ledger := newLedger()
+		start(t, func(ctx context.Context) error {
+			return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}, Assigned: ledger.assigned("heir")},
+				ledger.handle(t, "heir"))
+		})
+		eventually(t, "the other member has all records", func() bool { return ledger.has(50) })
+		ledger.check(t)
+	})
+}
+
+// A consumer that finishes out of order commits behind the lowest unfinished record,
+// and goes on there after it was killed.
+func TestConsume_commitsBehindLowestUnfinished(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic, group := newTopic(t, client, 1), unique("group")
+		publish(t, client, numbered(topic, 0, 10, 1)...)
+		killed := startChild(t, "consumer", "ADDR="+addr, "TOPIC="+topic, "GROUP="+group, "KEEP=3 7")
+		for range 10 {
+			killed.line(t)
+		}
+		eventually(t, "the offset behind record 2 is committed", func() bool {
+			return committed(t, addr, group, topic, 0) == 3
+		})
+		killed.kill()
+
+		var mu sync.Mutex
+		var values []int
+		start(t, func(ctx context.Context) error {
+			return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}},
+				func(_ context.Context, claim stream.Claim) {
+					mu.Lock()
+					values = append(values, decode(t, claim.Record))
+					mu.Unlock()
+					claim.Done()
+				})
+		})
+		eventually(t, "all is committed", func() bool { return committed(t, addr, group, topic, 0) == 10 })
+		mu.Lock()
+		defer mu.Unlock()
+		if fmt.Sprint(values) != "[3 4 5 6 7 8 9]" {
+			t.Errorf("handed out again: %v", values)
+		}
+	})
+}
+
+// The stop waits for unfinished work, commits it and leaves, so that the next member
+// need not wait for a timeout and gets nothing twice.
+func TestConsume_stop(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic, group := newTopic(t, client, 1), unique("group")
+		publish(t, client, numbered(topic, 0, 5, 1)...)
+		claims := make(chan stream.Claim, 10)
+		first := start(t, func(ctx context.Context) error {
+			return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}},
+				func(_ context.Context, claim stream.Claim) { claims <- claim })
+		})
+		held := []stream.Claim{<-claims, <-claims, <-claims, <-claims, <-claims}
+		first.cancel()
+		publish(t, client, numbered(topic, 5, 6, 1)...) // is not handed out any more
+		for _, claim := range held[:4] {
+			claim.Done()
+			claim.Done()
+		}
+		select {
+		case <-first.ended:
+			t.Fatal("the consumer did not wait for its last claim")
+		default:
+		}
+		held[4].Done()
+		first.stop(t)
+		if n := committed(t, addr, group, topic, 0); n != 5 || len(claims) > 0 {
+			t.Fatalf("committed %d, %d more claims", n, len(claims))
+		}
+		second := start(t, func(ctx context.Context) error {
+			return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}},
+				func(_ context.Context, claim stream.Claim) { claims <- claim })
+		})
+		claim := <-claims
+		if decode(t, claim.Record) != 5 {
+			t.Errorf("the next member begins with %s", claim.Record.Value)
+		}
+		claim.Abandon() // so the stop has nothing to wait for
+		second.stop(t)
+		if n := committed(t, addr, group, topic, 0); n != 5 {
+			t.Errorf("an abandoned claim was committed: %d", n)
+		}
+	})
+}
