@@ -235,6 +235,15 @@ func try(ctx context.Context, method, url, authorization string, in any) (answer
 	return answer{response.StatusCode, response.Header, content}, err
 }
 
+func readAnswer(t testing.TB, response *http.Response) answer {
+	t.Helper()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, content}
+}
+
 func send(t testing.TB, method, url, authorization string, in any) answer {
 	t.Helper()
 	got, err := try(t.Context(), method, url, authorization, in)

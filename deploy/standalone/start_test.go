@@ -1,0 +1,276 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+)
+
+func TestFirstStartMakesTheSeedOnceAndTellsTheCredentials(t *testing.T) {
+	p, base := started(t)
+	file := filepath.Join(dataFolder(p), "credentials.json")
+	// Readiness is the gateway's; the seed follows it.
+	eventually(t, 10*time.Second, "credentials", func() error { _, err := os.Stat(file); return err })
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("credentials.json has mode %v, %v", info.Mode(), err)
+	}
+	var c credentials
+	readJSON(t, file, &c)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 5*time.Second, "the credentials on the terminal", func() error {
+		if !strings.Contains(p.output(), string(bytes.TrimSpace(content))) {
+			return fmt.Errorf("not among %q", p.output())
+		}
+		return nil
+	})
+
+	var list page
+	send(t, http.MethodGet, c.DashboardURL+"/api/v1/dashboard/", "", nil).expect(t, http.StatusOK).into(t, &list)
+	if len(list.Objects) != 3 {
+		t.Fatalf("the seed's dashboard has %d rows: %v", len(list.Objects), list.Objects)
+	}
+	send(t, http.MethodGet, base+"/app/profile", c.app(), nil).expect(t, http.StatusOK)
+	send(t, http.MethodGet, base+"/api/v1/service/", c.legacy(), nil).expect(t, http.StatusOK)
+	send(t, http.MethodGet, base+"/operator/v1/organizations", c.operator(), nil).expect(t, http.StatusOK)
+
+	// The operator puts the credentials away; the next start finds everything and makes nothing anew.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	p.stop()
+	p.start()
+	eventually(t, 30*time.Second, "ready again", ready(base))
+	send(t, http.MethodGet, base+"/app/profile", c.app(), nil).expect(t, http.StatusOK)
+	var organizations struct{ Organizations []any }
+	send(t, http.MethodGet, base+"/operator/v1/organizations", c.operator(), nil).expect(t, http.StatusOK).into(t, &organizations)
+	if len(organizations.Organizations) != 1 {
+		t.Errorf("after the second start there are %d organizations", len(organizations.Organizations))
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the second start wrote credentials again")
+	}
+}
+
+func TestFirstStartKilledAtAnyMomentIsCompletedByTheNext(t *testing.T) {
+	p, base := standalone(t)
+	file := filepath.Join(dataFolder(p), "credentials.json")
+	for moment := 20 * time.Millisecond; ; moment += 40 * time.Millisecond {
+		p.start()
+		<-time.After(moment) // the power cut
+		p.kill()
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+		if moment > 20*time.Second {
+			t.Fatalf("no first start came to its end; the last wrote:\n%s", p.output())
+		}
+	}
+	p.start()
+	eventually(t, 30*time.Second, "ready", ready(base))
+	var c credentials
+	readJSON(t, file, &c)
+	var list page
+	send(t, http.MethodGet, base+"/api/v1/service/", c.legacy(), nil).expect(t, http.StatusOK).into(t, &list)
+	var organizations struct{ Organizations []any }
+	send(t, http.MethodGet, base+"/operator/v1/organizations", c.operator(), nil).expect(t, http.StatusOK).into(t, &organizations)
+	if list.Meta.Total != 3 || len(organizations.Organizations) != 1 {
+		t.Errorf("after the kills there are %d services and %d organizations", list.Meta.Total, len(organizations.Organizations))
+	}
+}
+
+func TestSeedOfOnesOwn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "seed.json")
+	content := `{"organization": {"name": "Owls"}, "user": {"username": "owl", "email": "owl@example.com", "roles": ["admin", "api"]},
+		"components": [{"service_name": "Nest"}]}`
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := started(t, "BELLBUOY_SEED="+file)
+	kept := filepath.Join(dataFolder(p), "credentials.json")
+	eventually(t, 10*time.Second, "credentials", func() error { _, err := os.Stat(kept); return err })
+	var c credentials
+	readJSON(t, kept, &c)
+	var list page
+	send(t, http.MethodGet, c.DashboardURL+"/api/v1/dashboard/", "", nil).expect(t, http.StatusOK).into(t, &list)
+	if c.Username != "owl" || len(list.Objects) != 1 || list.Objects[0]["service_name"] != "Nest" {
+		t.Errorf("credentials of %q, rows %v", c.Username, list.Objects)
+	}
+}
+
+func TestDataFolderIsForOnePlatformAlone(t *testing.T) {
+	p, _ := started(t)
+	second, _ := standalone(t, "BELLBUOY_DATA="+dataFolder(p))
+	second.start()
+	if code := second.exit(10 * time.Second); code == 0 || !strings.Contains(second.output(), "in use") {
+		t.Errorf("a second platform on the folder ended with code %d: %s", code, second.output())
+	}
+}
+
+func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
+	required := []string{"BELLBUOY_SECRET=" + secret, "DOCUMENTS_URL=sqlite:" + t.TempDir(), "KAFKA_BROKERS=127.0.0.1:1", "REDIS_URL=redis://127.0.0.1:1"}
+	for _, test := range []struct{ binary, setting string }{
+		{"standalone", "BELLBUOY_ADDR=nonsense"},
+		{"standalone", "BELLBUOY_ADDR=127.0.0.1:99999"},
+		{"standalone", "BELLBUOY_SECRET=short"},
+		{"standalone", "BELLBUOY_OPERATOR_TOKEN=short"},
+		{"standalone", "DOCUMENTS_URL=postgres://x"},
+		{"standalone", "KAFKA_BROKERS=nonsense"},
+		{"standalone", "REDIS_URL=nonsense"},
+		{"standalone", "OTEL_EXPORTER_OTLP_ENDPOINT=jaeger"},
+		{"standalone", "BELLBUOY_SEED=/nowhere/seed.json"},
+		{"standalone", "BELLBUOY_LOG_LEVEL=loud"},
+		{"standalone", "LEGACY_RATE_PER_HOUR=0"},
+		{"standalone", "LEGACY_RATE_PER_HOUR=many"},
+		{"standalone", "DASHBOARD_BASE_URL=nowhere"},
+		{"standalone", "DELIVERY_RESOLVE=nonsense"},
+		{"standalone", "DELIVERY_CA_FILE=/nowhere/ca.pem"},
+		{"standalone", "DELIVERY_RETRY_SCHEDULE=soon"},
+		{"standalone", "DELIVERY_TIMEOUT=0s"},
+		{"standalone", "SUPPRESS_AFTER=0"},
+		{"gateway", "BELLBUOY_SECRET="},
+		{"gateway", "REDIS_URL="},
+		{"gateway", "IDENTITY_URL=nonsense"},
+		{"identity", "DOCUMENTS_URL="},
+		{"events", "KAFKA_BROKERS="},
+		{"subscribers", "BELLBUOY_SECRET=short"},
+		{"integrations", "EVENTS_URL=nonsense"},
+		{"delivery", "DELIVERY_TIMEOUT=never"},
+	} {
+		t.Run(test.binary+" "+test.setting, func(t *testing.T) {
+			env := []string{"BELLBUOY_DATA=" + t.TempDir(), "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0"}
+			if test.binary != "standalone" {
+				env = append(env, required...)
+			}
+			p := newProcess(t, test.binary, test.binary, append(env, test.setting)...).start()
+			code := p.exit(10 * time.Second)
+			name, _, _ := strings.Cut(test.setting, "=")
+			line := strings.TrimSpace(p.output())
+			if code == 0 || strings.Contains(line, "\n") || !mentions(line, name) {
+				t.Errorf("code %d: %q", code, line)
+			}
+		})
+	}
+}
+
+// mentions reports whether the line names the setting, by its variable or its flag.
+func mentions(line, variable string) bool {
+	flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, "BELLBUOY_")), "_", "-")
+	return strings.Contains(line, variable) || strings.Contains(line, "--"+flag)
+}
+
+func TestHelpExplainsEverySetting(t *testing.T) {
+	for binary, settings := range map[string][]string{
+		"standalone": {"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "BELLBUOY_DATA", "BELLBUOY_SEED", "BELLBUOY_OPERATOR_TOKEN", "BELLBUOY_SECRET",
+			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL",
+			"DELIVERY_RESOLVE", "DELIVERY_CA_FILE", "DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT", "SUPPRESS_AFTER", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE"},
+		"gateway":      {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "REDIS_URL", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "BELLBUOY_OPERATOR_TOKEN"},
+		"identity":     {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "REDIS_URL", "EVENTS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE"},
+		"events":       {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "DASHBOARD_BASE_URL"},
+		"subscribers":  {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "EVENTS_URL"},
+		"integrations": {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "EVENTS_URL", "IDENTITY_URL", "SUPPRESS_AFTER", "DELIVERY_RESOLVE"},
+		"delivery":     {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "INTEGRATIONS_URL", "SUBSCRIBERS_URL", "DELIVERY_RESOLVE", "DELIVERY_CA_FILE", "DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT"},
+	} {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, binary), "-h").Output()
+		if err != nil {
+			t.Errorf("%s -h: %v", binary, err)
+		}
+		for _, setting := range settings {
+			if !strings.Contains(string(out), "$"+setting) {
+				t.Errorf("%s -h does not explain %s", binary, setting)
+			}
+		}
+	}
+}
+
+func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
+	kafka, redis := freeAddress(t), freeAddress(t)
+	p, base := standalone(t, "KAFKA_BROKERS="+kafka, "REDIS_URL=redis://"+redis+"/0")
+	p.start()
+	eventually(t, 20*time.Second, "a log line that says what it waits for", func() error {
+		if !strings.Contains(p.output(), "kafka") {
+			return fmt.Errorf("only %q", p.output())
+		}
+		return nil
+	})
+	send(t, http.MethodGet, base+"/healthz", "", nil).expect(t, http.StatusNoContent)
+	waiting := send(t, http.MethodGet, base+"/readyz", "", nil).expect(t, http.StatusServiceUnavailable)
+	if len(waiting.body) == 0 {
+		t.Error("/readyz does not say what it waits for")
+	}
+	broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: kafka, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	server, err := engines.StartRedis(redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	eventually(t, 30*time.Second, "ready once the engines are there", ready(base))
+	kept := filepath.Join(dataFolder(p), "credentials.json")
+	eventually(t, 10*time.Second, "credentials", func() error { _, err := os.Stat(kept); return err })
+}
+
+func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
+	internal := freeAddress(t)
+	_, base := started(t, "BELLBUOY_INTERNAL_ADDR="+internal)
+	send(t, http.MethodGet, base+"/metrics", "", nil).expect(t, http.StatusNotFound)
+	send(t, http.MethodGet, base+"/debug/pprof/", "", nil).expect(t, http.StatusNotFound)
+	got := string(send(t, http.MethodGet, "http://"+internal+"/metrics", "", nil).expect(t, http.StatusOK).body)
+	for _, service := range []string{"gateway", "identity", "events", "subscribers", "integrations", "delivery"} {
+		if !strings.Contains(got, `service="`+service+`"`) {
+			t.Errorf("no metrics of %s", service)
+		}
+	}
+}
+
+func TestSecretsStayOutOfLogs(t *testing.T) {
+	r, env := startReceiver(t)
+	p, _ := started(t, append(env, "BELLBUOY_LOG_LEVEL=debug", "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_SECRET="+secret)...)
+	c := provision(t, "http://"+p.address(), "Acme", "acme-admin", "admin", "api")
+	a := actor{t, c}
+	uri, id := a.service("Checkout")
+	signing := a.endpoint("https://"+receiverHost+"/hooks/tokenised-path?token=tokenised-query", id)
+	send(t, http.MethodPost, c.BaseURL+"/api/v1/event/list/", c.legacy(), incident(uri, "quiet")).expect(t, http.StatusCreated)
+	arrived(t, r, 1)
+	p.stop()
+	_, keySecret, _ := strings.Cut(c.AppKey, ":")
+	for name, hidden := range map[string]string{
+		"app key": keySecret, "legacy key": c.LegacyKey, "operator token": operatorToken, "platform secret": secret,
+		"signing secret": signing, "endpoint's path": "tokenised-path", "endpoint's query": "tokenised-query",
+	} {
+		if strings.Contains(p.output(), hidden) {
+			t.Errorf("the logs hold the %s", name)
+		}
+	}
+	for _, line := range strings.Split(strings.TrimSpace(p.output()), "\n") {
+		if strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
+			t.Errorf("a log line is not JSON: %s", line)
+		}
+	}
+}
+
+// address is where the process serves.
+func (p *process) address() string {
+	for _, setting := range p.env {
+		if address, found := strings.CutPrefix(setting, "BELLBUOY_ADDR="); found {
+			return address
+		}
+	}
+	p.t.Fatal("no address")
+	return ""
+}
