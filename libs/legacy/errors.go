@@ -57,18 +57,25 @@ func status(kind fault.Kind) int {
 	return kind.Status()
 }
 
-// writeFault renders err; validation, when not nil, makes the per-field object.
+// writeFault renders err; validation, when not nil, makes the per-field object. What an
+// Internal fault says is for the log, whoever wrote it.
 func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error, validation func([]*fault.Error) any) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fault.Wrap(fault.Unavailable, err, "This took too long; try again shortly.")
+	}
 	first := fault.As(err)
 	code := status(first.Kind)
 	switch {
 	case first.Kind == fault.Denied:
 		w.Header().Set("Content-Length", "0")
 		w.WriteHeader(code)
+	case first.Kind == fault.Unavailable:
+		logFailure(log, r, code, err)
+		w.Header().Set("Retry-After", "1")
+		WriteJSON(w, r, code, encode(errorBody{Error: first.Message, ErrorMessage: cannedMessage}))
 	case code >= http.StatusInternalServerError:
-		logFailure(r.Context(), log, r, code, err)
-		body := errorBody{Error: first.Message, ErrorMessage: cannedMessage}
-		WriteJSON(w, r, code, encode(body))
+		logFailure(log, r, code, err)
+		WriteJSON(w, r, code, encode(errorBody{Error: "Something went wrong on our side.", ErrorMessage: cannedMessage}))
 	case code == http.StatusBadRequest && validation != nil:
 		WriteJSON(w, r, code, encode(validation(faults(err))))
 	default:
@@ -76,11 +83,11 @@ func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 	}
 }
 
-func logFailure(ctx context.Context, log *slog.Logger, r *http.Request, code int, err error) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+func logFailure(log *slog.Logger, r *http.Request, code int, err error) {
+	if r.Context().Err() == context.Canceled {
 		return // the client went away, nothing failed
 	}
-	log.ErrorContext(ctx, "a legacy request failed", "method", r.Method, "path", r.URL.Path, "status", code, "error", err)
+	log.ErrorContext(r.Context(), "a legacy request failed", "method", r.Method, "path", r.URL.Path, "status", code, "error", err)
 }
 
 // faults are all the faults that err joins.

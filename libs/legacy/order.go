@@ -42,7 +42,8 @@ func scanIn(indexes []Index, id string, query find.Query) string {
 	}
 	var equal []string
 	for _, c := range query.Where {
-		if c.Op == find.OpEq && !slices.Contains(equal, c.Field) {
+		one := c.Op == find.OpEq || c.Op == find.OpHas && len(c.Values) == 1
+		if one && !slices.Contains(equal, c.Field) {
 			equal = append(equal, c.Field)
 		}
 	}
