@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+
+	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
+)
+
+const (
+	redisTimeout = time.Second // of dialling, writing and reading each
+	voidBatch    = 500         // entries in one round trip
+)
+
+// Gateways implements account.Gateways on the Redis that the gateways use.
+type Gateways struct{ client *redis.Client }
+
+// NewGateways prepares the connection to the Redis at url; nothing is contacted yet.
+func NewGateways(url string) (*Gateways, error) {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, fmt.Errorf("REDIS_URL is no Redis address") // the cause would quote a password
+	}
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = redisTimeout, redisTimeout, redisTimeout
+	options.MaxRetries, options.DialerRetries = 1, 1 // whoever voids knows what to do about a failure
+	return &Gateways{redis.NewClient(options)}, nil
+}
+
+// Void implements account.Gateways.
+func (g *Gateways) Void(ctx context.Context, keys []account.KeyRef) error {
+	for batch := range slices.Chunk(keys, voidBatch) {
+		pipe := g.client.Pipeline()
+		for _, key := range batch {
+			pipe.Set(ctx, peer.CredentialKey(peer.Scheme(key.Scheme), key.ID), peer.Void, peer.VoidTTL)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "The gateways cannot be told at the moment.")
+		}
+	}
+	return nil
+}
+
+// Close ends the connections.
+func (g *Gateways) Close() error { return g.client.Close() }
