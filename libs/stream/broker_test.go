@@ -1,0 +1,136 @@
+package stream_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+)
+
+// The broker of the platform as one process is killed (-9) again and again while
+// records are published and consumed: what was acknowledged arrives, what was
+// committed stays committed. The consumer begins before there is a broker at all.
+func TestBroker_killed(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), t.TempDir()
+	client := connect(t, addr, stream.Options{})
+	topic, group := unique("topic"), unique("group")
+	ledger := newLedger()
+	start(t, func(ctx context.Context) error {
+		if err := client.EnsureTopics(ctx, stream.Topic{Name: topic, Partitions: 3}); err != nil {
+			return err
+		}
+		return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}, Assigned: ledger.assigned("one")},
+			ledger.handle(t, "one"))
+	})
+
+	var acknowledged sync.Map
+	var count atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	var producers sync.WaitGroup
+	producers.Go(func() {
+		for n := 0; ctx.Err() == nil; n += 5 {
+			for { // the same records until they are acknowledged, as a relay does
+				err := client.Publish(t.Context(), numbered(topic, n, n+5, 7)...)
+				if err == nil {
+					break
+				}
+				if !fault.Is(err, fault.Unavailable) {
+					t.Error(err)
+					return
+				}
+			}
+			for i := n; i < n+5; i++ {
+				acknowledged.Store(i, true)
+			}
+			count.Add(5)
+		}
+	})
+	for round := range 4 {
+		broker := startBrokerChild(t, addr, dir)
+		before := count.Load()
+		eventually(t, "records are acknowledged", func() bool { return count.Load() > before+200 })
+		if round < 3 {
+			broker.kill()
+		}
+	}
+	cancel()
+	producers.Wait()
+	eventually(t, "every acknowledged record was handed out", func() bool {
+		ledger.mu.Lock()
+		defer ledger.mu.Unlock()
+		complete := true
+		acknowledged.Range(func(n, _ any) bool {
+			complete = ledger.seen[n.(int)] > 0
+			return complete
+		})
+		return complete
+	})
+	ledger.check(t)
+}
+
+// Topics, records and commits outlive kill -9 of the broker: a member that comes
+// after it gets what was not committed and nothing else.
+func TestBroker_killedKeepsCommits(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), t.TempDir()
+	broker := startBrokerChild(t, addr, dir)
+	client := connect(t, addr, stream.Options{})
+	topic, group := newTopic(t, client, 1), unique("group")
+	publish(t, client, numbered(topic, 0, 10, 1)...)
+	claims := make(chan stream.Claim, 10)
+	consume := func() *running {
+		return start(t, func(ctx context.Context) error {
+			return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}, MaxPending: 10},
+				func(_ context.Context, claim stream.Claim) { claims <- claim })
+		})
+	}
+	first := consume()
+	for n := range 10 {
+		if claim := <-claims; n < 6 {
+			claim.Done()
+		} else {
+			claim.Abandon()
+		}
+	}
+	eventually(t, "six are committed", func() bool { return committed(t, addr, group, topic, 0) == 6 })
+	first.stop(t)
+	broker.kill()
+	startBrokerChild(t, addr, dir)
+	if n := committed(t, addr, group, topic, 0); n != 6 {
+		t.Errorf("committed %d after the restart", n)
+	}
+	consume()
+	for want := 6; want < 10; want++ {
+		claim := <-claims
+		if n := decode(t, claim.Record); n != want {
+			t.Errorf("record %d instead of %d", n, want)
+		}
+		claim.Done()
+	}
+	eventually(t, "all are committed", func() bool { return committed(t, addr, group, topic, 0) == 10 })
+}
+
+func startBrokerChild(t *testing.T, addr, dir string) *child {
+	t.Helper()
+	broker := startChild(t, "broker", "ADDR="+addr, "DIR="+dir)
+	if line := broker.line(t); !strings.HasPrefix(line, "ready") {
+		t.Fatal(line)
+	}
+	return broker
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
