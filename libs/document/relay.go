@@ -14,8 +14,9 @@ type parcel struct {
 	shape   *shape
 	key     string
 	entries []entry
-	claim   string  // of MongoDB
-	seqs    []int64 // of SQLite's rows
+	claim   string    // of MongoDB
+	seqs    []int64   // of SQLite's rows
+	again   time.Time // when released: not before
 }
 
 const (
@@ -106,6 +107,9 @@ func (r *relay) round(ctx context.Context) (bool, error) {
 		err = fmt.Errorf("clear the outbox: %w", err)
 	}
 	if len(failed) > 0 {
+		for i := range failed {
+			failed[i].again = r.held[failed[i].name()].until
+		}
 		if released := r.db.engine.release(after, failed); released != nil && err == nil {
 			err = fmt.Errorf("release a claim: %w", released)
 		}

@@ -1,0 +1,250 @@
+package document
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// outboxIndex finds what waits to be relayed.
+const outboxIndex = ".outbox"
+
+// migrationTime bounds a migration, which may build large indexes.
+const migrationTime = time.Hour
+
+// migrate makes each step so that it can be repeated, alone or beside another process: fields are filled in where
+// the version read still holds, and what is declared is noted only when that is done.
+func (e *mongoEngine) migrate(ctx context.Context, shapes []*shape) error {
+	db, err := e.connect()
+	if err != nil {
+		return err
+	}
+	if err := e.ping(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, migrationTime)
+	defer cancel()
+	for _, s := range shapes {
+		c := db.Collection(s.name)
+		wanted, err := s.mongoIndexes()
+		if err != nil {
+			return err
+		}
+		err = e.dropIndexes(ctx, c, wanted)
+		if err == nil {
+			err = e.backfill(ctx, db, s)
+		}
+		if err == nil {
+			err = e.createIndexes(ctx, c, wanted)
+		}
+		if err != nil {
+			return fmt.Errorf("collection %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+type mongoIndex struct {
+	name   string
+	keys   bson.Raw
+	unique bool
+	only   bson.Raw // partialFilterExpression
+}
+
+// mongoIndexes lists what the declaration needs: each index goes on to the key, and each unique one gets a
+// second that enforces it, over an entry that is missing when one of the fields is.
+func (s *shape) mongoIndexes() ([]mongoIndex, error) {
+	var out []mongoIndex
+	add := func(name string, keys bson.D, unique bool, only bson.D) error {
+		ix := mongoIndex{name: name, unique: unique}
+		var err error
+		if ix.keys, err = bson.Marshal(keys); err == nil && only != nil {
+			ix.only, err = bson.Marshal(only)
+		}
+		out = append(out, ix)
+		return err
+	}
+	err := add(outboxIndex, bson.D{{Key: "p", Value: int32(1)}}, false, bson.D{there("p", true)})
+	for i := range s.indexes {
+		ix := &s.indexes[i]
+		keys := bson.D{}
+		for _, f := range ix.fields {
+			keys = append(keys, bson.E{Key: path(s.fields[f].name), Value: int32(1)})
+		}
+		err = errors.Join(err, add(ix.name, append(keys, bson.E{Key: "_id", Value: int32(1)}), false, nil))
+		if ix.unique {
+			entry := "u." + ix.name
+			err = errors.Join(err, add(ix.name+uniqueSuffix, bson.D{{Key: entry, Value: int32(1)}}, true, bson.D{there(entry, true)}))
+		}
+	}
+	return out, err
+}
+
+// storedIndex is what the server tells of an index.
+type storedIndex struct {
+	Name   string   `bson:"name"`
+	Key    bson.Raw `bson:"key"`
+	Unique bool     `bson:"unique"`
+	Only   bson.Raw `bson:"partialFilterExpression"`
+}
+
+const (
+	codeNamespaceNotFound = 26
+	codeIndexNotFound     = 27
+)
+
+func hasCode(err error, code int) bool {
+	server, ok := errors.AsType[mongo.ServerError](err)
+	return ok && server.HasErrorCode(code)
+}
+
+// dropIndexes removes what is not declared, or is declared otherwise.
+func (e *mongoEngine) dropIndexes(ctx context.Context, c *mongo.Collection, wanted []mongoIndex) error {
+	cursor, err := c.Indexes().List(ctx)
+	if hasCode(err, codeNamespaceNotFound) {
+		return nil
+	}
+	if err != nil {
+		return mongoError(err)
+	}
+	var stored []storedIndex
+	if err := cursor.All(ctx, &stored); err != nil {
+		return mongoError(err)
+	}
+	declared := make(map[string]mongoIndex, len(wanted))
+	for _, w := range wanted {
+		declared[w.name] = w
+	}
+	for _, have := range stored {
+		w, ok := declared[have.Name]
+		if have.Name == "_id_" || ok && have.Unique == w.unique && sameKeys(have.Key, w.keys) && bytes.Equal(have.Only, w.only) {
+			continue
+		}
+		if err := c.Indexes().DropOne(ctx, have.Name); err != nil && !hasCode(err, codeIndexNotFound) {
+			return mongoError(err)
+		}
+	}
+	return nil
+}
+
+// sameKeys compares names and directions; servers differ in the number type they report.
+func sameKeys(a, b bson.Raw) bool {
+	left, errLeft := a.Elements()
+	right, errRight := b.Elements()
+	if errLeft != nil || errRight != nil || len(left) != len(right) {
+		return false
+	}
+	for i := range left {
+		x, okX := left[i].Value().AsInt64OK()
+		y, okY := right[i].Value().AsInt64OK()
+		if left[i].Key() != right[i].Key() || !okX || !okY || x != y {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *mongoEngine) createIndexes(ctx context.Context, c *mongo.Collection, wanted []mongoIndex) error {
+	models := make([]mongo.IndexModel, len(wanted))
+	for i, w := range wanted {
+		how := options.Index().SetName(w.name)
+		if w.unique {
+			how.SetUnique(true)
+		}
+		if w.only != nil {
+			how.SetPartialFilterExpression(w.only)
+		}
+		models[i] = mongo.IndexModel{Keys: w.keys, Options: how}
+	}
+	_, err := c.Indexes().CreateMany(ctx, models)
+	if conflict, ok := errors.AsType[*conflictError](mongoError(err)); ok {
+		return fmt.Errorf("records stored already violate %s: %w", conflict.index, conflict.err)
+	}
+	return mongoError(err)
+}
+
+// mongoDeclaration is the note of what was declared at the last migration.
+type mongoDeclaration struct {
+	Fields []declaredField `bson:"fields"`
+	Unique []string        `bson:"unique"`
+}
+
+// uniques describes the unique indexes, on which the entries of u depend.
+func (s *shape) uniques() []string {
+	out := []string{}
+	for i := range s.indexes {
+		if s.indexes[i].unique {
+			out = append(out, s.indexes[i].name+":"+strings.Join(s.names(s.indexes[i].fields), ","))
+		}
+	}
+	return out
+}
+
+func (e *mongoEngine) backfill(ctx context.Context, db *mongo.Database, s *shape) error {
+	id := bson.D{{Key: "_id", Value: s.name}}
+	var stored mongoDeclaration
+	err := db.Collection(declarations).FindOne(ctx, id).Decode(&stored)
+	if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
+		return mongoError(err)
+	}
+	if s.outdated(stored.Fields) || !slices.Equal(stored.Unique, s.uniques()) {
+		if err := e.refill(ctx, db.Collection(s.name), s); err != nil {
+			return err
+		}
+	}
+	for {
+		_, err = db.Collection(declarations).UpdateOne(ctx, id,
+			bson.D{{Key: "$set", Value: mongoDeclaration{Fields: s.declaration(), Unique: s.uniques()}}}, options.UpdateOne().SetUpsert(true))
+		if !mongo.IsDuplicateKeyError(err) {
+			return mongoError(err)
+		}
+	}
+}
+
+func (e *mongoEngine) refill(ctx context.Context, c *mongo.Collection, s *shape) error {
+	cursor, err := c.Find(ctx, bson.D{there("b", true)}, options.Find().SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
+	if err != nil {
+		return mongoError(err)
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	var models []mongo.WriteModel
+	flush := func() error {
+		if len(models) == 0 {
+			return nil
+		}
+		_, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+		models = nil
+		return mongoError(err)
+	}
+	for cursor.Next(ctx) {
+		var d mongoDocument
+		if err := cursor.Decode(&d); err != nil {
+			return err
+		}
+		r := d.record()
+		if r.fields, err = s.refield(r.body); err != nil {
+			return fmt.Errorf("record %s: %w", r.key, err)
+		}
+		// The version stays: whoever replaces the record meanwhile writes the fields himself.
+		models = append(models, mongo.NewUpdateOneModel().
+			SetFilter(bson.D{{Key: "_id", Value: r.key}, {Key: "v", Value: r.version}}).
+			SetUpdate(bson.D{{Key: "$set", Value: contents(s, r)[2:]}}))
+		if len(models) == batchSize {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := cursor.Err(); err != nil {
+		return mongoError(err)
+	}
+	return flush()
+}

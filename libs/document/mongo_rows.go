@@ -1,0 +1,287 @@
+package document
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// A document: _id the key, v the version, b the body, f the declared fields that are there, u an entry for each unique
+// index none of whose fields is absent, o the outbox, p the time from which the outbox may be claimed, c by
+// whom it is. Without b it is a tombstone, which only waits for its outbox to be relayed.
+type mongoDocument struct {
+	ID      string   `bson:"_id"`
+	Version int64    `bson:"v"`
+	Body    bson.Raw `bson:"b,omitempty"`
+	Outbox  []entry  `bson:"o,omitempty"`
+}
+
+func (d *mongoDocument) record() *record { return &record{key: d.ID, version: d.Version, body: d.Body} }
+
+// contents are the parts of a document that a write replaces.
+func contents(s *shape, r *record) bson.D {
+	fields, unique := bson.D{}, bson.D{}
+	for i, value := range r.fields {
+		if list, ok := value.([]any); ok {
+			fields = append(fields, bson.E{Key: s.fields[i].name, Value: bson.A(list)})
+		} else if value != nil {
+			fields = append(fields, bson.E{Key: s.fields[i].name, Value: value})
+		}
+	}
+	for i := range s.indexes {
+		ix := &s.indexes[i]
+		if !ix.unique {
+			continue
+		}
+		values := bson.D{}
+		for _, f := range ix.fields {
+			if r.fields[f] != nil {
+				values = append(values, bson.E{Key: s.fields[f].name, Value: r.fields[f]})
+			}
+		}
+		if len(values) == len(ix.fields) {
+			unique = append(unique, bson.E{Key: ix.name, Value: values})
+		}
+	}
+	return bson.D{{Key: "v", Value: r.version}, {Key: "b", Value: bson.Raw(r.body)}, {Key: "f", Value: fields}, {Key: "u", Value: unique}}
+}
+
+// change is the update that stores contents and appends entries. It leaves a later p alone, for that is
+// somebody's claim.
+func change(set bson.D, entries []entry) bson.D {
+	update := bson.D{{Key: "$set", Value: set}}
+	if len(entries) > 0 {
+		update = append(update,
+			bson.E{Key: "$push", Value: bson.D{{Key: "o", Value: bson.D{{Key: "$each", Value: entries}}}}},
+			bson.E{Key: "$max", Value: bson.D{{Key: "p", Value: time.Now().UTC()}}})
+	}
+	return update
+}
+
+// bury is the update that leaves a tombstone.
+func bury(version int64, entries []entry) bson.D {
+	return append(change(bson.D{{Key: "v", Value: version}}, entries),
+		bson.E{Key: "$unset", Value: bson.D{{Key: "b", Value: ""}, {Key: "f", Value: ""}, {Key: "u", Value: ""}}})
+}
+
+func (e *mongoEngine) load(ctx context.Context, s *shape, key string) (*record, error) {
+	c, err := e.collection(s)
+	if err != nil {
+		return nil, err
+	}
+	var d mongoDocument
+	err = c.FindOne(ctx, bson.D{{Key: "_id", Value: key}}, options.FindOne().SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}})).Decode(&d)
+	if errors.Is(err, mongo.ErrNoDocuments) || err == nil && d.Body == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, mongoError(err)
+	}
+	return d.record(), nil
+}
+
+func (e *mongoEngine) loadMany(ctx context.Context, s *shape, keys []string) ([]*record, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	return e.records(ctx, s, bson.D{oneOfMany(keys), there("b", true)}, options.Find())
+}
+
+func (e *mongoEngine) records(ctx context.Context, s *shape, filter bson.D, how *options.FindOptionsBuilder) ([]*record, error) {
+	c, err := e.collection(s)
+	if err != nil {
+		return nil, err
+	}
+	cursor, err := c.Find(ctx, filter, how.SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
+	if err != nil {
+		return nil, mongoError(err)
+	}
+	var documents []mongoDocument
+	if err := cursor.All(ctx, &documents); err != nil {
+		return nil, mongoError(err)
+	}
+	out := make([]*record, len(documents))
+	for i := range documents {
+		out[i] = documents[i].record()
+	}
+	return out, nil
+}
+
+func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
+	c, err := e.collection(s)
+	if err != nil {
+		return err
+	}
+	d := append(bson.D{{Key: "_id", Value: r.key}}, contents(s, r)...)
+	if len(r.entries) > 0 {
+		d = append(d, bson.E{Key: "o", Value: r.entries}, bson.E{Key: "p", Value: time.Now().UTC()})
+	}
+	_, err = c.InsertOne(ctx, d)
+	if conflict, ok := errors.AsType[*conflictError](mongoError(err)); ok && conflict.index == "" {
+		revived, err := e.revive(ctx, c, s, r)
+		if err != nil || revived {
+			return err
+		}
+		return conflict
+	}
+	return mongoError(err)
+}
+
+// revive stores a record over the tombstone that has its key, if that is what takes the key.
+func (e *mongoEngine) revive(ctx context.Context, c *mongo.Collection, s *shape, r *record) (bool, error) {
+	result, err := c.UpdateOne(ctx, bson.D{{Key: "_id", Value: r.key}, there("b", false)}, change(contents(s, r), r.entries))
+	if err != nil {
+		return false, mongoError(err)
+	}
+	return result.MatchedCount == 1, nil
+}
+
+func (e *mongoEngine) replace(ctx context.Context, s *shape, r *record, version int64) error {
+	return e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.key}, {Key: "v", Value: version}, there("b", true)}, change(contents(s, r), r.entries))
+}
+
+func (e *mongoEngine) guarded(ctx context.Context, s *shape, filter, update bson.D) error {
+	c, err := e.collection(s)
+	if err != nil {
+		return err
+	}
+	result, err := c.UpdateOne(ctx, filter, update)
+	if err != nil {
+		return mongoError(err)
+	}
+	if result.MatchedCount == 0 {
+		return errStale
+	}
+	return nil
+}
+
+func (e *mongoEngine) remove(ctx context.Context, s *shape, key string, version int64, entries []entry) error {
+	at := bson.D{{Key: "_id", Value: key}, {Key: "v", Value: version}, there("b", true)}
+	if len(entries) > 0 {
+		return e.guarded(ctx, s, at, bury(version+1, entries))
+	}
+	c, err := e.collection(s)
+	if err != nil {
+		return err
+	}
+	result, err := c.DeleteOne(ctx, append(at, there("o", false)))
+	if err != nil {
+		return mongoError(err)
+	}
+	if result.DeletedCount == 1 {
+		return nil
+	}
+	return e.guarded(ctx, s, append(at[:3:3], there("o", true)), bury(version+1, nil))
+}
+
+func (e *mongoEngine) putMany(ctx context.Context, s *shape, records []*record) error {
+	c, err := e.collection(s)
+	if err != nil {
+		return err
+	}
+	for len(records) > 0 {
+		models := make([]mongo.WriteModel, len(records))
+		for i, r := range records {
+			models[i] = mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: r.key}}).
+				SetUpdate(change(contents(s, r), nil)).SetUpsert(true)
+		}
+		_, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+		lost, err := keyTaken(err)
+		if err != nil {
+			return err
+		}
+		// Somebody else created these in the same moment; the next try replaces theirs.
+		again := make([]*record, len(lost))
+		for i, at := range lost {
+			again[i] = records[at]
+		}
+		records = again
+	}
+	return nil
+}
+
+// keyTaken returns which writes of a bulk met a key that is taken; any other error is returned as such.
+func keyTaken(err error) ([]int, error) {
+	if err == nil {
+		return nil, nil
+	}
+	bulk, ok := errors.AsType[mongo.BulkWriteException](err)
+	if !ok || bulk.WriteConcernError != nil {
+		return nil, mongoError(err)
+	}
+	taken := make([]int, len(bulk.WriteErrors))
+	for i, w := range bulk.WriteErrors {
+		conflict, ok := errors.AsType[*conflictError](mongoError(w.WriteError))
+		if !ok || conflict.index != "" {
+			return nil, mongoError(w.WriteError)
+		}
+		taken[i] = w.Index
+	}
+	return taken, nil
+}
+
+func (e *mongoEngine) insertMany(ctx context.Context, s *shape, records []*record) ([]bool, error) {
+	c, err := e.collection(s)
+	if err != nil {
+		return nil, err
+	}
+	documents := make([]any, len(records))
+	isNew := make([]bool, len(records))
+	for i, r := range records {
+		documents[i] = append(bson.D{{Key: "_id", Value: r.key}}, contents(s, r)...)
+		isNew[i] = true
+	}
+	_, err = c.InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
+	taken, err := keyTaken(err)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range taken {
+		if isNew[i], err = e.revive(ctx, c, s, records[i]); err != nil {
+			return isNew, err
+		}
+	}
+	return isNew, nil
+}
+
+func (e *mongoEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64, error) {
+	c, err := e.collection(p.shape)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		cursor, err := c.Find(ctx, p.filter(), options.Find().SetHint(p.hint()).SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)))
+		if err != nil {
+			return 0, mongoError(err)
+		}
+		var found []mongoDocument
+		if err := cursor.All(ctx, &found); err != nil {
+			return 0, mongoError(err)
+		}
+		if len(found) == 0 {
+			return 0, nil
+		}
+		keys := make([]string, len(found))
+		for i := range found {
+			keys[i] = found[i].ID
+		}
+		// The conditions once more, for a record may have changed since.
+		these := bson.D{oneOfMany(keys), {Key: "$and", Value: bson.A{p.filter(), bson.D{there("b", true)}}}}
+		gone, err := c.DeleteMany(ctx, append(these[:2:2], there("o", false)))
+		if err != nil {
+			return 0, mongoError(err)
+		}
+		buried, err := c.UpdateMany(ctx, append(these[:2:2], there("o", true)), bury(rand.Int64N(1<<62), nil))
+		if err != nil {
+			return gone.DeletedCount, mongoError(err)
+		}
+		if n := gone.DeletedCount + buried.ModifiedCount; n > 0 {
+			return n, nil
+		}
+	}
+}
