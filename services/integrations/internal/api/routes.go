@@ -1,0 +1,42 @@
+// Package api is the service's doors: the App interface of endpoints, the answers to
+// peers, and the messages it consumes. Each binds its input, makes one call of the
+// domain and shows what comes back.
+package api
+
+import (
+	"log/slog"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/gin-gonic/gin"
+)
+
+// API holds what the handlers use.
+type API struct {
+	endpoints *endpoint.Endpoints
+	pages     web.Pages
+	log       *slog.Logger
+}
+
+// New makes the handlers.
+func New(endpoints *endpoint.Endpoints, pages web.Pages, log *slog.Logger) *API {
+	return &API{endpoints: endpoints, pages: pages, log: log}
+}
+
+// Mount puts the routes on the engine.
+func (a *API) Mount(engine *gin.Engine) {
+	app := engine.Group("/app/integrations", web.Surface(passport.App), web.Role(passport.RoleSubscriber), web.Integrations)
+	for _, kind := range endpoint.Kinds() {
+		r := resource{a, kind}
+		path := "/" + kind.Path + "/endpoints"
+		app.GET(path, web.Handle(r.list))
+		app.POST(path, web.Handle(r.create))
+		app.PATCH(path, web.Handle(r.change))
+		app.DELETE(path, web.Handle(r.remove))
+	}
+	recipients := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/recipients", web.Surface(passport.Peer))
+	recipients.POST("/concerned", web.Handle(a.concerned))
+	recipients.POST("/resolve", web.Handle(a.resolve))
+}

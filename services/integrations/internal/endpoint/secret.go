@@ -1,0 +1,71 @@
+package endpoint
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"time"
+)
+
+const (
+	// secretPrefix marks a signing secret (Standard Webhooks).
+	secretPrefix = "whsec_"
+	secretBytes  = 32
+	// rotation is how long a replaced secret signs beside the new one.
+	rotation = 24 * time.Hour
+	// maxSecrets bounds the signatures of a delivery when somebody rotates often.
+	maxSecrets = 4
+)
+
+// Sealer keeps what must be used again unreadable in the store; the owner is bound
+// to what is sealed.
+type Sealer interface {
+	Seal(plain, owner string) string
+	Open(sealed, owner string) (string, error)
+}
+
+// Secret is a signing secret of an endpoint.
+type Secret struct {
+	Sealed    string     `json:"sealed"` // for the endpoint's id
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"` // set once it was replaced
+}
+
+// newSecret is "whsec_" and 32 random bytes in base64.
+func newSecret() string {
+	raw := make([]byte, secretBytes)
+	rand.Read(raw)
+	return secretPrefix + base64.StdEncoding.EncodeToString(raw)
+}
+
+// rotate puts a new sealed secret before the others. The one it replaces, and
+// those replaced before, go on until they expire.
+func (e *Endpoint) rotate(sealed string, now time.Time) {
+	secrets := []Secret{{Sealed: sealed, CreatedAt: now}}
+	expires := now.Add(rotation)
+	for _, old := range e.Secrets {
+		if old.ExpiresAt == nil {
+			old.ExpiresAt = &expires
+		}
+		if old.ExpiresAt.After(now) && len(secrets) < maxSecrets {
+			secrets = append(secrets, old)
+		}
+	}
+	e.Secrets = secrets
+}
+
+// signing opens the secrets that sign at the time, newest first.
+func (e *Endpoint) signing(box Sealer, now time.Time) ([]string, error) {
+	var open []string
+	for _, secret := range e.Secrets {
+		if secret.ExpiresAt != nil && !secret.ExpiresAt.After(now) {
+			continue
+		}
+		plain, err := box.Open(secret.Sealed, e.ID)
+		if err != nil {
+			return nil, fmt.Errorf("open a signing secret of endpoint %s: %w", e.ID, err)
+		}
+		open = append(open, plain)
+	}
+	return open, nil
+}
