@@ -1,0 +1,73 @@
+-- One look at a credential's cache entry and, while it is as the caller knows it,
+-- calls counted against a limit in any window of time (a sliding log). Atomic, and
+-- by this server's clock, so it is exact however many gateways ask.
+--
+-- KEYS[1] the credential's entry     KEYS[2] the log
+-- ARGV[1] the entry as the caller knows it
+-- ARGV[2] calls asked for; 0: only look
+-- ARGV[3] limit   ARGV[4] window (ms)
+-- ARGV[5] slot (ms): calls of one slot share a mark, dated by the newest of them
+-- ARGV[6] calls the caller alone let through within the window, when this log may
+--         not know of them (after an outage); else 0
+--
+-- Answers {'missing'}, {'changed', entry}, or {'same', calls granted, ms until
+-- one more can be granted}.
+--
+-- The log is a list of marks "time:sum", sum counting all calls ever. Its head is
+-- the last mark that has left the window (or 0:0), so the calls in the window are
+-- the tail's sum less the head's. There are never more marks than the limit.
+local entry = redis.call('GET', KEYS[1])
+if not entry then return {'missing'} end
+if entry ~= ARGV[1] then return {'changed', entry} end
+local asked = tonumber(ARGV[2])
+if asked == 0 then return {'same', 0, 0} end
+
+local log = KEYS[2]
+local limit, window = tonumber(ARGV[3]), tonumber(ARGV[4])
+local slot, known = tonumber(ARGV[5]), tonumber(ARGV[6])
+
+local function mark(index)
+  local text = redis.call('LINDEX', log, index)
+  if not text then return nil end
+  local at, sum = string.match(text, '^(%d+):(%d+)$')
+  return tonumber(at), tonumber(sum)
+end
+
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local tail, sum = mark(-1)
+if not tail then
+  redis.call('RPUSH', log, '0:0')
+  tail, sum = 0, 0
+end
+now = math.max(now, tail) -- a clock set back must not date a call before an older one
+
+local _, gone = mark(0)
+while true do
+  local at, upto = mark(1)
+  if not at or at + window >= now then break end
+  redis.call('LPOP', log)
+  gone = upto
+end
+
+local unknown = math.max(0, known - (sum - gone))
+local granted = math.max(0, math.min(asked, limit - (sum - gone) - unknown))
+if granted + unknown > 0 then
+  local same = sum > gone and math.floor(tail / slot) == math.floor(now / slot)
+  sum = sum + granted + unknown
+  local text = string.format('%.0f:%.0f', now, sum)
+  if same then redis.call('LSET', log, -1, text) else redis.call('RPUSH', log, text) end
+end
+redis.call('PEXPIRE', log, window + slot + 1000)
+if granted == asked then return {'same', granted, 0} end
+
+-- The first mark whose leaving makes room. It is the oldest one unless the limit
+-- has been lowered.
+local low, high = 1, redis.call('LLEN', log) - 1
+if limit < 1 or high < 1 then return {'same', granted, window} end
+while low < high do
+  local middle = math.floor((low + high) / 2)
+  local _, upto = mark(middle)
+  if upto > sum - limit then high = middle else low = middle + 1 end
+end
+return {'same', granted, mark(low) + window + 1 - now}

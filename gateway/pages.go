@@ -1,0 +1,219 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+const (
+	// pagesRoom bounds all kept pages together, maxPage one of them, in bytes.
+	pagesRoom = 64 << 20
+	maxPage   = 4 << 20
+	// pageTimeout bounds the making of an answer nobody has yet; patience how long a
+	// visitor waits for a fresh one when there is a former; restTime how long events is
+	// left alone after it failed.
+	pageTimeout = 5 * time.Second
+	patience    = 500 * time.Millisecond
+	restTime    = time.Second
+	// maxQuery bounds the query of a page, in bytes.
+	maxQuery = 1024
+)
+
+// PathHeader tells events under which path a visitor sees a dashboard's list, for the
+// links in it.
+const PathHeader = passport.HeaderPrefix + "Path"
+
+// pages answers for public dashboards from memory. Each answer was confirmed by
+// events (If-None-Match, one question for all who wait) after the visitor asked for
+// it, so a visitor sees a change as soon as its writer has been told that it is
+// written; while events is down the last good answer goes on being served.
+type pages struct {
+	proxy  *proxy
+	desk   *passport.Desk
+	kept   *lru[pageKey, *page]
+	rounds *rounds[pageKey, *page]
+	now    func() time.Time
+	rested atomic.Pointer[time.Time] // until when events is not asked
+}
+
+// pageKey names a page: where events serves it, the query, and the visitor's path.
+type pageKey struct{ upstream, query, path string }
+
+// page is an answer of events.
+type page struct {
+	status int
+	header http.Header
+	body   []byte
+	etag   string
+}
+
+// servePage answers with a dashboard's list.
+func (e *edge) servePage(v *visit) {
+	key, ok := keyOfPage(v)
+	if !ok {
+		e.refuse(v, nothingHere())
+		return
+	}
+	page, err := e.pages.get(v.ctx, key, v.id)
+	if err != nil {
+		e.refuse(v, err)
+		return
+	}
+	page.write(v, v.request)
+}
+
+// keyOfPage reads the slug or the host of a request; not ok when it can be none.
+func keyOfPage(v *visit) (pageKey, bool) {
+	r := v.request
+	if len(r.URL.RawQuery) > maxQuery {
+		return pageKey{}, false
+	}
+	key := pageKey{query: r.URL.RawQuery}
+	if v.found.pattern == ownHostPath {
+		host := hostname(r.Host)
+		key.upstream, key.path = "/public/v1/hosts/"+url.PathEscape(host)+"/list", ownHostPath
+		return key, host != "" && len(host) <= 253
+	}
+	slug, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/d/"), "/")
+	key.upstream = "/public/v1/dashboards/" + slug + "/list"
+	key.path = strings.Replace(dashboardPath, "{slug}", slug, 1)
+	return key, isSlug(slug)
+}
+
+// isSlug reports whether a dashboard may have the slug: 3 to 63 of [a-z0-9-].
+func isSlug(slug string) bool {
+	return len(slug) >= 3 && len(slug) <= 63 && strings.Trim(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// get answers with the page as it is now, or as it last was while events is down.
+func (p *pages) get(ctx context.Context, key pageKey, id string) (*page, error) {
+	former, kept := p.kept.get(key)
+	if kept {
+		if until := p.rested.Load(); until != nil && p.now().Before(*until) {
+			return former, nil
+		}
+	}
+	wait := pageTimeout
+	if kept {
+		wait = patience
+	}
+	work := context.WithoutCancel(ctx)
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	fresh, err := p.rounds.do(waiting, key, func() (*page, error) { return p.ask(work, key, id) })
+	if err == nil {
+		return fresh, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if kept {
+		until := p.now().Add(restTime)
+		p.rested.Store(&until)
+		return former, nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment; try again shortly.")
+	}
+	return nil, err
+}
+
+// ask gets the page from events, or its word that the kept one still holds.
+func (p *pages) ask(ctx context.Context, key pageKey, id string) (*page, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
+	former, kept := p.kept.get(key)
+	r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: key.query}, Header: http.Header{}}
+	r.URL.Path, _ = url.PathUnescape(key.upstream)
+	r.URL.RawPath = key.upstream
+	if kept && former.etag != "" {
+		r.Header.Set("If-None-Match", former.etag)
+	}
+	answer, err := p.proxy.send(ctx, r, id, sending{
+		service: events, path: key.path,
+		passport: p.desk.Issue(passport.Passport{Audience: events, Surface: passport.Public}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusNotModified && kept {
+		return former, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxPage+1))
+	if err != nil || len(body) > maxPage || answer.StatusCode >= http.StatusInternalServerError {
+		return nil, fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment; try again shortly.")
+	}
+	fresh := newPage(answer, body)
+	if fresh.status == http.StatusOK {
+		p.kept.put(key, fresh, len(body)+1024)
+	} else {
+		p.kept.drop(key)
+	}
+	return fresh, nil
+}
+
+func newPage(answer *http.Response, body []byte) *page {
+	out := &page{status: answer.StatusCode, header: http.Header{}, body: body}
+	copyAnswerHeader(out.header, answer.Header)
+	out.header.Del("Date")
+	out.header.Set("Content-Length", strconv.Itoa(len(body)))
+	out.etag = out.header.Get("Etag")
+	if out.etag == "" && out.status == http.StatusOK {
+		sum := sha256.Sum256(body)
+		out.etag = `"` + hex.EncodeToString(sum[:16]) + `"`
+		out.header.Set("Etag", out.etag)
+	}
+	return out
+}
+
+// write answers a visitor, with 304 when it has this page already (RFC 9110, 13.1.2).
+func (p *page) write(w http.ResponseWriter, r *http.Request) {
+	out := w.Header()
+	for name, values := range p.header {
+		out[name] = values
+	}
+	if p.status == http.StatusOK && holdsETag(r.Header["If-None-Match"], p.etag) {
+		delete(out, "Content-Length")
+		delete(out, "Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.WriteHeader(p.status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(p.body) // the client is gone: nobody is left to tell
+	}
+}
+
+// holdsETag compares weakly, as If-None-Match is compared.
+func holdsETag(lists []string, etag string) bool {
+	for _, list := range lists {
+		for one := range strings.SplitSeq(list, ",") {
+			one = strings.TrimSpace(one)
+			if one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(etag, "W/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hostname is a Host header's name in lower case, without port and final dot.
+func hostname(host string) string {
+	if at := strings.LastIndexByte(host, ':'); at >= 0 && !strings.HasSuffix(host, "]") {
+		host = host[:at]
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
