@@ -6,6 +6,7 @@ import (
 	"maps"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
@@ -227,5 +228,66 @@ func TestConsume_stop(t *testing.T) {
 		if n := committed(t, addr, group, topic, 0); n != 5 {
 			t.Errorf("an abandoned claim was committed: %d", n)
 		}
+	})
+}
+
+// A claim that is unfinished when its partition moves on loses its context and is
+// handed out again; finishing it late commits nothing.
+func TestConsume_partitionLost(t *testing.T) {
+	t.Parallel()
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic, group := newTopic(t, client, 2), unique("group")
+		publish(t, client, numbered(topic, 0, 40, 40)...)
+		type held struct {
+			ctx   context.Context
+			claim stream.Claim
+		}
+		member := func(handed chan held) *running {
+			return start(t, func(ctx context.Context) error {
+				return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}},
+					func(ctx context.Context, claim stream.Claim) { handed <- held{ctx, claim} })
+			})
+		}
+		first := make(chan held, 200)
+		member(first)
+		lost := make(map[int]held)
+		for range 40 {
+			each := <-first
+			lost[decode(t, each.claim.Record)] = each
+		}
+		second := make(chan held, 200)
+		two := member(second)
+		for _, each := range lost {
+			select {
+			case <-each.ctx.Done():
+			case <-time.After(patience):
+				t.Fatal("the claim's context goes on")
+			}
+			each.claim.Done()
+		}
+		again := make(map[int]held)
+		for len(again) < 40 {
+			var each held
+			select {
+			case each = <-first:
+			case each = <-second:
+			case <-time.After(patience):
+				t.Fatalf("%d of 40 were handed out again", len(again))
+			}
+			if each.ctx.Err() != nil {
+				t.Error("handed out again with an ended context")
+			}
+			again[decode(t, each.claim.Record)] = each
+		}
+		for partition := range 2 {
+			if n := committed(t, addr, group, topic, partition); n > 0 {
+				t.Errorf("partition %d is committed up to %d", partition, n)
+			}
+		}
+		for _, each := range again {
+			each.claim.Done()
+		}
+		two.stop(t)
 	})
 }

@@ -31,6 +31,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -137,15 +138,23 @@ func (c *Client) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the client's connections, after what is being published. Consumers end
-// with their own context.
+// Close ends the client's connections, after what is being published; brokers that
+// do not answer get ten seconds. Consumers end with their own context.
 func (c *Client) Close() error {
-	err := c.writer.Close()
-	c.transport.CloseIdleConnections()
-	if err != nil {
-		return errors.Join(errors.New("closing the Kafka writer"), err)
+	closed := make(chan error, 1)
+	go func() { closed <- c.writer.Close() }()
+	timer := time.NewTimer(publishTimeout)
+	defer timer.Stop()
+	defer c.transport.CloseIdleConnections()
+	select {
+	case err := <-closed:
+		if err != nil {
+			return fmt.Errorf("closing the Kafka writer: %w", err)
+		}
+		return nil
+	case <-timer.C:
+		return errors.New("closing the Kafka writer: records wait for brokers that do not answer")
 	}
-	return nil
 }
 
 // backoff counts tries that failed.
