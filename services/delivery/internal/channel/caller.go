@@ -1,0 +1,189 @@
+package channel
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+const (
+	userAgent      = "Bellbuoy-Delivery/1"
+	maxAnswer      = 16 << 10 // bytes read of an answer's body
+	maxHeader      = 16 << 10
+	idlePerHost    = 256
+	idleTotal      = 1024
+	idleTimeout    = 30 * time.Second
+	codeUnsendable = dispatch.Code("unsendable") // the destination lacks what a request is made of
+)
+
+// errBlocked is a connection that must not be made.
+var errBlocked = errors.New("the address is not one to connect to")
+
+// caller posts to receivers.
+type caller struct {
+	timeout    time.Duration
+	transport  *http.Transport
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
+}
+
+func newCaller(o Options) *caller {
+	d := dialler{
+		resolve: o.Resolve,
+		exempt:  &net.Dialer{Timeout: o.Timeout},
+		guarded: &net.Dialer{Timeout: o.Timeout, Control: guard},
+	}
+	return &caller{
+		timeout: o.Timeout, propagator: o.Propagator,
+		tracer: o.Tracer.Tracer("github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"),
+		transport: &http.Transport{
+			DialContext:            d.dial,
+			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(idleTotal)},
+			TLSHandshakeTimeout:    o.Timeout,
+			MaxIdleConns:           idleTotal,
+			MaxIdleConnsPerHost:    idlePerHost,
+			IdleConnTimeout:        idleTimeout,
+			MaxResponseHeaderBytes: maxHeader,
+			DisableCompression:     true,
+			Protocols:              http1(),
+		},
+	}
+}
+
+func http1() *http.Protocols {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &protocols
+}
+
+// dialler connects to where the operator has placed a host, or to a public address.
+type dialler struct {
+	resolve         outward.Resolve
+	exempt, guarded *net.Dialer
+}
+
+func (d dialler) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if target, placed := d.resolve.Lookup(address); placed {
+		return d.exempt.DialContext(ctx, network, target)
+	}
+	return d.guarded.DialContext(ctx, network, address)
+}
+
+// guard is asked about the very address a socket is about to connect to.
+func guard(_, address string, _ syscall.RawConn) error {
+	target, err := netip.ParseAddrPort(address)
+	if err != nil || target.Port() != 443 || outward.Forbidden(target.Addr()) {
+		return errBlocked
+	}
+	return nil
+}
+
+// post makes one attempt. No part of the URL but its host leaves this function: not in
+// the answer, not in the span.
+func (c *caller) post(ctx context.Context, address string, header http.Header, body []byte) dispatch.Answer {
+	target, err := url.Parse(address)
+	if err != nil || target.Scheme != "https" || target.Host == "" || target.User != nil {
+		return dispatch.Answer{Code: dispatch.CodeBlocked}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	ctx, span := c.tracer.Start(ctx, http.MethodPost, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		semconv.HTTPRequestMethodPost, semconv.ServerAddress(target.Hostname())))
+	defer span.End()
+	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
+	request := (&http.Request{
+		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+	}).WithContext(ctx)
+	answer := c.send(request)
+	if answer.HTTPStatus > 0 {
+		span.SetAttributes(semconv.HTTPResponseStatusCode(answer.HTTPStatus))
+	}
+	if answer.Code != "" {
+		span.SetAttributes(attribute.String("error.type", string(answer.Code)))
+		span.SetStatus(codes.Error, string(answer.Code))
+	}
+	return answer
+}
+
+func (c *caller) send(request *http.Request) dispatch.Answer {
+	response, err := c.transport.RoundTrip(request)
+	if err != nil {
+		return dispatch.Answer{Code: codeOf(request.Context(), err)}
+	}
+	defer response.Body.Close()
+	// The status is the answer; the body is read only so that the connection can be used again.
+	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer+1)
+	return dispatch.Answer{
+		HTTPStatus: response.StatusCode,
+		Code:       dispatch.CodeOf(response.StatusCode),
+		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
+	}
+}
+
+// retryAfter reads the header: seconds, or a date (RFC 9110, 10.2.3).
+func retryAfter(value string, now time.Time) time.Duration {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return 0
+	}
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return max(0, date.Sub(now))
+	}
+	return 0
+}
+
+// codeOf says what kept a request from being answered.
+func codeOf(ctx context.Context, err error) dispatch.Code {
+	var lookup *net.DNSError
+	var network net.Error
+	switch {
+	case errors.Is(err, errBlocked):
+		return dispatch.CodeBlocked
+	case errors.As(err, &lookup) && !lookup.IsTimeout:
+		return dispatch.CodeDNS
+	case ctx.Err() != nil, errors.As(err, &network) && network.Timeout():
+		return dispatch.CodeTimeout
+	case secure(err):
+		return dispatch.CodeTLS
+	default:
+		return dispatch.CodeConnect
+	}
+}
+
+// secure reports a failure of TLS.
+func secure(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var certificate x509.CertificateInvalidError
+	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
+		errors.As(err, &authority) || errors.As(err, &name) || errors.As(err, &certificate) ||
+		strings.HasPrefix(err.Error(), "tls: ") || strings.HasPrefix(err.Error(), "remote error: tls: ")
+}

@@ -1,0 +1,41 @@
+package channel
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strings"
+)
+
+// secretPrefix marks a signing secret of Standard Webhooks; base64 follows.
+const secretPrefix = "whsec_"
+
+// sign gives the value of the header webhook-signature (Standard Webhooks 1.0.0): for each
+// secret "v1," and the base64 of HMAC-SHA256 over "id.timestamp.body", separated by
+// spaces. There are two secrets while one replaces the other, so that receivers may change over
+// when they like.
+func sign(secrets []string, id, timestamp string, body []byte) (string, error) {
+	if len(secrets) == 0 {
+		return "", errors.New("there is no signing secret")
+	}
+	var header strings.Builder
+	for i, secret := range secrets {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
+		if err != nil {
+			return "", errors.New("a signing secret is not base64") // without the cause, which quotes it
+		}
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(id))
+		mac.Write([]byte{'.'})
+		mac.Write([]byte(timestamp))
+		mac.Write([]byte{'.'})
+		mac.Write(body)
+		if i > 0 {
+			header.WriteByte(' ')
+		}
+		header.WriteString("v1,")
+		header.WriteString(base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	return header.String(), nil
+}

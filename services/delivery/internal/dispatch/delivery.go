@@ -1,0 +1,142 @@
+package dispatch
+
+import (
+	"errors"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/google/uuid"
+)
+
+// Status is where a delivery stands.
+type Status string
+
+// The statuses of a delivery; all but Retrying are its end.
+const (
+	StatusDelivered  Status = "delivered"
+	StatusRetrying   Status = "retrying"
+	StatusFailed     Status = "failed"
+	StatusSkipped    Status = "skipped"
+	StatusSuppressed Status = "suppressed"
+)
+
+// Code says why an attempt or a delivery did not succeed.
+type Code string
+
+// The codes of attempts, then those of deliveries that ended without one.
+const (
+	CodeTimeout     Code = "timeout"
+	CodeDNS         Code = "dns"
+	CodeConnect     Code = "connect"
+	CodeTLS         Code = "tls"
+	CodeBlocked     Code = "blocked_address"
+	CodeRedirect    Code = "http_3xx"
+	CodeClientError Code = "http_4xx"
+	CodeServerError Code = "http_5xx"
+	CodeRateLimited Code = "rate_limited"
+	CodeGone        Code = "gone"
+
+	CodePaused       Code = "paused"
+	CodeSuppressed   Code = "suppressed"
+	CodeNoRecipient  Code = "recipient_gone"
+	CodeNotConcerned Code = "not_concerned"       // none of the change's components is the recipient's any more
+	CodeReplaced     Code = "replaced"            // a newer update of the same event took its place
+	CodeExpired      Code = "expired"             // what it tells of is not kept any longer
+	CodeHeld         Code = "held"                // not attempted yet: the receiver asked for a rest, or is slow
+	CodeUnavailable  Code = "channel_unavailable" // this build has no such channel
+	CodeNoService    Code = "no_integration"      // the platform has no integration behind the channel
+)
+
+// ErrUnchanged is returned by a function given to Store.Amend when there is nothing to change.
+var ErrUnchanged = errors.New("unchanged")
+
+// Delivery is one message to one recipient: the row that the delivery log lists. It
+// never holds an address, a URL or a secret.
+type Delivery struct {
+	ID            string        `json:"id"`
+	Organization  string        `json:"organization"`
+	Channel       topic.Channel `json:"channel"`
+	Recipient     string        `json:"recipient,omitempty"`
+	DashboardID   string        `json:"dashboardId,omitempty"`
+	URLHash       string        `json:"urlHash,omitempty"`
+	URLDisplay    string        `json:"urlDisplay,omitempty"`
+	EventID       string        `json:"eventId"`
+	EventKind     topic.Kind    `json:"eventKind"`
+	ChangeID      string        `json:"changeId"`
+	Sequence      int64         `json:"sequence"`
+	Status        Status        `json:"status"`
+	ErrorCode     Code          `json:"errorCode,omitempty"` // of the last attempt, or why there was none
+	Attempts      []Attempt     `json:"attempts,omitempty"`
+	MaxAttempts   int           `json:"maxAttempts"`
+	SentAt        time.Time     `json:"sentAt"` // when the row was made: the first attempt
+	EndedAt       *time.Time    `json:"endedAt,omitempty"`
+	NextAttemptAt *time.Time    `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, when it counts as lost
+	Partition     int           `json:"partition"`
+	ReplayOf      string        `json:"replayOf,omitempty"`
+	Trace         string        `json:"trace,omitempty"` // the trace it belongs to, while retrying
+}
+
+// Attempt is one try to reach the receiver.
+type Attempt struct {
+	At         time.Time `json:"at"`
+	DurationMS int64     `json:"durationMs"`
+	HTTPStatus int       `json:"httpStatus,omitempty"`
+	ErrorCode  Code      `json:"errorCode,omitempty"`
+}
+
+// DeliveryID is the id of what a change tells a recipient: the same however often
+// it is planned, sent or repeated.
+func DeliveryID(change, recipient string) string { return derive(change, "delivery", recipient) }
+
+// derive makes a uuid v5 in the name space of a change.
+func derive(change string, parts ...string) string {
+	space, err := uuid.Parse(change)
+	if err != nil {
+		space = uuid.NewSHA1(uuid.Nil, []byte(change))
+	}
+	name := make([]byte, 0, 128)
+	for _, part := range parts {
+		name = append(append(name, part...), 0)
+	}
+	return uuid.NewSHA1(space, name).String()
+}
+
+// end puts the delivery to its end.
+func (d *Delivery) end(status Status, code Code, at time.Time) {
+	d.Status, d.ErrorCode, d.EndedAt, d.NextAttemptAt, d.Trace = status, code, &at, nil, ""
+}
+
+// wait puts the delivery off.
+func (d *Delivery) wait(code Code, until time.Time, trace string) {
+	d.Status, d.ErrorCode, d.NextAttemptAt, d.Trace = StatusRetrying, code, &until, trace
+}
+
+// outcome is what the recipient's owner is told of an ended delivery; nil when there
+// is no recipient, or no end.
+func (d *Delivery) outcome() *topic.Outcome {
+	if d.Recipient == "" || d.EndedAt == nil {
+		return nil
+	}
+	outcome := &topic.Outcome{
+		DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient,
+		EventID: d.EventID, Result: result(d.Status), Attempts: len(d.Attempts), ErrorCode: string(d.ErrorCode),
+		Gone: d.ErrorCode == CodeGone, At: *d.EndedAt,
+	}
+	if n := len(d.Attempts); n > 0 {
+		outcome.HTTPStatus = d.Attempts[n-1].HTTPStatus
+	}
+	return outcome
+}
+
+func result(status Status) topic.Result {
+	switch status {
+	case StatusDelivered:
+		return topic.Delivered
+	case StatusSkipped:
+		return topic.Skipped
+	case StatusSuppressed:
+		return topic.Suppressed
+	default:
+		return topic.Failed
+	}
+}

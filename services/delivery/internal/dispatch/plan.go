@@ -1,0 +1,214 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	planPage   = 5000 // recipients asked for at once
+	shardSize  = 256
+	planPause  = 100 * time.Millisecond // before a plan that failed is tried again, at first
+	planLonger = 10 * time.Second       // and at the most
+)
+
+// Work is a message in hand: Done when its effect is durable, Abandon when nobody
+// works on it any more although it is not.
+type Work interface {
+	Done()
+	Abandon()
+}
+
+// Planner finds out who is to be told of a change and hands them out as shards.
+// One organization's changes are planned one after the other, so those of an event stay in
+// order; different organizations do not wait for each other.
+type Planner struct {
+	Parts
+	mu     sync.Mutex
+	chains map[string][]planning
+}
+
+type planning struct {
+	ctx    context.Context
+	stop   context.Context
+	change topic.EventChange
+	work   Work
+}
+
+// NewPlanner makes a planner.
+func NewPlanner(parts Parts) *Planner {
+	return &Planner{Parts: parts, chains: make(map[string][]planning)}
+}
+
+// Take accepts a change and returns. ctx carries its trace and ends when it is
+// another's; stop ends when the service stops.
+func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work Work) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	chain, running := p.chains[change.Organization]
+	p.chains[change.Organization] = append(chain, planning{ctx, stop, change, work})
+	if !running {
+		go p.run(change.Organization)
+	}
+}
+
+// run plans an organization's changes until none is left.
+func (p *Planner) run(organization string) {
+	for {
+		p.mu.Lock()
+		chain := p.chains[organization]
+		if len(chain) == 0 {
+			delete(p.chains, organization)
+			p.mu.Unlock()
+			return
+		}
+		next := chain[0]
+		p.chains[organization] = chain[1:]
+		p.mu.Unlock()
+		p.persist(next)
+	}
+}
+
+// persist tries until the change is planned: as long as a peer is down, its
+// recipients wait, and are not forgotten.
+func (p *Planner) persist(next planning) {
+	pause := planPause
+	for {
+		if next.ctx.Err() != nil || next.stop.Err() != nil {
+			next.work.Abandon()
+			return
+		}
+		err := p.Plan(next.ctx, next.change)
+		if err == nil {
+			p.Observer.Planned(p.Now().Sub(next.change.OccurredAt))
+			next.work.Done()
+			return
+		}
+		p.Log.WarnContext(next.ctx, "a change cannot be planned yet", "change", next.change.ID,
+			"organization", next.change.Organization, "error", err)
+		rest(next.ctx, next.stop, pause)
+		pause = min(2*pause, planLonger)
+	}
+}
+
+// rest waits, or until one of the contexts ends.
+func rest(a, b context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-a.Done():
+	case <-b.Done():
+	case <-timer.C:
+	}
+}
+
+// Plan hands out a change's recipients on every channel it names. Planning again
+// makes the same shards and the same rows.
+func (p *Planner) Plan(ctx context.Context, change topic.EventChange) error {
+	if len(change.Notify) == 0 {
+		return nil
+	}
+	if err := p.Store.SaveChange(ctx, change); err != nil {
+		return fmt.Errorf("keep the change: %w", err)
+	}
+	for _, channel := range slices.Sorted(maps.Keys(change.Notify)) {
+		route, ok := p.Routes[channel]
+		if !ok {
+			if err := p.skip(ctx, change, channel); err != nil {
+				return fmt.Errorf("record that %s is skipped: %w", channel, err)
+			}
+			continue
+		}
+		if err := p.channel(ctx, change, channel, route); err != nil {
+			return fmt.Errorf("plan %s: %w", channel, err)
+		}
+	}
+	return nil
+}
+
+// skip records that a channel told nobody, and why.
+func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
+	row := newDelivery(derive(change.ID, "channel", string(channel)), channel, "", &change, p.Policy, p.Now())
+	row.end(StatusSkipped, missing(channel), row.SentAt)
+	_, err := p.Store.Insert(ctx, []Delivery{row})
+	return err
+}
+
+// missing says why a channel is not there.
+func missing(channel topic.Channel) Code {
+	switch channel {
+	case topic.Chatroom, topic.Workspace, topic.Microblog:
+		return CodeNoService
+	}
+	return CodeUnavailable
+}
+
+// channel hands out the recipients of one channel, page by page.
+func (p *Planner) channel(ctx context.Context, change topic.EventChange, channel topic.Channel, route Route) error {
+	concern := Concern{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: planPage}
+	for _, component := range change.Event.Components {
+		concern.Components = append(concern.Components, component.ID)
+	}
+	for page := 0; ; page++ {
+		concerned, err := route.Recipients.Concerned(ctx, change.Organization, concern)
+		if err != nil {
+			return fmt.Errorf("ask who is concerned: %w", err)
+		}
+		if err := p.Bus.Shards(ctx, shards(&change, channel, page, concerned.Recipients)); err != nil {
+			return fmt.Errorf("publish shards: %w", err)
+		}
+		if concerned.Next == "" {
+			return nil
+		}
+		if concerned.Next == concern.After {
+			return fault.New(fault.Internal, "the list of recipients does not move on")
+		}
+		concern.After = concerned.Next
+	}
+}
+
+// shards groups recipients by the bucket of where they live.
+func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []Recipient) []topic.Shard {
+	var buckets [topic.Buckets][]string
+	for _, recipient := range recipients {
+		bucket := bucketOf(recipient.Destination)
+		buckets[bucket] = append(buckets[bucket], recipient.ID)
+	}
+	var out []topic.Shard
+	for bucket, ids := range buckets {
+		for part := 0; len(ids) > 0; part++ {
+			n := min(len(ids), shardSize)
+			out = append(out, topic.Shard{
+				ID:       derive(change.ID, "shard", string(channel), strconv.Itoa(bucket), strconv.Itoa(page), strconv.Itoa(part)),
+				ChangeID: change.ID, Organization: change.Organization, Channel: channel, Bucket: bucket, Recipients: ids[:n],
+			})
+			ids = ids[n:]
+		}
+	}
+	return out
+}
+
+// bucketOf spreads destinations; what lives at the same place shares a bucket.
+func bucketOf(destination string) int {
+	hash := fnv.New32a()
+	hash.Write([]byte(destination))
+	return int(hash.Sum32() % topic.Buckets)
+}
+
+// newDelivery is the row of a delivery that begins now.
+func newDelivery(id string, channel topic.Channel, recipient string, change *topic.EventChange, policy Policy, now time.Time) Delivery {
+	return Delivery{
+		ID: id, Organization: change.Organization, Channel: channel, Recipient: recipient,
+		EventID: change.Event.ID, EventKind: change.Kind, ChangeID: change.ID, Sequence: change.Sequence,
+		MaxAttempts: policy.attempts(), SentAt: now,
+	}
+}

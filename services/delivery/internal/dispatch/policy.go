@@ -1,0 +1,89 @@
+package dispatch
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+const (
+	maxRetryAfter  = 15 * time.Minute
+	clientAttempts = 2 // after an answer that says the request itself is wrong
+	maxSchedule    = 20
+	maxWait        = 24 * time.Hour
+)
+
+// Policy is the waits between the attempts of one delivery; there is one attempt
+// more than waits.
+type Policy []time.Duration
+
+// Validate refuses a schedule that cannot be kept.
+func (p Policy) Validate() error {
+	if len(p) == 0 || len(p) > maxSchedule {
+		return errors.New("there must be 1 to 20 waits")
+	}
+	for _, wait := range p {
+		if wait <= 0 || wait > maxWait {
+			return errors.New("a wait must be longer than 0 and at most 24h")
+		}
+	}
+	return nil
+}
+
+// attempts is how many there are at the most.
+func (p Policy) attempts() int { return len(p) + 1 }
+
+// next says how long to wait after the attempt that was the count-th; false means
+// that the delivery has failed.
+func (p Policy) next(count int, answer Answer) (time.Duration, bool) {
+	switch {
+	case answer.Code == CodeBlocked || answer.Code == CodeGone:
+		return 0, false
+	case count >= p.attempts():
+		return 0, false
+	case wrong(answer.HTTPStatus) && count >= clientAttempts:
+		return 0, false
+	}
+	wait := p[count-1]
+	if asked(answer) {
+		wait = min(max(answer.RetryAfter, p[0]), maxRetryAfter)
+	}
+	return wait + jitter(wait), true
+}
+
+// asked reports an answer that names a time to come again.
+func asked(answer Answer) bool {
+	return answer.RetryAfter > 0 &&
+		(answer.HTTPStatus == http.StatusTooManyRequests || answer.HTTPStatus == http.StatusServiceUnavailable)
+}
+
+// wrong reports a status that says the same request will hardly be accepted later.
+func wrong(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return status >= 400 && status < 500
+}
+
+// jitter spreads those who failed together: up to a tenth more, never less.
+func jitter(wait time.Duration) time.Duration { return rand.N(wait/10 + 1) }
+
+// CodeOf is the code of an HTTP status; empty for success.
+func CodeOf(status int) Code {
+	switch {
+	case status >= 200 && status < 300:
+		return ""
+	case status == http.StatusGone:
+		return CodeGone
+	case status == http.StatusTooManyRequests:
+		return CodeRateLimited
+	case status >= 500:
+		return CodeServerError
+	case status >= 400:
+		return CodeClientError
+	default:
+		return CodeRedirect
+	}
+}

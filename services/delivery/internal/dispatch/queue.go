@@ -1,0 +1,238 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	openAhead  = 3  // shards of one organization that are opened before they are needed
+	openAtOnce = 12 // shards being opened at the same time
+	openPause  = 100 * time.Millisecond
+	openLonger = 5 * time.Second
+)
+
+// queue hands out the deliveries to be attempted, organization by organization in
+// turn. Within an organization shards go in the order they came, and what waited for
+// its recipient's turn goes first.
+type queue struct {
+	open func(*shard, []*member) (opened, error) // finds out what a shard needs; called without the lock
+	now  func() time.Time
+
+	mu      sync.Mutex
+	tenants map[string]*tenant
+	ring    []*tenant // those with something to do
+	at      int
+	opening int
+	openers sync.WaitGroup
+	stopped bool
+	wake    chan struct{}
+}
+
+// tenant is one organization's part.
+type tenant struct {
+	organization string
+	ready        []*member
+	shards       []*shard
+}
+
+func newQueue(open func(*shard, []*member) (opened, error)) *queue {
+	return &queue{open: open, now: time.Now, tenants: make(map[string]*tenant), wake: make(chan struct{}, 1)}
+}
+
+// push appends a shard.
+func (q *queue) push(s *shard) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		s.given = true
+		s.settle(false)
+		return
+	}
+	t := q.tenantLocked(s.organization)
+	t.shards = append(t.shards, s)
+	q.rouse()
+}
+
+// back brings a member that was taken before; false when the queue has ended.
+func (q *queue) back(m *member) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		return false
+	}
+	t := q.tenantLocked(m.shard.organization)
+	t.ready = append(t.ready, m)
+	q.rouse()
+	return true
+}
+
+func (q *queue) tenantLocked(organization string) *tenant {
+	t := q.tenants[organization]
+	if t == nil {
+		t = &tenant{organization: organization}
+		q.tenants[organization] = t
+		q.ring = append(q.ring, t)
+	}
+	return t
+}
+
+func (q *queue) rouse() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take waits for the next member; nil means that ctx ended.
+func (q *queue) take(ctx context.Context) *member {
+	for ctx.Err() == nil {
+		if m := q.poll(); m != nil {
+			return m
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// poll is the next member that can be attempted now.
+func (q *queue) poll() *member {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for range len(q.ring) {
+		if q.at >= len(q.ring) {
+			q.at = 0
+		}
+		t := q.ring[q.at]
+		m := q.pollLocked(t)
+		if len(t.ready) == 0 && len(t.shards) == 0 {
+			delete(q.tenants, t.organization)
+			q.ring = append(q.ring[:q.at], q.ring[q.at+1:]...)
+		} else {
+			q.at++
+		}
+		if m != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+func (q *queue) pollLocked(t *tenant) *member {
+	if len(t.ready) > 0 {
+		m := t.ready[0]
+		t.ready = t.ready[1:]
+		return m
+	}
+	var found *member
+	for len(t.shards) > 0 && found == nil {
+		head := t.shards[0]
+		if head.ctx.Err() != nil {
+			q.dropLocked(head)
+		}
+		if head.exhausted() {
+			t.shards[0] = nil
+			t.shards = t.shards[1:]
+			continue
+		}
+		if head.phase == open && q.now().Sub(head.resolvedAt) > staleAfter {
+			head.phase = closed
+		}
+		if head.phase != open {
+			break
+		}
+		found = head.take()
+	}
+	for i := 0; i < len(t.shards) && i < openAhead; i++ {
+		if s := t.shards[i]; s.phase == closed && !s.given && q.opening < openAtOnce {
+			s.phase = opening
+			q.opening++
+			rest := s.members[s.next:]
+			q.openers.Go(func() { q.unfold(s, rest) })
+		}
+	}
+	return found
+}
+
+// unfold opens a shard; one that cannot be opened rests and is tried again, and holds up
+// only what is behind it.
+func (q *queue) unfold(s *shard, rest []*member) {
+	found, err := q.open(s, rest)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.opening--
+	defer q.rouse()
+	if s.given {
+		return
+	}
+	if err == nil {
+		s.apply(found, q.now())
+		q.settleLocked(s)
+		return
+	}
+	pause := min(openPause<<min(s.failures, 6), openLonger)
+	s.failures++
+	time.AfterFunc(pause, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		s.phase = closed
+		q.rouse()
+	})
+}
+
+// dropLocked gives back what was not taken of a shard.
+func (q *queue) dropLocked(s *shard) {
+	if !s.exhausted() {
+		s.given = true
+	}
+	q.settleLocked(s)
+}
+
+// hold keeps a shard from being settled until finish is called once more.
+func (q *queue) hold(s *shard) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s.outstanding++
+}
+
+// finish ends the work on one member that was taken, its effect durable or not.
+func (q *queue) finish(s *shard, durable bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s.outstanding--
+	if !durable {
+		s.given = true
+	}
+	q.settleLocked(s)
+}
+
+func (q *queue) settleLocked(s *shard) {
+	if s.settle == nil || s.outstanding > 0 || !s.exhausted() {
+		return
+	}
+	settle := s.settle
+	s.settle, s.members, s.next, s.change = nil, nil, 0, nil
+	settle(!s.given)
+}
+
+// stop gives back everything that was not taken, and whatever comes from now on. Members
+// that wait for their turn are returned.
+func (q *queue) stop() []*member {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stopped = true
+	var ready []*member
+	for _, t := range q.tenants {
+		ready = append(ready, t.ready...)
+		t.ready = nil
+		for _, s := range t.shards {
+			q.dropLocked(s)
+		}
+		t.shards = nil
+	}
+	return ready
+}

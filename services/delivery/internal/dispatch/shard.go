@@ -1,0 +1,91 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// staleAfter is how long an answer about recipients' states is good for. A pause
+// must hold for whatever starts more than 100 ms after it; the rest is the call's own time.
+const staleAfter = 50 * time.Millisecond
+
+// phase is where a shard stands.
+type phase int
+
+const (
+	closed  phase = iota // to be opened: what is recorded, and where its members live
+	opening              // being opened, or resting before another try
+	open                 // its members may be taken
+)
+
+// shard is a group of deliveries of one change on one channel that are sent in one
+// go: a shard from the topic, or rows whose next attempt is due. Its fields are the
+// queue's, except for what never changes.
+type shard struct {
+	ctx          context.Context // ends when the partition is lost
+	trace        context.Context // its trace, for as long as the sender works
+	partition    int
+	organization string
+	channel      topic.Channel
+	changeID     string
+	retry        bool
+	settle       func(finished bool) // called once, when nobody works on it any more
+
+	change      *Snapshot
+	members     []*member
+	next        int // members before it were taken
+	phase       phase
+	looked      bool // what is recorded of its members is known
+	resolvedAt  time.Time
+	failures    int
+	outstanding int // taken and not finished, and what else must be durable first
+	given       bool
+}
+
+// member is one delivery of a shard.
+type member struct {
+	shard      *shard
+	id         string
+	recipient  string
+	row        *Delivery // a retry's
+	to         *Destination
+	resolvedAt time.Time
+	change     *Snapshot
+	components []topic.Component
+	turn       bool // it holds its recipient's turn
+}
+
+// opened is what was found out about a shard: its change and members at the first time, and
+// where the members live that were not taken yet.
+type opened struct {
+	change       *Snapshot
+	members      []*member
+	destinations []Destination
+}
+
+// apply makes the shard's members ready to be taken.
+func (s *shard) apply(found opened, now time.Time) {
+	if !s.looked {
+		s.looked, s.change, s.members = true, found.change, found.members
+	}
+	for i, m := range s.members[s.next:] {
+		m.to, m.change, m.resolvedAt = &found.destinations[i], s.change, now
+	}
+	s.phase, s.failures, s.resolvedAt = open, 0, now
+}
+
+// take is the next member.
+func (s *shard) take() *member {
+	m := s.members[s.next]
+	s.members[s.next] = nil
+	s.next++
+	s.outstanding++
+	return m
+}
+
+// exhausted reports that nothing will be taken any more.
+func (s *shard) exhausted() bool {
+	return s.given || s.phase == open && s.next == len(s.members)
+}
