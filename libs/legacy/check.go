@@ -24,6 +24,9 @@ func checkFields(where string, fields []Field) []error {
 		if !slices.Contains([]Type{String, Integer, Boolean, Datetime, Related, Object, List}, field.Type) {
 			complain("%s: there is no type %q", field.Name, field.Type)
 		}
+		if field.InputOnly && field.Find != "" {
+			complain("%s: an InputOnly field has no values to find", field.Name)
+		}
 		if !field.defaultFits() {
 			complain("%s: the default %v is not of the type %s", field.Name, field.Default, field.Type)
 		}
