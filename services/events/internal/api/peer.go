@@ -1,0 +1,176 @@
+package api
+
+import (
+	"math"
+	"net/http"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+)
+
+// peerDashboard is peer.Events.Dashboard.
+func (a api) peerDashboard(c *gin.Context) error {
+	dashboard, err := a.catalog.Dashboard(c.Request.Context(), c.Param(web.OrganizationParam), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.answerDashboard(c, dashboard)
+}
+
+// peerCreateDashboard is peer.Events.CreateDashboard.
+func (a api) peerCreateDashboard(c *gin.Context) error {
+	in, err := web.Body[peer.NewDashboard](c)
+	if err != nil {
+		return err
+	}
+	id, err := uuid.Parse(c.Param("id"))
+	if err != nil {
+		return fault.Field("id", "is not a uuid")
+	}
+	dashboard, err := a.catalog.CreateDashboard(c.Request.Context(), c.Param(web.OrganizationParam), id.String(), in.Name)
+	if err != nil {
+		return err
+	}
+	return a.answerDashboard(c, dashboard)
+}
+
+func (a api) answerDashboard(c *gin.Context, dashboard catalog.Dashboard) error {
+	views, err := a.peerViews(c, []catalog.Dashboard{dashboard})
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, views[0])
+	return nil
+}
+
+// peerDashboards is peer.Events.Dashboards.
+func (a api) peerDashboards(c *gin.Context) error {
+	ids, err := web.Body[[]string](c)
+	if err != nil {
+		return err
+	}
+	dashboards, err := a.catalog.DashboardsByID(c.Request.Context(), c.Param(web.OrganizationParam), ids)
+	if err != nil {
+		return err
+	}
+	views, err := a.peerViews(c, dashboards)
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, views)
+	return nil
+}
+
+// peerViews shows dashboards with the components on them.
+func (a api) peerViews(c *gin.Context, dashboards []catalog.Dashboard) ([]peer.Dashboard, error) {
+	organization := c.Param(web.OrganizationParam)
+	components, err := a.catalog.ComponentsOn(c.Request.Context(), organization, dashboards)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]catalog.Component, 0, len(components))
+	for _, component := range components {
+		all = append(all, component)
+	}
+	shown, err := a.peerComponentViews(c, all)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]peer.Component, len(shown))
+	for _, component := range shown {
+		byID[component.ID] = component
+	}
+	views := make([]peer.Dashboard, len(dashboards))
+	for i := range dashboards {
+		d := &dashboards[i]
+		views[i] = peer.Dashboard{ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.dashboardURL(d), Components: []peer.Component{}}
+		for _, id := range d.ComponentIDs() {
+			if component, there := byID[id]; there {
+				views[i].Components = append(views[i].Components, component)
+			}
+		}
+	}
+	return views, nil
+}
+
+// peerComponents is peer.Events.Components.
+func (a api) peerComponents(c *gin.Context) error {
+	query, err := web.Body[peer.ComponentQuery](c)
+	if err != nil {
+		return err
+	}
+	components, err := a.componentsOf(c, query)
+	if err != nil {
+		return err
+	}
+	views, err := a.peerComponentViews(c, components)
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, views)
+	return nil
+}
+
+func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.Component, error) {
+	ctx, organization := c.Request.Context(), c.Param(web.OrganizationParam)
+	switch {
+	case query.IDs != nil:
+		return a.catalog.ComponentsByID(ctx, organization, query.IDs)
+	case query.LegacyIDs != nil:
+		return a.catalog.ComponentsByLegacyID(ctx, organization, query.LegacyIDs)
+	}
+	where, err := conditions(query.Where)
+	if err != nil {
+		return nil, err
+	}
+	return a.catalog.ComponentsWhere(ctx, organization, where)
+}
+
+// conditions brings conditions that travelled as JSON back into the fields' own types,
+// and lets none but those on a component's fields through: the organization is the path's.
+func conditions(sent []find.Condition) ([]find.Condition, error) {
+	out := make([]find.Condition, len(sent))
+	for i, condition := range sent {
+		switch condition.Field {
+		case "legacyId", "name", "description", "group", "hidden", "hiddenFromNotifications":
+		default:
+			return nil, fault.Field("where", "%q is not a field of a component", condition.Field)
+		}
+		condition.Value = exact(condition.Value)
+		for j, value := range condition.Values {
+			condition.Values[j] = exact(value)
+		}
+		out[i] = condition
+	}
+	return out, nil
+}
+
+// exact undoes what JSON does to whole numbers.
+func exact(value any) any {
+	if number, ok := value.(float64); ok && number == math.Trunc(number) && math.Abs(number) < 1<<53 {
+		return int64(number)
+	}
+	return value
+}
+
+func (a api) peerComponentViews(c *gin.Context, components []catalog.Component) ([]peer.Component, error) {
+	ids := make([]string, len(components))
+	for i, component := range components {
+		ids[i] = component.ID
+	}
+	holding, err := a.catalog.DashboardsHolding(c.Request.Context(), c.Param(web.OrganizationParam), ids)
+	views := make([]peer.Component, len(components))
+	for i, component := range components {
+		views[i] = peer.Component{
+			ID: component.ID, LegacyID: component.LegacyID, Name: component.Name, Description: component.Description,
+			Group: component.Group, Hidden: component.Hidden, HiddenFromNotifications: component.HiddenFromNotifications,
+			Dashboards: append([]string{}, holding[component.ID]...),
+		}
+	}
+	return views, err
+}

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/gin-gonic/gin"
+)
+
+// The bounds of the public list (specification, "Limits").
+const (
+	publicLimit    = 100
+	publicMaxLimit = 1000
+	publicPath     = "/api/v1/dashboard/" // behind a dashboard's URL
+)
+
+type rowView struct {
+	Description string            `json:"description"`
+	Group       string            `json:"group"`
+	ID          int64             `json:"id"`
+	ServiceName string            `json:"service_name"`
+	Status      catalog.RowStatus `json:"status"`
+}
+
+// publicBySlug is GET {dashboard_url}/api/v1/dashboard/ of a dashboard under /d/{slug}.
+func (a api) publicBySlug(c *gin.Context) error {
+	slug := c.Param("slug")
+	page, err := a.catalog.PublicBySlug(c.Request.Context(), slug)
+	if err != nil {
+		return err
+	}
+	return list(c, page, "/d/"+url.PathEscape(slug)+publicPath)
+}
+
+// publicByHost is the same of a dashboard under its own host.
+func (a api) publicByHost(c *gin.Context) error {
+	page, err := a.catalog.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
+	if err != nil {
+		return err
+	}
+	return list(c, page, publicPath)
+}
+
+// list answers with a slice of a page's rows; path is the list's as the visitor sees it.
+func list(c *gin.Context, page catalog.Page, path string) error {
+	asked, err := legacy.ReadPage(c.Request.URL.RawQuery, publicLimit, publicMaxLimit)
+	if err != nil {
+		return err
+	}
+	total := int64(len(page.Rows))
+	from := min(asked.Offset, total)
+	to := min(from+asked.Limit, total)
+	envelope := legacy.Envelope{Meta: asked.Meta(path, total), Objects: []any{}}
+	for _, row := range page.Rows[from:to] {
+		envelope.Objects = append(envelope.Objects, rowView{
+			Description: row.Description, Group: row.Group, ID: row.LegacyID, ServiceName: row.Name, Status: row.Status,
+		})
+	}
+	body, err := legacy.Encode(envelope)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(body)
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:]) + `"`
+	header := c.Writer.Header()
+	header.Set("ETag", tag)
+	header.Set("Cache-Control", "no-cache")
+	header.Set("Vary", "Accept")
+	if matches(c.Request.Header.Values("If-None-Match"), tag) {
+		c.Status(http.StatusNotModified)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	legacy.WriteJSON(c.Writer, c.Request, http.StatusOK, body)
+	return nil
+}
+
+// matches compares as RFC 9110, section 13.1.2 has it for If-None-Match.
+func matches(sent []string, tag string) bool {
+	for candidate := range strings.SplitSeq(strings.Join(sent, ","), ",") {
+		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+		if candidate == "*" || candidate == tag {
+			return true
+		}
+	}
+	return false
+}

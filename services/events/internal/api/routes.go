@@ -1,0 +1,57 @@
+// Package api is the catalog over HTTP: the legacy resources, the App lists, what peers
+// ask, and the public list of a dashboard. A file holds one surface's view of one noun; a
+// handler binds, makes one call and shows the result.
+package api
+
+import (
+	"log/slog"
+
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/gin-gonic/gin"
+)
+
+// Options are what the routes need besides the catalog.
+type Options struct {
+	Log           *slog.Logger
+	Pages         web.Pages
+	DashboardBase string // what /d/{slug} is reached under
+}
+
+type api struct {
+	catalog *catalog.Catalog
+	Options
+}
+
+// Mount puts all routes on the engine.
+func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) {
+	a := api{board, options}
+
+	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: options.Log},
+		a.services(), a.events(), a.eventServices(), a.eventUpdates(),
+		legacy.Statuses(), legacy.Severities(), legacy.Types())
+
+	app := engine.Group("/app", web.Surface(passport.App), web.Role(passport.RoleEvent, passport.RoleSubscriber))
+	app.GET("/dashboards", web.Handle(a.appDashboards))
+	app.GET("/components", web.Handle(a.appComponents))
+
+	public := engine.Group("/public/v1", web.Surface(passport.Public))
+	for _, method := range []string{"GET", "HEAD"} {
+		public.Handle(method, "/dashboards/:slug/list", web.Handle(a.publicBySlug))
+		public.Handle(method, "/hosts/:host/list", web.Handle(a.publicByHost))
+	}
+
+	peers := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam, web.Surface(passport.Peer))
+	peers.GET("/dashboards/:id", web.Handle(a.peerDashboard))
+	peers.PUT("/dashboards/:id", web.Handle(a.peerCreateDashboard))
+	peers.POST("/dashboards/lookup", web.Handle(a.peerDashboards))
+	peers.POST("/components/lookup", web.Handle(a.peerComponents))
+}
+
+// by is the caller as an author.
+func by(caller passport.Passport) catalog.Author {
+	return catalog.Author{UserID: caller.User, LegacyUserID: caller.LegacyUser, Name: caller.Username}
+}

@@ -1,0 +1,200 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// Dashboard is a page on which components and events are shown to visitors.
+type Dashboard struct {
+	ID             string      `json:"id"`
+	LegacyID       int64       `json:"legacyId"`
+	OrganizationID string      `json:"organizationId"`
+	Name           string      `json:"name"`
+	Slug           string      `json:"slug"`    // unique on the installation
+	Enabled        bool        `json:"enabled"` // false: there is nothing to see
+	Description    string      `json:"description"`
+	Timezone       string      `json:"timezone"` // IANA
+	Locale         string      `json:"locale"`
+	CustomDomains  []string    `json:"customDomains"` // hosts under which it is shown too
+	Components     []Placement `json:"components"`    // in the wanted order
+	CreatedAt      time.Time   `json:"createdAt"`
+	UpdatedAt      time.Time   `json:"updatedAt"`
+	Version        int64       `json:"version"`
+}
+
+// Placement is a component's place on a dashboard.
+type Placement struct {
+	ComponentID string `json:"componentId"`
+	GroupName   string `json:"groupName"` // empty: the component's own group
+	Position    int64  `json:"position"`
+}
+
+const (
+	maxDashboardName = 100
+	minSlug, maxSlug = 3, 63
+	slugTries        = 100
+)
+
+func (d *Dashboard) touch(now time.Time) {
+	d.UpdatedAt = now
+	d.Version++
+}
+
+func (d *Dashboard) nextPosition() int64 {
+	var next int64
+	for _, placement := range d.Components {
+		next = max(next, placement.Position+1)
+	}
+	return next
+}
+
+// ComponentIDs are the components on it, in order.
+func (d *Dashboard) ComponentIDs() []string {
+	ids := make([]string, len(d.Components))
+	for i, placement := range d.Components {
+		ids[i] = placement.ComponentID
+	}
+	return ids
+}
+
+// CreateDashboard makes the dashboard with that id, holding every component there is, or
+// answers with the one that an earlier try made. Its slug comes from the name, with a
+// number behind it where another dashboard has that.
+func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name string) (Dashboard, error) {
+	name = strings.TrimSpace(name)
+	if name == "" || len([]rune(name)) > maxDashboardName {
+		return Dashboard{}, fault.Field("name", "must have 1 to %d characters", maxDashboardName)
+	}
+	if made, err := c.Dashboard(ctx, organization, id); !fault.Is(err, fault.NotFound) {
+		return made, err
+	}
+	components, err := c.ComponentsWhere(ctx, organization, nil)
+	if err != nil {
+		return Dashboard{}, err
+	}
+	now := c.now()
+	dashboard := Dashboard{
+		ID: id, OrganizationID: organization, Name: name, Enabled: true, Timezone: "UTC", Locale: "en",
+		CustomDomains: []string{}, Components: []Placement{}, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	for i, component := range components {
+		dashboard.Components = append(dashboard.Components, Placement{ComponentID: component.ID, Position: int64(i)})
+	}
+	if dashboard.LegacyID, err = c.store.Next(ctx, dashboardIDs, 1); err != nil {
+		return Dashboard{}, err
+	}
+	return c.insertDashboard(ctx, dashboard)
+}
+
+func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard) (Dashboard, error) {
+	base := slugOf(dashboard.Name)
+	for try := 1; try <= slugTries; try++ {
+		dashboard.Slug = numbered(base, try)
+		err := c.store.Dashboards.Insert(ctx, dashboard)
+		switch {
+		case errors.Is(err, ErrSlugTaken):
+			continue
+		case fault.Is(err, fault.Conflict): // another try was faster, or the id is somebody else's
+			return c.Dashboard(ctx, dashboard.OrganizationID, dashboard.ID)
+		}
+		return dashboard, err
+	}
+	return Dashboard{}, fault.New(fault.Conflict, "No free address was found for this name; choose another.")
+}
+
+// slugOf makes an address of a name: letters, digits and single hyphens.
+func slugOf(name string) string {
+	var slug strings.Builder
+	for _, r := range strings.ToLower(name) {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			slug.WriteRune(r)
+		case slug.Len() > 0 && !strings.HasSuffix(slug.String(), "-"):
+			slug.WriteByte('-')
+		}
+	}
+	text := slug.String()
+	if len(text) > maxSlug {
+		text = text[:maxSlug]
+	}
+	text = strings.Trim(text, "-")
+	if text == "" {
+		return "status"
+	}
+	if len(text) < minSlug {
+		return text + "-status"
+	}
+	return text
+}
+
+// numbered is the slug of the n-th try.
+func numbered(base string, try int) string {
+	if try == 1 {
+		return base
+	}
+	suffix := "-" + strconv.Itoa(try)
+	return strings.TrimRight(base[:min(len(base), maxSlug-len(suffix))], "-") + suffix
+}
+
+// Dashboard finds one of the organization's dashboards, or NotFound.
+func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
+	dashboard, err := c.store.Dashboards.Get(ctx, id)
+	if err == nil && dashboard.OrganizationID != organization {
+		err = fault.New(fault.NotFound, "There is no such dashboard.")
+	}
+	if err != nil {
+		return Dashboard{}, err
+	}
+	return dashboard, nil
+}
+
+// DashboardsByID finds those of the ids that the organization has, in the order asked.
+func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids []string) ([]Dashboard, error) {
+	found, err := c.store.Dashboards.GetMany(ctx, ids)
+	return slices.DeleteFunc(found, func(d Dashboard) bool { return d.OrganizationID != organization }), err
+}
+
+// PageOfDashboards is a page of the organization's dashboards by age.
+func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, limit int, after string) (find.Page[Dashboard], error) {
+	return c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
+}
+
+// dashboardsShowing finds the organization's dashboards that hold any of the components.
+func (c *Catalog) dashboardsShowing(ctx context.Context, organization string, components []string) ([]Dashboard, error) {
+	if len(components) == 0 {
+		return nil, nil
+	}
+	page, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{
+		Where: []find.Condition{find.Has("components", components...)},
+	}))
+	return page.Items, err
+}
+
+// ComponentsOn are the components of dashboards, by id.
+func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboards []Dashboard) (map[string]Component, error) {
+	var ids []string
+	for _, dashboard := range dashboards {
+		ids = append(ids, dashboard.ComponentIDs()...)
+	}
+	return c.componentsOf(ctx, organization, ids)
+}
+
+// DashboardsHolding lists, for each of the components, the ids of the dashboards it is on.
+func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, components []string) (map[string][]string, error) {
+	dashboards, err := c.dashboardsShowing(ctx, organization, components)
+	holding := make(map[string][]string, len(components))
+	for _, dashboard := range dashboards {
+		for _, id := range dashboard.ComponentIDs() {
+			holding[id] = append(holding[id], dashboard.ID)
+		}
+	}
+	return holding, err
+}

@@ -1,0 +1,66 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Notice is what a write wants told, by channel.
+type Notice map[topic.Channel]Telling
+
+// Telling is what is wanted on one channel.
+type Telling struct {
+	Enabled bool
+	Subject *string // email; remembered for the event's later mails
+	Wording topic.Wording
+}
+
+// check refuses a color that is none.
+func (n Notice) check() error {
+	for _, channel := range slices.Sorted(maps.Keys(n)) {
+		if color := n[channel].Wording.Color; color != "" && !isColor(color) {
+			return fault.Field("notifications", "%s: color: a # and 3 or 6 hexadecimal digits are needed.", channel)
+		}
+	}
+	return nil
+}
+
+func isColor(text string) bool {
+	if len(text) != 4 && len(text) != 7 || text[0] != '#' {
+		return false
+	}
+	for _, c := range []byte(text[1:]) {
+		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// subject is the mail subject the write gives, nil for none.
+func (n Notice) subject() *string {
+	telling, sent := n[topic.Email]
+	if !sent {
+		return nil
+	}
+	return telling.Subject
+}
+
+// wanted are the channels to be told, with the subject that the event remembers.
+func (n Notice) wanted(e *Event) topic.Notify {
+	notify := topic.Notify{}
+	for channel, telling := range n {
+		if !telling.Enabled {
+			continue
+		}
+		wording := telling.Wording
+		if channel == topic.Email {
+			wording.Subject = e.EmailSubject
+		}
+		notify[channel] = wording
+	}
+	return notify
+}

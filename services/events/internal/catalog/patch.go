@@ -1,0 +1,278 @@
+package catalog
+
+import (
+	"errors"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
+)
+
+// EventPatch says what a legacy write wants of an event; nil keeps what is there. The
+// same body sent twice changes nothing the second time.
+type EventPatch struct {
+	Type   *EventType
+	Status *Status
+	Start  *time.Time
+	End    *time.Time
+	NoEnd  bool // the end is cleared
+	Auto   *bool
+
+	Severity    *string // "" clears it
+	Description TextPatch
+	Impact      TextPatch
+	Coordinator TextPatch
+
+	HiddenFromDashboard     *bool
+	HiddenFromUptimeReports *bool
+
+	Links   []LinkPatch
+	Updates []UpdatePatch
+	Notice  Notice
+}
+
+// TextPatch changes a text, its _md flag, or both.
+type TextPatch struct {
+	Text     *string
+	Markdown *bool
+}
+
+// LinkPatch is a link in a body: one there is, by its id, or the component of a new one.
+type LinkPatch struct {
+	LegacyID    int64
+	ComponentID *string
+}
+
+// UpdatePatch is an update in a body: a new one, or by its id one there is.
+type UpdatePatch struct {
+	LegacyID int64
+	Status   *Status
+	Date     *time.Time
+	Message  TextPatch
+}
+
+// fresh counts the children for which ids are needed, at the most.
+func (p *EventPatch) fresh() (links, updates int64) {
+	for _, link := range p.Links {
+		if link.LegacyID == 0 {
+			links++
+		}
+	}
+	for _, update := range p.Updates {
+		if update.LegacyID == 0 {
+			updates++
+		}
+	}
+	return links, updates
+}
+
+// revision is a write under way: the event it changes, and what it has done so far.
+type revision struct {
+	*Event
+	now     time.Time
+	by      Author
+	nextIDs children
+	changed bool
+	stamped bool   // the end is the time of this write
+	told    *Entry // the newest entry that came with the write
+}
+
+// children are the next legacy ids of new links and updates.
+type children struct{ link, update int64 }
+
+// apply makes the event what the patch wants and finds fault with the whole of it.
+func (r *revision) apply(p *EventPatch) error {
+	isNew, wasClosed := r.Version == 0, r.Status.closed() && r.Version > 0
+	start, end := r.StartAt, r.End()
+	r.applyScalars(p)
+	r.applyTimes(p, isNew, wasClosed)
+	problems := []error{
+		r.applyLinks(p.Links),
+		r.applyUpdates(p.Updates),
+		p.Notice.check(),
+		r.check(),
+	}
+	moved := p.Start != nil && !start.Equal(r.StartAt) || p.End != nil && !sameTime(end, r.End())
+	if now := r.End(); moved && !r.stamped && now != nil && now.Before(r.StartAt) {
+		problems = append(problems, fault.Field("end", "The end must not be before the start."))
+	}
+	return errors.Join(problems...)
+}
+
+func (r *revision) applyScalars(p *EventPatch) {
+	put(&r.changed, &r.Type, p.Type)
+	put(&r.changed, &r.Status, p.Status)
+	put(&r.changed, &r.Severity, p.Severity)
+	put(&r.changed, &r.HiddenFromDashboard, p.HiddenFromDashboard)
+	put(&r.changed, &r.HiddenFromUptimeReports, p.HiddenFromUptimeReports)
+	put(&r.changed, &r.EmailSubject, p.Notice.subject())
+	derived := r.Title == titleOf(r.Description.Text)
+	r.text(&r.Description, p.Description)
+	r.text(&r.Impact, p.Impact)
+	r.text(&r.Coordinator, p.Coordinator)
+	if derived {
+		r.Title = titleOf(r.Description.Text)
+	}
+	auto := p.Auto
+	if r.Type == Incident {
+		none := false
+		auto = &none
+	}
+	if auto != nil && (*auto != r.Auto() || r.Type == Incident) {
+		put(&r.changed, &r.AutoStart, auto)
+		put(&r.changed, &r.AutoEnd, auto)
+	}
+}
+
+// text changes a text as the legacy interface does: what is not Markdown is plain, but a
+// text that came from the App stays as rich as it was until it or its flag is changed.
+func (r *revision) text(text *Rich, p TextPatch) {
+	markdown := text.IsMarkdown()
+	edited := p.Text != nil && *p.Text != text.Text
+	if p.Markdown != nil {
+		edited = edited || *p.Markdown != markdown
+		markdown = *p.Markdown
+	}
+	if !edited {
+		return
+	}
+	put(&r.changed, &text.Text, p.Text)
+	format := richtext.Plain
+	if markdown {
+		format = richtext.Markdown
+	}
+	put(&r.changed, &text.Format, &format)
+}
+
+func (r *revision) applyTimes(p *EventPatch, isNew, wasClosed bool) {
+	if p.Start != nil && !r.StartAt.Equal(*p.Start) {
+		r.StartAt, r.changed = *p.Start, true
+	}
+	closed := r.Status.closed()
+	end, planned := r.EndAt, r.ScheduledEndAt
+	switch {
+	case r.Type == Incident:
+		planned = nil
+		if p.End != nil {
+			end = p.End
+		}
+	case p.End != nil && closed:
+		end = p.End
+		if isNew || planned == nil {
+			planned = p.End
+		}
+	case p.End != nil:
+		end, planned = nil, p.End
+	case planned == nil && closed: // it was an incident
+		planned = end
+	case planned == nil:
+		end, planned = nil, end
+	}
+	switch {
+	case p.End != nil:
+	case p.NoEnd:
+		end = nil
+		if !closed {
+			planned = nil
+		}
+	case wasClosed && !closed:
+		end = nil
+	}
+	if closed && !wasClosed && p.End == nil {
+		now := r.now
+		end, r.stamped = &now, true
+	}
+	r.time(&r.EndAt, end)
+	r.time(&r.ScheduledEndAt, planned)
+	var start *time.Time
+	if r.Type == Maintenance {
+		at := r.StartAt
+		start = &at
+	}
+	r.time(&r.ScheduledStartAt, start)
+}
+
+func (r *revision) time(field **time.Time, value *time.Time) {
+	if !sameTime(*field, value) {
+		*field, r.changed = value, true
+	}
+}
+
+func (r *revision) applyLinks(links []LinkPatch) error {
+	var problems []error
+	for i, link := range links {
+		switch {
+		case link.LegacyID != 0 && r.link(link.LegacyID) < 0:
+			problems = append(problems, fault.Field("event_service", "item %d: This event has no such event service.", i+1))
+		case link.LegacyID != 0 || link.ComponentID == nil || r.linked(*link.ComponentID):
+		default:
+			r.Links = append(r.Links, Link{LegacyID: r.nextIDs.link, ComponentID: *link.ComponentID})
+			r.nextIDs.link++
+			r.changed = true
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (r *revision) applyUpdates(updates []UpdatePatch) error {
+	var problems []error
+	for i := range updates {
+		if err := r.applyUpdate(&updates[i]); err != nil {
+			problems = append(problems, fault.Field("event_update", "item %d: %s", i+1, err.Error()))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// applyUpdate appends a new update or edits one in place. It leaves the event's own
+// status alone: that is the one difference between an update and a transition.
+func (r *revision) applyUpdate(p *UpdatePatch) error {
+	at := len(r.Timeline)
+	edit := revision{Event: r.Event}
+	if p.LegacyID != 0 {
+		if at = r.entry(p.LegacyID); at < 0 {
+			return errors.New("This event has no such event update.")
+		}
+	} else {
+		r.Timeline = append(r.Timeline, Entry{
+			StatusID: newID(), LegacyID: r.nextIDs.update, Status: StatusUpdate, Message: Rich{Format: richtext.Plain},
+			Timestamp: r.now, Author: r.by, CreatedAt: r.now,
+		})
+		r.nextIDs.update++
+		edit.changed = true
+	}
+	entry := &r.Timeline[at]
+	if p.Status != nil && *p.Status != entry.Status && *p.Status != StatusUpdate && !r.Type.allows(*p.Status) {
+		return errors.New("status: The status does not fit the type of the event.")
+	}
+	put(&edit.changed, &entry.Status, p.Status)
+	if p.Date != nil && !entry.Timestamp.Equal(*p.Date) {
+		entry.Timestamp, edit.changed = *p.Date, true
+	}
+	edit.text(&entry.Message, p.Message)
+	if !edit.changed {
+		return nil
+	}
+	r.changed = true
+	if p.LegacyID != 0 {
+		now := r.now
+		entry.EditedAt = &now
+	}
+	if r.told == nil || !entry.Timestamp.Before(r.told.Timestamp) {
+		told := *entry
+		r.told = &told
+	}
+	return nil
+}
+
+// check finds fault with the event as a whole.
+func (r *revision) check() error {
+	var problems []error
+	if !r.Type.allows(r.Status) {
+		problems = append(problems, fault.Field("status", "The status '%s' does not fit the type %s.", r.Status, r.Type))
+	}
+	if r.Type == Maintenance && r.End() == nil {
+		problems = append(problems, fault.Field("end", "A maintenance needs an end."))
+	}
+	return errors.Join(problems...)
+}
