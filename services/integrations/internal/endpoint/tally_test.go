@@ -1,0 +1,115 @@
+package endpoint
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+func TestATallyCountsEachDeliveryOnce(t *testing.T) {
+	var tally Tally
+	for i := range 3 * remembered {
+		id := fmt.Sprint("d-", i)
+		if !tally.remember(id) {
+			t.Fatalf("%s is taken for a repetition", id)
+		}
+		if tally.remember(id) {
+			t.Fatalf("%s counted twice", id)
+		}
+	}
+	if len(tally.Recent) != remembered || tally.remember(fmt.Sprint("d-", 2*remembered)) {
+		t.Fatalf("the last %d are not remembered: %v", remembered, tally.Recent)
+	}
+}
+
+func TestATallyStartsAnewWithAnotherURL(t *testing.T) {
+	e := Endpoint{URLHash: "one", URLSince: start}
+	tally := Tally{URLHash: "one"}
+	for i := range 3 {
+		tally.fail(e, topic.Outcome{At: start.Add(time.Duration(i) * time.Second), HTTPStatus: 500, ErrorCode: "http_5xx"})
+	}
+	if tally.failures(e) != 3 || !tally.FirstFailureAt.Equal(start) || tally.LastHTTPStatus != 500 || tally.LastError != "http_5xx" {
+		t.Fatalf("three failures: %+v", tally)
+	}
+	moved := Endpoint{URLHash: "two", URLSince: start.Add(time.Minute)}
+	if tally.failures(moved) != 0 {
+		t.Fatalf("the new URL inherits %d failures", tally.failures(moved))
+	}
+	if tally.fail(moved, topic.Outcome{At: start.Add(30 * time.Second)}) || tally.failures(moved) != 0 {
+		t.Fatalf("a failure of the old URL counts against the new one: %+v", tally)
+	}
+	tally.fail(moved, topic.Outcome{At: start.Add(2 * time.Minute)})
+	if tally.failures(moved) != 1 || !tally.FirstFailureAt.Equal(start.Add(2*time.Minute)) {
+		t.Fatalf("the new URL's first failure: %+v", tally)
+	}
+	tally.succeed(topic.Outcome{At: start.Add(3 * time.Minute)})
+	tally.succeed(topic.Outcome{At: start.Add(time.Minute)})
+	if tally.failures(moved) != 0 || tally.FirstFailureAt != nil || !tally.LastSuccessAt.Equal(start.Add(3*time.Minute)) {
+		t.Fatalf("after a success: %+v", tally)
+	}
+}
+
+func TestASecretSignsForADayAfterItWasReplaced(t *testing.T) {
+	box := seal.NewBox(strings.Repeat("s", seal.MinSecret), "endpoint")
+	e := Endpoint{ID: "e-1"}
+	at := func(now time.Time) string {
+		plain, err := e.signing(box, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(plain, " ")
+	}
+	e.rotate(box.Seal("first", e.ID), start)
+	e.rotate(box.Seal("second", e.ID), start.Add(time.Hour))
+	if got := at(start.Add(time.Hour)); got != "second first" {
+		t.Fatalf("after the rotation %q sign", got)
+	}
+	if got := at(start.Add(25*time.Hour - time.Millisecond)); got != "second first" {
+		t.Fatalf("just before the day is over %q sign", got)
+	}
+	if got := at(start.Add(25 * time.Hour)); got != "second" {
+		t.Fatalf("after the day %q sign", got)
+	}
+	e.rotate(box.Seal("third", e.ID), start.Add(26*time.Hour))
+	if got := at(start.Add(26 * time.Hour)); got != "third second" || len(e.Secrets) != 2 {
+		t.Fatalf("an expired secret is kept: %q, %d", got, len(e.Secrets))
+	}
+	for i := range 20 {
+		e.rotate(box.Seal(fmt.Sprint(i), e.ID), start.Add(27*time.Hour))
+	}
+	if got := at(start.Add(27 * time.Hour)); got != "19 18 17 16" {
+		t.Fatalf("after many rotations %q sign", got)
+	}
+	e.ID = "e-2"
+	if _, err := e.signing(box, start.Add(27*time.Hour)); err == nil {
+		t.Fatal("a secret copied to another endpoint opens")
+	}
+}
+
+func TestASecretIsAStandardWebhooksKeyOf32Bytes(t *testing.T) {
+	text, found := strings.CutPrefix(newSecret(), "whsec_")
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if !found || err != nil || len(raw) != 32 || newSecret() == newSecret() {
+		t.Fatalf("%q: %v", text, err)
+	}
+}
+
+func TestManagementEmails(t *testing.T) {
+	long := strings.Repeat("a", 60) + "@" + strings.Repeat("b", 60) + "." + strings.Repeat("c", 60) + "." + strings.Repeat("d", 60) + ".org"
+	for text, good := range map[string]bool{
+		"ops@example.com": true, "o.p+s@mail.example.com": true, "ö@example.com": true, long: true,
+		"": false, "ops": false, "ops@": false, "@example.com": false, "Ops <ops@example.com>": false, "<ops@example.com>": false, "a@b@c.org": false, `"a b"@example.com`: false,
+		"ops@example.com\r\nBcc: x@example.com": false, " ops@example.com": false, "ops@example.com,x@example.com": false, "a" + strings.Repeat("b", 10) + long: false,
+	} {
+		if err := checkEmail(text); (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
