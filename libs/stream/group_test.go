@@ -264,7 +264,6 @@ func TestConsume_partitionLost(t *testing.T) {
 			case <-time.After(patience):
 				t.Fatal("the claim's context goes on")
 			}
-			each.claim.Done()
 		}
 		again := make(map[int]held)
 		for len(again) < 40 {
@@ -279,6 +278,14 @@ func TestConsume_partitionLost(t *testing.T) {
 				t.Error("handed out again with an ended context")
 			}
 			again[decode(t, each.claim.Record)] = each
+		}
+		for _, each := range lost {
+			each.claim.Done()
+		}
+		publish(t, client, numbered(topic, 40, 41, 1)...) // committing goes on meanwhile
+		select {
+		case <-first:
+		case <-second:
 		}
 		for partition := range 2 {
 			if n := committed(t, addr, group, topic, partition); n > 0 {
