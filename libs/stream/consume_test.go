@@ -212,3 +212,35 @@ func TestUnreachable(t *testing.T) {
 		t.Error("a subscription without a topic is accepted")
 	}
 }
+
+func TestPublish_explicitPartition(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic := newTopic(t, client, 4)
+		wishes := []int{3, 0, 2, 2, 5} // 5 is the topic's second: modulo
+		for i, wish := range wishes {
+			publish(t, client, stream.Record{Topic: topic, Key: "same", Value: []byte(strconv.Itoa(i)), Partition: &wish})
+		}
+		var mu sync.Mutex
+		got := map[int]int{}
+		member := start(t, func(ctx context.Context) error {
+			return client.Consume(ctx, stream.Subscription{Group: unique("group"), Topics: []string{topic}}, func(_ context.Context, claim stream.Claim) {
+				mu.Lock()
+				defer mu.Unlock()
+				got[decode(t, claim.Record)] = claim.Partition
+				claim.Done()
+			})
+		})
+		eventually(t, "all records", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(got) == len(wishes)
+		})
+		member.stop(t)
+		for i, wish := range wishes {
+			if got[i] != wish%4 {
+				t.Errorf("record %d for partition %d came from %d", i, wish, got[i])
+			}
+		}
+	})
+}

@@ -14,12 +14,18 @@ type Record struct {
 	Key     string
 	Value   []byte
 	Headers map[string]string
+	// Partition, if set, is where Publish puts the record, whatever its key; one that the
+	// topic does not have is taken modulo its partitions. It is not set on what is consumed.
+	Partition *int
 }
 
 // message is the record in Kafka's form, with extra headers where the record has
 // none of that name.
 func (r Record) message(extra map[string]string) kafka.Message {
 	message := kafka.Message{Topic: r.Topic, Value: r.Value}
+	if r.Partition != nil {
+		message.WriterData = *r.Partition
+	}
 	if r.Key != "" {
 		message.Key = []byte(r.Key)
 	}
@@ -33,4 +39,17 @@ func (r Record) message(extra map[string]string) kafka.Message {
 	}
 	slices.SortFunc(message.Headers, func(a, b kafka.Header) int { return strings.Compare(a.Key, b.Key) })
 	return message
+}
+
+// placed is the balancer of records that say where they go; the others go where it
+// would put them anyway.
+type placed struct{ kafka.Balancer }
+
+// Balance implements kafka.Balancer. A message's own field for its partition may not be
+// set by writers, so the wish comes as data of the writer's.
+func (p placed) Balance(message kafka.Message, partitions ...int) int {
+	if wish, ok := message.WriterData.(int); ok && wish >= 0 {
+		return partitions[wish%len(partitions)]
+	}
+	return p.Balancer.Balance(message, partitions...)
 }

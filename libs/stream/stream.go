@@ -109,7 +109,7 @@ func Connect(options Options) *Client {
 		writer: &kafka.Writer{
 			Addr:            address,
 			Transport:       transport,
-			Balancer:        kafka.Murmur2Balancer{}, // as the Java clients do; without a key any partition
+			Balancer:        placed{kafka.Murmur2Balancer{}}, // as the Java clients do; without a key any partition
 			RequiredAcks:    kafka.RequireAll,
 			Compression:     kafka.Snappy,
 			BatchTimeout:    5 * time.Millisecond,

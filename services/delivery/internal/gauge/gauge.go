@@ -1,0 +1,84 @@
+// Package gauge measures package dispatch for Prometheus, and lets its work go on in
+// the trace that caused it.
+package gauge
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Gauge implements dispatch.Observer.
+type Gauge struct {
+	attempts *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	slow     prometheus.Gauge
+	waiting  prometheus.Gauge
+	lag      prometheus.Histogram
+}
+
+// New registers the metrics.
+func New(registerer prometheus.Registerer) *Gauge {
+	name := func(name, help string) prometheus.GaugeOpts {
+		return prometheus.GaugeOpts{Namespace: "bellbuoy", Subsystem: "delivery", Name: name, Help: help}
+	}
+	g := &Gauge{
+		attempts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "bellbuoy", Subsystem: "delivery", Name: "attempt_seconds", Help: "Time of attempts, by channel and result.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .2, .5, 1, 2.5, 5, 10},
+		}, []string{"channel", "result"}),
+		inFlight: prometheus.NewGauge(name("in_flight", "Attempts under way.")),
+		slow:     prometheus.NewGauge(name("slow_lane", "Attempts under way that take long.")),
+		waiting:  prometheus.NewGauge(name("retries_waiting", "Deliveries of this process's partitions that wait for another attempt.")),
+		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "bellbuoy", Subsystem: "delivery", Name: "plan_lag_seconds", Help: "From a change to its last recipient being handed out.",
+			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		}),
+	}
+	registerer.MustRegister(g.attempts, g.inFlight, g.slow, g.waiting, g.lag)
+	return g
+}
+
+// Attempted implements dispatch.Observer.
+func (g *Gauge) Attempted(channel topic.Channel, result string, took time.Duration) {
+	g.attempts.WithLabelValues(string(channel), result).Observe(took.Seconds())
+}
+
+// InFlight implements dispatch.Observer.
+func (g *Gauge) InFlight(delta int) { g.inFlight.Add(float64(delta)) }
+
+// SlowLane implements dispatch.Observer.
+func (g *Gauge) SlowLane(delta int) { g.slow.Add(float64(delta)) }
+
+// Waiting implements dispatch.Observer.
+func (g *Gauge) Waiting(deliveries int) { g.waiting.Set(float64(deliveries)) }
+
+// Planned implements dispatch.Observer.
+func (g *Gauge) Planned(lag time.Duration) { g.lag.Observe(lag.Seconds()) }
+
+// Traces implements dispatch.Traces.
+type Traces struct{ Propagator propagation.TextMapPropagator }
+
+// Adopt implements dispatch.Traces.
+func (Traces) Adopt(ctx, from context.Context) context.Context {
+	return trace.ContextWithSpanContext(ctx, trace.SpanContextFromContext(from))
+}
+
+// Carry implements dispatch.Traces.
+func (t Traces) Carry(ctx context.Context) string {
+	carrier := propagation.MapCarrier{}
+	t.Propagator.Inject(ctx, carrier)
+	return carrier[traceparent]
+}
+
+// Resume implements dispatch.Traces.
+func (t Traces) Resume(ctx context.Context, carried string) context.Context {
+	return t.Propagator.Extract(ctx, propagation.MapCarrier{traceparent: carried})
+}
+
+// traceparent is the field of W3C trace context that a row keeps.
+const traceparent = "traceparent"

@@ -1,0 +1,116 @@
+// Package store keeps deliveries and the changes they tell of as documents.
+//
+// Two collections: "changes", what was said, once for all its receivers; "deliveries", one
+// row a delivery, which is also the delivery log. The rows are the platform's most
+// numerous documents and are written at the pace of sending, so they have few indexes: what
+// waits (due), the log of an organization and channel, and the age for retention.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+// Store implements dispatch.Store.
+type Store struct {
+	changes    *document.Collection[topic.EventChange]
+	deliveries *document.Collection[dispatch.Delivery]
+}
+
+// New declares the collections in db.
+func New(db *document.Database) *Store {
+	return &Store{
+		changes: document.Declare(db, document.Schema[topic.EventChange]{
+			Name: "changes",
+			Key:  func(c *topic.EventChange) string { return c.ID },
+			Fields: []document.Field[topic.EventChange]{
+				{Name: "occurredAt", Value: func(c *topic.EventChange) any { return c.OccurredAt }},
+			},
+			Indexes: []document.Index{{Name: "age", Fields: []string{"occurredAt"}}},
+		}),
+		deliveries: document.Declare(db, document.Schema[dispatch.Delivery]{
+			Name: "deliveries",
+			Key:  func(d *dispatch.Delivery) string { return d.ID },
+			Fields: []document.Field[dispatch.Delivery]{
+				{Name: "organization", Value: func(d *dispatch.Delivery) any { return d.Organization }},
+				{Name: "channel", Value: func(d *dispatch.Delivery) any { return d.Channel }},
+				{Name: "sentAt", Value: func(d *dispatch.Delivery) any { return d.SentAt }},
+				{Name: "waitsIn", Value: waitsIn},
+				{Name: "nextAttemptAt", Value: func(d *dispatch.Delivery) any { return d.NextAttemptAt }},
+			},
+			Indexes: []document.Index{
+				{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}},
+				{Name: "log", Fields: []string{"organization", "channel", "sentAt"}},
+				{Name: "age", Fields: []string{"sentAt"}},
+			},
+		}),
+	}
+}
+
+// waitsIn is the partition of a row that waits for another attempt.
+func waitsIn(d *dispatch.Delivery) any {
+	if d.Status != dispatch.StatusRetrying {
+		return nil
+	}
+	return d.Partition
+}
+
+// SaveChange implements dispatch.Store.
+func (s *Store) SaveChange(ctx context.Context, change topic.EventChange) error {
+	_, err := s.changes.InsertMany(ctx, []topic.EventChange{change})
+	return err
+}
+
+// Change implements dispatch.Store.
+func (s *Store) Change(ctx context.Context, id string) (topic.EventChange, error) {
+	return s.changes.Get(ctx, id)
+}
+
+// Deliveries implements dispatch.Store.
+func (s *Store) Deliveries(ctx context.Context, ids []string) ([]dispatch.Delivery, error) {
+	return s.deliveries.GetMany(ctx, ids)
+}
+
+// Insert implements dispatch.Store.
+func (s *Store) Insert(ctx context.Context, rows []dispatch.Delivery) ([]dispatch.Delivery, error) {
+	return s.deliveries.InsertMany(ctx, rows)
+}
+
+// Amend implements dispatch.Store; the outcome goes into the row's outbox.
+func (s *Store) Amend(ctx context.Context, id string, change func(*dispatch.Delivery) (*topic.Outcome, error)) (dispatch.Delivery, error) {
+	return s.deliveries.Update(ctx, id, func(d *dispatch.Delivery) ([]document.Message, error) {
+		outcome, err := change(d)
+		switch {
+		case errors.Is(err, dispatch.ErrUnchanged):
+			return nil, document.Unchanged
+		case err != nil || outcome == nil:
+			return nil, err
+		}
+		return []document.Message{*outcome}, nil
+	})
+}
+
+// Waiting implements dispatch.Store.
+func (s *Store) Waiting(ctx context.Context, partition int, after string, limit int) ([]dispatch.Delivery, string, error) {
+	page, err := s.deliveries.Find(ctx, find.Query{
+		Where: []find.Condition{find.Eq("waitsIn", int64(partition))},
+		Order: []find.Order{{Field: "nextAttemptAt"}}, Limit: limit, After: after,
+	})
+	return page.Items, page.Next, err
+}
+
+// Prune implements dispatch.Store.
+func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (int64, error) {
+	rows, err := s.deliveries.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("sentAt", before)}, Limit: limit})
+	if err != nil {
+		return rows, err
+	}
+	changes, err := s.changes.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("occurredAt", before)}, Limit: limit})
+	return rows + changes, err
+}
