@@ -1,0 +1,15 @@
+package identity_test
+
+import (
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+)
+
+// TestScripts plays what operators, members, legacy clients and services see, each
+// script on an empty platform of its own.
+func TestScripts(t *testing.T) {
+	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
+		return apitest.Target{Handler: start(t, t.TempDir(), nil).door()}
+	})
+}

@@ -1,0 +1,386 @@
+package identity_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+
+	"github.com/bellbuoy/bellbuoy/services/identity"
+)
+
+const secret = "a secret of the tests, long enough to be one"
+
+// platform is what surrounds the service: Redis, the events service's end of the
+// one call to it, and a clock that can be put forward. Identity itself is started
+// and stopped on it.
+type platform struct {
+	t       *testing.T
+	folder  string
+	ahead   atomic.Int64 // of the clock, in nanoseconds
+	events  *events
+	redis   *engines.Redis
+	client  *redis.Client
+	desk    *passport.Desk
+	process boot.Process
+	url     string
+	stop    func()
+}
+
+// start runs identity on the records in folder. Without settings it has the defaults.
+func start(t *testing.T, folder string, set func(*identity.Config)) *platform {
+	t.Helper()
+	p := &platform{t: t, folder: folder}
+	p.desk = passport.NewDesk(secret, p.now)
+	p.events = startEvents(t, p.desk)
+	p.startRedis("127.0.0.1:0")
+	p.run(set)
+	return p
+}
+
+func (p *platform) now() time.Time {
+	return time.Now().UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
+}
+
+func (p *platform) startRedis(addr string) {
+	p.t.Helper()
+	var err error
+	if p.redis, err = engines.StartRedis(addr); err != nil {
+		p.t.Fatal(err)
+	}
+	options, err := redis.ParseURL(p.redis.URL())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	options.MaxRetries, options.DialerRetries = -1, 1
+	client := redis.NewClient(options)
+	running := p.redis
+	p.client = client
+	p.t.Cleanup(func() {
+		client.Close()
+		if p.redis == running {
+			running.Close()
+		}
+	})
+}
+
+// stopRedis kills Redis and returns where it was.
+func (p *platform) stopRedis() (addr string) {
+	addr = strings.TrimSuffix(strings.TrimPrefix(p.redis.URL(), "redis://"), "/0")
+	p.redis.Close()
+	p.redis = nil
+	return addr
+}
+
+// run starts the service; p.stop or the test's end stops it.
+func (p *platform) run(set func(*identity.Config)) {
+	p.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config := identity.Config{
+		Documents: boot.Documents{DocumentsURL: "sqlite:" + p.folder},
+		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1/0"},
+		Secret:    boot.Secret{Secret: secret},
+		EventsURL: p.events.server.URL, LegacyRatePerHour: 1000, AppRatePerMinute: 600,
+	}
+	if p.redis != nil {
+		config.RedisURL = p.redis.URL()
+	}
+	config.LogLevel = "info"
+	closeTelemetry, err := config.Open(p.t.Context(), "identity", prometheus.NewRegistry(), p.t.Output())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config.Listener, config.Now = listener, p.now
+	if set != nil {
+		set(&config)
+	}
+	p.process, p.url = config.Process, "http://"+listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- identity.Run(ctx, config) }()
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			p.t.Errorf("Run: %v", err)
+		}
+		closeTelemetry()
+	})
+	p.t.Cleanup(p.stop)
+	p.eventually("ready", func() bool {
+		response, err := http.Get(p.url + "/readyz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+}
+
+// eventually waits for what happens behind the answers.
+func (p *platform) eventually(what string, holds func() bool) {
+	p.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("never: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// identity is how gateways call the service.
+func (p *platform) identity() peer.Identity {
+	return peer.Identity{Client: peer.NewClient("identity", p.url, peer.Options{
+		Caller: "gateway", Desk: p.desk, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+	})}
+}
+
+// answer is what came back, with its JSON read into the fields that tests use.
+type answer struct {
+	status        int
+	text          string
+	Organization  struct{ ID string }
+	User          struct{ ID string }
+	KeyID         string `json:"keyId"`
+	APIKey        string `json:"apiKey"`
+	Key           string
+	Organizations []struct{ ID, Name string }
+	NextToken     *string
+}
+
+// send sends a request with a passport; the zero one means none.
+func (p *platform) send(as passport.Passport, method, path, body string) answer {
+	p.t.Helper()
+	token := ""
+	if as.Surface != "" {
+		as.Audience = "identity"
+		token = p.desk.Issue(as)
+	}
+	return p.sendToken(token, method, path, body)
+}
+
+func (p *platform) sendToken(token, method, path, body string) answer {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		request.Header.Set(passport.Header, token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	out := answer{status: response.StatusCode, text: string(text)}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &out); err != nil {
+			p.t.Fatalf("%s %s answered %d with %q", method, path, out.status, text)
+		}
+	}
+	return out
+}
+
+// operator sends a request of the operator's that must answer with the status.
+func (p *platform) operator(status int, method, path, body string) answer {
+	p.t.Helper()
+	a := p.send(passport.Passport{Surface: passport.Operator}, method, "/operator/v1/"+path, body)
+	if a.status != status {
+		p.t.Fatalf("%s %s answered %d %s, want %d", method, path, a.status, a.text, status)
+	}
+	return a
+}
+
+// member is a user of a new organization with both kinds of keys.
+type member struct {
+	organization, id, username string
+	keyID, secret, legacy      string
+}
+
+func (p *platform) member(username, roles string) member {
+	p.t.Helper()
+	m := member{username: username}
+	m.organization = p.operator(201, "POST", "organizations", `{"name": "Acme"}`).Organization.ID
+	m.id = p.operator(201, "POST", "organizations/"+m.organization+"/users",
+		`{"username": "`+username+`", "email": "`+username+`@example.com", "roles": [`+roles+`]}`).User.ID
+	key := p.operator(201, "POST", "users/"+m.id+"/api-keys", "")
+	m.keyID = key.KeyID
+	_, m.secret, _ = strings.Cut(key.APIKey, ":")
+	m.legacy = p.operator(201, "POST", "users/"+m.id+"/legacy-key", "").Key
+	return m
+}
+
+// app is the passport a gateway gives the member on the App interface.
+func (m member) app() passport.Passport {
+	return passport.Passport{
+		Surface: passport.App, Organization: m.organization, User: m.id, KeyID: m.keyID,
+		Roles: []string{passport.RoleAdmin}, Features: passport.Features{API: true, Integrations: true},
+	}
+}
+
+// events is the other end of the one call that identity makes: it makes dashboards,
+// or fails while it is told to.
+type events struct {
+	server *httptest.Server
+	down   atomic.Bool
+	asked  atomic.Int64
+
+	mu         sync.Mutex
+	dashboards map[string]peer.Dashboard
+}
+
+func startEvents(t *testing.T, desk *passport.Desk) *events {
+	e := &events{dashboards: map[string]peer.Dashboard{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT "+peer.Prefix+"/organizations/{organization}/dashboards/{id}", func(w http.ResponseWriter, r *http.Request) {
+		e.asked.Add(1)
+		p, err := desk.Check(r.Header.Get(passport.Header), "events")
+		if err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization") {
+			refuse(w, fault.Denied)
+			return
+		}
+		if e.down.Load() {
+			refuse(w, fault.Unavailable)
+			return
+		}
+		var in peer.NewDashboard
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Name == "" {
+			refuse(w, fault.Invalid)
+			return
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		dashboard, made := e.dashboards[r.PathValue("id")]
+		if !made {
+			dashboard = peer.Dashboard{ID: r.PathValue("id"), Name: in.Name, Slug: "dashboard-" + r.PathValue("id")}
+			e.dashboards[dashboard.ID] = dashboard
+		}
+		json.NewEncoder(w).Encode(dashboard)
+	})
+	e.server = httptest.NewServer(mux)
+	t.Cleanup(e.server.Close)
+	return e
+}
+
+func refuse(w http.ResponseWriter, kind fault.Kind) {
+	w.WriteHeader(kind.Status())
+	json.NewEncoder(w).Encode(peer.Refusal{Kind: kind, Message: "refused by the test"})
+}
+
+// door stands in front of identity like a gateway: it knows keys only by what identity
+// says of them, keeps that in Redis as peer demands, and issues passports. Scripts go through it.
+func (p *platform) door() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		as, err := p.authenticate(r)
+		if err != nil {
+			w.WriteHeader(fault.As(err).Kind.Status())
+			return
+		}
+		as.Audience = "identity"
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		onward, err := http.NewRequestWithContext(r.Context(), r.Method, p.url+r.URL.RequestURI(), bytes.NewReader(body))
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		onward.Header = r.Header.Clone()
+		onward.Header.Set(passport.Header, p.desk.Issue(as))
+		response, err := http.DefaultTransport.RoundTrip(onward)
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer response.Body.Close()
+		for name, values := range response.Header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(response.StatusCode)
+		io.Copy(w, response.Body)
+	})
+}
+
+func (p *platform) authenticate(r *http.Request) (passport.Passport, error) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/operator/"):
+		return passport.Passport{Surface: passport.Operator}, nil
+	case strings.HasPrefix(r.URL.Path, peer.Prefix):
+		return passport.Passport{Surface: passport.Peer, Organization: r.Header.Get("Organization")}, nil
+	}
+	name, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	id, presented, _ := strings.Cut(rest, ":")
+	scheme, surface := peer.Bearer, passport.App
+	if strings.HasPrefix(r.URL.Path, "/api/v1/") {
+		scheme, surface = peer.APIKey, passport.Legacy
+	}
+	if !strings.EqualFold(name, string(scheme)) {
+		return passport.Passport{}, fault.New(fault.Denied, "another scheme")
+	}
+	credential, err := p.credential(r.Context(), scheme, id, presented)
+	if fault.Is(err, fault.NotFound) || err == nil && credential.SecretDigest != digest(presented) {
+		return passport.Passport{}, fault.New(fault.Denied, "no such key")
+	}
+	return passport.Passport{
+		Surface: surface, Organization: credential.Organization, User: credential.User, LegacyUser: credential.LegacyUser,
+		Username: credential.Username, Email: credential.Email, KeyID: credential.KeyID,
+		Roles: credential.Roles, Features: credential.Features,
+	}, err
+}
+
+// credential is what Redis has of a key, or else identity, as package peer says.
+func (p *platform) credential(ctx context.Context, scheme peer.Scheme, id, presented string) (peer.Credential, error) {
+	var credential peer.Credential
+	entry := peer.CredentialKey(scheme, id)
+	cached, err := p.client.Get(ctx, entry).Result()
+	if err == nil && cached != peer.Void {
+		return credential, json.Unmarshal([]byte(cached), &credential)
+	}
+	credential, err = p.identity().Credential(ctx, peer.KeyLookup{Scheme: scheme, ID: id, SecretDigest: digest(presented)})
+	if err != nil {
+		return credential, err
+	}
+	text, err := json.Marshal(credential)
+	if err != nil {
+		return credential, err
+	}
+	err = p.client.SetArgs(ctx, entry, text, redis.SetArgs{Mode: "NX", TTL: peer.CredentialTTL}).Err()
+	if errors.Is(err, redis.Nil) {
+		err = nil // there was an entry, a void one perhaps
+	}
+	return credential, err
+}
+
+func digest(secret string) string { return seal.Digest(secret) }
