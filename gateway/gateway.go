@@ -56,9 +56,14 @@ type Upstreams struct {
 
 // Validate is called by the settings' parser.
 func (u Upstreams) Validate() error {
-	return errors.Join(
-		boot.OptionalURL("IDENTITY_URL", u.IdentityURL, "http", "https"), boot.OptionalURL("EVENTS_URL", u.EventsURL, "http", "https"),
-		boot.OptionalURL("SUBSCRIBERS_URL", u.SubscribersURL, "http", "https"), boot.OptionalURL("INTEGRATIONS_URL", u.IntegrationsURL, "http", "https"))
+	check := func(setting, value string) error {
+		if value == "" {
+			return fmt.Errorf("%s must not be empty", setting)
+		}
+		return boot.OptionalURL(setting, value, "http", "https")
+	}
+	return errors.Join(check("IDENTITY_URL", u.IdentityURL), check("EVENTS_URL", u.EventsURL),
+		check("SUBSCRIBERS_URL", u.SubscribersURL), check("INTEGRATIONS_URL", u.IntegrationsURL))
 }
 
 // byName are the addresses by the name that passports are issued to.

@@ -187,10 +187,10 @@ func (s *segment) find(path string) []*Route {
 		}
 		name, tail, more := strings.Cut(path, "/")
 		next := s.literal[name]
-		if next == nil {
+		if next == nil && isValue(name) {
 			next = s.param
 		}
-		if next == nil || name == "" || name == "." || name == ".." {
+		if next == nil {
 			return nil
 		}
 		if !more {
@@ -198,6 +198,13 @@ func (s *segment) find(path string) []*Route {
 		}
 		s, path = next, tail
 	}
+}
+
+// isValue reports whether a segment can stand for a parameter: any text but none at
+// all and the two that name places.
+func isValue(segment string) bool {
+	text, err := url.PathUnescape(segment)
+	return err == nil && text != "" && text != "." && text != ".."
 }
 
 // found is what the table says of a request.

@@ -1,0 +1,408 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	testSecret    = "a secret of the platform for tests only, long enough"
+	operatorToken = "the operator's token"
+)
+
+// world is what a gateway has around it: Redis, and the other ends of its contracts.
+type world struct {
+	redis    *redis.Client
+	redisURL string
+	desk     *passport.Desk
+	keys     *keys
+	services map[string]*service
+	client   *http.Client
+}
+
+// newWorld starts the services and a Redis: the in-process one, or that of
+// BELLBUOY_TEST_REDIS.
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	if address := os.Getenv("BELLBUOY_TEST_REDIS"); address != "" {
+		return newWorldOn(t, address)
+	}
+	server, err := engines.StartRedis("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return newWorldOn(t, server.URL())
+}
+
+func newWorldOn(t testing.TB, redisURL string) *world {
+	t.Helper()
+	options, err := redis.ParseURL(redisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		redis: redis.NewClient(options), redisURL: redisURL,
+		desk:     passport.NewDesk(testSecret, func() time.Time { return time.Now() }),
+		services: map[string]*service{},
+		client:   &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
+	w.keys = &keys{redis: w.redis, credentials: map[string]peer.Credential{}}
+	t.Cleanup(func() {
+		w.client.CloseIdleConnections()
+		w.redis.Close()
+	})
+	for _, name := range []string{identity, events, subscribers, integrations} {
+		w.services[name] = newService(t, name, w.desk, w.keys)
+	}
+	return w
+}
+
+// service stands for one behind the gateway: it checks the passport and answers with
+// what it got, unless a test gives it another handler.
+type service struct {
+	name    string
+	server  *httptest.Server
+	handler atomic.Pointer[http.HandlerFunc]
+	calls   atomic.Int64
+}
+
+// echo is what a service got.
+type echo struct {
+	Service  string            `json:"service"`
+	Method   string            `json:"method"`
+	URI      string            `json:"uri"`
+	Header   http.Header       `json:"header"`
+	Body     string            `json:"body"`
+	Passport passport.Passport `json:"passport"`
+}
+
+func newService(t testing.TB, name string, desk *passport.Desk, keys *keys) *service {
+	s := &service{name: name}
+	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			return
+		}
+		p, err := desk.Check(r.Header.Get(passport.Header), name)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusTeapot)
+			return
+		}
+		if name == identity && r.URL.Path == peer.Prefix+"/keys/lookup" {
+			keys.serve(w, r)
+			return
+		}
+		s.calls.Add(1)
+		if handler := s.handler.Load(); handler != nil {
+			(*handler)(w, r)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Bellbuoy-Private", "for nobody outside")
+		json.NewEncoder(w).Encode(echo{name, r.Method, r.RequestURI, r.Header, string(body), p})
+	}))
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+func (s *service) handle(handler http.HandlerFunc) { s.handler.Store(&handler) }
+
+// keys is identity's end of the contract: lookups, and Void before any change.
+type keys struct {
+	redis       *redis.Client
+	mu          sync.Mutex
+	credentials map[string]peer.Credential
+	lookups     atomic.Int64
+	hold        atomic.Pointer[func()] // runs between reading a credential and answering
+}
+
+func (k *keys) serve(w http.ResponseWriter, r *http.Request) {
+	var lookup peer.KeyLookup
+	if err := json.NewDecoder(r.Body).Decode(&lookup); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	k.lookups.Add(1)
+	k.mu.Lock()
+	credential, found := k.credentials[peer.CredentialKey(lookup.Scheme, lookup.ID)]
+	k.mu.Unlock()
+	if hold := k.hold.Load(); hold != nil {
+		(*hold)()
+	}
+	if !found {
+		w.WriteHeader(http.StatusNotFound)
+		json.NewEncoder(w).Encode(peer.Refusal{Kind: fault.NotFound, Message: "no such key"})
+		return
+	}
+	json.NewEncoder(w).Encode(credential)
+}
+
+// member is a user with both kinds of keys.
+type member struct {
+	credential peer.Credential
+	secret     string
+}
+
+func (m member) bearer() string { return "Bearer " + m.credential.KeyID + ":" + m.secret }
+func (m member) apiKey() string { return "ApiKey " + m.credential.Username + ":" + m.secret }
+
+// member adds a user to an organization of its own; change adjusts the credential.
+func (k *keys) member(change func(*peer.Credential)) member {
+	m := member{secret: seal.Random(), credential: peer.Credential{
+		Organization: uuid.NewString(), User: uuid.NewString(), LegacyUser: 7, Username: "user-" + uuid.NewString(),
+		Email: "user@example.com", KeyID: uuid.NewString(), Roles: []string{passport.RoleAdmin},
+		Features: passport.Features{API: true, Integrations: true},
+		Limits:   peer.Limits{LegacyPerHour: 1000, AppPerMinute: 600},
+	}}
+	m.credential.SecretDigest = seal.Digest(m.secret)
+	if change != nil {
+		change(&m.credential)
+	}
+	k.set(m.credential)
+	return m
+}
+
+func (k *keys) set(c peer.Credential) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.credentials[peer.CredentialKey(peer.Bearer, c.KeyID)] = c
+	k.credentials[peer.CredentialKey(peer.APIKey, c.Username)] = c
+}
+
+// change does what identity does: it voids both entries, then applies the change.
+func (k *keys) change(t testing.TB, m member, apply func()) {
+	t.Helper()
+	for _, key := range m.entries() {
+		if err := k.redis.Set(t.Context(), key, peer.Void, peer.VoidTTL).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply()
+}
+
+func (m member) entries() []string {
+	return []string{peer.CredentialKey(peer.Bearer, m.credential.KeyID), peer.CredentialKey(peer.APIKey, m.credential.Username)}
+}
+
+func (k *keys) revoke(t testing.TB, m member) {
+	t.Helper()
+	k.change(t, m, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for _, key := range m.entries() {
+			delete(k.credentials, key)
+		}
+	})
+}
+
+// door is a running gateway.
+type door struct {
+	base string
+	log  *lockedBuffer
+	keys *keys
+	http *http.Client
+}
+
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(data)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// config is a gateway's in this world.
+func (w *world) config(t testing.TB, log io.Writer) Config {
+	t.Helper()
+	var c Config
+	c.Settings = boot.Settings{LogLevel: "info"}
+	c.Redis.RedisURL = w.redisURL
+	c.Secret.Secret = testSecret
+	c.OperatorToken = operatorToken
+	c.LegacyBaseURL, c.AppBaseURL, c.DashboardBaseURL = "https://status.example.com", "https://status.example.com", "https://status.example.com"
+	c.IdentityURL, c.EventsURL = w.services[identity].server.URL, w.services[events].server.URL
+	c.SubscribersURL, c.IntegrationsURL = w.services[subscribers].server.URL, w.services[integrations].server.URL
+	closeTelemetry, err := c.Open(t.Context(), "gateway", prometheus.NewRegistry(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeTelemetry)
+	if c.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// gateway runs one until the test ends.
+func (w *world) gateway(t testing.TB, change func(*Config)) *door {
+	t.Helper()
+	log := &lockedBuffer{}
+	c := w.config(t, log)
+	if change != nil {
+		change(&c)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, c) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	d := &door{base: "http://" + c.Listener.Addr().String(), log: log, keys: w.keys, http: w.client}
+	eventually(t, "the gateway serves", func() bool { return d.get(t, "/api/v1/", nil).status == http.StatusOK })
+	return d
+}
+
+// got is an answer.
+type got struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (g got) echo(t testing.TB) echo {
+	t.Helper()
+	var out echo
+	if err := json.Unmarshal([]byte(g.body), &out); err != nil || out.Service == "" {
+		t.Fatalf("no echo of a service: %d %s", g.status, g.body)
+	}
+	return out
+}
+
+func (d *door) get(t testing.TB, path string, header map[string]string) got {
+	t.Helper()
+	return d.do(t, http.MethodGet, path, "", header)
+}
+
+// do asks the gateway; a header Host sets the host.
+func (d *door) do(t testing.TB, method, path, body string, header map[string]string) got {
+	t.Helper()
+	g, err := d.try(t.Context(), method, path, body, header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (d *door) try(ctx context.Context, method, path, body string, header map[string]string) (got, error) {
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, d.base+path, reader)
+	if err != nil {
+		return got{}, err
+	}
+	for name, value := range header {
+		r.Header.Set(name, value)
+	}
+	r.Host = header["Host"]
+	answer, err := d.http.Do(r)
+	if err != nil {
+		return got{}, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return got{answer.StatusCode, answer.Header, string(text)}, err
+}
+
+// raw sends bytes as they are and returns the status line and headers that come back.
+func (d *door) raw(t testing.TB, request string) string {
+	t.Helper()
+	u, err := url.Parse(d.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, request)
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func wantStatus(t testing.TB, g got, status int) {
+	t.Helper()
+	if g.status != status {
+		t.Fatalf("status %d, want %d; body %q", g.status, status, g.body)
+	}
+}
+
+// wantEmpty403 is the one form of every refusal before a caller is known.
+func wantEmpty403(t testing.TB, g got) {
+	t.Helper()
+	wantStatus(t, g, http.StatusForbidden)
+	if g.body != "" || g.header.Get("Www-Authenticate") != "" || g.header.Get("Content-Type") != "" {
+		t.Fatalf("403 with body %q, headers %v", g.body, g.header)
+	}
+}
+
+// wantError is the form of all other errors.
+func wantError(t testing.TB, g got, status int) {
+	t.Helper()
+	wantStatus(t, g, status)
+	var body struct{ Error string }
+	if err := json.Unmarshal([]byte(g.body), &body); err != nil || body.Error == "" {
+		t.Fatalf("%d without an error: %q", g.status, g.body)
+	}
+	if g.header.Get("Content-Type") != "application/json" {
+		t.Fatalf("Content-Type %q", g.header.Get("Content-Type"))
+	}
+}

@@ -1,0 +1,216 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+func TestEveryRowReachesItsService(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	authorization := map[Auth]string{AuthAPIKey: m.apiKey(), AuthBearer: m.bearer(), AuthOperator: "Operator " + operatorToken}
+	fill := strings.NewReplacer("{id}", "4", "{ids}", "1;3", "{keyId}", "k%2F1", "{rest...}", "organizations/x")
+	for _, row := range Routes() {
+		if row.Service == "" || row.Surface == passport.Public {
+			continue
+		}
+		methods := row.Methods
+		if len(methods) == 0 {
+			methods = []string{"GET", "POST", "PATCH", "DELETE"}
+		}
+		paths := []string{fill.Replace(row.Path)}
+		if row.Surface == passport.Legacy {
+			paths = append(paths, strings.TrimSuffix(paths[0], "/"))
+		}
+		for _, method := range methods {
+			for _, path := range paths {
+				t.Run(method+" "+path, func(t *testing.T) {
+					body := ""
+					if method != http.MethodGet {
+						body = `{"x":1}`
+					}
+					g := d.do(t, method, path+"?a=b%20c&a=d", body, map[string]string{"Authorization": authorization[row.Auth]})
+					wantStatus(t, g, http.StatusOK)
+					e := g.echo(t)
+					if e.Service != row.Service || e.Method != method || e.URI != path+"?a=b%20c&a=d" || e.Body != body {
+						t.Errorf("reached %s with %s %s %q", e.Service, e.Method, e.URI, e.Body)
+					}
+					if e.Passport.Surface != row.Surface || e.Passport.Audience != row.Service {
+						t.Errorf("passport %+v", e.Passport)
+					}
+					if row.Auth != AuthOperator && (e.Passport.Organization != m.credential.Organization || e.Passport.User != m.credential.User ||
+						e.Passport.LegacyUser != 7 || !e.Passport.Has(passport.RoleAdmin) || !e.Passport.Features.API) {
+						t.Errorf("passport %+v", e.Passport)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestLegacyResourcesHaveTheirService(t *testing.T) {
+	want := map[string]string{
+		"event/list": events, "event/service": events, "event/update": events, "service": events, "status": events,
+		"severity": events, "type": events, "user": identity, "email": subscribers, "number": subscribers,
+		"subscribers/email": subscribers, "subscribers/sms": subscribers,
+	}
+	for _, resource := range legacy.Resources() {
+		if got := legacyService(resource.Name); got != want[resource.Name] {
+			t.Errorf("%s is served by %q, want %q", resource.Name, got, want[resource.Name])
+		}
+	}
+}
+
+func TestLegacyOrderOfChecks(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	key := map[string]string{"Authorization": m.apiKey()}
+	override := func(method string) map[string]string {
+		return map[string]string{"Authorization": m.apiKey(), "X-HTTP-Method-Override": method}
+	}
+	for _, row := range []struct {
+		name, method, path string
+		header             map[string]string
+		status             int
+		allow              string
+	}{
+		{"unknown resource before the key", "GET", "/api/v1/nothing/", nil, 404, ""},
+		{"unknown resource with a key", "GET", "/api/v1/nothing/", key, 404, ""},
+		{"dashboard list on the legacy base", "GET", "/api/v1/dashboard/", key, 404, ""},
+		{"id not numeric", "GET", "/api/v1/service/abc/", nil, 404, ""},
+		{"id zero", "GET", "/api/v1/service/0/", nil, 404, ""},
+		{"id beyond 64 bit", "GET", "/api/v1/service/9223372036854775808/", nil, 404, ""},
+		{"wrong method before the key", "PATCH", "/api/v1/service/", nil, 405, "GET,POST"},
+		{"wrong method on a detail", "POST", "/api/v1/service/4/", nil, 405, "DELETE,GET,PUT"},
+		{"wrong method on a lookup", "DELETE", "/api/v1/status/1/", nil, 405, "GET"},
+		{"invented method", "FROB", "/api/v1/event/update/1/", nil, 405, "DELETE,GET"},
+		{"options without a key", "OPTIONS", "/api/v1/event/list/7/", nil, 200, "DELETE,GET,PUT"},
+		{"options on a list", "OPTIONS", "/api/v1/event/list", nil, 200, "GET,POST"},
+		{"override to options", "POST", "/api/v1/event/list/", map[string]string{"X-HTTP-Method-Override": "options"}, 200, "GET,POST"},
+		{"override to PUT on a detail", "POST", "/api/v1/service/4/", override("put"), 200, ""},
+		{"override to PUT on a list", "POST", "/api/v1/service/", override("PUT"), 405, "GET,POST"},
+		{"override to PATCH", "POST", "/api/v1/service/4/", override("PATCH"), 405, "DELETE,GET,PUT"},
+		{"override on GET is no override", "GET", "/api/v1/service/4/", override("PATCH"), 200, ""},
+		{"known, without a key", "GET", "/api/v1/service/", nil, 403, ""},
+		{"HEAD", "HEAD", "/api/v1/service/", key, 200, ""},
+		{"HEAD without a key", "HEAD", "/api/v1/service/", nil, 403, ""},
+		{"discovery without a key", "GET", "/api/v1/", nil, 200, ""},
+		{"discovery without the slash", "GET", "/api/v1", nil, 200, ""},
+		{"discovery by POST", "POST", "/api/v1/", nil, 405, "GET"},
+		{"discovery by OPTIONS", "OPTIONS", "/api/v1/", nil, 200, "GET"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			g := d.do(t, row.method, row.path, "", row.header)
+			wantStatus(t, g, row.status)
+			if g.header.Get("Allow") != row.allow {
+				t.Errorf("Allow %q, want %q", g.header.Get("Allow"), row.allow)
+			}
+			if row.status == 404 || row.status == 405 {
+				wantError(t, g, row.status)
+			}
+			if row.status == 403 {
+				wantEmpty403(t, g)
+			}
+		})
+	}
+}
+
+func TestDiscoveryListsTheResources(t *testing.T) {
+	d := newWorld(t).gateway(t, nil)
+	g := d.get(t, "/api/v1/", nil)
+	if want := string(legacy.Discovery()); g.body != want || !strings.Contains(want, `"event/list":{"list_endpoint":"/api/v1/event/list/"`) {
+		t.Errorf("discovery %s", g.body)
+	}
+}
+
+func TestAppOrderOfChecks(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	key := map[string]string{"Authorization": w.keys.member(nil).bearer()}
+	for _, row := range []struct {
+		method, path string
+		header       map[string]string
+		status       int
+		allow        string
+	}{
+		{"GET", "/app/users", nil, 403, ""},
+		{"GET", "/app/nothing", nil, 403, ""},
+		{"GET", "/app", nil, 403, ""},
+		{"OPTIONS", "/app/users", nil, 403, ""},
+		{"GET", "/app/nothing", key, 404, ""},
+		{"GET", "/app", key, 404, ""},
+		{"GET", "/app/", key, 404, ""},
+		{"GET", "/app/users/", key, 404, ""},
+		{"DELETE", "/app/api-keys/%2e%2e", key, 404, ""},
+		{"POST", "/app/users", key, 405, "GET"},
+		{"HEAD", "/app/users", key, 405, "GET"},
+		{"PUT", "/app/integrations/webhooks/outbound/endpoints", key, 405, "GET, POST, PATCH, DELETE"},
+	} {
+		t.Run(row.method+" "+row.path, func(t *testing.T) {
+			g := d.do(t, row.method, row.path, "", row.header)
+			if row.status == 403 {
+				wantEmpty403(t, g)
+				return
+			}
+			wantStatus(t, g, row.status)
+			if row.method != "HEAD" {
+				wantError(t, g, row.status)
+			}
+			if g.header.Get("Allow") != row.allow {
+				t.Errorf("Allow %q, want %q", g.header.Get("Allow"), row.allow)
+			}
+		})
+	}
+}
+
+func TestOperatorSurface(t *testing.T) {
+	w := newWorld(t)
+	with, without := w.gateway(t, nil), w.gateway(t, func(c *Config) { c.OperatorToken = "" })
+	right := map[string]string{"Authorization": "operator  " + operatorToken}
+	wantStatus(t, with.get(t, "/operator/v1/organizations", right), 200)
+	wantError(t, with.get(t, "/operator/v2/organizations", right), 404)
+	wantError(t, with.get(t, "/operator", right), 404)
+	for _, authorization := range []string{"", "Operator", "Operator ", "Operator wrong", "Bearer " + operatorToken, operatorToken} {
+		wantEmpty403(t, with.get(t, "/operator/v1/organizations", map[string]string{"Authorization": authorization}))
+		wantEmpty403(t, with.get(t, "/operator/nothing", map[string]string{"Authorization": authorization}))
+	}
+	for _, path := range []string{"/operator/v1/organizations", "/operator", "/operator/x"} {
+		wantError(t, without.get(t, path, right), 404)
+		wantError(t, without.get(t, path, map[string]string{"Authorization": "Operator "}), 404)
+	}
+}
+
+func TestWhatIsNotInTheTableDoesNotExist(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	for _, path := range []string{
+		"/", "/internal/v1/keys/lookup", "/public/v1/dashboards/x/list", "/metrics", "/debug/pprof/", "/api/v2/", "/api", "/d/", "/d/slug",
+		"/d/slug/api/v1/", "/d/UPPER/api/v1/dashboard/", "/d/a%2Fb/api/v1/dashboard/", "/application", "/operators",
+	} {
+		wantError(t, d.get(t, path, map[string]string{"Authorization": w.keys.member(nil).bearer()}), 404)
+	}
+	for name, service := range w.services {
+		if n := service.calls.Load(); n != 0 {
+			t.Errorf("%s was called %d times", name, n)
+		}
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	wantStatus(t, d.get(t, "/healthz", nil), 204)
+	wantStatus(t, d.get(t, "/readyz", nil), 200)
+	w.services[subscribers].server.Close()
+	g := d.get(t, "/readyz", nil)
+	if g.status != 503 || !strings.Contains(g.body, "subscribers") {
+		t.Errorf("%d %s", g.status, g.body)
+	}
+	wantStatus(t, d.get(t, "/healthz", nil), 204)
+}
