@@ -1,7 +1,6 @@
 package document
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,33 +55,28 @@ type mongoIndex struct {
 	name   string
 	keys   bson.Raw
 	unique bool
-	only   bson.Raw // partialFilterExpression
+	sparse bool // documents without the value are not in it
 }
 
 // mongoIndexes lists what the declaration needs: each index goes on to the key, and each unique one gets a
 // second that enforces it, over an entry that is missing when one of the fields is.
 func (s *shape) mongoIndexes() ([]mongoIndex, error) {
 	var out []mongoIndex
-	add := func(name string, keys bson.D, unique bool, only bson.D) error {
-		ix := mongoIndex{name: name, unique: unique}
-		var err error
-		if ix.keys, err = bson.Marshal(keys); err == nil && only != nil {
-			ix.only, err = bson.Marshal(only)
-		}
-		out = append(out, ix)
+	add := func(name string, keys bson.D, unique, sparse bool) error {
+		raw, err := bson.Marshal(keys)
+		out = append(out, mongoIndex{name, raw, unique, sparse})
 		return err
 	}
-	err := add(outboxIndex, bson.D{{Key: "p", Value: int32(1)}}, false, bson.D{there("p", true)})
+	err := add(outboxIndex, bson.D{{Key: "p", Value: int32(1)}}, false, true)
 	for i := range s.indexes {
 		ix := &s.indexes[i]
 		keys := bson.D{}
 		for _, f := range ix.fields {
 			keys = append(keys, bson.E{Key: path(s.fields[f].name), Value: int32(1)})
 		}
-		err = errors.Join(err, add(ix.name, append(keys, bson.E{Key: "_id", Value: int32(1)}), false, nil))
+		err = errors.Join(err, add(ix.name, append(keys, bson.E{Key: "_id", Value: int32(1)}), false, false))
 		if ix.unique {
-			entry := "u." + ix.name
-			err = errors.Join(err, add(ix.name+uniqueSuffix, bson.D{{Key: entry, Value: int32(1)}}, true, bson.D{there(entry, true)}))
+			err = errors.Join(err, add(ix.name+uniqueSuffix, bson.D{{Key: "u." + ix.name, Value: int32(1)}}, true, true))
 		}
 	}
 	return out, err
@@ -93,7 +87,7 @@ type storedIndex struct {
 	Name   string   `bson:"name"`
 	Key    bson.Raw `bson:"key"`
 	Unique bool     `bson:"unique"`
-	Only   bson.Raw `bson:"partialFilterExpression"`
+	Sparse bool     `bson:"sparse"`
 }
 
 const (
@@ -125,7 +119,7 @@ func (e *mongoEngine) dropIndexes(ctx context.Context, c *mongo.Collection, want
 	}
 	for _, have := range stored {
 		w, ok := declared[have.Name]
-		if have.Name == "_id_" || ok && have.Unique == w.unique && sameKeys(have.Key, w.keys) && bytes.Equal(have.Only, w.only) {
+		if have.Name == "_id_" || ok && have.Unique == w.unique && sameKeys(have.Key, w.keys) && have.Sparse == w.sparse {
 			continue
 		}
 		if err := c.Indexes().DropOne(ctx, have.Name); err != nil && !hasCode(err, codeIndexNotFound) {
@@ -159,8 +153,8 @@ func (e *mongoEngine) createIndexes(ctx context.Context, c *mongo.Collection, wa
 		if w.unique {
 			how.SetUnique(true)
 		}
-		if w.only != nil {
-			how.SetPartialFilterExpression(w.only)
+		if w.sparse {
+			how.SetSparse(true)
 		}
 		models[i] = mongo.IndexModel{Keys: w.keys, Options: how}
 	}

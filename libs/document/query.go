@@ -23,6 +23,7 @@ type plan struct {
 	limit  int
 	offset int
 	after  *position
+	inside *clause // of SQLite, see outer
 }
 
 type condition struct {
@@ -32,6 +33,9 @@ type condition struct {
 	absent bool // of OpAbsent
 	match  find.Match
 	fold   bool
+	// again: another condition on the same list comes before; one row of an index over the list
+	// cannot fulfil both.
+	again bool
 }
 
 type term struct {
@@ -164,6 +168,7 @@ func (p *plan) condition(c find.Condition) error {
 	if many != (out.op == find.OpHas) && out.op != find.OpAbsent {
 		return fmt.Errorf("%s does not suit the field %q (multi-valued: %t)", c.Op, c.Field, many)
 	}
+	out.again = out.op == find.OpHas && p.pinned(at, false)
 	p.where = append(p.where, out)
 	return nil
 }
@@ -251,7 +256,7 @@ func (p *plan) fit(ix *index, order []term) fit {
 	for _, c := range p.where {
 		at := slices.Index(ix.fields, c.field)
 		switch {
-		case at >= 0 && at < k:
+		case at >= 0 && at < k && !c.again:
 		case at == k && c.op != find.OpText:
 			ranged = true
 		default:

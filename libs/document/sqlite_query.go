@@ -44,19 +44,16 @@ type clause struct {
 const maxArms = 64
 
 func (e *sqliteEngine) find(ctx context.Context, p *plan) ([]*record, error) {
-	q, extra := p.selection()
+	q, extra := p.outer().selection()
 	return e.records(ctx, q, extra)
 }
 
 func (e *sqliteEngine) count(ctx context.Context, p *plan) (int64, error) {
-	what := "COUNT(*)"
-	if p.side() && p.repeats() {
-		what = "COUNT(DISTINCT d.id)"
-	}
-	return e.number(ctx, p, what)
+	return e.number(ctx, p.outer(), "COUNT(*)")
 }
 
 func (e *sqliteEngine) countDistinct(ctx context.Context, p *plan, field int) (int64, error) {
+	p = p.outer()
 	return e.number(ctx, p, "COUNT(DISTINCT "+p.column(field)+")")
 }
 
@@ -70,8 +67,9 @@ func (e *sqliteEngine) number(ctx context.Context, p *plan, what string) (int64,
 
 func (e *sqliteEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64, error) {
 	var deleted int64
+	p = p.outer()
 	err := e.write(ctx, p.shape, func(w *sqliteWriter) error {
-		q := newStatement("SELECT DISTINCT d.id" + p.from())
+		q := newStatement("SELECT d.id" + p.from())
 		q.where(p.clauses())
 		q.add(" LIMIT ?", limit)
 		var ids []int64
@@ -144,7 +142,7 @@ func (p *plan) selection() (*statement, int) {
 	switch {
 	case extra > 0:
 		q.add("1")
-	case p.side() && !p.repeats():
+	case p.side():
 		q.add("s.key")
 	default:
 		q.add("d.key")
@@ -170,11 +168,30 @@ func direction(descending bool) string {
 // side: the index is a table of its own.
 func (p *plan) side() bool { return p.index != nil && p.index.many >= 0 }
 
-// repeats: a record may be in that table under several of the wanted values.
-func (p *plan) repeats() bool {
-	return slices.ContainsFunc(p.where, func(c condition) bool {
-		return c.op == find.OpHas && len(c.values) > 1 && c.field == p.index.fields[p.index.many]
-	})
+// outer handles several values of a multi-valued field, of which a record may have two and yet is one row: the
+// index's table is only asked for the records' ids.
+func (p *plan) outer() *plan {
+	repeats := func(c condition) bool {
+		return c.op == find.OpHas && len(c.values) > 1 && c.field == p.index.fields[p.index.many] && !c.again
+	}
+	if !p.side() || !slices.ContainsFunc(p.where, repeats) {
+		return p
+	}
+	q := *p
+	q.index, q.sorted, q.where = nil, false, nil
+	ids := newStatement("d.id IN (SELECT s.doc FROM " + quote(p.shape.sideTable(p.index)) + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index)))
+	var within []clause
+	for _, c := range p.where {
+		if slices.Contains(p.index.fields, c.field) && !c.again {
+			within = append(within, p.clause(c))
+		} else {
+			q.where = append(q.where, c)
+		}
+	}
+	ids.where(within)
+	ids.add(")")
+	q.inside = &clause{ids.text(), ids.args}
+	return &q
 }
 
 // from names the tables and the index. INDEXED BY makes a query whose index cannot be used an error
@@ -205,7 +222,10 @@ func (p *plan) column(f int) string {
 
 // clauses are the conditions as one conjunction.
 func (p *plan) clauses() []clause {
-	out := make([]clause, 0, len(p.where))
+	out := make([]clause, 0, len(p.where)+1)
+	if p.inside != nil {
+		out = append(out, *p.inside)
+	}
 	for _, c := range p.where {
 		out = append(out, p.clause(c))
 	}
@@ -235,7 +255,8 @@ func (p *plan) clause(c condition) clause {
 	case find.OpText:
 		return clause{textFunction + "(" + name + ", ?, ?, ?)", []any{string(c.match), c.values[0], scalar(c.fold)}}
 	case find.OpHas:
-		if strings.HasPrefix(name, "d.") {
+		if c.again || strings.HasPrefix(name, "d.") {
+			name = "d." + quote(column(p.shape.fields[c.field].name))
 			return clause{"EXISTS (SELECT 1 FROM json_each(" + name + ") WHERE value" + oneOf(len(args)) + ")", args}
 		}
 	}
@@ -251,10 +272,10 @@ func oneOf(n int) string {
 
 // arms are the conjunctions whose union is the page's candidates, each one range of the index.
 func (p *plan) arms() [][]clause {
-	if p.side() && p.repeats() {
-		return p.repeated()
-	}
 	arms := [][]clause{nil}
+	if p.inside != nil {
+		arms[0] = []clause{*p.inside}
+	}
 	for _, c := range p.where {
 		if p.sorted && c.op == find.OpEq && len(c.values) > 1 && len(arms)*len(c.values) <= maxArms && p.leads(c.field) {
 			arms = product(arms, p.each(c))
@@ -293,20 +314,6 @@ func product(arms [][]clause, alternatives []clause) [][]clause {
 		}
 	}
 	return out
-}
-
-// repeated handles several values of a multi-valued field: a record that has two of them is one row.
-func (p *plan) repeated() [][]clause {
-	inner := newStatement("d.id IN (SELECT s.doc FROM " + quote(p.shape.sideTable(p.index)) + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index)))
-	var within []clause
-	for _, c := range p.where {
-		if slices.Contains(p.index.fields, c.field) {
-			within = append(within, p.clause(c))
-		}
-	}
-	inner.where(within)
-	inner.add(")")
-	return [][]clause{{{inner.text(), inner.args}}}
 }
 
 // behind are the disjoint ranges that make up what follows the position: equal in the first fields of
