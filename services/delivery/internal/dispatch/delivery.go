@@ -88,6 +88,11 @@ type Attempt struct {
 // it is planned, sent or repeated.
 func DeliveryID(change, recipient string) string { return derive(change, "delivery", recipient) }
 
+// ChannelDeliveryID is the id of the row that says why a channel told nobody.
+func ChannelDeliveryID(change string, channel topic.Channel) string {
+	return derive(change, "channel", string(channel))
+}
+
 // derive makes a uuid v5 in the name space of a change.
 func derive(change string, parts ...string) string {
 	space, err := uuid.Parse(change)

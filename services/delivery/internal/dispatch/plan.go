@@ -137,7 +137,7 @@ func (p *Planner) Plan(ctx context.Context, change topic.EventChange) error {
 
 // skip records that a channel told nobody, and why.
 func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
-	row := newDelivery(derive(change.ID, "channel", string(channel)), channel, "", &change, p.Policy, p.Now())
+	row := newDelivery(ChannelDeliveryID(change.ID, channel), channel, "", &change, p.Policy, p.Now())
 	row.end(StatusSkipped, missing(channel), row.SentAt)
 	_, err := p.Store.Insert(ctx, []Delivery{row})
 	return err

@@ -1,0 +1,292 @@
+package delivery_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+func TestWebhook_200(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	w.peer.add("r1", "https://hooks.test/secret/token?key=abc")
+	s := w.start(w.config())
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	sent := change(newEvent(), 1)
+	w.publish(sent, map[string]string{"traceparent": "00-" + trace + "-b7ad6b7169203331-01"})
+
+	row := w.ended(sent.ID, "r1")[0]
+	got := hooks.got()
+	if len(got) != 1 {
+		t.Fatalf("%d requests arrived", len(got))
+	}
+	verifier, err := standardwebhooks.NewWebhook(signingSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := verifier.Verify(got[0].body, got[0].header); err != nil {
+		t.Errorf("the signature does not verify: %v", err)
+	}
+	id := dispatch.DeliveryID(sent.ID, "r1")
+	if got[0].id() != id || row.ID != id {
+		t.Errorf("webhook-id %s, row %s, want %s", got[0].id(), row.ID, id)
+	}
+	if parent := got[0].header.Get("Traceparent"); !strings.HasPrefix(parent, "00-"+trace+"-") {
+		t.Errorf("traceparent %q is not of trace %s", parent, trace)
+	}
+	checkBody(t, got[0].body, id, sent)
+	if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 1 || row.Attempts[0].HTTPStatus != 204 || row.ErrorCode != "" ||
+		row.URLHash == "" || row.DashboardID != dashboardID || row.EventKind != sent.Kind || row.Sequence != 1 || row.MaxAttempts != 3 {
+		t.Errorf("row %+v", row)
+	}
+	outcome := w.outcomes.of(t, id)
+	if outcome.Result != topic.Delivered || outcome.Recipient != "r1" || outcome.Organization != organization || outcome.Attempts != 1 || outcome.HTTPStatus != 204 {
+		t.Errorf("outcome %+v", outcome)
+	}
+	if text := fmt.Sprintf("%+v %s", row, s.logs); strings.Contains(text, "token") || strings.Contains(text, "whsec_") {
+		t.Error("a URL or secret is in a row or log")
+	}
+}
+
+func checkBody(t *testing.T, body []byte, id string, sent topic.EventChange) {
+	t.Helper()
+	var got struct {
+		ID, Kind, CreatedAt string
+		Version             int
+		Sequence            int64
+		Dashboard           struct{ ID, Name, URL string }
+		Event               struct {
+			ID, Status, URL                 string
+			LegacyID                        int64
+			PreviousStatus, Severity, EndAt *string
+			AffectedComponents              []struct{ ID, Name, Group, Impact string }
+			StartAt                         string
+		}
+		TimelineEntry struct{ StatusID, MessageText, MessageHTML string }
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.ID != id || got.Kind != "incident.created" || got.Version != 1 || got.Sequence != 1 || got.Dashboard.ID != dashboardID ||
+		got.Event.ID != sent.Event.ID || got.Event.LegacyID != 7 || got.Event.PreviousStatus != nil || len(got.Event.AffectedComponents) != 1 ||
+		got.Event.URL != "https://status.test/d/main/events/"+sent.Event.ID || got.TimelineEntry.MessageText != "We <look> into it." {
+		t.Errorf("body %s", body)
+	}
+	if !strings.Contains(string(body), `"<p>We &lt;look&gt; into it.</p>"`) {
+		t.Errorf("HTML is not literal: %s", body)
+	}
+	if at := sent.OccurredAt.Format("2006-01-02T15:04:05.000Z"); got.CreatedAt != at {
+		t.Errorf("createdAt %s, want %s", got.CreatedAt, at)
+	}
+}
+
+func TestWebhook_rotation(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	const older = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+	w.peer.add("r1", "https://hooks.test/").Secrets = []string{signingSecret, older}
+	w.start(w.config())
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	w.ended(sent.ID, "r1")
+	for _, secret := range []string{signingSecret, older} {
+		verifier, err := standardwebhooks.NewWebhook(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verifier.Verify(hooks.got()[0].body, hooks.got()[0].header); err != nil {
+			t.Errorf("the signature of one secret does not verify: %v", err)
+		}
+	}
+}
+
+// Answers and what follows from them, each receiver on its own.
+func TestWebhook_answers(t *testing.T) {
+	w := newWorld(t)
+	endless := func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat("x", 4096)); err != nil {
+				return
+			}
+		}
+	}
+	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	elsewhere := w.receiver("elsewhere.test", nil)
+	cases := []struct {
+		name     string
+		answer   http.HandlerFunc
+		arrivals int
+		status   dispatch.Status
+		code     dispatch.Code
+		gone     bool
+	}{
+		{"then-fine", inTurn(status(500), status(502), status(202)), 3, dispatch.StatusDelivered, "", false},
+		{"server-error", status(503), 3, dispatch.StatusFailed, dispatch.CodeServerError, false},
+		{"client-error", status(404), 2, dispatch.StatusFailed, dispatch.CodeClientError, false},
+		{"timeout-408", status(408), 3, dispatch.StatusFailed, dispatch.CodeClientError, false},
+		{"too-early-425", status(425), 3, dispatch.StatusFailed, dispatch.CodeClientError, false},
+		{"too-many-429", status(429), 3, dispatch.StatusFailed, dispatch.CodeRateLimited, false},
+		{"gone-410", status(410), 1, dispatch.StatusFailed, dispatch.CodeGone, true},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://elsewhere.test/", http.StatusTemporaryRedirect)
+		}, 3, dispatch.StatusFailed, dispatch.CodeRedirect, false},
+		{"oversized", endless, 1, dispatch.StatusDelivered, "", false},
+		{"hanging", hang, 3, dispatch.StatusFailed, dispatch.CodeTimeout, false},
+	}
+	receivers := make([]*receiver, len(cases))
+	ids := make([]string, len(cases))
+	for i, c := range cases {
+		receivers[i] = w.receiver(c.name+".test", c.answer)
+		ids[i] = c.name
+		w.peer.add(c.name, "https://"+c.name+".test/")
+	}
+	config := w.config()
+	config.Timeout = 500 * time.Millisecond
+	w.start(config)
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	rows := w.ended(sent.ID, ids...)
+	for i, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			row, got := rows[i], receivers[i].got()
+			if row.Status != c.status || row.ErrorCode != c.code || len(row.Attempts) != c.arrivals || row.NextAttemptAt != nil {
+				t.Errorf("row %+v", row)
+			}
+			if len(got) != c.arrivals {
+				t.Fatalf("%d requests arrived, not %d", len(got), c.arrivals)
+			}
+			for _, a := range got {
+				if a.id() != got[0].id() || string(a.body) != string(got[0].body) {
+					t.Errorf("a retry differs: %s, %s", a.id(), got[0].id())
+				}
+			}
+			for n := 1; n < len(got); n++ {
+				if pause := got[n].at.Sub(got[n-1].at); pause < config.RetrySchedule[n-1] {
+					t.Errorf("attempt %d came after %v", n+1, pause)
+				}
+			}
+			outcome := w.outcomes.of(t, row.ID)
+			if outcome.Gone != c.gone || outcome.Attempts != c.arrivals || outcome.ErrorCode != string(c.code) {
+				t.Errorf("outcome %+v", outcome)
+			}
+		})
+	}
+	if n := len(elsewhere.got()); n != 0 {
+		t.Errorf("a redirect was followed %d times", n)
+	}
+}
+
+func TestWebhook_retryAfter(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", inTurn(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}, status(200)))
+	w.peer.add("r1", "https://hooks.test/")
+	w.start(w.config())
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	row := w.ended(sent.ID, "r1")[0]
+	got := hooks.got()
+	if row.Status != dispatch.StatusDelivered || len(got) != 2 {
+		t.Fatalf("%d requests, row %+v", len(got), row)
+	}
+	if pause := got[1].at.Sub(got[0].at); pause < 900*time.Millisecond || pause > 3*time.Second {
+		t.Errorf("the receiver asked for 1 s and got %v", pause)
+	}
+}
+
+// What keeps a delivery from being attempted, and the channels that are not there.
+func TestSkipped(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	for id, change := range map[string]func(*peer.Destination){
+		"paused":        func(d *peer.Destination) { d.State = peer.Paused },
+		"suppressed":    func(d *peer.Destination) { d.State = peer.Suppressed },
+		"gone":          func(d *peer.Destination) { d.State = peer.Gone },
+		"not-concerned": func(d *peer.Destination) { d.Components = []string{"another"} },
+		"all":           func(d *peer.Destination) { d.Components = nil },
+	} {
+		change(w.peer.add(id, "https://hooks.test/"+id))
+	}
+	w.start(w.config())
+	sent := change(newEvent(), 1)
+	sent.Notify[topic.Teams], sent.Notify[topic.Chatroom], sent.Notify["pigeon"] = topic.Wording{}, topic.Wording{}, topic.Wording{}
+	w.publish(sent, nil)
+	want := map[string]dispatch.Delivery{
+		"paused":        {Status: dispatch.StatusSkipped, ErrorCode: dispatch.CodePaused},
+		"suppressed":    {Status: dispatch.StatusSuppressed, ErrorCode: dispatch.CodeSuppressed},
+		"gone":          {Status: dispatch.StatusSkipped, ErrorCode: dispatch.CodeNoRecipient},
+		"not-concerned": {Status: dispatch.StatusSkipped, ErrorCode: dispatch.CodeNotConcerned},
+		"all":           {Status: dispatch.StatusDelivered},
+	}
+	for id, expected := range want {
+		row := w.ended(sent.ID, id)[0]
+		if row.Status != expected.Status || row.ErrorCode != expected.ErrorCode {
+			t.Errorf("%s: %+v", id, row)
+		}
+		if outcome := w.outcomes.of(t, row.ID); string(outcome.Result) != string(expected.Status) {
+			t.Errorf("%s: outcome %+v", id, outcome)
+		}
+	}
+	if got := hooks.got(); len(got) != 1 || got[0].path != "/all" {
+		t.Errorf("%d requests arrived", len(got))
+	}
+	for channel, code := range map[topic.Channel]dispatch.Code{
+		topic.Teams: dispatch.CodeUnavailable, topic.Chatroom: dispatch.CodeNoService, "pigeon": dispatch.CodeUnavailable,
+	} {
+		rows := w.rows(dispatch.ChannelDeliveryID(sent.ID, channel))
+		if len(rows) != 1 || rows[0].Status != dispatch.StatusSkipped || rows[0].ErrorCode != code {
+			t.Errorf("%s: %+v", channel, rows)
+		}
+	}
+}
+
+func TestNotify_nobody(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	w.peer.add("r1", "https://hooks.test/")
+	w.start(w.config())
+	event := newEvent()
+	silent := change(event, 1)
+	silent.Notify = nil
+	w.publish(silent, nil)
+	loud := change(event, 2)
+	w.publish(loud, nil)
+	w.ended(loud.ID, "r1")
+	if got := hooks.got(); len(got) != 1 || got[0].id() != dispatch.DeliveryID(loud.ID, "r1") {
+		t.Errorf("%d requests arrived", len(got))
+	}
+}
+
+// A peer that is down delays deliveries and loses none.
+func TestPeer_down(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", inTurn(status(500), status(200)))
+	w.peer.add("r1", "https://hooks.test/")
+	w.peer.setDown(true)
+	s := w.start(w.config(300 * time.Millisecond))
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	eventually(t, "the plan to fail", func() bool { return w.peer.refused() > 1 })
+	w.peer.setDown(false)
+	eventually(t, "the first attempt", func() bool { return len(hooks.got()) == 1 })
+	w.peer.setDown(true)
+	before := w.peer.refused()
+	eventually(t, "the retry to fail to resolve", func() bool { return w.peer.refused() > before })
+	w.peer.setDown(false)
+	if row := w.ended(sent.ID, "r1")[0]; row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 {
+		t.Errorf("row %+v", row)
+	}
+	s.stop()
+}

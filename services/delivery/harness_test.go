@@ -1,0 +1,579 @@
+package delivery_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	platformSecret = "a secret of the platform, for tests only"
+	signingSecret  = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	organization   = "0190a000-0000-7000-8000-000000000001"
+	dashboardID    = "0190a000-0000-7000-8000-00000000000d"
+	componentID    = "0190a000-0000-7000-8000-0000000000c1"
+	patience       = 30 * time.Second
+
+	// childRole makes the test binary the service itself, to be killed.
+	childRole = "DELIVERY_TEST_CHILD"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childRole) != "" {
+		os.Args = os.Args[:1]
+		boot.Main[delivery.Config]("delivery", "", delivery.Run)
+	}
+	os.Exit(m.Run())
+}
+
+// world is everything around the service: a broker, a folder for its database, the
+// integrations service's answers, and receivers.
+type world struct {
+	t           testing.TB
+	dir         string
+	broker      *engines.Broker
+	kafka       *stream.Client
+	authorities *authority
+	caFile      string
+	resolve     []string
+	peer        *integrations
+	outcomes    *outcomes
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), authorities: newAuthority(t)}
+	var err error
+	w.broker, err = engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: filepath.Join(w.dir, "kafka")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.broker.Close() })
+	w.kafka = stream.Connect(stream.Options{Brokers: []string{w.broker.Addr()}, ClientID: "test"})
+	t.Cleanup(func() { w.kafka.Close() })
+	err = w.kafka.EnsureTopics(t.Context(),
+		stream.Topic{Name: topic.EventChanges, Partitions: 12},
+		stream.Topic{Name: topic.Deliveries, Partitions: topic.Buckets},
+		stream.Topic{Name: topic.DeliveryOutcomes, Partitions: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.caFile = filepath.Join(w.dir, "ca.pem")
+	if err := os.WriteFile(w.caFile, w.authorities.pem, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.peer = newIntegrations(t)
+	w.outcomes = newOutcomes(t, w.kafka)
+	return w
+}
+
+// config is the service's, as its environment would make it.
+func (w *world) config(schedule ...time.Duration) delivery.Config {
+	var c delivery.Config
+	c.LogLevel = "error"
+	c.DocumentsURL = "sqlite:" + filepath.Join(w.dir, "documents")
+	c.KafkaBrokers = []string{w.broker.Addr()}
+	c.Secret.Secret = platformSecret
+	c.IntegrationsURL, c.SubscribersURL = w.peer.server.URL, w.peer.server.URL
+	c.CAFile = w.caFile
+	c.RetrySchedule = schedule
+	if len(schedule) == 0 {
+		c.RetrySchedule = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond}
+	}
+	c.Timeout = 2 * time.Second
+	var resolve outward.Resolve
+	if err := resolve.UnmarshalText([]byte(strings.Join(w.resolve, ","))); err != nil {
+		w.t.Fatal(err)
+	}
+	c.Resolve = resolve
+	return c
+}
+
+// service is a running delivery service.
+type service struct {
+	url  string
+	stop func()
+	logs *logs
+}
+
+// start runs the service until the test ends, or stop is called.
+func (w *world) start(c delivery.Config) *service {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	s := &service{logs: &logs{}}
+	closeTelemetry, err := c.Open(ctx, "delivery", prometheus.NewRegistry(), s.logs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if c.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		w.t.Fatal(err)
+	}
+	s.url = "http://" + c.Listener.Addr().String()
+	ended := make(chan error, 1)
+	go func() { ended <- delivery.Run(ctx, c) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				w.t.Errorf("the service ended with %v", err)
+			}
+		case <-time.After(patience):
+			w.t.Error("the service does not stop")
+		}
+		closeTelemetry()
+	})
+	w.t.Cleanup(s.stop)
+	eventually(w.t, "the service to be ready", func() bool {
+		response, err := http.Get(s.url + "/readyz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	return s
+}
+
+// logs is what a service wrote to its log.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// child is the service as a process of its own, which can be killed.
+type child struct{ command *exec.Cmd }
+
+func (w *world) child(extra ...string) *child {
+	w.t.Helper()
+	c := &child{command: exec.Command(os.Args[0])}
+	c.command.Stderr = os.Stderr
+	c.command.Env = append(os.Environ(), append([]string{
+		childRole + "=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
+		"DOCUMENTS_URL=sqlite:" + filepath.Join(w.dir, "documents"), "KAFKA_BROKERS=" + w.broker.Addr(),
+		"BELLBUOY_SECRET=" + platformSecret, "INTEGRATIONS_URL=" + w.peer.server.URL, "DELIVERY_CA_FILE=" + w.caFile,
+		"DELIVERY_RESOLVE=" + strings.Join(w.resolve, ","), "DELIVERY_RETRY_SCHEDULE=100ms,200ms", "DELIVERY_TIMEOUT=2s",
+	}, extra...)...)
+	if err := c.command.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.kill)
+	return c
+}
+
+func (c *child) kill() {
+	if c.command.ProcessState == nil {
+		_ = c.command.Process.Kill()
+		_ = c.command.Wait()
+	}
+}
+
+// publish hands a change to the service as the events service would.
+func (w *world) publish(change topic.EventChange, headers map[string]string) {
+	w.t.Helper()
+	value, err := json.Marshal(change)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	err = w.kafka.Publish(w.t.Context(), stream.Record{Topic: change.Topic(), Key: change.Key(), Value: value, Headers: headers})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// change is an incident's, told to webhooks.
+func change(event string, sequence int64) topic.EventChange {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	return topic.EventChange{
+		ID: uuid.Must(uuid.NewV7()).String(), Kind: topic.IncidentCreated, Organization: organization, OccurredAt: now, Sequence: sequence,
+		Event: topic.Event{
+			ID: event, LegacyID: 7, Type: "incident", Title: "Logins fail", Status: "investigating", StartAt: now,
+			Components: []topic.Component{{ID: componentID, Name: "API", Group: "Core", Impact: "major_outage", Dashboards: []string{dashboardID}}},
+		},
+		Entry:  &topic.Entry{StatusID: "s1", Status: "investigating", Timestamp: now, Text: "We <look> into it.", HTML: "<p>We &lt;look&gt; into it.</p>"},
+		Notify: topic.Notify{topic.Webhook: {}},
+	}
+}
+
+func newEvent() string { return uuid.Must(uuid.NewV7()).String() }
+
+// rows reads deliveries from the service's database.
+func (w *world) rows(ids ...string) []dispatch.Delivery {
+	w.t.Helper()
+	db, err := document.Open("sqlite:"+filepath.Join(w.dir, "documents"), "delivery", document.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := store.New(db).Deliveries(w.t.Context(), ids)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return rows
+}
+
+// ended waits until the deliveries of a change to the recipients have ended, and gives their rows.
+func (w *world) ended(change string, recipients ...string) []dispatch.Delivery {
+	w.t.Helper()
+	ids := make([]string, len(recipients))
+	for i, recipient := range recipients {
+		ids[i] = dispatch.DeliveryID(change, recipient)
+	}
+	var rows []dispatch.Delivery
+	eventually(w.t, "the deliveries to end", func() bool {
+		rows = w.rows(ids...)
+		for _, row := range rows {
+			if row.EndedAt == nil {
+				return false
+			}
+		}
+		return len(rows) == len(ids)
+	})
+	return rows
+}
+
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// integrations is the other end of the contract with the integrations service.
+type integrations struct {
+	server *httptest.Server
+
+	mu        sync.Mutex
+	endpoints []*peer.Destination
+	byID      map[string]*peer.Destination
+	down      bool
+	refusals  atomic.Int64
+	asked     int // times recipients were resolved
+	resolved  func(ids []string)
+}
+
+func newIntegrations(t testing.TB) *integrations {
+	i := &integrations{byID: map[string]*peer.Destination{}}
+	desk := passport.NewDesk(platformSecret, time.Now)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
+	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/resolve", i.resolve)
+	i.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := desk.Check(r.Header.Get(passport.Header), "integrations")
+		i.mu.Lock()
+		down := i.down
+		i.mu.Unlock()
+		switch {
+		case err != nil || p.Surface != passport.Peer || p.Caller != "delivery" || !strings.Contains(r.URL.Path, p.Organization):
+			w.WriteHeader(http.StatusForbidden)
+		case down:
+			i.refusals.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(i.server.Close)
+	return i
+}
+
+// add makes an endpoint with the id that lives at the URL.
+func (i *integrations) add(id, url string) *peer.Destination {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	d := &peer.Destination{
+		ID: id, Channel: topic.Webhook, State: peer.Active, Dashboard: peer.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
+		Components: []string{componentID}, URL: url, URLHash: fmt.Sprintf("%064x", len(i.endpoints)), URLDisplay: "hooks.test/…", Secrets: []string{signingSecret},
+	}
+	i.endpoints = append(i.endpoints, d)
+	i.byID[id] = d
+	return d
+}
+
+// set changes an endpoint.
+func (i *integrations) set(id string, change func(*peer.Destination)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	changed := *i.byID[id]
+	change(&changed)
+	*i.byID[id] = changed
+}
+
+func (i *integrations) refused() int64 { return i.refusals.Load() }
+
+func (i *integrations) setDown(down bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.down = down
+}
+
+func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
+	var concern peer.Concern
+	if err := json.NewDecoder(r.Body).Decode(&concern); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	from := 0
+	fmt.Sscan(concern.After, &from)
+	page := peer.RecipientPage{}
+	to := min(from+concern.Limit, len(i.endpoints))
+	for _, d := range i.endpoints[from:to] {
+		page.Recipients = append(page.Recipients, peer.Recipient{ID: d.ID, Destination: d.URLHash})
+	}
+	if to < len(i.endpoints) {
+		page.Next = fmt.Sprint(to)
+	}
+	_ = json.NewEncoder(w).Encode(page)
+}
+
+func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
+	var ids []string
+	if err := json.NewDecoder(r.Body).Decode(&ids); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	i.mu.Lock()
+	i.asked++
+	resolved := i.resolved
+	i.mu.Unlock()
+	if resolved != nil {
+		resolved(ids)
+	}
+	i.mu.Lock()
+	out := make([]peer.Destination, len(ids))
+	for n, id := range ids {
+		if d := i.byID[id]; d != nil {
+			out[n] = *d
+		} else {
+			out[n] = peer.Destination{ID: id, State: peer.Gone}
+		}
+	}
+	i.mu.Unlock()
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+// authority signs certificates of receivers.
+type authority struct {
+	key         *ecdsa.PrivateKey
+	certificate *x509.Certificate
+	pem         []byte
+}
+
+func newAuthority(t testing.TB) *authority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{key, certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})}
+}
+
+func (a *authority) issue(t testing.TB, hosts ...string) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: hosts, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+}
+
+// arrival is one request a receiver got.
+type arrival struct {
+	at     time.Time
+	path   string
+	header http.Header
+	body   []byte
+}
+
+func (a arrival) id() string { return a.header.Get("Webhook-Id") }
+
+// receiver is a TLS server on a host of its own that the service is told to dial here.
+type receiver struct {
+	host string
+
+	mu       sync.Mutex
+	arrivals []arrival
+	answer   http.HandlerFunc
+}
+
+// receiver starts one; answer may be nil for 204.
+func (w *world) receiver(host string, answer http.HandlerFunc) *receiver {
+	w.t.Helper()
+	r := &receiver{host: host, answer: answer}
+	server := httptest.NewUnstartedServer(r)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{w.authorities.issue(w.t, host)}}
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
+	w.t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	w.resolve = append(w.resolve, host+":443="+server.Listener.Addr().String())
+	return r
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, _ := io.ReadAll(request.Body)
+	r.mu.Lock()
+	r.arrivals = append(r.arrivals, arrival{time.Now(), request.URL.Path, request.Header.Clone(), body})
+	answer := r.answer
+	r.mu.Unlock()
+	if answer == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	answer(w, request)
+}
+
+func (r *receiver) got() []arrival {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]arrival(nil), r.arrivals...)
+}
+
+func (r *receiver) answers(answer http.HandlerFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+// status answers every request with it.
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// inTurn answers the n-th request with the n-th handler, and the last one for good.
+func inTurn(handlers ...http.HandlerFunc) http.HandlerFunc {
+	var mu sync.Mutex
+	n := 0
+	return func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		handler := handlers[min(n, len(handlers)-1)]
+		n++
+		mu.Unlock()
+		handler(w, r)
+	}
+}
+
+// outcomes are those published, each delivery's once, as their consumers see it.
+type outcomes struct {
+	mu    sync.Mutex
+	byID  map[string]topic.Outcome
+	times map[string]int
+}
+
+func newOutcomes(t testing.TB, kafka *stream.Client) *outcomes {
+	o := &outcomes{byID: map[string]topic.Outcome{}, times: map[string]int{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = kafka.ConsumeBatches(ctx, stream.Subscription{Group: "test-outcomes", Topics: []string{topic.DeliveryOutcomes}},
+			func(_ context.Context, batch []stream.Record) error {
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				for _, record := range batch {
+					var outcome topic.Outcome
+					if err := json.Unmarshal(record.Value, &outcome); err != nil {
+						return err
+					}
+					if known, again := o.byID[outcome.DeliveryID]; again && known != outcome {
+						t.Errorf("delivery %s has two outcomes: %+v and %+v", outcome.DeliveryID, known, outcome)
+					}
+					o.byID[outcome.DeliveryID] = outcome
+					o.times[outcome.DeliveryID]++
+				}
+				return nil
+			})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return o
+}
+
+// of waits for the outcome of a delivery.
+func (o *outcomes) of(t testing.TB, id string) topic.Outcome {
+	t.Helper()
+	var found topic.Outcome
+	eventually(t, "the outcome of "+id, func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		var ok bool
+		found, ok = o.byID[id]
+		return ok
+	})
+	return found
+}
