@@ -1,0 +1,347 @@
+package events_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/events"
+)
+
+const (
+	secret = "a secret of the tests, long enough to be one"
+	orgA   = "0190aaaa-0000-7000-8000-00000000000a"
+	orgB   = "0190aaaa-0000-7000-8000-00000000000b"
+	dashA  = "0190dddd-0000-7000-8000-00000000000a"
+	dashB  = "0190dddd-0000-7000-8000-00000000000b"
+)
+
+// platform is what surrounds the service: a Kafka broker, and a clock that can be put
+// forward. Services are started on it.
+type platform struct {
+	t      testing.TB
+	folder string
+	broker string
+	ahead  atomic.Int64 // of the clock, in nanoseconds
+	desk   *passport.Desk
+	url    string
+	peers  peer.Events
+	stop   func()
+}
+
+func startBroker(t testing.TB) string {
+	t.Helper()
+	broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := broker.Close(); err != nil {
+			t.Errorf("closing the broker: %v", err)
+		}
+	})
+	return broker.Addr()
+}
+
+// start runs the service with two organizations that have a dashboard each.
+func start(t testing.TB, broker, folder string) *platform {
+	t.Helper()
+	p := &platform{t: t, folder: folder, broker: broker}
+	p.desk = passport.NewDesk(secret, p.now)
+	p.run()
+	p.dashboards()
+	return p
+}
+
+func (p *platform) now() time.Time {
+	return time.Now().UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
+}
+
+// run starts a service process; p.stop or the test's end stops it.
+func (p *platform) run() {
+	p.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config := configOf(p.broker, p.folder)
+	closeTelemetry, err := config.Open(p.t.Context(), "events", prometheus.NewRegistry(), p.t.Output())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config.Listener, config.Now = listener, p.now
+	p.url = "http://" + listener.Addr().String()
+	p.peers = peer.Events{Client: peer.NewClient("events", p.url, peer.Options{
+		Caller: "identity", Desk: p.desk, Tracer: config.Tracer, Propagator: config.Propagator,
+	})}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- events.Run(ctx, config) }()
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			p.t.Errorf("Run: %v", err)
+		}
+		closeTelemetry()
+	})
+	p.t.Cleanup(p.stop)
+	p.ready()
+}
+
+func configOf(broker, folder string) events.Config {
+	config := events.Config{
+		Documents: boot.Documents{DocumentsURL: "sqlite:" + folder},
+		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
+		Secret:    boot.Secret{Secret: secret},
+		Links:     boot.Links{DashboardBaseURL: "https://status.example"},
+	}
+	config.LogLevel = "warn"
+	return config
+}
+
+func (p *platform) ready() {
+	p.t.Helper()
+	eventually(p.t, "ready", func() bool {
+		response, err := http.Get(p.url + "/readyz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+}
+
+func (p *platform) dashboards() {
+	p.t.Helper()
+	for organization, id := range map[string]string{orgA: dashA, orgB: dashB} {
+		name := map[string]string{orgA: "Acme Status", orgB: "Bolt"}[organization]
+		if _, err := p.peers.CreateDashboard(p.t.Context(), organization, id, peer.NewDashboard{Name: name}); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// eventually waits for what happens behind the answers.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// caller is a passport by the name scripts call it: a surface, the roles, the organization.
+func caller(name string) passport.Passport {
+	p := passport.Passport{Audience: "events", Features: passport.Features{API: true, Integrations: true}}
+	words := strings.Fields(name)
+	p.Surface = passport.Surface(words[0])
+	for _, word := range words[1:] {
+		switch word {
+		case "a":
+			p.Organization, p.User, p.Username, p.LegacyUser = orgA, "0190bbbb-0000-7000-8000-00000000000a", "ann", 7
+		case "b":
+			p.Organization, p.User, p.Username, p.LegacyUser = orgB, "0190bbbb-0000-7000-8000-00000000000b", "bob", 8
+		case "no-api":
+			p.Features.API = false
+		default:
+			p.Roles = append(p.Roles, word)
+		}
+	}
+	return p
+}
+
+// token is the passport that a request's As header asks for; "legacy api a" without one.
+func (p *platform) token(as string) string {
+	switch as {
+	case "":
+		as = "legacy api a"
+	case "nobody":
+		return ""
+	case "forger":
+		return passport.NewDesk(strings.Repeat("another secret ", 3), p.now).Issue(caller("legacy admin a"))
+	case "late":
+		then := passport.NewDesk(secret, func() time.Time { return p.now().Add(-2 * passport.Life) })
+		return then.Issue(caller("legacy admin a"))
+	case "elsewhere":
+		other := caller("legacy admin a")
+		other.Audience = "delivery"
+		return p.desk.Issue(other)
+	}
+	return p.desk.Issue(caller(as))
+}
+
+// door stands in front of the service like a gateway: it issues the passport that the
+// script's As header names. POST /clock/90s puts the clock forward.
+func (p *platform) door() http.Handler {
+	target, err := url.Parse(p.url)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Header.Del("As")
+		if token := p.token(r.In.Header.Get("As")); token != "" {
+			r.Out.Header.Set(passport.Header, token)
+		}
+	}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, found := strings.CutPrefix(r.URL.Path, "/clock/")
+		if !found {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		step, err := time.ParseDuration(text)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		p.ahead.Add(int64(step))
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (p *platform) send(as, method, path, body string) answer {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set(passport.Header, p.token(as))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, content}
+}
+
+// must sends a request that has to answer with the status and returns its JSON members.
+func (p *platform) must(status int, as, method, path, body string) map[string]any {
+	p.t.Helper()
+	a := p.send(as, method, path, body)
+	if a.status != status {
+		p.t.Fatalf("%s %s answered %d %s, want %d", method, path, a.status, a.body, status)
+	}
+	out := map[string]any{}
+	if len(a.body) > 0 {
+		if err := json.NewDecoder(bytes.NewReader(a.body)).Decode(&out); err != nil {
+			p.t.Fatalf("%s %s answered %q", method, path, a.body)
+		}
+	}
+	return out
+}
+
+// tape is what was published, in order of arrival.
+type tape struct {
+	mu      sync.Mutex
+	changes []topic.EventChange
+	gone    []topic.ComponentDeleted
+}
+
+// listen consumes the service's topics into a tape.
+func (p *platform) listen() *tape {
+	p.t.Helper()
+	bus := stream.Connect(stream.Options{Brokers: []string{p.broker}, ClientID: "listener"})
+	heard := &tape{}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- bus.ConsumeBatches(ctx, stream.Subscription{
+			Group: "listener", Topics: []string{topic.EventChanges, topic.ComponentChanges},
+		}, func(_ context.Context, batch []stream.Record) error { return heard.add(batch) })
+	}()
+	p.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			p.t.Errorf("listening: %v", err)
+		}
+		if err := bus.Close(); err != nil {
+			p.t.Error(err)
+		}
+	})
+	return heard
+}
+
+// add takes every message once, however often it is published.
+func (h *tape) add(batch []stream.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, record := range batch {
+		if record.Topic == topic.ComponentChanges {
+			var message topic.ComponentDeleted
+			if err := json.Unmarshal(record.Value, &message); err != nil {
+				return err
+			}
+			h.gone = append(h.gone, message)
+			continue
+		}
+		var change topic.EventChange
+		if err := json.Unmarshal(record.Value, &change); err != nil {
+			return err
+		}
+		repeated := false
+		for _, known := range h.changes {
+			repeated = repeated || known.ID == change.ID
+		}
+		if !repeated {
+			h.changes = append(h.changes, change)
+		}
+	}
+	return nil
+}
+
+// of waits until n changes of the event with the legacy id were heard and returns them.
+func (h *tape) of(t testing.TB, legacyID int64, n int) []topic.EventChange {
+	t.Helper()
+	var found []topic.EventChange
+	eventually(t, "all changes are published", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		found = nil
+		for _, change := range h.changes {
+			if change.Event.LegacyID == legacyID {
+				found = append(found, change)
+			}
+		}
+		return len(found) >= n
+	})
+	if len(found) != n {
+		t.Fatalf("%d changes, want %d", len(found), n)
+	}
+	return found
+}
