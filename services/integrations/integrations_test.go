@@ -1,0 +1,372 @@
+package integrations_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+)
+
+// The scripts share one service; each has organizations of its own: one with room
+// for 25 unique URLs, a small one with room for two, and somebody else's.
+func TestOperations(t *testing.T) {
+	p := start(t, func(c *integrations.Config) {
+		if err := c.Resolve.UnmarshalText([]byte("receiver.local:443=127.0.0.1:9443")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
+		ours, small, others := p.organization(25), p.organization(2), p.organization(25)
+		plain := ours.member(passport.RoleAdmin)
+		plain.Features.Integrations = false
+		return apitest.Target{
+			URL:    p.url,
+			Header: http.Header{passport.Header: {p.desk.Issue(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
+			Vars: map[string]string{
+				"subscriber": p.desk.Issue(ours.member(passport.RoleSubscriber)),
+				"event":      p.desk.Issue(ours.member(passport.RoleEvent)),
+				"noplan":     p.desk.Issue(plain),
+				"small":      p.desk.Issue(small.member(passport.RoleAdmin)),
+				"others":     p.desk.Issue(others.member(passport.RoleAdmin)),
+				"dashboard":  ours.dashboard, "second": ours.second, "one": ours.one, "two": ours.two, "elsewhere": ours.elsewhere,
+				"smallDashboard": small.dashboard, "smallSecond": small.second, "smallOne": small.one,
+				"othersDashboard": others.dashboard, "othersOne": others.one,
+				"nobodys": id(),
+			},
+		}
+	})
+}
+
+func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
+	p := start(t, nil)
+	o, other := p.organization(25), p.organization(25)
+	change := func(change func(*passport.Passport)) passport.Passport {
+		m := o.member(passport.RoleAdmin)
+		change(&m)
+		return m
+	}
+	expired := p.desk.Issue(o.member(passport.RoleAdmin))
+	good := p.desk.Issue(o.member(passport.RoleAdmin))
+	forged := passport.NewDesk(strings.Repeat("x", 32), p.now).Issue(o.member(passport.RoleAdmin))
+	for name, token := range map[string]string{
+		"none":            "",
+		"damaged":         good[:len(good)-4],
+		"forged":          forged,
+		"another service": p.desk.Issue(change(func(m *passport.Passport) { m.Audience = "events" })),
+		"legacy":          p.desk.Issue(change(func(m *passport.Passport) { m.Surface = passport.Legacy })),
+		"public":          p.desk.Issue(change(func(m *passport.Passport) { m.Surface = passport.Public })),
+		"peer":            p.desk.Issue(change(func(m *passport.Passport) { m.Surface = passport.Peer })),
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+			if got := p.send(token, method, path, nil); got.status != http.StatusForbidden || strings.Contains(got.text, "error") {
+				t.Errorf("%s with a passport that is %s: %d %s", method, name, got.status, got.text)
+			}
+		}
+	}
+	resolve := peer.Prefix + "/organizations/" + o.id + "/recipients/resolve"
+	for name, m := range map[string]passport.Passport{
+		"a member's":             o.member(passport.RoleAdmin),
+		"another organization's": {Audience: "integrations", Surface: passport.Peer, Organization: other.id},
+		"no organization's":      {Audience: "integrations", Surface: passport.Peer},
+	} {
+		if got := p.send(p.desk.Issue(m), http.MethodPost, resolve, []string{}); got.status != http.StatusForbidden {
+			t.Errorf("resolve with %s passport: %d %s", name, got.status, got.text)
+		}
+	}
+	p.ahead.Store(int64(passport.Life))
+	if got := p.send(expired, http.MethodGet, path, nil); got.status != http.StatusForbidden || got.text != "" {
+		t.Errorf("an expired passport: %d %s", got.status, got.text)
+	}
+}
+
+func TestOneOfFiftyConcurrentCreatesOfOneURLSucceeds(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	token := p.desk.Issue(o.member(passport.RoleAdmin))
+	body := object{"dashboardId": o.dashboard, "url": "https://hooks.example.com/same", "managementEmail": "ops@example.com", "componentIds": []string{o.one}}
+	statuses := map[int]int{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			got, err := p.try(token, http.MethodPost, path, body)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[got.status]++
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if statuses[http.StatusCreated] != 1 || statuses[http.StatusConflict] != 49 {
+		t.Errorf("answers by status: %v", statuses)
+	}
+	if list := p.call(o, http.StatusOK, http.MethodGet, path, nil); len(list.Endpoints) != 1 || list.Usage.UniqueEndpoints != 1 {
+		t.Errorf("the list after it: %s", list.text)
+	}
+}
+
+// Two who change one endpoint at once both succeed, and nothing of either is lost.
+func TestConcurrentChangesAreAllKept(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	made := p.create(o, "https://hooks.example.com/both", nil)
+	var group sync.WaitGroup
+	for _, change := range []object{{"paused": true}, {"locked": true}, {"managementEmail": "new@example.com"}, {"componentIds": []string{o.two}}} {
+		change["dashboardId"], change["urlHash"] = o.dashboard, made.URLHash
+		group.Go(func() {
+			if got, err := p.try(p.desk.Issue(o.member(passport.RoleSubscriber)), http.MethodPatch, path, change); err != nil || got.status != http.StatusOK {
+				t.Errorf("%v: %d %s %v", change, got.status, got.text, err)
+			}
+		})
+	}
+	group.Wait()
+	list := p.call(o, http.StatusOK, http.MethodGet, path, nil).text
+	for _, part := range []string{`"paused":true`, `"locked":true`, `"managementEmail":"new@example.com"`, `"componentIds":["` + o.two + `"]`} {
+		if !strings.Contains(list, part) {
+			t.Errorf("%s is lost: %s", part, list)
+		}
+	}
+}
+
+func TestConcernedAndResolveFollowEveryChangeAtOnce(t *testing.T) {
+	p := start(t, nil)
+	o, other := p.organization(25), p.organization(25)
+	made := p.create(o, "https://hooks.example.com/services/token", nil)
+	p.create(other, "https://hooks.example.com/services/token", nil)
+
+	recipient := p.only(o, o.one)
+	if ids := p.concerned(o, nil, o.two); len(ids) != 0 {
+		t.Errorf("another component concerns %v", ids)
+	}
+	if ids := p.concerned(o, nil, other.one); len(ids) != 0 {
+		t.Errorf("another organization's component concerns %v", ids)
+	}
+	if ids := p.concerned(o, func(c *peer.Concern) { c.Channel = topic.Teams }, o.one); len(ids) != 0 {
+		t.Errorf("another channel concerns %v", ids)
+	}
+	if ids := p.concerned(o, nil); len(ids) != 0 {
+		t.Errorf("no component concerns %v", ids)
+	}
+
+	gone := p.only(other, other.one)
+	found := p.resolve(o, id(), recipient, gone, "nonsense")
+	if len(found) != 4 || found[0].State != peer.Gone || found[2].State != peer.Gone || found[3].State != peer.Gone || found[2].URL != "" {
+		t.Fatalf("resolved: %+v", found)
+	}
+	d := found[1]
+	if d.ID != recipient || d.State != peer.Active || d.URL != "https://hooks.example.com/services/token" || d.URLHash != made.URLHash ||
+		!slices.Equal(d.Secrets, []string{made.Secret}) || d.Channel != topic.Webhook || !slices.Equal(d.Components, []string{o.one}) ||
+		d.Dashboard.Name != "Main" || d.Dashboard.URL != "http://d.test/d/main" || d.Dashboard.ID != o.dashboard {
+		t.Fatalf("resolved: %+v", d)
+	}
+
+	patch := func(more object) record {
+		more["dashboardId"], more["urlHash"] = o.dashboard, made.URLHash
+		return p.call(o, http.StatusOK, http.MethodPatch, path, more).Endpoint
+	}
+	rotated := patch(object{"rotateSecret": true}).Secret
+	if d := p.resolve(o, recipient)[0]; !slices.Equal(d.Secrets, []string{rotated, made.Secret}) || rotated == made.Secret {
+		t.Errorf("after a rotation: %d secrets", len(d.Secrets))
+	}
+	p.ahead.Store(int64(24 * time.Hour))
+	if d := p.resolve(o, recipient)[0]; !slices.Equal(d.Secrets, []string{rotated}) {
+		t.Errorf("a day after a rotation: %d secrets", len(d.Secrets))
+	}
+
+	patch(object{"paused": true})
+	if ids := p.concerned(o, nil, o.one); len(ids) != 0 {
+		t.Errorf("paused, but concerned: %v", ids)
+	}
+	if d := p.resolve(o, recipient)[0]; d.State != peer.Paused || d.URL != "" || d.Secrets != nil {
+		t.Errorf("paused: %+v", d)
+	}
+	patch(object{"paused": false, "componentIds": []string{o.two}, "eventKinds": []topic.Kind{topic.IncidentResolved, topic.MaintenanceStarted}})
+	if ids := p.concerned(o, nil, o.one, o.two); len(ids) != 0 {
+		t.Errorf("concerned by a kind it does not want: %v", ids)
+	}
+	if ids := p.concerned(o, func(c *peer.Concern) { c.Kind = topic.MaintenanceStarted }, o.one, o.two); !slices.Equal(ids, []string{recipient}) {
+		t.Errorf("not concerned by a kind it wants: %v", ids)
+	}
+	p.call(o, http.StatusNoContent, http.MethodDelete, path+"?dashboardId="+o.dashboard+"&urlHash="+made.URLHash, nil)
+	if d := p.resolve(o, recipient)[0]; d.State != peer.Gone || d.URL != "" || d.Secrets != nil {
+		t.Errorf("deleted: %+v", d)
+	}
+}
+
+func TestConcernedPagesThroughManyById(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(100)
+	var all []string
+	var legacy []int64
+	for i := range 23 {
+		made := p.create(o, fmt.Sprintf("https://hooks.example.com/%d", i), object{"componentIds": []string{o.one, o.two}})
+		legacy = append(legacy, made.LegacyID)
+	}
+	for _, limit := range []int{1, 5, 23, 24, 5000} {
+		ids := p.concerned(o, func(c *peer.Concern) { c.Limit = limit }, o.one, o.two)
+		if len(ids) != 23 || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != 23 {
+			t.Fatalf("by pages of %d: %d ids, sorted %t", limit, len(ids), slices.IsSorted(ids))
+		}
+		if all == nil {
+			all = ids
+		}
+		if !slices.Equal(all, ids) {
+			t.Fatalf("pages of %d hold others", limit)
+		}
+	}
+	some := p.concerned(o, func(c *peer.Concern) { c.Endpoints, c.Limit = []int64{legacy[20], legacy[3], 1 << 40}, 1 }, o.one)
+	if !slices.Equal(some, []string{all[3], all[20]}) {
+		t.Errorf("by legacy id: %v", some)
+	}
+	for _, limit := range []int{0, -1, 5001} {
+		_, err := p.recipients().Concerned(t.Context(), o.id, peer.Concern{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: []string{o.one}, Limit: limit})
+		if !fault.Is(err, fault.Invalid) {
+			t.Errorf("a limit of %d: %v", limit, err)
+		}
+	}
+	if _, err := p.recipients().Concerned(t.Context(), o.id, peer.Concern{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: []string{o.one}, Limit: 5, After: "nonsense"}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a nonsensical position: %v", err)
+	}
+}
+
+// Delivery must know an outage from an endpoint that is gone.
+func TestAnOutageOfAnotherServiceIsSaidToBeOne(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	made := p.create(o, "https://hooks.example.com/hook", nil)
+	recipient := p.only(o, o.one)
+	p.upstream.down.Store(true)
+	if _, err := p.recipients().Resolve(t.Context(), o.id, []string{recipient}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("resolve: %v", err)
+	}
+	p.call(o, http.StatusServiceUnavailable, http.MethodPost, path, object{"dashboardId": o.dashboard, "url": "https://hooks.example.com/2", "managementEmail": "a@example.com", "componentIds": []string{o.one}})
+	p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash})
+	p.upstream.down.Store(false)
+	if d := p.resolve(o, recipient)[0]; d.State != peer.Gone {
+		t.Errorf("deleted during the outage: %+v", d)
+	}
+	p.create(o, "https://hooks.example.com/2", nil)
+	p.upstream.remove(o.id, o.dashboard)
+	p.ahead.Add(int64(2 * time.Second))
+	if d := p.resolve(o, p.only(o, o.one))[0]; d.State != peer.Gone {
+		t.Errorf("on a dashboard that is no more: %+v", d)
+	}
+}
+
+func TestADeletedComponentLeavesItsEndpoints(t *testing.T) {
+	p := start(t, nil)
+	o, other := p.organization(25), p.organization(25)
+	both := p.create(o, "https://hooks.example.com/both", object{"componentIds": []string{o.one, o.two}})
+	last := p.create(o, "https://hooks.example.com/last", object{"componentIds": []string{o.two}})
+	ids := p.concerned(o, nil, o.two)
+	// A message in another organization's name changes nothing here.
+	p.publish(topic.ComponentDeleted{Organization: other.id, ComponentID: o.one, OccurredAt: p.now()},
+		topic.ComponentDeleted{Organization: o.id, ComponentID: o.two, OccurredAt: p.now()},
+		topic.ComponentDeleted{Organization: o.id, ComponentID: o.two, OccurredAt: p.now()})
+	p.eventually("the component is gone from both", func() bool {
+		return len(p.shown(o, last.URLHash).ComponentIDs) == 0 && len(p.shown(o, both.URLHash).ComponentIDs) == 1
+	})
+	if left := p.shown(o, both.URLHash).ComponentIDs; !slices.Equal(left, []string{o.one}) {
+		t.Errorf("left is %v", left)
+	}
+	if concerned := p.concerned(o, nil, o.one, o.two); len(concerned) != 1 {
+		t.Errorf("concerned are %v", concerned)
+	}
+	for _, d := range p.resolve(o, ids...) {
+		if d.URLHash == last.URLHash && (d.State != peer.Active || d.Components == nil || len(d.Components) != 0) {
+			t.Errorf("the endpoint without components: %+v", d)
+		}
+	}
+}
+
+// What is secret is in the answer that makes it and in the one to delivery, nowhere else.
+func TestSecretsRestSealedAndAreNotTold(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	p := start(t, func(c *integrations.Config) { c.Tracer = provider })
+	o := p.organization(25)
+	const token = "T0kenThatNobodyMaySee"
+	url := "https://hooks.example.com/services/" + token + "?key=" + token
+	made := p.create(o, url, nil)
+	secrets := []string{token, strings.TrimPrefix(made.Secret, "whsec_")}
+	patched := p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "rotateSecret": true, "url": url + "2"})
+	secrets = append(secrets, strings.TrimPrefix(patched.Endpoint.Secret, "whsec_"))
+	if strings.Contains(patched.text, token) {
+		t.Errorf("the answer to a change shows the URL: %s", patched.text)
+	}
+	if list := p.call(o, http.StatusOK, http.MethodGet, path, nil).text; strings.Contains(list, token) || strings.Contains(list, "whsec_") {
+		t.Errorf("the list shows a secret: %s", list)
+	}
+	recipient := p.only(o, o.one)
+	if d := p.resolve(o, recipient)[0]; d.URL != url+"2" || len(d.Secrets) != 2 {
+		t.Errorf("delivery is told %+v", d)
+	}
+	p.publish(p.outcome(o, recipient, topic.Failed))
+	p.eventually("the failure is counted", func() bool { return p.shown(o, patched.Endpoint.URLHash).ConsecutiveFailures == 1 })
+	for _, bad := range []string{"https://user:" + token + "@hooks.example.com/", "https://localhost/" + token, "http://hooks.example.com/" + token, "https://hooks.example.com/%" + token} {
+		got := p.call(o, http.StatusBadRequest, http.MethodPost, path, object{"dashboardId": o.dashboard, "url": bad, "managementEmail": "a@example.com", "componentIds": []string{o.one}})
+		if strings.Contains(got.text, token) {
+			t.Errorf("a refusal repeats the URL: %s", got.text)
+		}
+	}
+	p.holdsNone(secrets) // while the endpoint is there
+	p.call(o, http.StatusNoContent, http.MethodDelete, path+"?dashboardId="+o.dashboard+"&url="+strings.NewReplacer("?", "%3F", "=", "%3D").Replace(url+"2"), nil)
+	for _, hidden := range secrets {
+		if strings.Contains(p.logs.String(), hidden) {
+			t.Errorf("the log holds %s", hidden)
+		}
+	}
+	if len(spans.GetSpans()) == 0 {
+		t.Error("nothing was traced")
+	}
+	for _, span := range spans.GetSpans() {
+		text := fmt.Sprint(span.Name, span.Attributes, span.Events, span.Status)
+		for _, hidden := range secrets {
+			if strings.Contains(text, hidden) {
+				t.Errorf("a span holds %s: %s", hidden, text)
+			}
+		}
+	}
+}
+
+// holdsNone looks for secrets in the database's files, byte for byte.
+func (p *platform) holdsNone(secrets []string) {
+	p.t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.folder, "*"))
+	if err != nil || len(files) == 0 {
+		p.t.Fatalf("no database files in %s (%v)", p.folder, err)
+	}
+	size := 0
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		size += len(content)
+		for _, hidden := range secrets {
+			if bytes.Contains(content, []byte(hidden)) {
+				p.t.Errorf("%s holds %s", filepath.Base(file), hidden)
+			}
+		}
+	}
+	if size == 0 {
+		p.t.Error("the database is empty")
+	}
+}

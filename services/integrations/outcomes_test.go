@@ -1,0 +1,137 @@
+package integrations_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations"
+)
+
+func TestOutcomesAreCountedOnceAndResetBySuccess(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	made := p.create(o, "https://hooks.example.com/hook", nil)
+	recipient := p.only(o, o.one)
+	failures := func(want int) func() bool {
+		return func() bool { return p.shown(o, made.URLHash).ConsecutiveFailures == want }
+	}
+
+	first, second := p.outcome(o, recipient, topic.Failed), p.outcome(o, recipient, topic.Failed)
+	p.publish(first, first, second, p.outcome(o, recipient, topic.Skipped), p.outcome(o, recipient, topic.Suppressed))
+	p.eventually("two failures", failures(2))
+	// Told again later, beside another that shows that they were read; and beside what is no outcome.
+	third := p.outcome(o, recipient, topic.Failed)
+	if err := p.bus.Publish(t.Context(), stream.Record{Topic: topic.DeliveryOutcomes, Key: recipient, Value: []byte("{not json")}); err != nil {
+		t.Fatal(err)
+	}
+	p.publish(second, first, third)
+	p.eventually("three failures", failures(3))
+
+	success := p.outcome(o, recipient, topic.Delivered)
+	p.publish(success)
+	p.eventually("no failures after a success", failures(0))
+	shown := p.shown(o, made.URLHash)
+	if want := success.At.Format("2006-01-02T15:04:05.000Z"); shown.LastSuccessAt == nil || *shown.LastSuccessAt != want {
+		t.Errorf("lastSuccessAt is %v, want %s", shown.LastSuccessAt, want)
+	}
+	p.publish(first, second, third, p.outcome(o, recipient, topic.Failed))
+	p.eventually("one failure after the success", failures(1))
+	p.publish(success, p.outcome(o, recipient, topic.Failed))
+	p.eventually("a repeated success resets nothing", failures(2))
+	if shown := p.shown(o, made.URLHash); shown.Suppressed {
+		t.Error("suppressed after two failures")
+	}
+}
+
+func TestAURLIsSuppressedAtTheLimitForEveryDashboardOfTheOrganization(t *testing.T) {
+	p := start(t, nil)
+	o, other := p.organization(25), p.organization(25)
+	const url = "https://hooks.example.com/hook"
+	made := p.create(o, url, nil)
+	p.create(o, url, object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
+	theirs := p.create(other, url, nil)
+	recipient, beside := p.only(o, o.one), p.only(o, o.elsewhere)
+
+	for range 9 {
+		p.publish(p.outcome(o, recipient, topic.Failed))
+	}
+	p.eventually("nine failures", func() bool { return p.shown(o, made.URLHash).ConsecutiveFailures == 9 })
+	if p.shown(o, made.URLHash).Suppressed || p.resolve(o, recipient)[0].State != peer.Active {
+		t.Fatal("suppressed after nine failures")
+	}
+	p.publish(p.outcome(o, recipient, topic.Failed))
+	p.eventually("suppressed at ten", func() bool { return p.shown(o, made.URLHash).Suppressed })
+	for _, d := range p.resolve(o, recipient, beside) {
+		if d.State != peer.Suppressed || d.URL != "" || d.Secrets != nil {
+			t.Errorf("resolved to %+v", d)
+		}
+	}
+	if p.shown(other, theirs.URLHash).Suppressed || p.resolve(other, p.only(other, other.one))[0].State != peer.Active {
+		t.Error("another organization's endpoint is suppressed too")
+	}
+
+	// One dashboard moves on: it starts anew, the URL stays suppressed for the other.
+	moved := p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "url": url + "/new"}).Endpoint
+	if moved.Suppressed || moved.ConsecutiveFailures != 0 {
+		t.Errorf("the new URL: %+v", moved)
+	}
+	if states := p.resolve(o, recipient, beside); states[0].State != peer.Active || states[1].State != peer.Suppressed {
+		t.Errorf("after the move: %s, %s", states[0].State, states[1].State)
+	}
+	p.publish(p.outcome(o, recipient, topic.Failed))
+	p.eventually("the new URL's first failure", func() bool { return p.shown(o, moved.URLHash).ConsecutiveFailures == 1 })
+
+	// The last endpoint of the URL takes the suppression with it.
+	p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.second, "url": url})
+	again := p.create(o, url, object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
+	if again.Suppressed || p.resolve(o, p.only(o, o.elsewhere))[0].State != peer.Active {
+		t.Error("the URL is still suppressed after its last endpoint was deleted")
+	}
+}
+
+func TestAURLThatIsGoneIsSuppressedAtOnceAndMovingOnFreesIt(t *testing.T) {
+	p := start(t, func(c *integrations.Config) { c.SuppressAfter = 3 })
+	o := p.organization(25)
+	const url = "https://hooks.example.com/hook"
+	made := p.create(o, url, nil)
+	recipient := p.only(o, o.one)
+	gone := p.outcome(o, recipient, topic.Failed)
+	gone.Gone, gone.HTTPStatus, gone.ErrorCode = true, 410, "gone"
+	p.publish(gone)
+	p.eventually("suppressed", func() bool { return p.shown(o, made.URLHash).Suppressed })
+	if shown := p.shown(o, made.URLHash); shown.ConsecutiveFailures != 1 {
+		t.Errorf("%d failures", shown.ConsecutiveFailures)
+	}
+	moved := p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "url": url + "/2"}).Endpoint
+	back := p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": moved.URLHash, "url": url}).Endpoint
+	if moved.Suppressed || back.Suppressed || back.URLHash != made.URLHash {
+		t.Errorf("moved: %+v, back: %+v", moved, back)
+	}
+	for range 3 {
+		p.publish(p.outcome(o, recipient, topic.Failed))
+	}
+	p.eventually("the setting's limit holds", func() bool { return p.shown(o, made.URLHash).Suppressed })
+}
+
+// Outcomes of endpoints that are no more, and of other channels, disturb nobody.
+func TestOutcomesOfOthersAreLeftAlone(t *testing.T) {
+	p := start(t, func(c *integrations.Config) { c.SuppressAfter = 1 })
+	o := p.organization(25)
+	made := p.create(o, "https://hooks.example.com/hook", nil)
+	deleted := p.create(o, "https://hooks.example.com/deleted", object{"componentIds": []string{o.two}})
+	recipient, former := p.only(o, o.one), p.only(o, o.two)
+	p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.dashboard, "urlHash": deleted.URLHash})
+	mail := p.outcome(o, recipient, topic.Failed)
+	mail.Channel = topic.Email
+	p.publish(p.outcome(o, former, topic.Failed), p.outcome(o, id(), topic.Failed), mail, p.outcome(o, recipient, topic.Delivered))
+	p.eventually("the success is told", func() bool { return p.shown(o, made.URLHash).LastSuccessAt != nil })
+	if shown := p.shown(o, made.URLHash); shown.Suppressed || shown.ConsecutiveFailures != 0 {
+		t.Errorf("the endpoint: %+v", shown)
+	}
+	if again := p.create(o, "https://hooks.example.com/deleted", object{"componentIds": []string{o.two}}); again.Suppressed {
+		t.Error("a failure told after the deletion suppresses the URL")
+	}
+}

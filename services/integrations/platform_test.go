@@ -1,0 +1,435 @@
+package integrations_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	secret = "a secret of the tests, long enough to be one"
+	path   = "/app/integrations/webhooks/outbound/endpoints"
+)
+
+// platform is the service with what surrounds it: a Kafka broker, the ends of the
+// calls it makes to events and identity, and a clock that can be put forward.
+type platform struct {
+	t        *testing.T
+	folder   string
+	ahead    atomic.Int64 // of the clock, in nanoseconds
+	desk     *passport.Desk
+	upstream *upstream
+	broker   *engines.Broker
+	bus      *stream.Client // delivery's and events' end of the topics
+	logs     *buffer
+	process  boot.Process
+	url      string
+}
+
+func start(t *testing.T, set func(*integrations.Config)) *platform {
+	t.Helper()
+	p := &platform{t: t, folder: t.TempDir(), logs: &buffer{}}
+	p.desk = passport.NewDesk(secret, p.now)
+	p.upstream = startUpstream(t, p.desk)
+	var err error
+	if p.broker, err = engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.broker.Close() })
+	p.bus = stream.Connect(stream.Options{Brokers: []string{p.broker.Addr()}, ClientID: "test"})
+	t.Cleanup(func() { p.bus.Close() })
+	p.run(set)
+	return p
+}
+
+func (p *platform) now() time.Time {
+	return time.Now().UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
+}
+
+// run starts the service; the test's end stops it.
+func (p *platform) run(set func(*integrations.Config)) {
+	p.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config := integrations.Config{
+		Documents: boot.Documents{DocumentsURL: "sqlite:" + p.folder},
+		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
+		Secret:    boot.Secret{Secret: secret},
+		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, SuppressAfter: 10,
+	}
+	config.LogLevel = "debug"
+	closeTelemetry, err := config.Open(p.t.Context(), "integrations", prometheus.NewRegistry(), p.logs)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config.Listener, config.Now = listener, p.now
+	if set != nil {
+		set(&config)
+	}
+	p.process, p.url = config.Process, "http://"+listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- integrations.Run(ctx, config) }()
+	p.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			p.t.Errorf("Run: %v", err)
+		}
+		closeTelemetry()
+		if p.t.Failed() {
+			for line := range strings.Lines(p.logs.String()) {
+				if !strings.Contains(line, `"level":"DEBUG"`) {
+					p.t.Log(line)
+				}
+			}
+		}
+	})
+	p.eventually("ready", func() bool {
+		response, err := http.Get(p.url + "/readyz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+}
+
+// eventually waits for what happens behind the answers.
+func (p *platform) eventually(what string, holds func() bool) {
+	p.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("never: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// organization is a tenant with two dashboards of components of its own.
+type organization struct {
+	id                  string
+	dashboard, second   string
+	one, two, elsewhere string // components: two of the first dashboard, one of the second
+}
+
+func (p *platform) organization(limit int) organization {
+	o := organization{id: id(), dashboard: id(), second: id(), one: id(), two: id(), elsewhere: id()}
+	p.upstream.put(o.id, limit,
+		peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Slug: "main", URL: "http://d.test/d/main", Components: []peer.Component{{ID: o.one}, {ID: o.two}}},
+		peer.Dashboard{ID: o.second, LegacyID: 2, Name: "Second", Slug: "second", URL: "http://d.test/d/second", Components: []peer.Component{{ID: o.elsewhere}, {ID: o.one}}})
+	return o
+}
+
+func id() string { return uuid.Must(uuid.NewV7()).String() }
+
+// member is the passport of a user of the organization on the App interface.
+func (o organization) member(role string) passport.Passport {
+	return passport.Passport{
+		Audience: "integrations", Surface: passport.App, Organization: o.id, User: id(), Roles: []string{role},
+		Features: passport.Features{API: true, Integrations: true},
+	}
+}
+
+// record is an endpoint as answers show it, with the fields that tests use.
+type record struct {
+	LegacyID            int64    `json:"legacyId"`
+	URLHash             string   `json:"urlHash"`
+	URL                 string   `json:"url"`
+	Secret              string   `json:"secret"`
+	Suppressed          bool     `json:"suppressed"`
+	Paused              bool     `json:"paused"`
+	ComponentIDs        []string `json:"componentIds"`
+	ConsecutiveFailures int      `json:"consecutiveFailures"`
+	LastSuccessAt       *string  `json:"lastSuccessAt"`
+	DashboardName       string   `json:"dashboardName"`
+}
+
+type answer struct {
+	status    int
+	text      string
+	Endpoint  record
+	Endpoints []record
+	NextToken *string
+	Usage     struct{ UniqueEndpoints, Limit int }
+	Error     string
+}
+
+// send sends a request with a passport token; an empty one means none.
+func (p *platform) send(token, method, target string, body any) answer {
+	p.t.Helper()
+	out, err := p.try(token, method, target, body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
+
+func (p *platform) try(token, method, target string, body any) (answer, error) {
+	var in io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return answer{}, err
+		}
+		in = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+target, in)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set(passport.Header, token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	out := answer{status: response.StatusCode, text: string(text)}
+	if err == nil && len(text) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") && text[0] == '{' {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
+}
+
+type object map[string]any
+
+// call is a request of an admin of the organization that must answer with the status.
+func (p *platform) call(o organization, status int, method, target string, body any) answer {
+	p.t.Helper()
+	out := p.send(p.desk.Issue(o.member(passport.RoleAdmin)), method, target, body)
+	if out.status != status {
+		p.t.Fatalf("%s %s answered %d %s, want %d", method, target, out.status, out.text, status)
+	}
+	return out
+}
+
+// create registers a URL on the organization's first dashboard.
+func (p *platform) create(o organization, url string, more object) record {
+	p.t.Helper()
+	body := object{"dashboardId": o.dashboard, "url": url, "managementEmail": "ops@example.com", "componentIds": []string{o.one}}
+	for name, value := range more {
+		body[name] = value
+	}
+	return p.call(o, http.StatusCreated, http.MethodPost, path, body).Endpoint
+}
+
+// shown is the endpoint as the list shows it.
+func (p *platform) shown(o organization, urlHash string) record {
+	p.t.Helper()
+	list := p.call(o, http.StatusOK, http.MethodGet, path+"?dashboardId="+o.dashboard+"&urlHash="+urlHash, nil)
+	if len(list.Endpoints) != 1 {
+		p.t.Fatalf("%d endpoints have the hash: %s", len(list.Endpoints), list.text)
+	}
+	return list.Endpoints[0]
+}
+
+// recipients is delivery's end of the calls to the service.
+func (p *platform) recipients() peer.Recipients {
+	return peer.Recipients{Client: peer.NewClient("integrations", p.url, peer.Options{
+		Caller: "delivery", Desk: p.desk, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+	})}
+}
+
+// concerned lists the ids of those who are told of an incident on the components.
+func (p *platform) concerned(o organization, change func(*peer.Concern), components ...string) []string {
+	p.t.Helper()
+	concern := peer.Concern{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: components, Limit: 5000}
+	if change != nil {
+		change(&concern)
+	}
+	var ids []string
+	for {
+		page, err := p.recipients().Concerned(p.t.Context(), o.id, concern)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, recipient := range page.Recipients {
+			ids = append(ids, recipient.ID)
+		}
+		if page.Next == "" {
+			return ids
+		}
+		concern.After = page.Next
+	}
+}
+
+func (p *platform) resolve(o organization, ids ...string) []peer.Destination {
+	p.t.Helper()
+	found, err := p.recipients().Resolve(p.t.Context(), o.id, ids)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return found
+}
+
+// only is the id of the one endpoint that an incident on the component concerns.
+func (p *platform) only(o organization, component string) string {
+	p.t.Helper()
+	ids := p.concerned(o, nil, component)
+	if len(ids) != 1 {
+		p.t.Fatalf("%d are concerned, not one", len(ids))
+	}
+	return ids[0]
+}
+
+type message interface {
+	Topic() string
+	Key() string
+}
+
+// publish does what delivery's and events' outboxes do.
+func (p *platform) publish(messages ...message) {
+	p.t.Helper()
+	var records []stream.Record
+	for _, m := range messages {
+		value, err := json.Marshal(m)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		records = append(records, stream.Record{Topic: m.Topic(), Key: m.Key(), Value: value})
+	}
+	if err := p.bus.Publish(p.t.Context(), records...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// outcome is how a new delivery to the recipient ended.
+func (p *platform) outcome(o organization, recipient string, result topic.Result) topic.Outcome {
+	out := topic.Outcome{
+		DeliveryID: id(), Organization: o.id, Channel: topic.Webhook, Recipient: recipient, EventID: id(),
+		Result: result, Attempts: 1, HTTPStatus: 204, At: p.now(),
+	}
+	if result == topic.Failed {
+		out.HTTPStatus, out.ErrorCode, out.Attempts = 500, "http_5xx", 7
+	}
+	return out
+}
+
+// upstream is the other end of the service's calls: the events service's dashboards
+// and the identity service's limits.
+type upstream struct {
+	server *httptest.Server
+	down   atomic.Bool
+
+	mu         sync.Mutex
+	limits     map[string]int
+	dashboards map[string]map[string]peer.Dashboard // by organization and id
+}
+
+func (u *upstream) put(organization string, limit int, dashboards ...peer.Dashboard) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.limits[organization] = limit
+	if u.dashboards[organization] == nil {
+		u.dashboards[organization] = map[string]peer.Dashboard{}
+	}
+	for _, dashboard := range dashboards {
+		u.dashboards[organization][dashboard.ID] = dashboard
+	}
+}
+
+func (u *upstream) remove(organization, dashboard string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.dashboards[organization], dashboard)
+}
+
+func startUpstream(t *testing.T, desk *passport.Desk) *upstream {
+	u := &upstream{limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{}}
+	answer := func(service string, handle func(r *http.Request, organization string) (any, bool)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			p, err := desk.Check(r.Header.Get(passport.Header), service)
+			if err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization") {
+				refuse(w, fault.Denied)
+				return
+			}
+			if u.down.Load() {
+				refuse(w, fault.Unavailable)
+				return
+			}
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			out, found := handle(r, p.Organization)
+			if !found {
+				refuse(w, fault.NotFound)
+				return
+			}
+			json.NewEncoder(w).Encode(out)
+		}
+	}
+	mux := http.NewServeMux()
+	base := peer.Prefix + "/organizations/{organization}"
+	mux.HandleFunc("GET "+base+"/limits", answer("identity", func(_ *http.Request, organization string) (any, bool) {
+		limit, found := u.limits[organization]
+		return peer.Limits{UniqueEndpoints: limit}, found
+	}))
+	mux.HandleFunc("GET "+base+"/dashboards/{id}", answer("events", func(r *http.Request, organization string) (any, bool) {
+		dashboard, found := u.dashboards[organization][r.PathValue("id")]
+		return dashboard, found
+	}))
+	mux.HandleFunc("POST "+base+"/dashboards/lookup", answer("events", func(r *http.Request, organization string) (any, bool) {
+		var ids []string
+		if json.NewDecoder(r.Body).Decode(&ids) != nil {
+			return nil, false
+		}
+		found := []peer.Dashboard{}
+		for _, id := range ids {
+			if dashboard, exists := u.dashboards[organization][id]; exists {
+				found = append(found, dashboard)
+			}
+		}
+		return found, true
+	}))
+	u.server = httptest.NewServer(mux)
+	t.Cleanup(u.server.Close)
+	return u
+}
+
+func refuse(w http.ResponseWriter, kind fault.Kind) {
+	w.WriteHeader(kind.Status())
+	json.NewEncoder(w).Encode(peer.Refusal{Kind: kind, Message: "refused by the test"})
+}
+
+// buffer keeps the service's logs.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
