@@ -284,8 +284,10 @@ func TestConsume_partitionLost(t *testing.T) {
 		}
 		publish(t, client, numbered(topic, 40, 41, 1)...) // committing goes on meanwhile
 		select {
-		case <-first:
-		case <-second:
+		case each := <-first:
+			again[40] = each
+		case each := <-second:
+			again[40] = each
 		}
 		for partition := range 2 {
 			if n := committed(t, addr, group, topic, partition); n > 0 {
