@@ -84,11 +84,21 @@ const (
 	entryMissing entryState = "missing"
 )
 
+// quiet ends the Redis client's own lines on standard error, one for each connection
+// it cannot make: an outage is told once, here, by the gateway's logger. The client
+// has one logger for all of the process.
+var quiet = sync.OnceFunc(func() { redis.SetLogger(silence{}) })
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
 func newLedger(url string, memory *memory, log *slog.Logger, metrics prometheus.Registerer) (*ledger, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
+	quiet()
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = redisTimeout, redisTimeout, redisTimeout
 	options.ContextTimeoutEnabled = true
 	// A failure is answered from elsewhere at once rather than tried again here.

@@ -1,0 +1,323 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+)
+
+func TestEveryWrongKeyIs403AndEmpty(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	id, name, secret := m.credential.KeyID, m.credential.Username, m.secret
+	for _, surface := range []struct{ path, id, scheme, other string }{
+		{"/app/users", id, "Bearer", "ApiKey"},
+		{"/api/v1/service/", name, "ApiKey", "Bearer"},
+	} {
+		for what, authorization := range map[string]string{
+			"none":                   "",
+			"scheme alone":           surface.scheme,
+			"scheme and a space":     surface.scheme + " ",
+			"no colon":               surface.scheme + " " + surface.id,
+			"no id":                  surface.scheme + " :" + secret,
+			"no secret":              surface.scheme + " " + surface.id + ":",
+			"wrong secret":           surface.scheme + " " + surface.id + ":" + secret + "x",
+			"unknown id":             surface.scheme + " x" + surface.id + ":" + secret,
+			"id in another case":     surface.scheme + " " + strings.ToUpper(surface.id) + ":" + secret,
+			"other scheme":           surface.other + " " + surface.id + ":" + secret,
+			"basic":                  "Basic " + surface.id + ":" + secret,
+			"no white space":         surface.scheme + ":" + surface.id + ":" + secret,
+			"an id beyond the bound": surface.scheme + " " + strings.Repeat("x", 600) + ":" + secret,
+			"the other kind of id":   surface.scheme + " " + strings.Replace(id+name, surface.id, "", 1) + ":" + secret,
+		} {
+			for _, when := range []string{"before the key is cached", "after"} {
+				t.Run(surface.scheme+": "+what+", "+when, func(t *testing.T) {
+					header := map[string]string{}
+					if authorization != "" {
+						header["Authorization"] = authorization
+					}
+					wantEmpty403(t, d.get(t, surface.path, header))
+				})
+			}
+		}
+		for _, authorization := range []string{
+			surface.scheme + " " + surface.id + ":" + secret,
+			strings.ToUpper(surface.scheme) + " \t " + surface.id + ":" + secret,
+			strings.ToLower(surface.scheme) + "\t" + surface.id + ":" + secret + " ",
+		} {
+			wantStatus(t, d.get(t, surface.path, map[string]string{"Authorization": authorization}), 200)
+		}
+		twice := d.raw(t, "GET "+surface.path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: "+
+			surface.scheme+" "+surface.id+":"+secret+"\r\nAuthorization: x\r\n\r\n")
+		if !strings.HasPrefix(twice, "HTTP/1.1 403 ") {
+			t.Errorf("two Authorization headers: %s", twice)
+		}
+		inQuery := d.get(t, surface.path+"?username="+surface.id+"&api_key="+secret, nil)
+		wantEmpty403(t, inQuery)
+	}
+}
+
+func TestASecretMayHoldColons(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(func(c *peer.Credential) { c.SecretDigest = seal.Digest("a:b:c") })
+	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": "Bearer " + m.credential.KeyID + ":a:b:c"}), 200)
+}
+
+func TestOrganizationWithoutAPIAccess(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(func(c *peer.Credential) { c.Features.API = false })
+	wantError(t, d.get(t, "/app/nothing", map[string]string{"Authorization": m.bearer()}), 403)
+	wantError(t, d.get(t, "/api/v1/service/", map[string]string{"Authorization": m.apiKey()}), 403)
+	wantEmpty403(t, d.get(t, "/app/users", map[string]string{"Authorization": m.bearer() + "x"}))
+	w.keys.change(t, m, func() {
+		m.credential.Features.API = true
+		w.keys.set(m.credential)
+	})
+	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": m.bearer()}), 200)
+}
+
+func TestAChangeHoldsForTheNextRequestEverywhere(t *testing.T) {
+	w := newWorld(t)
+	doors := []*door{w.gateway(t, nil), w.gateway(t, nil)}
+	m := w.keys.member(nil)
+	header := map[string]string{"Authorization": m.bearer()}
+	for _, d := range doors {
+		wantStatus(t, d.get(t, "/app/users", header), 200)
+		wantStatus(t, d.get(t, "/app/users", header), 200)
+	}
+	w.keys.change(t, m, func() {
+		m.credential.Roles = []string{passport.RoleSubscriber}
+		w.keys.set(m.credential)
+	})
+	for _, d := range doors {
+		if e := d.get(t, "/app/users", header).echo(t); e.Passport.Has(passport.RoleAdmin) {
+			t.Errorf("still an admin: %+v", e.Passport)
+		}
+	}
+	w.keys.revoke(t, m)
+	for _, d := range doors {
+		wantEmpty403(t, d.get(t, "/app/users", header))
+		wantEmpty403(t, d.get(t, "/api/v1/user/", map[string]string{"Authorization": m.apiKey()}))
+	}
+}
+
+func TestRevocationUnderLoadThroughThreeGateways(t *testing.T) {
+	w := newWorld(t)
+	doors := []*door{w.gateway(t, nil), w.gateway(t, nil), w.gateway(t, nil)}
+	m := w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 1 << 30 })
+	header := map[string]string{"Authorization": m.bearer()}
+	var revoked atomic.Bool
+	var before, after, late atomic.Int64
+	var group sync.WaitGroup
+	for i := range 24 {
+		group.Go(func() {
+			d := doors[i%len(doors)]
+			for n := 0; n < 200; n++ {
+				started := revoked.Load()
+				g, err := d.try(t.Context(), http.MethodGet, "/app/users", "", header)
+				switch {
+				case err != nil:
+					t.Error(err)
+				case g.status == 200 && started:
+					late.Add(1)
+				case g.status == 200:
+					before.Add(1)
+					n = 0 // until it is revoked
+				case g.status == 403 && g.body == "":
+					after.Add(1)
+				default:
+					t.Errorf("%d %s", g.status, g.body)
+				}
+			}
+		})
+	}
+	eventually(t, "the key is in use", func() bool { return before.Load() > 300 })
+	w.keys.revoke(t, m)
+	revoked.Store(true)
+	group.Wait()
+	if late.Load() != 0 || after.Load() == 0 {
+		t.Errorf("%d requests started after the revocation succeeded, %d were refused", late.Load(), after.Load())
+	}
+}
+
+func TestAFillUnderWayCannotUndoAVoid(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	header := map[string]string{"Authorization": m.bearer()}
+	reading, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	hold := func() {
+		once.Do(func() {
+			close(reading)
+			<-release
+		})
+	}
+	w.keys.hold.Store(&hold)
+	first := make(chan got)
+	go func() {
+		g, err := d.try(context.Background(), http.MethodGet, "/app/users", "", header)
+		if err != nil {
+			t.Error(err)
+		}
+		first <- g
+	}()
+	<-reading // identity has read the credential, and is slow to say so
+	w.keys.revoke(t, m)
+	second := make(chan got)
+	go func() {
+		g, err := d.try(context.Background(), http.MethodGet, "/app/users", "", header)
+		if err != nil {
+			t.Error(err)
+		}
+		second <- g
+	}()
+	close(release)
+	<-first // began before the revocation: either answer is right
+	wantEmpty403(t, <-second)
+	if entry := w.redis.Get(t.Context(), m.entries()[0]).Val(); entry != peer.Void {
+		t.Fatalf("the entry is %q", entry)
+	}
+	wantEmpty403(t, d.get(t, "/app/users", header))
+}
+
+func TestClientsCannotSpeakForThePlatform(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	forged := w.desk.Issue(passport.Passport{Audience: identity, Surface: passport.Operator, Organization: "another"})
+	e := d.get(t, "/app/users", map[string]string{
+		"Authorization": m.bearer(), "Bellbuoy-Passport": forged, "bellbuoy-anything": "x", "X-Forwarded-For": "1.2.3.4",
+		"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https", "X-Forwarded-Port": "1", "Forwarded": "for=1.2.3.4", "X-Real-Ip": "1.2.3.4",
+		"Connection": "X-Private, close", "X-Private": "hop", "Te": "trailers", "Keep-Alive": "1", "Proxy-Authorization": "Basic x",
+		"Accept-Language": "de", "If-Match": `"7"`,
+	}).echo(t)
+	if e.Passport.Organization != m.credential.Organization || e.Passport.Surface != passport.App {
+		t.Errorf("passport %+v", e.Passport)
+	}
+	for _, name := range []string{"Authorization", "Bellbuoy-Anything", "X-Forwarded-Port", "Forwarded", "X-Real-Ip", "X-Private", "Te", "Keep-Alive", "Proxy-Authorization", "Connection"} {
+		if values, sent := e.Header[name]; sent {
+			t.Errorf("%s: %v was passed on", name, values)
+		}
+	}
+	for name, want := range map[string]string{"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Host": strings.TrimPrefix(d.base, "http://"), "X-Forwarded-Proto": "http", "Accept-Language": "de", "If-Match": `"7"`} {
+		if got := strings.Join(e.Header.Values(name), "|"); got != want {
+			t.Errorf("%s %q, want %q", name, got, want)
+		}
+	}
+	if g := d.get(t, "/app/users", map[string]string{"Authorization": m.bearer()}); g.header.Get("Bellbuoy-Private") != "" {
+		t.Error("a service's internal header came out")
+	}
+}
+
+func TestWithoutIdentityOnlyCachedKeysPass(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	cached, fresh := w.keys.member(nil), w.keys.member(nil)
+	header := map[string]string{"Authorization": cached.apiKey()}
+	wantStatus(t, d.get(t, "/api/v1/service/", header), 200)
+	w.services[identity].server.Close()
+	wantStatus(t, d.get(t, "/api/v1/service/", header), 200)
+	wantEmpty403(t, d.get(t, "/api/v1/service/", map[string]string{"Authorization": cached.apiKey() + "x"}))
+	for path, key := range map[string]string{"/api/v1/service/": fresh.apiKey(), "/app/components": fresh.bearer()} {
+		g := d.get(t, path, map[string]string{"Authorization": key})
+		wantError(t, g, 503)
+		if g.header.Get("Retry-After") == "" {
+			t.Error("503 without Retry-After")
+		}
+	}
+}
+
+func TestRedisKilledUnderLoad(t *testing.T) {
+	server, err := engines.StartRedis("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldOn(t, server.URL())
+	d := w.gateway(t, nil)
+	m := w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 1 << 30 })
+	header := map[string]string{"Authorization": m.bearer()}
+	var passed, slow atomic.Int64
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				start := time.Now()
+				g, err := d.try(t.Context(), http.MethodGet, "/app/users", "", header)
+				if err != nil || g.status != 200 {
+					t.Errorf("%d %s %v", g.status, g.body, err)
+					return
+				}
+				if time.Since(start) > time.Second {
+					slow.Add(1)
+				}
+				passed.Add(1)
+			}
+		})
+	}
+	more := func(what string) {
+		t.Helper()
+		from := passed.Load()
+		eventually(t, what, func() bool { return passed.Load() > from+300 })
+	}
+	more("calls pass with Redis")
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	more("calls pass without Redis")
+	wantEmpty403(t, d.get(t, "/app/users", map[string]string{"Authorization": m.bearer() + "x"}))
+	if server, err = engines.StartRedis(strings.TrimSuffix(strings.TrimPrefix(w.redisURL, "redis://"), "/0")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	eventually(t, "Redis is noticed", func() bool { return strings.Contains(d.log.String(), "Redis is back") })
+	more("calls pass with Redis again")
+	close(stop)
+	group.Wait()
+	if slow.Load() != 0 {
+		t.Errorf("%d calls took over a second", slow.Load())
+	}
+	if n := strings.Count(d.log.String(), "Redis cannot be reached"); n != 1 {
+		t.Errorf("the outage was logged %d times", n)
+	}
+	if n := w.redis.Exists(t.Context(), m.entries()[0]).Val(); n != 1 {
+		t.Error("the key is not cached again")
+	}
+}
+
+func TestARevokedKeyIsRefusedWithoutRedisToo(t *testing.T) {
+	server, err := engines.StartRedis("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldOn(t, server.URL())
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	header := map[string]string{"Authorization": m.bearer()}
+	wantStatus(t, d.get(t, "/app/users", header), 200)
+	w.keys.revoke(t, m)
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantEmpty403(t, d.get(t, "/app/users", header))
+	w.services[identity].server.Close()
+	wantError(t, d.get(t, "/app/users", header), 503)
+}

@@ -1,0 +1,357 @@
+package gateway
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+)
+
+// counter counts calls against a quota at a time of the test's choice; the script and
+// the memory must do the same.
+type counter interface {
+	set(now time.Time)
+	take(t *testing.T, q quota, calls int) (granted int, retry time.Duration)
+}
+
+type scriptCounter struct {
+	server *miniredis.Miniredis
+	ledger *ledger
+}
+
+func (c *scriptCounter) set(now time.Time) { c.server.SetTime(now) }
+
+func (c *scriptCounter) take(t *testing.T, q quota, calls int) (int, time.Duration) {
+	t.Helper()
+	f := &flight{question: question{entryKey: "entry", entry: "as known", counted: true, quota: q}, calls: calls, done: make(chan struct{})}
+	c.ledger.send([]*flight{f})
+	if f.err != nil || f.told.state != entrySame {
+		t.Fatalf("%v %+v", f.err, f.told)
+	}
+	return f.told.granted, f.told.retry
+}
+
+type memoryCounter struct {
+	memory *memory
+	now    time.Time
+}
+
+func (c *memoryCounter) set(now time.Time) { c.now = now }
+
+func (c *memoryCounter) take(_ *testing.T, q quota, calls int) (int, time.Duration) {
+	return c.memory.take(q, calls)
+}
+
+func newScriptCounter(t *testing.T) *scriptCounter {
+	t.Helper()
+	server := miniredis.RunT(t)
+	ledger, err := newLedger("redis://"+server.Addr(), newMemory(time.Now), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ledger.client.Close() })
+	if err := server.Set("entry", "as known"); err != nil {
+		t.Fatal(err)
+	}
+	return &scriptCounter{server, ledger}
+}
+
+func counters(t *testing.T) map[string]counter {
+	inMemory := &memoryCounter{}
+	inMemory.memory = newMemory(func() time.Time { return inMemory.now })
+	return map[string]counter{"script": newScriptCounter(t), "memory": inMemory}
+}
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func TestNoMoreThanTheLimitInAnyWindow(t *testing.T) {
+	for name, c := range counters(t) {
+		t.Run(name, func(t *testing.T) {
+			q := quota{"log", 10, time.Hour}
+			step := func(after time.Duration, calls, granted int, retry time.Duration) {
+				t.Helper()
+				c.set(noon.Add(after))
+				got, wait := c.take(t, q, calls)
+				if got != granted || wait != retry {
+					t.Fatalf("at %v: %d of %d granted, retry in %v; want %d, %v", after, got, calls, wait, granted, retry)
+				}
+			}
+			step(0, 4, 4, 0)
+			step(59*time.Minute, 4, 4, 0)
+			// A window counted by the clock's hour would now begin anew: it must not.
+			step(60*time.Minute, 3, 2, time.Millisecond)
+			step(60*time.Minute, 1, 0, time.Millisecond)
+			step(60*time.Minute+time.Millisecond, 5, 4, 59*time.Minute)
+			step(119*time.Minute, 1, 0, time.Millisecond)
+			step(119*time.Minute+time.Millisecond, 1, 1, 0)
+			step(10*time.Hour, 12, 10, time.Hour+time.Millisecond)
+			// Lowered, raised: the calls of before count.
+			q.limit = 3
+			step(10*time.Hour+time.Minute, 1, 0, 59*time.Minute+time.Millisecond)
+			q.limit = 12
+			step(10*time.Hour+time.Minute, 3, 2, 59*time.Minute+time.Millisecond)
+			q.limit = 5
+			step(10*time.Hour+2*time.Minute, 1, 0, 58*time.Minute+time.Millisecond)
+			q.limit = 2
+			step(10*time.Hour+2*time.Minute, 1, 0, 59*time.Minute+time.Millisecond)
+			q.limit = 0
+			step(20*time.Hour, 1, 0, time.Hour)
+		})
+	}
+}
+
+// TestAgainstACount compares both counters with a plain list of times, under limits
+// that date each call and under ones that share slots.
+func TestAgainstACount(t *testing.T) {
+	for name, c := range counters(t) {
+		for _, q := range []quota{{"small", 7, time.Minute}, {"large", 3 * maxMarks, time.Minute}} {
+			t.Run(name+" "+q.log, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, 2))
+				now := noon
+				var let []time.Time
+				for range 1500 {
+					now = now.Add(time.Duration(random.IntN(4*int(q.window.Milliseconds())/min(q.limit, 1000))) * time.Millisecond)
+					c.set(now)
+					asked := 1 + random.IntN(max(3, q.limit/200))
+					granted, _ := c.take(t, q, asked)
+					for len(let) > 0 && let[0].Before(now.Add(-q.window)) {
+						let = let[1:]
+					}
+					room := q.limit - len(let)
+					if granted > room {
+						t.Fatalf("%d granted where %d may be", granted, room)
+					}
+					if q.limit <= maxMarks && granted != min(asked, room) {
+						t.Fatalf("%d of %d granted where %d may be", granted, asked, room)
+					}
+					for range granted {
+						let = append(let, now)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestALogIsBounded(t *testing.T) {
+	c := newScriptCounter(t)
+	q := quota{"log", 50, time.Minute}
+	for i := range 500 {
+		c.set(noon.Add(time.Duration(i) * 400 * time.Millisecond))
+		c.take(t, q, 1)
+	}
+	if marks, err := c.server.List("log"); err != nil || len(marks) > q.limit+1 {
+		t.Errorf("%d marks for a limit of %d (%v)", len(marks), q.limit, err)
+	}
+	large := quota{"large", 1 << 30, time.Minute}
+	for i := range maxMarks + 1000 {
+		c.set(noon.Add(time.Duration(i) * 13 * time.Millisecond))
+		c.take(t, large, 1)
+	}
+	if marks, err := c.server.List("large"); err != nil || len(marks) > maxMarks+2 {
+		t.Errorf("%d marks (%v)", len(marks), err)
+	}
+}
+
+func TestExactly1000Of1064OverThreeGateways(t *testing.T) {
+	w := newWorld(t)
+	doors := []*door{w.gateway(t, nil), w.gateway(t, nil), w.gateway(t, nil)}
+	m := w.keys.member(nil)
+	header := map[string]string{"Authorization": m.apiKey()}
+	var passed, refused atomic.Int64
+	var group sync.WaitGroup
+	calls := make(chan int)
+	for range 64 {
+		group.Go(func() {
+			for i := range calls {
+				g, err := doors[i%len(doors)].try(t.Context(), http.MethodGet, []string{"/api/v1/service/", "/api/v1/user/1/", "/api/v1/email/schema/"}[i%7%3], "", header)
+				switch {
+				case err == nil && g.status == 200:
+					passed.Add(1)
+				case err == nil && g.status == 403 && g.body == "":
+					refused.Add(1)
+					if wait, err := strconv.Atoi(g.header.Get("Retry-After")); err != nil || wait < 3500 || wait > 3601 {
+						t.Errorf("Retry-After %q", g.header.Get("Retry-After"))
+					}
+				default:
+					t.Errorf("%d %s %v", g.status, g.body, err)
+				}
+			}
+		})
+	}
+	for i := range 1064 {
+		calls <- i
+	}
+	close(calls)
+	group.Wait()
+	if passed.Load() != 1000 || refused.Load() != 64 {
+		t.Errorf("%d passed, %d refused", passed.Load(), refused.Load())
+	}
+	if n := w.services[events].calls.Load() + w.services[identity].calls.Load() + w.services[subscribers].calls.Load(); n != 1000 {
+		t.Errorf("%d calls reached a service", n)
+	}
+}
+
+func TestWhatIsNotCounted(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(func(c *peer.Credential) { c.Limits.LegacyPerHour = 3 })
+	header := map[string]string{"Authorization": m.apiKey()}
+	spend := func() {
+		for range 5 {
+			wantEmpty403(t, d.get(t, "/api/v1/service/", map[string]string{"Authorization": m.apiKey() + "x"}))
+			wantError(t, d.get(t, "/api/v1/nothing/", header), 404)
+			wantError(t, d.do(t, "PATCH", "/api/v1/service/", "", header), 405)
+			wantStatus(t, d.do(t, "OPTIONS", "/api/v1/service/", "", header), 200)
+			wantStatus(t, d.get(t, "/api/v1/", header), 200)
+		}
+	}
+	spend()
+	for range 3 {
+		wantStatus(t, d.get(t, "/api/v1/service/", header), 200)
+		spend()
+	}
+	for range 3 {
+		g := d.get(t, "/api/v1/service/", header)
+		wantEmpty403(t, g)
+		if g.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
+	// The App rate is another one.
+	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": m.bearer()}), 200)
+}
+
+func TestAppRateIsTheOrganizations(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	one := w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 4 })
+	two := w.keys.member(func(c *peer.Credential) {
+		c.Organization, c.Limits.AppPerMinute = one.credential.Organization, 4
+	})
+	other := w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 4 })
+	for range 2 {
+		wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": one.bearer()}), 200)
+		wantError(t, d.get(t, "/app/nothing", map[string]string{"Authorization": two.bearer()}), 404)
+	}
+	for _, m := range []member{one, two} {
+		g := d.get(t, "/app/users", map[string]string{"Authorization": m.bearer()})
+		wantEmpty403(t, g)
+		if wait, err := strconv.Atoi(g.header.Get("Retry-After")); err != nil || wait < 1 || wait > 61 {
+			t.Errorf("Retry-After %q", g.header.Get("Retry-After"))
+		}
+	}
+	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": other.bearer()}), 200)
+	w.keys.change(t, one, func() {
+		one.credential.Limits.AppPerMinute = 5
+		w.keys.set(one.credential)
+	})
+	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": one.bearer()}), 200)
+	wantEmpty403(t, d.get(t, "/app/users", map[string]string{"Authorization": one.bearer()}))
+}
+
+// TestTheRateHoldsThroughAnOutage spends a limit before, during and after an outage
+// in which Redis loses everything it had counted.
+func TestTheRateHoldsThroughAnOutage(t *testing.T) {
+	server, err := engines.StartRedis("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldOn(t, server.URL())
+	d := w.gateway(t, nil)
+	m := w.keys.member(func(c *peer.Credential) { c.Limits.LegacyPerHour = 100 })
+	header := map[string]string{"Authorization": m.apiKey()}
+	spend := func(calls int) (passed int) {
+		t.Helper()
+		var count atomic.Int64
+		var group sync.WaitGroup
+		for range calls {
+			group.Go(func() {
+				switch g, err := d.try(t.Context(), http.MethodGet, "/api/v1/service/", "", header); {
+				case err != nil:
+					t.Error(err)
+				case g.status == 200:
+					count.Add(1)
+				case g.status != 403 || g.header.Get("Retry-After") == "":
+					t.Errorf("%d %s", g.status, g.body)
+				}
+			})
+		}
+		group.Wait()
+		return int(count.Load())
+	}
+	before := spend(40)
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	during := spend(40)
+	if server, err = engines.StartRedis(strings.TrimSuffix(strings.TrimPrefix(w.redisURL, "redis://"), "/0")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	eventually(t, "Redis is noticed", func() bool { return strings.Contains(d.log.String(), "Redis is back") })
+	if after := spend(40); before != 40 || during != 40 || after != 20 {
+		t.Errorf("%d passed before, %d during, %d after", before, during, after)
+	}
+}
+
+func TestOneRoundTripARequest(t *testing.T) {
+	w := newWorld(t)
+	c := w.config(t, io.Discard)
+	defer c.Listener.Close()
+	edge, err := newEdge(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trips := &countTrips{}
+	edge.guard.ledger.client.AddHook(trips)
+	server := httptest.NewServer(edge)
+	defer server.Close()
+	d := &door{base: server.URL, http: w.client}
+	m := w.keys.member(nil)
+	for path, key := range map[string]string{"/api/v1/service/": m.apiKey(), "/app/users": m.bearer()} {
+		header := map[string]string{"Authorization": key}
+		wantStatus(t, d.get(t, path, header), 200)
+		from := trips.Load()
+		for range 20 {
+			wantStatus(t, d.get(t, path, header), 200)
+			wantEmpty403(t, d.get(t, path, map[string]string{"Authorization": key + "x"}))
+		}
+		if n := trips.Load() - from; n != 40 {
+			t.Errorf("%d round trips for 40 requests", n)
+		}
+	}
+}
+
+// countTrips counts what goes to Redis and back.
+type countTrips struct{ atomic.Int64 }
+
+func (*countTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *countTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (c *countTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.Add(1)
+		return next(ctx, cmds)
+	}
+}
