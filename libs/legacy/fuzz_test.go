@@ -122,12 +122,37 @@ func FuzzBody(f *testing.F) {
 	handler := fuzzed(f)
 	f.Fuzz(func(t *testing.T, body string) {
 		before := countEvents(t, handler)
-		status, _ := ask(t, handler, http.MethodPost, "/api/v1/event/list/", body, http.StatusCreated, http.StatusBadRequest)
+		status, created := ask(t, handler, http.MethodPost, "/api/v1/event/list/", body, http.StatusCreated, http.StatusBadRequest)
 		if after := countEvents(t, handler); after != before && status != http.StatusCreated {
 			t.Fatalf("%q was refused and left %d events more", body, after-before)
 		}
-		ask(t, handler, http.MethodPut, "/api/v1/event/list/1/", body, http.StatusOK, http.StatusBadRequest)
+		_, sound := ask(t, handler, http.MethodPost, "/api/v1/event/list/", soundEvent, http.StatusCreated)
+		ask(t, handler, http.MethodPut, uriOf(t, sound), body, http.StatusOK, http.StatusBadRequest)
+		remove(t, handler, uriOf(t, sound)) // so that it stays as fast as it starts
+		if status == http.StatusCreated {
+			remove(t, handler, uriOf(t, created))
+		}
 	})
+}
+
+func uriOf(t testing.TB, body string) string {
+	t.Helper()
+	var object struct {
+		URI string `json:"resource_uri"`
+	}
+	if err := json.Unmarshal([]byte(body), &object); err != nil {
+		t.Fatal(err)
+	}
+	return object.URI
+}
+
+func remove(t testing.TB, handler http.Handler, uri string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodDelete, uri, nil))
+	if w.Code != http.StatusNoContent {
+		t.Fatalf("DELETE %s: %d %s", uri, w.Code, w.Body)
+	}
 }
 
 func countEvents(t testing.TB, handler http.Handler) int64 {
