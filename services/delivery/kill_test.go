@@ -1,0 +1,119 @@
+package delivery_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/segmentio/kafka-go"
+)
+
+// groupMembers asks the broker how many members with partitions a stable group has.
+func groupMembers(ctx context.Context, broker, group string) (int, error) {
+	client := &kafka.Client{Addr: kafka.TCP(broker)}
+	answer, err := client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{group}})
+	if err != nil {
+		return 0, err
+	}
+	members := 0
+	for _, g := range answer.Groups {
+		if g.GroupState != "Stable" {
+			return 0, nil
+		}
+		for _, member := range g.Members {
+			for _, assigned := range member.MemberAssignments.Topics {
+				if len(assigned.Partitions) > 0 {
+					members++
+					break
+				}
+			}
+		}
+	}
+	return members, nil
+}
+
+// Kill -9 at any moment of a fan-out with failures in it: after the last start nothing is missing, what
+// was recorded is not sent again, and repeated is at most what was in flight or in the batch being committed.
+func TestKill_anywhere(t *testing.T) {
+	w := newWorld(t)
+	const n, kills = 400, 4
+	const inFlight, batch = 256, 512
+	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(rand.N(40 * time.Millisecond))
+		defer timer.Stop()
+		<-timer.C
+		if rand.IntN(10) == 0 {
+			rw.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		rw.WriteHeader(http.StatusOK)
+	})
+	ids := make([]string, n)
+	for i := range n {
+		ids[i] = fmt.Sprintf("r%d", i)
+		w.peer.add(ids[i], fmt.Sprintf("https://hooks.test/%d", i))
+	}
+	recorded := map[string]int{} // arrivals of what had ended at a kill
+	var changes []string
+	for kill := range kills {
+		c := w.child("DELIVERY_RETRY_SCHEDULE=100ms,100ms,100ms,100ms,100ms,100ms,100ms,100ms")
+		sent := change(newEvent(), 1)
+		changes = append(changes, sent.ID)
+		before := len(hooks.got())
+		w.publish(sent, nil)
+		target := before + rand.IntN(n)
+		eventually(t, "some to arrive", func() bool { return len(hooks.got()) >= target })
+		c.kill()
+		arrived := count(hooks.got())
+		for _, id := range changes {
+			for _, row := range w.rows(deliveries(id, ids)...) {
+				if _, known := recorded[row.ID]; !known && row.EndedAt != nil {
+					recorded[row.ID] = arrived[row.ID]
+				}
+			}
+		}
+		t.Logf("kill %d after %d arrivals, %d ended", kill, len(hooks.got()), len(recorded))
+	}
+	w.child("DELIVERY_RETRY_SCHEDULE=100ms,100ms,100ms,100ms,100ms,100ms,100ms,100ms")
+	repeats := 0
+	for _, id := range changes {
+		for _, row := range w.ended(id, ids...) {
+			if row.Status != dispatch.StatusDelivered {
+				t.Errorf("row %+v", row)
+			}
+			w.outcomes.of(t, row.ID)
+			arrivals := count(hooks.got())[row.ID]
+			repeats += arrivals - len(row.Attempts)
+			if before, ended := recorded[row.ID]; ended && arrivals != before {
+				t.Errorf("%s had ended and was sent again", row.ID)
+			}
+			if arrivals < len(row.Attempts) {
+				t.Errorf("%s has %d attempts in its row, %d arrived", row.ID, len(row.Attempts), arrivals)
+			}
+		}
+	}
+	t.Logf("%d of %d repeated over %d kills", repeats, n*kills, kills)
+	if repeats > kills*(inFlight+batch) {
+		t.Errorf("%d were repeated", repeats)
+	}
+}
+
+func deliveries(change string, recipients []string) []string {
+	ids := make([]string, len(recipients))
+	for i, recipient := range recipients {
+		ids[i] = dispatch.DeliveryID(change, recipient)
+	}
+	return ids
+}
+
+func count(arrivals []arrival) map[string]int {
+	times := map[string]int{}
+	for _, a := range arrivals {
+		times[a.id()]++
+	}
+	return times
+}

@@ -1,0 +1,225 @@
+package delivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+func sequenceOf(t *testing.T, a arrival) int64 {
+	t.Helper()
+	var body struct{ Sequence int64 }
+	if err := json.Unmarshal(a.body, &body); err != nil {
+		t.Fatal(err)
+	}
+	return body.Sequence
+}
+
+// While a delivery waits for its retry a newer one of the same event takes its place; one
+// of another event does not.
+func TestOrder_replacedWhileWaiting(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", inTurn(status(500), status(200)))
+	w.peer.add("r1", "https://hooks.test/")
+	w.start(w.config(time.Second))
+	event := newEvent()
+	first, second, other := change(event, 1), change(event, 2), change(newEvent(), 1)
+	w.publish(first, nil)
+	id := dispatch.DeliveryID(first.ID, "r1")
+	eventually(t, "the first to wait", func() bool {
+		rows := w.rows(id)
+		return len(rows) == 1 && rows[0].Status == dispatch.StatusRetrying
+	})
+	w.publish(other, nil)
+	w.ended(other.ID, "r1")
+	if row := w.rows(id)[0]; row.Status != dispatch.StatusRetrying {
+		t.Errorf("another event's delivery replaced it: %+v", row)
+	}
+	w.publish(second, nil)
+	w.ended(second.ID, "r1")
+	row := w.ended(first.ID, "r1")[0]
+	if row.Status != dispatch.StatusSkipped || row.ErrorCode != dispatch.CodeReplaced || len(row.Attempts) != 1 {
+		t.Errorf("row %+v", row)
+	}
+	if outcome := w.outcomes.of(t, id); outcome.Result != topic.Skipped || outcome.Attempts != 1 {
+		t.Errorf("outcome %+v", outcome)
+	}
+	// Nothing of it comes when its time would have been.
+	third := change(event, 3)
+	time.AfterFunc(time.Until(row.SentAt.Add(1300*time.Millisecond)), func() { w.publish(third, nil) })
+	w.ended(third.ID, "r1")
+	for i, a := range hooks.got()[1:] {
+		if a.id() == id {
+			t.Errorf("request %d repeats the replaced delivery", i+1)
+		}
+	}
+}
+
+// Updates that come fast arrive one after the other, in order, however slow the receiver.
+func TestOrder_neverOvertaken(t *testing.T) {
+	w := newWorld(t)
+	var mu sync.Mutex
+	busy := 0
+	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		if busy++; busy > 1 {
+			t.Error("two at once at one endpoint")
+		}
+		mu.Unlock()
+		timer := time.NewTimer(30 * time.Millisecond)
+		defer timer.Stop()
+		<-timer.C
+		mu.Lock()
+		busy--
+		mu.Unlock()
+		rw.WriteHeader(http.StatusOK)
+	})
+	w.peer.add("r1", "https://hooks.test/")
+	w.start(w.config())
+	event := newEvent()
+	var last topic.EventChange
+	const n = 12
+	for i := range n {
+		last = change(event, int64(i+1))
+		w.publish(last, nil)
+	}
+	w.ended(last.ID, "r1")
+	got := hooks.got()
+	if len(got) != n {
+		t.Fatalf("%d of %d arrived", len(got), n)
+	}
+	for i, a := range got {
+		if sequence := sequenceOf(t, a); sequence != int64(i+1) {
+			t.Errorf("request %d has sequence %d", i+1, sequence)
+		}
+	}
+}
+
+// The state is asked for again before each retry.
+func TestRetry_pausedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", status(500))
+	w.peer.add("r1", "https://hooks.test/")
+	w.start(w.config(500 * time.Millisecond))
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	eventually(t, "the first attempt", func() bool { return len(hooks.got()) == 1 })
+	w.peer.set("r1", func(d *peer.Destination) { d.State = peer.Paused })
+	row := w.ended(sent.ID, "r1")[0]
+	if row.Status != dispatch.StatusSkipped || row.ErrorCode != dispatch.CodePaused || len(hooks.got()) != 1 {
+		t.Errorf("row %+v", row)
+	}
+	if outcome := w.outcomes.of(t, row.ID); outcome.Result != topic.Skipped {
+		t.Errorf("outcome %+v", outcome)
+	}
+}
+
+// A stop gives back what was not begun, and the next start goes on with it and with
+// what waits for its retry.
+func TestStop_resumes(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", inTurn(status(500), status(200)))
+	w.peer.add("r1", "https://hooks.test/")
+	s := w.start(w.config(2 * time.Second))
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	eventually(t, "the first attempt to be recorded", func() bool { return len(w.rows(dispatch.DeliveryID(sent.ID, "r1"))) == 1 })
+	w.peer.setDown(true)
+	later := change(newEvent(), 1)
+	w.publish(later, nil)
+	eventually(t, "the plan to fail", func() bool { return w.peer.refused() > 0 })
+	began := time.Now()
+	s.stop()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the stop took %v", took)
+	}
+	w.peer.setDown(false)
+	w.start(w.config(2 * time.Second))
+	w.ended(later.ID, "r1")
+	if row := w.ended(sent.ID, "r1")[0]; row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 {
+		t.Errorf("row %+v", row)
+	}
+	if n := len(hooks.got()); n != 3 {
+		t.Errorf("%d requests arrived", n)
+	}
+}
+
+// Receivers that hang hold up nobody but themselves.
+func TestSlowReceivers(t *testing.T) {
+	w := newWorld(t)
+	w.receiver("slow.test", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	fast := w.receiver("fast.test", nil)
+	const slow, healthy = 400, 200
+	for i := range slow {
+		w.peer.add(fmt.Sprintf("slow-%d", i), fmt.Sprintf("https://slow.test/%d", i))
+	}
+	ids := make([]string, healthy)
+	for i := range healthy {
+		ids[i] = fmt.Sprintf("fast-%d", i)
+		w.peer.add(ids[i], fmt.Sprintf("https://fast.test/%d", i))
+	}
+	config := w.config(time.Hour)
+	config.Timeout = 12 * time.Second
+	s := w.start(config)
+	sent := change(newEvent(), 1)
+	began := time.Now()
+	w.publish(sent, nil)
+	eventually(t, "the healthy ones to be told", func() bool { return len(fast.got()) == healthy })
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("the healthy ones were told after %v", took)
+	}
+	w.ended(sent.ID, ids...)
+	s.stop()
+}
+
+// Two processes share the work: each delivery is sent once.
+func TestTwoProcesses(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	const n = 400
+	ids := make([]string, n)
+	for i := range n {
+		ids[i] = fmt.Sprintf("r%d", i)
+		w.peer.add(ids[i], fmt.Sprintf("https://hooks.test/%d", i))
+	}
+	first, second := w.start(w.config()), w.start(w.config())
+	eventually(t, "both to own partitions", func() bool { return w.members(t.Context(), "delivery-send") == 2 })
+	const changes = 3
+	for range changes {
+		sent := change(newEvent(), 1)
+		w.publish(sent, nil)
+		w.ended(sent.ID, ids...)
+	}
+	seen := map[string]int{}
+	for _, a := range hooks.got() {
+		seen[a.id()]++
+	}
+	if len(seen) != n*changes {
+		t.Errorf("%d of %d deliveries arrived", len(seen), n*changes)
+	}
+	for id, times := range seen {
+		if times != 1 {
+			t.Errorf("%s arrived %d times", id, times)
+		}
+	}
+	first.stop()
+	second.stop()
+}
+
+// members is how many share the group's partitions, once it is at rest.
+func (w *world) members(ctx context.Context, group string) int {
+	w.t.Helper()
+	members, err := groupMembers(ctx, w.broker.Addr(), group)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return members
+}
