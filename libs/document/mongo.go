@@ -117,17 +117,32 @@ func (e *mongoEngine) next(ctx context.Context, counter string, n int64) (int64,
 	if err != nil {
 		return 0, err
 	}
-	for {
-		var after struct {
+	c := db.Collection(counters)
+	for try := 0; ; try++ {
+		var now struct {
 			Value int64 `bson:"value"`
 		}
-		err := db.Collection(counters).FindOneAndUpdate(ctx, bson.D{{Key: "_id", Value: counter}},
-			bson.D{{Key: "$inc", Value: bson.D{{Key: "value", Value: n}}}},
-			options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&after)
-		if mongo.IsDuplicateKeyError(err) { // two created the counter at once
-			continue
+		id := bson.D{{Key: "_id", Value: counter}}
+		err := c.FindOne(ctx, id).Decode(&now)
+		if errors.Is(err, mongo.ErrNoDocuments) {
+			_, err = c.InsertOne(ctx, append(id, bson.E{Key: "value", Value: n}))
+			if err == nil {
+				return n, nil
+			}
+		} else if err == nil {
+			// Guarded by the value instead of $inc: no answer can then stand for two increments.
+			result, failed := c.UpdateOne(ctx, append(id, bson.E{Key: "value", Value: now.Value}),
+				bson.D{{Key: "$set", Value: bson.D{{Key: "value", Value: now.Value + n}}}})
+			if err = failed; err == nil && result.MatchedCount == 1 {
+				return now.Value + n, nil
+			}
 		}
-		return after.Value, mongoError(err)
+		if err != nil && !mongo.IsDuplicateKeyError(err) {
+			return 0, mongoError(err)
+		}
+		if !backoff(ctx, try) {
+			return 0, ctx.Err()
+		}
 	}
 }
 

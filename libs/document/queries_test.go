@@ -77,6 +77,7 @@ func TestFindEveryOperation(t *testing.T) {
 			{"absent and sorted", find.Query{Where: eq(find.Absent("sunk")), Order: []find.Order{{Field: "length", Descending: true}}}, "0006 0005 0002 0001 0007"},
 			{"has", find.Query{Where: eq(find.Has("harbours", "Kiel")), Order: built}, "0001 0002"},
 			{"has, descending", find.Query{Where: eq(find.Has("harbours", "Oslo")), Order: []find.Order{{Field: "built", Descending: true}}}, "0004 0001"},
+			{"has and several times", find.Query{Where: eq(find.Has("harbours", "Kiel"), find.In("built", at(1), at(2), at(3)))}, "0001 0002"},
 			{"has any", find.Query{Where: eq(find.Has("harbours", "Kiel", "Oslo")), Order: built}, "0001 0002 0004"},
 			{"has any, descending", find.Query{Where: eq(find.Has("harbours", "Bergen", "Oslo")), Order: []find.Order{{Field: "built", Descending: true}}}, "0004 0001"},
 			{"has and after a time", find.Query{Where: eq(find.Has("harbours", "Kiel", "Oslo"), find.Gt("built", at(1))), Order: built}, "0002 0004"},

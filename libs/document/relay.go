@@ -25,7 +25,10 @@ const (
 	// relayPoll is how often it is looked for what another process has left behind.
 	relayPoll = 500 * time.Millisecond
 	// relayRetry is the longest pause after a failure.
-	relayRetry = 5 * time.Second
+	relayRetry = time.Second
+	// A document whose messages alone cannot be sent is held back for longer than that pause, so that the
+	// next try is of others.
+	firstHold, longestHold = 2 * relayRetry, 30 * relayRetry
 	// settleTime is how long the outcome of a publishing may take to be recorded.
 	settleTime = 10 * time.Second
 )
@@ -158,7 +161,7 @@ func (r *relay) shrink(parcels []parcel) {
 }
 
 func (r *relay) hold(p parcel) {
-	pause := min(max(2*r.held[p.name()].pause, 100*time.Millisecond), relayRetry)
+	pause := min(max(2*r.held[p.name()].pause, firstHold), longestHold)
 	r.held[p.name()] = heldBack{until: time.Now().Add(pause), pause: pause}
 }
 

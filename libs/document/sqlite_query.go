@@ -140,7 +140,7 @@ func (p *plan) selection() (*statement, int) {
 		q.add(name + direction(t.descending) + ", ")
 	}
 	switch {
-	case extra > 0:
+	case len(arms) > 1:
 		q.add("1")
 	case p.side():
 		q.add("s.key")

@@ -72,7 +72,7 @@ func (e *sqliteEngine) claim(ctx context.Context, shapes []*shape, limit int, sk
 	for last, full := int64(0), true; full && len(parcels) < limit; {
 		full = false
 		rows := 0
-		q := newStatement(`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT ?`).with(last, limit)
+		q := newStatement(`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT ?`).with(last, relayBatch)
 		err := e.read(ctx, q, func(r *sql.Rows) error {
 			var doc document
 			var raw []byte
@@ -90,6 +90,9 @@ func (e *sqliteEngine) claim(ctx context.Context, shapes []*shape, limit int, sk
 			}
 			i, ok := at[doc]
 			if !ok {
+				if len(parcels) == limit {
+					return nil
+				}
 				i = len(parcels)
 				at[doc] = i
 				parcels = append(parcels, parcel{shape: s, key: doc.key})
@@ -101,7 +104,7 @@ func (e *sqliteEngine) claim(ctx context.Context, shapes []*shape, limit int, sk
 		if err != nil {
 			return nil, err
 		}
-		full = rows == limit
+		full = rows == relayBatch
 	}
 	return parcels, nil
 }
