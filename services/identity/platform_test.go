@@ -253,22 +253,25 @@ func (m member) app() passport.Passport {
 type events struct {
 	server *httptest.Server
 	down   atomic.Bool
-	asked  atomic.Int64
 
 	mu         sync.Mutex
 	dashboards map[string]peer.Dashboard
+	// lastOrganization is the one a dashboard was last asked for.
+	lastOrganization string
 }
 
 func startEvents(t *testing.T, desk *passport.Desk) *events {
 	e := &events{dashboards: map[string]peer.Dashboard{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT "+peer.Prefix+"/organizations/{organization}/dashboards/{id}", func(w http.ResponseWriter, r *http.Request) {
-		e.asked.Add(1)
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		p, err := desk.Check(r.Header.Get(passport.Header), "events")
 		if err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization") {
 			refuse(w, fault.Denied)
 			return
 		}
+		e.lastOrganization = p.Organization
 		if e.down.Load() {
 			refuse(w, fault.Unavailable)
 			return
@@ -278,8 +281,6 @@ func startEvents(t *testing.T, desk *passport.Desk) *events {
 			refuse(w, fault.Invalid)
 			return
 		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
 		dashboard, made := e.dashboards[r.PathValue("id")]
 		if !made {
 			dashboard = peer.Dashboard{ID: r.PathValue("id"), Name: in.Name, Slug: "dashboard-" + r.PathValue("id")}

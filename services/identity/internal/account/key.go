@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -87,16 +88,30 @@ func (d *Directory) RevokeKey(ctx context.Context, organization, user, id string
 	return err
 }
 
+// errHasLegacyKey: the user has a legacy key, whose end the gateways must be told of.
+var errHasLegacyKey = errors.New("the user has a legacy key")
+
 // SetLegacyKey gives a user its one legacy key; the former stops at the next request.
 func (d *Directory) SetLegacyKey(ctx context.Context, user, digest string) (User, error) {
 	key := Key{ID: newID(), Digest: digest, CreatedAt: d.now()}
-	return d.changeUser(ctx, user, func(u *User, _ time.Time) error {
+	set := func(u *User) error {
 		if u.DeletedAt != nil {
 			return noUser()
 		}
 		u.LegacyKey = &key
 		return nil
+	}
+	// No gateway can know anything of a first key.
+	first, err := d.store.ChangeUser(ctx, user, func(u *User) error {
+		if u.LegacyKey != nil {
+			return errHasLegacyKey
+		}
+		return set(u)
 	})
+	if errors.Is(err, errHasLegacyKey) {
+		return d.changeUser(ctx, user, func(u *User, _ time.Time) error { return set(u) })
+	}
+	return first, missingUser(err)
 }
 
 // missingUser names what the store did not find.

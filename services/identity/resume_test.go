@@ -1,0 +1,145 @@
+package identity_test
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+
+	"github.com/bellbuoy/bellbuoy/services/identity"
+)
+
+// An organization whose dashboard cannot be made is nobody's, until it can: then it
+// is completed, by the same process or by the next one.
+func TestPendingOrganizationIsCompleted(t *testing.T) {
+	for name, restart := range map[string]bool{"by the same process": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, t.TempDir(), nil)
+			p.events.down.Store(true)
+			if a := p.operator(503, "POST", "organizations", `{"name": "Acme"}`); !strings.Contains(a.text, "dashboard") {
+				t.Errorf("the answer does not tell: %s", a.text)
+			}
+			if list := p.operator(200, "GET", "organizations", "").Organizations; len(list) != 0 {
+				t.Fatalf("a pending organization is listed: %v", list)
+			}
+			if restart {
+				p.stop()
+			}
+			p.events.down.Store(false)
+			if restart {
+				p.run(nil)
+			} else {
+				p.ahead.Add(int64(time.Minute)) // past the time the request had for it
+			}
+			var id string
+			p.eventually("the organization is ready", func() bool {
+				list := p.operator(200, "GET", "organizations", "").Organizations
+				if len(list) == 1 {
+					id = list[0].ID
+				}
+				return len(list) == 1
+			})
+			a := p.operator(200, "GET", "organizations/"+id, "")
+			p.events.mu.Lock()
+			defer p.events.mu.Unlock()
+			if len(p.events.dashboards) != 1 {
+				t.Fatalf("%d dashboards were made", len(p.events.dashboards))
+			}
+			for _, dashboard := range p.events.dashboards {
+				if !strings.Contains(a.text, `"dashboard":{"id":"`+dashboard.ID+`","slug":"`+dashboard.Slug+`"}`) {
+					t.Errorf("the organization has another dashboard than %s: %s", dashboard.ID, a.text)
+				}
+			}
+		})
+	}
+}
+
+// While it is pending nobody can do anything with it.
+func TestPendingOrganizationIsInvisible(t *testing.T) {
+	p := start(t, t.TempDir(), nil)
+	p.events.down.Store(true)
+	p.operator(503, "POST", "organizations", `{"name": "Acme"}`)
+	p.events.mu.Lock()
+	id := p.events.lastOrganization
+	p.events.mu.Unlock()
+	p.operator(404, "GET", "organizations/"+id, "")
+	p.operator(404, "PATCH", "organizations/"+id, `{"name": "Other"}`)
+	p.operator(404, "POST", "organizations/"+id+"/users", `{"username": "ann", "email": "ann@example.com", "roles": ["admin"]}`)
+	limits := p.send(passport.Passport{Surface: passport.Peer, Organization: id}, "GET", peer.Prefix+"/organizations/"+id+"/limits", "")
+	if limits.status != 404 {
+		t.Errorf("limits of a pending organization: %d", limits.status)
+	}
+}
+
+// Everything is found again by the next process.
+func TestRestart(t *testing.T) {
+	p := start(t, t.TempDir(), nil)
+	m := p.member("ann", `"admin"`)
+	p.stop()
+	p.run(func(c *identity.Config) { c.LegacyRatePerHour, c.AppRatePerMinute = 7, 8 })
+	for _, l := range []peer.KeyLookup{m.bearer(), m.apikey()} {
+		c, err := p.identity().Credential(t.Context(), l)
+		if err != nil || c.User != m.id || c.SecretDigest != l.SecretDigest {
+			t.Errorf("%s: %+v %v", l.Scheme, c, err)
+		}
+		if want := (peer.Limits{LegacyPerHour: 7, AppPerMinute: 8, UniqueEndpoints: 25}); c.Limits != want {
+			t.Errorf("limits are %v; the default plan's rates are settings", c.Limits)
+		}
+	}
+}
+
+// Of many who want one user name at once, one gets it.
+func TestUsernameIsOneUsers(t *testing.T) {
+	p := start(t, t.TempDir(), nil)
+	m := p.member("first", `"admin"`)
+	var made, taken atomic.Int64
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			a := p.send(passport.Passport{Surface: passport.Operator}, "POST", "/operator/v1/organizations/"+m.organization+"/users",
+				`{"username": "ann", "email": "ann@example.com", "roles": ["admin"]}`)
+			switch a.status {
+			case 201:
+				made.Add(1)
+			case 409:
+				taken.Add(1)
+			default:
+				t.Errorf("%d %s", a.status, a.text)
+			}
+		})
+	}
+	group.Wait()
+	if made.Load() != 1 || taken.Load() != 7 {
+		t.Errorf("%d made, %d refused", made.Load(), taken.Load())
+	}
+}
+
+// A user has so many keys at once, and as many over time as it likes.
+func TestKeysAreBounded(t *testing.T) {
+	p := start(t, t.TempDir(), nil)
+	m := p.member("ann", `"admin"`)
+	for range 49 {
+		p.operator(201, "POST", "users/"+m.id+"/api-keys", "")
+	}
+	p.operator(409, "POST", "users/"+m.id+"/api-keys", "")
+	if a := p.send(m.app(), "DELETE", "/app/api-keys/"+m.keyID, ""); a.status != 204 {
+		t.Fatalf("revoke: %d", a.status)
+	}
+	p.operator(201, "POST", "users/"+m.id+"/api-keys", "")
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	for name, config := range map[string]identity.Config{
+		"LEGACY_RATE_PER_HOUR": {LegacyRatePerHour: 0, AppRatePerMinute: 1},
+		"APP_RATE_PER_MINUTE":  {LegacyRatePerHour: 1, AppRatePerMinute: -1},
+		"EVENTS_URL":           {LegacyRatePerHour: 1, AppRatePerMinute: 1, EventsURL: "events:8080"},
+	} {
+		if err := identity.Run(t.Context(), config); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
