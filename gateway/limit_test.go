@@ -158,11 +158,15 @@ func TestALogIsBounded(t *testing.T) {
 		t.Errorf("%d marks for a limit of %d (%v)", len(marks), q.limit, err)
 	}
 	large := quota{"large", 1 << 30, time.Minute}
-	for i := range maxMarks + 1000 {
-		c.set(noon.Add(time.Duration(i) * 13 * time.Millisecond))
+	if marks := int(large.window / large.slot()); marks > maxMarks {
+		t.Errorf("a window holds %d slots", marks)
+	}
+	const step = 5 * time.Millisecond
+	for i := range 600 {
+		c.set(noon.Add(time.Duration(i) * step))
 		c.take(t, large, 1)
 	}
-	if marks, err := c.server.List("large"); err != nil || len(marks) > maxMarks+2 {
+	if marks, err := c.server.List("large"); err != nil || len(marks) > int(600*step/large.slot())+2 {
 		t.Errorf("%d marks (%v)", len(marks), err)
 	}
 }

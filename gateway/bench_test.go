@@ -1,0 +1,156 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+)
+
+// BenchmarkAgainstABareProxy (goal G1) measures requests a second through the gateway,
+// with key check, rate, passport, trace and log, beside those through a bare
+// httputil.ReverseProxy, with its default transport and with the gateway's. The three
+// are run in turns, five times, by 64 clients over kept connections, and the medians
+// and their ratios reported:
+//
+//	go test -run NONE -bench BareProxy -benchtime 1x ./...
+func BenchmarkAgainstABareProxy(b *testing.B) {
+	const clients, rounds, span = 64, 5, 2 * time.Second
+	w := newWorld(b)
+	answer := []byte(`{"users":[]}`)
+	w.services[identity].handle(func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = out.Write(answer)
+	})
+	plain := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = out.Write(answer)
+	}))
+	defer plain.Close()
+	target, err := url.Parse(plain.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tuned := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	proxy, err := newProxy(map[string]string{}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tuned.Transport = proxy.transport
+	tunedServer := httptest.NewServer(tuned)
+	defer tunedServer.Close()
+	bareServer := httptest.NewServer(httputil.NewSingleHostReverseProxy(target))
+	defer bareServer.Close()
+
+	m := w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 1 << 30 })
+	request := "GET /app/users HTTP/1.1\r\nHost: x\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: " + m.bearer() + "\r\n\r\n"
+	subjects := []struct{ name, addr string }{
+		{"gateway", w.gateway(b, func(c *Config) {
+			c.Log = w.config(b, io.Discard).Log
+		}).base},
+		{"bare", bareServer.URL},
+		{"tuned", tunedServer.URL},
+	}
+	rates := map[string][]float64{}
+	for b.Loop() {
+		for range rounds {
+			for _, subject := range subjects {
+				rate, failed := load(b, strings.TrimPrefix(subject.addr, "http://"), []byte(request), clients, span)
+				if failed > 0 {
+					b.Fatalf("%s: %d answers that are not 200", subject.name, failed)
+				}
+				rates[subject.name] = append(rates[subject.name], rate)
+			}
+		}
+	}
+	for _, all := range rates {
+		slices.Sort(all)
+	}
+	median := func(name string) float64 { return rates[name][len(rates[name])/2] }
+	for _, subject := range subjects {
+		b.ReportMetric(median(subject.name), subject.name+"-req/s")
+	}
+	b.ReportMetric(median("gateway")/median("bare"), "of-bare")
+	b.ReportMetric(median("gateway")/median("tuned"), "of-tuned")
+	b.ReportMetric(0, "ns/op")
+}
+
+// load sends the request again and again over kept connections and counts the answers
+// a second, and those that are not 200.
+func load(b *testing.B, addr string, request []byte, clients int, span time.Duration) (rate float64, failed int64) {
+	b.Helper()
+	var answers, wrong atomic.Int64
+	var group sync.WaitGroup
+	start := time.Now()
+	for range clients {
+		group.Go(func() {
+			conn, err := net.Dial("tcp", addr)
+			if err != nil {
+				wrong.Add(1)
+				return
+			}
+			defer conn.Close()
+			in := bufio.NewReader(conn)
+			for time.Since(start) < span {
+				if _, err := conn.Write(request); err != nil {
+					wrong.Add(1)
+					return
+				}
+				ok, err := readAnswer(in)
+				if err != nil {
+					wrong.Add(1)
+					return
+				}
+				if !ok {
+					wrong.Add(1)
+				}
+				answers.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	return float64(answers.Load()) / time.Since(start).Seconds(), wrong.Load()
+}
+
+// readAnswer reads an answer that has a Content-Length, as cheaply as can be: what the
+// client costs is not to be part of what is compared.
+func readAnswer(in *bufio.Reader) (ok bool, err error) {
+	length, first := -1, true
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return false, err
+		}
+		if first {
+			first, ok = false, bytes.HasPrefix(line, []byte("HTTP/1.1 200"))
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			break
+		}
+		if value, found := bytes.CutPrefix(line, []byte("Content-Length: ")); found {
+			if length, err = strconv.Atoi(string(value)); err != nil {
+				return false, err
+			}
+		}
+	}
+	if length < 0 {
+		return false, fmt.Errorf("an answer without Content-Length")
+	}
+	_, err = in.Discard(length)
+	return ok, err
+}

@@ -1,0 +1,211 @@
+package gateway
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+)
+
+const endpointsPath = "/app/integrations/webhooks/outbound/endpoints"
+
+// writes is a service that numbers what it did.
+func writes(s *service, status int) *atomic.Int64 {
+	var done atomic.Int64
+	s.handle(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Etag", `"1"`)
+		w.WriteHeader(status)
+		io.WriteString(w, `{"secret":"whsec_`+strconv.FormatInt(done.Add(1), 10)+`"}`)
+	})
+	return &done
+}
+
+func TestTheFirstAnswerIsGivenAgain(t *testing.T) {
+	w := newWorld(t)
+	doors := []*door{w.gateway(t, nil), w.gateway(t, nil)}
+	m := w.keys.member(nil)
+	done := writes(w.services[integrations], http.StatusCreated)
+	header := map[string]string{"Authorization": m.bearer(), "Content-Type": "application/json", "Idempotency-Key": "order 66"}
+	for i := range 4 {
+		g := doors[i%2].do(t, "POST", endpointsPath, `{"a":1}`, header)
+		wantStatus(t, g, 201)
+		if g.body != `{"secret":"whsec_1"}` || g.header.Get("Content-Type") != "application/json" || g.header.Get("Etag") != `"1"` {
+			t.Errorf("answer %d: %q %v", i, g.body, g.header)
+		}
+		if replayed := g.header.Get("Idempotency-Replayed") == "true"; replayed != (i > 0) {
+			t.Errorf("answer %d: replayed %v", i, replayed)
+		}
+	}
+	if done.Load() != 1 {
+		t.Fatalf("written %d times", done.Load())
+	}
+	for what, change := range map[string]func() got{
+		"another body":   func() got { return doors[0].do(t, "POST", endpointsPath, `{"a":2}`, header) },
+		"another method": func() got { return doors[0].do(t, "PATCH", endpointsPath, `{"a":1}`, header) },
+		"another query":  func() got { return doors[0].do(t, "POST", endpointsPath+"?x", `{"a":1}`, header) },
+	} {
+		t.Run(what, func(t *testing.T) { wantError(t, change(), 409) })
+	}
+	other := w.keys.member(nil)
+	header["Authorization"] = other.bearer()
+	if g := doors[0].do(t, "POST", endpointsPath, `{"a":1}`, header); g.body != `{"secret":"whsec_2"}` {
+		t.Errorf("another caller got %q", g.body)
+	}
+	keys, err := w.redis.Keys(t.Context(), "idempotency:*").Result()
+	if err != nil || len(keys) < 2 {
+		t.Fatalf("%v %v", keys, err)
+	}
+	for _, key := range keys {
+		if text := w.redis.Get(t.Context(), key).Val(); strings.Contains(text, "whsec") || strings.Contains(key, "order") {
+			t.Errorf("%s holds %q in the clear", key, text)
+		}
+		if ttl := w.redis.TTL(t.Context(), key).Val(); ttl > onceLife || ttl < onceLife/2 {
+			t.Errorf("kept for %v", ttl)
+		}
+	}
+}
+
+func TestConcurrentWritesHappenOnce(t *testing.T) {
+	w := newWorld(t)
+	doors := []*door{w.gateway(t, nil), w.gateway(t, nil)}
+	m := w.keys.member(nil)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	var done atomic.Int64
+	w.services[integrations].handle(func(w http.ResponseWriter, r *http.Request) {
+		done.Add(1)
+		close(arrived)
+		<-release
+		w.WriteHeader(http.StatusNoContent)
+	})
+	header := map[string]string{"Authorization": m.bearer(), "Idempotency-Key": "k"}
+	first := make(chan got)
+	go func() {
+		g, err := doors[0].try(context.Background(), "DELETE", endpointsPath, "", header)
+		if err != nil {
+			t.Error(err)
+		}
+		first <- g
+	}()
+	<-arrived
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() { wantError(t, doors[i%2].do(t, "DELETE", endpointsPath, "", header), 409) })
+	}
+	group.Wait()
+	close(release)
+	wantStatus(t, <-first, 204)
+	g := doors[1].do(t, "DELETE", endpointsPath, "", header)
+	wantStatus(t, g, 204)
+	if done.Load() != 1 || g.body != "" {
+		t.Errorf("done %d times, %q", done.Load(), g.body)
+	}
+}
+
+func TestAWriteGoesOnWithoutItsClient(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	w.services[integrations].handle(func(w http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		<-release
+		io.WriteString(w, "done")
+	})
+	header := map[string]string{"Authorization": m.bearer(), "Idempotency-Key": "k"}
+	ctx, leave := context.WithCancel(context.Background())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		if _, err := d.try(ctx, "POST", endpointsPath, "{}", header); err == nil {
+			t.Error("the client did not leave")
+		}
+	}()
+	<-arrived
+	leave()
+	<-left
+	close(release)
+	eventually(t, "the answer is kept", func() bool {
+		g := d.do(t, "POST", endpointsPath, "{}", header)
+		return g.status == 200 && g.body == "done"
+	})
+}
+
+func TestFailuresAreNotKept(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	header := map[string]string{"Authorization": m.bearer(), "Idempotency-Key": "k"}
+	done := writes(w.services[integrations], http.StatusInternalServerError)
+	for range 2 {
+		wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 500)
+	}
+	if done.Load() != 2 {
+		t.Errorf("tried %d times", done.Load())
+	}
+	w.services[integrations].handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	wantError(t, d.do(t, "POST", endpointsPath, "{}", header), 503)
+	done = writes(w.services[integrations], http.StatusBadRequest)
+	for range 2 {
+		wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 400)
+	}
+	if done.Load() != 1 {
+		t.Errorf("tried %d times", done.Load())
+	}
+}
+
+func TestIdempotencyKeyBounds(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	header := map[string]string{"Authorization": m.bearer(), "Idempotency-Key": strings.Repeat("k", 256)}
+	wantError(t, d.do(t, "POST", endpointsPath, "{}", header), 400)
+	wantStatus(t, d.get(t, endpointsPath, header), 200) // no write
+	header["Idempotency-Key"] = strings.Repeat("k", 255)
+	wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 200)
+	wantError(t, d.do(t, "POST", endpointsPath, strings.Repeat("x", maxBody+1), header), 413)
+
+	large := strings.Repeat("x", maxOnce+1)
+	var done atomic.Int64
+	w.services[integrations].handle(func(w http.ResponseWriter, r *http.Request) {
+		done.Add(1)
+		io.WriteString(w, large)
+	})
+	header["Idempotency-Key"] = "large"
+	if g := d.do(t, "POST", endpointsPath, "{}", header); g.status != 200 || g.body != large {
+		t.Errorf("%d, %d bytes", g.status, len(g.body))
+	}
+	wantError(t, d.do(t, "POST", endpointsPath, "{}", header), 409)
+	if done.Load() != 1 {
+		t.Errorf("done %d times", done.Load())
+	}
+}
+
+func TestIdempotencyWithoutRedis(t *testing.T) {
+	server, err := engines.StartRedis("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldOn(t, server.URL())
+	d := w.gateway(t, nil)
+	m := w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 1 << 20 })
+	header := map[string]string{"Authorization": m.bearer()}
+	wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 200)
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 200)
+	header["Idempotency-Key"] = "k"
+	wantError(t, d.do(t, "POST", endpointsPath, "{}", header), 503)
+	wantStatus(t, d.get(t, endpointsPath, header), 200)
+}

@@ -1,0 +1,167 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+const listPath = "/d/main/api/v1/dashboard/"
+
+// publish makes events serve a list with a strong ETag; it returns how to change it
+// and how often events was asked and answered in full.
+func publish(w *world) (change func(text string), asked, full *atomic.Int64) {
+	var text atomic.Pointer[string]
+	asked, full = &atomic.Int64{}, &atomic.Int64{}
+	change = func(next string) { text.Store(&next) }
+	change("one")
+	w.services[events].handle(func(out http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if p, err := w.desk.Check(r.Header.Get(passport.Header), events); err != nil || p.Surface != passport.Public {
+			http.Error(out, "wrong passport", http.StatusTeapot)
+			return
+		}
+		if r.URL.Path != "/public/v1/dashboards/main/list" && r.URL.Path != "/public/v1/hosts/status.acme.test/list" {
+			out.Header().Set("Content-Type", "application/json")
+			out.WriteHeader(http.StatusNotFound)
+			io.WriteString(out, `{"error":"no dashboard"}`)
+			return
+		}
+		now := *text.Load()
+		out.Header().Set("Etag", strconv.Quote(now))
+		out.Header().Set("Cache-Control", "no-cache")
+		if r.Header.Get("If-None-Match") == strconv.Quote(now) {
+			out.WriteHeader(http.StatusNotModified)
+			return
+		}
+		full.Add(1)
+		out.Header().Set("Content-Type", "application/json")
+		io.WriteString(out, now+" "+r.Header.Get(PathHeader)+" "+r.URL.RawQuery)
+	})
+	return change, asked, full
+}
+
+func TestDashboardList(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	change, _, full := publish(w)
+	g := d.get(t, listPath, nil)
+	wantStatus(t, g, 200)
+	if g.body != "one /d/main/api/v1/dashboard/ " || g.header.Get("Etag") != `"one"` || g.header.Get("Content-Type") != "application/json" ||
+		g.header.Get("Access-Control-Allow-Origin") != "*" || g.header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("%q %v", g.body, g.header)
+	}
+	for range 3 {
+		wantStatus(t, d.get(t, "/d/main/api/v1/dashboard", map[string]string{"Bellbuoy-Path": "/forged"}), 200)
+	}
+	if full.Load() != 1 {
+		t.Errorf("events made the list %d times", full.Load())
+	}
+	if g := d.get(t, listPath+"?limit=1&offset=2", nil); g.body != "one /d/main/api/v1/dashboard/ limit=1&offset=2" {
+		t.Errorf("%q", g.body)
+	}
+	for etag, status := range map[string]int{`"one"`: 304, `W/"one"`: 304, `"x", "one"`: 304, "*": 304, `"x"`: 200} {
+		g := d.get(t, listPath, map[string]string{"If-None-Match": etag})
+		wantStatus(t, g, status)
+		if status == 304 && (g.body != "" || g.header.Get("Etag") != `"one"`) {
+			t.Errorf("304 with %q %v", g.body, g.header)
+		}
+	}
+	if g := d.do(t, "HEAD", listPath, "", nil); g.status != 200 || g.body != "" || g.header.Get("Etag") != `"one"` {
+		t.Errorf("HEAD %d %q %v", g.status, g.body, g.header)
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+		g := d.do(t, method, listPath, "", nil)
+		wantError(t, g, 405)
+		if g.header.Get("Allow") != "GET" {
+			t.Errorf("Allow %q", g.header.Get("Allow"))
+		}
+	}
+	change("two") // seen by the very next visitor
+	if g := d.get(t, listPath, map[string]string{"If-None-Match": `"one"`}); g.status != 200 || g.header.Get("Etag") != `"two"` {
+		t.Errorf("%d %v", g.status, g.header)
+	}
+	wantError(t, d.get(t, "/d/unknown/api/v1/dashboard/", nil), 404)
+}
+
+func TestDashboardOnItsOwnHost(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	publish(w)
+	for _, host := range []string{"status.acme.test", "Status.ACME.test:8443", "status.acme.test."} {
+		g := d.get(t, "/api/v1/dashboard/", map[string]string{"Host": host})
+		wantStatus(t, g, 200)
+		if g.body != "one /api/v1/dashboard/ " {
+			t.Errorf("%q", g.body)
+		}
+		g = d.do(t, "POST", "/api/v1/dashboard/", "", map[string]string{"Host": host})
+		wantError(t, g, 405)
+	}
+	wantError(t, d.get(t, "/api/v1/dashboard/", map[string]string{"Host": "other.test"}), 404)
+	for _, host := range []string{"status.example.com", "127.0.0.1", "localhost:8080", "[::1]:8080", "192.0.2.1:80"} {
+		wantError(t, d.get(t, "/api/v1/dashboard/", map[string]string{"Host": host}), 404)
+	}
+}
+
+func TestDashboardOutlivesEvents(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	publish(w)
+	wantStatus(t, d.get(t, listPath, nil), 200)
+	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusServiceUnavailable) })
+	wantStatus(t, d.get(t, listPath, nil), 200)
+	wantError(t, d.get(t, "/d/never-seen/api/v1/dashboard/", nil), 503)
+	w.services[events].server.Close()
+	for range 3 {
+		if g := d.get(t, listPath, nil); g.status != 200 || g.body != "one /d/main/api/v1/dashboard/ " {
+			t.Errorf("%d %q", g.status, g.body)
+		}
+	}
+}
+
+func TestDashboardOutlivesAHangingEvents(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	publish(w)
+	wantStatus(t, d.get(t, listPath, nil), 200)
+	release := make(chan struct{})
+	defer close(release)
+	w.services[events].handle(func(http.ResponseWriter, *http.Request) { <-release })
+	wantStatus(t, d.get(t, listPath, nil), 200)
+}
+
+func TestVisitorsShareAQuestion(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	_, asked, _ := publish(w)
+	wantStatus(t, d.get(t, listPath, nil), 200)
+	from := asked.Load()
+	var group sync.WaitGroup
+	for range 32 {
+		group.Go(func() {
+			for range 25 {
+				wantStatus(t, d.get(t, listPath, nil), 200)
+			}
+		})
+	}
+	group.Wait()
+	if n := asked.Load() - from; n > 400 {
+		t.Errorf("events was asked %d times for 800 visits", n)
+	}
+}
+
+func TestADisabledDashboardIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	publish(w)
+	wantStatus(t, d.get(t, listPath, nil), 200)
+	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusNotFound) })
+	wantStatus(t, d.get(t, listPath, nil), 404)
+	w.services[events].server.Close()
+	wantError(t, d.get(t, listPath, nil), 503)
+}

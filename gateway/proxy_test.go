@@ -1,0 +1,205 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+)
+
+func TestBodyBound(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	for path, key := range map[string]string{endpointsPath: m.bearer(), "/api/v1/service/": m.apiKey(), "/operator/v1/x": "Operator " + operatorToken} {
+		header := map[string]string{"Authorization": key}
+		exact := strings.Repeat("x", maxBody)
+		if e := d.do(t, "POST", path, exact, header).echo(t); len(e.Body) != maxBody {
+			t.Errorf("%s: %d bytes arrived", path, len(e.Body))
+		}
+		wantError(t, d.do(t, "POST", path, exact+"x", header), 413)
+		for size, status := range map[int]int{maxBody: 200, maxBody + 1: 413, 5 << 20: 413} {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", d.base+path, io.MultiReader(strings.NewReader(strings.Repeat("x", size))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", key)
+			answer, err := w.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(answer.Body)
+			answer.Body.Close()
+			if err != nil || answer.StatusCode != status {
+				t.Errorf("%s: %d chunked bytes: %d %.80s %v", path, size, answer.StatusCode, body, err)
+			}
+		}
+		wantEmpty403(t, d.do(t, "POST", path, exact+"x", nil))
+	}
+}
+
+func TestUpstreamDown(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	for _, name := range []string{events, integrations} {
+		w.services[name].server.Close()
+	}
+	for path, key := range map[string]string{endpointsPath: m.bearer(), "/api/v1/service/": m.apiKey()} {
+		g := d.get(t, path, map[string]string{"Authorization": key})
+		wantError(t, g, 503)
+		if g.header.Get("Retry-After") == "" {
+			t.Error("503 without Retry-After")
+		}
+	}
+	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": m.bearer()}), 200)
+}
+
+func TestUpstreamBreaksOff(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
+	w.services[identity].handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	wantError(t, d.get(t, "/app/users", header), 503)
+	w.services[identity].handle(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, "half")
+	})
+	if g, err := d.try(t.Context(), "GET", "/app/users", "", header); err == nil {
+		t.Errorf("half an answer passed for a whole one: %d %q", g.status, g.body)
+	}
+}
+
+func TestUpstreamAnswersPassUnchanged(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
+	w.services[identity].handle(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Set-Cookie"] = []string{"a=1", "b=2"}
+		w.Header().Set("Connection", "X-Hop")
+		w.Header().Set("X-Hop", "1")
+		w.Header().Set("X-Request-Id", "the service's own")
+		w.WriteHeader(http.StatusConflict)
+		io.WriteString(w, `{"error":"taken"}`)
+	})
+	g := d.get(t, "/app/users", header)
+	if g.status != 409 || g.body != `{"error":"taken"}` || len(g.header.Values("Set-Cookie")) != 2 || g.header.Get("X-Hop") != "" ||
+		len(g.header.Values("X-Request-Id")) != 1 || g.header.Get("X-Request-Id") == "the service's own" {
+		t.Errorf("%d %q %v", g.status, g.body, g.header)
+	}
+	w.services[identity].handle(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	if g := d.do(t, "DELETE", "/app/api-keys/x", "", header); g.status != 204 || g.body != "" || g.header.Get("Content-Type") != "" {
+		t.Errorf("%d %q %v", g.status, g.body, g.header)
+	}
+	w.services[identity].handle(func(http.ResponseWriter, *http.Request) {})
+}
+
+func TestAClientThatLeavesIsNoFailure(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	ended := make(chan struct{})
+	arrived := make(chan struct{})
+	w.services[identity].handle(func(_ http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		<-r.Context().Done() // the gateway passes the leaving on
+		close(ended)
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		<-arrived
+		leave()
+	}()
+	if _, err := d.try(ctx, "GET", "/app/users", "", map[string]string{"Authorization": m.bearer()}); err == nil {
+		t.Fatal("answered")
+	}
+	<-ended
+	eventually(t, "it is logged", func() bool { return strings.Contains(d.log.String(), `"status":499`) })
+	if log := d.log.String(); strings.Contains(log, "ERROR") {
+		t.Error(log)
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	for sent, kept := range map[string]bool{
+		"abc-123": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "with space": false, "ümlaut": false, "": false,
+	} {
+		for path, key := range map[string]string{"/app/users": m.bearer(), "/app/nothing": m.bearer(), "/app/profile": "", "/nothing": "", "/api/v1/": "", "/api/v1/nothing/": ""} {
+			g := d.get(t, path, map[string]string{"Authorization": key, "X-Request-Id": sent})
+			id := g.header.Get("X-Request-Id")
+			if id == "" || kept != (id == sent) {
+				t.Errorf("%s: sent %q, got %q", path, sent, id)
+			}
+			if path == "/app/users" {
+				if e := g.echo(t); e.Header.Get("X-Request-Id") != id {
+					t.Errorf("the service saw %q, the client %q", e.Header.Get("X-Request-Id"), id)
+				}
+			}
+		}
+	}
+}
+
+func TestTraceAndLog(t *testing.T) {
+	w := newWorld(t)
+	spans := tracetest.NewSpanRecorder()
+	d := w.gateway(t, func(c *Config) { c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)) })
+	m := w.keys.member(nil)
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	e := d.get(t, "/api/v1/service/4/?secret=hush", map[string]string{"Authorization": m.apiKey(), "Traceparent": parent, "Baggage": "a=b"}).echo(t)
+	var found sdktrace.ReadOnlySpan
+	eventually(t, "the span ends", func() bool {
+		for _, span := range spans.Ended() {
+			if span.Name() == "GET /api/v1/service/{id}/" {
+				found = span
+			}
+		}
+		return found != nil
+	})
+	traceID, spanID := found.SpanContext().TraceID().String(), found.SpanContext().SpanID().String()
+	if traceID != "0af7651916cd43dd8448eb211c80319c" || found.Parent().SpanID().String() != "b7ad6b7169203331" || found.SpanKind().String() != "server" {
+		t.Errorf("%s %s %s", traceID, found.Parent().SpanID(), found.SpanKind())
+	}
+	if got := e.Header.Get("Traceparent"); got != "00-"+traceID+"-"+spanID+"-01" || e.Header.Get("Baggage") != "" {
+		t.Errorf("passed on %q %q", got, e.Header.Get("Baggage"))
+	}
+	for line := range strings.Lines(d.log.String()) {
+		var entry struct {
+			Msg, Route, Organization, Method string
+			TraceID                          string `json:"trace_id"`
+			Status                           int
+			MS                               *float64
+		}
+		if json.Unmarshal([]byte(line), &entry) != nil || entry.TraceID != traceID {
+			continue
+		}
+		if entry.Msg != "request" || entry.Route != "/api/v1/service/{id}/" || entry.Organization != m.credential.Organization ||
+			entry.Status != 200 || entry.MS == nil || entry.Method != "GET" {
+			t.Errorf("log line %s", line)
+		}
+		found = nil
+	}
+	if found != nil {
+		t.Error("no line in the log with the trace's id")
+	}
+	for _, secret := range []string{"hush", m.secret} {
+		if strings.Contains(d.log.String(), secret) {
+			t.Errorf("%q is in the log", secret)
+		}
+		for _, span := range spans.Ended() {
+			for _, attribute := range span.Attributes() {
+				if strings.Contains(attribute.Value.Emit(), secret) {
+					t.Errorf("%q is in span %s", secret, span.Name())
+				}
+			}
+		}
+	}
+	wantEmpty403(t, d.get(t, "/app/users", nil)) // fresh traces without a parent
+}
