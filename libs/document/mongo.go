@@ -71,8 +71,9 @@ func (e *mongoEngine) connect() (*mongo.Database, error) {
 	}
 	if e.client == nil {
 		journal := true
-		client, err := mongo.Connect(options.Client().ApplyURI(e.uri).SetAppName(e.app).
+		client, err := mongo.Connect(options.Client().SetAppName(e.app).
 			SetTimeout(mongoTimeout).SetServerSelectionTimeout(mongoSelection).
+			ApplyURI(e.uri). // which may set these otherwise
 			SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}))
 		if err != nil {
 			return nil, &unavailableError{err}

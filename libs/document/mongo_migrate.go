@@ -159,10 +159,16 @@ func (e *mongoEngine) createIndexes(ctx context.Context, c *mongo.Collection, wa
 		models[i] = mongo.IndexModel{Keys: w.keys, Options: how}
 	}
 	_, err := c.Indexes().CreateMany(ctx, models)
-	if conflict, ok := errors.AsType[*conflictError](mongoError(err)); ok {
+	return storedViolate(err)
+}
+
+// storedViolate tells a violation by what is stored from a conflict of something to be stored.
+func storedViolate(err error) error {
+	err = mongoError(err)
+	if conflict, ok := errors.AsType[*conflictError](err); ok {
 		return fmt.Errorf("records stored already violate %s: %w", conflict.index, conflict.err)
 	}
-	return mongoError(err)
+	return err
 }
 
 // mongoDeclaration is the note of what was declared at the last migration.
@@ -216,7 +222,7 @@ func (e *mongoEngine) refill(ctx context.Context, c *mongo.Collection, s *shape)
 		}
 		_, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 		models = nil
-		return mongoError(err)
+		return storedViolate(err)
 	}
 	for cursor.Next(ctx) {
 		var d mongoDocument

@@ -1,0 +1,186 @@
+package document_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// version declares the boats as one version of a program would, and migrates.
+func version(t *testing.T, address string, schema document.Schema[boat]) (*document.Collection[boat], error) {
+	t.Helper()
+	db := open(t, address)
+	c := document.Declare(db, schema)
+	return c, db.Migrate(t.Context())
+}
+
+func smallBoats() document.Schema[boat] {
+	return document.Schema[boat]{
+		Name:   "boats",
+		Key:    func(b *boat) string { return b.ID },
+		Fields: []document.Field[boat]{{Name: "owner", Value: func(b *boat) any { return b.Owner }}},
+		Indexes: []document.Index{
+			{Name: "owner", Fields: []string{"owner"}},
+		},
+	}
+}
+
+func TestMigrateFillsInNewFields(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		old, err := version(t, address, smallBoats())
+		must(t, err)
+		var items []boat
+		for n := 1; n <= 1200; n++ {
+			items = append(items, mixed("a", n))
+		}
+		must(t, old.UpsertMany(ctx, items))
+
+		now, err := version(t, address, boats())
+		must(t, err)
+		for _, test := range []struct {
+			q    find.Query
+			want int64
+		}{
+			{find.Query{Where: eq(find.Lte("built", at(100)))}, 504},
+			{find.Query{Where: eq(find.Absent("sunk"))}, 300},
+			{find.Query{Where: eq(find.Has("harbours", "Oslo"))}, 600},
+			{find.Query{Where: eq(find.Absent("harbours"))}, 600},
+		} {
+			n, err := now.Count(ctx, test.q)
+			must(t, err)
+			if n != test.want {
+				t.Errorf("%v: %d, want %d", test.q.Where, n, test.want)
+			}
+		}
+		taken := vessel("a", 77)
+		taken.ID = "taken"
+		if err := now.Insert(ctx, taken); document.ViolatedIndex(err) != "owner_number" {
+			t.Errorf("the new unique index does not hold what was there: %v", err)
+		}
+		// The version before goes on working beside.
+		must(t, old.Insert(ctx, vessel("b", 1)))
+	})
+}
+
+func TestMigrateFillsInRevisedFields(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		schema := smallBoats()
+		old, err := version(t, address, schema)
+		must(t, err)
+		must(t, old.Insert(ctx, vessel("a", 1), sailed{"a", 1}))
+		schema.Fields = []document.Field[boat]{{Name: "owner", Revision: 1, Value: func(b *boat) any { return strings.ToUpper(b.Owner) }}}
+		now, err := version(t, address, schema)
+		must(t, err)
+		page, err := now.Find(ctx, find.Query{Where: []find.Condition{find.Eq("owner", "A")}})
+		must(t, err)
+		if len(page.Items) != 1 {
+			t.Errorf("found %v under the revised value", page.Items)
+		}
+		if _, err := now.Update(ctx, "a/0001", func(b *boat) ([]document.Message, error) { b.Name = "x"; return nil, nil }); err != nil {
+			t.Errorf("a record that was filled in cannot be updated: %v", err)
+		}
+	})
+}
+
+func TestMigrateChangesIndexes(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		first := boats()
+		old, err := version(t, address, first)
+		must(t, err)
+		seed(t, old, vessel("a", 1), vessel("a", 2), harbours(vessel("b", 1), "Kiel"))
+
+		second := boats()
+		second.Indexes = []document.Index{
+			{Name: "owner_number", Fields: []string{"owner", "name"}, Unique: true}, // other fields
+			{Name: "owner_built", Fields: []string{"owner", "built", "number"}},     // one more
+			{Name: "owner_name", Fields: []string{"owner", "name"}, Unique: true},   // unique now
+			{Name: "owner_harbours_built", Fields: []string{"harbours"}},            // of a list, changed
+		}
+		now, err := version(t, address, second)
+		must(t, err)
+		sameNumber := vessel("a", 1)
+		sameNumber.ID, sameNumber.Name = "x", "unheard of"
+		must(t, now.Insert(ctx, sameNumber))
+		sameName := vessel("a", 9)
+		sameName.Name = "Boat 1"
+		if err := now.Insert(ctx, sameName); !slices.Contains([]string{"owner_name", "owner_number"}, document.ViolatedIndex(err)) {
+			t.Errorf("a taken name: %v", err)
+		}
+		n, err := now.Count(ctx, find.Query{Where: []find.Condition{find.Has("harbours", "Kiel")}})
+		must(t, err)
+		if n != 1 {
+			t.Errorf("the changed index of a list finds %d", n)
+		}
+		// A dropped index serves no more: the first version's query is an error of the engine.
+		if _, err := old.Find(ctx, find.Query{Where: eq(find.Eq("afloat", true))}); err == nil && strings.HasPrefix(address, "sqlite") {
+			t.Error("a dropped index still serves")
+		}
+
+		// Back again, with a unique index that what is stored violates.
+		if _, err = version(t, address, boats()); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "owner_number") {
+			t.Errorf("a violated unique index: %v", err)
+		}
+		must(t, now.Delete(ctx, "x", nil))
+		_, err = version(t, address, boats())
+		must(t, err)
+	})
+}
+
+func TestMigrateOfSeveralProcesses(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		old, err := version(t, address, smallBoats())
+		must(t, err)
+		for n := 1; n <= 300; n++ {
+			seed(t, old, vessel("a", n))
+		}
+		var processes sync.WaitGroup
+		for n := range 4 {
+			db := open(t, address)
+			c := document.Declare(db, boats())
+			processes.Go(func() {
+				if err := db.Migrate(t.Context()); err != nil {
+					t.Errorf("process %d: %v", n, err)
+					return
+				}
+				count, err := c.Count(t.Context(), find.Query{Where: eq(find.Lte("built", at(300)))})
+				if err != nil || count != 300 {
+					t.Errorf("process %d finds %d, %v", n, count, err)
+				}
+			})
+		}
+		processes.Wait()
+	})
+}
+
+func TestDeclareRefusesContradictions(t *testing.T) {
+	for name, change := range map[string]func(*document.Schema[boat]){
+		"no name":           func(s *document.Schema[boat]) { s.Name = "" },
+		"no key":            func(s *document.Schema[boat]) { s.Key = nil },
+		"a field twice":     func(s *document.Schema[boat]) { s.Fields = append(s.Fields, s.Fields[0]) },
+		"an unknown field":  func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"colour"} },
+		"an empty index":    func(s *document.Schema[boat]) { s.Indexes[0].Fields = nil },
+		"an index twice":    func(s *document.Schema[boat]) { s.Indexes = append(s.Indexes, s.Indexes[0]) },
+		"a unique list":     func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"harbours"} },
+		"a malformed field": func(s *document.Schema[boat]) { s.Fields[0].Name = `x"; --` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t, "sqlite:"+t.TempDir())
+			schema := boats()
+			change(&schema)
+			defer func() {
+				if recover() == nil {
+					t.Error("it was accepted")
+				}
+			}()
+			document.Declare(db, schema)
+		})
+	}
+}
