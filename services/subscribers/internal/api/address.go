@@ -1,0 +1,63 @@
+package api
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+)
+
+// addresses is email/ or number/.
+func (k kind) addresses() legacy.Resource[audience.Address] {
+	return legacy.Resource[audience.Address]{
+		Name:   k.name,
+		Fields: k.addressFields(),
+		Indexes: []legacy.Index{
+			{Name: audience.IndexLegacy},
+			{Name: audience.IndexText, Equal: []string{audience.FieldText}},
+		},
+		ID:   func(a audience.Address) int64 { return a.LegacyID },
+		View: func(a audience.Address) any { return viewAddress(a) },
+		List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]audience.Address, int64, error) {
+			return k.audience.Addresses(ctx, caller.Organization, k.channel, q)
+		},
+		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (audience.Address, error) {
+			return k.audience.AddAddress(ctx, caller.Organization, k.channel, *in.Text(k.name))
+		},
+		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (audience.Address, error) {
+			return k.audience.ChangeAddress(ctx, caller.Organization, k.channel, id, in.Text(k.name))
+		},
+		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
+			return k.audience.RemoveAddress(ctx, caller.Organization, k.channel, id)
+		},
+	}
+}
+
+func (k kind) addressFields() []legacy.Field {
+	fields := []legacy.Field{{Name: k.name, Type: legacy.String, Required: true, Unique: true, Max: 254, Find: audience.FieldText, Help: k.label + "."}}
+	if k.channel == topic.SMS {
+		fields = append(fields, legacy.Field{Name: "blocked", Type: legacy.Boolean, Readonly: true, Find: audience.FieldBlocked, Help: "Nothing is sent to it."})
+	}
+	return fields
+}
+
+type emailView struct {
+	Email       string `json:"email"`
+	ResourceURI string `json:"resource_uri"`
+}
+
+type numberView struct {
+	Blocked     bool   `json:"blocked"`
+	Number      string `json:"number"`
+	ResourceURI string `json:"resource_uri"`
+}
+
+func viewAddress(a audience.Address) any {
+	if a.Channel == topic.Email {
+		return emailView{a.Text, legacy.URI("email", a.LegacyID)}
+	}
+	return numberView{a.Blocked, a.Text, legacy.URI("number", a.LegacyID)}
+}

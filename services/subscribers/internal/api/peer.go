@@ -1,0 +1,92 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+)
+
+// concerned answers peer.Recipients.Concerned.
+func (a *API) concerned(c *gin.Context) error {
+	in, err := web.Body[peer.Concern](c)
+	if err != nil {
+		return err
+	}
+	ids, err := a.audience.Concerned(c.Request.Context(), web.Caller(c).Organization, in.Channel, in.Components, in.After, in.Limit)
+	if err != nil {
+		return err
+	}
+	page := peer.RecipientPage{Recipients: make([]peer.Recipient, len(ids))}
+	for i, id := range ids {
+		page.Recipients[i] = peer.Recipient{ID: id, Destination: audience.Destination(in.Channel, id)}
+	}
+	if len(ids) == in.Limit {
+		page.Next = ids[len(ids)-1]
+	}
+	c.PureJSON(http.StatusOK, page)
+	return nil
+}
+
+// resolve answers peer.Recipients.Resolve.
+func (a *API) resolve(c *gin.Context) error {
+	ids, err := web.Body[[]string](c)
+	if err != nil {
+		return err
+	}
+	reaches, err := a.audience.Resolve(c.Request.Context(), web.Caller(c).Organization, ids)
+	if err != nil {
+		return err
+	}
+	destinations := make([]peer.Destination, len(reaches))
+	for i, reach := range reaches {
+		destinations[i] = destination(reach)
+	}
+	c.PureJSON(http.StatusOK, destinations)
+	return nil
+}
+
+func destination(reach audience.Reach) peer.Destination {
+	d := peer.Destination{ID: reach.ID, State: peer.Gone, Components: []string{}}
+	if !reach.Found {
+		return d
+	}
+	d.Channel, d.Address, d.Components, d.State = reach.Address.Channel, reach.Address.Text, reach.Components, peer.Active
+	if reach.Address.Blocked {
+		d.State = peer.Suppressed
+	}
+	return d
+}
+
+// forgetComponent removes the subscriptions to a component before its deletion is
+// answered; the message that follows is the guarantee.
+func (a *API) forgetComponent(c *gin.Context) error {
+	if err := a.audience.ForgetComponent(c.Request.Context(), web.Caller(c).Organization, c.Param("component")); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// ComponentChanges takes a batch of topic.ComponentChanges. A message that cannot be
+// read would not be readable the next time either: it is logged and left out.
+func (a *API) ComponentChanges(ctx context.Context, batch []stream.Record) error {
+	for _, record := range batch {
+		var deleted topic.ComponentDeleted
+		if err := json.Unmarshal(record.Value, &deleted); err != nil {
+			a.log.ErrorContext(ctx, "a message cannot be read", "topic", record.Topic, "key", record.Key, "error", err)
+			continue
+		}
+		if err := a.audience.ForgetComponent(ctx, deleted.Organization, deleted.ComponentID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+// Package api is the service's doors: the legacy resources of addresses and
+// subscriptions, the answers to peers, and the messages it consumes.
+package api
+
+import (
+	"log/slog"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+)
+
+// API holds what the handlers use.
+type API struct {
+	audience *audience.Audience
+	log      *slog.Logger
+}
+
+// New makes the handlers.
+func New(audience *audience.Audience, log *slog.Logger) *API {
+	return &API{audience: audience, log: log}
+}
+
+// kind is one of the two channels in the legacy interface's words.
+type kind struct {
+	*API
+	channel topic.Channel
+	name    string // of the resource of addresses, and of its field
+	label   string
+}
+
+// Mount puts the routes on the engine.
+func (a *API) Mount(engine *gin.Engine) {
+	email := kind{a, topic.Email, "email", "Email address"}
+	sms := kind{a, topic.SMS, "number", "Phone number: a plus sign, country code and number"}
+	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log},
+		email.addresses(), sms.addresses(), email.subscriptions("subscribers/email"), sms.subscriptions("subscribers/sms"))
+
+	peers := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam, web.Surface(passport.Peer))
+	peers.POST("/recipients/concerned", web.Handle(a.concerned))
+	peers.POST("/recipients/resolve", web.Handle(a.resolve))
+	peers.DELETE("/components/:component/subscriptions", web.Handle(a.forgetComponent))
+}

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+)
+
+// subscriptions is subscribers/email/ or subscribers/sms/.
+func (k kind) subscriptions(name string) legacy.Resource[audience.Detail] {
+	return legacy.Resource[audience.Detail]{
+		Name: name,
+		Fields: []legacy.Field{
+			{Name: k.name, Type: legacy.Related, Required: true, Find: audience.FieldAddress, Relation: k.addressRelation(), Help: k.label + " to be told."},
+			{Name: "service", Type: legacy.Related, Required: true, Find: audience.FieldComponent, Relation: k.serviceRelation(), Help: "Service to be told of."},
+			{Name: "confirmed", Type: legacy.Boolean, Default: false, Find: audience.FieldConfirmed, Help: "An unconfirmed one is told nothing."},
+		},
+		Indexes: []legacy.Index{
+			{Name: audience.IndexLegacy},
+			{Name: audience.IndexAddress, Equal: []string{audience.FieldAddress}},
+			{Name: audience.IndexComponent, Equal: []string{audience.FieldComponent}},
+		},
+		ID:   func(d audience.Detail) int64 { return d.LegacyID },
+		View: func(d audience.Detail) any { return viewSubscription(name, d) },
+		List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]audience.Detail, int64, error) {
+			return k.audience.Subscriptions(ctx, caller.Organization, k.channel, q)
+		},
+		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (audience.Detail, error) {
+			return k.audience.Subscribe(ctx, caller.Organization, k.channel, k.patch(in))
+		},
+		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (audience.Detail, error) {
+			return k.audience.ChangeSubscription(ctx, caller.Organization, k.channel, id, k.patch(in))
+		},
+		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
+			return k.audience.Unsubscribe(ctx, caller.Organization, k.channel, id)
+		},
+	}
+}
+
+func (k kind) patch(in legacy.Input) audience.SubscriptionPatch {
+	patch := audience.SubscriptionPatch{AddressID: in.Key(k.name), ComponentID: in.Key("service"), Confirmed: in.Flag("confirmed")}
+	if ref := in.Ref(k.name); ref != nil && ref.New != nil {
+		patch.AddressText = ref.New.Text(k.name)
+	}
+	return patch
+}
+
+// addressRelation refers to an address; its keys are address ids.
+func (k kind) addressRelation() *legacy.Relation {
+	return &legacy.Relation{
+		To: k.name, New: k.addressFields()[:1], Fields: k.addressFields(),
+		Resolve: func(ctx context.Context, caller passport.Passport, id int64) (string, error) {
+			address, err := k.audience.Address(ctx, caller.Organization, k.channel, id)
+			return address.ID, err
+		},
+		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
+			return k.audience.MatchAddresses(ctx, caller.Organization, k.channel, where)
+		},
+	}
+}
+
+// serviceRelation refers to a service of the events service; its keys are component ids.
+func (k kind) serviceRelation() *legacy.Relation {
+	return &legacy.Relation{
+		To: "service",
+		Fields: []legacy.Field{
+			{Name: "service_name", Type: legacy.String, Find: "name"},
+			{Name: "description", Type: legacy.String, Find: "description"},
+			{Name: "group", Type: legacy.String, Find: "group"},
+			{Name: "hidden", Type: legacy.Boolean, Find: "hidden"},
+			{Name: "hidden_notifications", Type: legacy.Boolean, Find: "hiddenFromNotifications"},
+		},
+		Resolve: func(ctx context.Context, caller passport.Passport, id int64) (string, error) {
+			return k.audience.Component(ctx, caller.Organization, id)
+		},
+		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
+			return k.audience.MatchComponents(ctx, caller.Organization, where)
+		},
+	}
+}
+
+type serviceView struct {
+	Description         string `json:"description"`
+	Group               string `json:"group"`
+	Hidden              bool   `json:"hidden"`
+	HiddenNotifications bool   `json:"hidden_notifications"`
+	ResourceURI         string `json:"resource_uri"`
+	ServiceName         string `json:"service_name"`
+}
+
+type emailSubscriptionView struct {
+	Confirmed   bool        `json:"confirmed"`
+	Email       any         `json:"email"`
+	ResourceURI string      `json:"resource_uri"`
+	Service     serviceView `json:"service"`
+}
+
+type smsSubscriptionView struct {
+	Confirmed   bool        `json:"confirmed"`
+	Number      any         `json:"number"`
+	ResourceURI string      `json:"resource_uri"`
+	Service     serviceView `json:"service"`
+}
+
+func viewSubscription(name string, d audience.Detail) any {
+	service := serviceView{
+		Description: d.Component.Description, Group: d.Component.Group, Hidden: d.Component.Hidden,
+		HiddenNotifications: d.Component.HiddenFromNotifications, ServiceName: d.Component.Name,
+		ResourceURI: legacy.URI("service", d.Component.LegacyID),
+	}
+	uri := legacy.URI(name, d.LegacyID)
+	if d.Channel == topic.Email {
+		return emailSubscriptionView{d.Confirmed, viewAddress(d.Address), uri, service}
+	}
+	return smsSubscriptionView{d.Confirmed, viewAddress(d.Address), uri, service}
+}

@@ -1,0 +1,204 @@
+package audience
+
+import (
+	"context"
+	"net/mail"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// maxEmail is the longest path SMTP carries (RFC 5321, 4.5.3.1.3), less its brackets.
+const maxEmail = 254
+
+// number is a plus sign, the country code and the subscriber's number (E.164: at
+// most 15 digits; the least there is in use has 8).
+var number = regexp.MustCompile(`^\+[0-9]{8,15}$`)
+
+// Address is a mail address or a phone number of somebody who may subscribe.
+type Address struct {
+	ID             string        `json:"id"`
+	OrganizationID string        `json:"organizationId"`
+	Channel        topic.Channel `json:"channel"` // email or sms
+	LegacyID       int64         `json:"legacyId"`
+	Text           string        `json:"text"`    // as given
+	Normal         string        `json:"normal"`  // as compared: mail addresses regardless of case
+	Blocked        bool          `json:"blocked"` // a number that asked its carrier never to be written to
+	Removed        bool          `json:"removed"`
+	CreatedAt      time.Time     `json:"createdAt"`
+}
+
+// write checks text and makes it the address's.
+func (a *Address) write(text string) error {
+	switch a.Channel {
+	case topic.Email:
+		parsed, err := mail.ParseAddress(text)
+		if err != nil || parsed.Address != text || len(text) > maxEmail || !dotted(text) {
+			return fault.Field("email", "Enter a valid email address.")
+		}
+		a.Text, a.Normal = text, strings.ToLower(text)
+	case topic.SMS:
+		if !number.MatchString(text) {
+			return fault.Field("number", "Enter a plus sign, the country code and the number, 8 to 15 digits.")
+		}
+		a.Text, a.Normal = text, text
+	}
+	return nil
+}
+
+// dotted wants a domain that can be somewhere on the internet.
+func dotted(email string) bool {
+	domain := email[strings.LastIndexByte(email, '@')+1:]
+	return strings.Contains(domain, ".") && !strings.HasPrefix(domain, ".") && !strings.HasSuffix(domain, ".") && !strings.Contains(domain, "..")
+}
+
+// Addresses finds addresses of a channel, and how many there are before the
+// query's limit and offset.
+func (a *Audience) Addresses(ctx context.Context, organization string, channel topic.Channel, q find.Query) ([]Address, int64, error) {
+	q.Where = of(organization, channel, q.Where...)
+	page, err := a.store.FindAddresses(ctx, q)
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err := a.store.CountAddresses(ctx, find.Query{Where: q.Where, Scan: q.Scan})
+	return page.Items, total, err
+}
+
+// Address finds one by its legacy id, or fault.NotFound.
+func (a *Audience) Address(ctx context.Context, organization string, channel topic.Channel, legacyID int64) (Address, error) {
+	page, err := a.store.FindAddresses(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldLegacyID, legacyID)), Limit: 1})
+	if err != nil {
+		return Address{}, err
+	}
+	if len(page.Items) == 0 {
+		return Address{}, fault.New(fault.NotFound, "There is no such address.")
+	}
+	return page.Items[0], nil
+}
+
+// MatchAddresses finds the ids of the addresses for which all conditions hold.
+func (a *Audience) MatchAddresses(ctx context.Context, organization string, channel topic.Channel, where []find.Condition) ([]string, error) {
+	page, err := a.store.FindAddresses(ctx, find.Query{Where: of(organization, channel, where...), Scan: IndexLegacy})
+	ids := make([]string, len(page.Items))
+	for i, address := range page.Items {
+		ids[i] = address.ID
+	}
+	return ids, err
+}
+
+// AddAddress stores a new one; fault.Conflict when the organization has it.
+func (a *Audience) AddAddress(ctx context.Context, organization string, channel topic.Channel, text string) (Address, error) {
+	address := Address{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.now()}
+	if err := address.write(text); err != nil {
+		return Address{}, err
+	}
+	var err error
+	if address.LegacyID, err = a.store.NextLegacyID(ctx, channel, "address"); err != nil {
+		return Address{}, err
+	}
+	return address, taken(a.store.AddAddress(ctx, address), channel)
+}
+
+// ensureAddress finds the address, or stores it.
+func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (Address, error) {
+	wanted := Address{Channel: channel}
+	if err := wanted.write(text); err != nil {
+		return Address{}, err
+	}
+	for {
+		page, err := a.store.FindAddresses(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldNormal, wanted.Normal)), Limit: 1})
+		if err != nil || len(page.Items) == 1 {
+			return first(page.Items), err
+		}
+		added, err := a.AddAddress(ctx, organization, channel, text)
+		if !fault.Is(err, fault.Conflict) || ctx.Err() != nil {
+			return added, err
+		} // somebody else stored it in between: it is found now
+	}
+}
+
+// ChangeAddress writes another text to an address; nil keeps it.
+func (a *Audience) ChangeAddress(ctx context.Context, organization string, channel topic.Channel, legacyID int64, text *string) (Address, error) {
+	found, err := a.Address(ctx, organization, channel, legacyID)
+	if err != nil || text == nil {
+		return found, err
+	}
+	changed, err := a.store.ChangeAddress(ctx, found.ID, func(address *Address) error {
+		if address.Removed {
+			return fault.New(fault.NotFound, "There is no such address.")
+		}
+		return address.write(*text)
+	})
+	return changed, taken(err, channel)
+}
+
+// RemoveAddress removes an address and its subscriptions.
+func (a *Audience) RemoveAddress(ctx context.Context, organization string, channel topic.Channel, legacyID int64) error {
+	found, err := a.Address(ctx, organization, channel, legacyID)
+	if err != nil {
+		return err
+	}
+	_, err = a.store.ChangeAddress(ctx, found.ID, func(address *Address) error {
+		if address.Removed {
+			return fault.New(fault.NotFound, "There is no such address.")
+		}
+		address.Removed = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return a.clear(ctx, found)
+}
+
+// clear deletes what is left of a removed address.
+func (a *Audience) clear(ctx context.Context, address Address) error {
+	err := a.store.DeleteSubscriptions(ctx, find.Query{
+		Where: of(address.OrganizationID, address.Channel, find.Eq(FieldAddress, address.ID)), Scan: IndexAddress,
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.store.DeleteAddress(ctx, address.ID); !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return nil
+}
+
+// Sweep finishes the removals that a killed process left behind.
+func (a *Audience) Sweep(ctx context.Context) error {
+	page, err := a.store.FindAddresses(ctx, find.Query{Where: []find.Condition{find.Eq(FieldRemoved, true)}})
+	if err != nil {
+		return err
+	}
+	for _, address := range page.Items {
+		if err := a.clear(ctx, address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taken says of which field another record has the value.
+func taken(err error, channel topic.Channel) error {
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	field, what := "email", "email address"
+	if channel == topic.SMS {
+		field, what = "number", "phone number"
+	}
+	return &fault.Error{Kind: fault.Conflict, Field: field, Message: "This " + what + " is there already.", Err: err}
+}
+
+func first[T any](items []T) T {
+	if len(items) == 0 {
+		var none T
+		return none
+	}
+	return items[0]
+}
