@@ -22,6 +22,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/directory"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/messages"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
@@ -71,11 +72,11 @@ func Run(ctx context.Context, c Config) error {
 		peer.Identity{Client: peer.NewClient("identity", c.IdentityURL, calls)}, c.Now)
 	endpoints := endpoint.New(store.New(db), known, c.Resolve, seal.NewBox(c.Secret.Secret, "endpoint"),
 		endpoint.Policy{SuppressAfter: c.SuppressAfter}, c.Now)
-	doors := api.New(endpoints, web.NewPages(c.Secret.Secret), c.Log)
 	engine := web.NewEngine(web.Options{
 		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
-	doors.Mount(engine)
+	api.New(endpoints, web.NewPages(c.Secret.Secret)).Mount(engine)
+	consumer := messages.New(endpoints, c.Log)
 	return c.Serve(ctx, boot.Service{
 		Handler: engine,
 		Start: []func(context.Context) error{db.Migrate, func(ctx context.Context) error {
@@ -86,10 +87,10 @@ func Run(ctx context.Context, c Config) error {
 		Ready: map[string]func(context.Context) error{"documents": db.Ping, "kafka": bus.Ping},
 		Background: []func(context.Context) error{
 			func(ctx context.Context) error {
-				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "integrations-outcomes", Topics: []string{topic.DeliveryOutcomes}}, doors.Outcomes)
+				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "integrations-outcomes", Topics: []string{topic.DeliveryOutcomes}}, consumer.Outcomes)
 			},
 			func(ctx context.Context) error {
-				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "integrations-components", Topics: []string{topic.ComponentChanges}}, doors.ComponentChanges)
+				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "integrations-components", Topics: []string{topic.ComponentChanges}}, consumer.ComponentChanges)
 			},
 		},
 	})

@@ -1,11 +1,9 @@
-// Package api is the service's doors: the App interface of endpoints, the answers to
-// peers, and the messages it consumes. Each binds its input, makes one call of the
-// domain and shows what comes back.
+// Package api is the service's HTTP door: the App interface of endpoints and the
+// answers to peers. Each handler binds its input, makes one call of the domain and
+// shows what comes back.
 package api
 
 import (
-	"log/slog"
-
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -17,12 +15,11 @@ import (
 type API struct {
 	endpoints *endpoint.Endpoints
 	pages     web.Pages
-	log       *slog.Logger
 }
 
 // New makes the handlers.
-func New(endpoints *endpoint.Endpoints, pages web.Pages, log *slog.Logger) *API {
-	return &API{endpoints: endpoints, pages: pages, log: log}
+func New(endpoints *endpoint.Endpoints, pages web.Pages) *API {
+	return &API{endpoints: endpoints, pages: pages}
 }
 
 // Mount puts the routes on the engine.
