@@ -12,7 +12,7 @@ import (
 
 // lease is how long a claim lasts unless it is renewed, and so how long the messages of a killed process
 // wait that it had claimed. Clocks of processes must not differ by more than a good part of it.
-const lease = 15 * time.Second
+const lease = 10 * time.Second
 
 // claim takes documents whose outbox is due by moving their p into the future: whoever still finds the p he
 // has read has won.
