@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -223,6 +224,9 @@ func (c *Catalog) eventByLegacyID(ctx context.Context, organization string, lega
 
 // ListEvents finds events of the organization and counts them all.
 func (c *Catalog) ListEvents(ctx context.Context, organization string, query find.Query) ([]EventDetail, int64, error) {
+	if slices.ContainsFunc(query.Where, func(condition find.Condition) bool { return condition.Op == find.OpHas }) {
+		query.Scan = "org_component_legacy" // the one multi-valued field; far fewer than all of the organization's
+	}
 	events, total, err := listed[Event](ctx, c.store.Events, owned(organization, query))
 	if err != nil {
 		return nil, 0, err

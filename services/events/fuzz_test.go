@@ -1,0 +1,63 @@
+package events_test
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// FuzzEventBody sends anything as an event, new and changed: no answer is a failure of
+// ours, and what is refused leaves no trace.
+func FuzzEventBody(f *testing.F) {
+	p := start(f, startBroker(f), f.TempDir())
+	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
+	p.must(201, "", "POST", "/api/v1/event/list/", incident+`, "event_update": [{"update": "one"}]}`)
+	sent, err := json.Marshal(p.must(200, "", "GET", "/api/v1/event/list/1/", ""))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{
+		string(sent), incident + `}`, maintenance + `, "auto": 1}`, `{}`, `[]`, `{"type": {"type": "maintenance"}, "end": "2026-01-02T03:04:05.999999Z", "status": {"id": "1"}}`,
+		incident + `, "notifications": {"teams": {"enabled": true, "color": "#fff", "channels": [1, "x"]}, "email": {"enabled": 0, "email_subject": "s"}}}`,
+		`{"event_service": [{"resource_uri": "/api/v1/event/service/1/", "service": 1}], "event_update": [{"id": 1, "update": "x", "status": {"pk": "2"}, "date": null}]}`,
+		`{"status": "/api/v1/status/3/", "end": null, "severity": null, "description": 5e3, "start": "9999-12-31T23:59:59"}`,
+	} {
+		f.Add(seed)
+	}
+	count := func(list string) float64 {
+		return p.must(200, "", "GET", "/api/v1/event/"+list+"/?limit=1", "")["meta"].(map[string]any)["total_count"].(float64)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		events, links, updates := count("list"), count("service"), count("update")
+		created := p.send("", "POST", "/api/v1/event/list/", body)
+		switch created.status {
+		case 201:
+			events++
+		case 400:
+			if count("list") != events || count("service") != links || count("update") != updates {
+				t.Errorf("refused, but something is there: %s", body)
+			}
+		case 413:
+		default:
+			t.Errorf("POST answered %d %s to %q", created.status, created.body, body)
+		}
+		if count("list") != events {
+			t.Errorf("%v events, want %v, after %q", count("list"), events, body)
+		}
+		before := p.send("", "GET", "/api/v1/event/list/1/", "")
+		changed := p.send("", "PUT", "/api/v1/event/list/1/", body)
+		after := p.send("", "GET", "/api/v1/event/list/1/", "")
+		switch changed.status {
+		case 200:
+			again := p.send("", "PUT", "/api/v1/event/list/1/", string(after.body))
+			if last := p.send("", "GET", "/api/v1/event/list/1/", ""); again.status != 200 || string(last.body) != string(after.body) {
+				t.Errorf("the GET body sent back answered %d %s and made of\n%s\n%s", again.status, again.body, after.body, last.body)
+			}
+		case 400, 413:
+			if string(before.body) != string(after.body) {
+				t.Errorf("refused, but changed, by %q", body)
+			}
+		default:
+			t.Errorf("PUT answered %d %s to %q", changed.status, changed.body, body)
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package events_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/events"
+)
+
+const childMark = "EVENTS_TEST_CHILD"
+
+// TestMain is the service's own binary when it is started as a child, to be killed.
+func TestMain(m *testing.M) {
+	if os.Getenv(childMark) != "" {
+		os.Args = os.Args[:1]
+		boot.Main[events.Config]("events", "The service under test.", events.Run)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// spawn runs the service as a process of its own; the function it returns kills it as
+// kill -9 does.
+func (p *platform) spawn() (kill func()) {
+	p.t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	free.Close()
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), childMark+"=1", "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
+		"DOCUMENTS_URL=sqlite:"+p.folder, "KAFKA_BROKERS="+p.broker, "BELLBUOY_SECRET="+secret)
+	output, err := command.StderrPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	var logged sync.WaitGroup
+	logged.Go(func() {
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			p.t.Log(lines.Text())
+		}
+	})
+	kill = sync.OnceFunc(func() {
+		if err := command.Process.Kill(); err != nil {
+			p.t.Error(err)
+		}
+		logged.Wait()
+		_ = command.Wait() // always an error: it was killed
+	})
+	p.t.Cleanup(kill)
+	p.url = "http://" + addr
+	p.ready()
+	return kill
+}
+
+// attempt sends a request that may meet a dying service: 0 when there was no answer.
+func (p *platform) attempt(method, path, body string) int {
+	request, err := http.NewRequest(method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set(passport.Header, p.token(""))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+// TestKilledBeforeRelay: what was written while Kafka was away is published after the
+// service was killed and started again.
+func TestKilledBeforeRelay(t *testing.T) {
+	dir := t.TempDir()
+	broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, broker.Addr(), t.TempDir())
+	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
+	p.stop()
+	kill := p.spawn()
+	if err := broker.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.must(201, "", "POST", "/api/v1/event/list/", incident+`, "notifications": {"webhook": {"enabled": true}}}`)
+	p.must(200, "", "PUT", "/api/v1/event/list/1/", `{"status": {"status": "resolved"}}`)
+	kill()
+	if broker, err = engines.StartKafka(t.Context(), engines.Kafka{Addr: p.broker, Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := broker.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	p.run()
+	changes := p.listen().of(t, 1, 2)
+	if len(changes[0].Notify) != 1 || changes[0].Sequence != 1 || changes[1].Sequence != 2 {
+		t.Errorf("published after the restart: %+v", changes)
+	}
+}
+
+// TestKilledAtAnyMoment: of every write that was answered there is the record, the change in
+// Kafka in its order, and the rows and the page that follow from it.
+func TestKilledAtAnyMoment(t *testing.T) {
+	p := start(t, startBroker(t), t.TempDir())
+	heard := p.listen()
+	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
+	p.must(201, "", "POST", "/api/v1/event/list/", incident+`}`)
+	p.stop()
+	var answered atomic.Int64
+	for round := range 4 {
+		kill := p.spawn()
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				for {
+					status := p.attempt("POST", "/api/v1/event/update/", `{"event": "/api/v1/event/list/1/", "update": "x"}`)
+					if status == 0 {
+						return
+					}
+					if status != 201 {
+						t.Errorf("POST answered %d", status)
+						return
+					}
+					answered.Add(1)
+				}
+			})
+		}
+		goal := answered.Load() + int64(5+7*round)
+		eventually(t, "some are answered", func() bool { return answered.Load() >= goal })
+		kill()
+		group.Wait()
+	}
+	p.run()
+	event := p.must(200, "", "GET", "/api/v1/event/list/1/", "")
+	stored := len(event["event_update"].([]any))
+	if int64(stored) < answered.Load() {
+		t.Errorf("%d updates are stored, %d were answered", stored, answered.Load())
+	}
+	for i, change := range heard.of(t, 1, stored+1) {
+		if change.Sequence != int64(i+1) {
+			t.Fatalf("change %d has the sequence %d", i+1, change.Sequence)
+		}
+	}
+	eventually(t, "the list of updates is complete", func() bool {
+		list := p.must(200, "", "GET", "/api/v1/event/update/?event=1", "")
+		return list["meta"].(map[string]any)["total_count"] == float64(stored)
+	})
+}
+
+// TestKilledWhileRemoving: a service's removal that was begun is completed after a restart.
+func TestKilledWhileRemoving(t *testing.T) {
+	p := start(t, startBroker(t), t.TempDir())
+	heard := p.listen()
+	const linked = 15
+	begun := 0
+	for round := range 4 {
+		service := p.must(201, "", "POST", "/api/v1/service/", fmt.Sprintf(`{"service_name": "API %d"}`, round))["resource_uri"].(string)
+		for range linked {
+			p.must(201, "", "POST", "/api/v1/event/list/", strings.Replace(incident, "/api/v1/service/1/", service, 1)+`}`)
+		}
+		p.stop()
+		kill := p.spawn()
+		done := make(chan int)
+		go func() { done <- p.attempt("DELETE", service, "") }()
+		moment := time.NewTimer(time.Duration(4+8*round) * time.Millisecond) // somewhere in the removal; any outcome is checked
+		select {
+		case <-moment.C:
+		case status := <-done:
+			go func() { done <- status }()
+		}
+		kill()
+		status := <-done
+		p.run()
+		if left := p.send("", "GET", service, "").status; left == 200 {
+			if status == 204 {
+				t.Errorf("round %d: answered 204, but the service is there", round)
+			}
+			p.must(204, "", "DELETE", service, "")
+		}
+		begun++
+		eventually(t, "the removal is complete", func() bool {
+			links := p.must(200, "", "GET", "/api/v1/event/service/?limit=1", "")["meta"].(map[string]any)["total_count"]
+			dashboards := p.must(200, "app admin a", "GET", "/app/dashboards", "")["dashboards"].([]any)
+			placed := dashboards[0].(map[string]any)["components"].([]any)
+			heard.mu.Lock()
+			defer heard.mu.Unlock()
+			ids := map[string]bool{}
+			for _, gone := range heard.gone {
+				ids[gone.ComponentID] = true
+			}
+			return links == float64(0) && len(placed) == 0 && len(ids) == begun
+		})
+	}
+}
