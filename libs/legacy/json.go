@@ -15,7 +15,29 @@ func Encode(value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
+	return literal(bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))), nil
+}
+
+// literal undoes the two escapes that encoding/json cannot be talked out of: U+2028 and
+// U+2029, which JSON does not ask for.
+func literal(body []byte) []byte {
+	if !bytes.Contains(body, []byte(`\u202`)) {
+		return body
+	}
+	out := make([]byte, 0, len(body))
+	for len(body) > 0 {
+		switch {
+		case bytes.HasPrefix(body, []byte(`\u2028`)):
+			out, body = append(out, "\u2028"...), body[6:]
+		case bytes.HasPrefix(body, []byte(`\u2029`)):
+			out, body = append(out, "\u2029"...), body[6:]
+		case body[0] == '\\':
+			out, body = append(out, body[:2]...), body[2:] // another escape, whole
+		default:
+			out, body = append(out, body[0]), body[1:]
+		}
+	}
+	return out
 }
 
 // encode is Encode for values of this package, that cannot fail.
