@@ -122,7 +122,7 @@ func (p *plan) selection() (*statement, int) {
 		if i > 0 {
 			q.add(" UNION ALL ")
 		}
-		q.add("SELECT d.key, d.version, d.body")
+		q.add("SELECT " + p.key() + ", d.version, d.body")
 		if extra > 0 {
 			for _, t := range p.order {
 				q.add(", " + p.column(t.field))
@@ -139,15 +139,11 @@ func (p *plan) selection() (*statement, int) {
 		}
 		q.add(name + direction(t.descending) + ", ")
 	}
-	switch {
-	case len(arms) > 1:
-		q.add("1")
-	case p.side():
-		q.add("s.key")
-	default:
-		q.add("d.key")
+	key := p.key()
+	if len(arms) > 1 {
+		key = "1"
 	}
-	q.add(direction(p.last))
+	q.add(key + direction(p.last))
 	if p.limit > 0 || p.offset > 0 {
 		limit := p.limit
 		if limit == 0 {
@@ -210,6 +206,14 @@ func (p *plan) from() string {
 
 // sqlIndex is the index's name in the file.
 func (s *shape) sqlIndex(ix *index) string { return s.name + "." + ix.name }
+
+// key is where the key is read: as the last part of the index.
+func (p *plan) key() string {
+	if p.side() {
+		return "s.key"
+	}
+	return "d.key"
+}
 
 // column is where a field is read: in the index's own table if it has one with the field.
 func (p *plan) column(f int) string {
@@ -339,15 +343,11 @@ func (p *plan) behind() [][]clause {
 			equal = append(equal, clause{name + " = ?", []any{scalar(value)}})
 		}
 	}
-	key := "d.key"
-	if p.side() {
-		key = "s.key"
-	}
 	compare := " > ?"
 	if p.last {
 		compare = " < ?"
 	}
-	return append(out, append(equal, clause{key + compare, []any{p.after.key}}))
+	return append(out, append(equal, clause{p.key() + compare, []any{p.after.key}}))
 }
 
 // conjunctions joins each list of clauses into one.

@@ -1,0 +1,112 @@
+package document
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+type parcelled struct {
+	ID    string   `json:"id"`
+	Owner string   `json:"owner"`
+	Kind  string   `json:"kind"`
+	Size  *int64   `json:"size"`
+	Tags  []string `json:"tags"`
+}
+
+// TestFindIsServedByIndexes asks SQLite how it runs what the planner makes: it searches the chosen index, never a
+// whole table, and sorts nothing unless a Scan allows it.
+func TestFindIsServedByIndexes(t *testing.T) {
+	db, err := Open("sqlite:"+t.TempDir(), "explain", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c := Declare(db, Schema[parcelled]{
+		Name: "parcels", Key: func(p *parcelled) string { return p.ID },
+		Fields: []Field[parcelled]{
+			{Name: "owner", Value: func(p *parcelled) any { return p.Owner }},
+			{Name: "kind", Value: func(p *parcelled) any { return p.Kind }},
+			{Name: "size", Value: func(p *parcelled) any { return p.Size }},
+			{Name: "tags", Value: func(p *parcelled) any { return p.Tags }},
+		},
+		Indexes: []Index{
+			{Name: "owner_size", Fields: []string{"owner", "size"}},
+			{Name: "owner_kind_size", Fields: []string{"owner", "kind", "size"}},
+			{Name: "owner_tags_size", Fields: []string{"owner", "tags", "size"}},
+		},
+	})
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	owner := find.Eq("owner", "a")
+	size := []find.Order{{Field: "size", Descending: true}}
+	for _, test := range []struct {
+		name, index string
+		q           find.Query
+		sorts       bool
+	}{
+		{"by key", "sqlite_autoindex_parcels_1", find.Query{Limit: 5}, false},
+		{"equality", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Limit: 5}, false},
+		{"order", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: size, Limit: 5}, false},
+		{"order, from an offset", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: size, Limit: 5, Offset: 9}, false},
+		{"range", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.Gt("size", 3), find.Lt("size", 9)}, Order: size, Limit: 5}, false},
+		{"absent", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.Absent("size")}, Limit: 5}, false},
+		{"present", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.Present("size")}, Order: size, Limit: 5}, false},
+		{"several values", "parcels.owner_kind_size", find.Query{Where: []find.Condition{owner, find.In("kind", "x", "y", "z")}, Order: size, Limit: 5}, false},
+		{"a list's value", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x")}, Order: size, Limit: 5}, false},
+		{"several of a list", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x", "y")}, Order: size, Limit: 5}, true},
+		{"scan", "parcels.owner_kind_size", find.Query{Where: []find.Condition{owner, find.Eq("kind", "x"), find.Text("owner", find.Prefix, "A", true)}, Order: size, Limit: 5, Scan: "owner_kind_size"}, false},
+		{"scan, sorted", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: []find.Order{{Field: "kind"}}, Limit: 5, Scan: "owner_size"}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, behind := range []bool{false, true} {
+				p, err := c.shape.plan(test.q, finding)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if behind {
+					p.after = &position{key: "k", values: make([]any, len(p.order))}
+					for i := range p.after.values {
+						p.after.values[i] = int64(i)
+					}
+				}
+				q, _ := p.outer().selection()
+				lines := explain(t, db.engine.(*sqliteEngine), q)
+				text := strings.Join(lines, "\n")
+				used := 0
+				for _, line := range lines {
+					used += strings.Count(line, "USING INDEX "+test.index) + strings.Count(line, "USING COVERING INDEX "+test.index)
+					if strings.HasPrefix(line, "SCAN") && test.q.Where != nil {
+						t.Errorf("a table is scanned:\n%s", text)
+					}
+				}
+				if used == 0 {
+					t.Errorf("index %s is not used:\n%s", test.index, text)
+				}
+				if sorts := strings.Contains(text, "TEMP B-TREE"); sorts != test.sorts {
+					t.Errorf("sorts: %t\n%s\n%s", sorts, q.text(), text)
+				}
+			}
+		})
+	}
+}
+
+func explain(t *testing.T, e *sqliteEngine, q *statement) []string {
+	t.Helper()
+	var lines []string
+	asked := newStatement("EXPLAIN QUERY PLAN " + q.text()).with(q.args...)
+	err := e.read(t.Context(), asked, func(rows *sql.Rows) error {
+		var id, parent, unused int
+		var detail string
+		err := rows.Scan(&id, &parent, &unused, &detail)
+		lines = append(lines, detail)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
