@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
@@ -329,91 +327,6 @@ func (p *platform) outcome(o organization, recipient string, result topic.Result
 		out.HTTPStatus, out.ErrorCode, out.Attempts = 500, "http_5xx", 7
 	}
 	return out
-}
-
-// upstream is the other end of the service's calls: the events service's dashboards
-// and the identity service's limits.
-type upstream struct {
-	server *httptest.Server
-	down   atomic.Bool
-
-	mu         sync.Mutex
-	limits     map[string]int
-	dashboards map[string]map[string]peer.Dashboard // by organization and id
-}
-
-func (u *upstream) put(organization string, limit int, dashboards ...peer.Dashboard) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.limits[organization] = limit
-	if u.dashboards[organization] == nil {
-		u.dashboards[organization] = map[string]peer.Dashboard{}
-	}
-	for _, dashboard := range dashboards {
-		u.dashboards[organization][dashboard.ID] = dashboard
-	}
-}
-
-func (u *upstream) remove(organization, dashboard string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.dashboards[organization], dashboard)
-}
-
-func startUpstream(t *testing.T, desk *passport.Desk) *upstream {
-	u := &upstream{limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{}}
-	answer := func(service string, handle func(r *http.Request, organization string) (any, bool)) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			p, err := desk.Check(r.Header.Get(passport.Header), service)
-			if err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization") {
-				refuse(w, fault.Denied)
-				return
-			}
-			if u.down.Load() {
-				refuse(w, fault.Unavailable)
-				return
-			}
-			u.mu.Lock()
-			defer u.mu.Unlock()
-			out, found := handle(r, p.Organization)
-			if !found {
-				refuse(w, fault.NotFound)
-				return
-			}
-			json.NewEncoder(w).Encode(out)
-		}
-	}
-	mux := http.NewServeMux()
-	base := peer.Prefix + "/organizations/{organization}"
-	mux.HandleFunc("GET "+base+"/limits", answer("identity", func(_ *http.Request, organization string) (any, bool) {
-		limit, found := u.limits[organization]
-		return peer.Limits{UniqueEndpoints: limit}, found
-	}))
-	mux.HandleFunc("GET "+base+"/dashboards/{id}", answer("events", func(r *http.Request, organization string) (any, bool) {
-		dashboard, found := u.dashboards[organization][r.PathValue("id")]
-		return dashboard, found
-	}))
-	mux.HandleFunc("POST "+base+"/dashboards/lookup", answer("events", func(r *http.Request, organization string) (any, bool) {
-		var ids []string
-		if json.NewDecoder(r.Body).Decode(&ids) != nil {
-			return nil, false
-		}
-		found := []peer.Dashboard{}
-		for _, id := range ids {
-			if dashboard, exists := u.dashboards[organization][id]; exists {
-				found = append(found, dashboard)
-			}
-		}
-		return found, true
-	}))
-	u.server = httptest.NewServer(mux)
-	t.Cleanup(u.server.Close)
-	return u
-}
-
-func refuse(w http.ResponseWriter, kind fault.Kind) {
-	w.WriteHeader(kind.Status())
-	json.NewEncoder(w).Encode(peer.Refusal{Kind: kind, Message: "refused by the test"})
 }
 
 // buffer keeps the service's logs.
