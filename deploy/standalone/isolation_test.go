@@ -81,7 +81,9 @@ func TestTwoOrganizationsWithTheSameNamesNeverSeeEachOther(t *testing.T) {
 		if len(users.Users) != 1 || users.Users[0].Email != "theirs@example.com" {
 			t.Errorf("they see the members %v", users.Users)
 		}
-		var endpoints struct{ Endpoints []struct{ DashboardID string } }
+		var endpoints struct {
+			Endpoints []struct{ DashboardID string }
+		}
 		send(t, http.MethodGet, base+"/app/integrations/webhooks/outbound/endpoints", theirs.app(), nil).expect(t, http.StatusOK).into(t, &endpoints)
 		if len(endpoints.Endpoints) != 1 || endpoints.Endpoints[0].DashboardID != theirs.DashboardID {
 			t.Errorf("they see the endpoints %v", endpoints.Endpoints)

@@ -113,19 +113,19 @@ func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
 }
 
 func (s *sower) organization(ctx context.Context, operator string, seed *seed) (id, dashboardID, slug string, err error) {
-	type organization struct{ ID, Name, DashboardID, DashboardSlug string }
-	var list struct{ Organizations []organization }
+	var list struct{ Organizations []struct{ ID, Name string } }
 	if err := s.call(ctx, operator, http.MethodGet, "/operator/v1/organizations?limit=100", nil, &list); err != nil {
 		return "", "", "", err
-	}
-	for _, o := range list.Organizations {
-		if o.Name == seed.Organization.Name {
-			return o.ID, o.DashboardID, o.DashboardSlug, nil
-		}
 	}
 	var made struct {
 		Organization struct{ ID string }
 		Dashboard    struct{ ID, Slug string }
+	}
+	for _, o := range list.Organizations {
+		if o.Name == seed.Organization.Name {
+			err = s.call(ctx, operator, http.MethodGet, "/operator/v1/organizations/"+o.ID, nil, &made)
+			return made.Organization.ID, made.Dashboard.ID, made.Dashboard.Slug, err
+		}
 	}
 	err = s.call(ctx, operator, http.MethodPost, "/operator/v1/organizations", seed.Organization, &made)
 	return made.Organization.ID, made.Dashboard.ID, made.Dashboard.Slug, err
@@ -172,7 +172,7 @@ func (s *sower) components(ctx context.Context, legacy string, seed *seed) error
 
 // ready waits until the whole platform answers.
 func (s *sower) ready(ctx context.Context) error {
-	ticker := time.NewTicker(10 * time.Millisecond)
+	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		if err := s.call(ctx, "", http.MethodGet, "/readyz", nil, nil); err == nil {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
@@ -27,6 +29,12 @@ type settings struct {
 	DocumentsURL  string   `name:"documents-url" env:"DOCUMENTS_URL" help:"Where records are kept: mongodb://host:port/prefix or sqlite:FOLDER; under the data folder when not given."`
 	KafkaBrokers  []string `name:"kafka-brokers" env:"KAFKA_BROKERS" help:"Kafka brokers, host:port, separated by commas; embedded when not given."`
 	RedisURL      string   `name:"redis-url" env:"REDIS_URL" help:"Redis, e.g. redis://localhost:6379/0; embedded when not given."`
+
+	Resolve       outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers dialled elsewhere than their name says, exempt from the guard against private addresses."`
+	CAFile        string          `name:"delivery-ca-file" env:"DELIVERY_CA_FILE" help:"Certificate authorities trusted beside the system's, a PEM file."`
+	RetrySchedule []time.Duration `name:"delivery-retry-schedule" env:"DELIVERY_RETRY_SCHEDULE" default:"5s,30s,2m,10m,30m,60m" help:"Waits between the attempts of a delivery, separated by commas."`
+	Timeout       time.Duration   `name:"delivery-timeout" env:"DELIVERY_TIMEOUT" default:"10s" help:"Time of one attempt, at most 14s."`
+	SuppressAfter int             `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
 }
 
 // Validate is called by the settings' parser, and checks what the embedded groups do not.

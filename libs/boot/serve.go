@@ -89,7 +89,7 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 	for name, check := range checks {
 		group.Go(func() error {
 			if err := check(ctx); err != nil {
-				p.Log.WarnContext(ctx, "not ready", "check", name, "error", err)
+				p.Log.DebugContext(ctx, "not ready", "check", name, "error", err)
 				return fmt.Errorf("%s: %s cannot be reached", p.Name, name)
 			}
 			return nil

@@ -32,6 +32,7 @@ func Mount(engine *gin.Engine, directory *account.Directory, pages web.Pages, lo
 	operator.GET("/organizations/:id", web.Handle(a.getOrganization))
 	operator.PATCH("/organizations/:id", web.Handle(a.changeOrganization))
 	operator.POST("/organizations/:id/users", web.Handle(a.addUser))
+	operator.GET("/organizations/:id/users", web.Handle(a.listUsers))
 	operator.PATCH("/users/:id", web.Handle(a.changeUser))
 	operator.DELETE("/users/:id", web.Handle(a.deleteUser))
 	operator.POST("/users/:id/api-keys", web.Handle(a.addKey))

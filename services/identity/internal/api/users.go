@@ -5,6 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 
@@ -46,6 +47,25 @@ func (a api) addUser(c *gin.Context) error {
 		return err
 	}
 	c.PureJSON(http.StatusCreated, gin.H{"user": viewUser(user)})
+	return nil
+}
+
+// listUsers shows all of an organization's users, so that an operator who has lost an
+// id finds it again.
+func (a api) listUsers(c *gin.Context) error {
+	o, err := a.directory.Organization(c.Request.Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	users, _, err := a.directory.Members(c.Request.Context(), o.ID, find.Query{Order: []find.Order{{Field: "legacyId"}}})
+	if err != nil {
+		return err
+	}
+	views := make([]userView, len(users))
+	for i, u := range users {
+		views[i] = viewUser(u)
+	}
+	c.PureJSON(http.StatusOK, gin.H{"users": views})
 	return nil
 }
 
