@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -83,8 +82,7 @@ func expectEveryPosted(t *testing.T, r *receiver.Receiver, posted []string) {
 func TestKillOfTheWholeProcessLosesNothing(t *testing.T) {
 	r, env := startReceiver(t)
 	p, base := started(t, env...)
-	var c credentials
-	readJSON(t, filepath.Join(dataFolder(p), "credentials.json"), &c)
+	c := seeded(t, p)
 	a := actor{t, c}
 	uri, id := a.service("Checkout")
 	a.endpoint("https://"+receiverHost+"/hooks/1", id)

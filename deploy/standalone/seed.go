@@ -21,19 +21,19 @@ var builtInSeed []byte
 type seed struct {
 	Organization struct {
 		Name string `json:"name"`
-		Plan string `json:"plan"`
+		Plan string `json:"plan,omitempty"`
 	} `json:"organization"`
 	User struct {
 		Username  string   `json:"username"`
 		Email     string   `json:"email"`
-		FirstName string   `json:"firstName"`
-		LastName  string   `json:"lastName"`
+		FirstName string   `json:"firstName,omitempty"`
+		LastName  string   `json:"lastName,omitempty"`
 		Roles     []string `json:"roles"`
 	} `json:"user"`
 	Components []struct {
 		Name        string `json:"service_name"`
-		Group       string `json:"group"`
-		Description string `json:"description"`
+		Group       string `json:"group,omitempty"`
+		Description string `json:"description,omitempty"`
 	} `json:"components"`
 }
 

@@ -99,10 +99,7 @@ func TestSeedOfOnesOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, _ := started(t, "BELLBUOY_SEED="+file)
-	kept := filepath.Join(dataFolder(p), "credentials.json")
-	eventually(t, 10*time.Second, "credentials", func() error { _, err := os.Stat(kept); return err })
-	var c credentials
-	readJSON(t, kept, &c)
+	c := seeded(t, p)
 	var list page
 	send(t, http.MethodGet, c.DashboardURL+"/api/v1/dashboard/", "", nil).expect(t, http.StatusOK).into(t, &list)
 	if c.Username != "owl" || len(list.Objects) != 1 || list.Objects[0]["service_name"] != "Nest" {
@@ -221,8 +218,7 @@ func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
 	}
 	defer server.Close()
 	eventually(t, 30*time.Second, "ready once the engines are there", ready(base))
-	kept := filepath.Join(dataFolder(p), "credentials.json")
-	eventually(t, 10*time.Second, "credentials", func() error { _, err := os.Stat(kept); return err })
+	seeded(t, p)
 }
 
 func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {

@@ -199,14 +199,7 @@ func expectNoMore(t testing.TB, c credentials, r *receiver.Receiver, so int) {
 func TestTourOnThePlatformAsOneProcess(t *testing.T) {
 	r, env := startReceiver(t)
 	p, base := started(t, env...)
-	var c credentials
-	content, err := os.ReadFile(filepath.Join(dataFolder(p), "credentials.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(content, &c); err != nil {
-		t.Fatal(err)
-	}
+	c := seeded(t, p)
 	if c.BaseURL != base {
 		t.Fatalf("the credentials name %q, it is at %q", c.BaseURL, base)
 	}
@@ -228,6 +221,16 @@ func TestTourOnSeparateProcessesWithDeliveryTwice(t *testing.T) {
 			t.Errorf("%s ends with code %d on SIGTERM", name, code)
 		}
 	}
+}
+
+// seeded waits for the first start's credentials.
+func seeded(t testing.TB, p *process) credentials {
+	t.Helper()
+	file := filepath.Join(dataFolder(p), "credentials.json")
+	eventually(t, 10*time.Second, "credentials", func() error { _, err := os.Stat(file); return err })
+	var c credentials
+	readJSON(t, file, &c)
+	return c
 }
 
 // dataFolder is where the platform as one process keeps its files.
