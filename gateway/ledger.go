@@ -24,7 +24,7 @@ const (
 	// maxFlights is how many pipelines are under way at once. With few of them the
 	// questions that come meanwhile travel together, which costs a busy gateway a
 	// fraction of a call each and an idle one nothing.
-	maxFlights = 2
+	maxFlights = 1
 )
 
 // errDown means that Redis cannot be asked now.

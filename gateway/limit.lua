@@ -26,12 +26,12 @@ local log = KEYS[2]
 local limit, window = tonumber(ARGV[3]), tonumber(ARGV[4])
 local slot, known = tonumber(ARGV[5]), tonumber(ARGV[6])
 
-local function mark(index)
-  local text = redis.call('LINDEX', log, index)
+local function read(text)
   if not text then return nil end
   local at, sum = string.match(text, '^(%d+):(%d+)$')
   return tonumber(at), tonumber(sum)
 end
+local function mark(index) return read(redis.call('LINDEX', log, index)) end
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -42,12 +42,13 @@ if not tail then
 end
 now = math.max(now, tail) -- a clock set back must not date a call before an older one
 
-local _, gone = mark(0)
-while true do
-  local at, upto = mark(1)
-  if not at or at + window >= now then break end
+local oldest = redis.call('LRANGE', log, 0, 1)
+local _, gone = read(oldest[1])
+local at, upto = read(oldest[2])
+while at and at + window < now do
   redis.call('LPOP', log)
   gone = upto
+  at, upto = mark(1)
 end
 
 local unknown = math.max(0, known - (sum - gone))
@@ -56,9 +57,13 @@ if granted + unknown > 0 then
   local same = sum > gone and math.floor(tail / slot) == math.floor(now / slot)
   sum = sum + granted + unknown
   local text = string.format('%.0f:%.0f', now, sum)
-  if same then redis.call('LSET', log, -1, text) else redis.call('RPUSH', log, text) end
+  if same then
+    redis.call('LSET', log, -1, text)
+  else
+    redis.call('RPUSH', log, text)
+    redis.call('PEXPIRE', log, window + slot + 1000)
+  end
 end
-redis.call('PEXPIRE', log, window + slot + 1000)
 if granted == asked then return {'same', granted, 0} end
 
 -- The first mark whose leaving makes room. It is the oldest one unless the limit
