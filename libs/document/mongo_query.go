@@ -159,7 +159,7 @@ func (p *plan) beyond() bson.A {
 		operator = "$lt"
 	}
 	last := bson.E{Key: "_id", Value: bson.D{{Key: operator, Value: p.after.key}}}
-	if len(ranges) == 0 {
+	if len(p.order) == 0 {
 		return bson.A{bson.D{last}}
 	}
 	return append(out, bson.D{{Key: "$or", Value: append(ranges, append(equal, last))}})

@@ -83,7 +83,7 @@ func openSQLite(ctx context.Context, path string) (*sqliteFile, error) {
 		v := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", sqliteBusyMillis)}, extra...), "_dqs": {"0"}}
 		return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: v.Encode()}).String()
 	}
-	writes, err := sql.Open("sqlite", pragmas("journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)", "cache_size(-16000)"))
+	writes, err := sql.Open("sqlite", pragmas("journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)", "temp_store(MEMORY)", "cache_size(-16000)"))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func openSQLite(ctx context.Context, path string) (*sqliteFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, writes.Close())
 	}
-	reads, err := sql.Open("sqlite", pragmas("query_only(1)", "cache_size(-16000)"))
+	reads, err := sql.Open("sqlite", pragmas("query_only(1)", "temp_store(MEMORY)", "cache_size(-16000)"))
 	if err != nil {
 		return nil, errors.Join(err, writer.close())
 	}

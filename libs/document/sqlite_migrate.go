@@ -18,7 +18,7 @@ func (e *sqliteEngine) migrate(ctx context.Context, shapes []*shape) error {
 			`CREATE TABLE IF NOT EXISTS "~outbox" (seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, key TEXT NOT NULL, entry BLOB NOT NULL)`,
 			`CREATE TABLE IF NOT EXISTS "~declared" (collection TEXT PRIMARY KEY, fields TEXT NOT NULL) WITHOUT ROWID`,
 		} {
-			if err := w.exec(text); err != nil {
+			if err := w.define(text); err != nil {
 				return err
 			}
 		}
@@ -32,7 +32,7 @@ func (e *sqliteEngine) migrate(ctx context.Context, shapes []*shape) error {
 }
 
 func (w *sqliteWriter) migrate(s *shape) error {
-	err := w.exec(`CREATE TABLE IF NOT EXISTS ` + quote(s.name) + ` (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, body BLOB NOT NULL)`)
+	err := w.define(`CREATE TABLE IF NOT EXISTS ` + quote(s.name) + ` (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, body BLOB NOT NULL)`)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (w *sqliteWriter) addColumns(s *shape) error {
 			continue
 		}
 		// No declared type, so that values are compared as they are.
-		if err := w.exec(`ALTER TABLE ` + quote(s.name) + ` ADD COLUMN ` + quote(column(f.name))); err != nil {
+		if err := w.define(`ALTER TABLE ` + quote(s.name) + ` ADD COLUMN ` + quote(column(f.name))); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (w *sqliteWriter) dropObjects(s *shape, wanted []sqlObject) error {
 		return err
 	}
 	for _, text := range drops {
-		if err := w.exec(text); err != nil {
+		if err := w.define(text); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (w *sqliteWriter) create(s *shape, o sqlObject) error {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	if err := w.exec(o.sql); err != nil {
+	if err := w.define(o.sql); err != nil {
 		if conflict, ok := errors.AsType[*conflictError](sqliteError(err, s)); ok {
 			return fmt.Errorf("records stored already violate %s: %w", o.name, conflict.err)
 		}
@@ -161,7 +161,7 @@ func (w *sqliteWriter) create(s *shape, o sqlObject) error {
 	if o.fill == "" {
 		return nil
 	}
-	return w.exec(o.fill)
+	return w.define(o.fill)
 }
 
 // declaredField is what is remembered of a field, to notice when its declaration changes.
@@ -225,7 +225,7 @@ func (w *sqliteWriter) refill(s *shape) error {
 	// The tables of multi-valued indexes are filled again from the columns afterwards.
 	for i := range s.indexes {
 		if s.indexes[i].many >= 0 {
-			if err := w.exec(`DROP TABLE IF EXISTS ` + quote(s.sideTable(&s.indexes[i]))); err != nil {
+			if err := w.define(`DROP TABLE IF EXISTS ` + quote(s.sideTable(&s.indexes[i]))); err != nil {
 				return err
 			}
 		}

@@ -22,7 +22,7 @@ type sqliteWriter struct {
 
 type writeJob struct {
 	ctx  context.Context
-	run  func(*sqliteWriter) error
+	work func(*sqliteWriter) error
 	err  error
 	done chan struct{}
 }
@@ -46,8 +46,8 @@ func newSQLiteWriter(ctx context.Context, db *sql.DB) (*sqliteWriter, error) {
 
 // do runs a job and returns once it is durable. The outcome is always awaited, for a caller who is told
 // of a failure must be able to rely on it; ctx counts until the job's turn has come.
-func (w *sqliteWriter) do(ctx context.Context, run func(*sqliteWriter) error) error {
-	job := &writeJob{ctx: ctx, run: run, done: make(chan struct{})}
+func (w *sqliteWriter) do(ctx context.Context, work func(*sqliteWriter) error) error {
+	job := &writeJob{ctx: ctx, work: work, done: make(chan struct{})}
 	w.mu.RLock()
 	if w.closing {
 		w.mu.RUnlock()
@@ -94,20 +94,20 @@ func (w *sqliteWriter) loop() {
 	}
 }
 
-// commit runs a group in one transaction, each job behind its own savepoint. Should the transaction
-// itself fail, all that had succeeded in it have failed.
+// commit runs a group in one transaction, each job behind its own savepoint unless it is alone. Should
+// the transaction itself fail, all that had succeeded in it have failed.
 func (w *sqliteWriter) commit(group []*writeJob) {
 	err := w.exec("BEGIN IMMEDIATE")
 	if err == nil {
-		for _, job := range group {
-			job.err = w.attempt(job)
-		}
+		err = w.runAll(group)
+	}
+	if err == nil {
 		err = w.exec("COMMIT")
 	}
 	if err == nil {
 		return
 	}
-	// Nothing is to be rolled back when BEGIN failed; SQLite says so, which is fine.
+	// When BEGIN failed there is nothing to be rolled back; SQLite says so, which is fine.
 	_ = w.exec("ROLLBACK")
 	for _, job := range group {
 		if job.err == nil {
@@ -116,29 +116,46 @@ func (w *sqliteWriter) commit(group []*writeJob) {
 	}
 }
 
-func (w *sqliteWriter) attempt(job *writeJob) error {
+// runAll returns an error when the transaction cannot go on.
+func (w *sqliteWriter) runAll(group []*writeJob) error {
+	if len(group) == 1 {
+		group[0].err = w.run(group[0])
+		return group[0].err
+	}
+	for _, job := range group {
+		if err := w.exec("SAVEPOINT job"); err != nil {
+			return err
+		}
+		if job.err = w.run(job); job.err != nil {
+			// After some failures (a full disk) SQLite has ended the transaction by itself.
+			if err := w.exec("ROLLBACK TO job"); err != nil {
+				return err
+			}
+		}
+		if err := w.exec("RELEASE job"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *sqliteWriter) run(job *writeJob) error {
 	if err := job.ctx.Err(); err != nil {
 		return err
 	}
-	if err := w.exec("SAVEPOINT job"); err != nil {
-		return err
-	}
-	err := job.run(w)
-	if err != nil {
-		if back := w.exec("ROLLBACK TO job"); back != nil {
-			return errors.Join(err, back)
-		}
-	}
-	if release := w.exec("RELEASE job"); release != nil && err == nil {
-		return release
-	}
-	return err
+	return job.work(w)
 }
 
 // exec, changes, row and rows run a cached statement on the writing connection. They take no context: a group
 // must not fail because one of its callers went away.
 func (w *sqliteWriter) exec(text string, args ...any) error {
 	_, err := w.changes(text, args...)
+	return err
+}
+
+// define runs a statement that is not worth keeping.
+func (w *sqliteWriter) define(text string) error {
+	_, err := w.conn.ExecContext(context.Background(), text)
 	return err
 }
 
