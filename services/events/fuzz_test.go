@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -23,10 +24,12 @@ func FuzzEventBody(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	count := func(list string) float64 {
-		return p.must(200, "", "GET", "/api/v1/event/"+list+"/?limit=1", "")["meta"].(map[string]any)["total_count"].(float64)
-	}
+	started := p
 	f.Fuzz(func(t *testing.T, body string) {
+		p := started.in(t)
+		count := func(list string) float64 {
+			return p.must(200, "", "GET", "/api/v1/event/"+list+"/?limit=1", "")["meta"].(map[string]any)["total_count"].(float64)
+		}
 		events, links, updates := count("list"), count("service"), count("update")
 		created := p.send("", "POST", "/api/v1/event/list/", body)
 		switch created.status {
@@ -43,13 +46,14 @@ func FuzzEventBody(f *testing.F) {
 		if count("list") != events {
 			t.Errorf("%v events, want %v, after %q", count("list"), events, body)
 		}
-		before := p.send("", "GET", "/api/v1/event/list/1/", "")
-		changed := p.send("", "PUT", "/api/v1/event/list/1/", body)
-		after := p.send("", "GET", "/api/v1/event/list/1/", "")
+		event := p.must(201, "", "POST", "/api/v1/event/list/", incident+`, "event_update": [{"update": "one"}]}`)["resource_uri"].(string)
+		before := p.send("", "GET", event, "")
+		changed := p.send("", "PUT", event, body)
+		after := p.send("", "GET", event, "")
 		switch changed.status {
 		case 200:
-			again := p.send("", "PUT", "/api/v1/event/list/1/", string(after.body))
-			if last := p.send("", "GET", "/api/v1/event/list/1/", ""); again.status != 200 || string(last.body) != string(after.body) {
+			again := p.send("", "PUT", event, string(after.body))
+			if last := p.send("", "GET", event, ""); again.status != 200 || string(last.body) != string(after.body) {
 				t.Errorf("the GET body sent back answered %d %s and made of\n%s\n%s", again.status, again.body, after.body, last.body)
 			}
 		case 400, 413:
@@ -58,6 +62,10 @@ func FuzzEventBody(f *testing.F) {
 			}
 		default:
 			t.Errorf("PUT answered %d %s to %q", changed.status, changed.body, body)
+		}
+		p.must(204, "", "DELETE", event, "")
+		if made, found := strings.CutPrefix(created.header.Get("Location"), p.url); found {
+			p.must(204, "", "DELETE", made, "")
 		}
 	})
 }

@@ -106,6 +106,11 @@ func (p *platform) run() {
 	p.ready()
 }
 
+// in is the platform for a test within the one that started it.
+func (p *platform) in(t testing.TB) *platform {
+	return &platform{t: t, folder: p.folder, broker: p.broker, desk: p.desk, url: p.url, peers: p.peers}
+}
+
 func configOf(broker, folder string) events.Config {
 	config := events.Config{
 		Documents: boot.Documents{DocumentsURL: "sqlite:" + folder},
