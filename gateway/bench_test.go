@@ -47,7 +47,7 @@ func BenchmarkAgainstABareProxy(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tuned.Transport = proxy.transport
+	tuned.Transport = proxy.transport.usual
 	tunedServer := httptest.NewServer(tuned)
 	defer tunedServer.Close()
 	bareServer := httptest.NewServer(httputil.NewSingleHostReverseProxy(target))

@@ -31,25 +31,14 @@ const (
 // request deeply first: the key check and the rate are paid for with what this saves.
 type proxy struct {
 	bases      map[string]*url.URL
-	transport  http.RoundTripper
+	transport  *wire
 	propagator propagation.TextMapPropagator
 	buffers    sync.Pool
 }
 
 func newProxy(services map[string]string, propagator propagation.TextMapPropagator) (*proxy, error) {
 	p := &proxy{
-		bases: map[string]*url.URL{}, propagator: propagator,
-		transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			MaxIdleConns:        1024,
-			MaxIdleConnsPerHost: 256,
-			// Less than the services keep theirs, so that no request is sent on a
-			// connection that is being closed.
-			IdleConnTimeout:    60 * time.Second,
-			DisableCompression: true,
-			ReadBufferSize:     16 << 10,
-			WriteBufferSize:    16 << 10,
-		},
+		bases: map[string]*url.URL{}, propagator: propagator, transport: newWire(),
 		buffers: sync.Pool{New: func() any { return new([copyBuffer]byte) }},
 	}
 	for name, base := range services {
@@ -108,6 +97,9 @@ func sendFault(ctx context.Context, err error) error {
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge()
+	}
+	if _, ok := errors.AsType[bodyFault](err); ok {
+		return fault.Wrap(fault.Invalid, err, "The body broke off.")
 	}
 	return fault.Wrap(fault.Unavailable, err, "A part of the platform cannot be reached; try again shortly.")
 }
