@@ -55,6 +55,6 @@ func Run(ctx context.Context, c Config) error {
 		Ready: map[string]func(context.Context) error{"documents": db.Ping, "kafka": bus.Ping},
 		Background: []func(context.Context) error{func(ctx context.Context) error {
 			return db.Relay(ctx, func(ctx context.Context, records []stream.Record) error { return bus.Publish(ctx, records...) })
-		}},
+		}, func(ctx context.Context) error { return board.KeepTime(ctx, c.Log) }},
 	}), bus.Close(), db.Close())
 }

@@ -28,6 +28,10 @@ type Event struct {
 	ScheduledEndAt   *time.Time `json:"scheduledEndAt"`
 	AutoStart        bool       `json:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd"`
+	// StartedFor and EndedFor are the start and the planned end that have been acted on, by a
+	// person or the clock: what somebody takes back afterwards the clock does not repeat.
+	StartedFor *time.Time `json:"startedFor"`
+	EndedFor   *time.Time `json:"endedFor"`
 
 	Published               bool `json:"published"` // false: a draft, invisible and silent
 	HiddenFromDashboard     bool `json:"hiddenFromDashboard"`
@@ -141,9 +145,9 @@ func (e *Event) DueAt() *time.Time {
 	switch {
 	case e.Type != Maintenance || !e.Published:
 		return nil
-	case e.AutoStart && e.Status == Planning:
+	case e.AutoStart && e.Status == Planning && !sameTime(e.StartedFor, &e.StartAt):
 		return &e.StartAt
-	case e.AutoEnd && e.Status.underway():
+	case e.AutoEnd && e.Status.underway() && !sameTime(e.EndedFor, e.ScheduledEndAt):
 		return e.ScheduledEndAt
 	}
 	return nil

@@ -190,6 +190,12 @@ func (r *revision) applyTimes(p *EventPatch, isNew, wasClosed bool) {
 		start = &at
 	}
 	r.time(&r.ScheduledStartAt, start)
+	if start != nil && r.Status != Planning {
+		r.StartedFor = start
+	}
+	if closed {
+		r.EndedFor = r.ScheduledEndAt
+	}
 }
 
 func (r *revision) time(field **time.Time, value *time.Time) {

@@ -1,0 +1,53 @@
+package events_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// TestAuto: a maintenance starts and ends by itself, once, with two processes at it, and
+// what a person takes back afterwards stays.
+func TestAuto(t *testing.T) {
+	p := start(t, startBroker(t), t.TempDir())
+	heard := p.listen()
+	p.run() // a second process on the same records
+	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
+	from, to := p.now().Add(time.Hour).Format("2006-01-02T15:04:05"), p.now().Add(2*time.Hour).Format("2006-01-02T15:04:05")
+	times := `"start": "` + from + `", "end": "` + to + `", "event_service": ["/api/v1/service/1/"]}`
+	p.must(201, "", "POST", "/api/v1/event/list/", `{"type": {"id": 2}, "status": {"id": 1}, "description": "auto", "auto": true, `+times)
+	p.must(201, "", "POST", "/api/v1/event/list/", `{"type": {"id": 2}, "status": {"id": 1}, "description": "by hand", `+times)
+
+	status := func() any {
+		return p.must(200, "", "GET", "/api/v1/event/list/1/", "")["status"].(map[string]any)["status"]
+	}
+	if got := status(); got != "planning" {
+		t.Errorf("before its time it is %v", got)
+	}
+	p.ahead.Add(int64(time.Hour + time.Second))
+	eventually(t, "it starts", func() bool { return status() == "started" })
+	eventually(t, "visitors see it", func() bool {
+		page := p.must(200, "public", "GET", "/public/v1/dashboards/acme-status/list", "")
+		return page["objects"].([]any)[0].(map[string]any)["status"] == "active maintenance"
+	})
+	p.ahead.Add(int64(time.Hour))
+	eventually(t, "it ends", func() bool { return status() == "completed" })
+	p.must(200, "", "PUT", "/api/v1/event/list/1/", `{"status": {"status": "inprogress"}}`)
+
+	// The clock of both has gone round when it has moved on something that was written later.
+	p.must(201, "", "POST", "/api/v1/event/list/", `{"type": {"id": 2}, "status": {"id": 1}, "description": "late", "auto": true, `+times)
+	last := heard.of(t, 3, 3)
+	if last[2].Kind != topic.MaintenanceCompleted || last[2].Event.EndAt == nil {
+		t.Errorf("a maintenance made after its time ends as %+v", last[2])
+	}
+	if got := status(); got != "inprogress" {
+		t.Errorf("what was reopened is %v", got)
+	}
+	for i, want := range []topic.Kind{topic.MaintenanceScheduled, topic.MaintenanceStarted, topic.MaintenanceCompleted, topic.MaintenanceReopened} {
+		if changes := heard.of(t, 1, 4); changes[i].Kind != want || len(changes[i].Notify) > 0 || changes[i].Sequence != int64(i+1) {
+			t.Errorf("change %d is %+v, want %s", i+1, changes[i], want)
+		}
+	}
+	heard.of(t, 2, 1)
+}
