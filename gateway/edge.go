@@ -245,7 +245,7 @@ func (e *edge) close(v *visit) {
 	v.span.End()
 	e.seconds.WithLabelValues(knownMethod(v.request.Method), route, strconv.Itoa(v.status)).Observe(took.Seconds())
 	e.log.LogAttrs(v.ctx, slog.LevelInfo, "request", slog.String("method", knownMethod(v.request.Method)), slog.String("route", route),
-		slog.Int("status", v.status), slog.Float64("ms", float64(took.Microseconds())/1000),
+		slog.Int("status", v.status), slog.Int64("us", took.Microseconds()),
 		slog.String("organization", v.organization), slog.String("request_id", v.id))
 	if failure != nil {
 		panic(http.ErrAbortHandler)

@@ -175,13 +175,13 @@ func TestTraceAndLog(t *testing.T) {
 			Msg, Route, Organization, Method string
 			TraceID                          string `json:"trace_id"`
 			Status                           int
-			MS                               *float64
+			US                               *int64
 		}
 		if json.Unmarshal([]byte(line), &entry) != nil || entry.TraceID != traceID {
 			continue
 		}
 		if entry.Msg != "request" || entry.Route != "/api/v1/service/{id}/" || entry.Organization != m.credential.Organization ||
-			entry.Status != 200 || entry.MS == nil || entry.Method != "GET" {
+			entry.Status != 200 || entry.US == nil || entry.Method != "GET" {
 			t.Errorf("log line %s", line)
 		}
 		found = nil
