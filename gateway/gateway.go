@@ -56,14 +56,8 @@ type Upstreams struct {
 
 // Validate is called by the settings' parser.
 func (u Upstreams) Validate() error {
-	check := func(setting, value string) error {
-		if value == "" {
-			return fmt.Errorf("%s must not be empty", setting)
-		}
-		return boot.OptionalURL(setting, value, "http", "https")
-	}
-	return errors.Join(check("IDENTITY_URL", u.IdentityURL), check("EVENTS_URL", u.EventsURL),
-		check("SUBSCRIBERS_URL", u.SubscribersURL), check("INTEGRATIONS_URL", u.IntegrationsURL))
+	return errors.Join(boot.Upstream("IDENTITY_URL", u.IdentityURL), boot.Upstream("EVENTS_URL", u.EventsURL),
+		boot.Upstream("SUBSCRIBERS_URL", u.SubscribersURL), boot.Upstream("INTEGRATIONS_URL", u.IntegrationsURL))
 }
 
 // byName are the addresses by the name that passports are issued to.

@@ -135,7 +135,7 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 		"identity": func(ctx context.Context) error {
 			return identity.Run(ctx, identity.Config{
 				Process: processes["identity"], Documents: p.documents, Redis: p.redis, Secret: p.secret,
-				EventsURL: p.url("events"), LegacyRatePerHour: s.LegacyRatePerHour, AppRatePerMinute: s.AppRatePerMinute,
+				Rates: s.Rates, EventsURL: p.url("events"),
 			})
 		},
 		"events": func(ctx context.Context) error {
@@ -152,14 +152,15 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 		"integrations": func(ctx context.Context) error {
 			return integrations.Run(ctx, integrations.Config{
 				Process: processes["integrations"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
-				EventsURL: p.url("events"), IdentityURL: p.url("identity"), Resolve: s.Resolve, SuppressAfter: s.SuppressAfter,
+				Receivers: s.Receivers, Suppression: s.Suppression,
+				EventsURL: p.url("events"), IdentityURL: p.url("identity"),
 			})
 		},
 		"delivery": func(ctx context.Context) error {
 			return delivery.Run(ctx, delivery.Config{
 				Process: processes["delivery"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
 				IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"),
-				Resolve: s.Resolve, CAFile: s.CAFile, RetrySchedule: s.RetrySchedule, Timeout: s.Timeout,
+				Receivers: s.Receivers, Sending: s.Sending,
 			})
 		},
 		"gateway": func(ctx context.Context) error {

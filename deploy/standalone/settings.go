@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
-	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
@@ -18,9 +16,12 @@ const builtIn = "built-in"
 // settings are the platform's: those of every service, but with engines that are
 // embedded unless named and secrets that are generated unless given.
 type settings struct {
-	boot.Settings `embed:""`
-	boot.Links    `embed:""`
-	boot.Rates    `embed:""`
+	boot.Settings    `embed:""`
+	boot.Links       `embed:""`
+	boot.Rates       `embed:""`
+	boot.Receivers   `embed:""`
+	boot.Suppression `embed:""`
+	boot.Sending     `embed:""`
 
 	Data          string   `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder of this platform's files."`
 	Seed          string   `name:"seed" env:"BELLBUOY_SEED" default:"built-in" help:"File with the organization made on the first start (see deploy/seed.json, which is built in); empty: none."`
@@ -29,18 +30,17 @@ type settings struct {
 	DocumentsURL  string   `name:"documents-url" env:"DOCUMENTS_URL" help:"Where records are kept: mongodb://host:port/prefix or sqlite:FOLDER; under the data folder when not given."`
 	KafkaBrokers  []string `name:"kafka-brokers" env:"KAFKA_BROKERS" help:"Kafka brokers, host:port, separated by commas; embedded when not given."`
 	RedisURL      string   `name:"redis-url" env:"REDIS_URL" help:"Redis, e.g. redis://localhost:6379/0; embedded when not given."`
-
-	Resolve       outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers dialled elsewhere than their name says, exempt from the guard against private addresses."`
-	CAFile        string          `name:"delivery-ca-file" env:"DELIVERY_CA_FILE" help:"Certificate authorities trusted beside the system's, a PEM file."`
-	RetrySchedule []time.Duration `name:"delivery-retry-schedule" env:"DELIVERY_RETRY_SCHEDULE" default:"5s,30s,2m,10m,30m,60m" help:"Waits between the attempts of a delivery, separated by commas."`
-	Timeout       time.Duration   `name:"delivery-timeout" env:"DELIVERY_TIMEOUT" default:"10s" help:"Time of one attempt, at most 14s."`
-	SuppressAfter int             `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
 }
 
 // Validate is called by the settings' parser, and checks what the embedded groups do not.
 func (s *settings) Validate() error {
-	failures := []error{s.Settings.Validate(), s.Links.Validate(), s.Rates.Validate(),
-		boot.Kafka{KafkaBrokers: s.KafkaBrokers}.Validate(), boot.Redis{RedisURL: s.RedisURL}.Validate()}
+	var failures []error
+	if len(s.KafkaBrokers) > 0 {
+		failures = append(failures, boot.Kafka{KafkaBrokers: s.KafkaBrokers}.Validate())
+	}
+	if s.RedisURL != "" {
+		failures = append(failures, boot.Redis{RedisURL: s.RedisURL}.Validate())
+	}
 	if s.DocumentsURL != "" {
 		failures = append(failures, boot.Documents{DocumentsURL: s.DocumentsURL}.Validate())
 	}

@@ -1,14 +1,18 @@
 package boot
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
@@ -35,6 +39,9 @@ type Kafka struct {
 
 // Validate is called by the settings' parser.
 func (k Kafka) Validate() error {
+	if len(k.KafkaBrokers) == 0 {
+		return errors.New("KAFKA_BROKERS must name at least one broker")
+	}
 	for _, broker := range k.KafkaBrokers {
 		if err := Address("KAFKA_BROKERS", broker); err != nil {
 			return err
@@ -49,7 +56,12 @@ type Redis struct {
 }
 
 // Validate is called by the settings' parser.
-func (r Redis) Validate() error { return OptionalURL("REDIS_URL", r.RedisURL, "redis", "rediss") }
+func (r Redis) Validate() error {
+	if r.RedisURL == "" {
+		return errors.New("REDIS_URL must name a server")
+	}
+	return OptionalURL("REDIS_URL", r.RedisURL, "redis", "rediss")
+}
 
 // Secret is the platform's one secret, the same for every binary.
 type Secret struct {
@@ -90,6 +102,77 @@ func (r Rates) Validate() error {
 		return errors.New("LEGACY_RATE_PER_HOUR and APP_RATE_PER_MINUTE must be at least 1")
 	}
 	return nil
+}
+
+// Receivers names those that are reached otherwise than by the internet's rules.
+type Receivers struct {
+	Resolve outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers dialled elsewhere than their name says, exempt from the guard against private addresses."`
+}
+
+// Suppression is when an endpoint's URL is given up.
+type Suppression struct {
+	SuppressAfter int `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
+}
+
+// Validate is called by the settings' parser.
+func (s Suppression) Validate() error {
+	if s.SuppressAfter < 1 {
+		return fmt.Errorf("SUPPRESS_AFTER: %d is less than 1", s.SuppressAfter)
+	}
+	return nil
+}
+
+const (
+	maxTimeout = stopTimeout - time.Second // leaves an attempt time to end within a stop
+	maxWaits   = 20
+	maxWait    = 24 * time.Hour
+)
+
+// Sending is how deliveries are attempted.
+type Sending struct {
+	CAFile        string          `name:"delivery-ca-file" env:"DELIVERY_CA_FILE" help:"Certificate authorities trusted beside the system's, a PEM file."`
+	RetrySchedule []time.Duration `name:"delivery-retry-schedule" env:"DELIVERY_RETRY_SCHEDULE" default:"5s,30s,2m,10m,30m,60m" help:"Waits between the attempts of a delivery, separated by commas."`
+	Timeout       time.Duration   `name:"delivery-timeout" env:"DELIVERY_TIMEOUT" default:"10s" help:"Time of one attempt, at most 14s."`
+}
+
+// Validate is called by the settings' parser.
+func (s Sending) Validate() error {
+	if s.Timeout <= 0 || s.Timeout > maxTimeout {
+		return fmt.Errorf("DELIVERY_TIMEOUT must be longer than 0 and at most %s", maxTimeout)
+	}
+	if len(s.RetrySchedule) == 0 || len(s.RetrySchedule) > maxWaits ||
+		slices.ContainsFunc(s.RetrySchedule, func(wait time.Duration) bool { return wait <= 0 || wait > maxWait }) {
+		return fmt.Errorf("DELIVERY_RETRY_SCHEDULE must have 1 to %d waits, each longer than 0 and at most %s", maxWaits, maxWait)
+	}
+	_, err := s.Authorities()
+	return err
+}
+
+// Authorities are the system's and those of CAFile.
+func (s Sending) Authorities() (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a machine without any trusts those of the file alone
+	}
+	if s.CAFile == "" {
+		return pool, nil
+	}
+	content, err := os.ReadFile(s.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("DELIVERY_CA_FILE: %w", err)
+	}
+	if !pool.AppendCertsFromPEM(content) {
+		return nil, fmt.Errorf("DELIVERY_CA_FILE: %s holds no PEM certificate", s.CAFile)
+	}
+	return pool, nil
+}
+
+// Upstream checks the address of another service.
+func Upstream(setting, value string) error {
+	if value == "" {
+		return fmt.Errorf("%s must not be empty", setting)
+	}
+	return OptionalURL(setting, value, "http", "https")
 }
 
 // Address checks a host:port setting.

@@ -6,15 +6,10 @@ package delivery
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"os"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
@@ -30,8 +25,7 @@ import (
 )
 
 const (
-	name       = "delivery"
-	maxTimeout = 14 * time.Second // a stop waits 15 s for what is in flight
+	name = "delivery"
 )
 
 // Config are the service's settings.
@@ -40,34 +34,21 @@ type Config struct {
 	boot.Documents `embed:""`
 	boot.Kafka     `embed:""`
 	boot.Secret    `embed:""`
+	boot.Receivers `embed:""`
+	boot.Sending   `embed:""`
 
-	IntegrationsURL string          `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service answers."`
-	SubscribersURL  string          `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service answers."`
-	Resolve         outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers dialled elsewhere than their name says, exempt from the guard against private addresses."`
-	CAFile          string          `name:"delivery-ca-file" env:"DELIVERY_CA_FILE" help:"Certificate authorities trusted beside the system's, a PEM file."`
-	RetrySchedule   []time.Duration `name:"delivery-retry-schedule" env:"DELIVERY_RETRY_SCHEDULE" default:"5s,30s,2m,10m,30m,60m" help:"Waits between the attempts of a delivery, separated by commas."`
-	Timeout         time.Duration   `name:"delivery-timeout" env:"DELIVERY_TIMEOUT" default:"10s" help:"Time of one attempt, at most 14s."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service answers."`
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service answers."`
 }
 
 // Validate is called by the settings' parser.
 func (c Config) Validate() error {
-	_, authorities := roots(c.CAFile)
-	schedule := dispatch.Policy(c.RetrySchedule).Validate()
-	if schedule != nil {
-		schedule = fmt.Errorf("DELIVERY_RETRY_SCHEDULE: %w", schedule)
-	}
-	var timeout error
-	if c.Timeout <= 0 || c.Timeout > maxTimeout {
-		timeout = fmt.Errorf("DELIVERY_TIMEOUT must be longer than 0 and at most %s", maxTimeout)
-	}
-	return errors.Join(authorities, schedule, timeout,
-		boot.OptionalURL("INTEGRATIONS_URL", c.IntegrationsURL, "http", "https"),
-		boot.OptionalURL("SUBSCRIBERS_URL", c.SubscribersURL, "http", "https"))
+	return errors.Join(boot.Upstream("INTEGRATIONS_URL", c.IntegrationsURL), boot.Upstream("SUBSCRIBERS_URL", c.SubscribersURL))
 }
 
 // Run is the service until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	authorities, err := roots(c.CAFile)
+	authorities, err := c.Authorities()
 	if err != nil {
 		return err
 	}
@@ -121,23 +102,4 @@ func routes(channels map[topic.Channel]dispatch.Channel, endpoints, people dispa
 		table[name] = dispatch.Route{Channel: channel, Recipients: recipients}
 	}
 	return table
-}
-
-// roots are the system's certificate authorities and those of the file, if any.
-func roots(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("DELIVERY_CA_FILE: %w", err)
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, errors.New("DELIVERY_CA_FILE holds no certificate")
-	}
-	return pool, nil
 }

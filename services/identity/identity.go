@@ -6,7 +6,6 @@ package identity
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
@@ -25,20 +24,16 @@ type Config struct {
 	boot.Documents `embed:""`
 	boot.Redis     `embed:""`
 	boot.Secret    `embed:""`
+	boot.Rates     `embed:""`
 
-	EventsURL         string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Where the events service is."`
-	LegacyRatePerHour int    `name:"legacy-rate-per-hour" env:"LEGACY_RATE_PER_HOUR" default:"1000" help:"Legacy calls a user may make in any hour on the default plan."`
-	AppRatePerMinute  int    `name:"app-rate-per-minute" env:"APP_RATE_PER_MINUTE" default:"600" help:"App calls an organization may make in a minute on the default plan."`
+	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Where the events service is."`
 }
+
+// Validate is called by the settings' parser.
+func (c Config) Validate() error { return boot.Upstream("EVENTS_URL", c.EventsURL) }
 
 // Run is the service, until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	if c.LegacyRatePerHour < 1 || c.AppRatePerMinute < 1 {
-		return fmt.Errorf("LEGACY_RATE_PER_HOUR and APP_RATE_PER_MINUTE must be at least 1")
-	}
-	if err := boot.OptionalURL("EVENTS_URL", c.EventsURL, "http", "https"); err != nil {
-		return err
-	}
 	db, err := document.Open(c.DocumentsURL, "identity", document.Options{Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator})
 	if err != nil {
 		return err

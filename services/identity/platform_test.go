@@ -102,7 +102,7 @@ func (p *platform) run(set func(*identity.Config)) {
 		Documents: boot.Documents{DocumentsURL: "sqlite:" + p.folder},
 		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1/0"},
 		Secret:    boot.Secret{Secret: secret},
-		EventsURL: p.events.server.URL, LegacyRatePerHour: 1000, AppRatePerMinute: 600,
+		EventsURL: p.events.server.URL, Rates: boot.Rates{LegacyRatePerHour: 1000, AppRatePerMinute: 600},
 	}
 	if p.redis != nil {
 		config.RedisURL = p.redis.URL()

@@ -131,15 +131,3 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 	p.operator(201, "POST", "users/"+m.id+"/api-keys", "")
 }
-
-func TestSettingsAreChecked(t *testing.T) {
-	for name, config := range map[string]identity.Config{
-		"LEGACY_RATE_PER_HOUR": {LegacyRatePerHour: 0, AppRatePerMinute: 1},
-		"APP_RATE_PER_MINUTE":  {LegacyRatePerHour: 1, AppRatePerMinute: -1},
-		"EVENTS_URL":           {LegacyRatePerHour: 1, AppRatePerMinute: 1, EventsURL: "events:8080"},
-	} {
-		if err := identity.Run(t.Context(), config); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}

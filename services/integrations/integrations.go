@@ -8,11 +8,9 @@ package integrations
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
@@ -33,25 +31,20 @@ const (
 
 // Config are the service's settings.
 type Config struct {
-	boot.Process   `embed:""`
-	boot.Documents `embed:""`
-	boot.Kafka     `embed:""`
-	boot.Secret    `embed:""`
+	boot.Process     `embed:""`
+	boot.Documents   `embed:""`
+	boot.Kafka       `embed:""`
+	boot.Secret      `embed:""`
+	boot.Receivers   `embed:""`
+	boot.Suppression `embed:""`
 
-	EventsURL     string          `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Where the events service answers."`
-	IdentityURL   string          `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" help:"Where the identity service answers."`
-	SuppressAfter int             `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
-	Resolve       outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers dialled elsewhere than their name says, exempt from the rules of public addresses."`
+	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Where the events service answers."`
+	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" help:"Where the identity service answers."`
 }
 
 // Validate is called by the settings' parser.
 func (c Config) Validate() error {
-	var policy error
-	if c.SuppressAfter < 1 {
-		policy = fmt.Errorf("SUPPRESS_AFTER: %d is less than 1", c.SuppressAfter)
-	}
-	return errors.Join(policy, boot.OptionalURL("EVENTS_URL", c.EventsURL, "http", "https"),
-		boot.OptionalURL("IDENTITY_URL", c.IdentityURL, "http", "https"))
+	return errors.Join(boot.Upstream("EVENTS_URL", c.EventsURL), boot.Upstream("IDENTITY_URL", c.IdentityURL))
 }
 
 // Run is the service until ctx ends.

@@ -75,7 +75,7 @@ func (p *platform) run(set func(*integrations.Config)) {
 		Documents: boot.Documents{DocumentsURL: "sqlite:" + p.folder},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Secret:    boot.Secret{Secret: secret},
-		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, SuppressAfter: 10,
+		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{SuppressAfter: 10},
 	}
 	config.LogLevel = "debug"
 	closeTelemetry, err := config.Open(p.t.Context(), "integrations", prometheus.NewRegistry(), p.logs)

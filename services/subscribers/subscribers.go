@@ -36,7 +36,7 @@ type Config struct {
 
 // Validate is called by the settings' parser.
 func (c Config) Validate() error {
-	return boot.OptionalURL("EVENTS_URL", c.EventsURL, "http", "https")
+	return boot.Upstream("EVENTS_URL", c.EventsURL)
 }
 
 // Run is the service until ctx ends.

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"errors"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -10,26 +9,11 @@ import (
 const (
 	maxRetryAfter  = 15 * time.Minute
 	clientAttempts = 2 // after an answer that says the request itself is wrong
-	maxSchedule    = 20
-	maxWait        = 24 * time.Hour
 )
 
 // Policy is the waits between the attempts of one delivery; there is one attempt
 // more than waits.
 type Policy []time.Duration
-
-// Validate refuses a schedule that cannot be kept.
-func (p Policy) Validate() error {
-	if len(p) == 0 || len(p) > maxSchedule {
-		return errors.New("there must be 1 to 20 waits")
-	}
-	for _, wait := range p {
-		if wait <= 0 || wait > maxWait {
-			return errors.New("a wait must be longer than 0 and at most 24h")
-		}
-	}
-	return nil
-}
 
 // attempts is how many there are at the most.
 func (p Policy) attempts() int { return len(p) + 1 }
