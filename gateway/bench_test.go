@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
@@ -99,6 +100,77 @@ func processorTime(b *testing.B) int64 {
 		b.Fatal(err)
 	}
 	return usage.Utime.Nano() + usage.Stime.Nano()
+}
+
+// BenchmarkRedisKilled (goal G5) sends a steady 800 requests a second, of 16 callers
+// with a key each, and kills Redis: it reports the 99th percentile of the time to an
+// answer in the two seconds before and the two from the kill on, and every answer that
+// is not 200.
+//
+//	go test -run NONE -bench RedisKilled -benchtime 1x ./...
+func BenchmarkRedisKilled(b *testing.B) {
+	const callers, each, rounds = 16, 20 * time.Millisecond, 5
+	var before, after []float64
+	failed := 0
+	for b.Loop() {
+		for range rounds {
+			server, err := engines.StartRedis("127.0.0.1:0")
+			if err != nil {
+				b.Fatal(err)
+			}
+			w := newWorldOn(b, server.URL())
+			d := w.gateway(b, nil)
+			keys := make([]member, callers)
+			for i := range keys {
+				keys[i] = w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 1 << 30 })
+			}
+			_, wrong := steady(b, d, keys, each, time.Second)
+			calm, alsoWrong := steady(b, d, keys, each, 2*time.Second)
+			killed := make(chan error, 1)
+			time.AfterFunc(10*time.Millisecond, func() { killed <- server.Close() })
+			stormy, wrongToo := steady(b, d, keys, each, 2*time.Second)
+			if err := <-killed; err != nil {
+				b.Fatal(err)
+			}
+			failed += wrong + alsoWrong + wrongToo
+			before, after = append(before, calm), append(after, stormy)
+		}
+	}
+	slices.Sort(before)
+	slices.Sort(after)
+	b.ReportMetric(before[len(before)/2], "before-p99-ms")
+	b.ReportMetric(after[len(after)/2], "after-p99-ms")
+	b.ReportMetric(after[len(after)/2]/before[len(before)/2], "ratio")
+	b.ReportMetric(float64(failed), "failed")
+	b.ReportMetric(0, "ns/op")
+}
+
+// steady sends a request of each caller every so often, and returns the 99th
+// percentile of the time to the answer in ms and how many were not 200.
+func steady(b *testing.B, d *door, callers []member, each, span time.Duration) (p99 float64, wrong int) {
+	b.Helper()
+	var mu sync.Mutex
+	var took []float64
+	var group sync.WaitGroup
+	for i, m := range callers {
+		group.Go(func() {
+			start := time.Now().Add(each * time.Duration(i) / time.Duration(len(callers)))
+			for at := time.Duration(0); at < span; at += each {
+				time.Sleep(time.Until(start.Add(at)))
+				due := start.Add(at)
+				g, err := d.try(b.Context(), http.MethodGet, "/app/users", "", map[string]string{"Authorization": m.bearer()})
+				mu.Lock()
+				took = append(took, float64(time.Since(due).Microseconds())/1000)
+				if err != nil || g.status != http.StatusOK {
+					wrong++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	slices.Sort(took)
+	return took[len(took)*99/100], wrong
 }
 
 // load sends the request again and again over kept connections and counts the answers

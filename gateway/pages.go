@@ -31,10 +31,6 @@ const (
 	maxQuery = 1024
 )
 
-// PathHeader tells events under which path a visitor sees a dashboard's list, for the
-// links in it.
-const PathHeader = passport.HeaderPrefix + "Path"
-
 // pages answers for public dashboards from memory. Each answer was confirmed by
 // events (If-None-Match, one question for all who wait) after the visitor asked for
 // it, so a visitor sees a change as soon as its writer has been told that it is
@@ -48,8 +44,8 @@ type pages struct {
 	rested atomic.Pointer[time.Time] // until when events is not asked
 }
 
-// pageKey names a page: where events serves it, the query, and the visitor's path.
-type pageKey struct{ upstream, query, path string }
+// pageKey names a page: the path under which events serves it, and the query.
+type pageKey struct{ path, query string }
 
 // page is an answer of events.
 type page struct {
@@ -83,12 +79,11 @@ func keyOfPage(v *visit) (pageKey, bool) {
 	key := pageKey{query: r.URL.RawQuery}
 	if v.found.pattern == ownHostPath {
 		host := hostname(r.Host)
-		key.upstream, key.path = "/public/v1/hosts/"+url.PathEscape(host)+"/list", ownHostPath
+		key.path = "/public/v1/hosts/" + url.PathEscape(host) + "/list"
 		return key, host != "" && len(host) <= 253
 	}
 	slug, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/d/"), "/")
-	key.upstream = "/public/v1/dashboards/" + slug + "/list"
-	key.path = strings.Replace(dashboardPath, "{slug}", slug, 1)
+	key.path = "/public/v1/dashboards/" + slug + "/list"
 	return key, isSlug(slug)
 }
 
@@ -136,13 +131,13 @@ func (p *pages) ask(ctx context.Context, key pageKey, id string) (*page, error) 
 	defer cancel()
 	former, kept := p.kept.get(key)
 	r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: key.query}, Header: http.Header{}}
-	r.URL.Path, _ = url.PathUnescape(key.upstream)
-	r.URL.RawPath = key.upstream
+	r.URL.Path, _ = url.PathUnescape(key.path) // escaped here, so it can be undone
+	r.URL.RawPath = key.path
 	if kept && former.etag != "" {
 		r.Header.Set("If-None-Match", former.etag)
 	}
 	answer, err := p.proxy.send(ctx, r, id, sending{
-		service: events, path: key.path,
+		service:  events,
 		passport: p.desk.Issue(passport.Passport{Audience: events, Surface: passport.Public}),
 	})
 	if err != nil {

@@ -41,7 +41,7 @@ func publish(w *world) (change func(text string), asked, full *atomic.Int64) {
 		}
 		full.Add(1)
 		out.Header().Set("Content-Type", "application/json")
-		io.WriteString(out, now+" "+r.Header.Get(PathHeader)+" "+r.URL.RawQuery)
+		io.WriteString(out, now+" "+r.URL.RequestURI())
 	})
 	return change, asked, full
 }
@@ -52,17 +52,17 @@ func TestDashboardList(t *testing.T) {
 	change, _, full := publish(w)
 	g := d.get(t, listPath, nil)
 	wantStatus(t, g, 200)
-	if g.body != "one /d/main/api/v1/dashboard/ " || g.header.Get("Etag") != `"one"` || g.header.Get("Content-Type") != "application/json" ||
+	if g.body != "one /public/v1/dashboards/main/list" || g.header.Get("Etag") != `"one"` || g.header.Get("Content-Type") != "application/json" ||
 		g.header.Get("Access-Control-Allow-Origin") != "*" || g.header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("%q %v", g.body, g.header)
 	}
 	for range 3 {
-		wantStatus(t, d.get(t, "/d/main/api/v1/dashboard", map[string]string{"Bellbuoy-Path": "/forged"}), 200)
+		wantStatus(t, d.get(t, "/d/main/api/v1/dashboard", nil), 200)
 	}
 	if full.Load() != 1 {
 		t.Errorf("events made the list %d times", full.Load())
 	}
-	if g := d.get(t, listPath+"?limit=1&offset=2", nil); g.body != "one /d/main/api/v1/dashboard/ limit=1&offset=2" {
+	if g := d.get(t, listPath+"?limit=1&offset=2", nil); g.body != "one /public/v1/dashboards/main/list?limit=1&offset=2" {
 		t.Errorf("%q", g.body)
 	}
 	for etag, status := range map[string]int{`"one"`: 304, `W/"one"`: 304, `"x", "one"`: 304, "*": 304, `"x"`: 200} {
@@ -96,7 +96,7 @@ func TestDashboardOnItsOwnHost(t *testing.T) {
 	for _, host := range []string{"status.acme.test", "Status.ACME.test:8443", "status.acme.test."} {
 		g := d.get(t, "/api/v1/dashboard/", map[string]string{"Host": host})
 		wantStatus(t, g, 200)
-		if g.body != "one /api/v1/dashboard/ " {
+		if g.body != "one /public/v1/hosts/status.acme.test/list" {
 			t.Errorf("%q", g.body)
 		}
 		g = d.do(t, "POST", "/api/v1/dashboard/", "", map[string]string{"Host": host})
@@ -118,7 +118,7 @@ func TestDashboardOutlivesEvents(t *testing.T) {
 	wantError(t, d.get(t, "/d/never-seen/api/v1/dashboard/", nil), 503)
 	w.services[events].server.Close()
 	for range 3 {
-		if g := d.get(t, listPath, nil); g.status != 200 || g.body != "one /d/main/api/v1/dashboard/ " {
+		if g := d.get(t, listPath, nil); g.status != 200 || g.body != "one /public/v1/dashboards/main/list" {
 			t.Errorf("%d %q", g.status, g.body)
 		}
 	}

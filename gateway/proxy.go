@@ -57,7 +57,6 @@ type sending struct {
 	passport string
 	body     io.ReadCloser
 	bodySize int64
-	path     string // the visitor's path, where the service's is another
 }
 
 // send forwards the request and returns the service's answer, whose body must be
@@ -79,9 +78,6 @@ func (p *proxy) send(ctx context.Context, r *http.Request, id string, s sending)
 	forwardedFor(out.Header, r)
 	out.Header["X-Request-Id"] = []string{id}
 	out.Header[passport.Header] = []string{s.passport}
-	if s.path != "" {
-		out.Header[PathHeader] = []string{s.path}
-	}
 	p.propagator.Inject(ctx, propagation.HeaderCarrier(out.Header))
 	answer, err := p.transport.RoundTrip(out)
 	if err != nil {
