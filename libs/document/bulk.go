@@ -104,7 +104,7 @@ func (c *Collection[T]) DeleteMany(ctx context.Context, q find.Query) (int64, er
 		if err != nil {
 			return total, c.opaque(err, "delete many")
 		}
-		if n == 0 {
+		if n < int64(limit) {
 			return total, nil
 		}
 	}

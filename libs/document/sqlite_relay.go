@@ -131,7 +131,7 @@ func (e *sqliteEngine) hold(ctx context.Context, _ []parcel) { <-ctx.Done() }
 // idle looks often whether another process has written, which costs a few microseconds, for a file
 // wakes nobody.
 func (e *sqliteEngine) idle(ctx context.Context, wake <-chan struct{}, atMost time.Duration) {
-	const look = 50 * time.Millisecond
+	const look = 100 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, min(atMost, look))
 	defer cancel()
 	select {
