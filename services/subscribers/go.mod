@@ -1,25 +1,23 @@
 module github.com/bellbuoy/bellbuoy/services/subscribers
 
-go 1.26
+go 1.26.0
 
 require (
-	github.com/alecthomas/kong v1.17.0
-	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/gin-gonic/gin v1.12.0
 	github.com/google/uuid v1.6.0
 	github.com/prometheus/client_golang v1.25.0
-	github.com/redis/go-redis/v9 v9.23.0
-	github.com/segmentio/kafka-go v0.4.51
-	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
-	go.mongodb.org/mongo-driver/v2 v2.9.3
-	go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin v0.65.0
-	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0
-	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0
-	go.opentelemetry.io/otel/sdk v1.47.0
-	modernc.org/sqlite v1.55.0
+	github.com/segmentio/kafka-go v0.4.51 // indirect
+	go.mongodb.org/mongo-driver/v2 v2.9.3 // indirect
+	go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin v0.65.0 // indirect
+	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0 // indirect
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0 // indirect
+	go.opentelemetry.io/otel/sdk v1.47.0 // indirect
+	modernc.org/sqlite v1.55.0 // indirect
 )
 
 require (
+	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bytedance/gopkg v0.1.3 // indirect
 	github.com/bytedance/sonic v1.15.0 // indirect
@@ -58,6 +56,7 @@ require (
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/twmb/franz-go v1.22.2 // indirect
+	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c // indirect
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // indirect
 	github.com/ugorji/go/codec v1.3.1 // indirect
 	github.com/xdg-go/pbkdf2 v1.0.0 // indirect
@@ -72,7 +71,6 @@ require (
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.1 // indirect
-	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/arch v0.23.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
@@ -89,7 +87,11 @@ require (
 	modernc.org/memory v1.11.0 // indirect
 )
 
-require github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
+require (
+	github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
+	github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
+)
+
 replace github.com/bellbuoy/bellbuoy/libs => ../../libs
-require github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
+
 replace github.com/bellbuoy/bellbuoy/libs/engines => ../../libs/engines

@@ -54,13 +54,14 @@ func (a *API) resolve(c *gin.Context) error {
 }
 
 func destination(reach audience.Reach) peer.Destination {
-	d := peer.Destination{ID: reach.ID, State: peer.Gone, Components: []string{}}
-	if !reach.Found {
-		return d
-	}
-	d.Channel, d.Address, d.Components, d.State = reach.Address.Channel, reach.Address.Text, reach.Components, peer.Active
-	if reach.Address.Blocked {
+	d := peer.Destination{ID: reach.ID, Channel: reach.Address.Channel, State: peer.Active, Components: []string{}}
+	switch {
+	case !reach.Found:
+		d.State = peer.Gone
+	case reach.Address.Blocked:
 		d.State = peer.Suppressed
+	default:
+		d.Address, d.Components = reach.Address.Text, reach.Components
 	}
 	return d
 }

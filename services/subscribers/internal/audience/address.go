@@ -2,8 +2,8 @@ package audience
 
 import (
 	"context"
-	"net/mail"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +12,23 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxEmail is the longest path SMTP carries (RFC 5321, 4.5.3.1.3), less its brackets.
-const maxEmail = 254
+// Octets that SMTP carries (RFC 5321, 4.5.3.1): of a local part, and of a path less its brackets.
+const (
+	maxLocal = 64
+	maxEmail = 254
+)
+
+// What a mail address is made of, in letters of any script (RFC 6531).
+const (
+	atom  = "[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+"
+	label = `[\pL\pN](?:[\pL\pM\pN-]{0,61}[\pL\pM\pN])?`
+	top   = `\pL[\pL\pM\pN-]{0,61}[\pL\pM\pN]`
+)
+
+// email is a local part without quotes and a domain name of at least two labels. Quoted
+// local parts, comments, address literals and what cannot be seen are legal somewhere
+// in the RFCs; here they are mistakes.
+var email = regexp.MustCompile("^(" + atom + `(?:\.` + atom + ")*)@(?:" + label + `\.)+` + top + "$")
 
 // number is a plus sign, the country code and the subscriber's number (E.164: at
 // most 15 digits; the least there is in use has 8).
@@ -36,8 +51,8 @@ type Address struct {
 func (a *Address) write(text string) error {
 	switch a.Channel {
 	case topic.Email:
-		parsed, err := mail.ParseAddress(text)
-		if err != nil || parsed.Address != text || len(text) > maxEmail || !dotted(text) {
+		parts := email.FindStringSubmatch(text)
+		if parts == nil || len(text) > maxEmail || len(parts[1]) > maxLocal {
 			return fault.Field("email", "Enter a valid email address.")
 		}
 		a.Text, a.Normal = text, strings.ToLower(text)
@@ -45,15 +60,10 @@ func (a *Address) write(text string) error {
 		if !number.MatchString(text) {
 			return fault.Field("number", "Enter a plus sign, the country code and the number, 8 to 15 digits.")
 		}
+		a.Blocked = a.Blocked && a.Normal == text // it is the number that asked
 		a.Text, a.Normal = text, text
 	}
 	return nil
-}
-
-// dotted wants a domain that can be somewhere on the internet.
-func dotted(email string) bool {
-	domain := email[strings.LastIndexByte(email, '@')+1:]
-	return strings.Contains(domain, ".") && !strings.HasPrefix(domain, ".") && !strings.HasSuffix(domain, ".") && !strings.Contains(domain, "..")
 }
 
 // Addresses finds addresses of a channel, and how many there are before the
@@ -82,7 +92,11 @@ func (a *Audience) Address(ctx context.Context, organization string, channel top
 
 // MatchAddresses finds the ids of the addresses for which all conditions hold.
 func (a *Audience) MatchAddresses(ctx context.Context, organization string, channel topic.Channel, where []find.Condition) ([]string, error) {
-	page, err := a.store.FindAddresses(ctx, find.Query{Where: of(organization, channel, where...), Scan: IndexLegacy})
+	within := IndexLegacy
+	if slices.ContainsFunc(where, func(c find.Condition) bool { return c.Field == FieldText && c.Op == find.OpEq }) {
+		within = IndexText
+	}
+	page, err := a.store.FindAddresses(ctx, find.Query{Where: of(organization, channel, where...), Scan: within})
 	ids := make([]string, len(page.Items))
 	for i, address := range page.Items {
 		ids[i] = address.ID
@@ -152,7 +166,7 @@ func (a *Audience) RemoveAddress(ctx context.Context, organization string, chann
 	if err != nil {
 		return err
 	}
-	return a.clear(ctx, found)
+	return a.clear(context.WithoutCancel(ctx), found) // it is decided, even if the client is gone
 }
 
 // clear deletes what is left of a removed address.

@@ -2,6 +2,7 @@ package audience
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -85,15 +86,6 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 	return details, nil
 }
 
-// detail is details of one; fault.NotFound when what it joins is gone.
-func (a *Audience) detail(ctx context.Context, s Subscription) (Detail, error) {
-	details, err := a.details(ctx, s.OrganizationID, []Subscription{s})
-	if err == nil && len(details) == 0 {
-		err = fault.New(fault.NotFound, "There is no such subscription.")
-	}
-	return first(details), err
-}
-
 // Subscribe stores a new subscription; fault.Conflict when the address has the component.
 func (a *Audience) Subscribe(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (Detail, error) {
 	s := Subscription{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.now()}
@@ -107,16 +99,32 @@ func (a *Audience) Subscribe(ctx context.Context, organization string, channel t
 	if err := a.store.AddSubscription(ctx, s); err != nil {
 		return Detail{}, subscribed(err)
 	}
-	// Looking up what it joins after it is stored also finds what was removed while it
-	// was being stored, whose removal could not have seen it.
-	detail, err := a.detail(ctx, s)
-	if fault.Is(err, fault.NotFound) {
-		if err := a.store.DeleteSubscription(ctx, s.ID); err != nil && !fault.Is(err, fault.NotFound) {
-			return Detail{}, err
-		}
-		return Detail{}, fault.New(fault.Invalid, "The address or the service was deleted meanwhile.")
+	detail, err := a.joined(ctx, s)
+	if err != nil { // refused altogether: nothing of it stays
+		return Detail{}, errors.Join(err, a.drop(ctx, s))
 	}
-	return detail, err
+	return detail, nil
+}
+
+// joined is what a written subscription joins. Looking it up after the write also finds
+// what was deleted during the write, whose deletion could not have seen it: then the
+// subscription goes too.
+func (a *Audience) joined(ctx context.Context, s Subscription) (Detail, error) {
+	details, err := a.details(ctx, s.OrganizationID, []Subscription{s})
+	if err == nil && len(details) == 0 {
+		if err = a.drop(ctx, s); err == nil {
+			err = fault.New(fault.Invalid, "The address or the service was deleted meanwhile.")
+		}
+	}
+	return first(details), err
+}
+
+// drop deletes a subscription, if it is still there.
+func (a *Audience) drop(ctx context.Context, s Subscription) error {
+	if err := a.store.DeleteSubscription(context.WithoutCancel(ctx), s.ID); !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return nil
 }
 
 // apply writes the patch into s.
@@ -166,7 +174,7 @@ func (a *Audience) ChangeSubscription(ctx context.Context, organization string, 
 	if err != nil {
 		return Detail{}, subscribed(err)
 	}
-	return a.detail(ctx, changed)
+	return a.joined(ctx, changed)
 }
 
 // Unsubscribe removes a subscription.

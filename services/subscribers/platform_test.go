@@ -1,0 +1,330 @@
+package subscribers_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/subscribers"
+)
+
+const secret = "a secret of the tests, long enough to be one"
+
+// platform is the service with what surrounds it: a Kafka broker, the events service's
+// end of the calls to it, and a clock that can be put forward.
+type platform struct {
+	t       *testing.T
+	folder  string
+	ahead   atomic.Int64 // of the clock, in nanoseconds
+	desk    *passport.Desk
+	events  *events
+	broker  *engines.Broker
+	bus     *stream.Client // the events service's end of the topic
+	logs    *buffer
+	process boot.Process
+	url     string
+	stop    func()
+}
+
+// surround makes everything but the service.
+func surround(t *testing.T) *platform {
+	t.Helper()
+	p := &platform{t: t, folder: t.TempDir(), logs: &buffer{}}
+	p.desk = passport.NewDesk(secret, p.now)
+	p.events = startEvents(t, p.desk)
+	var err error
+	if p.broker, err = engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.broker.Close() })
+	p.bus = stream.Connect(stream.Options{Brokers: []string{p.broker.Addr()}, ClientID: "test"})
+	t.Cleanup(func() { p.bus.Close() })
+	return p
+}
+
+func start(t *testing.T) *platform {
+	t.Helper()
+	p := surround(t)
+	p.run()
+	return p
+}
+
+func (p *platform) now() time.Time {
+	return time.Now().UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
+}
+
+// run starts the service on the records in the folder; stop, or the test's end, ends it.
+func (p *platform) run() {
+	p.t.Helper()
+	config := configure(p.folder, p.broker.Addr(), p.events.server.URL)
+	closeTelemetry, err := config.Open(p.t.Context(), "subscribers", prometheus.NewRegistry(), p.logs)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if config.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		p.t.Fatal(err)
+	}
+	config.Now = p.now
+	p.process, p.url = config.Process, "http://"+config.Listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- subscribers.Run(ctx, config) }()
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			p.t.Errorf("Run: %v", err)
+		}
+		closeTelemetry()
+	})
+	p.t.Cleanup(func() {
+		p.stop()
+		if p.t.Failed() {
+			p.t.Log(p.logs.String())
+		}
+	})
+	p.ready()
+}
+
+func configure(folder, broker, events string) subscribers.Config {
+	config := subscribers.Config{
+		Documents: boot.Documents{DocumentsURL: "sqlite:" + folder},
+		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
+		Secret:    boot.Secret{Secret: secret},
+		EventsURL: events,
+	}
+	config.LogLevel = "info"
+	return config
+}
+
+func (p *platform) ready() {
+	p.t.Helper()
+	p.eventually("ready", func() bool {
+		response, err := http.Get(p.url + "/readyz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+}
+
+// eventually waits for what happens behind the answers.
+func (p *platform) eventually(what string, holds func() bool) {
+	p.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("never: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// organization is a tenant with three services of its own: API, Web (hidden) and Zürich.
+type organization struct {
+	id       string
+	services []peer.Component
+}
+
+func (p *platform) organization() organization {
+	o := organization{id: id()}
+	o.services = p.events.add(o.id,
+		peer.Component{Name: "API", Description: "All of it", Group: "Core"},
+		peer.Component{Name: "Web", Group: "Core", Hidden: true},
+		peer.Component{Name: "Zürich", Group: "default", HiddenFromNotifications: true})
+	return o
+}
+
+func id() string { return uuid.Must(uuid.NewV7()).String() }
+
+// member is the passport of a user of the organization on the legacy interface.
+func (o organization) member(role string) passport.Passport {
+	return passport.Passport{
+		Audience: "subscribers", Surface: passport.Legacy, Organization: o.id, User: id(), Roles: []string{role},
+		Features: passport.Features{API: true},
+	}
+}
+
+// peer is the passport of a service that calls about the organization.
+func (o organization) peer() passport.Passport {
+	return passport.Passport{Audience: "subscribers", Surface: passport.Peer, Organization: o.id, Caller: "delivery"}
+}
+
+type answer struct {
+	status      int
+	text        string
+	ResourceURI string `json:"resource_uri"`
+	Meta        struct {
+		TotalCount int `json:"total_count"`
+	}
+	Objects []answer
+	Email   json.RawMessage
+}
+
+type object map[string]any
+
+// try sends a request with a passport token; an empty one means none.
+func (p *platform) try(token, method, target string, body any) (answer, error) {
+	var in io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return answer{}, err
+		}
+		in = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+target, in)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set(passport.Header, token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	out := answer{status: response.StatusCode, text: string(text)}
+	if err == nil && strings.HasPrefix(out.text, "{") {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
+}
+
+func (p *platform) send(token, method, target string, body any) answer {
+	p.t.Helper()
+	out, err := p.try(token, method, target, body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
+
+// call is a request of an admin of the organization that must answer with the status.
+func (p *platform) call(o organization, status int, method, target string, body any) answer {
+	p.t.Helper()
+	out := p.send(p.desk.Issue(o.member(passport.RoleAdmin)), method, target, body)
+	if out.status != status {
+		p.t.Fatalf("%s %s answered %d %s, want %d", method, target, out.status, out.text, status)
+	}
+	return out
+}
+
+// subscribe makes a confirmed subscription of the address to the organization's services.
+func (p *platform) subscribe(o organization, email string, services ...int) (uris []string) {
+	p.t.Helper()
+	for _, n := range services {
+		uris = append(uris, p.call(o, http.StatusCreated, http.MethodPost, "/api/v1/subscribers/email/", object{
+			"email": object{"email": email}, "service": o.uri(n), "confirmed": true,
+		}).ResourceURI)
+	}
+	return uris
+}
+
+// total is how many the list has.
+func (p *platform) total(o organization, list string) int {
+	p.t.Helper()
+	out := p.call(o, http.StatusOK, http.MethodGet, list, nil)
+	if len(out.Objects) != min(out.Meta.TotalCount, 20) {
+		p.t.Fatalf("%s counts %d and shows %d", list, out.Meta.TotalCount, len(out.Objects))
+	}
+	return out.Meta.TotalCount
+}
+
+// recipients is delivery's end of the calls to the service.
+func (p *platform) recipients() peer.Recipients {
+	return peer.Recipients{Client: peer.NewClient("subscribers", p.url, peer.Options{
+		Caller: "delivery", Desk: p.desk, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+	})}
+}
+
+// concerned lists the ids of those who are told by mail of an incident on the services.
+func (p *platform) concerned(o organization, limit int, services ...string) []string {
+	p.t.Helper()
+	concern := peer.Concern{Kind: topic.IncidentCreated, Channel: topic.Email, Components: services, Limit: limit}
+	var ids []string
+	for {
+		page, err := p.recipients().Concerned(p.t.Context(), o.id, concern)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if len(page.Recipients) > limit {
+			p.t.Fatalf("a page of %d has %d", limit, len(page.Recipients))
+		}
+		for _, recipient := range page.Recipients {
+			ids = append(ids, recipient.ID)
+		}
+		if page.Next == "" {
+			return ids
+		}
+		concern.After = page.Next
+	}
+}
+
+func (p *platform) resolve(o organization, ids ...string) []peer.Destination {
+	p.t.Helper()
+	found, err := p.recipients().Resolve(p.t.Context(), o.id, ids)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return found
+}
+
+// publish does what the events service's outbox does.
+func (p *platform) publish(values ...any) {
+	p.t.Helper()
+	records := make([]stream.Record, len(values))
+	for i, v := range values {
+		records[i] = stream.Record{Topic: topic.ComponentChanges, Key: "one"} // one partition: in order
+		if text, ok := v.(string); ok {
+			records[i].Value = []byte(text)
+			continue
+		}
+		value, err := json.Marshal(v)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		records[i].Value = value
+	}
+	if err := p.bus.Publish(p.t.Context(), records...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// buffer keeps the service's logs.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,35 @@
+package subscribers_test
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+// The scripts share one service, so that each sees that there are others; each has two
+// organizations of its own.
+func TestOperations(t *testing.T) {
+	p := start(t)
+	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
+		ours, others := p.organization(), p.organization()
+		noplan := ours.member(passport.RoleAdmin)
+		noplan.Features.API = false
+		number := func(o organization, n int) string { return strconv.FormatInt(o.services[n].LegacyID, 10) }
+		return apitest.Target{
+			URL:    p.url,
+			Header: http.Header{passport.Header: {p.desk.Issue(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
+			Vars: map[string]string{
+				"others": p.desk.Issue(others.member(passport.RoleAdmin)),
+				"api":    p.desk.Issue(ours.member(passport.RoleAPI)),
+				"event":  p.desk.Issue(ours.member(passport.RoleEvent)),
+				"noplan": p.desk.Issue(noplan),
+				"peer":   p.desk.Issue(ours.peer()), "org": ours.id,
+				"api1": number(ours, 0), "web": number(ours, 1), "zurich": number(ours, 2), "theirs": number(others, 0),
+				"apiID": ours.services[0].ID, "webID": ours.services[1].ID, "zurichID": ours.services[2].ID, "theirsID": others.services[0].ID,
+			},
+		}
+	})
+}
