@@ -54,11 +54,18 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childRole) != "" {
+	switch os.Getenv(childRole) {
+	case "":
+		os.Exit(m.Run())
+	case "raw":
+		if err := rawLoop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	default:
 		os.Args = os.Args[:1]
 		boot.Main[delivery.Config]("delivery", "", delivery.Run)
 	}
-	os.Exit(m.Run())
 }
 
 // world is everything around the service: a broker, a folder for its database, the
@@ -196,7 +203,7 @@ func (w *world) child(extra ...string) *child {
 	c := &child{command: exec.Command(os.Args[0])}
 	c.command.Stderr = os.Stderr
 	c.command.Env = append(os.Environ(), append([]string{
-		childRole + "=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
+		childRole + "=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=warn",
 		"DOCUMENTS_URL=sqlite:" + filepath.Join(w.dir, "documents"), "KAFKA_BROKERS=" + w.broker.Addr(),
 		"BELLBUOY_SECRET=" + platformSecret, "INTEGRATIONS_URL=" + w.peer.server.URL, "DELIVERY_CA_FILE=" + w.caFile,
 		"DELIVERY_RESOLVE=" + strings.Join(w.resolve, ","), "DELIVERY_RETRY_SCHEDULE=100ms,200ms", "DELIVERY_TIMEOUT=2s",
@@ -481,6 +488,17 @@ func (w *world) receiver(host string, answer http.HandlerFunc) *receiver {
 	})
 	w.resolve = append(w.resolve, host+":443="+server.Listener.Addr().String())
 	return r
+}
+
+// hanging makes a host that connects and then says nothing.
+func (w *world) hanging(host string) {
+	w.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { listener.Close() })
+	w.resolve = append(w.resolve, host+":443="+listener.Addr().String())
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {

@@ -82,7 +82,20 @@ func gather[T any](first T, more <-chan T, limit int, wait time.Duration) []T {
 	batch := []T{first}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
+	over := false
 	for len(batch) < limit {
+		select { // what is there goes before the time
+		case next, ok := <-more:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, next)
+			continue
+		default:
+		}
+		if over {
+			return batch
+		}
 		select {
 		case next, ok := <-more:
 			if !ok {
@@ -90,7 +103,7 @@ func gather[T any](first T, more <-chan T, limit int, wait time.Duration) []T {
 			}
 			batch = append(batch, next)
 		case <-timer.C:
-			return batch
+			over = true
 		}
 	}
 	return batch
@@ -153,7 +166,7 @@ func (l *ledger) reconcile(ctx context.Context, row Delivery) (Delivery, error) 
 // publish tells the outcomes until there are no more.
 func (l *ledger) publish(ctx context.Context) {
 	for first := range l.ended {
-		batch := gather(first, l.ended, told, 0)
+		batch := gather(first, l.ended, told, commitWait)
 		var outcomes []topic.Outcome
 		for _, t := range batch {
 			if t.outcome != nil {

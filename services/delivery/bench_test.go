@@ -1,0 +1,238 @@
+package delivery_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+// BenchmarkFanout tells BENCH_ENDPOINTS (10,000) receivers of one event, by the service as a
+// process of its own, and posts the same bodies by a bare net/http loop as another, in turn. It
+// reports how fast each was, their ratio (raw_ratio), the processor time of each per
+// delivery, and the most memory the service held. Broker, peer and receiver are this process.
+//
+//	BENCH_ENDPOINTS=100000 go test -run '^$' -bench Fanout -benchtime 3x ./services/delivery
+func BenchmarkFanout(b *testing.B) {
+	n := 10_000
+	if text := os.Getenv("BENCH_ENDPOINTS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	w := newWorld(b)
+	hooks := w.counter("hooks.test")
+	for i := range n {
+		w.peer.add(fmt.Sprintf("0190a000-0000-7000-8000-%012d", i), fmt.Sprintf("https://hooks.test/t/%032d", i))
+	}
+	service := w.child("BELLBUOY_INTERNAL_ADDR=" + orElse("BENCH_INTERNAL_ADDR", "127.0.0.1:0"))
+	w.publishAndCount(hooks, 0) // joined and warm
+	var product, raw time.Duration
+	var productCPU, rawCPU, tail time.Duration
+	for b.Loop() {
+		before := service.cpu(b)
+		took, rest := w.publishAndCount(hooks, n)
+		product, tail = product+took, tail+rest
+		productCPU += service.cpu(b) - before
+		took, used := w.raw(hooks, n)
+		raw, rawCPU = raw+took, rawCPU+used
+	}
+	total := float64(n * b.N)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(total/product.Seconds(), "deliveries/s")
+	b.ReportMetric(total/raw.Seconds(), "raw/s")
+	b.ReportMetric(raw.Seconds()/product.Seconds(), "raw_ratio")
+	b.ReportMetric(float64(productCPU.Microseconds())/total, "us-cpu/delivery")
+	b.ReportMetric(float64(rawCPU.Microseconds())/total, "us-cpu/raw")
+	b.ReportMetric(tail.Seconds()*1000/float64(b.N), "ms-to-last-row")
+	b.ReportMetric(service.peak(b), "MiB-peak")
+}
+
+func orElse(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+// counter is a receiver that only counts, by the path of its own change.
+type counter struct {
+	arrived atomic.Int64
+	address string
+}
+
+func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.WriteHeader(http.StatusNoContent)
+	c.arrived.Add(1)
+}
+
+func (w *world) counter(host string) *counter {
+	w.t.Helper()
+	c := &counter{}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	server := &http.Server{Handler: c, TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.authorities.issue(w.t, host)}, NextProtos: []string{"http/1.1"}}}
+	go func() { _ = server.ServeTLS(listener, "", "") }()
+	w.t.Cleanup(func() { server.Close() })
+	c.address = listener.Addr().String()
+	w.resolve = append(w.resolve, host+":443="+c.address)
+	return c
+}
+
+// publishAndCount tells of a change and waits for n arrivals, then until their rows are durable.
+// With n 0 it is one silent round trip, to know that the service is there.
+func (w *world) publishAndCount(c *counter, n int) (arrived, recorded time.Duration) {
+	w.t.Helper()
+	sent := change(newEvent(), 1)
+	if n == 0 {
+		sent.Notify = topic.Notify{topic.Chatroom: {}}
+	}
+	rows := w.recorded()
+	c.arrived.Store(0)
+	began := time.Now()
+	w.publish(sent, nil)
+	if n == 0 {
+		eventually(w.t, "the service", func() bool { return w.recorded() > rows })
+		return 0, 0
+	}
+	for c.arrived.Load() < int64(n) {
+		if time.Since(began) > 10*time.Minute {
+			w.t.Fatalf("%d of %d arrived", c.arrived.Load(), n)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	arrived = time.Since(began)
+	eventually(w.t, "the rows", func() bool { return w.recorded() >= rows+int64(n) })
+	return arrived, time.Since(began) - arrived
+}
+
+// recorded is how many deliveries are in the service's log.
+func (w *world) recorded() int64 {
+	w.t.Helper()
+	db, err := document.Open("sqlite:"+filepath.Join(w.dir, "documents"), "delivery", document.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close()
+	rows := document.Declare(db, document.Schema[dispatch.Delivery]{
+		Name: "deliveries", Key: func(d *dispatch.Delivery) string { return d.ID },
+		Fields:  []document.Field[dispatch.Delivery]{{Name: "sentAt", Value: func(d *dispatch.Delivery) any { return d.SentAt }}},
+		Indexes: []document.Index{{Name: "age", Fields: []string{"sentAt"}}},
+	})
+	n, err := rows.Count(w.t.Context(), find.Query{Where: []find.Condition{find.Gt("sentAt", time.Time{})}})
+	if err != nil {
+		return 0 // not migrated yet
+	}
+	return n
+}
+
+const clockTick = 10 * time.Millisecond // of /proc, on every Linux that Go runs on
+
+// cpu is the processor time a process has used.
+func (c *child) cpu(t testing.TB) time.Duration {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.command.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * clockTick
+}
+
+// peak is the most memory a process has held, in MiB.
+func (c *child) peak(t testing.TB) float64 {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.command.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), "VmHWM:")
+	var kib float64
+	fmt.Sscan(rest, &kib)
+	return kib / 1024
+}
+
+// raw runs the control in a process of its own.
+func (w *world) raw(c *counter, n int) (took, cpu time.Duration) {
+	w.t.Helper()
+	c.arrived.Store(0)
+	command := exec.Command(os.Args[0])
+	command.Stderr = os.Stderr
+	command.Env = append(os.Environ(), childRole+"=raw", "RAW_ADDRESS="+c.address, "RAW_CA="+w.caFile, "RAW_N="+strconv.Itoa(n))
+	out, err := command.Output()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if took, err = time.ParseDuration(strings.TrimSpace(string(out))); err != nil || c.arrived.Load() != int64(n) {
+		w.t.Fatalf("%s, %v, %d arrived", out, err, c.arrived.Load())
+	}
+	return took, command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+}
+
+// rawLoop is the control: what posting the same bodies costs without anything around it.
+func rawLoop() error {
+	const workers = 64
+	n, err := strconv.Atoi(os.Getenv("RAW_N"))
+	if err != nil {
+		return err
+	}
+	pem, err := os.ReadFile(os.Getenv("RAW_CA"))
+	if err != nil {
+		return err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "hooks.test"}, MaxIdleConnsPerHost: workers, MaxIdleConns: workers,
+	}}
+	body := bytes.Repeat([]byte("x"), 1100)
+	jobs := make(chan int)
+	failed := make(chan error, workers)
+	var group sync.WaitGroup
+	began := time.Now()
+	for range workers {
+		group.Go(func() {
+			for i := range jobs {
+				response, err := client.Post(fmt.Sprintf("https://%s/t/%032d", os.Getenv("RAW_ADDRESS"), i), "application/json", bytes.NewReader(body))
+				if err != nil {
+					failed <- err
+					return
+				}
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case jobs <- i:
+		case err := <-failed:
+			return err
+		}
+	}
+	close(jobs)
+	group.Wait()
+	fmt.Println(time.Since(began))
+	return nil
+}
