@@ -253,10 +253,17 @@ func TestSecretsStayOutOfLogs(t *testing.T) {
 			t.Errorf("the logs hold the %s", name)
 		}
 	}
+	traced := 0
 	for _, line := range strings.Split(strings.TrimSpace(p.output()), "\n") {
 		if strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
 			t.Errorf("a log line is not JSON: %s", line)
 		}
+		if strings.Contains(line, `"msg":"request"`) && strings.Contains(line, `"trace_id":"`) {
+			traced++
+		}
+	}
+	if traced == 0 {
+		t.Error("no log line of a request carries its trace's id")
 	}
 }
 

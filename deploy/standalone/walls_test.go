@@ -30,7 +30,7 @@ var walls = []wall{
 		admits: func(_, imported string) bool {
 			return isStandard(imported) || imported == "github.com/google/uuid" || oneOf(imported, "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/outward")
 		},
-		why: "a domain holds nouns and rules; HTTP, Mongo, Kafka and Redis are somebody else's words",
+		why: "a domain holds nouns and rules; gin, Mongo, Kafka and Redis are somebody else's words",
 	},
 	{
 		of: func(pkg string) bool { return inside(pkg, "/internal/api") },
@@ -147,7 +147,7 @@ func inside(pkg, folder string) bool { return service(pkg) != "" && strings.HasS
 
 func isStandard(pkg string) bool {
 	first, _, _ := strings.Cut(pkg, "/")
-	return !strings.Contains(first, ".") && !slices.Contains([]string{"net/http", "database/sql"}, pkg)
+	return !strings.Contains(first, ".")
 }
 
 func oneOf(pkg string, of ...string) bool {

@@ -1,0 +1,144 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/gateway"
+)
+
+// The sentences with which a service says that it has no such route at all; every
+// other 404 is about a record.
+var noRoute = []string{"There is nothing at this path.", "The path does not have this method."}
+
+func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	c := provision(t, base, "Acme", "acme-admin", "admin", "api")
+	authorizations := map[gateway.Auth]string{
+		gateway.AuthNone: "", gateway.AuthAPIKey: c.legacy(), gateway.AuthBearer: c.app(), gateway.AuthOperator: c.operator(),
+	}
+	values := strings.NewReplacer("{slug}", c.DashboardSlug, "{id}", "1", "{ids}", "1;2", "{keyId}", "unknown", "{rest...}", "organizations")
+	for _, route := range gateway.Routes() {
+		methods := route.Methods
+		if len(methods) == 0 {
+			methods = []string{http.MethodGet}
+		}
+		for _, method := range methods {
+			t.Run(method+" "+route.Path, func(t *testing.T) {
+				request, err := http.NewRequestWithContext(t.Context(), method, base+values.Replace(route.Path), strings.NewReader(""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Header.Set("Authorization", authorizations[route.Auth])
+				if strings.HasPrefix(route.Path, "/api/v1/dashboard/") {
+					request.Host = "status.example.com" // nobody's own host: the row is known, the dashboard is not
+				}
+				response, err := client.Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer response.Body.Close()
+				got := readAnswer(t, response)
+				var refusal struct{ Error string }
+				_ = json.Unmarshal(got.body, &refusal) // not every answer is an object with an error
+				if got.status >= 500 || got.status == http.StatusMethodNotAllowed || slices.Contains(noRoute, refusal.Error) {
+					t.Errorf("%d %s", got.status, got.body)
+				}
+				if got.status == http.StatusForbidden {
+					t.Errorf("refused: %s", got.body)
+				}
+				if got.header.Get("X-Request-Id") == "" {
+					t.Error("the answer has no X-Request-Id")
+				}
+			})
+		}
+	}
+}
+
+func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000", "APP_RATE_PER_MINUTE=100000")
+	c := provision(t, base, "Acme", "acme-admin", "admin", "api")
+	a := actor{t, c}
+	service, component := a.service("Checkout")
+	a.endpoint("https://hooks.example.com/a", component)
+	send(t, http.MethodPost, base+"/api/v1/event/list/", c.legacy(), incident(service, "the one")).expect(t, http.StatusCreated)
+	send(t, http.MethodPost, base+"/api/v1/email/", c.legacy(), map[string]any{"email": "a@example.com"}).expect(t, http.StatusCreated)
+	before := state(t, c)
+
+	deep := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
+	bodies := map[string]string{
+		"nothing": "", "no JSON": "{", "a text": `"text"`, "a list": `[1]`, "null": `null`, "a number": `12`,
+		"binary": "\x00\xff\xfe", "deep": deep, "every field an object": `{"service_name": {}, "type": {}, "status": {}, "event": {}, "email": {}, "number": {}, "service": {}, "name": {}, "username": {}, "dashboardId": {}, "url": {}}`,
+		"every field a list":  `{"service_name": [], "type": [], "status": [], "event": [], "email": [], "number": [], "service": [], "name": [], "username": [], "dashboardId": [], "url": []}`,
+		"two objects":         `{} {}`,
+		"a wrong related URI": `{"type": "/api/v1/type/99/", "status": "/api/v1/status/99/", "event": "/api/v1/event/list/99999/", "service": "/api/v1/service/99999/", "email": "/api/v1/email/99999/", "number": "/api/v1/number/99999/", "update": "x", "start": "2026-01-01T00:00:00", "event_service": []}`,
+	}
+	for _, route := range gateway.Routes() {
+		for _, method := range route.Methods {
+			if method != http.MethodPost && method != http.MethodPut && method != http.MethodPatch {
+				continue
+			}
+			authorization := map[gateway.Auth]string{gateway.AuthAPIKey: c.legacy(), gateway.AuthBearer: c.app()}[route.Auth]
+			path := strings.NewReplacer("{id}", "1").Replace(route.Path)
+			for _, name := range slices.Sorted(maps.Keys(bodies)) {
+				if method == http.MethodPut && strings.HasPrefix(name, "every field") && !strings.Contains(path, "service/1") {
+					continue // on a PUT an unknown field is ignored, as clients send back what they got
+				}
+				t.Run(method+" "+path+" "+name, func(t *testing.T) {
+					got := send(t, method, base+path, authorization, bodies[name])
+					if got.status < 400 || got.status >= 500 || got.status == http.StatusForbidden {
+						if method != http.MethodPut || got.status >= 500 { // a PUT that says nothing changes nothing
+							t.Fatalf("%d %s", got.status, got.body)
+						}
+						return
+					}
+					var refusal struct{ Error string }
+					if err := json.Unmarshal(got.body, &refusal); err != nil || refusal.Error == "" {
+						t.Errorf("%d without an error: %s", got.status, got.body)
+					}
+				})
+			}
+			t.Run(method+" "+path+" too large", func(t *testing.T) {
+				got := send(t, method, base+path, authorization, `{"description": "`+strings.Repeat("x", 2<<20)+`"}`)
+				if got.status != http.StatusRequestEntityTooLarge || !strings.Contains(string(got.body), `"error"`) {
+					t.Errorf("%d %.200s", got.status, got.body)
+				}
+			})
+		}
+	}
+	for path, authorization := range map[string]string{
+		"/api/v1/service/?limit=-1": c.legacy(), "/api/v1/service/?offset=x": c.legacy(), "/api/v1/event/list/?status__nothing=1": c.legacy(),
+		"/api/v1/event/list/?order_by=nothing": c.legacy(), "/api/v1/event/list/?start__gt=yesterday": c.legacy(),
+		"/app/components?limit=0": c.app(), "/app/components?limit=101": c.app(), "/app/components?nextToken=x": c.app(), "/app/dashboards?limit=many": c.app(),
+		"/app/integrations/webhooks/outbound/endpoints?dashboardId=x": c.app(), "/app/integrations/webhooks/outbound/endpoints?urlHash=x": c.app(),
+	} {
+		t.Run("GET "+path, func(t *testing.T) {
+			send(t, http.MethodGet, base+path, authorization, nil).expect(t, http.StatusBadRequest)
+		})
+	}
+	if after := state(t, c); after != before {
+		t.Errorf("something was written:\nbefore %s\nafter  %s", before, after)
+	}
+}
+
+// state is how many there are of everything an organization can have.
+func state(t *testing.T, c credentials) string {
+	t.Helper()
+	var counts []string
+	for _, resource := range []string{"service", "event/list", "event/service", "event/update", "email", "number", "subscribers/email", "subscribers/sms", "user"} {
+		var list page
+		send(t, http.MethodGet, c.BaseURL+"/api/v1/"+resource+"/", c.legacy(), nil).expect(t, http.StatusOK).into(t, &list)
+		content, err := json.Marshal(list.Objects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts = append(counts, fmt.Sprintf("%s %d %s", resource, list.Meta.Total, content))
+	}
+	got := send(t, http.MethodGet, c.BaseURL+"/app/integrations/webhooks/outbound/endpoints", c.app(), nil).expect(t, http.StatusOK)
+	return strings.Join(append(counts, string(got.body)), "\n")
+}
