@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -300,6 +301,32 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 	}
 	if n := w.redis.Exists(t.Context(), m.entries()[0]).Val(); n != 1 {
 		t.Error("the key is not cached again")
+	}
+}
+
+// TestRedisHangs connects to a Redis that takes connections and never says a word.
+func TestRedisHangs(t *testing.T) {
+	deaf, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	w := newWorld(t)
+	d := w.gateway(t, func(c *Config) { c.RedisURL = "redis://" + deaf.Addr().String() })
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
+	start := time.Now()
+	var group sync.WaitGroup
+	for range 40 {
+		group.Go(func() { wantStatus(t, d.get(t, "/app/users", header), 200) })
+	}
+	group.Wait()
+	if took := time.Since(start); took > redisTimeout*5/2 {
+		t.Errorf("the first requests took %v", took)
+	}
+	start = time.Now()
+	wantStatus(t, d.get(t, "/app/users", header), 200)
+	if took := time.Since(start); took > redisTimeout/2 {
+		t.Errorf("a later request took %v", took)
 	}
 }
 

@@ -175,6 +175,13 @@ func (l *ledger) fly(flights []*flight) {
 // send asks all in one round trip; a second one follows when Redis does not have the
 // script yet.
 func (l *ledger) send(flights []*flight) {
+	if l.down.Load() { // found out while these waited
+		for _, f := range flights {
+			f.err = errDown
+			close(f.done)
+		}
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
 	defer cancel()
 	outage := l.outage.Load()
