@@ -179,11 +179,12 @@ func (s *Sender) conclude(m *member, row Delivery) {
 	sh := m.shard
 	if m.row == nil {
 		s.ledger.add(entry{row: row,
-			kept: func(stored *Delivery) { s.kept(m, stored) },
-			told: func(durable bool) {
+			kept: func(stored *Delivery) {
 				<-s.flow
-				s.queue.finish(sh, durable)
-			}})
+				s.kept(m, stored)
+			},
+			told: func(durable bool) { s.queue.finish(sh, durable) },
+		})
 		return
 	}
 	stored, err := s.amend(m.id, func(d *Delivery) (*topic.Outcome, error) {
