@@ -175,7 +175,7 @@ type answer struct {
 		TotalCount int `json:"total_count"`
 	}
 	Objects []answer
-	Email   json.RawMessage
+	Service *answer
 }
 
 type object map[string]any

@@ -28,7 +28,7 @@ const (
 // email is a local part without quotes and a domain name of at least two labels. Quoted
 // local parts, comments, address literals and what cannot be seen are legal somewhere
 // in the RFCs; here they are mistakes.
-var email = regexp.MustCompile("^(" + atom + `(?:\.` + atom + ")*)@(?:" + label + `\.)+` + top + "$")
+var email = regexp.MustCompile("^" + atom + `(?:\.` + atom + ")*@(?:" + label + `\.)+` + top + "$")
 
 // number is a plus sign, the country code and the subscriber's number (E.164: at
 // most 15 digits; the least there is in use has 8).
@@ -51,8 +51,7 @@ type Address struct {
 func (a *Address) write(text string) error {
 	switch a.Channel {
 	case topic.Email:
-		parts := email.FindStringSubmatch(text)
-		if parts == nil || len(text) > maxEmail || len(parts[1]) > maxLocal {
+		if len(text) > maxEmail || strings.IndexByte(text, '@') > maxLocal || !email.MatchString(text) {
 			return fault.Field("email", "Enter a valid email address.")
 		}
 		a.Text, a.Normal = text, strings.ToLower(text)

@@ -1,0 +1,277 @@
+package subscribers_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/subscribers"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
+)
+
+const subscriptions = "/api/v1/subscribers/email/"
+
+// The events service tells of a deleted component twice: by a call before it answers
+// its client, and by a message. Either alone does, and both do no harm.
+func TestADeletedComponentTakesItsSubscriptionsAlong(t *testing.T) {
+	for name, tell := range map[string]func(p *platform, o organization, component string){
+		"by message": func(p *platform, o organization, component string) {
+			// What cannot be read, and what is another organization's, holds up nothing.
+			p.publish("no JSON", "{}", topic.ComponentDeleted{Organization: id(), ComponentID: component},
+				topic.ComponentDeleted{Organization: o.id, ComponentID: component, OccurredAt: p.now()},
+				topic.ComponentDeleted{Organization: o.id, ComponentID: component, OccurredAt: p.now()})
+		},
+		"by the call": func(p *platform, o organization, component string) {
+			path := peer.Prefix + "/organizations/" + o.id + "/components/" + component + "/subscriptions"
+			for range 2 {
+				if got := p.send(p.desk.Issue(o.peer()), http.MethodDelete, path, nil); got.status != http.StatusNoContent || got.text != "" {
+					p.t.Errorf("%d %s", got.status, got.text)
+				}
+			}
+			if got := p.send(p.desk.Issue(o.peer()), http.MethodDelete, peer.Prefix+"/organizations/"+o.id+"/components/nobodys/subscriptions", nil); got.status != http.StatusNoContent {
+				p.t.Errorf("nobody's: %d %s", got.status, got.text)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t)
+			o, other := p.organization(), p.organization()
+			gone := p.subscribe(o, "ann@example.com", 0)[0]
+			kept := p.subscribe(o, "ann@example.com", 1)[0]
+			p.subscribe(other, "ann@example.com", 0)
+			sms := p.call(o, http.StatusCreated, http.MethodPost, "/api/v1/subscribers/sms/", object{"number": object{"number": "+4915112345678"}, "service": o.uri(0)}).ResourceURI
+			p.events.remove(o.id, o.services[0].ID)
+			for _, uri := range []string{gone, sms} { // it is not there any more, even before it is cleared away
+				p.call(o, http.StatusNotFound, http.MethodGet, uri, nil)
+			}
+			tell(p, o, o.services[0].ID)
+			p.eventually("its subscriptions are gone", func() bool {
+				return p.call(o, http.StatusOK, http.MethodGet, subscriptions, nil).Meta.TotalCount == 1 &&
+					p.call(o, http.StatusOK, http.MethodGet, "/api/v1/subscribers/sms/", nil).Meta.TotalCount == 0
+			})
+			p.call(o, http.StatusOK, http.MethodGet, kept, nil)
+			if n := p.total(o, "/api/v1/email/") + p.total(o, "/api/v1/number/"); n != 2 {
+				t.Errorf("%d addresses are left", n)
+			}
+			if n := p.total(other, subscriptions); n != 1 {
+				t.Errorf("the other organization has %d", n)
+			}
+			if ids := p.concerned(o, 10, o.services[0].ID); len(ids) != 0 {
+				t.Errorf("concerned: %v", ids)
+			}
+		})
+	}
+}
+
+// A service or an address that is deleted while somebody subscribes to it takes the
+// subscription along, whichever comes first.
+func TestWhatIsDeletedMeanwhileIsNotSubscribed(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	p.subscribe(o, "ann@example.com", 2)
+	email := "/api/v1/email/" + p.legacyID(o, "ann@example.com") + "/"
+	moved := p.subscribe(o, "bob@example.com", 1)[0]
+	// meanwhile does something between the write of a subscription and its being looked at.
+	meanwhile := func(do func()) {
+		var asked func(peer.ComponentQuery)
+		asked = func(q peer.ComponentQuery) {
+			if q.IDs != nil {
+				p.events.asked.Store(nil)
+				do()
+			}
+		}
+		p.events.asked.Store(&asked)
+	}
+	meanwhile(func() { p.events.remove(o.id, o.services[0].ID) })
+	p.call(o, http.StatusBadRequest, http.MethodPost, subscriptions, object{"email": email, "service": o.uri(0)})
+	if n := p.total(o, subscriptions); n != 2 {
+		t.Errorf("%d subscriptions", n)
+	}
+	// An outage at this moment refuses the whole, and trying again is not told of a duplicate.
+	meanwhile(func() { p.events.down.Store(true) })
+	p.call(o, http.StatusServiceUnavailable, http.MethodPost, subscriptions, object{"email": email, "service": o.uri(1)})
+	p.events.down.Store(false)
+	if n := p.total(o, subscriptions); n != 2 {
+		t.Errorf("%d subscriptions after the outage", n)
+	}
+	made := p.call(o, http.StatusCreated, http.MethodPost, subscriptions, object{"email": email, "service": o.uri(1)}).ResourceURI
+	p.call(o, http.StatusNoContent, http.MethodDelete, made, nil)
+	// The first look is the check that the subscription exists, the second comes after the write.
+	meanwhile(func() { meanwhile(func() { p.events.remove(o.id, o.services[2].ID) }) })
+	p.call(o, http.StatusBadRequest, http.MethodPut, moved, object{"service": o.uri(2)})
+	p.call(o, http.StatusNotFound, http.MethodGet, moved, nil)
+	if left := p.send(p.desk.Issue(o.member(passport.RoleAdmin)), http.MethodGet, subscriptions, nil); left.Meta.TotalCount != 1 {
+		t.Errorf("left are %s", left.text) // ann's, of which nobody has told us yet
+	}
+}
+
+// Without the events service nothing is wrong, only unavailable.
+func TestAnOutageOfEventsIs503(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	s := p.subscribe(o, "ann@example.com", 0)[0]
+	p.events.down.Store(true)
+	for _, d := range []door{
+		{http.MethodGet, subscriptions}, {http.MethodGet, s}, {http.MethodPut, s}, {http.MethodGet, subscriptions + "?service__service_name=API"},
+		{http.MethodGet, subscriptions + "set/1/"}, {http.MethodPost, subscriptions},
+	} {
+		got := p.send(p.desk.Issue(o.member(passport.RoleAdmin)), d.method, d.path, object{"email": object{"email": "bob@example.com"}, "service": o.uri(0)})
+		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.text, `"error"`) {
+			t.Errorf("%s %s: %d %s", d.method, d.path, got.status, got.text)
+		}
+	}
+	if n := p.total(o, "/api/v1/email/"); n != 1 {
+		t.Errorf("%d addresses", n)
+	}
+	// What needs nobody else goes on, above all telling people.
+	ids := p.concerned(o, 10, o.services[0].ID)
+	if len(ids) != 1 || p.resolve(o, ids[0])[0].State != peer.Active {
+		t.Errorf("concerned: %v", ids)
+	}
+	p.call(o, http.StatusNoContent, http.MethodDelete, s, nil)
+}
+
+// A removal that was cut short after its first step is finished by the next start.
+func TestAHalfDoneRemovalIsFinishedByTheNextStart(t *testing.T) {
+	p := surround(t)
+	o := p.organization()
+	p.keep(func(s *store.Store) error { return fill(t.Context(), p, s, o, 3, true) })
+	p.run()
+	if n := p.total(o, "/api/v1/email/") + p.total(o, subscriptions); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+	p.subscribe(o, "ann@example.com", 0) // in nobody's way
+	p.stop()
+	p.keep(func(s *store.Store) error {
+		left, err := s.AddressesByID(t.Context(), []string{removedID})
+		if len(left) > 0 {
+			t.Errorf("kept: %+v", left)
+		}
+		return err
+	})
+}
+
+const removedID = "01900000-0000-7000-8000-000000000001"
+
+// fill stores an address with n confirmed subscriptions.
+func fill(ctx context.Context, p *platform, s *store.Store, o organization, n int, removed bool) error {
+	err := s.AddAddress(ctx, audience.Address{
+		ID: removedID, OrganizationID: o.id, Channel: topic.Email, LegacyID: 1 << 20, Text: "ann@example.com", Normal: "ann@example.com", Removed: removed, CreatedAt: p.now(),
+	})
+	for i := range n {
+		if err == nil {
+			err = s.AddSubscription(ctx, audience.Subscription{
+				ID: id(), OrganizationID: o.id, Channel: topic.Email, LegacyID: 1<<20 + int64(i), AddressID: removedID,
+				ComponentID: o.services[i].ID, Confirmed: true, CreatedAt: p.now(),
+			})
+		}
+	}
+	return err
+}
+
+// The test binary runs itself as the process that is killed.
+const (
+	childFolder = "BELLBUOY_TEST_CHILD_FOLDER"
+	childBroker = "BELLBUOY_TEST_CHILD_BROKER"
+	childEvents = "BELLBUOY_TEST_CHILD_EVENTS"
+)
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(childFolder); folder != "" {
+		fmt.Fprintln(os.Stderr, live(folder))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// live is the service in a process of its own; it tells its address on standard output.
+func live(folder string) error {
+	config := configure(folder, os.Getenv(childBroker), os.Getenv(childEvents))
+	if _, err := config.Open(context.Background(), "subscribers", prometheus.NewRegistry(), os.Stderr); err != nil {
+		return err
+	}
+	var err error
+	if config.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return err
+	}
+	fmt.Println("http://" + config.Listener.Addr().String())
+	return subscribers.Run(context.Background(), config)
+}
+
+// A process killed anywhere in a removal leaves, once the next has started, either the
+// address with all that was its own or nothing of it.
+func TestKillDuringARemoval(t *testing.T) {
+	const n = 1500 // three batches of deletions
+	cut := 0
+	for _, after := range []time.Duration{0, 2 * time.Millisecond, 8 * time.Millisecond, 20 * time.Millisecond, 45 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			p := surround(t)
+			o := organization{id: id(), services: p.events.add(id(), make([]peer.Component, n)...)}
+			o.services = p.events.add(o.id, o.services...)
+			p.keep(func(s *store.Store) error { return fill(t.Context(), p, s, o, n, false) })
+			p.killWithin(o, after)
+			p.run()
+			addresses, left := p.total(o, "/api/v1/email/"), p.total(o, subscriptions)
+			t.Logf("left are %d addresses, %d subscriptions", addresses, left)
+			if left != addresses*n {
+				t.Errorf("left are %d addresses, %d subscriptions", addresses, left)
+			}
+			cut += 1 - addresses
+		})
+	}
+	if cut == 0 {
+		t.Error("no removal had begun when its process was killed")
+	}
+}
+
+// killWithin starts the service as a process and kills it a while after it was asked to
+// remove the address.
+func (p *platform) killWithin(o organization, after time.Duration) {
+	p.t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childFolder+"="+p.folder, childBroker+"="+p.broker.Addr(), childEvents+"="+p.events.server.URL)
+	child.Stderr = p.logs
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() {
+		_ = child.Process.Kill() // a second time is no harm
+		_ = child.Wait()         // says that it was killed
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("the child said nothing: %v\n%s", err, p.logs)
+	}
+	p.url = strings.TrimSpace(line)
+	p.ready()
+	token, asked := p.desk.Issue(o.member(passport.RoleAdmin)), make(chan struct{})
+	go func() {
+		defer close(asked)
+		_, _ = p.try(token, http.MethodDelete, fmt.Sprintf("/api/v1/email/%d/", 1<<20), nil) // it may not live to answer
+	}()
+	select {
+	case <-asked:
+	case <-time.After(after):
+	}
+	if err := child.Process.Kill(); err != nil {
+		p.t.Error(err)
+	}
+	<-asked
+}

@@ -1,0 +1,111 @@
+package subscribers_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+// atOnce sends the same kind of request n times and counts the answers by status.
+func (p *platform) atOnce(o organization, n int, request func(i int) (method, target string, body object)) map[int]int {
+	token := p.desk.Issue(o.member(passport.RoleAdmin))
+	statuses := map[int]int{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() {
+			method, target, body := request(i)
+			got, err := p.try(token, method, target, body)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[got.status]++
+			if err != nil {
+				p.t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	return statuses
+}
+
+func TestOneOfFiftyConcurrentCreatesSucceeds(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	for list, body := range map[string]object{"/api/v1/email/": {"email": "ann@example.com"}, "/api/v1/number/": {"number": "+4915112345678"}} {
+		statuses := p.atOnce(o, 50, func(int) (string, string, object) { return http.MethodPost, list, body })
+		if statuses[http.StatusCreated] != 1 || statuses[http.StatusBadRequest] != 49 {
+			t.Errorf("%s: %v", list, statuses)
+		}
+		if n := p.total(o, list); n != 1 {
+			t.Errorf("%s has %d", list, n)
+		}
+	}
+}
+
+func TestOneOfFiftyConcurrentSubscriptionsByValueSucceeds(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	statuses := p.atOnce(o, 50, func(i int) (string, string, object) {
+		email := []string{"ann@example.com", "Ann@example.com"}[i%2]
+		return http.MethodPost, subscriptions, object{"email": object{"email": email}, "service": o.uri(0)}
+	})
+	if statuses[http.StatusCreated] != 1 || statuses[http.StatusBadRequest] != 49 {
+		t.Errorf("of one service: %v", statuses)
+	}
+	if a, s := p.total(o, "/api/v1/email/"), p.total(o, subscriptions); a != 1 || s != 1 {
+		t.Errorf("%d addresses, %d subscriptions", a, s)
+	}
+	// Of different services all do, with one address.
+	statuses = p.atOnce(o, 3, func(i int) (string, string, object) {
+		return http.MethodPost, subscriptions, object{"email": object{"email": "bob@example.com"}, "service": o.uri(i)}
+	})
+	if statuses[http.StatusCreated] != 3 {
+		t.Errorf("of different services: %v", statuses)
+	}
+	if a, s := p.total(o, "/api/v1/email/"), p.total(o, subscriptions); a != 2 || s != 4 {
+		t.Errorf("%d addresses, %d subscriptions", a, s)
+	}
+}
+
+// Two who change one subscription at once both succeed, and nothing of either is lost.
+func TestConcurrentChangesAreAllKept(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	uri := p.subscribe(o, "ann@example.com", 0)[0]
+	changes := []object{{"confirmed": false}, {"service": o.uri(1)}, {"email": object{"email": "bob@example.com"}}}
+	statuses := p.atOnce(o, len(changes), func(i int) (string, string, object) { return http.MethodPut, uri, changes[i] })
+	if statuses[http.StatusOK] != 3 {
+		t.Errorf("answers by status: %v", statuses)
+	}
+	want := fmt.Sprintf(`{"confirmed":false,"email":{"email":"bob@example.com","resource_uri":"/api/v1/email/%s/"},"resource_uri":"%s",`, p.legacyID(o, "bob@example.com"), uri)
+	got := p.call(o, http.StatusOK, http.MethodGet, uri, nil)
+	if len(got.text) < len(want) || got.text[:len(want)] != want || got.Service.ResourceURI != o.uri(1) {
+		t.Errorf("kept is %s", got.text)
+	}
+}
+
+// While an address comes, goes and is subscribed, no subscription outlives its address.
+func TestSubscribingAndRemovingAtOnceLeavesNothingBehind(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	for range 5 {
+		p.call(o, http.StatusCreated, http.MethodPost, "/api/v1/email/", object{"email": "ann@example.com"})
+		email := "/api/v1/email/" + p.legacyID(o, "ann@example.com") + "/"
+		statuses := p.atOnce(o, 16, func(i int) (string, string, object) {
+			if i%4 == 3 {
+				return http.MethodDelete, email, nil
+			}
+			return http.MethodPost, subscriptions, object{"email": email, "service": o.uri(i % 3), "confirmed": true}
+		})
+		if statuses[http.StatusNoContent] != 1 || statuses[http.StatusNotFound] != 3 ||
+			statuses[http.StatusCreated]+statuses[http.StatusBadRequest] != 12 {
+			t.Errorf("answers by status: %v", statuses)
+		}
+		if a, s := p.total(o, "/api/v1/email/"), p.total(o, subscriptions); a != 0 || s != 0 {
+			t.Fatalf("left are %d addresses, %d subscriptions", a, s)
+		}
+	}
+}
