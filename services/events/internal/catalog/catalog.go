@@ -19,6 +19,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -106,6 +107,18 @@ type Author struct {
 // newID is a uuid of version 7, so ids sort by time. Making one fails only where the
 // system has no randomness, and then nothing works.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// together runs functions at once, so that their writes share the store's syncs, and
+// joins their errors.
+func together(functions ...func() error) error {
+	errs := make([]error, len(functions))
+	var group sync.WaitGroup
+	for i, function := range functions {
+		group.Go(func() { errs[i] = function() })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
 
 // owned adds the organization to a query, as the first condition.
 func owned(organization string, query find.Query) find.Query {

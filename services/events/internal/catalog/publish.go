@@ -24,18 +24,22 @@ func (c *Catalog) CreateEvent(ctx context.Context, by Author, organization strin
 		Description: plain, Impact: plain, Coordinator: plain,
 		Links: []Link{}, Timeline: []Entry{}, CreatedBy: by, CreatedAt: now, UpdatedAt: now,
 	}
-	write := revision{Event: &event, now: now, by: by}
-	var err error
-	if write.nextIDs, err = c.reserve(ctx, &patch); err != nil {
+	trial := event
+	if err := (&revision{Event: &trial, now: now, by: by}).apply(&patch); err != nil {
 		return EventDetail{}, err
 	}
-	if err := write.apply(&patch); err != nil {
-		return EventDetail{}, err
-	}
-	if len(event.Links) == 0 {
+	if len(trial.Links) == 0 {
 		return EventDetail{}, fault.Field("event_service", "At least one is needed.")
 	}
-	if event.LegacyID, err = c.store.Next(ctx, eventIDs, 1); err != nil {
+	var next children
+	if err := together(
+		func() (err error) { next, err = c.reserve(ctx, &patch); return err },
+		func() (err error) { event.LegacyID, err = c.store.Next(ctx, eventIDs, 1); return err },
+	); err != nil {
+		return EventDetail{}, err
+	}
+	write := revision{Event: &event, now: now, by: by, nextIDs: next}
+	if err := write.apply(&patch); err != nil {
 		return EventDetail{}, err
 	}
 	event.Version = 1
@@ -53,14 +57,15 @@ func (c *Catalog) CreateEvent(ctx context.Context, by Author, organization strin
 // end are never used.
 func (c *Catalog) reserve(ctx context.Context, patch *EventPatch) (next children, err error) {
 	links, updates := patch.fresh()
-	if links > 0 {
-		if next.link, err = c.store.Next(ctx, linkIDs, links); err != nil {
-			return next, err
+	take := func(counter string, n int64, first *int64) func() error {
+		return func() (err error) {
+			if n > 0 {
+				*first, err = c.store.Next(ctx, counter, n)
+			}
+			return err
 		}
 	}
-	if updates > 0 {
-		next.update, err = c.store.Next(ctx, updateIDs, updates)
-	}
+	err = together(take(linkIDs, links, &next.link), take(updateIDs, updates, &next.update))
 	return next, err
 }
 

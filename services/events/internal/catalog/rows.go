@@ -2,7 +2,8 @@ package catalog
 
 import (
 	"context"
-	"errors"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type EventFacts struct {
 	HiddenFromDashboard     bool       `json:"hiddenFromDashboard"`
 	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports"`
 	Author                  int64      `json:"author"`
+	Published               bool       `json:"published"`
 }
 
 // Facts are those of the event.
@@ -40,7 +42,7 @@ func (e *Event) Facts() EventFacts {
 		Impact: e.Impact.Text, ImpactMarkdown: e.Impact.IsMarkdown(),
 		Coordinator: e.Coordinator.Text, CoordinatorMarkdown: e.Coordinator.IsMarkdown(),
 		Start: e.StartAt, End: e.End(), Auto: e.Auto(), HiddenFromDashboard: e.HiddenFromDashboard,
-		HiddenFromUptimeReports: e.HiddenFromUptimeReports, Author: e.CreatedBy.LegacyUserID,
+		HiddenFromUptimeReports: e.HiddenFromUptimeReports, Author: e.CreatedBy.LegacyUserID, Published: e.Published,
 	}
 }
 
@@ -83,37 +85,75 @@ func updateRow(e *Event, entry Entry) UpdateRow {
 
 // EventWritten brings up to date what follows from an event: the pages that show it, the
 // rows of its links and updates, and its own links to components that are gone. current
-// is nil when the event was deleted. Repeating it does no harm: the pages come before the
-// rows, which say where the event was shown before.
+// is nil when the event was deleted.
+//
+// The rows of its links say what of the event was shown where when they were written.
+// Pages are rendered before the rows, and only when they are about to say something else;
+// so wherever this breaks off, repeating it completes it.
 func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
 	links, err := c.linksOf(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := c.rerender(ctx, links, current); err != nil {
-		return err
-	}
-	wantedLinks, wantedUpdates := map[int64]LinkRow{}, map[int64]UpdateRow{}
+	wanted := map[int64]LinkRow{}
 	if current != nil {
 		for _, link := range current.Links {
-			wantedLinks[link.LegacyID] = linkRow(current, link)
-		}
-		for _, entry := range current.Timeline {
-			wantedUpdates[entry.LegacyID] = updateRow(current, entry)
+			wanted[link.LegacyID] = linkRow(current, link)
 		}
 	}
-	updates, err := c.updatesOf(ctx, id)
-	if err != nil {
-		return err
+	if !maps.EqualFunc(shown(slices.Values(links)), shown(maps.Values(wanted)), showing.same) {
+		if err := c.rerender(ctx, links, current); err != nil {
+			return err
+		}
 	}
-	if err := errors.Join(
-		settle(ctx, c.store.Links, id, links, wantedLinks, func(row LinkRow) int64 { return row.LegacyID }, LinkRow.same),
-		settle(ctx, c.store.Updates, id, updates, wantedUpdates, func(row UpdateRow) int64 { return row.LegacyID }, UpdateRow.same),
-	); err != nil || current == nil {
+	err = together(
+		func() error { return settle(ctx, c.store.Links, id, links, wanted, linkID, LinkRow.same) },
+		func() error { return c.settleUpdates(ctx, id, current) },
+	)
+	if err != nil || current == nil {
 		return err
 	}
 	return c.unlinkGone(ctx, current)
 }
+
+// showing is what visitors are told of an event on one of its components.
+type showing struct {
+	eventType EventType
+	from      time.Time
+}
+
+func (s showing) same(other showing) bool {
+	return s.eventType == other.eventType && s.from.Equal(other.from)
+}
+
+// shown is what rows of links say that visitors are told, by component.
+func shown(rows iter.Seq[LinkRow]) map[string]showing {
+	told := map[string]showing{}
+	for row := range rows {
+		if row.Event.Published && !row.Event.HiddenFromDashboard && row.Event.Status.underway() {
+			told[row.ComponentID] = showing{row.Event.Type, row.Event.Start}
+		}
+	}
+	return told
+}
+
+func (c *Catalog) settleUpdates(ctx context.Context, id string, current *Event) error {
+	there, err := c.updatesOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	wanted := map[int64]UpdateRow{}
+	if current != nil {
+		for _, entry := range current.Timeline {
+			wanted[entry.LegacyID] = updateRow(current, entry)
+		}
+	}
+	return settle(ctx, c.store.Updates, id, there, wanted, updateID, UpdateRow.same)
+}
+
+func linkID(row LinkRow) int64 { return row.LegacyID }
+
+func updateID(row UpdateRow) int64 { return row.LegacyID }
 
 func (r LinkRow) same(other LinkRow) bool {
 	return r.LegacyID == other.LegacyID && r.ComponentID == other.ComponentID && r.Event.same(other.Event)
