@@ -1,0 +1,198 @@
+package store_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+)
+
+const (
+	org   = "0190aaaa-0000-7000-8000-00000000000a"
+	board = "0190dddd-0000-7000-8000-00000000000a"
+)
+
+// open makes a catalog over records in folder. deaf: nothing follows from its writes, as
+// in a process that died right after each.
+func open(t *testing.T, folder string, deaf bool) (*catalog.Catalog, catalog.Store) {
+	t.Helper()
+	db, err := document.Open("sqlite:"+folder, "events", document.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var follower atomic.Pointer[catalog.Catalog]
+	records := store.Declare(db, func() store.Follower {
+		if deaf {
+			return nobody{}
+		}
+		return follower.Load()
+	})
+	made := catalog.New(records, func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) })
+	follower.Store(made)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return made, records
+}
+
+type nobody struct{}
+
+func (nobody) DashboardWritten(context.Context, string, *catalog.Dashboard) error { return nil }
+func (nobody) ComponentWritten(context.Context, string, *catalog.Component) error { return nil }
+func (nobody) EventWritten(context.Context, string, *catalog.Event) error         { return nil }
+
+func ptr[V any](value V) *V { return &value }
+
+func add(t *testing.T, c *catalog.Catalog, name string) catalog.Component {
+	t.Helper()
+	component, err := c.AddComponent(t.Context(), org, catalog.ComponentPatch{Name: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return component
+}
+
+func incident(t *testing.T, c *catalog.Catalog, components ...string) catalog.EventDetail {
+	t.Helper()
+	patch := catalog.EventPatch{
+		Type: ptr(catalog.Incident), Status: ptr(catalog.Identified), Start: ptr(time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)),
+		Description: catalog.TextPatch{Text: ptr("d")},
+	}
+	for _, id := range components {
+		patch.Links = append(patch.Links, catalog.LinkPatch{ComponentID: &id})
+	}
+	event, err := c.CreateEvent(t.Context(), catalog.Author{}, org, patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event
+}
+
+// TestPublicPage: a page is found by slug and host while its dashboard is enabled.
+func TestPublicPage(t *testing.T) {
+	c, records := open(t, t.TempDir(), false)
+	if _, err := c.CreateDashboard(t.Context(), org, board, "Acme"); err != nil {
+		t.Fatal(err)
+	}
+	incident(t, c, add(t, c, "API").ID)
+	set := func(enabled bool, hosts ...string) {
+		t.Helper()
+		if _, err := records.Dashboards.Update(t.Context(), board, func(d *catalog.Dashboard) ([]catalog.Message, error) {
+			d.Enabled, d.CustomDomains = enabled, hosts
+			return nil, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(true, "status.acme.example", "www.acme.example")
+	for _, host := range []string{"status.acme.example", "www.acme.example"} {
+		page, err := c.PublicByHost(t.Context(), host)
+		if err != nil || len(page.Rows) != 1 || page.Rows[0].Status != catalog.RowIncident {
+			t.Errorf("%s shows %+v, %v", host, page, err)
+		}
+	}
+	set(true, "status.acme.example")
+	if _, err := c.PublicByHost(t.Context(), "www.acme.example"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a former host: %v", err)
+	}
+	set(false, "status.acme.example")
+	if _, err := c.PublicByHost(t.Context(), "status.acme.example"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a disabled dashboard by host: %v", err)
+	}
+	if _, err := c.PublicBySlug(t.Context(), "acme"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a disabled dashboard by slug: %v", err)
+	}
+	if err := records.Dashboards.Delete(t.Context(), board, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := records.Pages.Count(t.Context(), find.Query{}); err != nil || n != 0 {
+		t.Errorf("%d pages are left of a deleted dashboard, %v", n, err)
+	}
+}
+
+// TestLinkToGone: a link that was written after its component's removal had looked for
+// links does not stay.
+func TestLinkToGone(t *testing.T) {
+	folder := t.TempDir()
+	c, records := open(t, folder, false)
+	deaf, _ := open(t, folder, true)
+	stays, goes := add(t, c, "stays"), add(t, c, "goes")
+	event := incident(t, deaf, stays.ID, goes.ID) // written, but nothing has followed from it yet
+	if err := deaf.RemoveComponent(t.Context(), org, goes.LegacyID); err != nil {
+		t.Fatal(err)
+	}
+	if err := records.Components.Delete(t.Context(), goes.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := records.Events.Get(t.Context(), event.ID)
+	if err != nil || len(stored.Links) != 2 {
+		t.Fatalf("stored %+v, %v", stored.Links, err)
+	}
+	if err := c.EventWritten(t.Context(), event.ID, &stored); err != nil {
+		t.Fatal(err)
+	}
+	if stored, err = records.Events.Get(t.Context(), event.ID); err != nil || len(stored.Links) != 1 || stored.Links[0].ComponentID != stays.ID {
+		t.Errorf("the links are %+v, %v", stored.Links, err)
+	}
+	links, total, err := c.ListLinks(t.Context(), org, find.Query{Order: []find.Order{{Field: "legacyId"}}})
+	if err != nil || total != 1 || links[0].Component.ID != stays.ID {
+		t.Errorf("the list of links has %d: %+v, %v", total, links, err)
+	}
+}
+
+// TestInterruptedRemoval: a component that is leaving is nobody's, and repeating what
+// follows from that completes it.
+func TestInterruptedRemoval(t *testing.T) {
+	folder := t.TempDir()
+	c, records := open(t, folder, false)
+	deaf, _ := open(t, folder, true)
+	if _, err := c.CreateDashboard(t.Context(), org, board, "Acme"); err != nil {
+		t.Fatal(err)
+	}
+	component := add(t, c, "API")
+	event := incident(t, c, component.ID)
+	if err := deaf.RemoveComponent(t.Context(), org, component.LegacyID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ComponentByLegacyID(t.Context(), org, component.LegacyID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("it is still found: %v", err)
+	}
+	if _, err := c.ChangeComponent(t.Context(), org, component.LegacyID, catalog.ComponentPatch{}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("it is still changed: %v", err)
+	}
+	if read, err := c.EventByLegacyID(t.Context(), org, event.LegacyID); err != nil || len(read.Components) != 0 {
+		t.Errorf("the event shows %+v, %v", read.Components, err)
+	}
+	leaving, err := records.Components.Get(t.Context(), component.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing left to do
+		if err := c.ComponentWritten(t.Context(), component.ID, &leaving); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read, err := c.EventByLegacyID(t.Context(), org, event.LegacyID)
+	if err != nil || len(read.Links) != 0 {
+		t.Errorf("links are left: %+v, %v", read.Links, err)
+	}
+	dashboard, err := c.Dashboard(t.Context(), org, board)
+	if err != nil || len(dashboard.Components) != 0 {
+		t.Errorf("places are left: %+v, %v", dashboard.Components, err)
+	}
+	page, err := c.PublicBySlug(t.Context(), "acme")
+	if err != nil || len(page.Rows) != 0 {
+		t.Errorf("the page shows %+v, %v", page.Rows, err)
+	}
+}
