@@ -1,0 +1,48 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPolicy_next(t *testing.T) {
+	p := Policy{5 * time.Second, 30 * time.Second, 2 * time.Minute}
+	for _, c := range []struct {
+		name   string
+		count  int
+		answer Answer
+		wait   time.Duration // 0: no more
+	}{
+		{"first failure", 1, Answer{HTTPStatus: 500, Code: CodeServerError}, 5 * time.Second},
+		{"third failure", 3, Answer{HTTPStatus: 500, Code: CodeServerError}, 2 * time.Minute},
+		{"the last", 4, Answer{HTTPStatus: 500, Code: CodeServerError}, 0},
+		{"no answer", 2, Answer{Code: CodeTimeout}, 30 * time.Second},
+		{"redirect", 2, Answer{HTTPStatus: 302, Code: CodeRedirect}, 30 * time.Second},
+		{"wrong once", 1, Answer{HTTPStatus: 404, Code: CodeClientError}, 5 * time.Second},
+		{"wrong twice", 2, Answer{HTTPStatus: 400, Code: CodeClientError}, 0},
+		{"408 twice", 2, Answer{HTTPStatus: 408, Code: CodeClientError}, 30 * time.Second},
+		{"425 twice", 2, Answer{HTTPStatus: 425, Code: CodeClientError}, 30 * time.Second},
+		{"429 twice", 2, Answer{HTTPStatus: 429, Code: CodeRateLimited}, 30 * time.Second},
+		{"gone", 1, Answer{HTTPStatus: 410, Code: CodeGone}, 0},
+		{"blocked", 1, Answer{Code: CodeBlocked}, 0},
+		{"asked to rest", 1, Answer{HTTPStatus: 429, Code: CodeRateLimited, RetryAfter: time.Minute}, time.Minute},
+		{"asked to rest shortly", 2, Answer{HTTPStatus: 503, Code: CodeServerError, RetryAfter: time.Second}, 5 * time.Second},
+		{"asked to rest too long", 1, Answer{HTTPStatus: 503, Code: CodeServerError, RetryAfter: time.Hour}, 15 * time.Minute},
+		{"asks without right", 1, Answer{HTTPStatus: 500, Code: CodeServerError, RetryAfter: time.Hour}, 5 * time.Second},
+		{"asks at the end", 4, Answer{HTTPStatus: 429, Code: CodeRateLimited, RetryAfter: time.Minute}, 0},
+	} {
+		wait, again := p.next(c.count, c.answer)
+		if again != (c.wait > 0) || wait < c.wait || wait > c.wait+c.wait/10 {
+			t.Errorf("%s: %v, %v; want %v", c.name, wait, again, c.wait)
+		}
+	}
+}
+
+func TestCodeOf(t *testing.T) {
+	for status, want := range map[int]Code{200: "", 202: "", 204: "", 299: "", 301: CodeRedirect, 304: CodeRedirect, 400: CodeClientError,
+		404: CodeClientError, 408: CodeClientError, 410: CodeGone, 429: CodeRateLimited, 500: CodeServerError, 503: CodeServerError, 599: CodeServerError} {
+		if got := CodeOf(status); got != want {
+			t.Errorf("%d: %q, want %q", status, got, want)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package delivery_test
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+// A wrong setting stops the start with one line that names it.
+func TestSettings_wrong(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, setting := range []string{
+		"DELIVERY_RETRY_SCHEDULE=5s,soon", "DELIVERY_RETRY_SCHEDULE=0s", "DELIVERY_RETRY_SCHEDULE=-1s,5s", "DELIVERY_TIMEOUT=0", "DELIVERY_TIMEOUT=1h",
+		"DELIVERY_RESOLVE=hooks.test", "DELIVERY_CA_FILE=/nowhere.pem", "DELIVERY_CA_FILE=" + empty, "INTEGRATIONS_URL=integrations:8080",
+		"SUBSCRIBERS_URL=ftp://x", "DOCUMENTS_URL=files", "KAFKA_BROKERS=nowhere", "BELLBUOY_SECRET=short",
+	} {
+		name, _, _ := strings.Cut(setting, "=")
+		command := exec.Command(os.Args[0])
+		command.Env = append(os.Environ(), childRole+"=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
+			"DOCUMENTS_URL=sqlite:"+t.TempDir(), "KAFKA_BROKERS=127.0.0.1:1", "BELLBUOY_SECRET="+platformSecret, setting)
+		var stderr bytes.Buffer
+		command.Stderr = &stderr
+		done := make(chan error, 1)
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() { done <- command.Wait() }()
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Errorf("%s was accepted", setting)
+			}
+		case <-time.After(patience):
+			_ = command.Process.Kill()
+			t.Errorf("%s did not stop the start", setting)
+		}
+		flag := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if text := strings.TrimSpace(stderr.String()); strings.Contains(text, "\n") || !strings.Contains(text, name) && !strings.Contains(text, flag) {
+			t.Errorf("%s: %q", setting, text)
+		}
+	}
+}
+
+// Nothing of the service is public: no passport, no path.
+func TestDoors(t *testing.T) {
+	w := newWorld(t)
+	s := w.start(w.config())
+	for path, want := range map[string]int{"/healthz": 204, "/readyz": 200, "/": 403, "/app/notifications/webhook/logs": 403} {
+		response, err := http.Get(s.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: %d", path, response.StatusCode)
+		}
+	}
+	desk := passport.NewDesk(platformSecret, time.Now)
+	for audience, want := range map[string]int{"delivery": 404, "events": 403} {
+		request, err := http.NewRequest(http.MethodGet, s.url+"/internal/v1/anything", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set(passport.Header, desk.Issue(passport.Passport{Audience: audience, Surface: passport.Peer, Organization: organization, Caller: "test"}))
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("passport for %s: %d", audience, response.StatusCode)
+		}
+	}
+}
