@@ -247,8 +247,8 @@ func (e *edge) close(v *visit) {
 	e.log.LogAttrs(v.ctx, slog.LevelInfo, "request", slog.String("method", knownMethod(v.request.Method)), slog.String("route", route),
 		slog.Int("status", v.status), slog.Int64("us", took.Microseconds()),
 		slog.String("organization", v.organization), slog.String("request_id", v.id))
-	if failure != nil {
-		panic(http.ErrAbortHandler)
+	if failure != nil || v.status == statusGone {
+		panic(http.ErrAbortHandler) // an unwritten answer would be taken for an empty 200
 	}
 }
 
