@@ -17,10 +17,10 @@ func TestWebhook_blockedAddress(t *testing.T) {
 	w := newWorld(t)
 	fine := w.receiver("hooks.test", nil)
 	var connections atomic.Int64
-	for _, address := range []string{"0.0.0.0:443", "[::]:443"} {
-		listener, err := net.Listen("tcp", address)
+	for _, network := range []string{"tcp4", "tcp6"} {
+		listener, err := net.Listen(network, ":443")
 		if err != nil {
-			t.Logf("not listening on %s: %v", address, err)
+			t.Logf("not listening by %s: %v", network, err)
 			continue
 		}
 		t.Cleanup(func() { listener.Close() })

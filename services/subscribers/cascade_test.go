@@ -3,6 +3,7 @@ package subscribers_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -171,15 +173,16 @@ func fill(ctx context.Context, p *platform, s *store.Store, o organization, n in
 	err := s.AddAddress(ctx, audience.Address{
 		ID: removedID, OrganizationID: o.id, Channel: topic.Email, LegacyID: 1 << 20, Text: "ann@example.com", Normal: "ann@example.com", Removed: removed, CreatedAt: p.now(),
 	})
+	group, ctx := errgroup.WithContext(ctx)
 	for i := range n {
-		if err == nil {
-			err = s.AddSubscription(ctx, audience.Subscription{
+		group.Go(func() error {
+			return s.AddSubscription(ctx, audience.Subscription{
 				ID: id(), OrganizationID: o.id, Channel: topic.Email, LegacyID: 1<<20 + int64(i), AddressID: removedID,
 				ComponentID: o.services[i].ID, Confirmed: true, CreatedAt: p.now(),
 			})
-		}
+		})
 	}
-	return err
+	return errors.Join(err, group.Wait())
 }
 
 // The test binary runs itself as the process that is killed.
@@ -219,8 +222,8 @@ func TestKillDuringARemoval(t *testing.T) {
 	for _, after := range []time.Duration{0, 2 * time.Millisecond, 8 * time.Millisecond, 20 * time.Millisecond, 45 * time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {
 			p := surround(t)
-			o := organization{id: id(), services: p.events.add(id(), make([]peer.Component, n)...)}
-			o.services = p.events.add(o.id, o.services...)
+			o := organization{id: id()}
+			o.services = p.events.add(o.id, make([]peer.Component, n)...)
 			p.keep(func(s *store.Store) error { return fill(t.Context(), p, s, o, n, false) })
 			p.killWithin(o, after)
 			p.run()

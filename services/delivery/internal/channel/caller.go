@@ -101,7 +101,7 @@ func guard(_, address string, _ syscall.RawConn) error {
 // the answer, not in the span.
 func (c *caller) post(ctx context.Context, address string, header http.Header, body []byte) dispatch.Answer {
 	target, err := url.Parse(address)
-	if err != nil || target.Scheme != "https" || target.Host == "" || target.User != nil {
+	if err != nil || !reachable(target) {
 		return dispatch.Answer{Code: dispatch.CodeBlocked}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
@@ -125,6 +125,12 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 		span.SetStatus(codes.Error, string(answer.Code))
 	}
 	return answer
+}
+
+// reachable reports a URL of the only kind that endpoints may have.
+func reachable(target *url.URL) bool {
+	port := target.Port()
+	return target.Scheme == "https" && target.Host != "" && target.User == nil && (port == "" || port == "443")
 }
 
 func (c *caller) send(request *http.Request) dispatch.Answer {
