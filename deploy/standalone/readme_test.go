@@ -1,0 +1,89 @@
+package main_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// repository is the root of the working tree.
+const repository = "../.."
+
+func TestReadmeTourWorksWordForWord(t *testing.T) {
+	clone := t.TempDir()
+	copyTree(t, repository, clone)
+	demo := exec.CommandContext(t.Context(), filepath.Join(clone, "scripts", "demo"))
+	demo.Env = append(os.Environ(), "BELLBUOY_ADDR="+freeAddress(t), "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")
+	out, err := demo.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	said := string(out)
+	active := strings.Index(said, `"service_name":"Checkout","status":"active incident"`)
+	operational := strings.Index(said, `"service_name":"Checkout","status":"operational"`)
+	if active < 0 || operational < active || strings.Count(said, "signature right") != 2 {
+		t.Errorf("the tour shows something else:\n%s", said)
+	}
+}
+
+func TestReadmeNamesFilesThatAreThere(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(string(content), -1)
+	if len(links) < 10 {
+		t.Fatalf("only %d links were found", len(links))
+	}
+	for _, link := range links {
+		if _, err := os.Stat(filepath.Join(repository, link[1])); err != nil {
+			t.Errorf("the README links to %s: %v", link[1], err)
+		}
+	}
+	for _, target := range regexp.MustCompile("(?m)(?:^|`)make ([a-z]+)").FindAllStringSubmatch(string(content), -1) {
+		if out, err := exec.CommandContext(t.Context(), "make", "-C", repository, "-n", target[1]).CombinedOutput(); err != nil {
+			t.Errorf("make %s: %s", target[1], out)
+		}
+	}
+}
+
+// copyTree copies what a clone would have, and nothing that a run leaves behind.
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if slices.Contains([]string{".git", "data", "bin", ".env"}, relative) {
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		target := filepath.Join(to, relative)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, info.Mode().Perm())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
