@@ -37,12 +37,21 @@ type Service struct {
 // then requests in flight and the background finish.
 func (p *Process) Serve(ctx context.Context, s Service) error {
 	var started atomic.Bool
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { p.readyz(w, r, started.Load(), s.Ready) })
-	mux.Handle("/", gate{&started, s.Handler})
+	// A switch and not a ServeMux, which would answer odd paths ("//", CONNECT) itself.
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/healthz" && isRead(r):
+			w.WriteHeader(http.StatusNoContent)
+		case r.URL.Path == "/readyz" && isRead(r):
+			p.readyz(w, r, started.Load(), s.Ready)
+		case !started.Load():
+			refuse(w)
+		default:
+			s.Handler.ServeHTTP(w, r)
+		}
+	})
 	return Together(ctx,
-		func(ctx context.Context) error { return ServeHTTP(ctx, p.Listener, mux) },
+		func(ctx context.Context) error { return ServeHTTP(ctx, p.Listener, handler) },
 		func(ctx context.Context) error {
 			for _, step := range s.Start {
 				if err := step(ctx); err != nil {
@@ -59,17 +68,10 @@ func (p *Process) Serve(ctx context.Context, s Service) error {
 	)
 }
 
-// gate holds requests off until the service has started.
-type gate struct {
-	started *atomic.Bool
-	next    http.Handler
-}
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-func (g gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.started.Load() {
-		g.next.ServeHTTP(w, r)
-		return
-	}
+// refuse holds a request off until the service has started.
+func refuse(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusServiceUnavailable)
