@@ -64,6 +64,7 @@ func BenchmarkFanout(b *testing.B) {
 	b.ReportMetric(float64(rawCPU.Microseconds())/total, "us-cpu/raw")
 	b.ReportMetric(tail.Seconds()*1000/float64(b.N), "ms-to-last-row")
 	b.ReportMetric(service.peak(b), "MiB-peak")
+	b.ReportMetric(float64(w.peer.questions())/float64(b.N), "resolves/fan-out")
 }
 
 func orElse(name, otherwise string) string {

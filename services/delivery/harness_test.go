@@ -357,6 +357,13 @@ func (i *integrations) set(id string, change func(*peer.Destination)) {
 	*i.byID[id] = changed
 }
 
+// questions is how many times recipients were resolved.
+func (i *integrations) questions() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.asked
+}
+
 func (i *integrations) refused() int64 { return i.refusals.Load() }
 
 func (i *integrations) setDown(down bool) {

@@ -106,8 +106,10 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	ctx, span := c.tracer.Start(ctx, http.MethodPost, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		semconv.HTTPRequestMethodPost, semconv.ServerAddress(target.Hostname())))
+	ctx, span := c.tracer.Start(ctx, http.MethodPost, trace.WithSpanKind(trace.SpanKindClient))
+	if span.IsRecording() {
+		span.SetAttributes(semconv.HTTPRequestMethodPost, semconv.ServerAddress(target.Hostname()))
+	}
 	defer span.End()
 	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
 	request := (&http.Request{
@@ -117,6 +119,14 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 	}).WithContext(ctx)
 	answer := c.send(request)
+	if span.IsRecording() {
+		describe(span, answer)
+	}
+	return answer
+}
+
+// describe writes an answer into the attempt's span.
+func describe(span trace.Span, answer dispatch.Answer) {
 	if answer.HTTPStatus > 0 {
 		span.SetAttributes(semconv.HTTPResponseStatusCode(answer.HTTPStatus))
 	}
@@ -124,7 +134,6 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 		span.SetAttributes(attribute.String("error.type", string(answer.Code)))
 		span.SetStatus(codes.Error, string(answer.Code))
 	}
-	return answer
 }
 
 // reachable reports a URL of the only kind that endpoints may have.

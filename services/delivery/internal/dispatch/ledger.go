@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	commitRows  = 512
-	commitWait  = 4 * time.Millisecond // how long the first row of a batch waits for others
+	commitRows  = 1024
+	commitWait  = 10 * time.Millisecond // how long the first row of a batch waits for others
 	commitPause = 100 * time.Millisecond
 	// Nobody waits for an outcome; a batch of them costs a broker about what one does.
 	told     = 4096

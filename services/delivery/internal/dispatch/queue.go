@@ -147,13 +147,18 @@ func (q *queue) pollLocked(t *tenant) *member {
 		}
 		found = head.take()
 	}
-	for i := 0; i < len(t.shards) && i < openAhead; i++ {
-		if s := t.shards[i]; s.phase == closed && !s.given && q.opening < openAtOnce {
+	ahead := 0
+	for _, s := range t.shards {
+		if ahead >= openAhead || q.opening >= openAtOnce {
+			break
+		}
+		if s.phase == closed && !s.given {
 			s.phase = opening
 			q.opening++
 			rest := s.members[s.next:]
 			q.openers.Go(func() { q.unfold(s, rest) })
 		}
+		ahead += len(s.members) - s.next
 	}
 	return found
 }

@@ -42,7 +42,7 @@ func New(db *document.Database) *Store {
 				{Name: "channel", Value: func(d *dispatch.Delivery) any { return d.Channel }},
 				{Name: "sentAt", Value: func(d *dispatch.Delivery) any { return d.SentAt }},
 				{Name: "waitsIn", Value: waitsIn},
-				{Name: "nextAttemptAt", Value: func(d *dispatch.Delivery) any { return d.NextAttemptAt }},
+				{Name: "nextAttemptAt", Value: nextAttemptAt},
 			},
 			Indexes: []document.Index{
 				{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}},
@@ -59,6 +59,16 @@ func waitsIn(d *dispatch.Delivery) any {
 		return nil
 	}
 	return d.Partition
+}
+
+// nextAttemptAt is when a row is due. Rows that do not wait have their age in its place, which nobody
+// asks for: it puts each new one at the end of the index, where an absent value
+// would scatter them by their random keys and make every insert touch another page.
+func nextAttemptAt(d *dispatch.Delivery) any {
+	if d.NextAttemptAt == nil {
+		return d.SentAt
+	}
+	return *d.NextAttemptAt
 }
 
 // SaveChange implements dispatch.Store.
