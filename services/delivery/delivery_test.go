@@ -195,11 +195,15 @@ func TestWebhook_retryAfter(t *testing.T) {
 	w.peer.add("r1", "https://hooks.test/")
 	w.start(w.config())
 	sent := change(newEvent(), 1)
-	w.publish(sent, nil)
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-"
+	w.publish(sent, map[string]string{"traceparent": trace + "b7ad6b7169203331-01"})
 	row := w.ended(sent.ID, "r1")[0]
 	got := hooks.got()
 	if row.Status != dispatch.StatusDelivered || len(got) != 2 {
 		t.Fatalf("%d requests, row %+v", len(got), row)
+	}
+	if parent := got[1].header.Get("Traceparent"); !strings.HasPrefix(parent, trace) || parent == got[0].header.Get("Traceparent") {
+		t.Errorf("the retry's traceparent is %q", parent)
 	}
 	if pause := got[1].at.Sub(got[0].at); pause < 900*time.Millisecond || pause > 3*time.Second {
 		t.Errorf("the receiver asked for 1 s and got %v", pause)

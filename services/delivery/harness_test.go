@@ -304,6 +304,7 @@ type integrations struct {
 	mu        sync.Mutex
 	endpoints []*peer.Destination
 	byID      map[string]*peer.Destination
+	owners    map[string]string // of endpoints that are not the usual organization's
 	down      bool
 	refusals  atomic.Int64
 	asked     int // times recipients were resolved
@@ -311,7 +312,7 @@ type integrations struct {
 }
 
 func newIntegrations(t testing.TB) *integrations {
-	i := &integrations{byID: map[string]*peer.Destination{}}
+	i := &integrations{byID: map[string]*peer.Destination{}, owners: map[string]string{}}
 	desk := passport.NewDesk(platformSecret, time.Now)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
@@ -346,6 +347,13 @@ func (i *integrations) add(id, url string) *peer.Destination {
 	i.endpoints = append(i.endpoints, d)
 	i.byID[id] = d
 	return d
+}
+
+// own gives an endpoint to another organization.
+func (i *integrations) own(id, organization string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.owners[id] = organization
 }
 
 // set changes an endpoint.
@@ -385,7 +393,13 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 	page := peer.RecipientPage{}
 	to := min(from+concern.Limit, len(i.endpoints))
 	for _, d := range i.endpoints[from:to] {
-		page.Recipients = append(page.Recipients, peer.Recipient{ID: d.ID, Destination: d.URLHash})
+		owner := i.owners[d.ID]
+		if owner == "" {
+			owner = organization
+		}
+		if owner == r.PathValue("organization") {
+			page.Recipients = append(page.Recipients, peer.Recipient{ID: d.ID, Destination: d.URLHash})
+		}
 	}
 	if to < len(i.endpoints) {
 		page.Next = fmt.Sprint(to)

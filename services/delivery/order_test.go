@@ -223,3 +223,69 @@ func (w *world) members(ctx context.Context, group string) int {
 	}
 	return members
 }
+
+// A pause holds for every attempt that starts more than 100 ms after it was answered.
+func TestPause_midway(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(150 * time.Millisecond)
+		defer timer.Stop()
+		<-timer.C
+		rw.WriteHeader(http.StatusOK)
+	})
+	const n = 1500
+	ids := make([]string, n)
+	for i := range n {
+		ids[i] = fmt.Sprintf("r%d", i)
+		w.peer.add(ids[i], fmt.Sprintf("https://hooks.test/%d", i))
+	}
+	w.start(w.config())
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	eventually(t, "the first to arrive", func() bool { return len(hooks.got()) > 0 })
+	for _, id := range ids {
+		w.peer.set(id, func(d *peer.Destination) { d.State = peer.Paused })
+	}
+	paused := time.Now()
+	late, skipped := 0, 0
+	for _, row := range w.ended(sent.ID, ids...) {
+		if row.Status == dispatch.StatusSkipped {
+			skipped++
+		}
+		for _, attempt := range row.Attempts {
+			if attempt.At.Sub(paused) > 100*time.Millisecond {
+				late++
+			}
+		}
+	}
+	t.Logf("%d of %d were skipped", skipped, n)
+	if late > 0 || skipped == 0 {
+		t.Errorf("%d attempts started late, %d were skipped", late, skipped)
+	}
+}
+
+// One organization's flood does not hold up another's single delivery.
+func TestFairness(t *testing.T) {
+	w := newWorld(t)
+	flood, single := w.counter("flood.test"), w.counter("single.test")
+	const n = 6000
+	for i := range n {
+		w.peer.add(fmt.Sprintf("r%d", i), fmt.Sprintf("https://flood.test/%d", i))
+	}
+	const other = "0190a000-0000-7000-8000-000000000002"
+	w.peer.add("single", "https://single.test/")
+	w.peer.own("single", other)
+	w.start(w.config())
+	w.publish(change(newEvent(), 1), nil)
+	eventually(t, "the flood to begin", func() bool { return flood.arrived.Load() > n/20 })
+	sent := change(newEvent(), 1)
+	sent.Organization = other
+	before, began := flood.arrived.Load(), time.Now()
+	w.publish(sent, nil)
+	eventually(t, "the single one", func() bool { return single.arrived.Load() == 1 })
+	took, meanwhile := time.Since(began), flood.arrived.Load()-before
+	t.Logf("it took %v; %d of the flood's %d went meanwhile", took, meanwhile, n)
+	if flood.arrived.Load() == n {
+		t.Errorf("it waited for the whole flood")
+	}
+}
