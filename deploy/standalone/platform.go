@@ -141,6 +141,7 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 		"events": func(ctx context.Context) error {
 			return events.Run(ctx, events.Config{
 				Process: processes["events"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
+				SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
 			})
 		},
 		"subscribers": func(ctx context.Context) error {

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -74,4 +75,10 @@ func (r Recipients) Resolve(ctx context.Context, organization string, ids []stri
 	var out []Destination
 	err := r.call(ctx, organization, http.MethodPost, organizationPath(organization, "/recipients/resolve"), ids, &out)
 	return out, err
+}
+
+// ForgetComponent takes a deleted component from all recipients before its deletion
+// is answered. topic.ComponentDeleted, which follows it, is the guarantee.
+func (r Recipients) ForgetComponent(ctx context.Context, organization, component string) error {
+	return r.call(ctx, organization, http.MethodDelete, organizationPath(organization, "/recipients/components/"+url.PathEscape(component)), nil, nil)
 }

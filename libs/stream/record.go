@@ -1,6 +1,9 @@
 package stream
 
 import (
+	"context"
+	"encoding/json"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -52,4 +55,19 @@ func (p placed) Balance(message kafka.Message, partitions ...int) int {
 		return partitions[wish%len(partitions)]
 	}
 	return p.Balancer.Balance(message, partitions...)
+}
+
+// Read decodes the JSON of a batch. A record that cannot be read would not be readable
+// the next time either: it is logged and left out, and holds up no other.
+func Read[T any](ctx context.Context, log *slog.Logger, batch []Record) []T {
+	messages := make([]T, 0, len(batch))
+	for _, record := range batch {
+		var message T
+		if err := json.Unmarshal(record.Value, &message); err != nil {
+			log.ErrorContext(ctx, "a message cannot be read", "topic", record.Topic, "key", record.Key, "error", err)
+			continue
+		}
+		messages = append(messages, message)
+	}
+	return messages
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/api"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
@@ -28,6 +30,14 @@ type Config struct {
 	boot.Kafka     `embed:""`
 	boot.Secret    `embed:""`
 	boot.Links     `embed:""`
+
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service answers."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service answers."`
+}
+
+// Validate is called by the settings' parser.
+func (c Config) Validate() error {
+	return errors.Join(boot.Upstream("SUBSCRIBERS_URL", c.SubscribersURL), boot.Upstream("INTEGRATIONS_URL", c.IntegrationsURL))
 }
 
 // Run serves until ctx ends.
@@ -39,10 +49,15 @@ func Run(ctx context.Context, c Config) error {
 	bus := stream.Connect(stream.Options{
 		Brokers: c.KafkaBrokers, ClientID: "events", Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Registerer: c.Metrics,
 	})
+	desk := passport.NewDesk(c.Secret.Secret, c.Now)
+	calls := peer.Options{Caller: "events", Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator}
+	others := cascade.New(c.Log,
+		peer.Recipients{Client: peer.NewClient("subscribers", c.SubscribersURL, calls)},
+		peer.Recipients{Client: peer.NewClient("integrations", c.IntegrationsURL, calls)})
 	var board *catalog.Catalog
-	board = catalog.New(store.Declare(db, func() store.Follower { return board }), c.Now)
+	board = catalog.New(store.Declare(db, func() store.Follower { return board }), others, c.Now)
 	engine := web.NewEngine(web.Options{
-		Service: "events", Desk: passport.NewDesk(c.Secret.Secret, c.Now),
+		Service: "events", Desk: desk,
 		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
 	api.Mount(engine, board, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), DashboardBase: c.DashboardBaseURL})

@@ -36,13 +36,13 @@ func TestADeletedComponentTakesItsSubscriptionsAlong(t *testing.T) {
 				topic.ComponentDeleted{Organization: o.id, ComponentID: component, OccurredAt: p.now()})
 		},
 		"by the call": func(p *platform, o organization, component string) {
-			path := peer.Prefix + "/organizations/" + o.id + "/components/" + component + "/subscriptions"
+			path := peer.Prefix + "/organizations/" + o.id + "/recipients/components/" + component
 			for range 2 {
 				if got := p.send(p.desk.Issue(o.peer()), http.MethodDelete, path, nil); got.status != http.StatusNoContent || got.text != "" {
 					p.t.Errorf("%d %s", got.status, got.text)
 				}
 			}
-			if got := p.send(p.desk.Issue(o.peer()), http.MethodDelete, peer.Prefix+"/organizations/"+o.id+"/components/nobodys/subscriptions", nil); got.status != http.StatusNoContent {
+			if got := p.send(p.desk.Issue(o.peer()), http.MethodDelete, peer.Prefix+"/organizations/"+o.id+"/recipients/components/nobodys", nil); got.status != http.StatusNoContent {
 				p.t.Errorf("nobody's: %d %s", got.status, got.text)
 			}
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/directory"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/messages"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
@@ -55,7 +56,7 @@ func Run(ctx context.Context, c Config) error {
 		Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator,
 	})}
 	people := audience.New(store.New(db), directory.New(events), c.Now)
-	doors := api.New(people, c.Log)
+	doors, heard := api.New(people, c.Log), messages.New(people, c.Log)
 	engine := web.NewEngine(web.Options{
 		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
@@ -71,7 +72,7 @@ func Run(ctx context.Context, c Config) error {
 		},
 		Ready: map[string]func(context.Context) error{"documents": db.Ping, "kafka": bus.Ping},
 		Background: []func(context.Context) error{func(ctx context.Context) error {
-			return bus.ConsumeBatches(ctx, stream.Subscription{Group: "subscribers-components", Topics: []string{topic.ComponentChanges}}, doors.ComponentChanges)
+			return bus.ConsumeBatches(ctx, stream.Subscription{Group: "subscribers-components", Topics: []string{topic.ComponentChanges}}, heard.ComponentChanges)
 		}},
 	})
 }

@@ -87,15 +87,24 @@ const (
 	updateIDs    = "event_update"
 )
 
+// Elsewhere is what other services keep about components. It is told after the fact
+// and cannot object; the message topic.ComponentDeleted is what it can rely on.
+type Elsewhere interface {
+	ComponentGone(ctx context.Context, organization, componentID string)
+}
+
 // Catalog runs the operations. All of it may be used by many goroutines and by
 // several processes over one store.
 type Catalog struct {
-	store Store
-	now   func() time.Time
+	store     Store
+	elsewhere Elsewhere
+	now       func() time.Time
 }
 
 // New makes the catalog over a store. now is the time in UTC, in whole milliseconds.
-func New(store Store, now func() time.Time) *Catalog { return &Catalog{store: store, now: now} }
+func New(store Store, elsewhere Elsewhere, now func() time.Time) *Catalog {
+	return &Catalog{store: store, elsewhere: elsewhere, now: now}
+}
 
 // Author is who did something.
 type Author struct {

@@ -29,7 +29,11 @@ func (c *Catalog) RemoveComponent(ctx context.Context, organization string, lega
 		component.Version++
 		return nil, nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	c.elsewhere.ComponentGone(ctx, organization, found.ID)
+	return nil
 }
 
 // ComponentWritten brings up to date what follows from a component: the pages that show

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
@@ -38,7 +40,7 @@ func open(t *testing.T, folder string, deaf bool) (*catalog.Catalog, catalog.Sto
 		}
 		return follower.Load()
 	})
-	made := catalog.New(records, func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) })
+	made := catalog.New(records, cascade.New(slog.New(slog.DiscardHandler)), func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) })
 	follower.Store(made)
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)

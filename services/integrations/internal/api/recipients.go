@@ -69,3 +69,12 @@ func destination(d endpoint.Destination) peer.Destination {
 		Components: components, URL: d.URL, URLHash: e.URLHash, URLDisplay: e.URLDisplay, Secrets: d.Secrets,
 	}
 }
+
+// forgetComponent answers peer.Recipients.ForgetComponent.
+func (a *API) forgetComponent(c *gin.Context) error {
+	if err := a.endpoints.ForgetComponent(c.Request.Context(), web.Caller(c).Organization, c.Param("component")); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}

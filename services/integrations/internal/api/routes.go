@@ -36,4 +36,5 @@ func (a *API) Mount(engine *gin.Engine) {
 	recipients := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/recipients", web.Surface(passport.Peer))
 	recipients.POST("/concerned", web.Handle(a.concerned))
 	recipients.POST("/resolve", web.Handle(a.resolve))
+	recipients.DELETE("/components/:component", web.Handle(a.forgetComponent))
 }

@@ -4,7 +4,6 @@ package messages
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 
 	"github.com/bellbuoy/bellbuoy/libs/stream"
@@ -25,7 +24,7 @@ func New(endpoints *endpoint.Endpoints, log *slog.Logger) *Consumer {
 
 // Outcomes takes a batch of topic.DeliveryOutcomes.
 func (c *Consumer) Outcomes(ctx context.Context, batch []stream.Record) error {
-	suppressed, err := c.endpoints.Count(ctx, read[topic.Outcome](ctx, c.log, batch))
+	suppressed, err := c.endpoints.Count(ctx, stream.Read[topic.Outcome](ctx, c.log, batch))
 	if err != nil {
 		return err
 	}
@@ -38,25 +37,10 @@ func (c *Consumer) Outcomes(ctx context.Context, batch []stream.Record) error {
 
 // ComponentChanges takes a batch of topic.ComponentChanges.
 func (c *Consumer) ComponentChanges(ctx context.Context, batch []stream.Record) error {
-	for _, deleted := range read[topic.ComponentDeleted](ctx, c.log, batch) {
+	for _, deleted := range stream.Read[topic.ComponentDeleted](ctx, c.log, batch) {
 		if err := c.endpoints.ForgetComponent(ctx, deleted.Organization, deleted.ComponentID); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// read decodes the records of a batch. One that cannot be read would not be readable
-// the next time either: it is logged and left out, and holds up no other.
-func read[T any](ctx context.Context, log *slog.Logger, batch []stream.Record) []T {
-	messages := make([]T, 0, len(batch))
-	for _, record := range batch {
-		var message T
-		if err := json.Unmarshal(record.Value, &message); err != nil {
-			log.ErrorContext(ctx, "a message cannot be read", "topic", record.Topic, "key", record.Key, "error", err)
-			continue
-		}
-		messages = append(messages, message)
-	}
-	return messages
 }

@@ -1,15 +1,11 @@
 package api
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/peer"
-	"github.com/bellbuoy/bellbuoy/libs/stream"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
@@ -66,28 +62,11 @@ func destination(reach audience.Reach) peer.Destination {
 	return d
 }
 
-// forgetComponent removes the subscriptions to a component before its deletion is
-// answered; the message that follows is the guarantee.
+// forgetComponent answers peer.Recipients.ForgetComponent.
 func (a *API) forgetComponent(c *gin.Context) error {
 	if err := a.audience.ForgetComponent(c.Request.Context(), web.Caller(c).Organization, c.Param("component")); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
-	return nil
-}
-
-// ComponentChanges takes a batch of topic.ComponentChanges. A message that cannot be
-// read would not be readable the next time either: it is logged and left out.
-func (a *API) ComponentChanges(ctx context.Context, batch []stream.Record) error {
-	for _, record := range batch {
-		var deleted topic.ComponentDeleted
-		if err := json.Unmarshal(record.Value, &deleted); err != nil {
-			a.log.ErrorContext(ctx, "a message cannot be read", "topic", record.Topic, "key", record.Key, "error", err)
-			continue
-		}
-		if err := a.audience.ForgetComponent(ctx, deleted.Organization, deleted.ComponentID); err != nil {
-			return err
-		}
-	}
 	return nil
 }

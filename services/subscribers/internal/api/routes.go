@@ -44,5 +44,5 @@ func (a *API) Mount(engine *gin.Engine) {
 	peers := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam, web.Surface(passport.Peer))
 	peers.POST("/recipients/concerned", web.Handle(a.concerned))
 	peers.POST("/recipients/resolve", web.Handle(a.resolve))
-	peers.DELETE("/components/:component/subscriptions", web.Handle(a.forgetComponent))
+	peers.DELETE("/recipients/components/:component", web.Handle(a.forgetComponent))
 }

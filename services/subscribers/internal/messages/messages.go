@@ -1,0 +1,33 @@
+// Package messages is the service's other door: what it hears through Kafka. Like a
+// handler, each consumer reads its input and makes one call of the domain.
+package messages
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+)
+
+// Consumer hands batches of messages to the domain.
+type Consumer struct {
+	audience *audience.Audience
+	log      *slog.Logger
+}
+
+// New makes the consumer.
+func New(audience *audience.Audience, log *slog.Logger) *Consumer {
+	return &Consumer{audience: audience, log: log}
+}
+
+// ComponentChanges takes a batch of topic.ComponentChanges.
+func (c *Consumer) ComponentChanges(ctx context.Context, batch []stream.Record) error {
+	for _, deleted := range stream.Read[topic.ComponentDeleted](ctx, c.log, batch) {
+		if err := c.audience.ForgetComponent(ctx, deleted.Organization, deleted.ComponentID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
