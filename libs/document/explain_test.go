@@ -43,6 +43,10 @@ func TestFindIsServedByIndexes(t *testing.T) {
 	}
 	owner := find.Eq("owner", "a")
 	size := []find.Order{{Field: "size", Descending: true}}
+	hundreds := make([]int, 500)
+	for i := range hundreds {
+		hundreds[i] = i
+	}
 	for _, test := range []struct {
 		name, index string
 		q           find.Query
@@ -58,6 +62,8 @@ func TestFindIsServedByIndexes(t *testing.T) {
 		{"several values", "parcels.owner_kind_size", find.Query{Where: []find.Condition{owner, find.In("kind", "x", "y", "z")}, Order: size, Limit: 5}, false},
 		{"a list's value", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x")}, Order: size, Limit: 5}, false},
 		{"several of a list", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x", "y")}, Order: size, Limit: 5}, true},
+		{"very many values", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.In("size", hundreds...)}, Limit: 5}, true},
+		{"very many of a list", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", hundreds...)}, Order: size, Limit: 5}, true},
 		{"scan", "parcels.owner_kind_size", find.Query{Where: []find.Condition{owner, find.Eq("kind", "x"), find.Text("owner", find.Prefix, "A", true)}, Order: size, Limit: 5, Scan: "owner_kind_size"}, false},
 		{"scan, sorted", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: []find.Order{{Field: "kind"}}, Limit: 5, Scan: "owner_size"}, true},
 	} {
@@ -79,7 +85,7 @@ func TestFindIsServedByIndexes(t *testing.T) {
 				used := 0
 				for _, line := range lines {
 					used += strings.Count(line, "USING INDEX "+test.index) + strings.Count(line, "USING COVERING INDEX "+test.index)
-					if strings.HasPrefix(line, "SCAN") && test.q.Where != nil {
+					if strings.HasPrefix(line, "SCAN") && !strings.HasPrefix(line, "SCAN json_each") && test.q.Where != nil {
 						t.Errorf("a table is scanned:\n%s", text)
 					}
 				}

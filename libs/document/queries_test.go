@@ -125,6 +125,56 @@ func TestFindEveryOperation(t *testing.T) {
 	})
 }
 
+// TestFindAmongManyValues: more values than SQLite takes parameters.
+func TestFindAmongManyValues(t *testing.T) {
+	const many = 50_000
+	onEach(t, func(t *testing.T, address string) {
+		_, c := fleet(t, address)
+		seed(t, c, harbours(vessel("a", 1), "Kiel"), harbours(vessel("a", 7), "port 49999", "port 3"), harbours(vessel("a", 600), `port "8"`), vessel("a", 60_000))
+		numbers, texts, floats, times := make([]int, 0, 2*many), make([]string, 0, many), make([]float64, 0, many), make([]time.Time, 0, many)
+		for n := range many {
+			numbers = append(numbers, n, n)
+			texts = append(texts, fmt.Sprintf("port %d", n))
+			floats = append(floats, 4+float64(n)/2)
+			times = append(times, at(n+7))
+		}
+		texts[8] = `port "8"`
+		built := []find.Order{{Field: "built"}}
+		for _, test := range []struct {
+			name string
+			q    find.Query
+			want string
+		}{
+			{"in", find.Query{Where: eq(find.In("number", numbers...))}, "0001 0007 0600"},
+			{"in, sorted and limited", find.Query{Where: eq(find.In("built", times...)), Order: built, Limit: 1}, "0007"},
+			{"in floats", find.Query{Where: []find.Condition{find.In("length", floats...)}}, "0600"},
+			{"in of the prefix", find.Query{Where: []find.Condition{find.In("owner", append(texts, "a")...)}, Order: built}, "0001 0007 0600 60000"},
+			{"has", find.Query{Where: eq(find.Has("harbours", texts...)), Order: built}, "0007 0600"},
+			{"has, scanned", find.Query{Where: eq(find.Has("harbours", texts...)), Order: built, Scan: "owner_built"}, "0007 0600"},
+			{"has both", find.Query{Where: eq(find.Has("harbours", texts...), find.Has("harbours", "port 3")), Order: built, Scan: "owner_harbours_built"}, "0007"},
+			{"among texts JSON cannot hold", find.Query{Where: eq(find.In("name", append(texts[:300:300], "a\x00b", "\xff", "Boat 7")...))}, "0007"},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				page, err := c.Find(t.Context(), test.q)
+				must(t, err)
+				if got := sorted(names(page.Items)); got != test.want {
+					t.Errorf("found %q, want %q", got, test.want)
+				}
+				if test.q.Limit > 0 {
+					return
+				}
+				if n, err := c.Count(t.Context(), test.q); err != nil || n != int64(len(page.Items)) {
+					t.Errorf("counted %d, %v; found %d", n, err, len(page.Items))
+				}
+			})
+		}
+		n, err := c.DeleteMany(t.Context(), find.Query{Where: eq(find.In("number", numbers...))})
+		if err != nil || n != 3 {
+			t.Errorf("deleted %d, %v", n, err)
+		}
+	})
+}
+
 func TestFindRefusesWhatNoIndexServes(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		_, c := fleet(t, address)

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -135,18 +136,11 @@ func (p *plan) condition(c find.Condition) error {
 		}
 		out.values = []any{value}
 	case find.OpIn, find.OpHas:
-		for _, v := range c.Values {
-			value, err := normal(v)
-			if err != nil {
-				return err
-			}
-			if value == nil {
-				return fmt.Errorf("%s of %q lists an absent value", c.Op, c.Field)
-			}
-			if !slices.Contains(out.values, value) {
-				out.values = append(out.values, value)
-			}
+		list, err := normalList(reflect.ValueOf(c.Values))
+		if err != nil {
+			return fmt.Errorf("%s of %q: %w", c.Op, c.Field, err)
 		}
+		out.values, _ = list.([]any)
 		p.empty = p.empty || len(out.values) == 0
 	case find.OpAbsent:
 		absent, ok := c.Value.(bool)

@@ -3,9 +3,11 @@ package document
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
@@ -261,17 +263,39 @@ func (p *plan) clause(c condition) clause {
 	case find.OpHas:
 		if c.again || strings.HasPrefix(name, "d.") {
 			name = "d." + quote(column(p.shape.fields[c.field].name))
-			return clause{"EXISTS (SELECT 1 FROM json_each(" + name + ") WHERE value" + oneOf(len(args)) + ")", args}
+			among := oneOf(args)
+			return clause{"EXISTS (SELECT 1 FROM json_each(" + name + ") WHERE value" + among.text + ")", among.args}
 		}
 	}
-	return clause{name + oneOf(len(args)), args}
+	among := oneOf(args)
+	return clause{name + among.text, among.args}
 }
 
-func oneOf(n int) string {
-	if n == 1 {
-		return " = ?"
+// maxMarks is how many values of a condition are parameters of their own. More of them go as one, for SQLite takes
+// 32,766 at the most and parses each.
+const maxMarks = 200
+
+func oneOf(values []any) clause {
+	if len(values) == 1 {
+		return clause{" = ?", values}
 	}
-	return " IN (?" + strings.Repeat(", ?", n-1) + ")"
+	if len(values) > maxMarks {
+		if list, ok := jsonList(values); ok {
+			return clause{" IN (SELECT value FROM json_each(?))", []any{list}}
+		}
+	}
+	return clause{" IN (?" + strings.Repeat(", ?", len(values)-1) + ")", values}
+}
+
+// jsonList writes scalars as a JSON list, if each reads from it as what it is.
+func jsonList(values []any) (string, bool) {
+	for _, v := range values {
+		if text, ok := v.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {
+			return "", false
+		}
+	}
+	list, err := json.Marshal(values)
+	return string(list), err == nil // a float may be no number
 }
 
 // arms are the conjunctions whose union is the page's candidates, each one range of the index.

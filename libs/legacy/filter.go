@@ -230,12 +230,14 @@ func (field Field) inOrder(lookup, value string) ([]find.Condition, error) {
 // oneOf is equality with one of the values.
 func (field Field) oneOf(texts []string) ([]find.Condition, error) {
 	values := make([]any, 0, len(texts))
+	seen := make(map[any]bool, len(texts))
 	for _, text := range texts {
 		value, err := field.parse(text)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(values, value) {
+		if !seen[value] {
+			seen[value] = true
 			values = append(values, value)
 		}
 	}
