@@ -18,7 +18,7 @@ const (
 
 // TestChangesOfAnIncident holds what is in Kafka after each write of an incident's life.
 func TestChangesOfAnIncident(t *testing.T) {
-	p := start(t, startBroker(t), t.TempDir())
+	p := start(t, startBroker(t))
 	heard := p.listen()
 	for _, body := range []string{`{"service_name": "API", "group": "Core"}`, `{"service_name": "Quiet", "hidden_notifications": true}`, `{"service_name": "Hidden", "hidden": true}`} {
 		p.must(201, "", "POST", "/api/v1/service/", body)
@@ -107,7 +107,7 @@ func TestChangesOfAnIncident(t *testing.T) {
 
 // TestChangesOfAMaintenance holds the kinds in a maintenance's life.
 func TestChangesOfAMaintenance(t *testing.T) {
-	p := start(t, startBroker(t), t.TempDir())
+	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
 	p.must(201, "", "POST", "/api/v1/event/list/", maintenance+`}`)
@@ -141,7 +141,7 @@ func TestChangesOfAMaintenance(t *testing.T) {
 
 // TestComponentGone: others learn of a deleted service, and each event it was linked to changes.
 func TestComponentGone(t *testing.T) {
-	p := start(t, startBroker(t), t.TempDir())
+	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
 	p.must(201, "", "POST", "/api/v1/event/list/", incident+`}`)
@@ -161,7 +161,7 @@ func TestComponentGone(t *testing.T) {
 // TestConcurrentUpdates: nothing is lost of what many write to one event at once, and the
 // page of the dashboard is that of the last write.
 func TestConcurrentUpdates(t *testing.T) {
-	p := start(t, startBroker(t), t.TempDir())
+	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
 	p.must(201, "", "POST", "/api/v1/event/list/", incident+`}`)

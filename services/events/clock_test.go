@@ -10,7 +10,7 @@ import (
 // TestAuto: a maintenance starts and ends by itself, once, with two processes at it, and
 // what a person takes back afterwards stays.
 func TestAuto(t *testing.T) {
-	p := start(t, startBroker(t), t.TempDir())
+	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.run() // a second process on the same records
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)

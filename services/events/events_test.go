@@ -11,7 +11,7 @@ import (
 func TestScripts(t *testing.T) {
 	broker := startBroker(t)
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
-		p := start(t, broker, t.TempDir())
+		p := start(t, broker)
 		return apitest.Target{Handler: p.door(), Vars: map[string]string{
 			"orgA": orgA, "orgB": orgB, "dashA": dashA, "dashB": dashB,
 		}}

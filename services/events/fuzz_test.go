@@ -9,7 +9,7 @@ import (
 // FuzzEventBody sends anything as an event, new and changed: no answer is a failure of
 // ours, and what is refused leaves no trace.
 func FuzzEventBody(f *testing.F) {
-	p := start(f, startBroker(f), f.TempDir())
+	p := start(f, startBroker(f))
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
 	p.must(201, "", "POST", "/api/v1/event/list/", incident+`, "event_update": [{"update": "one"}]}`)
 	sent, err := json.Marshal(p.must(200, "", "GET", "/api/v1/event/list/1/", ""))

@@ -43,7 +43,7 @@ func (p *platform) spawn() (kill func()) {
 	free.Close()
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), childMark+"=1", "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
-		"DOCUMENTS_URL=sqlite:"+p.folder, "KAFKA_BROKERS="+p.broker, "BELLBUOY_SECRET="+secret)
+		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker, "BELLBUOY_SECRET="+secret)
 	output, err := command.StderrPipe()
 	if err != nil {
 		p.t.Fatal(err)
@@ -94,7 +94,7 @@ func TestKilledBeforeRelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, broker.Addr(), t.TempDir())
+	p := start(t, broker.Addr())
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
 	p.stop()
 	kill := p.spawn()
@@ -122,7 +122,7 @@ func TestKilledBeforeRelay(t *testing.T) {
 // TestKilledAtAnyMoment: of every write that was answered there is the record, the change in
 // Kafka in its order, and the rows and the page that follow from it.
 func TestKilledAtAnyMoment(t *testing.T) {
-	p := start(t, startBroker(t), t.TempDir())
+	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
 	p.must(201, "", "POST", "/api/v1/event/list/", incident+`}`)
@@ -170,7 +170,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 // TestKilledWhileRemoving: a service's removal that was begun is completed after a restart.
 func TestKilledWhileRemoving(t *testing.T) {
-	p := start(t, startBroker(t), t.TempDir())
+	p := start(t, startBroker(t))
 	heard := p.listen()
 	const linked = 15
 	begun := 0

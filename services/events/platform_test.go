@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -37,14 +38,14 @@ const (
 // platform is what surrounds the service: a Kafka broker, and a clock that can be put
 // forward. Services are started on it.
 type platform struct {
-	t      testing.TB
-	folder string
-	broker string
-	ahead  atomic.Int64 // of the clock, in nanoseconds
-	desk   *passport.Desk
-	url    string
-	peers  peer.Events
-	stop   func()
+	t         testing.TB
+	documents string
+	broker    string
+	ahead     atomic.Int64 // of the clock, in nanoseconds
+	desk      *passport.Desk
+	url       string
+	peers     peer.Events
+	stop      func()
 }
 
 func startBroker(t testing.TB) string {
@@ -62,9 +63,9 @@ func startBroker(t testing.TB) string {
 }
 
 // start runs the service with two organizations that have a dashboard each.
-func start(t testing.TB, broker, folder string) *platform {
+func start(t testing.TB, broker string) *platform {
 	t.Helper()
-	p := &platform{t: t, folder: folder, broker: broker}
+	p := &platform{t: t, documents: apitest.Documents(t), broker: broker}
 	p.desk = passport.NewDesk(secret, p.now)
 	p.run()
 	p.dashboards()
@@ -82,7 +83,7 @@ func (p *platform) run() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	config := configOf(p.broker, p.folder)
+	config := configOf(p.broker, p.documents)
 	closeTelemetry, err := config.Open(p.t.Context(), "events", prometheus.NewRegistry(), p.t.Output())
 	if err != nil {
 		p.t.Fatal(err)
@@ -108,12 +109,12 @@ func (p *platform) run() {
 
 // in is the platform for a test within the one that started it.
 func (p *platform) in(t testing.TB) *platform {
-	return &platform{t: t, folder: p.folder, broker: p.broker, desk: p.desk, url: p.url, peers: p.peers}
+	return &platform{t: t, documents: p.documents, broker: p.broker, desk: p.desk, url: p.url, peers: p.peers}
 }
 
-func configOf(broker, folder string) events.Config {
+func configOf(broker, documents string) events.Config {
 	config := events.Config{
-		Documents: boot.Documents{DocumentsURL: "sqlite:" + folder},
+		Documents: boot.Documents{DocumentsURL: documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
 		Secret:    boot.Secret{Secret: secret},
 		Links:     boot.Links{DashboardBaseURL: "https://status.example"},

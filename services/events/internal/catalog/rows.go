@@ -52,6 +52,7 @@ type LinkRow struct {
 	OrganizationID string     `json:"organizationId"`
 	EventID        string     `json:"eventId"`
 	ComponentID    string     `json:"componentId"`
+	Version        int64      `json:"version"` // of the event it was written for
 	Event          EventFacts `json:"event"`
 }
 
@@ -71,7 +72,8 @@ type UpdateRow struct {
 
 func linkRow(e *Event, link Link) LinkRow {
 	return LinkRow{
-		LegacyID: link.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID, ComponentID: link.ComponentID, Event: e.Facts(),
+		LegacyID: link.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID, ComponentID: link.ComponentID,
+		Version: e.Version, Event: e.Facts(),
 	}
 }
 
@@ -87,9 +89,11 @@ func updateRow(e *Event, entry Entry) UpdateRow {
 // rows of its links and updates, and its own links to components that are gone. current
 // is nil when the event was deleted.
 //
-// The rows of its links say what of the event was shown where when they were written.
-// Pages are rendered before the rows, and only when they are about to say something else;
-// so wherever this breaks off, repeating it completes it.
+// Pages are rendered before the rows of its links, which say what of the event was shown
+// where when they were written; so wherever this breaks off, repeating it completes it. A
+// page is left as it is only when the rows are those of the change right before this one
+// and it shows nothing new: rows of any other change mean that writers overtook each
+// other here, and say nothing sure of the page.
 func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
 	links, err := c.linksOf(ctx, id)
 	if err != nil {
@@ -101,7 +105,7 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 			wanted[link.LegacyID] = linkRow(current, link)
 		}
 	}
-	if !maps.EqualFunc(shown(slices.Values(links)), shown(maps.Values(wanted)), showing.same) {
+	if !follows(current, links) || !maps.EqualFunc(shown(slices.Values(links)), shown(maps.Values(wanted)), showing.same) {
 		if err := c.rerender(ctx, links, current); err != nil {
 			return err
 		}
@@ -114,6 +118,12 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 		return err
 	}
 	return c.unlinkGone(ctx, current)
+}
+
+// follows reports whether the rows are those of the change right before current.
+func follows(current *Event, rows []LinkRow) bool {
+	return current != nil && len(rows) > 0 &&
+		!slices.ContainsFunc(rows, func(row LinkRow) bool { return row.Version != current.Version-1 })
 }
 
 // showing is what visitors are told of an event on one of its components.
@@ -156,7 +166,7 @@ func linkID(row LinkRow) int64 { return row.LegacyID }
 func updateID(row UpdateRow) int64 { return row.LegacyID }
 
 func (r LinkRow) same(other LinkRow) bool {
-	return r.LegacyID == other.LegacyID && r.ComponentID == other.ComponentID && r.Event.same(other.Event)
+	return r.LegacyID == other.LegacyID && r.ComponentID == other.ComponentID && r.Version == other.Version && r.Event.same(other.Event)
 }
 
 func (r UpdateRow) same(other UpdateRow) bool {
