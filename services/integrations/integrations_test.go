@@ -300,7 +300,8 @@ func TestADeletedComponentLeavesItsEndpoints(t *testing.T) {
 func TestSecretsRestSealedAndAreNotTold(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	p := start(t, func(c *integrations.Config) { c.Tracer = provider })
+	folder := t.TempDir()
+	p := start(t, func(c *integrations.Config) { c.Tracer, c.DocumentsURL = provider, "sqlite:"+folder })
 	o := p.organization(25)
 	const token = "T0kenThatNobodyMaySee"
 	url := "https://hooks.example.com/services/" + token + "?key=" + token
@@ -326,7 +327,7 @@ func TestSecretsRestSealedAndAreNotTold(t *testing.T) {
 			t.Errorf("a refusal repeats the URL: %s", got.text)
 		}
 	}
-	p.holdsNone(secrets) // while the endpoint is there
+	holdsNone(t, folder, secrets) // while the endpoint is there
 	p.call(o, http.StatusNoContent, http.MethodDelete, path+"?dashboardId="+o.dashboard+"&url="+strings.NewReplacer("?", "%3F", "=", "%3D").Replace(url+"2"), nil)
 	for _, hidden := range secrets {
 		if strings.Contains(p.logs.String(), hidden) {
@@ -347,26 +348,26 @@ func TestSecretsRestSealedAndAreNotTold(t *testing.T) {
 }
 
 // holdsNone looks for secrets in the database's files, byte for byte.
-func (p *platform) holdsNone(secrets []string) {
-	p.t.Helper()
-	files, err := filepath.Glob(filepath.Join(p.folder, "*"))
+func holdsNone(t *testing.T, folder string, secrets []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	if err != nil || len(files) == 0 {
-		p.t.Fatalf("no database files in %s (%v)", p.folder, err)
+		t.Fatalf("no database files in %s (%v)", folder, err)
 	}
 	size := 0
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			p.t.Fatal(err)
+			t.Fatal(err)
 		}
 		size += len(content)
 		for _, hidden := range secrets {
 			if bytes.Contains(content, []byte(hidden)) {
-				p.t.Errorf("%s holds %s", filepath.Base(file), hidden)
+				t.Errorf("%s holds %s", filepath.Base(file), hidden)
 			}
 		}
 	}
 	if size == 0 {
-		p.t.Error("the database is empty")
+		t.Error("the database is empty")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -32,21 +33,21 @@ const (
 // platform is the service with what surrounds it: a Kafka broker, the ends of the
 // calls it makes to events and identity, and a clock that can be put forward.
 type platform struct {
-	t        *testing.T
-	folder   string
-	ahead    atomic.Int64 // of the clock, in nanoseconds
-	desk     *passport.Desk
-	upstream *upstream
-	broker   *engines.Broker
-	bus      *stream.Client // delivery's and events' end of the topics
-	logs     *buffer
-	process  boot.Process
-	url      string
+	t         *testing.T
+	documents string
+	ahead     atomic.Int64 // of the clock, in nanoseconds
+	desk      *passport.Desk
+	upstream  *upstream
+	broker    *engines.Broker
+	bus       *stream.Client // delivery's and events' end of the topics
+	logs      *buffer
+	process   boot.Process
+	url       string
 }
 
 func start(t *testing.T, set func(*integrations.Config)) *platform {
 	t.Helper()
-	p := &platform{t: t, folder: t.TempDir(), logs: &buffer{}}
+	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
 	p.desk = passport.NewDesk(secret, p.now)
 	p.upstream = startUpstream(t, p.desk)
 	var err error
@@ -72,7 +73,7 @@ func (p *platform) run(set func(*integrations.Config)) {
 		p.t.Fatal(err)
 	}
 	config := integrations.Config{
-		Documents: boot.Documents{DocumentsURL: "sqlite:" + p.folder},
+		Documents: boot.Documents{DocumentsURL: p.documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Secret:    boot.Secret{Secret: secret},
 		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{SuppressAfter: 10},

@@ -200,22 +200,22 @@ func (p *platform) stored(address audience.Address) (found *audience.Address) {
 
 // The test binary runs itself as the process that is killed.
 const (
-	childFolder = "BELLBUOY_TEST_CHILD_FOLDER"
-	childBroker = "BELLBUOY_TEST_CHILD_BROKER"
-	childEvents = "BELLBUOY_TEST_CHILD_EVENTS"
+	childDocuments = "BELLBUOY_TEST_CHILD_DOCUMENTS"
+	childBroker    = "BELLBUOY_TEST_CHILD_BROKER"
+	childEvents    = "BELLBUOY_TEST_CHILD_EVENTS"
 )
 
 func TestMain(m *testing.M) {
-	if folder := os.Getenv(childFolder); folder != "" {
-		fmt.Fprintln(os.Stderr, live(folder))
+	if documents := os.Getenv(childDocuments); documents != "" {
+		fmt.Fprintln(os.Stderr, live(documents))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
 // live is the service in a process of its own; it tells its address on standard output.
-func live(folder string) error {
-	config := configure(folder, os.Getenv(childBroker), os.Getenv(childEvents))
+func live(documents string) error {
+	config := configure(documents, os.Getenv(childBroker), os.Getenv(childEvents))
 	if _, err := config.Open(context.Background(), "subscribers", prometheus.NewRegistry(), os.Stderr); err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func TestKillDuringARemoval(t *testing.T) {
 func (p *platform) killWithin(o organization, legacyID int64, after time.Duration) {
 	p.t.Helper()
 	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childFolder+"="+p.folder, childBroker+"="+p.broker.Addr(), childEvents+"="+p.events.server.URL)
+	child.Env = append(os.Environ(), childDocuments+"="+p.documents, childBroker+"="+p.broker.Addr(), childEvents+"="+p.events.server.URL)
 	child.Stderr = p.logs
 	out, err := child.StdoutPipe()
 	if err == nil {

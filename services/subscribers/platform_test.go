@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -30,23 +31,23 @@ const secret = "a secret of the tests, long enough to be one"
 // platform is the service with what surrounds it: a Kafka broker, the events service's
 // end of the calls to it, and a clock that can be put forward.
 type platform struct {
-	t       *testing.T
-	folder  string
-	ahead   atomic.Int64 // of the clock, in nanoseconds
-	desk    *passport.Desk
-	events  *events
-	broker  *engines.Broker
-	bus     *stream.Client // the events service's end of the topic
-	logs    *buffer
-	process boot.Process
-	url     string
-	stop    func()
+	t         *testing.T
+	documents string
+	ahead     atomic.Int64 // of the clock, in nanoseconds
+	desk      *passport.Desk
+	events    *events
+	broker    *engines.Broker
+	bus       *stream.Client // the events service's end of the topic
+	logs      *buffer
+	process   boot.Process
+	url       string
+	stop      func()
 }
 
 // surround makes everything but the service.
 func surround(t *testing.T) *platform {
 	t.Helper()
-	p := &platform{t: t, folder: t.TempDir(), logs: &buffer{}}
+	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
 	p.desk = passport.NewDesk(secret, p.now)
 	p.events = startEvents(t, p.desk)
 	var err error
@@ -70,10 +71,10 @@ func (p *platform) now() time.Time {
 	return time.Now().UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
 }
 
-// run starts the service on the records in the folder; stop, or the test's end, ends it.
+// run starts the service on its records; stop, or the test's end, ends it.
 func (p *platform) run() {
 	p.t.Helper()
-	config := configure(p.folder, p.broker.Addr(), p.events.server.URL)
+	config := configure(p.documents, p.broker.Addr(), p.events.server.URL)
 	closeTelemetry, err := config.Open(p.t.Context(), "subscribers", prometheus.NewRegistry(), p.logs)
 	if err != nil {
 		p.t.Fatal(err)
@@ -102,9 +103,9 @@ func (p *platform) run() {
 	p.ready()
 }
 
-func configure(folder, broker, events string) subscribers.Config {
+func configure(documents, broker, events string) subscribers.Config {
 	config := subscribers.Config{
-		Documents: boot.Documents{DocumentsURL: "sqlite:" + folder},
+		Documents: boot.Documents{DocumentsURL: documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
 		Secret:    boot.Secret{Secret: secret},
 		EventsURL: events,

@@ -167,7 +167,7 @@ func TestABlockedNumberIsSuppressed(t *testing.T) {
 // keep writes records while the service does not run.
 func (p *platform) keep(write func(*store.Store) error) {
 	p.t.Helper()
-	db, err := document.Open("sqlite:"+p.folder, "subscribers", document.Options{})
+	db, err := document.Open(p.documents, "subscribers", document.Options{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
