@@ -129,8 +129,12 @@ func settle(t *testing.T, p *process, base string) {
 }
 
 func TestKillOfAnyOneProcessLosesNothing(t *testing.T) {
+	eachDocuments(t, killEachProcess)
+}
+
+func killEachProcess(t *testing.T, documents string) {
 	r, env := startReceiver(t)
-	cluster := startCluster(t, env...)
+	cluster := startCluster(t, append(env, documents)...)
 	c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
 	a := actor{t, c}
 	uri, id := a.service("Checkout")

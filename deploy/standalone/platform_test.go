@@ -1,9 +1,11 @@
 package main_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +95,17 @@ type cluster struct {
 
 // services in the order they are started; delivery runs twice.
 var services = []string{"identity", "events", "subscribers", "integrations", "delivery", "delivery-2", "gateway", "gateway-2"}
+
+// eachDocuments runs the test on SQLite, and on MongoDB where the environment names one.
+func eachDocuments(t *testing.T, test func(t *testing.T, documents string)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) { test(t, "DOCUMENTS_URL=sqlite:"+filepath.Join(t.TempDir(), "documents")) })
+	if server := os.Getenv("BELLBUOY_TEST_MONGODB"); server != "" {
+		t.Run("MongoDB", func(t *testing.T) {
+			test(t, fmt.Sprintf("DOCUMENTS_URL=%s/system%d", strings.TrimSuffix(server, "/"), time.Now().UnixNano()))
+		})
+	}
+}
 
 // startCluster starts the six binaries, delivery and the gateway twice. The broker
 // and Redis are real ones when the environment names them, else in-process ones.

@@ -211,16 +211,18 @@ func TestTourOnThePlatformAsOneProcess(t *testing.T) {
 }
 
 func TestTourOnSeparateProcessesWithDeliveryTwice(t *testing.T) {
-	r, env := startReceiver(t)
-	cluster := startCluster(t, env...)
-	c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
-	tour(t, c, r)
-	expectNoMore(t, c, r, 2)
-	for _, name := range services {
-		if code := cluster.processes[name].stop(); code != 0 {
-			t.Errorf("%s ends with code %d on SIGTERM", name, code)
+	eachDocuments(t, func(t *testing.T, documents string) {
+		r, env := startReceiver(t)
+		cluster := startCluster(t, append(env, documents)...)
+		c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
+		tour(t, c, r)
+		expectNoMore(t, c, r, 2)
+		for _, name := range services {
+			if code := cluster.processes[name].stop(); code != 0 {
+				t.Errorf("%s ends with code %d on SIGTERM", name, code)
+			}
 		}
-	}
+	})
 }
 
 // seeded waits for the first start's credentials.
