@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -256,12 +257,20 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
+// What tells nobody, or cannot be understood, is done with and holds up nothing.
 func TestNotify_nobody(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/")
 	w.start(w.config())
 	event := newEvent()
+	for _, topicName := range []string{topic.EventChanges, topic.Deliveries} {
+		for _, value := range []string{"", "{", "[]", "null", "{}"} {
+			if err := w.kafka.Publish(t.Context(), stream.Record{Topic: topicName, Key: event, Value: []byte(value)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	silent := change(event, 1)
 	silent.Notify = nil
 	w.publish(silent, nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"testing"
 	"time"
 
@@ -41,7 +42,8 @@ func groupMembers(ctx context.Context, broker, group string) (int, error) {
 func TestKill_anywhere(t *testing.T) {
 	w := newWorld(t)
 	const n, kills = 400, 4
-	const inFlight, batch = 256, 512
+	const batch = 1024
+	inFlight := 64 * runtime.GOMAXPROCS(0)
 	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
 		timer := time.NewTimer(rand.N(40 * time.Millisecond))
 		defer timer.Stop()

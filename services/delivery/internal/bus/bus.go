@@ -5,6 +5,7 @@ package bus
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -69,7 +70,9 @@ func (b *Bus) Outcomes(ctx context.Context, outcomes []topic.Outcome) error {
 func (b *Bus) Plan(ctx context.Context, planner *dispatch.Planner) error {
 	subscription := stream.Subscription{Group: planGroup, Topics: []string{topic.EventChanges}, MaxPending: plansPending}
 	return b.stream.Consume(ctx, subscription, func(claimed context.Context, claim stream.Claim) {
-		change, ok := read[topic.EventChange](claimed, b, claim)
+		change, ok := read(claimed, b, claim, func(c *topic.EventChange) bool {
+			return c.ID != "" && c.Organization != "" && c.Event.ID != ""
+		})
 		if ok {
 			planner.Take(claimed, ctx, change, claim)
 		}
@@ -83,18 +86,22 @@ func (b *Bus) Send(ctx context.Context, sender *dispatch.Sender) error {
 		Assigned: func(ctx context.Context, _ string, partitions []int) { sender.Assigned(ctx, partitions) },
 	}
 	return b.stream.Consume(ctx, subscription, func(claimed context.Context, claim stream.Claim) {
-		shard, ok := read[topic.Shard](claimed, b, claim)
+		shard, ok := read(claimed, b, claim, func(s *topic.Shard) bool { return s.ChangeID != "" && s.Organization != "" })
 		if ok {
 			sender.Take(claimed, claim.Partition, shard, claim)
 		}
 	})
 }
 
-// read decodes a record. One that cannot be read would not be readable the next time
-// either: it is logged, and done with.
-func read[T any](ctx context.Context, b *Bus, claim stream.Claim) (T, bool) {
+// read decodes a record. One that cannot be read, or lacks what makes it one, would be no
+// better the next time: it is logged, and done with.
+func read[T any](ctx context.Context, b *Bus, claim stream.Claim, complete func(*T) bool) (T, bool) {
 	var message T
-	if err := json.Unmarshal(claim.Record.Value, &message); err != nil {
+	err := json.Unmarshal(claim.Record.Value, &message)
+	if err == nil && !complete(&message) {
+		err = errors.New("it names no organization, change or event")
+	}
+	if err != nil {
 		b.log.ErrorContext(ctx, "a message cannot be read", "topic", claim.Record.Topic, "partition", claim.Partition,
 			"offset", claim.Offset, "error", err)
 		claim.Done()

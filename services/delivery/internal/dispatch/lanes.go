@@ -2,16 +2,17 @@ package dispatch
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 )
 
 const (
-	fastSlots  = 256
-	slowSlots  = 1024
-	handover   = 200 * time.Millisecond
-	slowMemory = 10 * time.Minute
-	slowKnown  = 50_000 // receivers remembered at the most
+	fastPerCore = 64 // more would only wait for the processor, in front of everything else
+	slowSlots   = 1024
+	handover    = 200 * time.Millisecond
+	slowMemory  = 10 * time.Minute
+	slowKnown   = 50_000 // receivers remembered at the most
 )
 
 // lanes are the slots for attempts. Every attempt begins in the fast lane; one that
@@ -23,7 +24,7 @@ type lanes struct {
 }
 
 func newLanes(observer Observer) *lanes {
-	return &lanes{fast: make(chan struct{}, fastSlots), slow: make(chan struct{}, slowSlots), observer: observer}
+	return &lanes{fast: make(chan struct{}, fastPerCore*runtime.GOMAXPROCS(0)), slow: make(chan struct{}, slowSlots), observer: observer}
 }
 
 // acquire waits for a slot in the fast lane; nil means that ctx ended.

@@ -17,7 +17,7 @@ const (
 	commitPause = 100 * time.Millisecond
 	// Nobody waits for an outcome; a batch of them costs a broker about what one does.
 	told     = 4096
-	tellWait = 25 * time.Millisecond
+	tellWait = 100 * time.Millisecond
 )
 
 // ledger makes first attempts durable, many rows in one write, and then publishes
