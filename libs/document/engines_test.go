@@ -104,10 +104,10 @@ func boats() document.Schema[boat] {
 			{Name: "harbours", Value: func(b *boat) any { return b.Harbours }},
 		},
 		Indexes: []document.Index{
-			{Name: "owner_number", Fields: []string{"owner", "number"}, Unique: true},
+			{Name: "owner_number", Fields: []string{"owner", "number"}, Unique: true, Counted: true},
 			{Name: "owner_built", Fields: []string{"owner", "built"}},
-			{Name: "owner_sunk", Fields: []string{"owner", "sunk", "length"}},
-			{Name: "owner_afloat_built", Fields: []string{"owner", "afloat", "built"}},
+			{Name: "owner_sunk", Fields: []string{"owner", "sunk", "length"}, Counted: true},
+			{Name: "owner_afloat_built", Fields: []string{"owner", "afloat", "built"}, Counted: true},
 			{Name: "owner_name", Fields: []string{"owner", "name"}},
 			{Name: "owner_harbours_built", Fields: []string{"owner", "harbours", "built"}},
 			{Name: "length", Fields: []string{"length"}},

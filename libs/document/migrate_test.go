@@ -169,6 +169,8 @@ func TestDeclareRefusesContradictions(t *testing.T) {
 		"an empty index":    func(s *document.Schema[boat]) { s.Indexes[0].Fields = nil },
 		"an index twice":    func(s *document.Schema[boat]) { s.Indexes = append(s.Indexes, s.Indexes[0]) },
 		"a unique list":     func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"harbours"} },
+		"a counted list":    func(s *document.Schema[boat]) { s.Indexes[5].Counted = true },
+		"nothing to count":  func(s *document.Schema[boat]) { s.Indexes[6].Counted = true },
 		"a malformed field": func(s *document.Schema[boat]) { s.Fields[0].Name = `x"; --` },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,6 +47,10 @@ type Index struct {
 	Fields []string
 	// Unique: no two records share the values of all Fields. Where one of them is absent nothing collides.
 	Unique bool
+	// Counted: Count of what has certain values in all Fields but the last takes the same time however many
+	// records there are on SQLite, which then keeps their numbers with each write. MongoDB, which could
+	// not do so in the same write, counts entries of the index.
+	Counted bool
 }
 
 // shape is a Schema without its type, as the engines see it.
@@ -69,10 +73,11 @@ type field struct {
 }
 
 type index struct {
-	name   string
-	fields []int
-	unique bool
-	many   int // position in fields of the multi-valued one, or -1
+	name    string
+	fields  []int
+	unique  bool
+	counted bool
+	many    int // position in fields of the multi-valued one, or -1
 }
 
 func (s *shape) field(name string) int {
@@ -136,7 +141,7 @@ func shapeOf[T any](schema Schema[T]) (*shape, error) {
 }
 
 func (s *shape) index(declared Index) (index, error) {
-	ix := index{name: declared.Name, unique: declared.Unique, many: -1}
+	ix := index{name: declared.Name, unique: declared.Unique, counted: declared.Counted, many: -1}
 	if !identifier.MatchString(declared.Name) || s.indexNamed(declared.Name) != nil {
 		return ix, fmt.Errorf("is no identifier or is declared twice")
 	}
@@ -158,6 +163,9 @@ func (s *shape) index(declared Index) (index, error) {
 			ix.many = i
 		}
 		ix.fields = append(ix.fields, at)
+	}
+	if ix.counted && (ix.many >= 0 || len(ix.fields) < 2) {
+		return ix, fmt.Errorf("is counted, but is over a multi-valued field or has no prefix")
 	}
 	return ix, nil
 }

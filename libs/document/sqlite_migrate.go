@@ -79,7 +79,7 @@ func (w *sqliteWriter) addColumns(s *shape) error {
 	return nil
 }
 
-// sqlObject is an index, or a table that stands for one, and how to make it.
+// sqlObject is an index, a table that stands for one or counts it, or a trigger, and how to make it.
 type sqlObject struct {
 	name, kind, sql, fill string
 }
@@ -100,6 +100,9 @@ func (s *shape) sqlObjects() []sqlObject {
 			out = append(out, sqlObject{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(s.name) + ` (` + list + `, key)`})
 			if ix.unique {
 				out = append(out, sqlObject{name: name + ".unique", kind: "index", sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + quote(s.name) + ` (` + list + `)`})
+			}
+			if ix.counted {
+				out = append(out, s.sqlCounter(ix)...)
 			}
 			continue
 		}

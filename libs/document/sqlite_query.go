@@ -51,17 +51,29 @@ func (e *sqliteEngine) find(ctx context.Context, p *plan) ([]*record, error) {
 }
 
 func (e *sqliteEngine) count(ctx context.Context, p *plan) (int64, error) {
-	return e.number(ctx, p.outer(), "COUNT(*)")
+	if q, kept := p.counter(); kept {
+		return e.number(ctx, q)
+	}
+	p = p.outer()
+	return e.number(ctx, p.counting("COUNT(*)", p.within()))
 }
 
 func (e *sqliteEngine) countDistinct(ctx context.Context, p *plan, field int) (int64, error) {
 	p = p.outer()
-	return e.number(ctx, p, "COUNT(DISTINCT "+p.column(field)+")")
+	return e.number(ctx, p.counting("COUNT(DISTINCT "+p.column(field)+")", p.within(field)))
 }
 
-func (e *sqliteEngine) number(ctx context.Context, p *plan, what string) (int64, error) {
-	q := newStatement("SELECT " + what + p.from())
+func (p *plan) counting(what string, within bool) *statement {
+	from := p.from()
+	if within {
+		from = p.fromSide()
+	}
+	q := newStatement("SELECT " + what + from)
 	q.where(p.clauses())
+	return q
+}
+
+func (e *sqliteEngine) number(ctx context.Context, q *statement) (int64, error) {
 	var n int64
 	err := e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n, err
@@ -119,6 +131,8 @@ func (p *plan) selection() (*statement, int) {
 	extra := 0
 	if len(arms) > 1 {
 		extra = len(p.order)
+	} else if p.offset > 0 && p.sorted && p.within() {
+		return p.skipping(arms[0]), 0
 	}
 	for i, arm := range arms {
 		if i > 0 {
@@ -133,16 +147,22 @@ func (p *plan) selection() (*statement, int) {
 		q.add(p.from())
 		q.where(arm)
 	}
+	p.ordered(q, len(arms) > 1)
+	return q, extra
+}
+
+// ordered adds the order, limit and offset. What is merged of arms is ordered by its columns' positions.
+func (p *plan) ordered(q *statement, merged bool) {
 	q.add(" ORDER BY ")
 	for i, t := range p.order {
 		name := p.column(t.field)
-		if extra > 0 {
+		if merged {
 			name = strconv.Itoa(4 + i)
 		}
 		q.add(name + direction(t.descending) + ", ")
 	}
 	key := p.key()
-	if len(arms) > 1 {
+	if merged {
 		key = "1"
 	}
 	q.add(key + direction(p.last))
@@ -153,7 +173,6 @@ func (p *plan) selection() (*statement, int) {
 		}
 		q.add(" LIMIT ? OFFSET ?", limit, p.offset)
 	}
-	return q, extra
 }
 
 func direction(descending bool) string {
@@ -166,6 +185,30 @@ func direction(descending bool) string {
 // side: the index is a table of its own.
 func (p *plan) side() bool { return p.index != nil && p.index.many >= 0 }
 
+// within: that table has the fields and all that the conditions name, so that the records themselves need not be looked at.
+func (p *plan) within(fields ...int) bool {
+	for _, c := range p.where {
+		if c.again {
+			return false
+		}
+		fields = append(fields, c.field)
+	}
+	return p.side() && !slices.ContainsFunc(fields, func(f int) bool { return !slices.Contains(p.index.fields, f) })
+}
+
+// skipping writes the SELECT of a page behind an offset in an index that is a table of its own: what is skipped is
+// skipped there, without looking at its records.
+func (p *plan) skipping(arm []clause) *statement {
+	q := newStatement("SELECT s.key, d.version, d.body FROM (SELECT *" + p.fromSide())
+	q.where(arm)
+	p.ordered(q, false)
+	q.add(") s CROSS JOIN " + quote(p.shape.name) + " d ON d.id = s.doc")
+	all := *p
+	all.limit, all.offset = 0, 0
+	all.ordered(q, false)
+	return q
+}
+
 // outer handles several values of a multi-valued field, of which a record may have two and yet is one row: the
 // index's table is only asked for the records' ids.
 func (p *plan) outer() *plan {
@@ -177,7 +220,7 @@ func (p *plan) outer() *plan {
 	}
 	q := *p
 	q.index, q.sorted, q.where = nil, false, nil
-	ids := newStatement("d.id IN (SELECT s.doc FROM " + quote(p.shape.sideTable(p.index)) + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index)))
+	ids := newStatement("d.id IN (SELECT s.doc" + p.fromSide())
 	var within []clause
 	for _, c := range p.where {
 		if slices.Contains(p.index.fields, c.field) && !c.again {
@@ -200,10 +243,13 @@ func (p *plan) from() string {
 	case p.index == nil:
 		return " FROM " + table + " d"
 	case p.side():
-		side := quote(p.shape.sideTable(p.index))
-		return " FROM " + side + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index)) + " CROSS JOIN " + table + " d ON d.id = s.doc"
+		return p.fromSide() + " CROSS JOIN " + table + " d ON d.id = s.doc"
 	}
 	return " FROM " + table + " d INDEXED BY " + quote(p.shape.sqlIndex(p.index))
+}
+
+func (p *plan) fromSide() string {
+	return " FROM " + quote(p.shape.sideTable(p.index)) + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index))
 }
 
 // sqlIndex is the index's name in the file.
@@ -240,10 +286,7 @@ func (p *plan) clauses() []clause {
 
 func (p *plan) clause(c condition) clause {
 	name := p.column(c.field)
-	args := make([]any, len(c.values))
-	for i, v := range c.values {
-		args[i] = scalar(v)
-	}
+	args := scalars(c.values)
 	switch c.op {
 	case find.OpAbsent:
 		if c.absent {
@@ -271,6 +314,14 @@ func (p *plan) clause(c condition) clause {
 	return clause{name + among.text, among.args}
 }
 
+func scalars(values []any) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = scalar(v)
+	}
+	return out
+}
+
 // maxMarks is how many values of a condition are parameters of their own. More of them go as one, for SQLite takes
 // 32,766 at the most and parses each.
 const maxMarks = 200
@@ -296,105 +347,4 @@ func jsonList(values []any) (string, bool) {
 	}
 	list, err := json.Marshal(values)
 	return string(list), err == nil // a float may be no number
-}
-
-// arms are the conjunctions whose union is the page's candidates, each one range of the index.
-func (p *plan) arms() [][]clause {
-	arms := [][]clause{nil}
-	if p.inside != nil {
-		arms[0] = []clause{*p.inside}
-	}
-	for _, c := range p.where {
-		if p.sorted && c.op == find.OpEq && len(c.values) > 1 && len(arms)*len(c.values) <= maxArms && p.leads(c.field) {
-			arms = product(arms, p.each(c))
-			continue
-		}
-		arms = product(arms, []clause{p.clause(c)})
-	}
-	if p.after == nil {
-		return arms
-	}
-	behind := p.behind()
-	if !p.sorted || len(arms)*len(behind) > 2*maxArms {
-		return product(arms, []clause{either(behind)})
-	}
-	return product(arms, conjunctions(behind))
-}
-
-// leads: the field stands in the index's prefix, before what is sorted by.
-func (p *plan) leads(f int) bool {
-	return !slices.ContainsFunc(p.order, func(t term) bool { return t.field == f })
-}
-
-func (p *plan) each(c condition) []clause {
-	out := make([]clause, len(c.values))
-	for i, v := range c.values {
-		out[i] = clause{p.column(c.field) + " = ?", []any{scalar(v)}}
-	}
-	return out
-}
-
-func product(arms [][]clause, alternatives []clause) [][]clause {
-	out := make([][]clause, 0, len(arms)*len(alternatives))
-	for _, arm := range arms {
-		for _, a := range alternatives {
-			out = append(out, append(slices.Clone(arm), a))
-		}
-	}
-	return out
-}
-
-// behind are the disjoint ranges that make up what follows the position: equal in the first fields of
-// the order and beyond in the next, for each of them, the key last. Absent values sort before all others.
-func (p *plan) behind() [][]clause {
-	var out [][]clause
-	var equal []clause
-	for i, t := range p.order {
-		name, value := p.column(t.field), p.after.values[i]
-		beyond := func(c clause) { out = append(out, append(slices.Clone(equal), c)) }
-		switch {
-		case value == nil && !t.descending:
-			beyond(clause{text: name + " IS NOT NULL"})
-		case value != nil && !t.descending:
-			beyond(clause{name + " > ?", []any{scalar(value)}})
-		case value != nil:
-			beyond(clause{name + " < ?", []any{scalar(value)}})
-			beyond(clause{text: name + " IS NULL"})
-		}
-		if value == nil {
-			equal = append(equal, clause{text: name + " IS NULL"})
-		} else {
-			equal = append(equal, clause{name + " = ?", []any{scalar(value)}})
-		}
-	}
-	compare := " > ?"
-	if p.last {
-		compare = " < ?"
-	}
-	return append(out, append(equal, clause{p.key() + compare, []any{p.after.key}}))
-}
-
-// conjunctions joins each list of clauses into one.
-func conjunctions(lists [][]clause) []clause {
-	out := make([]clause, len(lists))
-	for i, list := range lists {
-		texts := make([]string, len(list))
-		for j, c := range list {
-			texts[j] = c.text
-			out[i].args = append(out[i].args, c.args...)
-		}
-		out[i].text = strings.Join(texts, " AND ")
-	}
-	return out
-}
-
-func either(lists [][]clause) clause {
-	var out clause
-	texts := make([]string, len(lists))
-	for i, c := range conjunctions(lists) {
-		texts[i] = "(" + c.text + ")"
-		out.args = append(out.args, c.args...)
-	}
-	out.text = "(" + strings.Join(texts, " OR ") + ")"
-	return out
 }
