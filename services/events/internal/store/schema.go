@@ -79,10 +79,10 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: "dueAt", Value: func(e *record) any { return e.DueAt() }},
 		}, facts("", func(e *record) catalog.EventFacts { return e.Facts() })...),
 		Indexes: []document.Index{
-			{Name: "org_legacy", Fields: []string{"organization", "legacyId"}, Unique: true},
-			{Name: "org_type_legacy", Fields: []string{"organization", "type", "legacyId"}},
-			{Name: "org_status_legacy", Fields: []string{"organization", "status", "legacyId"}},
-			{Name: "org_type_status_legacy", Fields: []string{"organization", "type", "status", "legacyId"}},
+			{Name: "org_legacy", Fields: []string{"organization", "legacyId"}, Unique: true, Counted: true},
+			{Name: "org_type_legacy", Fields: []string{"organization", "type", "legacyId"}, Counted: true},
+			{Name: "org_status_legacy", Fields: []string{"organization", "status", "legacyId"}, Counted: true},
+			{Name: "org_type_status_legacy", Fields: []string{"organization", "type", "status", "legacyId"}, Counted: true},
 			{Name: "org_component_legacy", Fields: []string{"organization", "components", "legacyId"}},
 			{Name: "org_open", Fields: []string{"organization", "open"}},
 			{Name: "due", Fields: []string{"dueAt"}},
@@ -106,12 +106,12 @@ func links() document.Schema[catalog.LinkRow] {
 		}, facts("event", func(l *record) catalog.EventFacts { return l.Event })...),
 		Indexes: []document.Index{
 			{Name: "event", Fields: []string{"event", "legacyId"}},
-			{Name: "org_legacy", Fields: []string{"organization", "legacyId"}, Unique: true},
-			{Name: "org_component_legacy", Fields: []string{"organization", "component", "legacyId"}},
+			{Name: "org_legacy", Fields: []string{"organization", "legacyId"}, Unique: true, Counted: true},
+			{Name: "org_component_legacy", Fields: []string{"organization", "component", "legacyId"}, Counted: true},
 			{Name: "org_event_legacy", Fields: []string{"organization", "eventLegacyId", "legacyId"}},
-			{Name: "org_type_legacy", Fields: []string{"organization", "eventType", "legacyId"}},
-			{Name: "org_type_status_legacy", Fields: []string{"organization", "eventType", "eventStatus", "legacyId"}},
-			{Name: "org_status_legacy", Fields: []string{"organization", "eventStatus", "legacyId"}},
+			{Name: "org_type_legacy", Fields: []string{"organization", "eventType", "legacyId"}, Counted: true},
+			{Name: "org_type_status_legacy", Fields: []string{"organization", "eventType", "eventStatus", "legacyId"}, Counted: true},
+			{Name: "org_status_legacy", Fields: []string{"organization", "eventStatus", "legacyId"}, Counted: true},
 		},
 	}
 }
@@ -133,11 +133,11 @@ func updates() document.Schema[catalog.UpdateRow] {
 		}, facts("event", func(u *record) catalog.EventFacts { return u.Event })...),
 		Indexes: []document.Index{
 			{Name: "event", Fields: []string{"event", "legacyId"}},
-			{Name: "org_legacy", Fields: []string{"organization", "legacyId"}, Unique: true},
-			{Name: "org_status_legacy", Fields: []string{"organization", "status", "legacyId"}},
+			{Name: "org_legacy", Fields: []string{"organization", "legacyId"}, Unique: true, Counted: true},
+			{Name: "org_status_legacy", Fields: []string{"organization", "status", "legacyId"}, Counted: true},
 			{Name: "org_event_legacy", Fields: []string{"organization", "eventLegacyId", "legacyId"}},
-			{Name: "org_type_legacy", Fields: []string{"organization", "eventType", "legacyId"}},
-			{Name: "org_type_status_legacy", Fields: []string{"organization", "eventType", "eventStatus", "legacyId"}},
+			{Name: "org_type_legacy", Fields: []string{"organization", "eventType", "legacyId"}, Counted: true},
+			{Name: "org_type_status_legacy", Fields: []string{"organization", "eventType", "eventStatus", "legacyId"}, Counted: true},
 		},
 	}
 }

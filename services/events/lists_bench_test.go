@@ -1,0 +1,207 @@
+package events_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+)
+
+// BenchmarkLists (goal P2) measures legacy lists of an organization with 100,000 events, each with two
+// links and two updates, beside those of one with 1,000, through the service's HTTP door. The two are asked in turns; what is
+// reported is the median of each, of five, and their ratio. It runs on what apitest.Documents says, SQLite
+// unless a MongoDB server is named; BENCH_EVENTS is the large number:
+//
+//	go test -run NONE -bench Lists -benchtime 1x .
+func BenchmarkLists(b *testing.B) {
+	const few, rounds = 1000, 5
+	many := few * 100
+	if text := os.Getenv("BENCH_EVENTS"); text != "" {
+		var err error
+		if many, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	broker := startBroker(b)
+	small, large := crowd(b, broker, few), crowd(b, broker, many)
+	for _, list := range []struct {
+		name, path string
+		offset     func(total int) int
+	}{
+		{"first page", "event/list/?limit=20", nil},
+		{"halfway", "event/list/?limit=20", func(total int) int { return total / 2 }},
+		{"last page", "event/list/?limit=20", func(total int) int { return total - 20 }},
+		{"newest first", "event/list/?limit=20&order_by=-id", nil},
+		{"1000 rows", "event/list/?limit=1000", nil},
+		{"by status", "event/list/?status__status=resolved", nil},
+		{"by type and status", "event/list/?type__type=incident&status__status=resolved", nil},
+		{"by service", "event/list/?event_service__service=3", nil},
+		{"links by service", "event/service/?service=3", nil},
+		{"updates over two hops", "event/update/?event__type__type=incident", nil},
+		{"links over two hops", "event/service/?event__type__type=incident", nil},
+		{"updates of an event", "event/update/?event=77", nil},
+		{"scan by text", "event/list/?description__icontains=nothing", nil},
+		{"scan by start", "event/list/?order_by=-start", nil},
+	} {
+		at := func(total int) string {
+			if list.offset == nil {
+				return "/api/v1/" + list.path
+			}
+			return fmt.Sprintf("/api/v1/%s&offset=%d", list.path, list.offset(total))
+		}
+		b.Run(list.name, func(b *testing.B) {
+			for b.Loop() {
+				var fast, slow []time.Duration
+				for range rounds + 1 { // the first warms up
+					fast = append(fast, small.took(at(few)))
+					slow = append(slow, large.took(at(many)))
+				}
+				one, hundred := median(fast[1:]), median(slow[1:])
+				b.ReportMetric(one.Seconds()*1e3, "ms-of-few")
+				b.ReportMetric(hundred.Seconds()*1e3, "ms-of-many")
+				b.ReportMetric(hundred.Seconds()/one.Seconds(), "ratio")
+			}
+		})
+	}
+}
+
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+func (p *platform) took(path string) time.Duration {
+	p.t.Helper()
+	began := time.Now()
+	if got := p.send("", "GET", path, ""); got.status != 200 {
+		p.t.Fatalf("%s answered %d %s", path, got.status, got.body)
+	}
+	return time.Since(began)
+}
+
+// crowd starts a service with an organization of n events. A few are posted; the others are
+// written beside the service as copies of these, with the rows that follow from them.
+func crowd(b *testing.B, broker string, n int) *platform {
+	p := start(b, broker)
+	for i := range 8 {
+		p.must(201, "", "POST", "/api/v1/service/", fmt.Sprintf(`{"service_name": "Service %d"}`, i+1))
+	}
+	posted := []string{"incident resolved", "maintenance completed", "incident resolved", "maintenance planning", "incident investigating"}
+	for _, kind := range posted {
+		kind, status, _ := strings.Cut(kind, " ")
+		p.must(201, "", "POST", "/api/v1/event/list/", fmt.Sprintf(`{"type": {"type": %q}, "status": {"status": %q}, "description": "Requests of some regions are answered late.",
+			"start": "2026-01-02T03:04:05", "end": "2026-01-02T05:00:00", "event_service": ["/api/v1/service/1/", "/api/v1/service/2/"],
+			"event_update": [{"update": "We have seen it and are looking for the cause."}, {"update": "It is over.", "markdown": true}]}`, kind, status))
+	}
+	db, err := document.Open(p.documents, "events", document.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	c := &copier{p: p, records: store.Declare(db, func() store.Follower { return nil })}
+	c.read(b.Context())
+	for left := n - len(posted); left > 0; left -= 1000 {
+		c.write(b.Context(), min(left, 1000))
+	}
+	if total := p.must(200, "", "GET", "/api/v1/event/update/?limit=1", "")["meta"].(map[string]any)["total_count"]; total != float64(2*n) {
+		b.Fatalf("there are %v updates of %d events", total, n)
+	}
+	return p
+}
+
+// copier writes events like those posted.
+type copier struct {
+	p          *platform
+	records    catalog.Store
+	events     []catalog.Event
+	links      map[string][]catalog.LinkRow // by event, in the order of its links
+	updates    map[string][]catalog.UpdateRow
+	components []string
+	copied     int
+}
+
+func (c *copier) must(err error) {
+	c.p.t.Helper()
+	if err != nil {
+		c.p.t.Fatal(err)
+	}
+}
+
+func (c *copier) read(ctx context.Context) {
+	c.links, c.updates = map[string][]catalog.LinkRow{}, map[string][]catalog.UpdateRow{}
+	ours := func() find.Query {
+		return find.Query{Where: []find.Condition{find.Eq("organization", orgA)}, Order: []find.Order{{Field: "legacyId"}}}
+	}
+	events, err := c.records.Events.Find(ctx, ours())
+	c.must(err)
+	c.events = events.Items
+	links, err := c.records.Links.Find(ctx, ours())
+	c.must(err)
+	for _, row := range links.Items {
+		c.links[row.EventID] = append(c.links[row.EventID], row)
+	}
+	updates, err := c.records.Updates.Find(ctx, ours())
+	c.must(err)
+	for _, row := range updates.Items {
+		c.updates[row.EventID] = append(c.updates[row.EventID], row)
+	}
+	query := ours()
+	query.Order = nil
+	c.must(c.records.Components.Each(ctx, query, func(component catalog.Component) error {
+		c.components = append(c.components, component.ID)
+		return nil
+	}))
+}
+
+func (c *copier) write(ctx context.Context, n int) {
+	next := func(counter string, n int) int64 {
+		first, err := c.records.Next(ctx, counter, int64(n))
+		c.must(err)
+		return first
+	}
+	event, link, update := next("event", n), next("event_service", 2*n), next("event_update", 2*n)
+	var events []catalog.Event
+	var links []catalog.LinkRow
+	var updates []catalog.UpdateRow
+	for range n {
+		original := c.events[c.copied%len(c.events)]
+		made := original
+		made.ID, made.LegacyID = uuid.Must(uuid.NewV7()).String(), event
+		made.Links, made.Timeline = slices.Clone(original.Links), slices.Clone(original.Timeline)
+		event++
+		for i := range made.Links {
+			row := c.links[original.ID][i]
+			row.EventID, row.LegacyID, row.ComponentID = made.ID, link, c.components[(c.copied+i)%len(c.components)]
+			row.Event.LegacyID = made.LegacyID
+			made.Links[i].LegacyID, made.Links[i].ComponentID = row.LegacyID, row.ComponentID
+			links = append(links, row)
+			link++
+		}
+		for i := range made.Timeline {
+			row := c.updates[original.ID][i]
+			row.EventID, row.LegacyID, row.StatusID = made.ID, update, uuid.Must(uuid.NewV7()).String()
+			row.Event.LegacyID = made.LegacyID
+			made.Timeline[i].LegacyID, made.Timeline[i].StatusID = row.LegacyID, row.StatusID
+			updates = append(updates, row)
+			update++
+		}
+		events = append(events, made)
+		c.copied++
+	}
+	c.must(c.records.Events.(interface {
+		UpsertMany(ctx context.Context, items []catalog.Event) error
+	}).UpsertMany(ctx, events))
+	c.must(c.records.Links.UpsertMany(ctx, links))
+	c.must(c.records.Updates.UpsertMany(ctx, updates))
+}
