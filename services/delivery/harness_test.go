@@ -47,7 +47,7 @@ const (
 	organization   = "0190a000-0000-7000-8000-000000000001"
 	dashboardID    = "0190a000-0000-7000-8000-00000000000d"
 	componentID    = "0190a000-0000-7000-8000-0000000000c1"
-	patience       = 30 * time.Second
+	patience       = time.Minute
 
 	// childRole makes the test binary the service itself, to be killed.
 	childRole = "DELIVERY_TEST_CHILD"

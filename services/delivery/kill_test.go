@@ -41,7 +41,7 @@ func groupMembers(ctx context.Context, broker, group string) (int, error) {
 // was recorded is not sent again, and repeated is at most what was in flight or in the batch being committed.
 func TestKill_anywhere(t *testing.T) {
 	w := newWorld(t)
-	const n, kills = 400, 4
+	const n, kills = 400, 3
 	const batch = 1024
 	inFlight := 64 * runtime.GOMAXPROCS(0)
 	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {

@@ -25,11 +25,6 @@ func (s *Sender) deliver(m *member, slot *slot) {
 		s.giveBack(m)
 		return
 	}
-	if !s.fresh(m) {
-		<-s.flow
-		time.AfterFunc(openPause, func() { s.bring(m) })
-		return
-	}
 	if m.row != nil {
 		taken, err := s.lease(m)
 		if err != nil || !taken {
@@ -37,6 +32,11 @@ func (s *Sender) deliver(m *member, slot *slot) {
 			s.giveBack(m)
 			return
 		}
+	}
+	if !s.fresh(m) {
+		<-s.flow
+		time.AfterFunc(openPause, func() { s.bring(m) })
+		return
 	}
 	row := s.begin(m)
 	if !s.without(m, &row, slot) && !s.attempt(m, &row, slot) {
@@ -50,14 +50,15 @@ func (s *Sender) deliver(m *member, slot *slot) {
 
 // fresh makes sure that what is known of the destination is not stale.
 func (s *Sender) fresh(m *member) bool {
-	if s.queue.now().Sub(m.resolvedAt) <= staleAfter {
+	now := s.queue.now()
+	if now.Sub(m.asked) <= strictlyAfter {
 		return true
 	}
 	destinations, err := s.resolve(m.shard, []string{m.recipient})
 	if err != nil {
 		return false
 	}
-	m.to, m.resolvedAt = &destinations[0], s.queue.now()
+	m.to, m.asked = &destinations[0], now
 	return true
 }
 

@@ -61,14 +61,15 @@ func (s *Sender) enqueue(owned context.Context, partition int, rows []Delivery) 
 	}
 }
 
-// lease takes a due row before it is attempted, so that no other process attempts it
-// meanwhile; false when another was faster.
+// lease takes a due row before it is attempted, or keeps one that was taken, so that no other
+// process attempts it meanwhile; false when another was faster.
 func (s *Sender) lease(m *member) (bool, error) {
 	now := s.Now()
 	until := now.Add(s.Timeout + leaseMargin)
 	taken := false
 	row, err := s.amend(m.id, func(d *Delivery) (*topic.Outcome, error) {
-		taken = d.Status == StatusRetrying && !d.NextAttemptAt.After(now)
+		taken = d.Status == StatusRetrying &&
+			(!d.NextAttemptAt.After(now) || m.leased && d.NextAttemptAt.Equal(*m.row.NextAttemptAt))
 		if !taken {
 			return nil, ErrUnchanged
 		}
@@ -78,7 +79,9 @@ func (s *Sender) lease(m *member) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	*m.row = row
+	if m.leased = taken; taken {
+		*m.row = row
+	}
 	return taken, nil
 }
 

@@ -142,6 +142,7 @@ func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 	for i, m := range found.members {
 		ids[i] = m.recipient
 	}
+	found.asked = s.queue.now()
 	destinations, err := s.resolve(sh, ids)
 	found.destinations = destinations
 	return found, err

@@ -7,9 +7,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// staleAfter is how long an answer about recipients' states is good for. A pause
-// must hold for whatever starts more than 100 ms after it; the rest is the call's own time.
-const staleAfter = 50 * time.Millisecond
+// A pause must hold for whatever starts more than 100 ms after it was answered. So what is
+// known of a shard's recipients is good for staleAfter once it is there, and what is known
+// of one recipient for strictlyAfter from when it was asked for, looked at right before the attempt.
+const (
+	staleAfter    = 50 * time.Millisecond
+	strictlyAfter = 60 * time.Millisecond
+)
 
 // phase is where a shard stands.
 type phase int
@@ -51,10 +55,11 @@ type member struct {
 	recipient  string
 	row        *Delivery // a retry's
 	to         *Destination
-	resolvedAt time.Time
+	asked      time.Time // when its destination was asked for
 	change     *Snapshot
 	components []topic.Component
 	turn       bool // it holds its recipient's turn
+	leased     bool // its row is, by this process
 }
 
 // opened is what was found out about a shard: its change and members at the first time, and
@@ -63,6 +68,7 @@ type opened struct {
 	change       *Snapshot
 	members      []*member
 	destinations []Destination
+	asked        time.Time
 }
 
 // apply makes the shard's members ready to be taken.
@@ -71,7 +77,7 @@ func (s *shard) apply(found opened, now time.Time) {
 		s.looked, s.change, s.members = true, found.change, found.members
 	}
 	for i, m := range s.members[s.next:] {
-		m.to, m.change, m.resolvedAt = &found.destinations[i], s.change, now
+		m.to, m.change, m.asked = &found.destinations[i], s.change, found.asked
 	}
 	s.phase, s.failures, s.resolvedAt = open, 0, now
 }
