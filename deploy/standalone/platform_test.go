@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
@@ -143,9 +145,26 @@ func startCluster(t testing.TB, env ...string) *cluster {
 	return c
 }
 
-func sharedEngines(t testing.TB) (kafka, redis string) {
+// emptyDatabase is a database of the Redis server that no other package's tests use,
+// emptied: two installations never share one.
+func emptyDatabase(t testing.TB, server string) string {
 	t.Helper()
-	kafka, redis = os.Getenv("BELLBUOY_TEST_KAFKA"), os.Getenv("BELLBUOY_TEST_REDIS")
+	options, err := redis.ParseURL(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.DB = 9
+	connection := redis.NewClient(options)
+	defer connection.Close()
+	if err := connection.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("redis://%s/%d", options.Addr, options.DB)
+}
+
+func sharedEngines(t testing.TB) (kafka, redisURL string) {
+	t.Helper()
+	kafka, redisURL = os.Getenv("BELLBUOY_TEST_KAFKA"), os.Getenv("BELLBUOY_TEST_REDIS")
 	if kafka == "" {
 		broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()})
 		if err != nil {
@@ -154,13 +173,15 @@ func sharedEngines(t testing.TB) (kafka, redis string) {
 		t.Cleanup(func() { broker.Close() })
 		kafka = broker.Addr()
 	}
-	if redis == "" {
+	if redisURL != "" {
+		redisURL = emptyDatabase(t, redisURL)
+	} else {
 		server, err := engines.StartRedis("127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { server.Close() })
-		redis = server.URL()
+		redisURL = server.URL()
 	}
-	return kafka, redis
+	return kafka, redisURL
 }
