@@ -171,7 +171,8 @@ func (c *Catalog) ComponentsWhere(ctx context.Context, organization string, wher
 // componentsOf are the components of ids by their id; those that are gone or leaving
 // are not among them.
 func (c *Catalog) componentsOf(ctx context.Context, organization string, ids []string) (map[string]Component, error) {
-	found, err := c.ComponentsByID(ctx, organization, ids)
+	// The events of a page name the same few many times.
+	found, err := c.ComponentsByID(ctx, organization, slices.Compact(slices.Sorted(slices.Values(ids))))
 	if err != nil {
 		return nil, err
 	}
