@@ -13,13 +13,6 @@ const slowPause = 2 * time.Second
 // back where it came from.
 func (s *Sender) deliver(m *member, slot *slot) {
 	defer slot.release()
-	if !m.turn {
-		if !s.turns.enter(m) {
-			<-s.flow // it is out of the flow until its turn comes
-			return
-		}
-		m.turn = true
-	}
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		<-s.flow
 		s.giveBack(m)

@@ -107,6 +107,15 @@ func (s *Sender) pump(ctx context.Context) {
 			slot.release()
 			return
 		}
+		// Turns are taken here and not where the delivery runs: goroutines overtake each other.
+		if !m.turn {
+			if !s.turns.enter(m) {
+				slot.release()
+				<-s.flow // it is out of the flow until its turn comes
+				continue
+			}
+			m.turn = true
+		}
 		s.inFlight.Add(1)
 		go func() {
 			defer s.inFlight.Done()
