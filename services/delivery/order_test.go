@@ -26,10 +26,11 @@ func sequenceOf(t *testing.T, a arrival) int64 {
 // While a delivery waits for its retry a newer one of the same event takes its place; one
 // of another event does not.
 func TestOrder_replacedWhileWaiting(t *testing.T) {
+	const wait = 6 * time.Second // long enough for what follows on a busy machine
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", inTurn(status(500), status(200)))
 	w.peer.add("r1", "https://hooks.test/")
-	w.start(w.config(time.Second))
+	w.start(w.config(wait))
 	event := newEvent()
 	first, second, other := change(event, 1), change(event, 2), change(newEvent(), 1)
 	w.publish(first, nil)
@@ -54,7 +55,7 @@ func TestOrder_replacedWhileWaiting(t *testing.T) {
 	}
 	// Nothing of it comes when its time would have been.
 	third := change(event, 3)
-	time.AfterFunc(time.Until(row.SentAt.Add(1300*time.Millisecond)), func() { w.publish(third, nil) })
+	time.AfterFunc(time.Until(row.SentAt.Add(wait+wait/4)), func() { w.publish(third, nil) })
 	w.ended(third.ID, "r1")
 	for i, a := range hooks.got()[1:] {
 		if a.id() == id {
