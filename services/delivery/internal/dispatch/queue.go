@@ -139,7 +139,7 @@ func (q *queue) pollLocked(t *tenant) *member {
 			t.shards = t.shards[1:]
 			continue
 		}
-		if head.phase == open && q.now().Sub(head.resolvedAt) > staleAfter {
+		if head.phase == open && head.stale(q.now()) {
 			head.phase = closed
 		}
 		if head.phase != open {

@@ -43,6 +43,8 @@ type shard struct {
 	phase       phase
 	looked      bool // what is recorded of its members is known
 	resolvedAt  time.Time
+	asked       time.Time
+	taken       int // since then
 	failures    int
 	outstanding int // taken and not finished, and what else must be durable first
 	given       bool
@@ -79,7 +81,13 @@ func (s *shard) apply(found opened, now time.Time) {
 	for i, m := range s.members[s.next:] {
 		m.to, m.change, m.asked = &found.destinations[i], s.change, found.asked
 	}
-	s.phase, s.failures, s.resolvedAt = open, 0, now
+	s.phase, s.failures, s.resolvedAt, s.asked, s.taken = open, 0, now, found.asked, 0
+}
+
+// stale reports that the rest is to be asked for again before it is taken. Where asking itself
+// takes long, at least one member goes with each answer.
+func (s *shard) stale(now time.Time) bool {
+	return now.Sub(s.resolvedAt) > staleAfter || s.taken > 0 && now.Sub(s.asked) > staleAfter
 }
 
 // take is the next member.
@@ -87,6 +95,7 @@ func (s *shard) take() *member {
 	m := s.members[s.next]
 	s.members[s.next] = nil
 	s.next++
+	s.taken++
 	s.outstanding++
 	return m
 }
