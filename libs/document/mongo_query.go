@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -124,7 +125,7 @@ func (p *plan) match(c condition) bson.E {
 // regex says a text condition as an expression. The end is \z, for $ would also match before a
 // final line break.
 func (c *condition) regex() bson.Regex {
-	pattern := regexp.QuoteMeta(c.values[0].(string))
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(c.values[0].(string)), "\x00", `\x00`) // BSON ends an expression at a NUL
 	if c.match == find.Whole || c.match == find.Prefix {
 		pattern = "^" + pattern
 	}

@@ -15,9 +15,10 @@ import (
 const textFunction = "bellbuoy_text"
 
 // registerText makes textFunction known to the driver, which keeps functions for the whole process and
-// refuses a second of the same name; hence once.
+// refuses a second of the same name; hence once. The arguments are views into SQLite's memory: the driver
+// cuts copies of texts at a NUL, and nothing here keeps them beyond the call.
 var registerText = sync.OnceValue(func() error {
-	return sqlite.RegisterDeterministicScalarFunction(textFunction, 4, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+	return sqlite.RegisterFunction(textFunction, &sqlite.FunctionImpl{NArgs: 4, Deterministic: true, VolatileArgs: true, Scalar: func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		text, ok := args[0].(string)
 		if !ok { // absent: matches nothing
 			return int64(0), nil
@@ -26,7 +27,7 @@ var registerText = sync.OnceValue(func() error {
 		part, _ := args[2].(string)
 		folded, _ := args[3].(int64)
 		return scalar(matches(text, find.Match(match), part, folded == 1)), nil
-	})
+	}})
 })
 
 func matches(text string, match find.Match, part string, folded bool) bool {
