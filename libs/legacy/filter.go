@@ -75,6 +75,9 @@ func (t translator) field(field Field, path, values []string) ([]find.Condition,
 	if len(path) > 0 {
 		fields := append([]Field{relation.idField(field.Multi)}, relation.Fields...)
 		if sub, known := fieldNamed(fields, path[0]); known {
+			if path[len(path)-1] == "isnull" && relation.Match != nil {
+				return t.without(field, sub, path[1:], values)
+			}
 			conditions, err := t.field(sub, path[1:], values)
 			if err != nil {
 				return nil, err
@@ -83,6 +86,23 @@ func (t translator) field(field Field, path, values []string) ([]find.Condition,
 		}
 	}
 	return t.bare(field, path, values)
+}
+
+// without translates an isnull behind a relation over Match: what refers to nothing has
+// nothing of what is behind it. Those are no related records that Match could find, so
+// they and records that refer to a record without a value exclude each other: a relation
+// that may be null leads only to fields that may not.
+func (t translator) without(field, sub Field, path, values []string) ([]find.Condition, error) {
+	conditions, err := t.field(sub, path, values)
+	switch {
+	case err != nil:
+		return nil, err
+	case field.Multi || field.Relation.Many:
+		return nil, invalid("the lookup 'isnull' is not possible here.")
+	case field.Nullable:
+		return absent(field.Find, values[len(values)-1])
+	}
+	return t.lift(field, conditions)
 }
 
 // bare translates a relation without the name of a sub-field: ids or URIs.
@@ -96,7 +116,7 @@ func (t translator) bare(field Field, path, values []string) ([]find.Condition, 
 	if field.Nullable && lookup == "exact" && isNone(value) {
 		lookup, value = "isnull", "true"
 	}
-	if lookup == "isnull" && field.Find != "" && !field.Multi {
+	if lookup == "isnull" && field.Find != "" && !field.Multi && !relation.Many {
 		return absent(field.Find, value)
 	}
 	id := relation.idField(field.Multi)

@@ -89,6 +89,9 @@ func ParsePath(path string) (Path, bool) {
 }
 
 func (row Row) parse(tail string) (Path, bool) {
+	if tail == "/" { // service//
+		return Path{}, false
+	}
 	tail = strings.TrimSuffix(tail, "/")
 	path := Path{Resource: row.Name, Methods: []string{http.MethodGet}}
 	if ids, found := strings.CutPrefix(tail, "set/"); found {
