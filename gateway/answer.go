@@ -28,10 +28,16 @@ type visit struct {
 	found        found
 	organization string
 	status       int
+	// bare is set for a POST that the legacy interface takes for a HEAD: its client
+	// waits for a body as any POST's does, so it is told that there is none.
+	bare bool
 }
 
 // WriteHeader notes the status for the log.
 func (v *visit) WriteHeader(status int) {
+	if v.bare {
+		v.Header().Set("Content-Length", "0")
+	}
 	if v.status == 0 || v.status < 200 {
 		v.status = status
 	}
@@ -41,7 +47,10 @@ func (v *visit) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (v *visit) Write(data []byte) (int, error) {
 	if v.status == 0 {
-		v.status = http.StatusOK
+		v.WriteHeader(http.StatusOK)
+	}
+	if v.bare {
+		return len(data), nil
 	}
 	return v.ResponseWriter.Write(data)
 }
@@ -83,7 +92,10 @@ func (e *edge) refuse(v *visit, err error) {
 	if failed != nil {
 		panic(failed) // a string can be encoded
 	}
-	legacy.WriteJSON(v, v.request, status, body)
+	v.Header().Set("Content-Type", "application/json")
+	v.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	v.WriteHeader(status)
+	_, _ = v.Write(body) // the server drops a HEAD's; a client that is gone needs none
 }
 
 // requestID is the client's own, when it is one: at most 128 visible ASCII characters.

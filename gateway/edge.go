@@ -156,7 +156,11 @@ func (e *edge) forward(v *visit, token string) {
 	}
 	ctx, cancel := context.WithTimeout(v.ctx, upstreamTimeout)
 	defer cancel()
-	answer, err := e.proxy.send(ctx, v.request, v.id, sending{service: v.found.route.Service, passport: token, body: body, bodySize: size})
+	out := sending{method: v.request.Method, service: v.found.route.Service, passport: token, body: body, bodySize: size}
+	if v.bare {
+		out.method, out.body, out.bodySize = http.MethodHead, nil, 0
+	}
+	answer, err := e.proxy.send(ctx, v.request, v.id, out)
 	if err != nil {
 		e.refuse(v, err)
 		return
@@ -197,6 +201,7 @@ func readBody(r *http.Request) ([]byte, error) {
 // the checks together.
 func (e *edge) open(w http.ResponseWriter, r *http.Request) *visit {
 	v := &visit{ResponseWriter: w, request: r, start: time.Now(), found: e.router.find(r)}
+	v.bare = v.found.surface == passport.Legacy && r.Method == http.MethodPost && legacy.Method(r) == http.MethodHead
 	id, sent := requestID(r.Header)
 	if !sent {
 		id = rand.Text()

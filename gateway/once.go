@@ -9,10 +9,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/redis/go-redis/v9"
 )
@@ -28,8 +30,8 @@ const (
 	maxOnce           = 256 << 10
 )
 
-// once gives the first answer to a write again when the write is repeated with the
-// same Idempotency-Key. Answers rest in Redis sealed, since one may hold a secret
+// once gives the first answer of success to a write again when the write is repeated
+// with the same Idempotency-Key by a caller who may do the same. Answers rest in Redis sealed, since one may hold a secret
 // that is shown only once.
 type once struct {
 	ledger  *ledger
@@ -88,7 +90,7 @@ func (e *edge) forwardOnce(v *visit, caller *caller, token, key string) {
 		e.refuse(v, err)
 		return
 	}
-	name := digest("idempotency", caller.credential.Organization, caller.credential.User, key)
+	name := digest("idempotency", caller.credential.Organization, caller.credential.User, authority(caller.credential), key)
 	request := digest(v.request.Method, v.request.URL.RequestURI(), string(body))
 	mine, first, err := e.once.claim(v.ctx, "idempotency:"+name, request)
 	switch {
@@ -107,13 +109,24 @@ func (e *edge) forwardOnce(v *visit, caller *caller, token, key string) {
 	}
 }
 
-// forwardFirst forwards the write and keeps its answer before giving it. It goes on
+// authority names what the caller may do now. It is part of what a key stands for: an
+// answer is given again only to who may still ask for it.
+func authority(c peer.Credential) string {
+	features, err := json.Marshal(c.Features)
+	if err != nil {
+		panic(err) // booleans: cannot fail
+	}
+	return digest(append([]string{string(features)}, slices.Sorted(slices.Values(c.Roles))...)...)
+}
+
+// forwardFirst forwards the write and keeps its answer before giving it, when it is of
+// success: a refusal changed nothing and is judged anew. It goes on
 // when the client leaves: the client may come back for the answer.
 func (e *edge) forwardFirst(v *visit, mine claim, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), upstreamTimeout)
 	defer cancel()
 	answer, err := e.proxy.send(ctx, v.request, v.id, sending{
-		service: v.found.route.Service, passport: token, body: io.NopCloser(bytes.NewReader(body)), bodySize: int64(len(body)),
+		method: v.request.Method, service: v.found.route.Service, passport: token, body: io.NopCloser(bytes.NewReader(body)), bodySize: int64(len(body)),
 	})
 	if err != nil {
 		e.once.settle(ctx, mine, nil)
@@ -121,7 +134,7 @@ func (e *edge) forwardFirst(v *visit, mine claim, token string, body []byte) {
 		return
 	}
 	start, err := io.ReadAll(io.LimitReader(answer.Body, maxOnce+1))
-	if err != nil || answer.StatusCode >= http.StatusInternalServerError {
+	if err != nil || answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices {
 		e.once.settle(ctx, mine, nil)
 	} else {
 		e.once.settle(ctx, mine, keep(answer, start))

@@ -155,12 +155,44 @@ func TestFailuresAreNotKept(t *testing.T) {
 	}
 	w.services[integrations].handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	wantError(t, d.do(t, "POST", endpointsPath, "{}", header), 503)
-	done = writes(w.services[integrations], http.StatusBadRequest)
-	for range 2 {
-		wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 400)
+	for _, status := range []int{400, 403, 404, 409} {
+		done = writes(w.services[integrations], status)
+		for range 2 {
+			wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), status)
+		}
+		if done.Load() != 2 {
+			t.Errorf("%d: tried %d times", status, done.Load())
+		}
 	}
-	if done.Load() != 1 {
-		t.Errorf("tried %d times", done.Load())
+	writes(w.services[integrations], http.StatusCreated)
+	wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 201)
+}
+
+func TestAnAnswerIsNotGivenAgainToWhoMayDoLess(t *testing.T) {
+	for what, less := range map[string]func(*peer.Credential){
+		"role":    func(c *peer.Credential) { c.Roles = []string{"viewer"} },
+		"feature": func(c *peer.Credential) { c.Features.Integrations = false },
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			d := w.gateway(t, nil)
+			m := w.keys.member(func(c *peer.Credential) { c.Roles = []string{"b", "a"} })
+			header := map[string]string{"Authorization": m.bearer(), "Idempotency-Key": "k"}
+			writes(w.services[integrations], http.StatusCreated)
+			first := d.do(t, "POST", endpointsPath, "{}", header)
+			wantStatus(t, first, 201)
+			same := m.credential
+			same.Roles = []string{"a", "b"}
+			w.keys.change(t, m, func() { w.keys.set(same) })
+			if g := d.do(t, "POST", endpointsPath, "{}", header); g.status != 201 || g.body != first.body {
+				t.Errorf("%d %q after roles in another order", g.status, g.body)
+			}
+			reduced := m.credential
+			less(&reduced)
+			w.keys.change(t, m, func() { w.keys.set(reduced) })
+			writes(w.services[integrations], http.StatusForbidden)
+			wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 403)
+		})
 	}
 }
 

@@ -27,7 +27,8 @@ const (
 	pageTimeout = 5 * time.Second
 	patience    = 500 * time.Millisecond
 	restTime    = time.Second
-	// maxQuery bounds the query of a page, in bytes.
+	// maxQuery bounds the query of a page that is kept, in bytes; one with a longer query
+	// is made for its visitor alone.
 	maxQuery = 1024
 )
 
@@ -62,7 +63,11 @@ func (e *edge) servePage(v *visit) {
 		e.refuse(v, nothingHere())
 		return
 	}
-	page, err := e.pages.get(v.ctx, key, v.id)
+	get := e.pages.get
+	if len(key.query) > maxQuery {
+		get = e.pages.fetch
+	}
+	page, err := get(v.ctx, key, v.id)
 	if err != nil {
 		e.refuse(v, err)
 		return
@@ -73,9 +78,6 @@ func (e *edge) servePage(v *visit) {
 // keyOfPage reads the slug or the host of a request; not ok when it can be none.
 func keyOfPage(v *visit) (pageKey, bool) {
 	r := v.request
-	if len(r.URL.RawQuery) > maxQuery {
-		return pageKey{}, false
-	}
 	key := pageKey{query: r.URL.RawQuery}
 	if v.found.pattern == ownHostPath {
 		host := hostname(r.Host)
@@ -127,37 +129,50 @@ func (p *pages) get(ctx context.Context, key pageKey, id string) (*page, error) 
 
 // ask gets the page from events, or its word that the kept one still holds.
 func (p *pages) ask(ctx context.Context, key pageKey, id string) (*page, error) {
+	former, _ := p.kept.get(key)
+	fresh, err := p.request(ctx, key, id, former)
+	switch {
+	case err != nil || fresh == former:
+		return fresh, err
+	case fresh.status == http.StatusOK:
+		p.kept.put(key, fresh, len(fresh.body)+1024)
+	default:
+		p.kept.drop(key)
+	}
+	return fresh, nil
+}
+
+// fetch gets the page from events and keeps nothing.
+func (p *pages) fetch(ctx context.Context, key pageKey, id string) (*page, error) {
+	return p.request(ctx, key, id, nil)
+}
+
+// request gets the page from events; former, when there is one and it still holds.
+func (p *pages) request(ctx context.Context, key pageKey, id string, former *page) (*page, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	former, kept := p.kept.get(key)
-	r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: key.query}, Header: http.Header{}}
+	r := &http.Request{URL: &url.URL{RawQuery: key.query}, Header: http.Header{}}
 	r.URL.Path, _ = url.PathUnescape(key.path) // escaped here, so it can be undone
 	r.URL.RawPath = key.path
-	if kept && former.etag != "" {
+	if former != nil && former.etag != "" {
 		r.Header.Set("If-None-Match", former.etag)
 	}
 	answer, err := p.proxy.send(ctx, r, id, sending{
-		service:  events,
+		method: http.MethodGet, service: events,
 		passport: p.desk.Issue(passport.Passport{Audience: events, Surface: passport.Public}),
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode == http.StatusNotModified && kept {
+	if answer.StatusCode == http.StatusNotModified && former != nil {
 		return former, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxPage+1))
 	if err != nil || len(body) > maxPage || answer.StatusCode >= http.StatusInternalServerError {
 		return nil, fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment; try again shortly.")
 	}
-	fresh := newPage(answer, body)
-	if fresh.status == http.StatusOK {
-		p.kept.put(key, fresh, len(body)+1024)
-	} else {
-		p.kept.drop(key)
-	}
-	return fresh, nil
+	return newPage(answer, body), nil
 }
 
 func newPage(answer *http.Response, body []byte) *page {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -87,6 +88,37 @@ func TestDashboardList(t *testing.T) {
 		t.Errorf("%d %v", g.status, g.header)
 	}
 	wantError(t, d.get(t, "/d/unknown/api/v1/dashboard/", nil), 404)
+}
+
+func TestAListWithALongQueryIsNotKept(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	_, _, full := publish(w)
+	query := "?other=" + strings.Repeat("x", maxQuery) + "&limit=1"
+	for range 2 {
+		g := d.get(t, listPath+query, nil)
+		wantStatus(t, g, 200)
+		if g.body != "one /public/v1/dashboards/main/list"+query || g.header.Get("Etag") != `"one"` || g.header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("%q %v", g.body, g.header)
+		}
+	}
+	if full.Load() != 2 {
+		t.Errorf("events made the list %d times", full.Load())
+	}
+	wantStatus(t, d.get(t, listPath+query, map[string]string{"If-None-Match": `"one"`}), 304)
+	if g := d.do(t, "HEAD", listPath+query, "", nil); g.status != 200 || g.body != "" {
+		t.Errorf("HEAD %d %q", g.status, g.body)
+	}
+	wantError(t, d.get(t, "/d/unknown/api/v1/dashboard/"+query, nil), 404)
+	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", "application/json")
+		out.WriteHeader(http.StatusBadRequest)
+		io.WriteString(out, `{"error":"limit"}`)
+	})
+	wantError(t, d.get(t, listPath+"?limit="+strings.Repeat("9", 20), nil), 400)
+	wantError(t, d.get(t, listPath+"?limit="+strings.Repeat("9", maxQuery), nil), 400)
+	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusInternalServerError) })
+	wantError(t, d.get(t, listPath+query, nil), 503)
 }
 
 func TestDashboardOnItsOwnHost(t *testing.T) {

@@ -53,6 +53,7 @@ func newProxy(services map[string]string, propagator propagation.TextMapPropagat
 
 // sending is what is forwarded.
 type sending struct {
+	method   string
 	service  string
 	passport string
 	body     io.ReadCloser
@@ -64,7 +65,7 @@ type sending struct {
 func (p *proxy) send(ctx context.Context, r *http.Request, id string, s sending) (*http.Response, error) {
 	base := p.bases[s.service]
 	out := (&http.Request{
-		Method: r.Method,
+		Method: s.method,
 		URL: &url.URL{Scheme: base.Scheme, Host: base.Host, Path: r.URL.Path, RawPath: r.URL.RawPath,
 			RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery},
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

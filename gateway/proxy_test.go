@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
@@ -202,4 +203,38 @@ func TestTraceAndLog(t *testing.T) {
 		}
 	}
 	wantEmpty403(t, d.get(t, "/app/users", nil)) // fresh traces without a parent
+}
+
+// Raw, since what matters is that the bytes on the connection are a whole answer: a
+// second request on it is answered too.
+func TestAPostForHeadHasAWholeAnswer(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(nil)
+	service := func(out http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodHead || r.ContentLength != 0 {
+			t.Errorf("the service got a %s of %d bytes", r.Method, r.ContentLength)
+		}
+		legacy.WriteJSON(out, r, http.StatusOK, []byte(`{"id":1}`))
+	}
+	w.services[events].handle(service)
+	for path, status := range map[string]string{
+		"/api/v1/service/": "200 OK", "/api/v1/service/1/": "200 OK", "/api/v1/": "200 OK", "/api/v1/nothing/": "404 Not Found",
+	} {
+		t.Run(path, func(t *testing.T) {
+			request := "POST " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: " + m.apiKey() +
+				"\r\nX-HTTP-Method-Override: HEAD\r\nContent-Length: 2\r\n"
+			answer := d.raw(t, request+"\r\n{}"+request+"Connection: close\r\n\r\n{}")
+			if strings.Count(answer, "HTTP/1.1 "+status+"\r\n") != 2 || strings.Count(answer, "Content-Length: 0\r\n") != 2 ||
+				strings.Count(answer, "Content-Type: application/json\r\n") != 2 || strings.Contains(answer, "{") {
+				t.Errorf("%s", answer)
+			}
+		})
+	}
+	// Elsewhere the header means nothing.
+	header := map[string]string{"Authorization": m.bearer(), "X-HTTP-Method-Override": "HEAD"}
+	wantError(t, d.do(t, "POST", "/app/nothing", "{}", header), 404)
+	if g := d.do(t, "POST", endpointsPath, "{}", header).echo(t); g.Method != "POST" || g.Body != "{}" {
+		t.Errorf("%+v", g)
+	}
 }
