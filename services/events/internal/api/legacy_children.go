@@ -47,11 +47,8 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 // eventUpdates is event/update/: the entries of timelines.
 func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	return legacy.Resource[catalog.UpdateRow]{
-		Name: "event/update",
-		Fields: append([]legacy.Field{a.eventField()}, append(updateTexts(), legacy.Field{
-			Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: "author", Help: "Who wrote it.",
-			Relation: &legacy.Relation{To: "user", FindID: "author"},
-		})...),
+		Name:   "event/update",
+		Fields: append([]legacy.Field{a.eventField()}, append(updateTexts(), updateAuthor())...),
 		Indexes: []legacy.Index{
 			{Name: "org_legacy"},
 			{Name: "org_status_legacy", Equal: []string{"status"}},
@@ -94,6 +91,14 @@ func updateTexts() []legacy.Field {
 			Help: "A status of the event's type, or update."},
 		{Name: "date", Type: legacy.Datetime, Find: "date", Help: "Time it speaks of, in UTC; now when omitted."},
 		{Name: "markdown", Type: legacy.Boolean, Default: false, Find: "markdown", Help: "The text is Markdown."},
+	}
+}
+
+// updateAuthor is who wrote an update; the names of users are kept elsewhere.
+func updateAuthor() legacy.Field {
+	return legacy.Field{
+		Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: "author", Help: "Who wrote it.",
+		Relation: &legacy.Relation{To: "user", FindID: "author"},
 	}
 }
 

@@ -77,11 +77,14 @@ func (a api) eventChildren() []legacy.Field {
 	service := legacy.Field{Name: "service", Type: legacy.Related, Required: true, Find: "components", Multi: true,
 		Relation: a.serviceRelation(), Help: "The affected service."}
 	return []legacy.Field{
-		{Name: "event_service", Type: legacy.Related, Required: true, Help: "Affected services.", Relation: &legacy.Relation{
-			To: "event/service", Many: true, Bare: "service", Items: []legacy.Field{service}, Fields: []legacy.Field{service},
+		{Name: "event_service", Type: legacy.Related, Required: true, Multi: true, Help: "Affected services.", Relation: &legacy.Relation{
+			To: "event/service", Many: true, Bare: "service", FindID: "links", Items: []legacy.Field{service}, Fields: []legacy.Field{service},
 		}},
-		{Name: "event_update", Type: legacy.Related, Help: "Updates.", Relation: &legacy.Relation{
-			To: "event/update", Many: true, Items: updateTexts(),
+		{Name: "event_update", Type: legacy.Related, Find: "id", Help: "Updates.", Relation: &legacy.Relation{
+			To: "event/update", Many: true, Items: updateTexts(), Fields: append(updateTexts(), updateAuthor()),
+			Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
+				return a.catalog.EventsWithUpdate(ctx, caller.Organization, where)
+			},
 		}},
 		{Name: "notifications", Type: legacy.Object, InputOnly: true, Fields: noticeFields(), Help: "Whom to tell, by channel."},
 	}

@@ -124,6 +124,15 @@ func (e *Event) ComponentIDs() []string {
 	return ids
 }
 
+// LinkIDs are the legacy ids of its links.
+func (e *Event) LinkIDs() []int64 {
+	ids := make([]int64, len(e.Links))
+	for i, link := range e.Links {
+		ids[i] = link.LegacyID
+	}
+	return ids
+}
+
 // ImpactOn is what the event does to the component of one of its links.
 func (e *Event) ImpactOn(link Link) Impact {
 	if link.Impact != "" {

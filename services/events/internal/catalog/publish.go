@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -229,15 +228,46 @@ func (c *Catalog) eventByLegacyID(ctx context.Context, organization string, lega
 
 // ListEvents finds events of the organization and counts them all.
 func (c *Catalog) ListEvents(ctx context.Context, organization string, query find.Query) ([]EventDetail, int64, error) {
-	if slices.ContainsFunc(query.Where, func(condition find.Condition) bool { return condition.Op == find.OpHas }) {
-		query.Scan = "org_component_legacy" // the one multi-valued field; far fewer than all of the organization's
-	}
+	query.Scan = eventsIndex(query)
 	events, total, err := listed[Event](ctx, c.store.Events, owned(organization, query))
 	if err != nil {
 		return nil, 0, err
 	}
 	details, err := c.details(ctx, organization, events)
 	return details, total, err
+}
+
+// eventsIndex is the query's own index, or that of a condition which fewer events hold to
+// than the organization has: being certain ones, or having certain children.
+func eventsIndex(query find.Query) string {
+	best := query.Scan
+	for _, condition := range query.Where {
+		switch {
+		case condition.Field == "id" && (condition.Op == find.OpEq || condition.Op == find.OpIn):
+			return "org_id"
+		case condition.Field == "links" && condition.Op == find.OpHas:
+			best = "org_link_legacy"
+		case condition.Field == "components" && condition.Op == find.OpHas && best != "org_link_legacy":
+			best = "org_component_legacy"
+		}
+	}
+	return best
+}
+
+// EventsWithUpdate are the ids of the organization's events of whose updates one holds to
+// all the conditions.
+func (c *Catalog) EventsWithUpdate(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
+	var ids []string
+	seen := map[string]bool{}
+	query := owned(organization, find.Query{Where: where, Order: []find.Order{{Field: "legacyId"}}, Scan: "org_legacy"})
+	err := c.store.Updates.Each(ctx, query, func(row UpdateRow) error {
+		if !seen[row.EventID] {
+			seen[row.EventID] = true
+			ids = append(ids, row.EventID)
+		}
+		return nil
+	})
+	return ids, err
 }
 
 // ListLinks finds links of the organization's events and counts them all.

@@ -69,7 +69,9 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 		Key:  func(e *record) string { return e.ID },
 		Fields: append([]document.Field[record]{
 			{Name: "organization", Value: func(e *record) any { return e.OrganizationID }},
+			{Name: "id", Value: func(e *record) any { return e.ID }},
 			{Name: "components", Value: func(e *record) any { return e.ComponentIDs() }},
+			{Name: "links", Value: func(e *record) any { return e.LinkIDs() }},
 			{Name: "open", Value: func(e *record) any {
 				if !e.Open() {
 					return nil
@@ -84,6 +86,8 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: "org_status_legacy", Fields: []string{"organization", "status", "legacyId"}, Counted: true},
 			{Name: "org_type_status_legacy", Fields: []string{"organization", "type", "status", "legacyId"}, Counted: true},
 			{Name: "org_component_legacy", Fields: []string{"organization", "components", "legacyId"}},
+			{Name: "org_link_legacy", Fields: []string{"organization", "links", "legacyId"}},
+			{Name: "org_id", Fields: []string{"organization", "id"}},
 			{Name: "org_open", Fields: []string{"organization", "open"}},
 			{Name: "due", Fields: []string{"dueAt"}},
 		},
