@@ -134,8 +134,8 @@ func TestWebhook_answers(t *testing.T) {
 		{"then-fine", inTurn(status(500), status(502), status(202)), 3, dispatch.StatusDelivered, "", false},
 		{"server-error", status(503), 3, dispatch.StatusFailed, dispatch.CodeServerError, false},
 		{"client-error", status(404), 2, dispatch.StatusFailed, dispatch.CodeClientError, false},
-		{"timeout-408", status(408), 3, dispatch.StatusFailed, dispatch.CodeClientError, false},
-		{"too-early-425", status(425), 3, dispatch.StatusFailed, dispatch.CodeClientError, false},
+		{"timeout-408", status(408), 2, dispatch.StatusFailed, dispatch.CodeClientError, false},
+		{"too-early-425", status(425), 2, dispatch.StatusFailed, dispatch.CodeClientError, false},
 		{"too-many-429", status(429), 3, dispatch.StatusFailed, dispatch.CodeRateLimited, false},
 		{"gone-410", status(410), 1, dispatch.StatusFailed, dispatch.CodeGone, true},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {

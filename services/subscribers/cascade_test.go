@@ -117,6 +117,13 @@ func TestWhatIsDeletedMeanwhileIsNotSubscribed(t *testing.T) {
 	if left := p.send(p.desk.Issue(o.member(passport.RoleAdmin)), http.MethodGet, subscriptions, nil); left.Meta.TotalCount != 1 {
 		t.Errorf("left are %s", left.text) // ann's, of which nobody has told us yet
 	}
+	// An address that was stored for a subscription that is refused goes with it.
+	other := p.organization()
+	meanwhile(func() { p.events.remove(other.id, other.services[0].ID) })
+	p.call(other, http.StatusBadRequest, http.MethodPost, subscriptions, object{"email": object{"email": "new@example.com"}, "service": other.uri(0)})
+	if n := p.total(other, "/api/v1/email/"); n != 0 {
+		t.Errorf("%d addresses stay of a refused subscription", n)
+	}
 }
 
 // Without the events service nothing is wrong, only unavailable.

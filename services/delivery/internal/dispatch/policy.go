@@ -44,11 +44,7 @@ func asked(answer Answer) bool {
 
 // wrong reports a status that says the same request will hardly be accepted later.
 func wrong(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return false
-	}
-	return status >= 400 && status < 500
+	return status >= 400 && status < 500 && status != http.StatusTooManyRequests
 }
 
 // jitter spreads those who failed together: up to a tenth more, never less.

@@ -116,20 +116,20 @@ func (a *Audience) AddAddress(ctx context.Context, organization string, channel 
 	return address, taken(a.store.AddAddress(ctx, address), channel)
 }
 
-// ensureAddress finds the address, or stores it.
-func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (Address, error) {
+// ensureAddress finds the address, or stores it, and says whether it did.
+func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (address Address, made bool, err error) {
 	wanted := Address{Channel: channel}
 	if err := wanted.write(text); err != nil {
-		return Address{}, err
+		return Address{}, false, err
 	}
 	for {
 		page, err := a.store.FindAddresses(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldNormal, wanted.Normal)), Limit: 1})
 		if err != nil || len(page.Items) == 1 {
-			return first(page.Items), err
+			return first(page.Items), false, err
 		}
 		added, err := a.AddAddress(ctx, organization, channel, text)
 		if !fault.Is(err, fault.Conflict) || ctx.Err() != nil {
-			return added, err
+			return added, err == nil, err
 		} // somebody else stored it in between: it is found now
 	}
 }

@@ -89,21 +89,45 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 // Subscribe stores a new subscription; fault.Conflict when the address has the component.
 func (a *Audience) Subscribe(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (Detail, error) {
 	s := Subscription{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.now()}
-	if err := a.apply(ctx, &s, patch); err != nil {
+	made, err := a.apply(ctx, &s, patch)
+	if err != nil {
 		return Detail{}, err
 	}
+	detail, err := a.add(ctx, s)
+	if err != nil { // refused altogether: nothing of it stays
+		return Detail{}, errors.Join(err, a.drop(ctx, s), a.unmake(ctx, made))
+	}
+	return detail, nil
+}
+
+func (a *Audience) add(ctx context.Context, s Subscription) (Detail, error) {
 	var err error
-	if s.LegacyID, err = a.store.NextLegacyID(ctx, channel, "subscription"); err != nil {
+	if s.LegacyID, err = a.store.NextLegacyID(ctx, s.Channel, "subscription"); err != nil {
 		return Detail{}, err
 	}
 	if err := a.store.AddSubscription(ctx, s); err != nil {
 		return Detail{}, subscribed(err)
 	}
-	detail, err := a.joined(ctx, s)
-	if err != nil { // refused altogether: nothing of it stays
-		return Detail{}, errors.Join(err, a.drop(ctx, s))
+	return a.joined(ctx, s)
+}
+
+// unmake removes an address that was stored for a subscription that failed, unless
+// somebody else subscribed it meanwhile.
+func (a *Audience) unmake(ctx context.Context, made *Address) error {
+	if made == nil {
+		return nil
 	}
-	return detail, nil
+	ctx = context.WithoutCancel(ctx)
+	others, err := a.store.CountSubscriptions(ctx, find.Query{
+		Where: of(made.OrganizationID, made.Channel, find.Eq(FieldAddress, made.ID)), Scan: IndexAddress,
+	})
+	if err != nil || others > 0 {
+		return err
+	}
+	if err := a.RemoveAddress(ctx, made.OrganizationID, made.Channel, made.LegacyID); !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return nil
 }
 
 // joined is what a written subscription joins. Looking it up after the write also finds
@@ -127,19 +151,22 @@ func (a *Audience) drop(ctx context.Context, s Subscription) error {
 	return nil
 }
 
-// apply writes the patch into s.
-func (a *Audience) apply(ctx context.Context, s *Subscription, patch SubscriptionPatch) error {
+// apply writes the patch into s. It returns the address that it stored for that, if any.
+func (a *Audience) apply(ctx context.Context, s *Subscription, patch SubscriptionPatch) (made *Address, err error) {
 	if patch.AddressText != nil {
-		address, err := a.ensureAddress(ctx, s.OrganizationID, s.Channel, *patch.AddressText)
+		address, isNew, err := a.ensureAddress(ctx, s.OrganizationID, s.Channel, *patch.AddressText)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if isNew {
+			made = &address
 		}
 		s.AddressID = address.ID
 	}
 	set(&s.AddressID, patch.AddressID)
 	set(&s.ComponentID, patch.ComponentID)
 	set(&s.Confirmed, patch.Confirmed)
-	return nil
+	return made, nil
 }
 
 // Subscription finds one by its legacy id, or fault.NotFound.
@@ -160,7 +187,8 @@ func (a *Audience) ChangeSubscription(ctx context.Context, organization string, 
 	if err != nil {
 		return Detail{}, err
 	}
-	if err := a.apply(ctx, &found, patch); err != nil {
+	made, err := a.apply(ctx, &found, patch)
+	if err != nil {
 		return Detail{}, err
 	}
 	changed, err := a.store.ChangeSubscription(ctx, found.ID, func(s *Subscription) error {
@@ -172,7 +200,7 @@ func (a *Audience) ChangeSubscription(ctx context.Context, organization string, 
 		return nil
 	})
 	if err != nil {
-		return Detail{}, subscribed(err)
+		return Detail{}, errors.Join(subscribed(err), a.unmake(ctx, made))
 	}
 	return a.joined(ctx, changed)
 }
