@@ -85,6 +85,8 @@ func TestLegacyOrderOfChecks(t *testing.T) {
 		{"dashboard list on the legacy base", "GET", "/api/v1/dashboard/", key, 404, ""},
 		{"id not numeric", "GET", "/api/v1/service/abc/", nil, 404, ""},
 		{"id zero", "GET", "/api/v1/service/0/", nil, 404, ""},
+		{"empty segment", "GET", "/api/v1/service//", key, 404, ""},
+		{"empty segment, without a key", "OPTIONS", "/api/v1/event/list//", nil, 404, ""},
 		{"id beyond 64 bit", "GET", "/api/v1/service/9223372036854775808/", nil, 404, ""},
 		{"wrong method before the key", "PATCH", "/api/v1/service/", nil, 405, "GET,POST"},
 		{"wrong method on a detail", "POST", "/api/v1/service/4/", nil, 405, "DELETE,GET,PUT"},
