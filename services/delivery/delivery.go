@@ -36,6 +36,7 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Receivers `embed:""`
 	boot.Sending   `embed:""`
+	boot.Channels  `embed:""`
 
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service answers."`
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service answers."`
