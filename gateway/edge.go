@@ -34,6 +34,7 @@ type edge struct {
 	desk       *passport.Desk
 	operator   *[sha256.Size]byte // digest of the token; nil: no operator surface
 	discovery  []byte
+	docs       map[string]*page // by path
 	log        *slog.Logger
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
@@ -126,7 +127,8 @@ func (e *edge) serveOperator(v *visit) {
 	e.forward(v, e.desk.Issue(passport.Passport{Audience: route.Service, Surface: passport.Operator}))
 }
 
-// servePublic serves what needs no key: the dashboards' lists.
+// servePublic serves what needs no key: the dashboards' lists and the interfaces'
+// documents.
 func (e *edge) servePublic(v *visit) {
 	if v.found.pattern == "" {
 		e.refuse(v, nothingHere())
@@ -135,6 +137,10 @@ func (e *edge) servePublic(v *visit) {
 	v.Header().Set("Access-Control-Allow-Origin", "*")
 	if v.found.route == nil {
 		e.refuseMethod(v)
+		return
+	}
+	if v.found.route.Service == "" {
+		e.docs[v.found.pattern].write(v, v.request)
 		return
 	}
 	e.servePage(v)

@@ -99,6 +99,10 @@ func newEdge(c Config) (*edge, error) {
 	if err := c.Metrics.Register(seconds); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
+	docs, err := newDocs()
+	if err != nil {
+		return nil, err
+	}
 	keys := peer.Identity{Client: peer.NewClient(identity, c.IdentityURL, peer.Options{
 		Caller: "gateway", Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator,
 	})}
@@ -114,7 +118,7 @@ func newEdge(c Config) (*edge, error) {
 			kept: newLRU[pageKey, *page](pagesRoom), rounds: newRounds[pageKey, *page](),
 		},
 		once: newOnce(ledger, c.Secret.Secret), desk: desk, operator: tokenDigest(c.OperatorToken),
-		discovery: legacy.Discovery(), log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: seconds,
+		discovery: legacy.Discovery(), docs: docs, log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: seconds,
 	}, nil
 }
 

@@ -69,6 +69,9 @@ func Routes() []Route {
 	} {
 		table = append(table, Route{strings.Fields(row.methods), row.path, row.service, passport.App, AuthBearer, RateOrganization})
 	}
+	for _, path := range []string{legacyDocument, appDocument, publicDocument, docsPath} {
+		table = append(table, Route{[]string{http.MethodGet}, path, "", passport.Public, AuthNone, RateNone})
+	}
 	return append(table,
 		Route{[]string{http.MethodGet}, dashboardPath, events, passport.Public, AuthNone, RateNone},
 		Route{[]string{http.MethodGet}, ownHostPath, events, passport.Public, AuthNone, RateNone},
