@@ -99,6 +99,9 @@ type Catalog struct {
 	store     Store
 	elsewhere Elsewhere
 	now       func() time.Time
+
+	renders rounds[string, Page]     // of pages, by dashboard; brought are components written
+	joins   rounds[string, struct{}] // of first dashboards, by organization; brought are new components
 }
 
 // New makes the catalog over a store. now is the time in UTC, in whole milliseconds.

@@ -89,16 +89,23 @@ func (c *Catalog) AddComponent(ctx context.Context, organization string, patch C
 	return component, c.store.Components.Insert(ctx, component)
 }
 
-// join puts a component on the organization's first dashboard, if there is one.
+// join puts a component on the organization's first dashboard, if there is one. Those that
+// are made at once join in one write.
 func (c *Catalog) join(ctx context.Context, organization, id string) error {
-	first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
-	if err != nil || len(first.Items) == 0 {
-		return err
-	}
-	_, err = c.store.Dashboards.Update(ctx, first.Items[0].ID, func(d *Dashboard) ([]Message, error) {
-		d.Components = append(d.Components, Placement{ComponentID: id, Position: d.nextPosition()})
-		d.touch(c.now())
-		return nil, nil
+	_, err := c.joins.share(ctx, organization, []string{id}, func(ctx context.Context, ids []string) (struct{}, error) {
+		first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
+		if err != nil || len(first.Items) == 0 {
+			return struct{}{}, err
+		}
+		_, err = c.store.Dashboards.Update(ctx, first.Items[0].ID, func(d *Dashboard) ([]Message, error) {
+			next := d.nextPosition()
+			for i, id := range ids {
+				d.Components = append(d.Components, Placement{ComponentID: id, Position: next + int64(i)})
+			}
+			d.touch(c.now())
+			return nil, nil
+		})
+		return struct{}{}, err
 	})
 	return err
 }

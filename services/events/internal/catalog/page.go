@@ -24,6 +24,7 @@ type Page struct {
 
 // Row is a component on the public list, in the order it is shown.
 type Row struct {
+	ComponentID string    `json:"componentId"`
 	LegacyID    int64     `json:"legacyId"`
 	Name        string    `json:"name"`
 	Group       string    `json:"group"`
@@ -63,13 +64,13 @@ func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error
 	if page.ChangesAt == nil || c.now().Before(*page.ChangesAt) {
 		return page, nil
 	}
-	return c.render(ctx, page.DashboardID)
+	return c.render(ctx, page.DashboardID, nil)
 }
 
 // DashboardWritten renders a dashboard's page, or removes that of a deleted one.
 func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dashboard) error {
 	if current != nil {
-		_, err := c.render(ctx, id)
+		_, err := c.render(ctx, id, nil)
 		return err
 	}
 	err := c.store.Pages.Delete(ctx, id, nil)
@@ -96,32 +97,37 @@ func (c *Catalog) rerender(ctx context.Context, former []LinkRow, current *Event
 	if err != nil {
 		return err
 	}
-	return c.renderAll(ctx, dashboards)
+	return c.renderAll(ctx, dashboards, nil)
 }
 
-func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard) error {
+// renderAll renders the pages of dashboards, after a write of those components or of
+// something else.
+func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard, written []string) error {
 	for _, dashboard := range dashboards {
-		if _, err := c.render(ctx, dashboard.ID); err != nil && !fault.Is(err, fault.NotFound) {
+		if _, err := c.render(ctx, dashboard.ID, written); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}
 	return nil
 }
 
-// render composes a dashboard's page anew and stores it. All that it is made of is read
-// inside the guarded write, so of two that run at once the later one has seen what the
-// earlier one saw, and more.
-func (c *Catalog) render(ctx context.Context, dashboardID string) (Page, error) {
-	return c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, exists bool) ([]Message, error) {
-		next, err := c.compose(ctx, dashboardID)
-		if err != nil {
-			return nil, err
-		}
-		if exists && page.same(next) {
-			return nil, ErrUnchanged
-		}
-		*page = next
-		return nil, nil
+// render brings a dashboard's page up to date after a write of those components or of
+// something else, and stores it. All that it takes up is read inside the guarded write, so
+// of two that run at once the later one has seen what the earlier one saw, and more. Who
+// renders the same page at once shares a rendering that begins after their writes.
+func (c *Catalog) render(ctx context.Context, dashboardID string, written []string) (Page, error) {
+	return c.renders.share(ctx, dashboardID, written, func(ctx context.Context, written []string) (Page, error) {
+		return c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, exists bool) ([]Message, error) {
+			next, err := c.compose(ctx, page, dashboardID, written)
+			if err != nil {
+				return nil, err
+			}
+			if exists && page.same(next) {
+				return nil, ErrUnchanged
+			}
+			*page = next
+			return nil, nil
+		})
 	})
 }
 
@@ -130,12 +136,18 @@ func (p *Page) same(other Page) bool {
 		slices.Equal(p.Rows, other.Rows) && sameTime(p.ChangesAt, other.ChangesAt)
 }
 
-func (c *Catalog) compose(ctx context.Context, dashboardID string) (Page, error) {
+// compose makes the page that follows the given one, which may be empty. Statuses are
+// always told anew, but the components that have a row are read only if they are among the
+// written: whoever writes a component renders the pages that show it, so its row is right,
+// or about to be made so by that writer. A page with many rows then costs little more than one
+// with few.
+func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string, written []string) (Page, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, dashboardID)
 	if err != nil {
 		return Page{}, err
 	}
-	components, err := c.componentsOf(ctx, dashboard.OrganizationID, dashboard.ComponentIDs())
+	rows, stale := former.kept(dashboard.ComponentIDs(), written)
+	fresh, err := c.componentsOf(ctx, dashboard.OrganizationID, stale)
 	if err != nil {
 		return Page{}, err
 	}
@@ -143,24 +155,46 @@ func (c *Catalog) compose(ctx context.Context, dashboardID string) (Page, error)
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{
-		DashboardID: dashboard.ID, Slug: dashboard.Slug, Hosts: dashboard.CustomDomains, Enabled: dashboard.Enabled, Rows: []Row{},
+	for _, component := range fresh {
+		if !component.Hidden {
+			rows = append(rows, Row{
+				ComponentID: component.ID, LegacyID: component.LegacyID, Name: component.Name, Group: component.Group,
+				Description: component.Description,
+			})
+		}
 	}
 	statuses, changesAt := visible(events, c.now())
-	page.ChangesAt = changesAt
-	for _, component := range components {
-		if component.Hidden {
-			continue
-		}
-		page.Rows = append(page.Rows, Row{
-			LegacyID: component.LegacyID, Name: component.Name, Group: component.Group,
-			Description: component.Description, Status: cmp.Or(statuses[component.ID], RowOperational),
-		})
+	for i := range rows {
+		rows[i].Status = cmp.Or(statuses[rows[i].ComponentID], RowOperational)
 	}
-	slices.SortFunc(page.Rows, func(a, b Row) int {
+	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name), cmp.Compare(a.LegacyID, b.LegacyID))
 	})
-	return page, nil
+	return Page{
+		DashboardID: dashboard.ID, Slug: dashboard.Slug, Hosts: dashboard.CustomDomains, Enabled: dashboard.Enabled,
+		Rows: rows, ChangesAt: changesAt,
+	}, nil
+}
+
+// kept are a page's rows of the components placed that were not written, and the ids of
+// the other components placed.
+func (p *Page) kept(placed, written []string) (rows []Row, stale []string) {
+	byID := make(map[string]Row, len(p.Rows))
+	for _, row := range p.Rows {
+		byID[row.ComponentID] = row
+	}
+	for _, id := range written {
+		delete(byID, id)
+	}
+	rows = []Row{}
+	for _, id := range placed {
+		if row, there := byID[id]; there {
+			rows = append(rows, row)
+		} else {
+			stale = append(stale, id)
+		}
+	}
+	return rows, stale
 }
 
 // visible is what visitors are told of components at a time, and when that changes because

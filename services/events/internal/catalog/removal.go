@@ -49,7 +49,7 @@ func (c *Catalog) ComponentWritten(ctx context.Context, id string, current *Comp
 	if err != nil {
 		return err
 	}
-	return c.renderAll(ctx, dashboards)
+	return c.renderAll(ctx, dashboards, []string{id})
 }
 
 func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error {
@@ -62,14 +62,18 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 	if err != nil {
 		return err
 	}
-	dashboards, err := c.dashboardsShowing(ctx, organization, []string{component.ID})
+	dashboards, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{}))
 	if err != nil {
 		return err
 	}
-	for _, dashboard := range dashboards {
+	for _, dashboard := range dashboards.Items {
 		if err := c.unplace(ctx, dashboard.ID, component.ID); err != nil {
 			return err
 		}
+	}
+	// Where another process was faster in taking it off, it may not have rendered yet.
+	if err := c.renderAll(ctx, dashboards.Items, []string{component.ID}); err != nil {
+		return err
 	}
 	err = c.store.Components.Delete(ctx, component.ID, func(gone *Component) ([]Message, error) {
 		return []Message{topic.ComponentDeleted{
