@@ -1,8 +1,6 @@
 package api
 
 import (
-	"strconv"
-
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -39,14 +37,14 @@ func notice(in legacy.Input) catalog.Notice {
 			continue
 		}
 		out[topic.Channel(field.Name)] = catalog.Telling{
-			Enabled: *sent.Flag("enabled"),
-			Subject: sent.Text("email_subject"),
+			Enabled:   *sent.Flag("enabled"),
+			Subject:   sent.Text("email_subject"),
+			Color:     sent.Text("color"),
+			Endpoints: append(sent.Texts("rooms"), sent.Texts("channels")...), // a channel has one of them
 			Wording: topic.Wording{
-				Text:      given(sent.Text("sms_text")) + given(sent.Text("tweet_text")), // a channel has one of them
-				Message:   given(sent.Text("message")),
-				Details:   given(sent.Flag("details")),
-				Color:     given(sent.Text("color")),
-				Endpoints: ids(append(sent.Texts("rooms"), sent.Texts("channels")...)),
+				Text:    given(sent.Text("sms_text")) + given(sent.Text("tweet_text")), // a channel has one of them
+				Message: given(sent.Text("message")),
+				Details: given(sent.Flag("details")),
 			},
 		}
 	}
@@ -59,20 +57,4 @@ func given[V any](value *V) V {
 		return none
 	}
 	return *value
-}
-
-// nobody is an id that no endpoint has. It stands for what cannot be an id, so that naming
-// only such tells nobody, instead of everybody as naming none does.
-const nobody = -1
-
-func ids(texts []string) []int64 {
-	var out []int64
-	for _, text := range texts {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || id <= 0 {
-			id = nobody
-		}
-		out = append(out, id)
-	}
-	return out
 }

@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -15,17 +17,35 @@ type Notice map[topic.Channel]Telling
 type Telling struct {
 	Enabled bool
 	Subject *string // email; remembered for the event's later mails
-	Wording topic.Wording
+	Color   *string // teams
+	// Endpoints are the legacy ids of the only endpoints to be told, as they were sent.
+	Endpoints []string
+	Wording   topic.Wording
 }
 
-// check refuses a color that is none.
+// check refuses a color that is none, and endpoints that are no ids.
 func (n Notice) check() error {
 	for _, channel := range slices.Sorted(maps.Keys(n)) {
-		if color := n[channel].Wording.Color; color != "" && !isColor(color) {
+		if color := n[channel].Color; color != nil && !isColor(*color) {
 			return fault.Field("notifications", "%s: color: a # and 3 or 6 hexadecimal digits are needed.", channel)
+		}
+		if _, err := endpoints(n[channel].Endpoints); err != nil {
+			return fault.Field("notifications", "%s: ids are needed: %s.", channel, err)
 		}
 	}
 	return nil
+}
+
+func endpoints(texts []string) ([]int64, error) {
+	var ids []int64
+	for _, text := range texts {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id <= 0 {
+			return nil, fmt.Errorf("%q is none", text)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 func isColor(text string) bool {
@@ -57,6 +77,10 @@ func (n Notice) wanted(e *Event) topic.Notify {
 			continue
 		}
 		wording := telling.Wording
+		wording.Endpoints, _ = endpoints(telling.Endpoints) // checked
+		if telling.Color != nil {
+			wording.Color = *telling.Color
+		}
 		if channel == topic.Email {
 			wording.Subject = e.EmailSubject
 		}
