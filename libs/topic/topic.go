@@ -86,6 +86,7 @@ type Event struct {
 	DescriptionText  string      `json:"descriptionText"`
 	DescriptionHTML  string      `json:"descriptionHtml"`
 	ImpactText       string      `json:"impactText,omitempty"`
+	CoordinatorText  string      `json:"coordinatorText,omitempty"`
 	Status           string      `json:"status"`
 	PreviousStatus   string      `json:"previousStatus,omitempty"`
 	Severity         string      `json:"severity,omitempty"`

@@ -24,7 +24,7 @@ func TestChangesOfAnIncident(t *testing.T) {
 		p.must(201, "", "POST", "/api/v1/service/", body)
 	}
 	const event = "/api/v1/event/list/1/"
-	p.must(201, "", "POST", "/api/v1/event/list/", `{"type": "/api/v1/type/1/", "status": "/api/v1/status/2/", "description": "Down & <out>", "start": "2026-01-02T03:04:05", "severity": {"id": 4},
+	p.must(201, "", "POST", "/api/v1/event/list/", `{"type": "/api/v1/type/1/", "status": "/api/v1/status/2/", "description": "Down & <out>", "start": "2026-01-02T03:04:05", "severity": {"id": 4}, "coordinator": "*Ann*", "coordinator_md": true,
 		"event_service": ["/api/v1/service/1/", "/api/v1/service/2/", "/api/v1/service/3/"],
 		"event_update": [{"update": "older", "date": "2026-01-01T00:00:00"}, {"update": "*newest*", "markdown": true, "date": "2026-01-02T00:00:00"}, {"update": "oldest", "date": "2025-01-01T00:00:00"}],
 		"notifications": {"webhook": {"enabled": true}, "email": {"enabled": true, "email_subject": "Trouble"}, "sms": {"enabled": false}, "teams": {"enabled": true, "details": true, "message": "m", "color": "#fff", "channels": [4, "9"]}}}`)
@@ -37,6 +37,7 @@ func TestChangesOfAnIncident(t *testing.T) {
 		{"POST", "/api/v1/event/update/", `{"event": "` + event + `", "update": "again"}`},
 		{"DELETE", "/api/v1/event/update/1/", ""},
 		{"DELETE", "/api/v1/event/service/1/", ""},
+		{"DELETE", "/api/v1/event/service/3/", ""},
 		{"PUT", event, `{"notifications": {"webhook": {"enabled": true}}}`},
 	}
 	for _, step := range steps {
@@ -62,14 +63,15 @@ func TestChangesOfAnIncident(t *testing.T) {
 		notify []topic.Channel
 		told   int
 	}{
-		{topic.IncidentCreated, "investigating", "", "newest", []topic.Channel{"email", "teams", "webhook"}, 1},
-		{topic.IncidentUpdated, "identified", "investigating", "found", nil, 1},
-		{topic.IncidentUpdated, "identified", "", "", []topic.Channel{"email"}, 1},
-		{topic.IncidentUpdated, "identified", "", "still", nil, 1},
-		{topic.IncidentResolved, "resolved", "identified", "", []topic.Channel{"sms"}, 1},
-		{topic.IncidentReopened, "monitoring", "resolved", "", nil, 1},
-		{topic.IncidentUpdated, "monitoring", "", "again", nil, 1},
-		{topic.IncidentUpdated, "monitoring", "", "", nil, 1},
+		{topic.IncidentCreated, "investigating", "", "newest", []topic.Channel{"email", "teams", "webhook"}, 2},
+		{topic.IncidentUpdated, "identified", "investigating", "found", nil, 2},
+		{topic.IncidentUpdated, "identified", "", "", []topic.Channel{"email"}, 2},
+		{topic.IncidentUpdated, "identified", "", "still", nil, 2},
+		{topic.IncidentResolved, "resolved", "identified", "", []topic.Channel{"sms"}, 2},
+		{topic.IncidentReopened, "monitoring", "resolved", "", nil, 2},
+		{topic.IncidentUpdated, "monitoring", "", "again", nil, 2},
+		{topic.IncidentUpdated, "monitoring", "", "", nil, 2},
+		{topic.IncidentUpdated, "monitoring", "", "", nil, 1}, // what no dashboard shows may be told about
 		{topic.IncidentUpdated, "monitoring", "", "", nil, 0},
 		{topic.IncidentUpdated, "monitoring", "", "", nil, 0}, // nobody may be told about what is left
 		{topic.IncidentUpdated, "monitoring", "", "", nil, 0},
@@ -100,7 +102,7 @@ func TestChangesOfAnIncident(t *testing.T) {
 	if component.Name != "API" || component.Group != "Core" || component.Impact != "major_outage" || !slices.Equal(component.Dashboards, []string{dashA}) {
 		t.Errorf("the component is %+v", component)
 	}
-	if first.Event.DescriptionHTML != "<p>Down &amp; &lt;out&gt;</p>" || first.Event.DescriptionText != "Down & <out>" || first.Entry.HTML != "<p><em>newest</em></p>" {
+	if first.Event.DescriptionHTML != "<p>Down &amp; &lt;out&gt;</p>" || first.Event.DescriptionText != "Down & <out>" || first.Event.CoordinatorText != "Ann" || first.Entry.HTML != "<p><em>newest</em></p>" {
 		t.Errorf("texts: %+v, %+v", first.Event, first.Entry)
 	}
 }

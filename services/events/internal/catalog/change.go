@@ -37,7 +37,7 @@ func toldOf(event *Event, components []topic.Component) topic.Event {
 	return topic.Event{
 		ID: event.ID, LegacyID: event.LegacyID, Type: string(event.Type), Title: event.Title,
 		DescriptionText: event.Description.Plain(), DescriptionHTML: event.Description.HTML(),
-		ImpactText: event.Impact.Plain(), Status: string(event.Status), Severity: event.Severity,
+		ImpactText: event.Impact.Plain(), CoordinatorText: event.Coordinator.Plain(), Status: string(event.Status), Severity: event.Severity,
 		StartAt: event.StartAt, EndAt: event.EndAt,
 		ScheduledStartAt: event.ScheduledStartAt, ScheduledEndAt: event.ScheduledEndAt,
 		Components: components,
@@ -59,7 +59,7 @@ func (c *Catalog) tellable(ctx context.Context, event *Event) ([]topic.Component
 	told := []topic.Component{}
 	for _, link := range event.Links {
 		component, there := components[link.ComponentID]
-		if !there || component.Hidden || component.HiddenFromNotifications {
+		if !there || component.HiddenFromNotifications {
 			continue
 		}
 		dashboards := holding[component.ID]
