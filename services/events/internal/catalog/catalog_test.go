@@ -44,14 +44,14 @@ func TestEnd(t *testing.T) {
 		"end before start":                      {stored(Incident, Resolved, ptr(at(5, 0))), EventPatch{End: ptr(at(2, 0))}, ptr(at(2, 0)), "end"},
 		"start behind end":                      {stored(Maintenance, Planning, nil), EventPatch{Start: ptr(at(5, 0))}, ptr(at(4, 0)), "end"},
 		"maintenance completed":                 {stored(Maintenance, Verifying, nil), EventPatch{Status: ptr(Completed)}, &now, ""},
-		"maintenance completed before it began": {&Event{Version: 1, Type: Maintenance, Status: Planning, StartAt: at(20, 0), ScheduledStartAt: ptr(at(20, 0)), ScheduledEndAt: ptr(at(21, 0))}, EventPatch{Status: ptr(Completed)}, &now, ""},
+		"maintenance completed before it began": {&Event{Version: 1, Type: Maintenance, Status: Planning, StartAt: at(20, 0), ScheduledStartAt: ptr(at(20, 0)), ScheduledEndAt: ptr(at(21, 0))}, EventPatch{Status: ptr(Completed)}, ptr(at(20, 0)), ""},
 		"its body sent back":                    {&Event{Version: 1, Type: Maintenance, Status: Completed, StartAt: at(20, 0), EndAt: ptr(at(12, 0)), ScheduledStartAt: ptr(at(20, 0)), ScheduledEndAt: ptr(at(21, 0))}, EventPatch{Status: ptr(Completed), Start: ptr(at(20, 0)), End: ptr(at(12, 0))}, &now, ""},
 		"maintenance reopened":                  {stored(Maintenance, Completed, ptr(at(3, 30))), EventPatch{Status: ptr(InProgress)}, ptr(at(4, 0)), ""},
 		"maintenance rescheduled":               {stored(Maintenance, Planning, nil), EventPatch{End: ptr(at(6, 0))}, ptr(at(6, 0)), ""},
 		"maintenance end cleared":               {stored(Maintenance, Planning, nil), EventPatch{NoEnd: true}, nil, "end"},
 		"becomes a maintenance":                 {stored(Incident, Resolved, ptr(at(5, 0))), EventPatch{Type: ptr(Maintenance), Status: ptr(Planning)}, ptr(at(5, 0)), ""},
 		"becomes a maintenance without an end":  {stored(Incident, Monitoring, nil), EventPatch{Type: ptr(Maintenance), Status: ptr(Planning)}, nil, "end"},
-		"becomes an incident":                   {stored(Maintenance, Started, nil), EventPatch{Type: ptr(Incident), Status: ptr(Identified)}, nil, ""},
+		"becomes an incident":                   {stored(Maintenance, Started, nil), EventPatch{Type: ptr(Incident), Status: ptr(Identified)}, ptr(at(4, 0)), ""},
 		"new and resolved":                      {&Event{Type: Incident}, EventPatch{Status: ptr(Resolved), Start: ptr(at(3, 0))}, &now, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,12 +99,15 @@ func TestTexts(t *testing.T) {
 
 func TestTitle(t *testing.T) {
 	long := strings.Repeat("é", 100)
-	e := &Event{Version: 1, Type: Incident, Status: Identified, Title: titleOf(long), Description: Rich{Text: long}}
+	e := &Event{Version: 1, Type: Incident, Status: Identified, Title: titleOf(Rich{long, richtext.Plain}), Description: Rich{long, richtext.Plain}}
 	if len([]rune(e.Title)) != maxDerivedTitle {
 		t.Errorf("the title has %d characters", len([]rune(e.Title)))
 	}
 	write := revision{Event: e}
 	if err := write.apply(&EventPatch{Description: TextPatch{Text: ptr("short")}}); err != nil || e.Title != "short" {
+		t.Errorf("%v, the title is %q", err, e.Title)
+	}
+	if err := write.apply(&EventPatch{Description: TextPatch{Text: ptr("**Down** [here](https://x.example/)"), Markdown: ptr(true)}}); err != nil || !strings.HasPrefix(e.Title, "Down here") {
 		t.Errorf("%v, the title is %q", err, e.Title)
 	}
 	e.Title = "chosen in the App"
@@ -179,5 +182,37 @@ func TestColor(t *testing.T) {
 		if isColor(text) != want {
 			t.Errorf("%q", text)
 		}
+	}
+}
+
+// TestTypeChange: a type does not change under updates that do not fit it.
+func TestTypeChange(t *testing.T) {
+	for status, fits := range map[Status]bool{Identified: false, StatusUpdate: true} {
+		e := stored(Incident, Monitoring, nil)
+		e.Timeline = []Entry{{Status: status}}
+		write := revision{Event: e, now: at(12, 0)}
+		err := write.apply(&EventPatch{Type: ptr(Maintenance), Status: ptr(Started), End: ptr(at(13, 0))})
+		if fits != (err == nil) || err != nil && fault.As(err).Field != "type" {
+			t.Errorf("with an update of the status %s: %v", status, err)
+		}
+	}
+}
+
+// TestMaxLinks: an event takes no more links than a message can tell of.
+func TestMaxLinks(t *testing.T) {
+	write := revision{Event: stored(Incident, Monitoring, nil), now: at(12, 0), nextIDs: children{link: 1}}
+	var patch EventPatch
+	for i := range maxLinks {
+		patch.Links = append(patch.Links, LinkPatch{ComponentID: ptr(strings.Repeat("x", i+1))})
+	}
+	if err := write.apply(&patch); err != nil || len(write.Links) != maxLinks {
+		t.Fatalf("%d links, %v", len(write.Links), err)
+	}
+	if err := write.apply(&patch); err != nil {
+		t.Errorf("the same again: %v", err)
+	}
+	err := write.apply(&EventPatch{Links: []LinkPatch{{ComponentID: ptr("one more")}}})
+	if fault.As(err).Field != "event_service" || write.addLink("one more") {
+		t.Errorf("one more: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -96,8 +97,9 @@ type Entry struct {
 // maxDerivedTitle is how much of its description is a legacy event's title, in characters.
 const maxDerivedTitle = 80
 
-func titleOf(description string) string {
-	title := strings.TrimSpace(description)
+// titleOf takes it from what people read of the description, not from its markup.
+func titleOf(description Rich) string {
+	title := cmp.Or(description.Plain(), strings.TrimSpace(description.Text))
 	if runes := []rune(title); len(runes) > maxDerivedTitle {
 		title = string(runes[:maxDerivedTitle])
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -73,7 +74,6 @@ type revision struct {
 	by      Author
 	nextIDs children
 	changed bool
-	stamped bool   // the end is the time of this write
 	told    *Entry // the newest entry that came with the write
 }
 
@@ -83,7 +83,8 @@ type children struct{ link, update int64 }
 // apply makes the event what the patch wants and finds fault with the whole of it.
 func (r *revision) apply(p *EventPatch) error {
 	isNew, wasClosed := r.Version == 0, r.Status.closed() && r.Version > 0
-	start, end := r.StartAt, r.End()
+	start, end, former := r.StartAt, r.End(), r.Type
+	timeline := len(r.Timeline)
 	r.applyScalars(p)
 	r.applyTimes(p, isNew, wasClosed)
 	problems := []error{
@@ -92,8 +93,11 @@ func (r *revision) apply(p *EventPatch) error {
 		p.Notice.check(),
 		r.check(),
 	}
+	if !isNew && r.Type != former {
+		problems = append(problems, r.checkTimeline(timeline))
+	}
 	moved := p.Start != nil && !start.Equal(r.StartAt) || p.End != nil && !sameTime(end, r.End())
-	if now := r.End(); moved && !r.stamped && now != nil && now.Before(r.StartAt) {
+	if now := r.End(); moved && now != nil && now.Before(r.StartAt) {
 		problems = append(problems, fault.Field("end", "The end must not be before the start."))
 	}
 	return errors.Join(problems...)
@@ -106,12 +110,12 @@ func (r *revision) applyScalars(p *EventPatch) {
 	put(&r.changed, &r.HiddenFromDashboard, p.HiddenFromDashboard)
 	put(&r.changed, &r.HiddenFromUptimeReports, p.HiddenFromUptimeReports)
 	put(&r.changed, &r.EmailSubject, p.Notice.subject())
-	derived := r.Title == titleOf(r.Description.Text)
+	derived := r.Title == titleOf(r.Description)
 	r.text(&r.Description, p.Description)
 	r.text(&r.Impact, p.Impact)
 	r.text(&r.Coordinator, p.Coordinator)
 	if derived {
-		r.Title = titleOf(r.Description.Text)
+		r.Title = titleOf(r.Description)
 	}
 	auto := p.Auto
 	if r.Type == Incident {
@@ -151,11 +155,10 @@ func (r *revision) applyTimes(p *EventPatch, isNew, wasClosed bool) {
 	closed := r.Status.closed()
 	end, planned := r.EndAt, r.ScheduledEndAt
 	switch {
-	case r.Type == Incident:
-		planned = nil
-		if p.End != nil {
-			end = p.End
-		}
+	case r.Type == Incident && p.End != nil:
+		end, planned = p.End, nil
+	case r.Type == Incident: // it may have been a maintenance
+		end, planned = cmp.Or(end, planned), nil
 	case p.End != nil && closed:
 		end = p.End
 		if isNew || planned == nil {
@@ -179,8 +182,12 @@ func (r *revision) applyTimes(p *EventPatch, isNew, wasClosed bool) {
 		end = nil
 	}
 	if closed && !wasClosed && p.End == nil {
-		now := r.now
-		end, r.stamped = &now, true
+		// What ends before its planned start never began: it has no length.
+		last := r.now
+		if r.StartAt.After(last) {
+			last = r.StartAt
+		}
+		end = &last
 	}
 	r.time(&r.EndAt, end)
 	r.time(&r.ScheduledEndAt, planned)
@@ -212,12 +219,37 @@ func (r *revision) applyLinks(links []LinkPatch) error {
 			problems = append(problems, fault.Field("event_service", "item %d: This event has no such event service.", i+1))
 		case link.LegacyID != 0 || link.ComponentID == nil || r.linked(*link.ComponentID):
 		default:
-			r.Links = append(r.Links, Link{LegacyID: r.nextIDs.link, ComponentID: *link.ComponentID})
-			r.nextIDs.link++
-			r.changed = true
+			if !r.addLink(*link.ComponentID) {
+				return fault.Field("event_service", "An event can have at most %d services.", maxLinks)
+			}
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// maxLinks is how many components an event can affect. All of them are in the message that
+// tells of a change, which has to stay well below what Kafka takes.
+const maxLinks = 500
+
+// addLink ties the event to one more component, if there is room.
+func (r *revision) addLink(componentID string) bool {
+	if len(r.Links) >= maxLinks {
+		return false
+	}
+	r.Links = append(r.Links, Link{LegacyID: r.nextIDs.link, ComponentID: componentID})
+	r.nextIDs.link++
+	r.changed = true
+	return true
+}
+
+// checkTimeline finds fault with those of the first n entries that do not fit the event's type.
+func (r *revision) checkTimeline(n int) error {
+	for _, entry := range r.Timeline[:n] {
+		if entry.Status != StatusUpdate && !r.Type.allows(entry.Status) {
+			return fault.Field("type", "The event has an update with the status '%s', which does not fit the type %s.", entry.Status, r.Type)
+		}
+	}
+	return nil
 }
 
 func (r *revision) applyUpdates(updates []UpdatePatch) error {

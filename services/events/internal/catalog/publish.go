@@ -184,8 +184,10 @@ func (c *Catalog) AddLink(ctx context.Context, by Author, organization, eventID,
 		if r.linked(componentID) {
 			return fault.Field("service", "The event is linked to this service already.")
 		}
-		r.Links = append(r.Links, Link{LegacyID: id, ComponentID: componentID})
-		r.changed = true
+		r.nextIDs.link = id
+		if !r.addLink(componentID) {
+			return fault.Field("event", "An event can have at most %d services.", maxLinks)
+		}
 		return nil
 	})
 	if err != nil {
