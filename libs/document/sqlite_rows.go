@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -236,20 +237,7 @@ func (e *sqliteEngine) putMany(ctx context.Context, s *shape, records []*record)
 func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*record) ([]bool, error) {
 	isNew := make([]bool, len(records))
 	err := e.write(ctx, s, func(w *sqliteWriter) error {
-		for i, r := range records {
-			err := w.row(`SELECT 1 FROM `+quote(s.name)+` WHERE key = ?`, []any{r.key}, new(int))
-			if err == nil {
-				continue
-			}
-			if !errors.Is(err, sql.ErrNoRows) {
-				return err
-			}
-			if err := w.insert(s, r); err != nil {
-				return err
-			}
-			isNew[i] = true
-		}
-		return nil
+		return w.insertNew(s, records, isNew)
 	})
 	if err != nil {
 		return nil, err
@@ -257,8 +245,78 @@ func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*reco
 	return isNew, nil
 }
 
+// insertRun is how many records one statement inserts: what a statement costs by itself, its journal
+// above all, is shared by them.
+const insertRun = 32
+
+// plain reports a collection whose records are one row each, with no unique index that a
+// statement which passes over known keys would pass over, too.
+func (s *shape) plain() bool {
+	return !slices.ContainsFunc(s.indexes, func(ix index) bool { return ix.many >= 0 || ix.unique })
+}
+
+// insertNew inserts those whose keys are not there and marks them.
+func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) error {
+	known, err := w.known(s, records)
+	if err != nil {
+		return err
+	}
+	var fresh []*record
+	for i, r := range records {
+		if isNew[i] = !known[r.key]; isNew[i] {
+			known[r.key] = true
+			fresh = append(fresh, r)
+		}
+	}
+	for len(fresh) > 0 {
+		if !s.plain() || len(fresh) < insertRun {
+			if err := w.insert(s, fresh[0]); err != nil {
+				return err
+			}
+			fresh = fresh[1:]
+			continue
+		}
+		args := make([]any, 0, insertRun*(3+len(s.fields)))
+		for _, r := range fresh[:insertRun] {
+			args = append(args, r.key, r.version, r.body)
+			for _, value := range r.fields {
+				c, err := cell(value)
+				if err != nil {
+					return err
+				}
+				args = append(args, c)
+			}
+		}
+		if err := w.exec(s.texts.insertRun, args...); err != nil {
+			return err
+		}
+		fresh = fresh[insertRun:]
+	}
+	return nil
+}
+
+// known are the keys of records that are there.
+func (w *sqliteWriter) known(s *shape, records []*record) (map[string]bool, error) {
+	keys := make([]string, len(records))
+	for i, r := range records {
+		keys[i] = r.key
+	}
+	list, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(records))
+	err = w.rows(`SELECT key FROM `+quote(s.name)+` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}, func(rows *sql.Rows) error {
+		var key string
+		err := rows.Scan(&key)
+		known[key] = true
+		return err
+	})
+	return known, err
+}
+
 // writeTexts are a collection's writing statements.
-type writeTexts struct{ insert, replace, overwrite string }
+type writeTexts struct{ insert, insertRun, replace, overwrite string }
 
 func (s *shape) writeTexts() writeTexts {
 	var columns, marks, sets strings.Builder
@@ -270,7 +328,9 @@ func (s *shape) writeTexts() writeTexts {
 	table := quote(s.name)
 	update := `UPDATE ` + table + ` SET version = ?, body = ?` + sets.String()
 	return writeTexts{
-		insert:    `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES (?, ?, ?` + marks.String() + `) RETURNING id`,
+		insert: `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES (?, ?, ?` + marks.String() + `) RETURNING id`,
+		insertRun: `INSERT OR IGNORE INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES ` +
+			strings.Repeat(`(?, ?, ?`+marks.String()+`), `, insertRun-1) + `(?, ?, ?` + marks.String() + `)`,
 		replace:   update + ` WHERE key = ? AND version = ? RETURNING id`,
 		overwrite: update + ` WHERE key = ? RETURNING id`,
 	}

@@ -11,7 +11,7 @@ import (
 
 const (
 	publishTimeout = 10 * time.Second
-	batchRecords   = 10_000
+	batchRecords   = 512
 	batchBytes     = 1 << 20   // a broker's own bound of a request is a little more
 	portionBytes   = 512 << 10 // leaves room for records of other callers in the same batch
 )
@@ -44,7 +44,7 @@ func (c *Client) Publish(ctx context.Context, records ...Record) error {
 func (c *Client) write(ctx context.Context, messages []kafka.Message) error {
 	for len(messages) > 0 {
 		n, size := 0, 0
-		for n < len(messages) && (n == 0 || size+messageBytes(messages[n]) <= portionBytes) {
+		for n < len(messages) && n < batchRecords && (n == 0 || size+messageBytes(messages[n]) <= portionBytes) {
 			size += messageBytes(messages[n])
 			n++
 		}
