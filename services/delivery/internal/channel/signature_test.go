@@ -23,12 +23,12 @@ func FuzzSign(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string, body, key []byte) {
 		verifier, err := standardwebhooks.NewWebhookRaw(key)
 		if err != nil {
-			t.Skip()
+			return // no key or id to the oracle either: there is nothing to compare
 		}
 		now := time.Now()
 		want, err := verifier.Sign(id, now, body)
 		if err != nil {
-			t.Skip()
+			return // no key or id to the oracle either: there is nothing to compare
 		}
 		secret := encode(key)
 		timestamp := strconv.FormatInt(now.Unix(), 10)
