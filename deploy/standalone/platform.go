@@ -153,7 +153,7 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 		"integrations": func(ctx context.Context) error {
 			return integrations.Run(ctx, integrations.Config{
 				Process: processes["integrations"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
-				Receivers: s.Receivers, Suppression: s.Suppression, Channels: s.Channels,
+				Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers,
 				EventsURL: p.url("events"), IdentityURL: p.url("identity"),
 			})
 		},
@@ -161,7 +161,7 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 			return delivery.Run(ctx, delivery.Config{
 				Process: processes["delivery"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
 				IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"),
-				Receivers: s.Receivers, Sending: s.Sending, Channels: s.Channels,
+				Receivers: s.Receivers, Sending: s.Sending, Mail: s.Mail, Texts: s.Texts, Data: s.Data,
 			})
 		},
 		"gateway": func(ctx context.Context) error {

@@ -22,7 +22,9 @@ type settings struct {
 	boot.Receivers   `embed:""`
 	boot.Suppression `embed:""`
 	boot.Sending     `embed:""`
-	boot.Channels    `embed:""`
+	boot.Providers   `embed:""`
+	boot.Mail        `embed:""`
+	boot.Texts       `embed:""`
 
 	Data          string   `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder of this platform's files."`
 	Seed          string   `name:"seed" env:"BELLBUOY_SEED" default:"built-in" help:"File with the organization made on the first start (see deploy/seed.json, which is built in); empty: none."`

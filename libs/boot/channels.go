@@ -4,32 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"net/mail"
+	"net/url"
 	"regexp"
 )
 
-// Channels are the settings of the channels beside webhooks: Teams, Google Chat, mail,
-// SMS and WhatsApp. This build checks them and stops at a wrong one, so that a
-// configuration can be made now; the channels that read them are not in it yet, and
-// deliveries on them are recorded as skipped.
-type Channels struct {
-	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" help:"Hosts of Teams workflow URLs; *. allowed in front. Checked only: this build has no Teams channel."`
-	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" help:"Hosts of Teams platform URLs. Checked only."`
-	TeamsConnectorHosts []string `name:"teams-connector-hosts" env:"TEAMS_CONNECTOR_HOSTS" default:"*.webhook.office.com,outlook.office.com" help:"Hosts of classic connectors, which are refused. Checked only."`
+// Providers are the hosts at which chat providers receive; an endpoint of their kind
+// must have its URL there.
+type Providers struct {
+	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" help:"Hosts of Teams workflow URLs, separated by commas; *. allowed in front."`
+	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" help:"Hosts of Teams platform URLs."`
+	TeamsConnectorHosts []string `name:"teams-connector-hosts" env:"TEAMS_CONNECTOR_HOSTS" default:"*.webhook.office.com,outlook.office.com" help:"Hosts of classic Teams connectors, which are refused."`
 	GChatHosts          []string `name:"gchat-hosts" env:"GCHAT_HOSTS" default:"chat.googleapis.com" help:"Hosts of Google Chat webhooks. Checked only: this build has no Google Chat channel."`
-	SMTPURL             string   `name:"smtp-url" env:"SMTP_URL" help:"Mail server, smtp:// or smtps://. Checked only: this build has no mail channel."`
-	MailFrom            string   `name:"mail-from" env:"MAIL_FROM" help:"Sender of mail. Checked only."`
-	SMSURL              string   `name:"sms-url" env:"SMS_URL" help:"A Twilio-compatible API, https://SID:TOKEN@host/. Checked only: this build has no SMS channel."`
-	AlertAfter          int      `name:"alert-after" env:"ALERT_AFTER" default:"5" help:"Consecutive failed deliveries after which an endpoint's managementEmail is told. Checked only, until there is mail."`
+	AlertAfter          int      `name:"alert-after" env:"ALERT_AFTER" default:"5" help:"Consecutive failed deliveries after which an endpoint's managementEmail is told. Checked only: this build sends no alerts."`
 }
 
 var hostPattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 // Validate is called by the settings' parser.
-func (c Channels) Validate() error {
-	failures := []error{OptionalURL("SMTP_URL", c.SMTPURL, "smtp", "smtps"), OptionalURL("SMS_URL", c.SMSURL, "https", "http")}
+func (p Providers) Validate() error {
+	var failures []error
 	for setting, hosts := range map[string][]string{
-		"TEAMS_WORKFLOW_HOSTS": c.TeamsWorkflowHosts, "TEAMS_PLATFORM_HOSTS": c.TeamsPlatformHosts,
-		"TEAMS_CONNECTOR_HOSTS": c.TeamsConnectorHosts, "GCHAT_HOSTS": c.GChatHosts,
+		"TEAMS_WORKFLOW_HOSTS": p.TeamsWorkflowHosts, "TEAMS_PLATFORM_HOSTS": p.TeamsPlatformHosts,
+		"TEAMS_CONNECTOR_HOSTS": p.TeamsConnectorHosts, "GCHAT_HOSTS": p.GChatHosts,
 	} {
 		for _, host := range hosts {
 			if !hostPattern.MatchString(host) {
@@ -37,13 +33,48 @@ func (c Channels) Validate() error {
 			}
 		}
 	}
-	if c.MailFrom != "" {
-		if _, err := mail.ParseAddress(c.MailFrom); err != nil {
+	if p.AlertAfter < 1 {
+		failures = append(failures, fmt.Errorf("ALERT_AFTER: %d is less than 1", p.AlertAfter))
+	}
+	return errors.Join(failures...)
+}
+
+// Mail is how mail leaves. Its URL may hold a password.
+type Mail struct {
+	SMTPURL  string `name:"smtp-url" env:"SMTP_URL" placeholder:"smtp://USER:PASSWORD@HOST:PORT" help:"Mail server: smtp:// (STARTTLS where the server offers it) or smtps://; without it each mail is written to mail/*.eml in the data folder."`
+	MailFrom string `name:"mail-from" env:"MAIL_FROM" help:"Sender of mail, an address with or without a name; needed with SMTP_URL."`
+}
+
+// Validate is called by the settings' parser.
+func (m Mail) Validate() error {
+	failures := []error{OptionalURL("SMTP_URL", m.SMTPURL, "smtp", "smtps")}
+	if m.SMTPURL != "" && m.MailFrom == "" {
+		failures = append(failures, errors.New("MAIL_FROM is needed with SMTP_URL"))
+	}
+	if m.MailFrom != "" {
+		if _, err := mail.ParseAddress(m.MailFrom); err != nil {
 			failures = append(failures, errors.New("MAIL_FROM is not a mail address"))
 		}
 	}
-	if c.AlertAfter < 1 {
-		failures = append(failures, fmt.Errorf("ALERT_AFTER: %d is less than 1", c.AlertAfter))
-	}
 	return errors.Join(failures...)
+}
+
+// Texts is how SMS leave. Its URL holds a token.
+type Texts struct {
+	SMSURL string `name:"sms-url" env:"SMS_URL" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"A Twilio-compatible API, with the sender's number as from; without it each text is written to sms/*.json in the data folder."`
+}
+
+// Validate is called by the settings' parser.
+func (t Texts) Validate() error {
+	if err := OptionalURL("SMS_URL", t.SMSURL, "https", "http"); err != nil || t.SMSURL == "" {
+		return err
+	}
+	u, err := url.Parse(t.SMSURL)
+	if err != nil || u.User.Username() == "" {
+		return errors.New("SMS_URL must hold the account: https://SID:TOKEN@host/")
+	}
+	if _, given := u.User.Password(); !given {
+		return errors.New("SMS_URL must hold the account's token: https://SID:TOKEN@host/")
+	}
+	return nil
 }

@@ -86,7 +86,9 @@ type Event struct {
 	DescriptionText  string      `json:"descriptionText"`
 	DescriptionHTML  string      `json:"descriptionHtml"`
 	ImpactText       string      `json:"impactText,omitempty"`
+	ImpactHTML       string      `json:"impactHtml,omitempty"`
 	CoordinatorText  string      `json:"coordinatorText,omitempty"`
+	CoordinatorHTML  string      `json:"coordinatorHtml,omitempty"`
 	Status           string      `json:"status"`
 	PreviousStatus   string      `json:"previousStatus,omitempty"`
 	Severity         string      `json:"severity,omitempty"`

@@ -36,10 +36,12 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Receivers `embed:""`
 	boot.Sending   `embed:""`
-	boot.Channels  `embed:""`
+	boot.Mail      `embed:""`
+	boot.Texts     `embed:""`
 
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service answers."`
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service answers."`
+	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for the mail and texts that no server is configured for."`
 }
 
 // Validate is called by the settings' parser.

@@ -37,7 +37,7 @@ type Config struct {
 	boot.Secret      `embed:""`
 	boot.Receivers   `embed:""`
 	boot.Suppression `embed:""`
-	boot.Channels    `embed:""`
+	boot.Providers   `embed:""`
 
 	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Where the events service answers."`
 	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" help:"Where the identity service answers."`

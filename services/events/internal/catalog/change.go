@@ -37,7 +37,9 @@ func toldOf(event *Event, components []topic.Component) topic.Event {
 	return topic.Event{
 		ID: event.ID, LegacyID: event.LegacyID, Type: string(event.Type), Title: event.Title,
 		DescriptionText: event.Description.Plain(), DescriptionHTML: event.Description.HTML(),
-		ImpactText: event.Impact.Plain(), CoordinatorText: event.Coordinator.Plain(), Status: string(event.Status), Severity: event.Severity,
+		ImpactText: event.Impact.Plain(), ImpactHTML: event.Impact.HTML(),
+		CoordinatorText: event.Coordinator.Plain(), CoordinatorHTML: event.Coordinator.HTML(),
+		Status: string(event.Status), Severity: event.Severity,
 		StartAt: event.StartAt, EndAt: event.EndAt,
 		ScheduledStartAt: event.ScheduledStartAt, ScheduledEndAt: event.ScheduledEndAt,
 		Components: components,
