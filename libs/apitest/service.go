@@ -1,0 +1,73 @@
+package apitest
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+)
+
+const (
+	patience = time.Minute // on a machine that has much else to do
+	interval = 5 * time.Millisecond
+)
+
+// Process is what a service's Config embeds, opened for a test: a listener on
+// loopback, the logs going to logs from level on, and the clock now.
+func Process(t testing.TB, name, level string, logs io.Writer, now func() time.Time) boot.Process {
+	t.Helper()
+	process := boot.Process{Settings: boot.Settings{LogLevel: level}}
+	closeTelemetry, err := process.Open(t.Context(), name, prometheus.NewRegistry(), logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closeTelemetry)
+	if process.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	process.Now = now
+	return process
+}
+
+// Launch runs a service on its process, waits until it says that it is ready, and
+// returns where. stop ends it and reports how it ended; so does the test's end.
+func Launch(t testing.TB, process boot.Process, run func(context.Context) error) (url string, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	url = "http://" + process.Listener.Addr().String()
+	Eventually(t, "ready", func() bool {
+		response, err := http.Get(url + "/readyz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	return url, stop
+}
+
+// Eventually waits for what happens behind the answers.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(interval) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

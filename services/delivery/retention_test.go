@@ -1,0 +1,73 @@
+package delivery_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
+)
+
+// Logs are kept 30 days: what is older goes, with the changes told of, however much of
+// it there is; what is younger stays.
+func TestRetention(t *testing.T) {
+	w := newWorld(t)
+	db, err := document.Open(w.config().DocumentsURL, "delivery", document.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	kept := store.New(db)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * time.Hour
+	old, young := change(newEvent(), 1), change(newEvent(), 1)
+	old.OccurredAt, young.OccurredAt = time.Now().Add(-31*day), time.Now().Add(-29*day)
+	var ids []string
+	for _, told := range []struct {
+		change topic.EventChange
+		rows   int
+	}{{old, 4100}, {young, 2}} { // more than two slices of what is deleted at once
+		if err := kept.SaveChange(t.Context(), told.change); err != nil {
+			t.Fatal(err)
+		}
+		rows := make([]dispatch.Delivery, told.rows)
+		for i := range rows {
+			at := told.change.OccurredAt.UTC().Truncate(time.Millisecond)
+			rows[i] = dispatch.Delivery{
+				ID: newEvent(), Organization: organization, Channel: topic.Webhook, Recipient: "r", ChangeID: told.change.ID,
+				EventID: told.change.Event.ID, EventKind: told.change.Kind, Status: dispatch.StatusDelivered, SentAt: at, EndedAt: &at,
+			}
+			ids = append(ids, rows[i].ID)
+		}
+		if _, err := kept.Insert(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(w.rows(ids...)); n != len(ids) {
+		t.Fatalf("%d rows of %d before", n, len(ids))
+	}
+	w.start(w.config())
+	youngest := ids[len(ids)-2:]
+	eventually(t, "the old rows to go", func() bool { return len(w.rows(ids...)) <= len(youngest) })
+	for _, row := range w.rows(ids...) {
+		if !slices.Contains(youngest, row.ID) {
+			t.Errorf("of %v", row.SentAt)
+		}
+	}
+	if n := len(w.rows(youngest...)); n != len(youngest) {
+		t.Errorf("%d young rows are left", n)
+	}
+	eventually(t, "the old change to go", func() bool {
+		_, err := kept.Change(t.Context(), old.ID)
+		return fault.Is(err, fault.NotFound)
+	})
+	if _, err := kept.Change(t.Context(), young.ID); err != nil {
+		t.Errorf("the young change: %v", err)
+	}
+}
