@@ -167,4 +167,15 @@ type Answer struct {
 	HTTPStatus int
 	Code       Code
 	RetryAfter time.Duration // what the receiver asked for, 0 when nothing
+	Again      Again
 }
+
+// Again is whether another attempt is wanted, from a channel that knows better than the status.
+type Again int
+
+// What a channel may want after an attempt that failed.
+const (
+	ByStatus Again = iota
+	Never          // it would be refused again, or might tell the recipient twice
+	AsPlanned      // as long as there are waits: the operator can put right what was refused
+)

@@ -22,11 +22,11 @@ func (p Policy) attempts() int { return len(p) + 1 }
 // that the delivery has failed.
 func (p Policy) next(count int, answer Answer) (time.Duration, bool) {
 	switch {
-	case answer.Code == CodeBlocked || answer.Code == CodeGone:
+	case answer.Code == CodeBlocked || answer.Code == CodeGone || answer.Again == Never:
 		return 0, false
 	case count >= p.attempts():
 		return 0, false
-	case wrong(answer.HTTPStatus) && count >= clientAttempts:
+	case answer.Again != AsPlanned && wrong(answer.HTTPStatus) && count >= clientAttempts:
 		return 0, false
 	}
 	wait := p[count-1]
