@@ -83,3 +83,20 @@ func BenchmarkOperations(b *testing.B) {
 		})
 	})
 }
+
+// A document with 750 values, of which one goes and another comes.
+func BenchmarkManyValues(b *testing.B) {
+	_, c := fleet(b, "sqlite:"+b.TempDir())
+	many := vessel("a", 1)
+	for n := range 750 {
+		many.Harbours = append(many.Harbours, fmt.Sprintf("harbour %d", n))
+	}
+	must(b, c.Insert(b.Context(), many))
+	for n := 0; b.Loop(); n++ {
+		_, err := c.Update(b.Context(), many.ID, func(v *boat) ([]document.Message, error) {
+			v.Harbours = append(v.Harbours[1:], fmt.Sprintf("another %d", n))
+			return nil, nil
+		})
+		must(b, err)
+	}
+}

@@ -20,9 +20,6 @@ func column(field string) string { return "f_" + field }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// sideTable holds an index with a multi-valued field.
-func (s *shape) sideTable(ix *index) string { return s.name + "~" + ix.name }
-
 // scalar is a value as SQLite stores and compares it.
 func scalar(value any) any {
 	switch v := value.(type) {
@@ -143,40 +140,6 @@ func (w *sqliteWriter) replace(s *shape, r *record, text string, where ...any) e
 	return w.side(s, id, r, true)
 }
 
-// side writes the rows of the indexes over multi-valued fields.
-func (w *sqliteWriter) side(s *shape, id int64, r *record, replace bool) error {
-	for i := range s.indexes {
-		ix := &s.indexes[i]
-		if ix.many < 0 {
-			continue
-		}
-		if replace {
-			if err := w.exec(`DELETE FROM `+quote(s.sideTable(ix))+` WHERE doc = ?`, id); err != nil {
-				return err
-			}
-		}
-		values, ok := r.fields[ix.fields[ix.many]].([]any)
-		if !ok {
-			values = []any{nil}
-		}
-		text := `INSERT INTO ` + quote(s.sideTable(ix)) + ` VALUES (?, ?` + strings.Repeat(", ?", len(ix.fields)) + `)`
-		for _, value := range values {
-			args := []any{id, r.key}
-			for at, f := range ix.fields {
-				if at == ix.many {
-					args = append(args, scalar(value))
-				} else {
-					args = append(args, scalar(r.fields[f]))
-				}
-			}
-			if err := w.exec(text, args...); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func (e *sqliteEngine) remove(ctx context.Context, s *shape, key string, version int64, entries []entry) error {
 	return e.write(ctx, s, func(w *sqliteWriter) error {
 		var id int64
@@ -192,17 +155,6 @@ func (e *sqliteEngine) remove(ctx context.Context, s *shape, key string, version
 		}
 		return w.post(s, key, entries)
 	})
-}
-
-func (w *sqliteWriter) unside(s *shape, id int64) error {
-	for i := range s.indexes {
-		if s.indexes[i].many >= 0 {
-			if err := w.exec(`DELETE FROM `+quote(s.sideTable(&s.indexes[i]))+` WHERE doc = ?`, id); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // post appends to the outbox.
