@@ -62,6 +62,8 @@ func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 			"state.log.compact.bytes":    segmentBytes,
 			"default.replication.factor": "1",
 			"offsets.retention.minutes":  "525600", // a group that rests for a year is gone
+
+			"group.min.session.timeout.ms": "2000", // what libs/stream asks for is less than the usual 6 s
 		}),
 		kfake.WithLogger(logger{kafka.Log}),
 	)

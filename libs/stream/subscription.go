@@ -10,9 +10,14 @@ import (
 )
 
 const (
-	// A member that is killed is missed after sessionTimeout; heartbeats also bring
-	// the news that the group rebalances.
-	sessionTimeout    = 10 * time.Second
+	// A member that is killed is missed after sessionTimeout, and its partitions move
+	// then. It leaves rebalanceGrace and some: between the heartbeat that tells of a
+	// rebalance and joining again there are no heartbeats. Brokers refuse less than
+	// their group.min.session.timeout.ms; as delivered that is acceptedTimeout.
+	sessionTimeout  = 4 * time.Second
+	acceptedTimeout = 6 * time.Second
+	// Heartbeats also bring the news that the group rebalances. They have a goroutine
+	// of their own, so that no handler holds them up; seven may fail to come.
 	heartbeatInterval = 500 * time.Millisecond
 	rebalanceTimeout  = 15 * time.Second
 	partitionsWatch   = 10 * time.Second
@@ -58,11 +63,12 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 	if !c.awaitTopics(ctx, subscription.Group, subscription.Topics) {
 		return nil
 	}
-	group, err := kafka.NewConsumerGroup(c.groupConfig(subscription))
+	session := sessionTimeout
+	group, err := kafka.NewConsumerGroup(c.groupConfig(subscription, session))
 	if err != nil {
 		return err
 	}
-	defer c.leave(subscription.Group, group)
+	defer func() { c.leave(subscription.Group, group) }()
 	pace := reconnecting()
 	for {
 		generation, err := group.Next(ctx)
@@ -71,6 +77,17 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 			return nil
 		case errors.Is(err, kafka.RebalanceInProgress):
 			c.log.DebugContext(ctx, "the consumer group rebalances again", "group", subscription.Group)
+			continue
+		case errors.Is(err, kafka.InvalidSessionTimeout) && session != acceptedTimeout:
+			c.log.WarnContext(ctx, "the brokers' group.min.session.timeout.ms is more than this asks for: a killed member will be missed later",
+				"group", subscription.Group, "asked", session, "instead", acceptedTimeout)
+			session = acceptedTimeout
+			longer, err := kafka.NewConsumerGroup(c.groupConfig(subscription, session))
+			if err != nil {
+				return err
+			}
+			c.leave(subscription.Group, group)
+			group = longer
 			continue
 		case err != nil:
 			c.log.WarnContext(ctx, "waiting to join the consumer group",
@@ -120,7 +137,7 @@ func (c *Client) leave(name string, group *kafka.ConsumerGroup) {
 	}
 }
 
-func (c *Client) groupConfig(subscription Subscription) kafka.ConsumerGroupConfig {
+func (c *Client) groupConfig(subscription Subscription, session time.Duration) kafka.ConsumerGroupConfig {
 	debug := kafka.LoggerFunc(func(format string, args ...any) {
 		c.log.Debug("consumer group", "group", subscription.Group, "detail", fmt.Sprintf(format, args...))
 	})
@@ -131,7 +148,7 @@ func (c *Client) groupConfig(subscription Subscription) kafka.ConsumerGroupConfi
 		Topics:                 subscription.Topics,
 		GroupBalancers:         []kafka.GroupBalancer{kafka.RangeGroupBalancer{}},
 		StartOffset:            kafka.FirstOffset,
-		SessionTimeout:         sessionTimeout,
+		SessionTimeout:         session,
 		HeartbeatInterval:      heartbeatInterval,
 		RebalanceTimeout:       rebalanceTimeout,
 		JoinGroupBackoff:       100 * time.Millisecond, // own backoff comes on top

@@ -1,0 +1,83 @@
+package stream_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// The partitions of a killed member are another's within five seconds on a machine
+// that is idle; the bound leaves a busy one some more.
+func TestConsume_killedMemberIsMissedSoon(t *testing.T) {
+	t.Parallel()
+	onBrokers(t, func(t *testing.T, addr string) {
+		took := missed(t, addr, slog.New(slog.DiscardHandler))
+		t.Logf("the partitions moved in %v", took)
+		if took > 9*time.Second {
+			t.Errorf("the partitions moved in %v", took)
+		}
+	})
+}
+
+// Where brokers do not accept the session timeout that is asked for, members take the
+// one that every broker accepts, and say so once.
+func TestConsume_shortSessionRefused(t *testing.T) {
+	t.Parallel()
+	strict, err := kfake.NewCluster(kfake.NumBrokers(1)) // six seconds at least, as an Apache Kafka
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(strict.Close)
+	var log lines
+	took := missed(t, strict.ListenAddrs()[0], slog.New(slog.NewTextHandler(&log, nil)))
+	t.Logf("the partitions moved in %v", took)
+	if n := strings.Count(log.String(), "group.min.session.timeout.ms"); n != 1 || strings.Contains(log.String(), "waiting to join") {
+		t.Errorf("told %d times: %s", n, log.String())
+	}
+}
+
+// missed is how long the partitions of a killed member wait for another.
+func missed(t *testing.T, addr string, log *slog.Logger) time.Duration {
+	t.Helper()
+	client := connect(t, addr, stream.Options{Log: log})
+	topic, group := newTopic(t, client, 4), unique("group")
+	ledger := newLedger()
+	start(t, func(ctx context.Context) error {
+		return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}, Assigned: ledger.assigned("heir")},
+			ledger.handle(t, "heir"))
+	})
+	eventually(t, "one owns all", func() bool { return ledger.members()["heir"] == 4 })
+	other := startChild(t, "consumer", "ADDR="+addr, "TOPIC="+topic, "GROUP="+group)
+	eventually(t, "both own half", func() bool { return ledger.members()["heir"] == 2 })
+	other.kill()
+	killed := time.Now()
+	eventually(t, "the other has all", func() bool { return ledger.members()["heir"] == 4 })
+	took := time.Since(killed)
+	ledger.check(t)
+	return took
+}
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
