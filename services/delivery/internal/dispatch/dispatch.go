@@ -175,7 +175,7 @@ type Again int
 
 // What a channel may want after an attempt that failed.
 const (
-	ByStatus Again = iota
-	Never          // it would be refused again, or might tell the recipient twice
-	AsPlanned      // as long as there are waits: the operator can put right what was refused
+	ByStatus  Again = iota
+	Never           // it would be refused again, or might tell the recipient twice
+	AsPlanned       // as long as there are waits: the operator can put right what was refused
 )

@@ -7,7 +7,12 @@ import (
 )
 
 const (
-	openAhead  = 3  // shards of one organization that are opened before they are needed
+	// How many deliveries of an organization are opened before they are needed. More than go within
+	// staleAfter would have to be asked for again, fewer leave the slots idle while a shard
+	// is being opened, so the number follows what happens.
+	aheadLeast = 64
+	aheadStart = 256
+	aheadMost  = 4096
 	openAtOnce = 12 // shards being opened at the same time
 	openPause  = 100 * time.Millisecond
 	openLonger = 5 * time.Second
@@ -35,6 +40,7 @@ type tenant struct {
 	organization string
 	ready        []*member
 	shards       []*shard
+	ahead        int // deliveries to be opened before they are needed
 }
 
 func newQueue(open func(*shard, []*member) (opened, error)) *queue {
@@ -71,7 +77,7 @@ func (q *queue) back(m *member) bool {
 func (q *queue) tenantLocked(organization string) *tenant {
 	t := q.tenants[organization]
 	if t == nil {
-		t = &tenant{organization: organization}
+		t = &tenant{organization: organization, ahead: aheadStart}
 		q.tenants[organization] = t
 		q.ring = append(q.ring, t)
 	}
@@ -141,6 +147,7 @@ func (q *queue) pollLocked(t *tenant) *member {
 		}
 		if head.phase == open && head.stale(q.now()) {
 			head.phase = closed
+			t.ahead = max(t.ahead/2, aheadLeast)
 		}
 		if head.phase != open {
 			break
@@ -149,7 +156,7 @@ func (q *queue) pollLocked(t *tenant) *member {
 	}
 	ahead := 0
 	for _, s := range t.shards {
-		if ahead >= openAhead || q.opening >= openAtOnce {
+		if ahead >= t.ahead || q.opening >= openAtOnce {
 			break
 		}
 		if s.phase == closed && !s.given {
