@@ -64,12 +64,15 @@ func Run(ctx context.Context, c Config) error {
 	known := directory.New(
 		peer.Events{Client: peer.NewClient("events", c.EventsURL, calls)},
 		peer.Identity{Client: peer.NewClient("identity", c.IdentityURL, calls)}, c.Now)
-	endpoints := endpoint.New(store.New(db), known, c.Resolve, seal.NewBox(c.Secret.Secret, "endpoint"),
+	kinds := endpoint.Kinds(endpoint.Providers{
+		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts,
+	})
+	endpoints := endpoint.New(store.New(db), known, c.Resolve, seal.NewBox(c.Secret.Secret, "endpoint"), kinds,
 		endpoint.Policy{SuppressAfter: c.SuppressAfter}, c.Now)
 	engine := web.NewEngine(web.Options{
 		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
-	api.New(endpoints, web.NewPages(c.Secret.Secret)).Mount(engine)
+	api.New(endpoints, kinds, web.NewPages(c.Secret.Secret)).Mount(engine)
 	consumer := messages.New(endpoints, c.Log)
 	return c.Serve(ctx, boot.Service{
 		Handler: engine,

@@ -77,6 +77,10 @@ func (p *platform) run(set func(*integrations.Config)) {
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Secret:    boot.Secret{Secret: secret},
 		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{SuppressAfter: 10},
+		Providers: boot.Providers{
+			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},
+			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"},
+		},
 	}
 	config.LogLevel = "debug"
 	closeTelemetry, err := config.Open(p.t.Context(), "integrations", prometheus.NewRegistry(), p.logs)

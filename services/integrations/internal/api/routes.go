@@ -14,18 +14,19 @@ import (
 // API holds what the handlers use.
 type API struct {
 	endpoints *endpoint.Endpoints
+	kinds     []endpoint.Kind
 	pages     web.Pages
 }
 
 // New makes the handlers.
-func New(endpoints *endpoint.Endpoints, pages web.Pages) *API {
-	return &API{endpoints: endpoints, pages: pages}
+func New(endpoints *endpoint.Endpoints, kinds []endpoint.Kind, pages web.Pages) *API {
+	return &API{endpoints: endpoints, kinds: kinds, pages: pages}
 }
 
 // Mount puts the routes on the engine.
 func (a *API) Mount(engine *gin.Engine) {
 	app := engine.Group("/app/integrations", web.Surface(passport.App), web.Role(passport.RoleSubscriber), web.Integrations)
-	for _, kind := range endpoint.Kinds() {
+	for _, kind := range a.kinds {
 		r := resource{a, kind}
 		path := "/" + kind.Path + "/endpoints"
 		app.GET(path, web.Handle(r.list))

@@ -33,7 +33,7 @@ type revision struct {
 	address    *Address
 }
 
-func (s *Endpoints) read(p Patch) (revision, error) {
+func (s *Endpoints) read(kind Kind, p Patch) (revision, error) {
 	r := revision{Patch: p}
 	if p.empty() {
 		return r, fault.New(fault.Invalid, "The body has no field to update.")
@@ -55,7 +55,7 @@ func (s *Endpoints) read(p Patch) (revision, error) {
 		}
 	}
 	if p.URL != nil {
-		address, err := parseAddress("url", *p.URL, s.hosts)
+		address, err := s.addressOf(kind, "url", *p.URL)
 		if err != nil {
 			return r, err
 		}
@@ -68,7 +68,7 @@ func (s *Endpoints) read(p Patch) (revision, error) {
 // when one was asked for. A new URL starts without its predecessor's failures and
 // suppression.
 func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string, patch Patch) (Record, error) {
-	revision, err := s.read(patch)
+	revision, err := s.read(kind, patch)
 	if err != nil {
 		return Record{}, err
 	}

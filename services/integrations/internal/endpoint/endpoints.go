@@ -22,13 +22,14 @@ type Endpoints struct {
 	directory Directory
 	hosts     Hosts
 	box       Sealer
+	kinds     []Kind
 	policy    Policy
 	now       func() time.Time
 }
 
-// New makes the domain; now is in UTC with milliseconds.
-func New(store Store, directory Directory, hosts Hosts, box Sealer, policy Policy, now func() time.Time) *Endpoints {
-	return &Endpoints{store: store, directory: directory, hosts: hosts, box: box, policy: policy, now: now}
+// New makes the domain of these kinds; now is in UTC with milliseconds.
+func New(store Store, directory Directory, hosts Hosts, box Sealer, kinds []Kind, policy Policy, now func() time.Time) *Endpoints {
+	return &Endpoints{store: store, directory: directory, hosts: hosts, box: box, kinds: kinds, policy: policy, now: now}
 }
 
 // Draft is what a new endpoint is made of.
@@ -44,7 +45,7 @@ type Draft struct {
 // Create makes an endpoint that is verified from the start. The record shows its
 // URL and, for a signed kind, its secret.
 func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, draft Draft) (Record, error) {
-	address, err := parseAddress("url", draft.URL, s.hosts)
+	address, err := s.addressOf(kind, "url", draft.URL)
 	if err != nil {
 		return Record{}, err
 	}

@@ -15,7 +15,7 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) ([]Supp
 	var all, failed unique
 	counted := outcomes[:0:0]
 	for _, o := range outcomes {
-		if !known(o.Channel) || o.Result != topic.Delivered && o.Result != topic.Failed {
+		if !s.known(o.Channel) || o.Result != topic.Delivered && o.Result != topic.Failed {
 			continue
 		}
 		counted = append(counted, o)

@@ -25,7 +25,7 @@ type Concern struct {
 // Concerned lists, by id, the organization's endpoints that a change is to be told to.
 // Paused ones are left out; whether one is suppressed shows when it is resolved.
 func (s *Endpoints) Concerned(ctx context.Context, organization string, concern Concern) (find.Page[Endpoint], error) {
-	if !known(concern.Channel) || len(concern.Components) == 0 {
+	if !s.known(concern.Channel) || len(concern.Components) == 0 {
 		return find.Page[Endpoint]{}, nil
 	}
 	if concern.Limit < 1 || concern.Limit > MaxConcerned {
