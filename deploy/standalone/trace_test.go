@@ -21,6 +21,7 @@ import (
 type span struct {
 	service, name, id, parent string
 	kind                      trace.Span_SpanKind
+	said                      string // all that it holds
 }
 
 // tracesReceiver is an OTLP/HTTP receiver of traces.
@@ -55,7 +56,7 @@ func (r *tracesReceiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 		for _, scope := range resource.ScopeSpans {
 			for _, s := range scope.Spans {
 				id := hex.EncodeToString(s.TraceId)
-				r.traces[id] = append(r.traces[id], span{service, s.Name, hex.EncodeToString(s.SpanId), hex.EncodeToString(s.ParentSpanId), s.Kind})
+				r.traces[id] = append(r.traces[id], span{service, s.Name, hex.EncodeToString(s.SpanId), hex.EncodeToString(s.ParentSpanId), s.Kind, s.String()})
 			}
 		}
 	}
@@ -110,8 +111,10 @@ func TestOneTraceRunsFromTheCallToTheOutgoingRequest(t *testing.T) {
 		})
 	}
 	for _, s := range allSpans(traces) {
-		if strings.Contains(s.name, "/hooks/") {
-			t.Errorf("a span's name holds the receiver's path: %q", s.name)
+		for what, secret := range map[string]string{"the receiver's path": "/hooks/", "a signing secret": "whsec_", "the legacy key": c.LegacyKey, "the App key": c.AppKey} {
+			if strings.Contains(s.said, secret) {
+				t.Errorf("the span %q of %s holds %s", s.name, s.service, what)
+			}
 		}
 	}
 }
