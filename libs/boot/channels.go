@@ -6,6 +6,7 @@ import (
 	"net/mail"
 	"net/url"
 	"regexp"
+	"strings"
 )
 
 // Providers are the hosts at which chat providers receive; an endpoint of their kind
@@ -76,5 +77,25 @@ func (t Texts) Validate() error {
 	if _, given := u.User.Password(); !given {
 		return errors.New("SMS_URL must hold the account's token: https://SID:TOKEN@host/")
 	}
+	if !senderPattern.MatchString(t.From()) {
+		return errors.New("SMS_URL must hold the sender, a number, a name or a messaging service: https://SID:TOKEN@host/?from=+15550100")
+	}
 	return nil
+}
+
+// senderPattern is a number with its country code, a short code, a messaging service's
+// id, or a name.
+var senderPattern = regexp.MustCompile(`^(\+[0-9]{7,15}|[0-9]{3,8}|MG[0-9a-fA-F]{32}|[A-Za-z0-9][A-Za-z0-9 ]{0,10})$`)
+
+// From is the sender that SMSURL names. Its plus sign may be written as it is.
+func (t Texts) From() string {
+	u, err := url.Parse(t.SMSURL)
+	if err != nil {
+		return ""
+	}
+	from := u.Query().Get("from")
+	if number, plus := strings.CutPrefix(from, " "); plus {
+		from = "+" + number
+	}
+	return from
 }

@@ -67,10 +67,17 @@ func Run(ctx context.Context, c Config) error {
 	desk := passport.NewDesk(c.Secret.Secret, c.Now)
 	calls := peer.Options{Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator}
 	messages := bus.New(kafka, c.Log)
+	channels, err := channel.Table(channel.Options{
+		Timeout: c.Timeout, Resolve: c.Resolve, Roots: authorities, Texts: c.Texts, Data: c.Data,
+		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator,
+	})
+	if err != nil {
+		return err
+	}
 	parts := dispatch.Parts{
 		Store: store.New(db), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
 		Routes: routes(
-			channel.Table(channel.Options{Timeout: c.Timeout, Resolve: c.Resolve, Roots: authorities, Tracer: c.Tracer, Propagator: c.Propagator}),
+			channels,
 			directory.New(peer.NewClient("integrations", c.IntegrationsURL, calls)),
 			directory.New(peer.NewClient("subscribers", c.SubscribersURL, calls))),
 		Traces: gauge.Traces{Propagator: c.Propagator}, Observer: gauge.New(c.Metrics),

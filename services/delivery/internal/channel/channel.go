@@ -10,8 +10,10 @@ package channel
 
 import (
 	"crypto/x509"
+	"log/slog"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -24,15 +26,23 @@ type Options struct {
 	Timeout    time.Duration   // of one attempt
 	Resolve    outward.Resolve // hosts that are dialled elsewhere
 	Roots      *x509.CertPool  // nil: the system's
+	Texts      boot.Texts      // the SMS server
+	Data       string          // folder for what there is no server for
+	Log        *slog.Logger
 	Tracer     trace.TracerProvider
 	Propagator propagation.TextMapPropagator
 }
 
 // Table is every channel of this build. A channel that is not in it is recorded as
 // unavailable when somebody asks for it.
-func Table(o Options) map[topic.Channel]dispatch.Channel {
+func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	caller := newCaller(o)
+	texts, err := newSMS(o)
+	if err != nil {
+		return nil, err
+	}
 	return map[topic.Channel]dispatch.Channel{
 		topic.Webhook: webhook{caller},
-	}
+		topic.SMS:     texts,
+	}, nil
 }

@@ -4,7 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
+
+// codeUnwritten is a file that could not be written.
+const codeUnwritten = dispatch.Code("unwritten")
 
 // folder keeps what there is no server for: a file each, complete as soon as it can be
 // seen, for nobody else to read. The same name again is the same message again.
