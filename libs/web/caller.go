@@ -57,5 +57,12 @@ func Integrations(c *gin.Context) {
 	}
 }
 
+// UptimeReports lets only organizations in whose plan are reports of uptime.
+func UptimeReports(c *gin.Context) {
+	if !Caller(c).Features.UptimeReports {
+		Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include uptime reports."))
+	}
+}
+
 // Caller is who makes the request.
 func Caller(c *gin.Context) passport.Passport { return passport.From(c.Request.Context()) }
