@@ -66,6 +66,7 @@ func Routes() []Route {
 		{"GET", "/app/dashboards", events},
 		{"GET", "/app/components", events},
 		{"GET POST PATCH DELETE", "/app/integrations/webhooks/outbound/endpoints", integrations},
+		{"GET POST PATCH DELETE", "/app/integrations/teams/endpoints", integrations},
 	} {
 		table = append(table, Route{strings.Fields(row.methods), row.path, row.service, passport.App, AuthBearer, RateOrganization})
 	}
