@@ -18,6 +18,9 @@ func (s *Sender) deliver(m *member, slot *slot) {
 		s.giveBack(m)
 		return
 	}
+	if s.early(m) {
+		return
+	}
 	if m.row != nil {
 		taken, err := s.lease(m)
 		if err != nil || !taken {
@@ -27,15 +30,22 @@ func (s *Sender) deliver(m *member, slot *slot) {
 		}
 	}
 	if !s.fresh(m) {
-		<-s.flow
-		time.AfterFunc(openPause, func() { s.bring(m) })
+		s.putOff(m, openPause)
 		return
 	}
 	row := s.begin(m)
-	if !s.without(m, &row, slot) && !s.attempt(m, &row, slot) {
-		<-s.flow
-		s.giveBack(m)
-		return
+	if !s.without(m, &row, slot) {
+		switch wait := s.claim(m); {
+		case wait > 0 && s.crowded(m):
+			s.hold(m, &row)
+		case wait > 0:
+			s.putOff(m, wait)
+			return
+		case !s.attempt(m, &row, slot):
+			<-s.flow
+			s.giveBack(m)
+			return
+		}
 	}
 	slot.release()
 	s.conclude(m, row)

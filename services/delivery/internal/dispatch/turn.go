@@ -35,3 +35,10 @@ func (t *turns) leave(m *member) *member {
 	t.busy[m.recipient] = line[1:]
 	return line[0]
 }
+
+// behind is how many wait for the member's turn to end.
+func (t *turns) behind(m *member) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.busy[m.recipient])
+}
