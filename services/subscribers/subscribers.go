@@ -67,12 +67,19 @@ func Run(ctx context.Context, c Config) error {
 			db.Migrate,
 			people.Sweep,
 			func(ctx context.Context) error {
-				return bus.EnsureTopics(ctx, stream.Topic{Name: topic.ComponentChanges, Partitions: partitions})
+				return bus.EnsureTopics(ctx,
+					stream.Topic{Name: topic.ComponentChanges, Partitions: partitions},
+					stream.Topic{Name: topic.DeliveryOutcomes, Partitions: partitions})
 			},
 		},
 		Ready: map[string]func(context.Context) error{"documents": db.Ping, "kafka": bus.Ping},
-		Background: []func(context.Context) error{func(ctx context.Context) error {
-			return bus.ConsumeBatches(ctx, stream.Subscription{Group: "subscribers-components", Topics: []string{topic.ComponentChanges}}, heard.ComponentChanges)
-		}},
+		Background: []func(context.Context) error{
+			func(ctx context.Context) error {
+				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "subscribers-components", Topics: []string{topic.ComponentChanges}}, heard.ComponentChanges)
+			},
+			func(ctx context.Context) error {
+				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "subscribers-outcomes", Topics: []string{topic.DeliveryOutcomes}}, heard.Outcomes)
+			},
+		},
 	})
 }

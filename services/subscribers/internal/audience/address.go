@@ -40,15 +40,18 @@ type Address struct {
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel"` // email or sms
 	LegacyID       int64         `json:"legacyId"`
-	Text           string        `json:"text"`    // as given
-	Normal         string        `json:"normal"`  // as compared: mail addresses regardless of case
-	Blocked        bool          `json:"blocked"` // a number that asked its carrier never to be written to
+	Text           string        `json:"text"`                  // as given
+	Normal         string        `json:"normal"`                // as compared: mail addresses regardless of case
+	Blocked        bool          `json:"blocked"`               // nothing is sent to it: it refused for good, or is nobody's
+	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // when it last became another one
 	Removed        bool          `json:"removed"`
 	CreatedAt      time.Time     `json:"createdAt"`
 }
 
-// write checks text and makes it the address's.
-func (a *Address) write(text string) error {
+// write checks text and makes it the address's. Another address was not heard of yet, so
+// what its predecessor was blocked for is not its business.
+func (a *Address) write(text string, now time.Time) error {
+	former := a.Normal
 	switch a.Channel {
 	case topic.Email:
 		if len(text) > maxEmail || strings.IndexByte(text, '@') > maxLocal || !email.MatchString(text) {
@@ -59,8 +62,10 @@ func (a *Address) write(text string) error {
 		if !number.MatchString(text) {
 			return fault.Field("number", "Enter a plus sign, the country code and the number, 8 to 15 digits.")
 		}
-		a.Blocked = a.Blocked && a.Normal == text // it is the number that asked
 		a.Text, a.Normal = text, text
+	}
+	if former != "" && former != a.Normal {
+		a.Blocked, a.RewrittenAt = false, &now
 	}
 	return nil
 }
@@ -106,7 +111,7 @@ func (a *Audience) MatchAddresses(ctx context.Context, organization string, chan
 // AddAddress stores a new one; fault.Conflict when the organization has it.
 func (a *Audience) AddAddress(ctx context.Context, organization string, channel topic.Channel, text string) (Address, error) {
 	address := Address{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.now()}
-	if err := address.write(text); err != nil {
+	if err := address.write(text, a.now()); err != nil {
 		return Address{}, err
 	}
 	var err error
@@ -119,7 +124,7 @@ func (a *Audience) AddAddress(ctx context.Context, organization string, channel 
 // ensureAddress finds the address, or stores it, and says whether it did.
 func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (address Address, made bool, err error) {
 	wanted := Address{Channel: channel}
-	if err := wanted.write(text); err != nil {
+	if err := wanted.write(text, a.now()); err != nil {
 		return Address{}, false, err
 	}
 	for {
@@ -144,7 +149,7 @@ func (a *Audience) ChangeAddress(ctx context.Context, organization string, chann
 		if address.Removed {
 			return fault.New(fault.NotFound, "There is no such address.")
 		}
-		return address.write(*text)
+		return address.write(*text, a.now())
 	})
 	return changed, taken(err, channel)
 }

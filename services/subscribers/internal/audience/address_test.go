@@ -3,6 +3,7 @@ package audience
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -79,7 +80,7 @@ func TestMailAddresses(t *testing.T) {
 		strings.Repeat("a.", 500_000) + "@" + strings.Repeat("a.", 500_000): false,
 	} {
 		a := Address{Channel: topic.Email, Text: "before"}
-		switch err := a.write(text); {
+		switch err := a.write(text, time.Now()); {
 		case (err == nil) != valid:
 			t.Errorf("%.80q: %v", text, err)
 		case valid && a.Text != text, !valid && a.Text != "before":
@@ -91,14 +92,21 @@ func TestMailAddresses(t *testing.T) {
 // A block is the number's own; mail addresses are compared regardless of case.
 func TestWhatAChangeKeeps(t *testing.T) {
 	a := Address{Channel: topic.SMS, Text: "+12345678", Normal: "+12345678", Blocked: true}
-	if err := a.write("+12345678"); err != nil || !a.Blocked {
+	if err := a.write("+12345678", time.Now()); err != nil || !a.Blocked || a.RewrittenAt != nil {
 		t.Errorf("the same number: %+v %v", a, err)
 	}
-	if err := a.write("+12345679"); err != nil || a.Blocked {
+	if err := a.write("+12345679", time.Now()); err != nil || a.Blocked || a.RewrittenAt == nil {
 		t.Errorf("another number: %+v %v", a, err)
 	}
 	mail := Address{Channel: topic.Email}
-	if err := mail.write("Ann@Example.COM"); err != nil || mail.Text != "Ann@Example.COM" || mail.Normal != "ann@example.com" {
+	if err := mail.write("Ann@Example.COM", time.Now()); err != nil || mail.Text != "Ann@Example.COM" || mail.Normal != "ann@example.com" || mail.RewrittenAt != nil {
 		t.Errorf("%+v %v", mail, err)
+	}
+	mail.Blocked = true
+	if err := mail.write("ann@example.com", time.Now()); err != nil || !mail.Blocked {
+		t.Errorf("the same mail address: %+v %v", mail, err)
+	}
+	if err := mail.write("bob@example.com", time.Now()); err != nil || mail.Blocked {
+		t.Errorf("another mail address: %+v %v", mail, err)
 	}
 }

@@ -3,6 +3,7 @@
 package messages
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 
@@ -20,6 +21,25 @@ type Consumer struct {
 // New makes the consumer.
 func New(audience *audience.Audience, log *slog.Logger) *Consumer {
 	return &Consumer{audience: audience, log: log}
+}
+
+// Outcomes takes a batch of topic.DeliveryOutcomes. Those that say of no receiver that it
+// is gone, which are nearly all, are not even decoded.
+func (c *Consumer) Outcomes(ctx context.Context, batch []stream.Record) error {
+	var telling []stream.Record
+	for _, record := range batch {
+		if bytes.Contains(record.Value, []byte(`"gone"`)) {
+			telling = append(telling, record)
+		}
+	}
+	if len(telling) == 0 {
+		return nil
+	}
+	blocked, err := c.audience.Suppress(ctx, stream.Read[topic.Outcome](ctx, c.log, telling))
+	for _, address := range blocked {
+		c.log.InfoContext(ctx, "address suppressed", "organization", address.OrganizationID, "channel", address.Channel, "address", address.ID)
+	}
+	return err
 }
 
 // ComponentChanges takes a batch of topic.ComponentChanges.
