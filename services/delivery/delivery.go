@@ -68,7 +68,7 @@ func Run(ctx context.Context, c Config) error {
 	calls := peer.Options{Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator}
 	messages := bus.New(kafka, c.Log)
 	channels, err := channel.Table(channel.Options{
-		Timeout: c.Timeout, Resolve: c.Resolve, Roots: authorities, Texts: c.Texts, Data: c.Data,
+		Timeout: c.Timeout, Resolve: c.Resolve, Roots: authorities, Mail: c.Mail, Texts: c.Texts, Data: c.Data,
 		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator,
 	})
 	if err != nil {

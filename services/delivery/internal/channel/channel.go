@@ -26,6 +26,7 @@ type Options struct {
 	Timeout    time.Duration   // of one attempt
 	Resolve    outward.Resolve // hosts that are dialled elsewhere
 	Roots      *x509.CertPool  // nil: the system's
+	Mail       boot.Mail       // the mail server
 	Texts      boot.Texts      // the SMS server
 	Data       string          // folder for what there is no server for
 	Log        *slog.Logger
@@ -41,8 +42,13 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	if err != nil {
 		return nil, err
 	}
+	mail, err := newEmail(o)
+	if err != nil {
+		return nil, err
+	}
 	return map[topic.Channel]dispatch.Channel{
 		topic.Webhook: webhook{caller},
+		topic.Email:   mail,
 		topic.SMS:     texts,
 	}, nil
 }

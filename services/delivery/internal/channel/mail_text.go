@@ -1,0 +1,135 @@
+package channel
+
+import (
+	"bytes"
+	_ "embed"
+	"html"
+	"html/template"
+	"strings"
+	texttemplate "text/template"
+	"time"
+	"unicode"
+
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+const maxSubject = 250 // bytes
+
+//go:embed mail.txt
+var mailTextSource string
+
+//go:embed mail.html
+var mailHTMLSource string
+
+// mailPage is what the templates show. Its HTML comes from the events service, which
+// lets nothing through but a short list of harmless elements.
+type mailPage struct {
+	Title, Dashboard, URL, Status, Severity string
+	Start, End                              string
+	Components                              []mailComponent
+	Entry, Description, Impact, Coordinator mailProse
+	EntryAt                                 string
+}
+
+type mailComponent struct{ Name, Group, Impact string }
+
+// mailProse is a text in both its forms.
+type mailProse struct {
+	Text string
+	HTML template.HTML
+}
+
+// mailParts are the mail's text and its HTML.
+func mailParts(message dispatch.Message) (plain, page string, err error) {
+	key := textKey(message)
+	shared, err := message.Change.Rendered("mail text "+key, func() ([]byte, error) {
+		t, err := texttemplate.New("mail.txt").Parse(mailTextSource)
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		err = t.Execute(&out, mailPageOf(message))
+		return out.Bytes(), err
+	})
+	if err != nil {
+		return "", "", err
+	}
+	sharedHTML, err := message.Change.Rendered("mail html "+key, func() ([]byte, error) {
+		t, err := template.New("mail.html").Parse(mailHTMLSource)
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		err = t.Execute(&out, mailPageOf(message))
+		return out.Bytes(), err
+	})
+	if err != nil {
+		return "", "", err
+	}
+	plain, page = string(shared), string(sharedHTML)
+	if manage := message.To.Manage; manage != "" {
+		plain += "\nUnsubscribe: " + manage + "\n"
+		page += `<p style="font-size:12px"><a href="` + html.EscapeString(manage) + "\">Unsubscribe</a></p>\n"
+	}
+	return plain, page + "</div></body></html>\n", nil
+}
+
+func mailPageOf(message dispatch.Message) mailPage {
+	change, event, dashboard := message.Change, &message.Change.Event, message.To.Dashboard
+	page := mailPage{
+		Title: oneLine(event.Title), Dashboard: oneLine(dashboard.Name), Status: statusName(event.Status), Severity: words(event.Severity),
+		Start: mailTime(event.StartAt), End: mailTimeOr(event.EndAt, ""),
+		Description: prose(event.DescriptionText, event.DescriptionHTML),
+		Impact:      prose(event.ImpactText, event.ImpactHTML),
+		Coordinator: prose(event.CoordinatorText, event.CoordinatorHTML),
+	}
+	if event.ScheduledStartAt != nil {
+		page.Start, page.End = mailTime(*event.ScheduledStartAt), mailTimeOr(event.ScheduledEndAt, page.End)
+	}
+	if dashboard.URL != "" {
+		page.URL = eventURL(dashboard.URL, event.ID)
+	}
+	for _, c := range message.Components {
+		page.Components = append(page.Components, mailComponent{oneLine(c.Name), oneLine(c.Group), words(c.Impact)})
+	}
+	if entry := change.Entry; entry != nil && entry.Text != event.DescriptionText {
+		page.Entry, page.EntryAt = prose(entry.Text, entry.HTML), mailTime(entry.Timestamp)
+	}
+	return page
+}
+
+func prose(text, markup string) mailProse {
+	return mailProse{Text: strings.TrimSpace(text), HTML: template.HTML(markup)} //nolint:gosec // sanitised where it was written
+}
+
+func mailTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+
+func mailTimeOr(t *time.Time, other string) string {
+	if t == nil {
+		return other
+	}
+	return mailTime(*t)
+}
+
+// statusName is a status as people read it.
+func statusName(status string) string {
+	if status == "inprogress" || status == "in_progress" {
+		return "In progress"
+	}
+	return words(status)
+}
+
+// words makes a name of the interface into words: major_outage is "Major outage".
+func words(name string) string {
+	name = strings.ReplaceAll(oneLine(name), "_", " ")
+	if name == "" {
+		return ""
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// oneLine keeps what somebody typed within one line: white space and characters that
+// cannot be seen become single spaces.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
