@@ -1,0 +1,115 @@
+package channel
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+func TestSeptets(t *testing.T) {
+	for text, want := range map[string]int{ // -1: not in the alphabet
+		"":      0,
+		"Hello": 5,
+		"@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !": 34 - 1,
+		"¡ÄÖÑÜ§¿äöñüà":                        12,
+		"^{}\\[~]|€\f":                        20,
+		"10 €":                                5,
+		"[API] down":                          12,
+		strings.Repeat("a", 160):              160,
+		strings.Repeat("a", 159) + "€":        161,
+		"ç":                                   -1, // only its capital is in the alphabet
+		"á":                                   -1,
+		"`":                                   -1,
+		"\t":                                  -1,
+		"\u00a0":                              -1,
+		"…":                                   -1,
+		"Привет":                              -1,
+		"🚨":                                   -1,
+	} {
+		n, ok := septets(text)
+		if ok != (want >= 0) || ok && n != want {
+			t.Errorf("%.40q: %d %v, want %d", text, n, ok, want)
+		}
+	}
+	if n := utf8.RuneCountInString(gsmBasic) + 1; n != 128 { // and the escape
+		t.Errorf("the alphabet has %d characters", n)
+	}
+	if n := utf8.RuneCountInString(gsmExtension); n != 10 {
+		t.Errorf("the extension has %d characters", n)
+	}
+}
+
+func TestSpare(t *testing.T) {
+	for text, want := range map[string]int{
+		strings.Repeat("a", 160):      0,
+		strings.Repeat("a", 161):      -1,
+		strings.Repeat("€", 80):       0,
+		strings.Repeat("я", 70):       0,
+		strings.Repeat("я", 71):       -1,
+		strings.Repeat("🚨", 35):       0,  // two units each
+		strings.Repeat("a", 71) + "🚨": -3, // one character makes all of it UCS-2
+	} {
+		if got := spare(text); got != want {
+			t.Errorf("%.20q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		"“It’s down” – again…":    `"It's down" - again...`,
+		"a\u00a0b\tc\r\n d\u2009": "a b c d",
+		"«Zürich»\u200b — §5":     `"Zürich" - §5`,
+		"🚨 Привет":                "🚨 Привет",
+		"  ":                      "",
+	} {
+		if got := plain(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestDefaultText(t *testing.T) {
+	const link = "https://status.example.com/events/0190a000-0000-7000-8000-000000000001"
+	board := dispatch.Dashboard{Name: "Acme", URL: "https://status.example.com"}
+	for name, c := range map[string]struct {
+		title     string
+		dashboard dispatch.Dashboard
+		want      string
+	}{
+		"whole":            {"Logins fail", board, "Acme: incident investigating: Logins fail " + link},
+		"typographic":      {"“Logins” fail…", board, `Acme: incident investigating: "Logins" fail... ` + link},
+		"no dashboard":     {"Logins fail", dispatch.Dashboard{}, "incident investigating: Logins fail"},
+		"long title":       {strings.Repeat("Logins fail ", 20), board, "Acme: incident investigating: Logins fail Logins fail Logins fail Logins fail Logins f... " + link},
+		"long name":        {"Logins fail", dispatch.Dashboard{Name: strings.Repeat("Acme ", 20), URL: board.URL}, "incident investigating: Logins fail " + link},
+		"long link":        {"Logins fail", dispatch.Dashboard{Name: "Acme", URL: "https://" + strings.Repeat("x", 120)}, "Acme: incident investigating: Logins fail"},
+		"UCS-2":            {"Вход не работает", board, "Acme: incident investigating: Вход не работает"},
+		"UCS-2, long":      {strings.Repeat("я", 100), board, "Acme: incident investigating: " + strings.Repeat("я", 37) + "..."},
+		"marks stay whole": {strings.Repeat("e\u0301", 40), dispatch.Dashboard{}, "incident investigating: " + strings.Repeat("e\u0301", 21) + "..."},
+		"pairs stay whole": {strings.Repeat("🚨", 40), dispatch.Dashboard{}, "incident investigating: " + strings.Repeat("🚨", 21) + "..."},
+	} {
+		event := &topic.Event{ID: "0190a000-0000-7000-8000-000000000001", Type: "incident", Status: "investigating", Title: c.title}
+		got := defaultText(event, c.dashboard)
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if spare(got) < 0 {
+			t.Errorf("%s: %q takes more than a segment", name, got)
+		}
+	}
+}
+
+func FuzzDefaultText(f *testing.F) {
+	f.Add("Logins fail", "Acme", "https://status.example.com")
+	f.Add(strings.Repeat("👩‍👩‍👧", 30), "Zürich", "")
+	f.Add(strings.Repeat("€", 90), strings.Repeat("€", 90), "https://x")
+	f.Fuzz(func(t *testing.T, title, name, link string) {
+		got := defaultText(&topic.Event{ID: "1", Type: "incident", Status: "investigating", Title: title}, dispatch.Dashboard{Name: name, URL: link})
+		if spare(got) < 0 || !strings.Contains(got, "incident investigating") {
+			t.Errorf("%q", got)
+		}
+	})
+}
