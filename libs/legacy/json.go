@@ -49,12 +49,17 @@ func encode(value any) []byte {
 	return body
 }
 
-// WriteJSON answers with a JSON body; without the body when the request is a HEAD.
+// WriteJSON answers with a JSON body; without the body when the request is a HEAD. To a
+// POST that is a HEAD by its override an empty body is announced: its sender reads as many
+// bytes as are.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	if r.Method == http.MethodPost && Method(r) == http.MethodHead {
+		body = nil
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	if Method(r) != http.MethodHead {
+	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // the client is gone: nobody is left to tell
 	}
 }

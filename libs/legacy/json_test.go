@@ -2,6 +2,9 @@ package legacy_test
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
@@ -22,6 +25,39 @@ func TestEncodeLeavesCharactersLiteral(t *testing.T) {
 		var back string
 		if err := json.Unmarshal(body, &back); err != nil || back != in {
 			t.Errorf("%q comes back as %q (%v)", in, back, err)
+		}
+	}
+}
+
+// A HEAD gets no body, and what is announced to it a client can read to its end.
+func TestWriteJSONToHead(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		legacy.WriteJSON(w, r, http.StatusOK, []byte(`{"a":1}`))
+	}))
+	defer server.Close()
+	for _, test := range []struct {
+		method, override, body string
+		length                 int64
+	}{
+		{"GET", "", `{"a":1}`, 7},
+		{"GET", "HEAD", `{"a":1}`, 7},
+		{"HEAD", "", "", 7},
+		{"POST", "", `{"a":1}`, 7},
+		{"POST", " head", "", 0},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), test.method, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set(legacy.OverrideHeader, test.override)
+		answer, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || string(body) != test.body || answer.ContentLength != test.length {
+			t.Errorf("%s as %q: %q of %d bytes, %v", test.method, test.override, body, answer.ContentLength, err)
 		}
 	}
 }
