@@ -197,9 +197,9 @@ func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*reco
 	return isNew, nil
 }
 
-// insertRun is how many records one statement inserts: what a statement costs by itself, its journal
+// runLengths are how many records one statement inserts: what a statement costs by itself, its journal
 // above all, is shared by them.
-const insertRun = 32
+var runLengths = [...]int{64, 8, 1}
 
 // plain reports a collection whose records are one row each, with no unique index that a
 // statement which passes over known keys would pass over, too.
@@ -209,46 +209,58 @@ func (s *shape) plain() bool {
 
 // insertNew inserts those whose keys are not there and marks them.
 func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) error {
+	if s.plain() {
+		return w.insertRuns(s, records, isNew)
+	}
 	known, err := w.known(s, records)
 	if err != nil {
 		return err
 	}
-	var fresh []*record
 	for i, r := range records {
-		if isNew[i] = !known[r.key]; isNew[i] {
-			known[r.key] = true
-			fresh = append(fresh, r)
-		}
-	}
-	for len(fresh) > 0 {
-		if !s.plain() || len(fresh) < insertRun {
-			if err := w.insert(s, fresh[0]); err != nil {
-				return err
-			}
-			fresh = fresh[1:]
+		if _, found := known[r.key]; found {
 			continue
 		}
-		args := make([]any, 0, insertRun*(3+len(s.fields)))
-		for _, r := range fresh[:insertRun] {
-			args = append(args, r.key, r.version, r.body)
-			for _, value := range r.fields {
-				c, err := cell(value)
-				if err != nil {
-					return err
-				}
-				args = append(args, c)
-			}
-		}
-		if err := w.exec(s.texts.insertRun, args...); err != nil {
+		if err := w.insert(s, r); err != nil {
 			return err
 		}
-		fresh = fresh[insertRun:]
+		known[r.key], isNew[i] = r.version, true
 	}
 	return nil
 }
 
-// known are the keys of records that are there.
-func (w *sqliteWriter) known(s *shape, records []*record) (map[string]bool, error) {
+// insertRuns is insertNew for a plain collection. It asks what was there only when a statement has
+// passed over something, which is rare; the random version of a record tells whose it is.
+func (w *sqliteWriter) insertRuns(s *shape, records []*record, isNew []bool) error {
+	args := make([]any, 0, runLengths[0]*(3+len(s.fields)))
+	for i, n := range runLengths {
+		for ; len(records) >= n; records, isNew = records[n:], isNew[n:] {
+			args = args[:0]
+			for _, r := range records[:n] {
+				args = append(args, r.key, r.version, r.body)
+				for _, value := range r.fields {
+					args = append(args, scalar(value))
+				}
+			}
+			inserted, err := w.changes(s.texts.insertRuns[i], args...)
+			if err != nil {
+				return err
+			}
+			stored := make(map[string]int64)
+			if inserted < int64(n) {
+				if stored, err = w.known(s, records[:n]); err != nil {
+					return err
+				}
+			}
+			for at, r := range records[:n] {
+				isNew[at] = inserted == int64(n) || stored[r.key] == r.version
+			}
+		}
+	}
+	return nil
+}
+
+// known are the versions of those records that are there, by key.
+func (w *sqliteWriter) known(s *shape, records []*record) (map[string]int64, error) {
 	keys := make([]string, len(records))
 	for i, r := range records {
 		keys[i] = r.key
@@ -257,18 +269,22 @@ func (w *sqliteWriter) known(s *shape, records []*record) (map[string]bool, erro
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]bool, len(records))
-	err = w.rows(`SELECT key FROM `+quote(s.name)+` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}, func(rows *sql.Rows) error {
+	known := make(map[string]int64, len(records))
+	err = w.rows(`SELECT key, version FROM `+quote(s.name)+` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}, func(rows *sql.Rows) error {
 		var key string
-		err := rows.Scan(&key)
-		known[key] = true
+		var version int64
+		err := rows.Scan(&key, &version)
+		known[key] = version
 		return err
 	})
 	return known, err
 }
 
 // writeTexts are a collection's writing statements.
-type writeTexts struct{ insert, insertRun, replace, overwrite string }
+type writeTexts struct {
+	insert, replace, overwrite string
+	insertRuns                 [len(runLengths)]string
+}
 
 func (s *shape) writeTexts() writeTexts {
 	var columns, marks, sets strings.Builder
@@ -279,11 +295,14 @@ func (s *shape) writeTexts() writeTexts {
 	}
 	table := quote(s.name)
 	update := `UPDATE ` + table + ` SET version = ?, body = ?` + sets.String()
-	return writeTexts{
-		insert: `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES (?, ?, ?` + marks.String() + `) RETURNING id`,
-		insertRun: `INSERT OR IGNORE INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES ` +
-			strings.Repeat(`(?, ?, ?`+marks.String()+`), `, insertRun-1) + `(?, ?, ?` + marks.String() + `)`,
+	texts := writeTexts{
+		insert:    `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES (?, ?, ?` + marks.String() + `) RETURNING id`,
 		replace:   update + ` WHERE key = ? AND version = ? RETURNING id`,
 		overwrite: update + ` WHERE key = ? RETURNING id`,
 	}
+	for i, n := range runLengths {
+		texts.insertRuns[i] = `INSERT OR IGNORE INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES ` +
+			strings.Repeat(`(?, ?, ?`+marks.String()+`), `, n-1) + `(?, ?, ?` + marks.String() + `)`
+	}
+	return texts
 }
