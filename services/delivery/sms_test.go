@@ -1,0 +1,299 @@
+package delivery_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+const (
+	smsAccount = "AC0123456789abcdef0123456789abcdef"
+	smsToken   = "token-of-the-sms-account"
+	smsNumber  = "+4915112345678"
+	smsFrom    = "+15550100"
+)
+
+// smsAPI is a server that behaves as the API does.
+type smsAPI struct {
+	t        *testing.T
+	requests atomic.Int64
+
+	mu     sync.Mutex
+	forms  []url.Values
+	answer http.HandlerFunc // nil: the text is queued
+}
+
+func newSMSAPI(t *testing.T, answer http.HandlerFunc) *smsAPI { return &smsAPI{t: t, answer: answer} }
+
+func (a *smsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.requests.Add(1)
+	account, token, _ := r.BasicAuth()
+	switch {
+	case r.Method != http.MethodPost || r.URL.RequestURI() != "/2010-04-01/Accounts/"+smsAccount+"/Messages.json":
+		a.t.Errorf("%s %s", r.Method, r.URL)
+		refuseSMS(http.StatusNotFound, 20404)(w, r)
+		return
+	case account != smsAccount || token != smsToken:
+		refuseSMS(http.StatusUnauthorized, 20003)(w, r)
+		return
+	case r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" || r.ParseForm() != nil:
+		a.t.Errorf("the form is sent as %s", r.Header.Get("Content-Type"))
+	}
+	a.mu.Lock()
+	a.forms = append(a.forms, r.PostForm)
+	a.mu.Unlock()
+	if a.answer != nil {
+		a.answer(w, r)
+		return
+	}
+	acceptSMS(w, r)
+}
+
+func (a *smsAPI) got() []url.Values {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]url.Values(nil), a.forms...)
+}
+
+func acceptSMS(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, `{"sid": "SM0123456789abcdef0123456789abcdef", "status": "queued"}`)
+}
+
+// refuseSMS answers with one of the API's errors.
+func refuseSMS(status, code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"code": %d, "message": "refused by the test", "status": %d}`, code, status)
+	}
+}
+
+// person makes a subscriber whom the service asks for at the subscribers service.
+func (w *world) person(c *delivery.Config, id string) {
+	w.t.Helper()
+	people := &integrations{byID: map[string]*peer.Destination{}, owners: map[string]string{}}
+	people.add(id, "")
+	people.set(id, func(d *peer.Destination) {
+		*d = peer.Destination{ID: id, Channel: topic.SMS, State: peer.Active, Components: []string{componentID}, Address: smsNumber}
+	})
+	desk := passport.NewDesk(platformSecret, time.Now)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", people.concerned)
+	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/resolve", people.resolve)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := desk.Check(r.Header.Get(passport.Header), "subscribers"); err != nil {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	w.t.Cleanup(server.Close)
+	c.SubscribersURL = server.URL
+}
+
+func smsURL(base, token, from string) string {
+	return strings.Replace(base, "://", "://"+smsAccount+":"+token+"@", 1) + "/?from=" + from
+}
+
+func textChange(text string) topic.EventChange {
+	c := change(newEvent(), 1)
+	c.Notify = topic.Notify{topic.SMS: {Text: text}}
+	return c
+}
+
+// text sends one through the service and returns how that ended, and the service's log.
+func (w *world) text(c delivery.Config, text string) (dispatch.Delivery, topic.Outcome, string) {
+	w.t.Helper()
+	w.person(&c, "p1")
+	s := w.start(c)
+	sent := textChange(text)
+	w.publish(sent, nil)
+	row := w.ended(sent.ID, "p1")[0]
+	outcome := w.outcomes.of(w.t, row.ID)
+	told := fmt.Sprintf("%+v %+v %s", row, outcome, s.logs)
+	if strings.Contains(told, smsToken) || strings.Contains(told, smsNumber[1:]) {
+		w.t.Error("the number or the token is in a row, an outcome or a log")
+	}
+	return row, outcome, s.logs.String()
+}
+
+func TestSMS(t *testing.T) {
+	gone := refuseSMS(http.StatusBadRequest, 21610)
+	resting := func(status int) http.HandlerFunc {
+		return inTurn(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(status)
+		}, acceptSMS)
+	}
+	for name, x := range map[string]struct {
+		answer http.HandlerFunc
+		status dispatch.Status
+		code   dispatch.Code
+		times  int
+	}{
+		"201":                    {acceptSMS, dispatch.StatusDelivered, "", 1},
+		"400, opted out":         {gone, dispatch.StatusFailed, dispatch.CodeGone, 1},
+		"400, not a number":      {refuseSMS(400, 21211), dispatch.StatusFailed, dispatch.CodeGone, 1},
+		"400, not mobile":        {refuseSMS(400, 21614), dispatch.StatusFailed, dispatch.CodeGone, 1},
+		"400, something else":    {refuseSMS(400, 21606), dispatch.StatusFailed, dispatch.CodeClientError, 1},
+		"410 is not the number":  {refuseSMS(410, 20410), dispatch.StatusFailed, dispatch.CodeClientError, 1},
+		"302 is not followed":    {status(http.StatusFound), dispatch.StatusFailed, dispatch.CodeRedirect, 3},
+		"429, then 201":          {resting(http.StatusTooManyRequests), dispatch.StatusDelivered, "", 2},
+		"503, then 201":          {resting(http.StatusServiceUnavailable), dispatch.StatusDelivered, "", 2},
+		"500, then 201":          {inTurn(status(500), acceptSMS), dispatch.StatusDelivered, "", 2},
+		"401, until it is right": {inTurn(refuseSMS(401, 20003), refuseSMS(401, 20003), acceptSMS), dispatch.StatusDelivered, "", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			api := newSMSAPI(t, x.answer)
+			server := httptest.NewServer(api)
+			t.Cleanup(server.Close)
+			c := w.config()
+			c.SMSURL = smsURL(server.URL, smsToken, smsFrom)
+			row, outcome, logs := w.text(c, "API is down – sorry")
+			if row.Status != x.status || row.ErrorCode != x.code || len(row.Attempts) != x.times || outcome.Gone != (x.code == dispatch.CodeGone) {
+				t.Errorf("row %+v, outcome %+v", row, outcome)
+			}
+			got := api.got()
+			want := url.Values{"To": {smsNumber}, "From": {smsFrom}, "Body": {"API is down – sorry"}}
+			if len(got) != x.times || got[0].Encode() != want.Encode() {
+				t.Errorf("the API got %v, want %v %d times", got, want, x.times)
+			}
+			if rested := row.Attempts[len(row.Attempts)-1].At.Sub(row.Attempts[0].At); strings.HasPrefix(name, "429") && rested < time.Second {
+				t.Errorf("came again after %v", rested)
+			}
+			if strings.HasPrefix(name, "401") && strings.Count(logs, "SMS_URL") != 1 {
+				t.Errorf("the operator is told by %q", logs)
+			}
+		})
+	}
+}
+
+func TestSMS_wrongToken(t *testing.T) {
+	w := newWorld(t)
+	api := newSMSAPI(t, nil)
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	c := w.config()
+	c.SMSURL = smsURL(server.URL, "wrong", "MG0123456789abcdef0123456789abcdef")
+	row, outcome, _ := w.text(c, "")
+	if row.Status != dispatch.StatusFailed || len(row.Attempts) != 3 || outcome.Gone || outcome.HTTPStatus != http.StatusUnauthorized {
+		t.Errorf("row %+v, outcome %+v", row, outcome)
+	}
+}
+
+func TestSMS_messagingServiceAndDefaultText(t *testing.T) {
+	w := newWorld(t)
+	const service = "MG0123456789abcdef0123456789abcdef"
+	api := newSMSAPI(t, nil)
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	c := w.config()
+	c.SMSURL = smsURL(server.URL, smsToken, service)
+	w.text(c, "")
+	want := url.Values{"To": {smsNumber}, "MessagingServiceSid": {service}, "Body": {"incident investigating: Logins fail"}}
+	if got := api.got(); len(got) != 1 || got[0].Encode() != want.Encode() {
+		t.Errorf("the API got %v, want %v", got, want)
+	}
+}
+
+// Whether a text that was not answered was sent nobody knows: it is not sent twice.
+func TestSMS_hanging(t *testing.T) {
+	w := newWorld(t)
+	end := make(chan struct{})
+	api := newSMSAPI(t, func(http.ResponseWriter, *http.Request) { <-end })
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(end) })
+	c := w.config()
+	c.Timeout = 300 * time.Millisecond
+	c.SMSURL = smsURL(server.URL, smsToken, smsFrom)
+	row, outcome, _ := w.text(c, "API is down")
+	if row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeTimeout || len(row.Attempts) != 1 || api.requests.Load() != 1 || outcome.Gone {
+		t.Errorf("%d requests, row %+v", api.requests.Load(), row)
+	}
+}
+
+// A server that cannot be reached got nothing: it is tried again.
+func TestSMS_connectionRefused(t *testing.T) {
+	w := newWorld(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	c := w.config(100*time.Millisecond, time.Second, 2*time.Second, 4*time.Second)
+	c.SMSURL = smsURL("http://"+address, smsToken, smsFrom)
+	w.person(&c, "p1")
+	w.start(c)
+	sent := textChange("API is down")
+	w.publish(sent, nil)
+	id := dispatch.DeliveryID(sent.ID, "p1")
+	eventually(t, "the first attempt", func() bool { return len(w.rows(id)) == 1 })
+	if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != dispatch.CodeConnect {
+		t.Errorf("row %+v", row)
+	}
+	if listener, err = net.Listen("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	api := newSMSAPI(t, nil)
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: api}}
+	server.Start()
+	t.Cleanup(server.Close)
+	if row := w.ended(sent.ID, "p1")[0]; row.Status != dispatch.StatusDelivered || len(api.got()) != 1 {
+		t.Errorf("%d texts, row %+v", len(api.got()), row)
+	}
+}
+
+func TestSMS_folder(t *testing.T) {
+	w := newWorld(t)
+	c := w.config()
+	c.Data = filepath.Join(w.dir, "data")
+	row, _, _ := w.text(c, "API is down")
+	if row.Status != dispatch.StatusDelivered {
+		t.Errorf("row %+v", row)
+	}
+	folder := filepath.Join(c.Data, "sms")
+	content, err := os.ReadFile(filepath.Join(folder, row.ID+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]string
+	if err := json.Unmarshal(content, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 5 || got["to"] != smsNumber || got["from"] != "" || got["body"] != "API is down" || got["deliveryId"] != row.ID || got["eventId"] != row.EventID {
+		t.Errorf("%s", content)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("%v %v", entries, err)
+	}
+	file, err := entries[0].Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := os.Stat(folder)
+	if err != nil || file.Mode().Perm() != 0o600 || parent.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v %v", file.Mode(), parent.Mode(), err)
+	}
+}
