@@ -138,10 +138,13 @@ func (w *world) recorded() int64 {
 	defer db.Close()
 	rows := document.Declare(db, document.Schema[dispatch.Delivery]{
 		Name: "deliveries", Key: func(d *dispatch.Delivery) string { return d.ID },
-		Fields:  []document.Field[dispatch.Delivery]{{Name: "sentAt", Value: func(d *dispatch.Delivery) any { return d.SentAt }}},
-		Indexes: []document.Index{{Name: "age", Fields: []string{"sentAt"}}},
+		Fields: []document.Field[dispatch.Delivery]{
+			{Name: "waitsIn", Value: func(*dispatch.Delivery) any { return nil }},
+			{Name: "nextAttemptAt", Value: func(*dispatch.Delivery) any { return nil }},
+		},
+		Indexes: []document.Index{{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}},
 	})
-	n, err := rows.Count(w.t.Context(), find.Query{Where: []find.Condition{find.Gt("sentAt", time.Time{})}})
+	n, err := rows.Count(w.t.Context(), find.Query{Where: []find.Condition{find.Absent("waitsIn")}})
 	if err != nil {
 		return 0 // not migrated yet
 	}

@@ -10,10 +10,11 @@ const (
 	// How many deliveries of an organization are opened before they are needed. More than go within
 	// staleAfter would have to be asked for again, fewer leave the slots idle while a shard
 	// is being opened, so the number follows what happens.
-	aheadLeast = 64
-	aheadStart = 256
+	aheadLeast = 32
+	aheadStart = 128
 	aheadMost  = 4096
-	openAtOnce = 12 // shards being opened at the same time
+	openAtOnce = 12 // shards being opened at the same time, and of one organization:
+	openOfOne  = 4
 	openPause  = 100 * time.Millisecond
 	openLonger = 5 * time.Second
 )
@@ -41,6 +42,7 @@ type tenant struct {
 	ready        []*member
 	shards       []*shard
 	ahead        int // deliveries to be opened before they are needed
+	opening      int
 }
 
 func newQueue(open func(*shard, []*member) (opened, error)) *queue {
@@ -147,36 +149,43 @@ func (q *queue) pollLocked(t *tenant) *member {
 		}
 		if head.phase == open && head.stale(q.now()) {
 			head.phase = closed
-			t.ahead = max(t.ahead/2, aheadLeast)
+			t.ahead = max(t.ahead-t.ahead/4, aheadLeast)
 		}
 		if head.phase != open {
+			if !head.awaited {
+				head.awaited = true
+				t.ahead = min(t.ahead+aheadLeast, aheadMost)
+			}
 			break
 		}
 		found = head.take()
 	}
 	ahead := 0
 	for _, s := range t.shards {
-		if ahead >= t.ahead || q.opening >= openAtOnce {
+		if ahead >= t.ahead || q.opening >= openAtOnce || t.opening >= openOfOne {
 			break
 		}
 		if s.phase == closed && !s.given {
 			s.phase = opening
 			q.opening++
+			t.opening++
+			s.unfold()
 			rest := s.members[s.next:]
-			q.openers.Go(func() { q.unfold(s, rest) })
+			q.openers.Go(func() { q.unfold(t, s, rest) })
 		}
-		ahead += len(s.members) - s.next
+		ahead += s.left()
 	}
 	return found
 }
 
 // unfold opens a shard; one that cannot be opened rests and is tried again, and holds up
 // only what is behind it.
-func (q *queue) unfold(s *shard, rest []*member) {
+func (q *queue) unfold(t *tenant, s *shard, rest []*member) {
 	found, err := q.open(s, rest)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.opening--
+	t.opening--
 	defer q.rouse()
 	if s.given {
 		return
@@ -227,7 +236,7 @@ func (q *queue) settleLocked(s *shard) {
 		return
 	}
 	settle := s.settle
-	s.settle, s.members, s.next, s.change = nil, nil, 0, nil
+	s.settle, s.recipients, s.members, s.next, s.change = nil, nil, nil, 0, nil
 	settle(!s.given)
 }
 

@@ -22,7 +22,6 @@ type Sender struct {
 	turns     *turns
 	lanes     *lanes
 	receivers *receivers
-	paces     *paces
 	waits     *waits
 	ledger    *ledger
 	snapshots *snapshots
@@ -36,7 +35,7 @@ type Sender struct {
 func NewSender(parts Parts) *Sender {
 	work, interrupt := context.WithCancel(context.Background())
 	s := &Sender{
-		Parts: parts, turns: newTurns(), lanes: newLanes(parts.Observer), receivers: newReceivers(), paces: newPaces(),
+		Parts: parts, turns: newTurns(), lanes: newLanes(parts.Observer), receivers: newReceivers(),
 		waits:     newWaits(parts.Store, parts.Log, parts.Observer),
 		ledger:    newLedger(parts.Store, parts.Bus, parts.Log),
 		snapshots: newSnapshots(parts.Store), flow: make(chan struct{}, flowLimit), work: work, interrupt: interrupt,
@@ -52,10 +51,9 @@ func (s *Sender) Assigned(ctx context.Context, partitions []int) { s.waits.assig
 // Take accepts a shard and returns. ctx carries its trace and ends when the partition is
 // another's.
 func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, work Work) {
-	members := make([]*member, len(order.Recipients))
 	sh := &shard{
 		ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
-		channel: order.Channel, changeID: order.ChangeID,
+		channel: order.Channel, changeID: order.ChangeID, recipients: order.Recipients,
 		settle: func(finished bool) {
 			if finished {
 				work.Done()
@@ -64,10 +62,6 @@ func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, wor
 			}
 		},
 	}
-	for i, recipient := range order.Recipients {
-		members[i] = &member{shard: sh, recipient: recipient}
-	}
-	sh.members = members
 	s.queue.push(sh)
 }
 

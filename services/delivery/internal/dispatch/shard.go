@@ -11,8 +11,8 @@ import (
 // known of a shard's recipients is good for staleAfter once it is there, and what is known
 // of one recipient for strictlyAfter from when it was asked for, looked at right before the attempt.
 const (
-	staleAfter    = 50 * time.Millisecond
-	strictlyAfter = 60 * time.Millisecond
+	staleAfter    = 60 * time.Millisecond
+	strictlyAfter = 75 * time.Millisecond
 )
 
 // phase is where a shard stands.
@@ -38,10 +38,12 @@ type shard struct {
 	settle       func(finished bool) // called once, when nobody works on it any more
 
 	change      *Snapshot
+	recipients  []string // its members to be, until it is opened: most shards wait for long
 	members     []*member
 	next        int // members before it were taken
 	phase       phase
 	looked      bool // what is recorded of its members is known
+	awaited     bool // it was to be sent before it was open
 	resolvedAt  time.Time
 	asked       time.Time
 	taken       int // since then
@@ -73,6 +75,23 @@ type opened struct {
 	asked        time.Time
 }
 
+// unfold makes the members of a shard from the topic.
+func (s *shard) unfold() {
+	if s.recipients == nil {
+		return
+	}
+	members := make([]member, len(s.recipients))
+	s.members = make([]*member, len(members))
+	for i, recipient := range s.recipients {
+		members[i] = member{shard: s, recipient: recipient}
+		s.members[i] = &members[i]
+	}
+	s.recipients = nil
+}
+
+// left is how many of its members were not taken yet.
+func (s *shard) left() int { return len(s.recipients) + len(s.members) - s.next }
+
 // apply makes the shard's members ready to be taken.
 func (s *shard) apply(found opened, now time.Time) {
 	if !s.looked {
@@ -81,7 +100,7 @@ func (s *shard) apply(found opened, now time.Time) {
 	for i, m := range s.members[s.next:] {
 		m.to, m.change, m.asked = &found.destinations[i], s.change, found.asked
 	}
-	s.phase, s.failures, s.resolvedAt, s.asked, s.taken = open, 0, now, found.asked, 0
+	s.phase, s.awaited, s.failures, s.resolvedAt, s.asked, s.taken = open, false, 0, now, found.asked, 0
 }
 
 // stale reports that the rest is to be asked for again before it is taken. Where asking itself
@@ -102,5 +121,5 @@ func (s *shard) take() *member {
 
 // exhausted reports that nothing will be taken any more.
 func (s *shard) exhausted() bool {
-	return s.given || s.phase == open && s.next == len(s.members)
+	return s.given || s.phase == open && s.left() == 0
 }

@@ -3,7 +3,7 @@
 // Two collections: "changes", what was said, once for all its receivers; "deliveries", one
 // row a delivery, which is also the delivery log. The rows are the platform's most
 // numerous documents and are written at the pace of sending, so they have few indexes: what
-// waits (due), the log of an organization and channel, and the age for retention.
+// waits and, for retention, the age of what does not (due), and the log of an organization and channel.
 package store
 
 import (
@@ -47,7 +47,6 @@ func New(db *document.Database) *Store {
 			Indexes: []document.Index{
 				{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}},
 				{Name: "log", Fields: []string{"organization", "channel", "sentAt"}},
-				{Name: "age", Fields: []string{"sentAt"}},
 			},
 		}),
 	}
@@ -61,9 +60,8 @@ func waitsIn(d *dispatch.Delivery) any {
 	return d.Partition
 }
 
-// nextAttemptAt is when a row is due. Rows that do not wait have their age in its place, which nobody
-// asks for: it puts each new one at the end of the index, where an absent value
-// would scatter them by their random keys and make every insert touch another page.
+// nextAttemptAt is when a row is due. Rows that do not wait have their age in its place, which
+// retention asks for; each new one is at the end of the index.
 func nextAttemptAt(d *dispatch.Delivery) any {
 	if d.NextAttemptAt == nil {
 		return d.SentAt
@@ -117,7 +115,8 @@ func (s *Store) Waiting(ctx context.Context, partition int, after string, limit 
 
 // Prune implements dispatch.Store.
 func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (int64, error) {
-	rows, err := s.deliveries.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("sentAt", before)}, Limit: limit})
+	ended := []find.Condition{find.Absent("waitsIn"), find.Lt("nextAttemptAt", before)}
+	rows, err := s.deliveries.DeleteMany(ctx, find.Query{Where: ended, Limit: limit})
 	if err != nil {
 		return rows, err
 	}
