@@ -82,7 +82,8 @@ func (r *relay) round(ctx context.Context) (bool, error) {
 	if err != nil || len(parcels) == 0 {
 		return false, err
 	}
-	holding, stop := context.WithCancel(ctx)
+	// Until the outcome is recorded, even when it is time to stop.
+	holding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go r.db.engine.hold(holding, parcels)
 
@@ -98,7 +99,6 @@ func (r *relay) round(ctx context.Context) (bool, error) {
 	if len(records) > 0 {
 		err = r.publish(ctx, records)
 	}
-	stop()
 	// What has been published shall be cleared even when it is time to stop.
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
