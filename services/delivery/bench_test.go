@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -131,7 +130,7 @@ func (w *world) publishAndCount(c *counter, n int) (arrived, recorded time.Durat
 // recorded is how many deliveries are in the service's log.
 func (w *world) recorded() int64 {
 	w.t.Helper()
-	db, err := document.Open("sqlite:"+filepath.Join(w.dir, "documents"), "delivery", document.Options{})
+	db, err := document.Open(w.documents, "delivery", document.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
@@ -73,6 +74,7 @@ func TestMain(m *testing.M) {
 type world struct {
 	t           testing.TB
 	dir         string
+	documents   string // the address of the service's database
 	broker      *engines.Broker
 	kafka       *stream.Client
 	authorities *authority
@@ -84,7 +86,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), authorities: newAuthority(t)}
+	w := &world{t: t, dir: t.TempDir(), documents: apitest.Documents(t), authorities: newAuthority(t)}
 	var err error
 	w.broker, err = engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: filepath.Join(w.dir, "kafka")})
 	if err != nil {
@@ -113,7 +115,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) config(schedule ...time.Duration) delivery.Config {
 	var c delivery.Config
 	c.LogLevel = "error"
-	c.DocumentsURL = "sqlite:" + filepath.Join(w.dir, "documents")
+	c.DocumentsURL = w.documents
 	c.KafkaBrokers = []string{w.broker.Addr()}
 	c.Secret.Secret = platformSecret
 	c.IntegrationsURL, c.SubscribersURL = w.peer.server.URL, w.peer.server.URL
@@ -204,7 +206,7 @@ func (w *world) child(extra ...string) *child {
 	c.command.Stderr = os.Stderr
 	c.command.Env = append(os.Environ(), append([]string{
 		childRole + "=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=warn",
-		"DOCUMENTS_URL=sqlite:" + filepath.Join(w.dir, "documents"), "KAFKA_BROKERS=" + w.broker.Addr(),
+		"DOCUMENTS_URL=" + w.documents, "KAFKA_BROKERS=" + w.broker.Addr(),
 		"BELLBUOY_SECRET=" + platformSecret, "INTEGRATIONS_URL=" + w.peer.server.URL, "DELIVERY_CA_FILE=" + w.caFile,
 		"DELIVERY_RESOLVE=" + strings.Join(w.resolve, ","), "DELIVERY_RETRY_SCHEDULE=100ms,200ms", "DELIVERY_TIMEOUT=2s",
 	}, extra...)...)
@@ -254,7 +256,7 @@ func newEvent() string { return uuid.Must(uuid.NewV7()).String() }
 // rows reads deliveries from the service's database.
 func (w *world) rows(ids ...string) []dispatch.Delivery {
 	w.t.Helper()
-	db, err := document.Open("sqlite:"+filepath.Join(w.dir, "documents"), "delivery", document.Options{})
+	db, err := document.Open(w.documents, "delivery", document.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,6 +10,6 @@ import (
 // script on an empty platform of its own.
 func TestScripts(t *testing.T) {
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
-		return apitest.Target{Handler: start(t, t.TempDir(), nil).door()}
+		return apitest.Target{Handler: start(t, nil).door()}
 	})
 }

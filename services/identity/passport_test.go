@@ -45,7 +45,7 @@ func routes(m member) map[passport.Surface][]route {
 }
 
 func TestPassportRefusals(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	for surface, all := range routes(m) {
 		good := m.app()
@@ -88,7 +88,7 @@ func TestPassportRefusals(t *testing.T) {
 
 // A passport opens what it names and nothing else, whatever the path says.
 func TestPassportOfAnotherOrganization(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	ann, bob := p.member("ann", `"admin"`), p.member("bob", `"admin"`)
 	limits := peer.Prefix + "/organizations/" + ann.organization + "/limits"
 	if a := p.send(passport.Passport{Surface: passport.Peer, Organization: bob.organization}, "GET", limits, ""); a.status != 403 {
@@ -123,7 +123,7 @@ func (m member) apikey() peer.KeyLookup {
 
 // The use of a key is noted to the minute; a wrong secret is no use.
 func TestUseIsNoted(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	lookup := func(l peer.KeyLookup) {
 		t.Helper()

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -35,7 +36,7 @@ const secret = "a secret of the tests, long enough to be one"
 // and stopped on it.
 type platform struct {
 	t       *testing.T
-	folder  string
+	records string       // the address of its database
 	ahead   atomic.Int64 // of the clock, in nanoseconds
 	events  *events
 	redis   *engines.Redis
@@ -46,10 +47,10 @@ type platform struct {
 	stop    func()
 }
 
-// start runs identity on the records in folder. Without settings it has the defaults.
-func start(t *testing.T, folder string, set func(*identity.Config)) *platform {
+// start runs identity on records of its own. Without settings it has the defaults.
+func start(t *testing.T, set func(*identity.Config)) *platform {
 	t.Helper()
-	p := &platform{t: t, folder: folder}
+	p := &platform{t: t, records: apitest.Documents(t)}
 	p.desk = passport.NewDesk(secret, p.now)
 	p.events = startEvents(t, p.desk)
 	p.startRedis("127.0.0.1:0")
@@ -99,7 +100,7 @@ func (p *platform) run(set func(*identity.Config)) {
 		p.t.Fatal(err)
 	}
 	config := identity.Config{
-		Documents: boot.Documents{DocumentsURL: "sqlite:" + p.folder},
+		Documents: boot.Documents{DocumentsURL: p.records},
 		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1/0"},
 		Secret:    boot.Secret{Secret: secret},
 		EventsURL: p.events.server.URL, Rates: boot.Rates{LegacyRatePerHour: 1000, AppRatePerMinute: 600},

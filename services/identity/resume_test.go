@@ -18,7 +18,7 @@ import (
 func TestPendingOrganizationIsCompleted(t *testing.T) {
 	for name, restart := range map[string]bool{"by the same process": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
-			p := start(t, t.TempDir(), nil)
+			p := start(t, nil)
 			p.events.down.Store(true)
 			if a := p.operator(503, "POST", "organizations", `{"name": "Acme"}`); !strings.Contains(a.text, "dashboard") {
 				t.Errorf("the answer does not tell: %s", a.text)
@@ -60,7 +60,7 @@ func TestPendingOrganizationIsCompleted(t *testing.T) {
 
 // While it is pending nobody can do anything with it.
 func TestPendingOrganizationIsInvisible(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	p.events.down.Store(true)
 	p.operator(503, "POST", "organizations", `{"name": "Acme"}`)
 	p.events.mu.Lock()
@@ -77,7 +77,7 @@ func TestPendingOrganizationIsInvisible(t *testing.T) {
 
 // Everything is found again by the next process.
 func TestRestart(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	p.stop()
 	p.run(func(c *identity.Config) { c.LegacyRatePerHour, c.AppRatePerMinute = 7, 8 })
@@ -94,7 +94,7 @@ func TestRestart(t *testing.T) {
 
 // Of many who want one user name at once, one gets it.
 func TestUsernameIsOneUsers(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	m := p.member("first", `"admin"`)
 	var made, taken atomic.Int64
 	var group sync.WaitGroup
@@ -120,7 +120,7 @@ func TestUsernameIsOneUsers(t *testing.T) {
 
 // A user has so many keys at once, and as many over time as it likes.
 func TestKeysAreBounded(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	for range 49 {
 		p.operator(201, "POST", "users/"+m.id+"/api-keys", "")

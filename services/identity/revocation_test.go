@@ -39,7 +39,7 @@ func (p *platform) cache(m member) {
 
 // Every change of what a credential says has voided the entries when it is answered.
 func TestChangesVoidBeforeTheAnswer(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	users, organizations := "/operator/v1/users/", "/operator/v1/organizations/"
 	for i, change := range []struct {
 		name   string
@@ -99,7 +99,7 @@ func TestChangesVoidBeforeTheAnswer(t *testing.T) {
 
 // Keys that are made while a user or its organization is changed do not escape the change.
 func TestChangesReachKeysMadeMeanwhile(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	door := httptest.NewServer(p.door())
 	defer door.Close()
@@ -161,7 +161,7 @@ func TestChangesReachKeysMadeMeanwhile(t *testing.T) {
 func TestRevokeWithoutRedis(t *testing.T) {
 	for name, restart := range map[string]bool{"the service goes on": false, "the service is restarted": true} {
 		t.Run(name, func(t *testing.T) {
-			p := start(t, t.TempDir(), nil)
+			p := start(t, nil)
 			revoked, deleted, limited := p.member("ann", `"admin"`), p.member("bob", `"admin"`), p.member("cid", `"admin"`)
 			for _, m := range []member{revoked, deleted, limited} {
 				p.cache(m)
@@ -216,7 +216,7 @@ func (p *platform) refused(as passport.Passport, method, path, body string) {
 
 // What concerns no key that a gateway could know needs no Redis.
 func TestProvisionWithoutRedis(t *testing.T) {
-	p := start(t, t.TempDir(), nil)
+	p := start(t, nil)
 	p.stopRedis()
 	m := p.member("ann", `"admin"`)
 	p.operator(200, "PATCH", "organizations/"+m.organization, `{"name": "Renamed"}`)
