@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -50,4 +51,39 @@ func TestAuto(t *testing.T) {
 		}
 	}
 	heard.of(t, 2, 1)
+}
+
+// TestAutoTells: the clock tells whom the last write that spoke of notifications told, not
+// in its words, and once with two processes at it.
+func TestAutoTells(t *testing.T) {
+	p := start(t, startBroker(t))
+	heard := p.listen()
+	p.run()
+	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
+	from, to := p.now().Add(time.Hour).Format("2006-01-02T15:04:05"), p.now().Add(2*time.Hour).Format("2006-01-02T15:04:05")
+	create := func(notifications string) {
+		p.must(201, "", "POST", "/api/v1/event/list/", `{"type": {"id": 2}, "status": {"id": 1}, "description": "d", "auto": true, "start": "`+from+`", "end": "`+to+`", "event_service": ["/api/v1/service/1/"], "notifications": `+notifications+`}`)
+	}
+	create(`{"email": {"enabled": true, "email_subject": "Move"}, "sms": {"enabled": true, "sms_text": "once"}, "teams": {"enabled": true, "details": true, "message": "once", "color": "#abc", "channels": [4]}, "webhook": {"enabled": false}}`)
+	p.must(200, "", "PUT", "/api/v1/event/list/1/", `{"impact": "some"}`) // says nothing of notifications
+	create(`{"email": {"enabled": true}}`)
+	p.must(200, "", "PUT", "/api/v1/event/list/2/", `{"notifications": {"email": {"enabled": false}}}`) // takes it back
+	p.ahead.Add(int64(time.Hour + time.Second))
+	heard.of(t, 1, 3)
+	p.ahead.Add(int64(time.Hour))
+	changes := heard.of(t, 1, 4)
+	want := topic.Notify{topic.Email: {Subject: "Move"}, topic.SMS: {}, topic.Teams: {Details: true, Color: "#abc", Endpoints: []int64{4}}}
+	for i, kind := range []topic.Kind{topic.MaintenanceStarted, topic.MaintenanceCompleted} {
+		if change := changes[i+2]; change.Kind != kind || change.Sequence != int64(i+3) || !reflect.DeepEqual(change.Notify, want) {
+			t.Errorf("told %s %+v, want %s %+v", change.Kind, change.Notify, kind, want)
+		}
+	}
+	if first := changes[0].Notify; first[topic.SMS].Text != "once" || first[topic.Teams].Message != "once" || len(changes[1].Notify) > 0 {
+		t.Errorf("before that %+v, %+v", first, changes[1].Notify)
+	}
+	for _, change := range heard.of(t, 2, 4)[1:] {
+		if len(change.Notify) > 0 {
+			t.Errorf("%s tells %+v", change.Kind, change.Notify)
+		}
+	}
 }

@@ -6,6 +6,7 @@ package events
 import (
 	"context"
 	"errors"
+	_ "time/tzdata" // reports are in dashboards' time zones, also where the system has no zones
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"

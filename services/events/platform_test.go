@@ -170,6 +170,8 @@ func caller(name string) passport.Passport {
 			p.Organization, p.User, p.Username, p.LegacyUser = orgB, "0190bbbb-0000-7000-8000-00000000000b", "bob", 8
 		case "no-api":
 			p.Features.API = false
+		case "uptime":
+			p.Features.UptimeReports = true
 		default:
 			p.Roles = append(p.Roles, word)
 		}

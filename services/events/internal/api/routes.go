@@ -37,6 +37,8 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) {
 	app := engine.Group("/app", web.Surface(passport.App), web.Role(passport.RoleEvent, passport.RoleSubscriber))
 	app.GET("/dashboards", web.Handle(a.appDashboards))
 	app.GET("/components", web.Handle(a.appComponents))
+	reports := engine.Group("/app/reports", web.Surface(passport.App), web.Role(passport.RoleAdmin), web.UptimeReports)
+	reports.GET("/uptime", web.Handle(a.appUptime))
 
 	public := engine.Group("/public/v1", web.Surface(passport.Public))
 	for _, method := range []string{"GET", "HEAD"} {

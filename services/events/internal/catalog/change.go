@@ -2,13 +2,14 @@ package catalog
 
 import (
 	"context"
+	"maps"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // changeOf is the message that tells of a write: all that receivers are told of the
 // event, with its texts rendered, as of this very change. before is nil for a new event.
-func (c *Catalog) changeOf(ctx context.Context, before *Event, write *revision, notice Notice) (topic.EventChange, error) {
+func (c *Catalog) changeOf(ctx context.Context, before *Event, write *revision) (topic.EventChange, error) {
 	event := write.Event
 	components, err := c.tellable(ctx, event)
 	if err != nil {
@@ -28,7 +29,7 @@ func (c *Catalog) changeOf(ctx context.Context, before *Event, write *revision, 
 		}
 	}
 	if event.Published && len(components) > 0 {
-		change.Notify = notice.wanted(event)
+		maps.Copy(change.Notify, write.notify)
 	}
 	return change, nil
 }

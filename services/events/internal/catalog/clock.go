@@ -15,7 +15,8 @@ const clockInterval = time.Second
 
 // KeepTime starts and ends maintenance that is to do so by itself, until ctx ends. Any
 // number of processes may keep the time at once: each moves an event on by the operation
-// that a person's request runs, which changes nothing where another has been faster.
+// that a person's request runs, which changes nothing where another has been faster, and it
+// tells whom the last person who announced the event told.
 func (c *Catalog) KeepTime(ctx context.Context, log *slog.Logger) error {
 	ticker := time.NewTicker(clockInterval)
 	defer ticker.Stop()
@@ -36,7 +37,7 @@ func (c *Catalog) moveOn(ctx context.Context) error {
 	return c.store.Events.Each(ctx, find.Query{
 		Where: []find.Condition{find.Lte("dueAt", c.now())}, Order: []find.Order{{Field: "dueAt"}},
 	}, func(due Event) error {
-		_, err := c.revise(ctx, Author{}, due.OrganizationID, due.ID, nil, func(r *revision) error {
+		_, err := c.revise(ctx, Author{}, due.OrganizationID, due.ID, func(r *revision) error {
 			at := r.DueAt()
 			if at == nil || at.After(r.now) {
 				return nil
@@ -45,6 +46,7 @@ func (c *Catalog) moveOn(ctx context.Context) error {
 			if r.Status != Planning {
 				next = Completed
 			}
+			r.tell(r.Announced)
 			return r.apply(&EventPatch{Status: &next})
 		})
 		if fault.Is(err, fault.NotFound) { // deleted meanwhile

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Event is an incident or a maintenance. Times are UTC in whole milliseconds.
@@ -41,11 +42,14 @@ type Event struct {
 	Links    []Link  `json:"links"`
 	Timeline []Entry `json:"timeline"` // oldest first
 
-	EmailSubject string    `json:"emailSubject"` // of this event's mails, as last given
-	Source       Source    `json:"source"`
-	CreatedBy    Author    `json:"createdBy"`
-	CreatedAt    time.Time `json:"createdAt"`
-	UpdatedAt    time.Time `json:"updatedAt"`
+	EmailSubject string `json:"emailSubject"` // of this event's mails, as last given
+	// Announced is whom the last write that said anything of notifications told, without the
+	// words that were for that once: the clock tells the same.
+	Announced topic.Notify `json:"announced"`
+	Source    Source       `json:"source"`
+	CreatedBy Author       `json:"createdBy"`
+	CreatedAt time.Time    `json:"createdAt"`
+	UpdatedAt time.Time    `json:"updatedAt"`
 	// Version counts the writes; it is also the sequence number of the change each is told by.
 	Version int64 `json:"version"`
 }

@@ -69,8 +69,8 @@ func (n Notice) subject() *string {
 	return telling.Subject
 }
 
-// wanted are the channels to be told, with the subject that the event remembers.
-func (n Notice) wanted(e *Event) topic.Notify {
+// wanted are the channels to be told.
+func (n Notice) wanted() topic.Notify {
 	notify := topic.Notify{}
 	for channel, telling := range n {
 		if !telling.Enabled {
@@ -81,10 +81,43 @@ func (n Notice) wanted(e *Event) topic.Notify {
 		if telling.Color != nil {
 			wording.Color = *telling.Color
 		}
-		if channel == topic.Email {
-			wording.Subject = e.EmailSubject
-		}
 		notify[channel] = wording
 	}
 	return notify
+}
+
+// lasting is what of a telling holds for later ones too: the channels, and who and what
+// of the event is told there. Words are for once.
+func lasting(notify topic.Notify) topic.Notify {
+	out := topic.Notify{}
+	for channel, wording := range notify {
+		out[channel] = topic.Wording{Details: wording.Details, Color: wording.Color, Endpoints: wording.Endpoints}
+	}
+	return out
+}
+
+// tell makes the write tell the channels, with the subject that the event remembers.
+func (r *revision) tell(notify topic.Notify) {
+	r.notify = maps.Clone(notify)
+	if wording, there := r.notify[topic.Email]; there {
+		wording.Subject = r.EmailSubject
+		r.notify[topic.Email] = wording
+	}
+}
+
+// announce tells whom the notice wants told, and remembers them for the clock. A write
+// that says nothing of notifications tells nobody and leaves the memory alone.
+func (r *revision) announce(n Notice) {
+	if len(n) == 0 {
+		return
+	}
+	wanted := n.wanted()
+	r.tell(wanted)
+	if remembered := lasting(wanted); !maps.EqualFunc(r.Announced, remembered, sameWording) {
+		r.Announced, r.changed = remembered, true
+	}
+}
+
+func sameWording(a, b topic.Wording) bool {
+	return a.Details == b.Details && a.Color == b.Color && slices.Equal(a.Endpoints, b.Endpoints)
 }

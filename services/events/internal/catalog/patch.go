@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // EventPatch says what a legacy write wants of an event; nil keeps what is there. The
@@ -74,7 +75,8 @@ type revision struct {
 	by      Author
 	nextIDs children
 	changed bool
-	told    *Entry // the newest entry that came with the write
+	told    *Entry       // the newest entry that came with the write
+	notify  topic.Notify // whom it tells
 }
 
 // children are the next legacy ids of new links and updates.
@@ -86,6 +88,7 @@ func (r *revision) apply(p *EventPatch) error {
 	start, end, former := r.StartAt, r.End(), r.Type
 	timeline := len(r.Timeline)
 	r.applyScalars(p)
+	r.announce(p.Notice)
 	r.applyTimes(p, isNew, wasClosed)
 	problems := []error{
 		r.applyLinks(p.Links),

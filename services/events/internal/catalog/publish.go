@@ -42,7 +42,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, by Author, organization strin
 		return EventDetail{}, err
 	}
 	event.Version = 1
-	change, err := c.changeOf(ctx, nil, &write, patch.Notice)
+	change, err := c.changeOf(ctx, nil, &write)
 	if err != nil {
 		return EventDetail{}, err
 	}
@@ -78,7 +78,7 @@ func (c *Catalog) ChangeEvent(ctx context.Context, by Author, organization strin
 	if err != nil {
 		return EventDetail{}, err
 	}
-	event, err := c.revise(ctx, by, organization, found.ID, patch.Notice, func(r *revision) error {
+	event, err := c.revise(ctx, by, organization, found.ID, func(r *revision) error {
 		r.nextIDs = next
 		return r.apply(&patch)
 	})
@@ -90,7 +90,7 @@ func (c *Catalog) ChangeEvent(ctx context.Context, by Author, organization strin
 
 // revise is the one way in which an event is changed: what change makes of it is written
 // together with the message that tells of it, or nothing is.
-func (c *Catalog) revise(ctx context.Context, by Author, organization, id string, notice Notice, change func(*revision) error) (Event, error) {
+func (c *Catalog) revise(ctx context.Context, by Author, organization, id string, change func(*revision) error) (Event, error) {
 	return c.store.Events.Update(ctx, id, func(event *Event) ([]Message, error) {
 		if event.OrganizationID != organization {
 			return nil, fault.New(fault.NotFound, "There is no such event.")
@@ -100,12 +100,12 @@ func (c *Catalog) revise(ctx context.Context, by Author, organization, id string
 		if err := change(&write); err != nil {
 			return nil, err
 		}
-		if !write.changed && len(notice.wanted(event)) == 0 {
+		if !write.changed && len(write.notify) == 0 {
 			return nil, ErrUnchanged
 		}
 		event.Version++
 		event.UpdatedAt = write.now
-		message, err := c.changeOf(ctx, before, &write, notice)
+		message, err := c.changeOf(ctx, before, &write)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (c *Catalog) RemoveEvent(ctx context.Context, organization string, legacyID
 	return c.store.Events.Delete(ctx, found.ID, func(event *Event) ([]Message, error) {
 		before := copyOf(event)
 		event.Version++
-		message, err := c.changeOf(ctx, before, &revision{Event: event, now: c.now()}, nil)
+		message, err := c.changeOf(ctx, before, &revision{Event: event, now: c.now()})
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (c *Catalog) AddUpdate(ctx context.Context, by Author, organization, eventI
 	if err != nil {
 		return UpdateRow{}, err
 	}
-	event, err := c.revise(ctx, by, organization, eventID, nil, func(r *revision) error {
+	event, err := c.revise(ctx, by, organization, eventID, func(r *revision) error {
 		r.nextIDs.update = id
 		patch.LegacyID = 0
 		if err := r.applyUpdate(&patch); err != nil {
@@ -156,7 +156,7 @@ func (c *Catalog) RemoveUpdate(ctx context.Context, by Author, organization stri
 	if err != nil {
 		return err
 	}
-	_, err = c.revise(ctx, by, organization, row.EventID, nil, func(r *revision) error {
+	_, err = c.revise(ctx, by, organization, row.EventID, func(r *revision) error {
 		at := r.entry(legacyID)
 		if at < 0 {
 			return fault.New(fault.NotFound, "There is no such event update.")
@@ -180,7 +180,7 @@ func (c *Catalog) AddLink(ctx context.Context, by Author, organization, eventID,
 	if err != nil {
 		return LinkDetail{}, err
 	}
-	event, err := c.revise(ctx, by, organization, eventID, nil, func(r *revision) error {
+	event, err := c.revise(ctx, by, organization, eventID, func(r *revision) error {
 		if r.linked(componentID) {
 			return fault.Field("service", "The event is linked to this service already.")
 		}
@@ -203,7 +203,7 @@ func (c *Catalog) RemoveLink(ctx context.Context, by Author, organization string
 	if err != nil {
 		return err
 	}
-	_, err = c.revise(ctx, by, organization, row.EventID, nil, func(r *revision) error {
+	_, err = c.revise(ctx, by, organization, row.EventID, func(r *revision) error {
 		at := r.link(legacyID)
 		if at < 0 {
 			return fault.New(fault.NotFound, "There is no such event service.")

@@ -88,7 +88,7 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 
 // unlink takes from an event the links to components that are gone.
 func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone func(componentID string) bool) error {
-	_, err := c.revise(ctx, Author{}, organization, eventID, nil, func(r *revision) error {
+	_, err := c.revise(ctx, Author{}, organization, eventID, func(r *revision) error {
 		kept := slices.DeleteFunc(slices.Clone(r.Links), func(link Link) bool { return gone(link.ComponentID) })
 		r.changed = len(kept) < len(r.Links)
 		r.Links = kept

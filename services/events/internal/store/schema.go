@@ -79,6 +79,7 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 				return true
 			}},
 			{Name: "dueAt", Value: func(e *record) any { return e.DueAt() }},
+			{Name: "reported", Value: func(e *record) any { return e.ReportKeys() }},
 		}, facts("", func(e *record) catalog.EventFacts { return e.Facts() })...),
 		Indexes: []document.Index{
 			{Name: "org_legacy", Fields: []string{"organization", "legacyId"}, Unique: true, Counted: true},
@@ -90,6 +91,7 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: "org_id", Fields: []string{"organization", "id"}},
 			{Name: "org_open", Fields: []string{"organization", "open"}},
 			{Name: "due", Fields: []string{"dueAt"}},
+			{Name: "org_reported", Fields: []string{"organization", "reported"}},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
 			return follower().EventWritten(ctx, key, current)

@@ -1,0 +1,202 @@
+package catalog
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func clock(text string) time.Time {
+	at, err := time.Parse("15:04", text)
+	if err != nil {
+		panic(err)
+	}
+	return at
+}
+
+func TestTally(t *testing.T) {
+	during := func(from, to string, impact Impact) span { return span{clock(from), clock(to), impact, "e"} }
+	percent := func(p float64) *float64 { return &p }
+	for name, c := range map[string]struct {
+		spans  []span
+		want   Tally
+		uptime *float64
+	}{
+		"nothing":     {nil, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
+		"one":         {[]span{during("01:00", "02:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Major: time.Hour, Worst: MajorOutage}, percent(90)},
+		"partial":     {[]span{during("01:00", "02:00", PartialOutage)}, Tally{Measured: 10 * time.Hour, Partial: time.Hour, Worst: PartialOutage}, percent(97)},
+		"degraded":    {[]span{during("01:00", "02:00", Degraded)}, Tally{Measured: 10 * time.Hour, Degraded: time.Hour, Worst: Degraded}, percent(100)},
+		"maintenance": {[]span{during("00:00", "05:00", UnderMaintenance), during("05:00", "06:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Maintenance: 5 * time.Hour, Major: time.Hour, Worst: MajorOutage}, percent(80)},
+		"only maintenance": {[]span{during("00:00", "10:00", UnderMaintenance)},
+			Tally{Measured: 10 * time.Hour, Maintenance: 10 * time.Hour, Worst: UnderMaintenance}, nil},
+		"the worst of two": {[]span{during("01:00", "04:00", PartialOutage), during("02:00", "03:00", MajorOutage)},
+			Tally{Measured: 10 * time.Hour, Partial: 2 * time.Hour, Major: time.Hour, Worst: MajorOutage}, percent(84)},
+		"the same twice": {[]span{during("01:00", "03:00", MajorOutage), during("02:00", "04:00", MajorOutage)},
+			Tally{Measured: 10 * time.Hour, Major: 3 * time.Hour, Worst: MajorOutage}, percent(70)},
+		"an outage in a maintenance": {[]span{during("01:00", "03:00", UnderMaintenance), during("02:00", "04:00", MajorOutage)},
+			Tally{Measured: 10 * time.Hour, Maintenance: time.Hour, Major: 2 * time.Hour, Worst: MajorOutage}, percent(77.777778)},
+		"beyond both ends": {[]span{during("00:00", "23:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Major: 10 * time.Hour, Worst: MajorOutage}, percent(0)},
+		"of no length":     {[]span{during("01:00", "01:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
+		"outside":          {[]span{during("10:00", "11:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, to := clock("00:00"), clock("10:00")
+			got := tally(segments(from, to, c.spans), from, to)
+			if got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+			if uptime := got.Uptime(); (uptime == nil) != (c.uptime == nil) || uptime != nil && *uptime != *c.uptime {
+				t.Errorf("uptime %v, want %v", uptime, c.uptime)
+			}
+		})
+	}
+	if got := (Tally{}); got.Uptime() != nil {
+		t.Errorf("what is not measured has an uptime of %v", *got.Uptime())
+	}
+}
+
+// FuzzTally: whatever the spans, their order does not matter, each moment counts once, an
+// uptime is a percentage, and days add up to the whole.
+func FuzzTally(f *testing.F) {
+	f.Add([]byte{1, 5, 0, 3, 9, 4, 2, 2, 1})
+	f.Add([]byte{200, 5, 3, 0, 255, 1, 0, 255, 4, 7, 90, 2})
+	impacts := []Impact{Operational, UnderMaintenance, Degraded, PartialOutage, MajorOutage}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		base := clock("00:00")
+		at := func(n int) time.Time { return base.Add(time.Duration(n) * time.Minute) }
+		var spans []span
+		for ; len(data) >= 3; data = data[3:] {
+			spans = append(spans, span{at(int(data[0]) - 20), at(int(data[1]) - 20), impacts[int(data[2])%len(impacts)], "e"})
+		}
+		const length = 200
+		states := segments(at(0), at(length), spans)
+		whole := tally(states, at(0), at(length))
+		var up time.Duration
+		reached := at(0)
+		for _, s := range states {
+			if !s.from.Equal(reached) || !s.from.Before(s.to) {
+				t.Fatalf("a gap or an overlap at %v in %v", reached, states)
+			}
+			reached = s.to
+			if s.impact == Operational {
+				up += s.to.Sub(s.from)
+			}
+		}
+		if !reached.Equal(at(length)) || whole.Measured != length*time.Minute ||
+			up+whole.Major+whole.Partial+whole.Degraded+whole.Maintenance != whole.Measured {
+			t.Fatalf("%v do not add up: %+v", states, whole)
+		}
+		if p := whole.Uptime(); p != nil && (*p < 0 || *p > 100) {
+			t.Fatalf("an uptime of %v", *p)
+		}
+		var parts Tally
+		for n := 0; n < length; n += 7 {
+			parts.addAll(tally(states, at(n), at(min(n+7, length))))
+		}
+		if parts != whole {
+			t.Fatalf("the parts are %+v, the whole %+v", parts, whole)
+		}
+		for minute := range length { // the oracle: minute by minute
+			worst := Operational
+			for _, s := range spans {
+				if !s.from.After(at(minute)) && s.to.After(at(minute)) && s.impact.worse(worst) {
+					worst = s.impact
+				}
+			}
+			if got := tally(states, at(minute), at(minute+1)).Worst; got != worst {
+				t.Fatalf("minute %d is %s, want %s", minute, got, worst)
+			}
+		}
+		rand.Shuffle(len(spans), func(i, j int) { spans[i], spans[j] = spans[j], spans[i] })
+		if again := tally(segments(at(0), at(length), spans), at(0), at(length)); again != whole {
+			t.Fatalf("in another order %+v, before %+v", again, whole)
+		}
+	})
+}
+
+// TestDays: the days of any month in any zone follow one another without a gap.
+func TestDays(t *testing.T) {
+	for _, name := range []string{"UTC", "Europe/Berlin", "America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Atlantic/Azores", "Pacific/Apia", "Asia/Kathmandu"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var reached time.Time
+		for year := 1998; year < 2030; year++ {
+			for month := time.January; month <= time.December; month++ {
+				for _, d := range daysOf(year, month, zone) {
+					if !reached.IsZero() && !d.from.Equal(reached) {
+						t.Fatalf("%s: %s begins at %v, the day before ends at %v", name, d.date, d.from, reached)
+					}
+					if got := d.from.In(zone).Format(time.DateOnly); got != d.date {
+						t.Errorf("%s: %s begins on %s", name, d.date, got)
+					}
+					if got := d.from.Add(-1).In(zone).Format(time.DateOnly); got >= d.date {
+						t.Errorf("%s: right before %s it is %s", name, d.date, got)
+					}
+					reached = d.to
+				}
+			}
+		}
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for date, hours := range map[string]float64{"2026-03-28": 24, "2026-03-29": 23, "2026-10-25": 25} {
+		at, _ := time.Parse(time.DateOnly, date)
+		d := daysOf(at.Year(), at.Month(), berlin)[at.Day()-1]
+		if d.date != date || d.to.Sub(d.from).Hours() != hours {
+			t.Errorf("%s has %v hours, want %v", d.date, d.to.Sub(d.from).Hours(), hours)
+		}
+	}
+}
+
+// TestReportKeys: an event is found by every month it touches, and by none when reports do
+// not count it.
+func TestReportKeys(t *testing.T) {
+	at := func(text string) time.Time {
+		at, err := time.Parse(time.DateTime, text+" 00:00:00")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	ended := func(from, to string, change ...func(*Event)) *Event {
+		end := at(to)
+		e := &Event{Type: Incident, Status: Resolved, Published: true, StartAt: at(from), EndAt: &end}
+		for _, c := range change {
+			c(e)
+		}
+		return e
+	}
+	for name, c := range map[string]struct {
+		event *Event
+		want  []string
+	}{
+		"a month":         {ended("2026-01-02", "2026-01-03"), []string{"2026-01"}},
+		"until midnight":  {ended("2026-01-31", "2026-02-01"), []string{"2026-01"}},
+		"two":             {ended("2025-12-31", "2026-01-02"), []string{"2025-12", "2026-01"}},
+		"very long":       {ended("1999-01-01", "2026-01-02"), []string{reportLong}},
+		"open":            {ended("2026-01-02", "2026-01-03", func(e *Event) { e.Status, e.EndAt = Identified, nil }), []string{reportOpen}},
+		"open with end":   {ended("2026-01-02", "2026-01-03", func(e *Event) { e.Status = Identified }), []string{"2026-01"}},
+		"of no length":    {ended("2026-01-02", "2026-01-02"), nil},
+		"no end":          {ended("2026-01-02", "2026-01-02", func(e *Event) { e.EndAt = nil }), nil},
+		"draft":           {ended("2026-01-02", "2026-01-03", func(e *Event) { e.Published = false }), nil},
+		"hidden":          {ended("2026-01-02", "2026-01-03", func(e *Event) { e.HiddenFromUptimeReports = true }), nil},
+		"not shown":       {ended("2026-01-02", "2026-01-03", func(e *Event) { e.HiddenFromDashboard = true }), nil},
+		"only planned":    {ended("2026-01-02", "2026-01-03", func(e *Event) { e.Type, e.Status = Maintenance, Planning }), nil},
+		"under way still": {ended("2026-01-02", "2026-01-03", func(e *Event) { e.Type, e.Status, e.EndAt = Maintenance, Started, nil }), []string{reportOpen}},
+	} {
+		got := c.event.ReportKeys()
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("%s: %v, want %v", name, got, c.want)
+			}
+		}
+	}
+}
