@@ -65,6 +65,7 @@ func Routes() []Route {
 		{"DELETE", "/app/api-keys/{keyId}", identity},
 		{"GET", "/app/dashboards", events},
 		{"GET", "/app/components", events},
+		{"GET", "/app/reports/uptime", events},
 		{"GET POST PATCH DELETE", "/app/integrations/webhooks/outbound/endpoints", integrations},
 		{"GET POST PATCH DELETE", "/app/integrations/teams/endpoints", integrations},
 	} {

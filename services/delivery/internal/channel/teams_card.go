@@ -1,0 +1,258 @@
+package channel
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+const (
+	cardLimit = 24_000 // bytes of a whole body
+	cardText  = 6_000  // bytes of one text to begin with, when the whole does not fit
+)
+
+// cardMessage is what a workflow that posts to a channel is sent: one Adaptive Card of version 1.4.
+type cardMessage struct {
+	Type        string           `json:"type"`
+	Attachments []cardAttachment `json:"attachments"`
+}
+
+type cardAttachment struct {
+	ContentType string   `json:"contentType"`
+	ContentURL  *string  `json:"contentUrl"` // null
+	Content     cardBody `json:"content"`
+}
+
+type cardBody struct {
+	Schema   string        `json:"$schema"`
+	Type     string        `json:"type"`
+	Version  string        `json:"version"`
+	Teams    cardTeams     `json:"msteams"`
+	Fallback string        `json:"fallbackText"`
+	Body     []cardElement `json:"body"`
+	Actions  []cardAction  `json:"actions"`
+}
+
+type cardTeams struct {
+	Width string `json:"width"`
+}
+
+// cardElement is a TextBlock, or a Container of some.
+type cardElement struct {
+	Type    string        `json:"type"`
+	Style   string        `json:"style,omitempty"`
+	Bleed   bool          `json:"bleed,omitempty"`
+	Items   []cardElement `json:"items,omitempty"`
+	Text    string        `json:"text,omitempty"`
+	Size    string        `json:"size,omitempty"`
+	Weight  string        `json:"weight,omitempty"`
+	Subtle  bool          `json:"isSubtle,omitempty"`
+	Wrap    bool          `json:"wrap,omitempty"`
+	Spacing string        `json:"spacing,omitempty"`
+}
+
+type cardAction struct {
+	Type  string `json:"type"`
+	Title string `json:"title"`
+	URL   string `json:"url"`
+}
+
+// prosePart is a text of the card: rich when it fits, otherwise plain and cut.
+type prosePart struct{ plain, html string }
+
+func plainPart(text string) prosePart { return prosePart{plain: text} }
+
+// within writes the part with at most keep bytes of its text; less than 0 is all of it.
+func (p prosePart) within(keep int) string {
+	switch {
+	case keep >= 0 && len(p.plain) > keep:
+		return richtext.CardPlain(cut(p.plain, keep))
+	case keep >= 0 && len(p.html) > 4*keep, p.html == "":
+		return richtext.CardPlain(p.plain)
+	}
+	return richtext.CardText(p.html)
+}
+
+// renderCard writes the card for one dashboard and the components a receiver hears of. When it is
+// too long, every text is cut to the same length, so that none crowds out the others.
+func renderCard(change *topic.EventChange, dashboard dispatch.Dashboard, components []topic.Component) ([]byte, error) {
+	body, err := writeCard(composeCard(change, dashboard, components, -1))
+	for keep := cardText; err == nil && len(body) > cardLimit && keep > 0; keep = keep * 3 / 4 {
+		body, err = writeCard(composeCard(change, dashboard, components, keep))
+	}
+	return body, err
+}
+
+func writeCard(card cardBody) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(cardMessage{"message", []cardAttachment{{ContentType: "application/vnd.microsoft.card.adaptive", Content: card}}})
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+func composeCard(change *topic.EventChange, dashboard dispatch.Dashboard, components []topic.Component, keep int) cardBody {
+	event, wording := change.Event, change.Notify[topic.Teams]
+	head := []string{dashboard.Name, cardWord(event.Status)}
+	if event.Severity != "" {
+		head = append(head, cardWord(event.Severity))
+	}
+	card := cardBody{
+		Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4", Teams: cardTeams{"Full"},
+		Fallback: cut(event.Title, 200),
+		Actions:  []cardAction{{"Action.OpenUrl", "Open the event", eventURL(dashboard.URL, event.ID)}},
+	}
+	if wording.Message != "" {
+		card.Body = append(card.Body, cardBlock(plainPart(wording.Message), keep))
+	}
+	title := cardBlock(plainPart(event.Title), keep)
+	title.Size, title.Weight = "Large", "Bolder"
+	status := cardBlock(plainPart(strings.Join(head, " · ")), keep)
+	status.Subtle, status.Spacing = true, "None"
+	card.Body = append(card.Body, cardElement{
+		Type: "Container", Style: cardStyle(wording.Color, &event), Bleed: true, Items: []cardElement{title, status},
+	})
+	if names := cardComponents(components); names != "" {
+		card.Body = append(card.Body, cardSection("Affected", plainPart(names), keep)...)
+	}
+	if entry := change.Entry; entry != nil {
+		card.Body = append(card.Body, cardSection(cardWord(entry.Status)+", "+cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}, keep)...)
+	}
+	if wording.Details {
+		card.Body = append(card.Body, cardDetails(&event, keep)...)
+	}
+	return card
+}
+
+// cardDetails are all there is to know of the event.
+func cardDetails(event *topic.Event, keep int) []cardElement {
+	var out []cardElement
+	for _, part := range []struct {
+		name string
+		text prosePart
+	}{
+		{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
+		{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
+		{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}},
+	} {
+		out = append(out, cardSection(part.name, part.text, keep)...)
+	}
+	var times []string
+	for _, t := range []struct {
+		name string
+		at   *time.Time
+	}{{"Scheduled from", event.ScheduledStartAt}, {"Scheduled until", event.ScheduledEndAt}, {"Start", &event.StartAt}, {"End", event.EndAt}} {
+		if t.at != nil && !t.at.IsZero() {
+			times = append(times, t.name+": "+cardTime(*t.at))
+		}
+	}
+	return append(out, cardSection("Times", plainPart(strings.Join(times, "\n")), keep)...)
+}
+
+// cardSection is a text with a heading; nothing when there is no text.
+func cardSection(name string, text prosePart, keep int) []cardElement {
+	block := cardBlock(text, keep)
+	if block.Text == "" {
+		return nil
+	}
+	block.Spacing = "Small"
+	heading := cardBlock(plainPart(name), -1)
+	heading.Weight = "Bolder"
+	return []cardElement{heading, block}
+}
+
+func cardBlock(text prosePart, keep int) cardElement {
+	return cardElement{Type: "TextBlock", Text: text.within(keep), Wrap: true}
+}
+
+func cardComponents(components []topic.Component) string {
+	lines := make([]string, len(components))
+	for i, c := range components {
+		lines[i] = c.Name
+		if c.Group != "" {
+			lines[i] = c.Group + " / " + c.Name
+		}
+		if c.Impact != "" {
+			lines[i] += " (" + strings.ToLower(cardWord(c.Impact)) + ")"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func cardTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+// cardWord makes a word for people of one for programs: partial_outage is Partial outage.
+func cardWord(name string) string {
+	name = strings.NewReplacer("_", " ", "-", " ").Replace(name)
+	first, size := utf8.DecodeRuneInString(name)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + name[size:]
+}
+
+// cardStyle is the color behind the title. Adaptive Cards have a few named styles instead of colors, which
+// follow the reader's theme; a color becomes the one of the nearest hue: red attention, orange and yellow
+// warning, green good, blue and violet accent, and what is nearly gray emphasis. Without a color it is
+// good for what is over, accent for a maintenance, and attention for an incident.
+func cardStyle(color string, event *topic.Event) string {
+	if r, g, b, ok := hexColor(color); ok {
+		return nearestStyle(r, g, b)
+	}
+	switch {
+	case event.EndAt != nil:
+		return "good"
+	case event.Type == "maintenance":
+		return "accent"
+	default:
+		return "attention"
+	}
+}
+
+// hexColor reads a # and three or six hexadecimal digits.
+func hexColor(color string) (r, g, b int, ok bool) {
+	digits, found := strings.CutPrefix(color, "#")
+	if len(digits) == 3 {
+		digits = string([]byte{digits[0], digits[0], digits[1], digits[1], digits[2], digits[2]})
+	}
+	value, err := strconv.ParseUint(digits, 16, 32)
+	if !found || len(digits) != 6 || err != nil {
+		return 0, 0, 0, false
+	}
+	return int(value >> 16), int(value >> 8 & 0xff), int(value & 0xff), true
+}
+
+func nearestStyle(r, g, b int) string {
+	low, high := min(r, g, b), max(r, g, b)
+	spread := high - low
+	if spread < 40 {
+		return "emphasis"
+	}
+	var hue int // in degrees
+	switch high {
+	case r:
+		hue = (60*(g-b)/spread + 360) % 360
+	case g:
+		hue = 120 + 60*(b-r)/spread
+	default:
+		hue = 240 + 60*(r-g)/spread
+	}
+	switch {
+	case hue < 20 || hue >= 320:
+		return "attention"
+	case hue < 70:
+		return "warning"
+	case hue < 170:
+		return "good"
+	default:
+		return "accent"
+	}
+}
