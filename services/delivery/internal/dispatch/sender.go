@@ -22,6 +22,7 @@ type Sender struct {
 	turns     *turns
 	lanes     *lanes
 	receivers *receivers
+	paces     *paces
 	waits     *waits
 	ledger    *ledger
 	snapshots *snapshots
@@ -35,7 +36,7 @@ type Sender struct {
 func NewSender(parts Parts) *Sender {
 	work, interrupt := context.WithCancel(context.Background())
 	s := &Sender{
-		Parts: parts, turns: newTurns(), lanes: newLanes(parts.Observer), receivers: newReceivers(),
+		Parts: parts, turns: newTurns(), lanes: newLanes(parts.Observer), receivers: newReceivers(), paces: newPaces(),
 		waits:     newWaits(parts.Store, parts.Log, parts.Observer),
 		ledger:    newLedger(parts.Store, parts.Bus, parts.Log),
 		snapshots: newSnapshots(parts.Store), flow: make(chan struct{}, flowLimit), work: work, interrupt: interrupt,
