@@ -97,6 +97,7 @@ require (
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
+	golang.org/x/tools v0.52.0 // indirect
 )
 
 replace github.com/bellbuoy/bellbuoy/libs/engines => ../../libs/engines
