@@ -117,7 +117,7 @@ func newEdge(c Config) (*edge, error) {
 			proxy: proxy, desk: desk, now: c.Now,
 			kept: newLRU[pageKey, *page](pagesRoom), rounds: newRounds[pageKey, *page](),
 		},
-		once: newOnce(ledger, c.Secret.Secret), desk: desk, operator: tokenDigest(c.OperatorToken),
+		once: newOnce(ledger, c.Secret.Secret, c.Now), desk: desk, operator: tokenDigest(c.OperatorToken),
 		discovery: legacy.Discovery(), docs: docs, log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: seconds,
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -20,11 +21,11 @@ import (
 )
 
 const (
-	// onceLife is how long a first answer is given again.
+	// onceLife is how long a key stands for its first request.
 	onceLife = 24 * time.Hour
-	// claimLife is how long a first request may be under way: longer than any is. Behind
-	// a gateway that was killed the key is free again after it.
-	claimLife = time.Minute
+	// underWay is how long a first request may be under way: longer than any is. A claim
+	// that is older is of a gateway that was killed, or could not tell the outcome.
+	underWay = time.Minute
 	// maxIdempotencyKey is in characters; maxOnce bounds a kept answer's body, in bytes.
 	maxIdempotencyKey = 255
 	maxOnce           = 256 << 10
@@ -33,8 +34,13 @@ const (
 // once gives the first answer of success to a write again when the write is repeated
 // with the same Idempotency-Key by a caller who may do the same. Answers rest in Redis sealed, since one may hold a secret
 // that is shown only once.
+//
+// A write whose fate nobody knows, because the service was reached and its answer was not
+// had, keeps its key: a repeat is told so and is not carried out, for a key promises at
+// most once. Whoever wants the write after all looks first and takes another key.
 type once struct {
 	ledger  *ledger
+	now     func() time.Time
 	box     seal.Box
 	replace *redis.Script
 }
@@ -47,14 +53,16 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('DEL', KEYS[1]) end
 return 1`
 
-func newOnce(ledger *ledger, secret string) *once {
-	return &once{ledger: ledger, box: seal.NewBox(secret, "idempotency"), replace: redis.NewScript(replaceScript)}
+func newOnce(ledger *ledger, secret string, now func() time.Time) *once {
+	return &once{ledger: ledger, now: now, box: seal.NewBox(secret, "idempotency"), replace: redis.NewScript(replaceScript)}
 }
 
 // record is what a key stands for.
 type record struct {
 	Request string      `json:"request"`          // digest of method, path, query and body
-	Answer  *keptAnswer `json:"answer,omitempty"` // none while the first request is under way
+	Begun   time.Time   `json:"begun"`            // when the first request came
+	Lost    bool        `json:"lost,omitempty"`   // whether it was carried out is not known
+	Answer  *keptAnswer `json:"answer,omitempty"` // none while it is under way, or was lost
 }
 
 // keptAnswer is a first answer.
@@ -66,7 +74,10 @@ type keptAnswer struct {
 }
 
 // claim is the right to be the first request of a key.
-type claim struct{ name, text, request string }
+type claim struct {
+	name, text string
+	record     record
+}
 
 // idempotencyKey is the key that a write carries.
 func idempotencyKey(r *http.Request) (string, bool) {
@@ -100,6 +111,8 @@ func (e *edge) forwardOnce(v *visit, caller *caller, token, key string) {
 		e.forwardFirst(v, *mine, token, body)
 	case first.Request != request:
 		e.refuse(v, fault.New(fault.Conflict, "This Idempotency-Key was used for another request."))
+	case first.Answer == nil && (first.Lost || e.once.now().Sub(first.Begun) > underWay):
+		e.refuse(v, fault.New(fault.Conflict, "It is not known whether the first request with this Idempotency-Key was carried out. See whether it was; to write again, use another key."))
 	case first.Answer == nil:
 		e.refuse(v, fault.New(fault.Conflict, "The first request with this Idempotency-Key is still under way."))
 	case first.Answer.Omitted:
@@ -120,7 +133,8 @@ func authority(c peer.Credential) string {
 }
 
 // forwardFirst forwards the write and keeps its answer before giving it, when it is of
-// success: a refusal changed nothing and is judged anew. It goes on
+// success: a refusal changed nothing and is judged anew, like a request that reached no
+// service. It goes on
 // when the client leaves: the client may come back for the answer.
 func (e *edge) forwardFirst(v *visit, mine claim, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), upstreamTimeout)
@@ -129,23 +143,46 @@ func (e *edge) forwardFirst(v *visit, mine claim, token string, body []byte) {
 		method: v.request.Method, service: v.found.route.Service, passport: token, body: io.NopCloser(bytes.NewReader(body)), bodySize: int64(len(body)),
 	})
 	if err != nil {
-		e.once.settle(ctx, mine, nil)
+		if unsent(err) {
+			e.once.free(ctx, mine)
+		} else {
+			e.once.lose(ctx, mine)
+			err = lost(err)
+		}
 		e.refuse(v, err)
 		return
 	}
+	success := answer.StatusCode >= http.StatusOK && answer.StatusCode < http.StatusMultipleChoices
 	start, err := io.ReadAll(io.LimitReader(answer.Body, maxOnce+1))
-	if err != nil || answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices {
-		e.once.settle(ctx, mine, nil)
-	} else {
-		e.once.settle(ctx, mine, keep(answer, start))
+	switch {
+	case !success:
+		e.once.free(ctx, mine)
+	case err != nil:
+		e.once.lose(ctx, mine)
+	default:
+		e.once.keep(ctx, mine, keep(answer, start))
 	}
 	if err != nil {
 		answer.Body.Close()
-		e.refuse(v, sendFault(ctx, err))
+		if err = sendFault(ctx, err); success {
+			err = lost(err)
+		}
+		e.refuse(v, err)
 		return
 	}
 	answer.Body = readCloser{io.MultiReader(bytes.NewReader(start), answer.Body), answer.Body}
 	e.proxy.relay(v, answer)
+}
+
+// unsent reports whether a request failed before any of it was sent.
+func unsent(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
+}
+
+// lost tells the first request's client that nobody knows.
+func lost(err error) error {
+	return fault.Wrap(fault.Unavailable, err, "The answer was lost: it is not known whether the request was carried out.")
 }
 
 type readCloser struct {
@@ -182,9 +219,10 @@ func (o *once) claim(ctx context.Context, name, request string) (*claim, record,
 	if o.ledger.down.Load() {
 		return nil, record{}, unavailableOnce(errDown)
 	}
-	mine := &claim{name, o.seal(name, record{Request: request}), request}
+	first := record{Request: request, Begun: o.now()}
+	mine := &claim{name, o.seal(name, first), first}
 	for range maxLooks {
-		err := o.ledger.client.SetArgs(ctx, name, mine.text, redis.SetArgs{Mode: "NX", TTL: claimLife}).Err()
+		err := o.ledger.client.SetArgs(ctx, name, mine.text, redis.SetArgs{Mode: "NX", TTL: onceLife}).Err()
 		if err == nil {
 			return mine, record{}, nil
 		}
@@ -211,17 +249,26 @@ func unavailableOnce(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "The Idempotency-Key cannot be checked at the moment; try again shortly.")
 }
 
-// settle keeps the answer for the claim's key, or gives the claim back without one.
-// When it cannot, the claim runs out by itself.
-func (o *once) settle(ctx context.Context, mine claim, answer *keptAnswer) {
+// keep keeps the answer for the claim's key.
+func (o *once) keep(ctx context.Context, mine claim, answer *keptAnswer) {
+	mine.record.Answer = answer
+	o.settle(ctx, mine, o.seal(mine.name, mine.record), onceLife.Milliseconds())
+}
+
+// lose keeps that nobody knows the outcome.
+func (o *once) lose(ctx context.Context, mine claim) {
+	mine.record.Lost = true
+	o.settle(ctx, mine, o.seal(mine.name, mine.record), onceLife.Milliseconds())
+}
+
+// free gives the claim back.
+func (o *once) free(ctx context.Context, mine claim) { o.settle(ctx, mine) }
+
+// settle replaces the claim. When it cannot, the outcome counts as not known.
+func (o *once) settle(ctx context.Context, mine claim, instead ...any) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisTimeout)
 	defer cancel()
-	arguments := []any{mine.text}
-	if answer != nil {
-		text := o.seal(mine.name, record{Request: mine.request, Answer: answer})
-		arguments = append(arguments, text, onceLife.Milliseconds())
-	}
-	if err := o.replace.Run(ctx, o.ledger.client, []string{mine.name}, arguments...).Err(); err != nil {
+	if err := o.replace.Run(ctx, o.ledger.client, []string{mine.name}, append([]any{mine.text}, instead...)...).Err(); err != nil {
 		o.ledger.fail(err)
 	}
 }

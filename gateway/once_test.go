@@ -153,8 +153,6 @@ func TestFailuresAreNotKept(t *testing.T) {
 	if done.Load() != 2 {
 		t.Errorf("tried %d times", done.Load())
 	}
-	w.services[integrations].handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	wantError(t, d.do(t, "POST", endpointsPath, "{}", header), 503)
 	for _, status := range []int{400, 403, 404, 409} {
 		done = writes(w.services[integrations], status)
 		for range 2 {
@@ -166,6 +164,58 @@ func TestFailuresAreNotKept(t *testing.T) {
 	}
 	writes(w.services[integrations], http.StatusCreated)
 	wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 201)
+}
+
+// A service that goes down between its commit and its answer: a repeat does not write
+// again, however often it comes and wherever.
+func TestAWriteWhoseAnswerIsLostHappensOnce(t *testing.T) {
+	for what, answer := range map[string]func(http.ResponseWriter){
+		"before the answer": func(http.ResponseWriter) {},
+		"within the answer": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(http.StatusCreated)
+			io.WriteString(w, "{")
+			_ = http.NewResponseController(w).Flush()
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			doors := []*door{w.gateway(t, nil), w.gateway(t, nil)}
+			m := w.keys.member(nil)
+			var done atomic.Int64
+			w.services[integrations].handle(func(w http.ResponseWriter, r *http.Request) {
+				done.Add(1)
+				answer(w)
+				panic(http.ErrAbortHandler) // closes the connection, as the end of the process does
+			})
+			header := map[string]string{"Authorization": m.bearer(), "Idempotency-Key": "k"}
+			wantError(t, doors[0].do(t, "POST", endpointsPath, "{}", header), 503)
+			for i := range 4 {
+				g := doors[i%2].do(t, "POST", endpointsPath, "{}", header)
+				wantError(t, g, 409)
+				if !strings.Contains(g.body, "not known") {
+					t.Errorf("%s", g.body)
+				}
+			}
+			if done.Load() != 1 {
+				t.Errorf("written %d times", done.Load())
+			}
+			header["Idempotency-Key"] = "another"
+			writes(w.services[integrations], http.StatusCreated)
+			wantStatus(t, doors[1].do(t, "POST", endpointsPath, "{}", header), 201)
+		})
+	}
+}
+
+// A request that reached no service leaves the key free.
+func TestAWriteThatReachesNoServiceFreesItsKey(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer(), "Idempotency-Key": "k"}
+	w.services[integrations].server.Close()
+	for range 3 {
+		wantError(t, d.do(t, "POST", endpointsPath, "{}", header), 503)
+	}
 }
 
 func TestAnAnswerIsNotGivenAgainToWhoMayDoLess(t *testing.T) {
