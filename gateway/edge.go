@@ -127,11 +127,15 @@ func (e *edge) serveOperator(v *visit) {
 	e.forward(v, e.desk.Issue(passport.Passport{Audience: route.Service, Surface: passport.Operator}))
 }
 
-// servePublic serves what needs no key: the dashboards' lists and the interfaces'
-// documents.
+// servePublic serves what needs no key: the dashboards' lists, the interfaces'
+// documents, and the pages behind links in mail, which no script is to read.
 func (e *edge) servePublic(v *visit) {
 	if v.found.pattern == "" {
 		e.refuse(v, nothingHere())
+		return
+	}
+	if route := v.found.route; route != nil && route.Service == subscribers {
+		e.forward(v, e.desk.Issue(passport.Passport{Audience: route.Service, Surface: passport.Public}))
 		return
 	}
 	v.Header().Set("Access-Control-Allow-Origin", "*")

@@ -77,6 +77,7 @@ func Routes() []Route {
 	return append(table,
 		Route{[]string{http.MethodGet}, dashboardPath, events, passport.Public, AuthNone, RateNone},
 		Route{[]string{http.MethodGet}, ownHostPath, events, passport.Public, AuthNone, RateNone},
+		Route{[]string{http.MethodGet, http.MethodPost}, "/public/unsubscribe", subscribers, passport.Public, AuthNone, RateNone},
 		Route{nil, "/operator/v1/{rest...}", identity, passport.Operator, AuthOperator, RateNone},
 	)
 }

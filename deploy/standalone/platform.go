@@ -146,7 +146,7 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 		},
 		"subscribers": func(ctx context.Context) error {
 			return subscribers.Run(ctx, subscribers.Config{
-				Process: processes["subscribers"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
+				Process: processes["subscribers"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
 				EventsURL: p.url("events"),
 			})
 		},

@@ -108,6 +108,7 @@ func configure(documents, broker, events string) subscribers.Config {
 		Documents: boot.Documents{DocumentsURL: documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
 		Secret:    boot.Secret{Secret: secret},
+		Links:     boot.Links{AppBaseURL: "https://status.example.com"},
 		EventsURL: events,
 	}
 	config.LogLevel = "info"

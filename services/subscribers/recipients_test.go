@@ -97,6 +97,10 @@ func TestResolveFollowsEveryChangeAtOnce(t *testing.T) {
 	}
 	for i := range want {
 		slices.Sort(found[i].Components)
+		if (found[i].Manage != "") != (found[i].State == peer.Active) {
+			t.Errorf("the link to unsubscribe is %q", found[i].Manage)
+		}
+		found[i].Manage = "" // its own test is in unsubscribe_test.go
 		if fmt.Sprintf("%+v", found[i]) != fmt.Sprintf("%+v", want[i]) {
 			t.Errorf("resolved %+v, not %+v", found[i], want[i])
 		}

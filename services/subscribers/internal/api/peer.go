@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
@@ -43,13 +44,13 @@ func (a *API) resolve(c *gin.Context) error {
 	}
 	destinations := make([]peer.Destination, len(reaches))
 	for i, reach := range reaches {
-		destinations[i] = destination(reach)
+		destinations[i] = a.destination(reach)
 	}
 	c.PureJSON(http.StatusOK, destinations)
 	return nil
 }
 
-func destination(reach audience.Reach) peer.Destination {
+func (a *API) destination(reach audience.Reach) peer.Destination {
 	d := peer.Destination{ID: reach.ID, Channel: reach.Address.Channel, State: peer.Active, Components: []string{}}
 	switch {
 	case !reach.Found:
@@ -58,6 +59,10 @@ func destination(reach audience.Reach) peer.Destination {
 		d.State = peer.Suppressed
 	default:
 		d.Address, d.Components = reach.Address.Text, reach.Components
+		d.Dashboard = peer.Dashboard{ID: reach.Dashboard.ID, Name: reach.Dashboard.Name, URL: reach.Dashboard.URL}
+		if d.Channel == topic.Email {
+			d.Manage = a.passes.link(reach.Address.OrganizationID, reach.ID)
+		}
 	}
 	return d
 }

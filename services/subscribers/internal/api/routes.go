@@ -1,5 +1,5 @@
 // Package api is the service's doors: the legacy resources of addresses and
-// subscriptions, the answers to peers, and the messages it consumes.
+// subscriptions, the pages on which people unsubscribe, and the answers to peers.
 package api
 
 import (
@@ -18,12 +18,13 @@ import (
 // API holds what the handlers use.
 type API struct {
 	audience *audience.Audience
+	passes   Passes
 	log      *slog.Logger
 }
 
 // New makes the handlers.
-func New(audience *audience.Audience, log *slog.Logger) *API {
-	return &API{audience: audience, log: log}
+func New(audience *audience.Audience, passes Passes, log *slog.Logger) *API {
+	return &API{audience: audience, passes: passes, log: log}
 }
 
 // kind is one of the two channels in the legacy interface's words.
@@ -40,6 +41,11 @@ func (a *API) Mount(engine *gin.Engine) {
 	sms := kind{a, topic.SMS, "number", "Phone number: a plus sign, country code and number"}
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log},
 		email.addresses(), sms.addresses(), email.subscriptions("subscribers/email"), sms.subscriptions("subscribers/sms"))
+
+	public := engine.Group("", secretive, web.Surface(passport.Public))
+	public.GET(unsubscribePath, web.Handle(a.askUnsubscribe))
+	public.HEAD(unsubscribePath, web.Handle(a.askUnsubscribe))
+	public.POST(unsubscribePath, web.Handle(a.unsubscribe))
 
 	peers := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam, web.Surface(passport.Peer))
 	peers.POST("/recipients/concerned", web.Handle(a.concerned))

@@ -55,6 +55,12 @@ type Component struct {
 	HiddenFromNotifications bool
 }
 
+// Dashboard is a dashboard, as mail speaks of it.
+type Dashboard struct {
+	ID, Name, URL string
+	Components    []string // ids of those asked about that it shows
+}
+
 // Components asks the events service. What it finds is true now, so that a caller
 // can subscribe to what was made one call ago.
 type Components interface {
@@ -64,6 +70,8 @@ type Components interface {
 	ByLegacyID(ctx context.Context, organization string, id int64) (Component, error)
 	// Where finds those for which all conditions hold.
 	Where(ctx context.Context, organization string, where []find.Condition) ([]Component, error)
+	// Dashboards finds those that show one of the components, the first made first.
+	Dashboards(ctx context.Context, organization string, components []string) ([]Dashboard, error)
 }
 
 // Store keeps addresses and subscriptions. Every query names the organization.

@@ -49,6 +49,7 @@ type Reach struct {
 	Found      bool // it exists and is subscribed to something
 	Address    Address
 	Components []string // confirmed subscriptions
+	Dashboard  Dashboard
 }
 
 // Resolve tells where the addresses are reached now, in the order asked.
@@ -67,6 +68,9 @@ func (a *Audience) Resolve(ctx context.Context, organization string, ids []strin
 		}
 	}
 	if err := a.confirmed(ctx, organization, known); err != nil {
+		return nil, err
+	}
+	if err := a.placed(ctx, organization, known); err != nil {
 		return nil, err
 	}
 	reaches := make([]Reach, len(ids))
@@ -96,6 +100,35 @@ func (a *Audience) confirmed(ctx context.Context, organization string, known map
 		}
 		for _, s := range page.Items {
 			known[s.AddressID].Components = append(known[s.AddressID].Components, s.ComponentID)
+		}
+	}
+	return nil
+}
+
+// placed adds the dashboard that shows what each subscribed to, the first where there
+// are several; asked for all of them at once.
+func (a *Audience) placed(ctx context.Context, organization string, known map[string]*Reach) error {
+	var components []string
+	for _, reach := range known {
+		components = append(components, reach.Components...)
+	}
+	if len(components) == 0 {
+		return nil
+	}
+	slices.Sort(components)
+	dashboards, err := a.components.Dashboards(ctx, organization, slices.Compact(components))
+	if fault.Is(err, fault.Unavailable) {
+		return nil // a mail without its dashboard's name is better than none during an outage
+	}
+	if err != nil {
+		return err
+	}
+	for _, reach := range known {
+		for _, dashboard := range dashboards {
+			if slices.ContainsFunc(reach.Components, func(id string) bool { return slices.Contains(dashboard.Components, id) }) {
+				reach.Dashboard = dashboard
+				break
+			}
 		}
 	}
 	return nil

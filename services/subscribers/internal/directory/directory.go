@@ -2,7 +2,10 @@
 package directory
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -46,6 +49,33 @@ func (d Directory) Where(ctx context.Context, organization string, where []find.
 		components[i] = component(c)
 	}
 	return components, err
+}
+
+// Dashboards implements audience.Components.
+func (d Directory) Dashboards(ctx context.Context, organization string, ids []string) ([]audience.Dashboard, error) {
+	components, err := d.events.Components(ctx, organization, peer.ComponentQuery{IDs: ids})
+	if err != nil {
+		return nil, err
+	}
+	shown := map[string][]string{}
+	for _, c := range components {
+		for _, dashboard := range c.Dashboards {
+			shown[dashboard] = append(shown[dashboard], c.ID)
+		}
+	}
+	if len(shown) == 0 {
+		return nil, nil
+	}
+	found, err := d.events.Dashboards(ctx, organization, slices.Sorted(maps.Keys(shown)))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b peer.Dashboard) int { return cmp.Compare(a.LegacyID, b.LegacyID) })
+	dashboards := make([]audience.Dashboard, len(found))
+	for i, f := range found {
+		dashboards[i] = audience.Dashboard{ID: f.ID, Name: f.Name, URL: f.URL, Components: shown[f.ID]}
+	}
+	return dashboards, nil
 }
 
 func component(c peer.Component) audience.Component {

@@ -1,0 +1,29 @@
+package audience
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// Leave removes all subscriptions of an address, and nothing else: the address
+// stays, so that its organization can see whom it may not subscribe again by mistake.
+// One without subscriptions, or that is gone, is left as it is.
+func (a *Audience) Leave(ctx context.Context, organization, id string) error {
+	found, err := a.store.AddressesByID(ctx, []string{id})
+	if err != nil {
+		return err
+	}
+	for _, address := range found {
+		if address.OrganizationID != organization {
+			continue
+		}
+		err := a.store.DeleteSubscriptions(ctx, find.Query{
+			Where: of(organization, address.Channel, find.Eq(FieldAddress, address.ID)), Scan: IndexAddress,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
