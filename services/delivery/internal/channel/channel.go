@@ -48,6 +48,7 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	}
 	return map[topic.Channel]dispatch.Channel{
 		topic.Webhook: webhook{caller},
+		topic.Teams:   teams{caller},
 		topic.Email:   mail,
 		topic.SMS:     texts,
 	}, nil
