@@ -113,27 +113,20 @@ func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard, written
 
 // render brings a dashboard's page up to date after a write of those components or of
 // something else, and stores it. All that it takes up is read inside the guarded write, so
-// of two that run at once the later one has seen what the earlier one saw, and more. Who
+// of two that run at once the later one has seen what the earlier one saw, and more. A page
+// that is right is written too: else an older rendering elsewhere could still replace it. Who
 // renders the same page at once shares a rendering that begins after their writes.
 func (c *Catalog) render(ctx context.Context, dashboardID string, written []string) (Page, error) {
 	return c.renders.share(ctx, dashboardID, written, func(ctx context.Context, written []string) (Page, error) {
-		return c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, exists bool) ([]Message, error) {
+		return c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, _ bool) ([]Message, error) {
 			next, err := c.compose(ctx, page, dashboardID, written)
 			if err != nil {
 				return nil, err
-			}
-			if exists && page.same(next) {
-				return nil, ErrUnchanged
 			}
 			*page = next
 			return nil, nil
 		})
 	})
-}
-
-func (p *Page) same(other Page) bool {
-	return p.Slug == other.Slug && p.Enabled == other.Enabled && slices.Equal(p.Hosts, other.Hosts) &&
-		slices.Equal(p.Rows, other.Rows) && sameTime(p.ChangesAt, other.ChangesAt)
 }
 
 // compose makes the page that follows the given one, which may be empty. Statuses are

@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -195,6 +197,54 @@ func TestInterruptedRemoval(t *testing.T) {
 	}
 	page, err := c.PublicBySlug(t.Context(), "acme")
 	if err != nil || len(page.Rows) != 0 {
+		t.Errorf("the page shows %+v, %v", page.Rows, err)
+	}
+}
+
+// held stops a rendering that has seen all it renders, before it is written.
+type held struct {
+	catalog.Collection[catalog.Page]
+	once              sync.Once
+	composed, release chan struct{}
+}
+
+func (h *held) Upsert(ctx context.Context, key string, change func(*catalog.Page, bool) ([]catalog.Message, error)) (catalog.Page, error) {
+	return h.Collection.Upsert(ctx, key, func(page *catalog.Page, exists bool) ([]catalog.Message, error) {
+		messages, err := change(page, exists)
+		h.once.Do(func() {
+			close(h.composed)
+			<-h.release
+		})
+		return messages, err
+	})
+}
+
+// TestPageOvertaken: a rendering of one process that finds the page right does not leave it
+// to the older rendering of another process that is about to write.
+func TestPageOvertaken(t *testing.T) {
+	folder := t.TempDir()
+	c, records := open(t, folder, false)
+	deaf, _ := open(t, folder, true)
+	if _, err := c.CreateDashboard(t.Context(), org, board, "Acme"); err != nil {
+		t.Fatal(err)
+	}
+	component := add(t, c, "API")
+	hidden, err := deaf.ChangeComponent(t.Context(), org, component.LegacyID, catalog.ComponentPatch{Hidden: ptr(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := &held{Collection: records.Pages, composed: make(chan struct{}), release: make(chan struct{})}
+	records.Pages = slow
+	other := catalog.New(records, cascade.New(slog.New(slog.DiscardHandler)), func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) })
+	ended := make(chan error, 1)
+	go func() { ended <- other.ComponentWritten(t.Context(), component.ID, &hidden) }()
+	<-slow.composed
+	_, err = c.ChangeComponent(t.Context(), org, component.LegacyID, catalog.ComponentPatch{Hidden: ptr(false)})
+	close(slow.release)
+	if err := errors.Join(err, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := c.PublicBySlug(t.Context(), "acme"); err != nil || len(page.Rows) != 1 {
 		t.Errorf("the page shows %+v, %v", page.Rows, err)
 	}
 }
