@@ -23,7 +23,6 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 )
 
 const (
@@ -107,7 +106,7 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	ctx, span := c.span(ctx)
+	ctx, span := c.tracer.Start(ctx, http.MethodPost, trace.WithSpanKind(trace.SpanKindClient))
 	if span.IsRecording() {
 		span.SetAttributes(semconv.HTTPRequestMethodPost, semconv.ServerAddress(target.Hostname()))
 	}
@@ -124,15 +123,6 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 		describe(span, answer)
 	}
 	return answer
-}
-
-// span is the attempt's. In a trace that is not sampled it would not be recorded either and only cost
-// time: the receiver is then told of the caller's.
-func (c *caller) span(ctx context.Context) (context.Context, trace.Span) {
-	if parent := trace.SpanContextFromContext(ctx); parent.IsValid() && !parent.IsSampled() {
-		return ctx, noop.Span{}
-	}
-	return c.tracer.Start(ctx, http.MethodPost, trace.WithSpanKind(trace.SpanKindClient))
 }
 
 // describe writes an answer into the attempt's span.
