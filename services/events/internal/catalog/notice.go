@@ -114,7 +114,7 @@ func (r *revision) announce(n Notice) {
 	wanted := n.wanted()
 	r.tell(wanted)
 	if remembered := lasting(wanted); !maps.EqualFunc(r.Announced, remembered, sameWording) {
-		r.Announced, r.changed = remembered, true
+		r.Announced, r.remembers = remembered, true
 	}
 }
 

@@ -77,6 +77,8 @@ type revision struct {
 	changed bool
 	told    *Entry       // the newest entry that came with the write
 	notify  topic.Notify // whom it tells
+	// remembers: what the event keeps for the clock is different now, which nobody is told.
+	remembers bool
 }
 
 // children are the next legacy ids of new links and updates.

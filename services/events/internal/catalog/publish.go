@@ -101,6 +101,9 @@ func (c *Catalog) revise(ctx context.Context, by Author, organization, id string
 			return nil, err
 		}
 		if !write.changed && len(write.notify) == 0 {
+			if write.remembers {
+				return nil, nil
+			}
 			return nil, ErrUnchanged
 		}
 		event.Version++

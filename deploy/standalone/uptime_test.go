@@ -1,0 +1,60 @@
+package main_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestUptimeReportCountsWhatIsNotHidden: a legacy incident with a major outage is in the
+// report of its month, the same hidden from uptime reports is not.
+func TestUptimeReportCountsWhatIsNotHidden(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
+	allow := func(uptime bool) {
+		send(t, http.MethodPatch, base+"/operator/v1/organizations/"+a.OrganizationID, a.operator(),
+			map[string]any{"capabilities": map[string]any{"uptimeReports": uptime}}).expect(t, http.StatusOK)
+	}
+	counted, countedID := a.service("Checkout")
+	hidden, hiddenID := a.service("Search")
+	for service, hide := range map[string]bool{counted: false, hidden: true} {
+		body := incident(service, "down")
+		body["severity"], body["hidden_admin_uptime"] = map[string]any{"severity": "major_outage"}, hide
+		body["start"] = time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04:05")
+		send(t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), body).expect(t, http.StatusCreated)
+	}
+	allow(true)
+	type component struct {
+		ComponentID        string
+		UptimePercent      *float64
+		MajorOutageSeconds float64
+		MeasuredSeconds    float64
+		EventIDs           []string
+	}
+	report := base + "/app/reports/uptime?month=" + time.Now().UTC().Format("2006-01") + "&dashboardId=" + a.DashboardID
+	var got struct {
+		Report struct {
+			Partial    bool
+			Components []component
+		}
+	}
+	send(t, http.MethodGet, report, a.app(), nil).expect(t, http.StatusOK).into(t, &got)
+	byID := map[string]component{}
+	for _, c := range got.Report.Components {
+		byID[c.ComponentID] = c
+	}
+	// Both incidents began before their services did, and go on.
+	if c := byID[countedID]; c.UptimePercent == nil || *c.UptimePercent != 0 || c.MajorOutageSeconds != c.MeasuredSeconds || len(c.EventIDs) != 1 {
+		t.Errorf("the one that counts: %+v", c)
+	}
+	if c := byID[hiddenID]; c.UptimePercent == nil || *c.UptimePercent != 100 || c.MajorOutageSeconds != 0 || len(c.EventIDs) != 0 {
+		t.Errorf("the hidden one: %+v", c)
+	}
+	if !got.Report.Partial {
+		t.Error("the current month is not partial")
+	}
+	allow(false)
+	if refused := send(t, http.MethodGet, report, a.app(), nil).expect(t, http.StatusForbidden); len(refused.body) == 0 {
+		t.Error("without the capability the refusal says nothing")
+	}
+}
