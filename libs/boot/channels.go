@@ -62,7 +62,7 @@ func (m Mail) Validate() error {
 
 // Texts is how SMS leave. Its URL holds a token.
 type Texts struct {
-	SMSURL string `name:"sms-url" env:"SMS_URL" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"A Twilio-compatible API, with the sender's number as from; without it each text is written to sms/*.json in the data folder."`
+	SMSURL string `name:"sms-url" env:"SMS_URL" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"A Twilio-compatible API; from is the sender, a number, a name (Bellbuoy when not given) or a messaging service. Without it each text is written to sms/*.json in the data folder."`
 }
 
 // Validate is called by the settings' parser.
@@ -78,7 +78,7 @@ func (t Texts) Validate() error {
 		return errors.New("SMS_URL must hold the account's token: https://SID:TOKEN@host/")
 	}
 	if !senderPattern.MatchString(t.From()) {
-		return errors.New("SMS_URL must hold the sender, a number, a name or a messaging service: https://SID:TOKEN@host/?from=+15550100")
+		return errors.New("SMS_URL: from is no sender, which is a number, a name or a messaging service: https://SID:TOKEN@host/?from=+15550100")
 	}
 	return nil
 }
@@ -87,11 +87,17 @@ func (t Texts) Validate() error {
 // id, or a name.
 var senderPattern = regexp.MustCompile(`^(\+[0-9]{7,15}|[0-9]{3,8}|MG[0-9a-fA-F]{32}|[A-Za-z0-9][A-Za-z0-9 ]{0,10})$`)
 
+// defaultSender is a sender id of letters, which needs no number of one's own in most countries.
+const defaultSender = "Bellbuoy"
+
 // From is the sender that SMSURL names. Its plus sign may be written as it is.
 func (t Texts) From() string {
 	u, err := url.Parse(t.SMSURL)
 	if err != nil {
 		return ""
+	}
+	if !u.Query().Has("from") {
+		return defaultSender
 	}
 	from := u.Query().Get("from")
 	if number, plus := strings.CutPrefix(from, " "); plus {

@@ -215,6 +215,19 @@ func TestSMS_messagingServiceAndDefaultText(t *testing.T) {
 	}
 }
 
+func TestSMS_defaultSender(t *testing.T) {
+	w := newWorld(t)
+	api := newSMSAPI(t, nil)
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	c := w.config()
+	c.SMSURL = strings.TrimSuffix(smsURL(server.URL, smsToken, ""), "?from=")
+	w.text(c, "hello")
+	if got := api.got(); len(got) != 1 || got[0].Get("From") != "Bellbuoy" {
+		t.Errorf("the API got %v", got)
+	}
+}
+
 // Whether a text that was not answered was sent nobody knows: it is not sent twice.
 func TestSMS_hanging(t *testing.T) {
 	w := newWorld(t)
