@@ -19,7 +19,7 @@ const (
 	sendGroup = "delivery-send"
 	// How many changes and shards are in hand at the most; a shard holds up to 256 recipients' ids.
 	plansPending = 256
-	sendsPending = 2048
+	sendsPending = 1024
 	partitions   = 12
 )
 

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	commitRows  = 500                   // the store writes as many at once
-	keepers     = 2                     // one batch is made ready while another is being written
+	commitRows  = 1024
 	commitWait  = 10 * time.Millisecond // how long the first row of a batch waits for others
 	commitPause = 100 * time.Millisecond
 	// Nobody waits for an outcome; a batch of them costs a broker about what one does.
@@ -60,15 +59,9 @@ func (l *ledger) run(ctx context.Context) {
 	defer close(l.done)
 	var publisher sync.WaitGroup
 	publisher.Go(func() { l.publish(ctx) })
-	var writers sync.WaitGroup
-	for range keepers {
-		writers.Go(func() {
-			for first := range l.rows {
-				l.keep(ctx, gather(first, l.rows, commitRows, commitWait))
-			}
-		})
+	for first := range l.rows {
+		l.keep(ctx, gather(first, l.rows, commitRows, commitWait))
 	}
-	writers.Wait()
 	close(l.ended)
 	publisher.Wait()
 }

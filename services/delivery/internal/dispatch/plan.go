@@ -16,7 +16,6 @@ import (
 
 const (
 	planPage   = 5000 // recipients asked for at once
-	planPages  = 2    // handed out together after the first, so that their shards are large
 	shardSize  = 256
 	planPause  = 100 * time.Millisecond // before a plan that failed is tried again, at first
 	planLonger = 10 * time.Second       // and at the most
@@ -159,18 +158,13 @@ func (p *Planner) channel(ctx context.Context, change topic.EventChange, channel
 	for _, component := range change.Event.Components {
 		concern.Components = append(concern.Components, component.ID)
 	}
-	var pending []Recipient
-	for page, first := 0, 0; ; page++ {
+	for page := 0; ; page++ {
 		concerned, err := route.Recipients.Concerned(ctx, change.Organization, concern)
 		if err != nil {
 			return fmt.Errorf("ask who is concerned: %w", err)
 		}
-		pending = append(pending, concerned.Recipients...)
-		if page == 0 || page-first+1 == planPages || concerned.Next == "" {
-			if err := p.Bus.Shards(ctx, shards(&change, channel, first, pending)); err != nil {
-				return fmt.Errorf("publish shards: %w", err)
-			}
-			pending, first = pending[:0], page+1
+		if err := p.Bus.Shards(ctx, shards(&change, channel, page, concerned.Recipients)); err != nil {
+			return fmt.Errorf("publish shards: %w", err)
 		}
 		if concerned.Next == "" {
 			return nil

@@ -7,14 +7,8 @@ import (
 )
 
 const (
-	// How many deliveries of an organization are opened before they are needed. More than go within
-	// staleAfter would have to be asked for again, fewer leave the slots idle while a shard
-	// is being opened, so the number follows what happens.
-	aheadLeast = 32
-	aheadStart = 128
-	aheadMost  = 4096
-	openAtOnce = 12 // shards being opened at the same time, and of one organization:
-	openOfOne  = 4
+	openAhead  = 3  // shards of one organization that are opened before they are needed
+	openAtOnce = 12 // shards being opened at the same time
 	openPause  = 100 * time.Millisecond
 	openLonger = 5 * time.Second
 )
@@ -41,8 +35,6 @@ type tenant struct {
 	organization string
 	ready        []*member
 	shards       []*shard
-	ahead        int // deliveries to be opened before they are needed
-	opening      int
 }
 
 func newQueue(open func(*shard, []*member) (opened, error)) *queue {
@@ -79,7 +71,7 @@ func (q *queue) back(m *member) bool {
 func (q *queue) tenantLocked(organization string) *tenant {
 	t := q.tenants[organization]
 	if t == nil {
-		t = &tenant{organization: organization, ahead: aheadStart}
+		t = &tenant{organization: organization}
 		q.tenants[organization] = t
 		q.ring = append(q.ring, t)
 	}
@@ -149,29 +141,23 @@ func (q *queue) pollLocked(t *tenant) *member {
 		}
 		if head.phase == open && head.stale(q.now()) {
 			head.phase = closed
-			t.ahead = max(t.ahead-t.ahead/4, aheadLeast)
 		}
 		if head.phase != open {
-			if !head.awaited {
-				head.awaited = true
-				t.ahead = min(t.ahead+aheadLeast, aheadMost)
-			}
 			break
 		}
 		found = head.take()
 	}
 	ahead := 0
 	for _, s := range t.shards {
-		if ahead >= t.ahead || q.opening >= openAtOnce || t.opening >= openOfOne {
+		if ahead >= openAhead || q.opening >= openAtOnce {
 			break
 		}
 		if s.phase == closed && !s.given {
 			s.phase = opening
 			q.opening++
-			t.opening++
 			s.unfold()
 			rest := s.members[s.next:]
-			q.openers.Go(func() { q.unfold(t, s, rest) })
+			q.openers.Go(func() { q.unfold(s, rest) })
 		}
 		ahead += s.left()
 	}
@@ -180,12 +166,11 @@ func (q *queue) pollLocked(t *tenant) *member {
 
 // unfold opens a shard; one that cannot be opened rests and is tried again, and holds up
 // only what is behind it.
-func (q *queue) unfold(t *tenant, s *shard, rest []*member) {
+func (q *queue) unfold(s *shard, rest []*member) {
 	found, err := q.open(s, rest)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.opening--
-	t.opening--
 	defer q.rouse()
 	if s.given {
 		return

@@ -11,8 +11,8 @@ import (
 // known of a shard's recipients is good for staleAfter once it is there, and what is known
 // of one recipient for strictlyAfter from when it was asked for, looked at right before the attempt.
 const (
-	staleAfter    = 60 * time.Millisecond
-	strictlyAfter = 75 * time.Millisecond
+	staleAfter    = 50 * time.Millisecond
+	strictlyAfter = 60 * time.Millisecond
 )
 
 // phase is where a shard stands.
@@ -43,7 +43,6 @@ type shard struct {
 	next        int // members before it were taken
 	phase       phase
 	looked      bool // what is recorded of its members is known
-	awaited     bool // it was to be sent before it was open
 	resolvedAt  time.Time
 	asked       time.Time
 	taken       int // since then
@@ -100,7 +99,7 @@ func (s *shard) apply(found opened, now time.Time) {
 	for i, m := range s.members[s.next:] {
 		m.to, m.change, m.asked = &found.destinations[i], s.change, found.asked
 	}
-	s.phase, s.awaited, s.failures, s.resolvedAt, s.asked, s.taken = open, false, 0, now, found.asked, 0
+	s.phase, s.failures, s.resolvedAt, s.asked, s.taken = open, 0, now, found.asked, 0
 }
 
 // stale reports that the rest is to be asked for again before it is taken. Where asking itself
