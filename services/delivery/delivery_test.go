@@ -229,7 +229,7 @@ func TestSkipped(t *testing.T) {
 	}
 	w.start(w.config())
 	sent := change(newEvent(), 1)
-	sent.Notify[topic.Teams], sent.Notify[topic.Chatroom], sent.Notify["pigeon"] = topic.Wording{}, topic.Wording{}, topic.Wording{}
+	sent.Notify[topic.WhatsApp], sent.Notify[topic.Chatroom], sent.Notify["pigeon"] = topic.Wording{}, topic.Wording{}, topic.Wording{}
 	w.publish(sent, nil)
 	want := map[string]dispatch.Delivery{
 		"paused":        {Status: dispatch.StatusSkipped, ErrorCode: dispatch.CodePaused},
@@ -251,7 +251,7 @@ func TestSkipped(t *testing.T) {
 		t.Errorf("%d requests arrived", len(got))
 	}
 	for channel, code := range map[topic.Channel]dispatch.Code{
-		topic.Teams: dispatch.CodeUnavailable, topic.Chatroom: dispatch.CodeNoService, "pigeon": dispatch.CodeUnavailable,
+		topic.WhatsApp: dispatch.CodeUnavailable, topic.Chatroom: dispatch.CodeNoService, "pigeon": dispatch.CodeUnavailable,
 	} {
 		rows := w.rows(dispatch.ChannelDeliveryID(sent.ID, channel))
 		if len(rows) != 1 || rows[0].Status != dispatch.StatusSkipped || rows[0].ErrorCode != code {
