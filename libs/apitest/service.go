@@ -51,6 +51,13 @@ func Launch(t testing.TB, process boot.Process, run func(context.Context) error)
 	})
 	t.Cleanup(stop)
 	url = "http://" + process.Listener.Addr().String()
+	Ready(t, url)
+	return url, stop
+}
+
+// Ready waits until the service at url says that it is ready.
+func Ready(t testing.TB, url string) {
+	t.Helper()
 	Eventually(t, "ready", func() bool {
 		response, err := http.Get(url + "/readyz")
 		if err != nil {
@@ -59,7 +66,6 @@ func Launch(t testing.TB, process boot.Process, run func(context.Context) error)
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	})
-	return url, stop
 }
 
 // Eventually waits for what happens behind the answers.

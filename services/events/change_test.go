@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -152,7 +153,7 @@ func TestComponentGone(t *testing.T) {
 	if len(changes[1].Event.Components) != 0 || changes[1].Sequence != 2 {
 		t.Errorf("the event changed to %+v", changes[1])
 	}
-	eventually(t, "the deletion is told", func() bool {
+	apitest.Eventually(t, "the deletion is told", func() bool {
 		heard.mu.Lock()
 		defer heard.mu.Unlock()
 		return len(heard.gone) == 1 && heard.gone[0].LegacyID == 1 && heard.gone[0].Organization == orgA &&

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -27,13 +28,13 @@ func TestAuto(t *testing.T) {
 		t.Errorf("before its time it is %v", got)
 	}
 	p.ahead.Add(int64(time.Hour + time.Second))
-	eventually(t, "it starts", func() bool { return status() == "started" })
-	eventually(t, "visitors see it", func() bool {
+	apitest.Eventually(t, "it starts", func() bool { return status() == "started" })
+	apitest.Eventually(t, "visitors see it", func() bool {
 		page := p.must(200, "public", "GET", "/public/v1/dashboards/acme-status/list", "")
 		return page["objects"].([]any)[0].(map[string]any)["status"] == "active maintenance"
 	})
 	p.ahead.Add(int64(time.Hour))
-	eventually(t, "it ends", func() bool { return status() == "completed" })
+	apitest.Eventually(t, "it ends", func() bool { return status() == "completed" })
 	p.must(200, "", "PUT", "/api/v1/event/list/1/", `{"status": {"status": "inprogress"}}`)
 
 	// The clock of both has gone round when it has moved on something that was written later.

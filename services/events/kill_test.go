@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -66,7 +67,7 @@ func (p *platform) spawn() (kill func()) {
 	})
 	p.t.Cleanup(kill)
 	p.url = "http://" + addr
-	p.ready()
+	apitest.Ready(p.t, p.url)
 	return kill
 }
 
@@ -147,7 +148,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			})
 		}
 		goal := answered.Load() + int64(5+7*round)
-		eventually(t, "some are answered", func() bool { return answered.Load() >= goal })
+		apitest.Eventually(t, "some are answered", func() bool { return answered.Load() >= goal })
 		kill()
 		group.Wait()
 	}
@@ -162,7 +163,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			t.Fatalf("change %d has the sequence %d", i+1, change.Sequence)
 		}
 	}
-	eventually(t, "the list of updates is complete", func() bool {
+	apitest.Eventually(t, "the list of updates is complete", func() bool {
 		list := p.must(200, "", "GET", "/api/v1/event/update/?event=1", "")
 		return list["meta"].(map[string]any)["total_count"] == float64(stored)
 	})
@@ -199,7 +200,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 			p.must(204, "", "DELETE", service, "")
 		}
 		begun++
-		eventually(t, "the removal is complete", func() bool {
+		apitest.Eventually(t, "the removal is complete", func() bool {
 			links := p.must(200, "", "GET", "/api/v1/event/service/?limit=1", "")["meta"].(map[string]any)["total_count"]
 			dashboards := p.must(200, "app admin a", "GET", "/app/dashboards", "")["dashboards"].([]any)
 			placed := dashboards[0].(map[string]any)["components"].([]any)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -14,8 +13,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -79,32 +76,12 @@ func (p *platform) now() time.Time {
 // run starts a service process; p.stop or the test's end stops it.
 func (p *platform) run() {
 	p.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		p.t.Fatal(err)
-	}
 	config := configOf(p.broker, p.documents)
-	closeTelemetry, err := config.Open(p.t.Context(), "events", prometheus.NewRegistry(), p.t.Output())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	config.Listener, config.Now = listener, p.now
-	p.url = "http://" + listener.Addr().String()
+	config.Process = apitest.Process(p.t, "events", "warn", p.t.Output(), p.now)
+	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return events.Run(ctx, config) })
 	p.peers = peer.Events{Client: peer.NewClient("events", p.url, peer.Options{
 		Caller: "identity", Desk: p.desk, Tracer: config.Tracer, Propagator: config.Propagator,
 	})}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- events.Run(ctx, config) }()
-	p.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			p.t.Errorf("Run: %v", err)
-		}
-		closeTelemetry()
-	})
-	p.t.Cleanup(p.stop)
-	p.ready()
 }
 
 // in is the platform for a test within the one that started it.
@@ -123,18 +100,6 @@ func configOf(broker, documents string) events.Config {
 	return config
 }
 
-func (p *platform) ready() {
-	p.t.Helper()
-	eventually(p.t, "ready", func() bool {
-		response, err := http.Get(p.url + "/readyz")
-		if err != nil {
-			return false
-		}
-		response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	})
-}
-
 func (p *platform) dashboards() {
 	p.t.Helper()
 	for organization, id := range map[string]string{orgA: dashA, orgB: dashB} {
@@ -142,18 +107,6 @@ func (p *platform) dashboards() {
 		if _, err := p.peers.CreateDashboard(p.t.Context(), organization, id, peer.NewDashboard{Name: name}); err != nil {
 			p.t.Fatal(err)
 		}
-	}
-}
-
-// eventually waits for what happens behind the answers.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -337,7 +290,7 @@ func (h *tape) add(batch []stream.Record) error {
 func (h *tape) of(t testing.TB, legacyID int64, n int) []topic.EventChange {
 	t.Helper()
 	var found []topic.EventChange
-	eventually(t, "all changes are published", func() bool {
+	apitest.Eventually(t, "all changes are published", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		found = nil

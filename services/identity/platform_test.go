@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
@@ -95,10 +93,6 @@ func (p *platform) stopRedis() (addr string) {
 // run starts the service; p.stop or the test's end stops it.
 func (p *platform) run(set func(*identity.Config)) {
 	p.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		p.t.Fatal(err)
-	}
 	config := identity.Config{
 		Documents: boot.Documents{DocumentsURL: p.records},
 		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1/0"},
@@ -108,47 +102,12 @@ func (p *platform) run(set func(*identity.Config)) {
 	if p.redis != nil {
 		config.RedisURL = p.redis.URL()
 	}
-	config.LogLevel = "info"
-	closeTelemetry, err := config.Open(p.t.Context(), "identity", prometheus.NewRegistry(), p.t.Output())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	config.Listener, config.Now = listener, p.now
+	config.Process = apitest.Process(p.t, "identity", "info", p.t.Output(), p.now)
 	if set != nil {
 		set(&config)
 	}
-	p.process, p.url = config.Process, "http://"+listener.Addr().String()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- identity.Run(ctx, config) }()
-	p.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			p.t.Errorf("Run: %v", err)
-		}
-		closeTelemetry()
-	})
-	p.t.Cleanup(p.stop)
-	p.eventually("ready", func() bool {
-		response, err := http.Get(p.url + "/readyz")
-		if err != nil {
-			return false
-		}
-		response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	})
-}
-
-// eventually waits for what happens behind the answers.
-func (p *platform) eventually(what string, holds func() bool) {
-	p.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("never: %s", what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	p.process = config.Process
+	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return identity.Run(ctx, config) })
 }
 
 // identity is how gateways call the service.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 
@@ -36,7 +37,7 @@ func TestPendingOrganizationIsCompleted(t *testing.T) {
 				p.ahead.Add(int64(time.Minute)) // past the time the request had for it
 			}
 			var id string
-			p.eventually("the organization is ready", func() bool {
+			apitest.Eventually(p.t, "the organization is ready", func() bool {
 				list := p.operator(200, "GET", "organizations", "").Organizations
 				if len(list) == 1 {
 					id = list[0].ID

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -196,9 +197,9 @@ func TestRevokeWithoutRedis(t *testing.T) {
 				p.run(nil)
 			}
 			for _, key := range stale {
-				p.eventually(key+" is void", func() bool { return p.client.Get(t.Context(), key).Val() == peer.Void })
+				apitest.Eventually(p.t, key+" is void", func() bool { return p.client.Get(t.Context(), key).Val() == peer.Void })
 			}
-			p.eventually("the deleted user is gone", func() bool {
+			apitest.Eventually(p.t, "the deleted user is gone", func() bool {
 				return p.send(operator, "DELETE", "/operator/v1/users/"+deleted.id, "").status == 404
 			})
 			p.operator(200, "PATCH", "users/"+revoked.id, `{"disabled": false}`) // and all is as ever

@@ -12,14 +12,15 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
 // The scripts share one service; each has organizations of its own: one with room
@@ -280,7 +281,7 @@ func TestADeletedComponentLeavesItsEndpoints(t *testing.T) {
 	p.publish(topic.ComponentDeleted{Organization: other.id, ComponentID: o.one, OccurredAt: p.now()},
 		topic.ComponentDeleted{Organization: o.id, ComponentID: o.two, OccurredAt: p.now()},
 		topic.ComponentDeleted{Organization: o.id, ComponentID: o.two, OccurredAt: p.now()})
-	p.eventually("the component is gone from both", func() bool {
+	apitest.Eventually(p.t, "the component is gone from both", func() bool {
 		return len(p.shown(o, last.URLHash).ComponentIDs) == 0 && len(p.shown(o, both.URLHash).ComponentIDs) == 1
 	})
 	if left := p.shown(o, both.URLHash).ComponentIDs; !slices.Equal(left, []string{o.one}) {
@@ -320,7 +321,7 @@ func TestSecretsRestSealedAndAreNotTold(t *testing.T) {
 		t.Errorf("delivery is told %+v", d)
 	}
 	p.publish(p.outcome(o, recipient, topic.Failed))
-	p.eventually("the failure is counted", func() bool { return p.shown(o, patched.Endpoint.URLHash).ConsecutiveFailures == 1 })
+	apitest.Eventually(p.t, "the failure is counted", func() bool { return p.shown(o, patched.Endpoint.URLHash).ConsecutiveFailures == 1 })
 	for _, bad := range []string{"https://user:" + token + "@hooks.example.com/", "https://localhost/" + token, "http://hooks.example.com/" + token, "https://hooks.example.com/%" + token} {
 		got := p.call(o, http.StatusBadRequest, http.MethodPost, path, object{"dashboardId": o.dashboard, "url": bad, "managementEmail": "a@example.com", "componentIds": []string{o.one}})
 		if strings.Contains(got.text, token) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -21,26 +22,26 @@ func TestOutcomesAreCountedOnceAndResetBySuccess(t *testing.T) {
 
 	first, second := p.outcome(o, recipient, topic.Failed), p.outcome(o, recipient, topic.Failed)
 	p.publish(first, first, second, p.outcome(o, recipient, topic.Skipped), p.outcome(o, recipient, topic.Suppressed))
-	p.eventually("two failures", failures(2))
+	apitest.Eventually(p.t, "two failures", failures(2))
 	// Told again later, beside another that shows that they were read; and beside what is no outcome.
 	third := p.outcome(o, recipient, topic.Failed)
 	if err := p.bus.Publish(t.Context(), stream.Record{Topic: topic.DeliveryOutcomes, Key: recipient, Value: []byte("{not json")}); err != nil {
 		t.Fatal(err)
 	}
 	p.publish(second, first, third)
-	p.eventually("three failures", failures(3))
+	apitest.Eventually(p.t, "three failures", failures(3))
 
 	success := p.outcome(o, recipient, topic.Delivered)
 	p.publish(success)
-	p.eventually("no failures after a success", failures(0))
+	apitest.Eventually(p.t, "no failures after a success", failures(0))
 	shown := p.shown(o, made.URLHash)
 	if want := success.At.Format("2006-01-02T15:04:05.000Z"); shown.LastSuccessAt == nil || *shown.LastSuccessAt != want {
 		t.Errorf("lastSuccessAt is %v, want %s", shown.LastSuccessAt, want)
 	}
 	p.publish(first, second, third, p.outcome(o, recipient, topic.Failed))
-	p.eventually("one failure after the success", failures(1))
+	apitest.Eventually(p.t, "one failure after the success", failures(1))
 	p.publish(success, p.outcome(o, recipient, topic.Failed))
-	p.eventually("a repeated success resets nothing", failures(2))
+	apitest.Eventually(p.t, "a repeated success resets nothing", failures(2))
 	if shown := p.shown(o, made.URLHash); shown.Suppressed {
 		t.Error("suppressed after two failures")
 	}
@@ -58,12 +59,12 @@ func TestAURLIsSuppressedAtTheLimitForEveryDashboardOfTheOrganization(t *testing
 	for range 9 {
 		p.publish(p.outcome(o, recipient, topic.Failed))
 	}
-	p.eventually("nine failures", func() bool { return p.shown(o, made.URLHash).ConsecutiveFailures == 9 })
+	apitest.Eventually(p.t, "nine failures", func() bool { return p.shown(o, made.URLHash).ConsecutiveFailures == 9 })
 	if p.shown(o, made.URLHash).Suppressed || p.resolve(o, recipient)[0].State != peer.Active {
 		t.Fatal("suppressed after nine failures")
 	}
 	p.publish(p.outcome(o, recipient, topic.Failed))
-	p.eventually("suppressed at ten", func() bool { return p.shown(o, made.URLHash).Suppressed })
+	apitest.Eventually(p.t, "suppressed at ten", func() bool { return p.shown(o, made.URLHash).Suppressed })
 	for _, d := range p.resolve(o, recipient, beside) {
 		if d.State != peer.Suppressed || d.URL != "" || d.Secrets != nil {
 			t.Errorf("resolved to %+v", d)
@@ -82,7 +83,7 @@ func TestAURLIsSuppressedAtTheLimitForEveryDashboardOfTheOrganization(t *testing
 		t.Errorf("after the move: %s, %s", states[0].State, states[1].State)
 	}
 	p.publish(p.outcome(o, recipient, topic.Failed))
-	p.eventually("the new URL's first failure", func() bool { return p.shown(o, moved.URLHash).ConsecutiveFailures == 1 })
+	apitest.Eventually(p.t, "the new URL's first failure", func() bool { return p.shown(o, moved.URLHash).ConsecutiveFailures == 1 })
 
 	// The last endpoint of the URL takes the suppression with it.
 	p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.second, "url": url})
@@ -101,7 +102,7 @@ func TestAURLThatIsGoneIsSuppressedAtOnceAndMovingOnFreesIt(t *testing.T) {
 	gone := p.outcome(o, recipient, topic.Failed)
 	gone.Gone, gone.HTTPStatus, gone.ErrorCode = true, 410, "gone"
 	p.publish(gone)
-	p.eventually("suppressed after one failure", func() bool {
+	apitest.Eventually(p.t, "suppressed after one failure", func() bool {
 		shown := p.shown(o, made.URLHash)
 		return shown.Suppressed && shown.ConsecutiveFailures == 1
 	})
@@ -113,7 +114,7 @@ func TestAURLThatIsGoneIsSuppressedAtOnceAndMovingOnFreesIt(t *testing.T) {
 	for range 3 {
 		p.publish(p.outcome(o, recipient, topic.Failed))
 	}
-	p.eventually("the setting's limit holds", func() bool { return p.shown(o, made.URLHash).Suppressed })
+	apitest.Eventually(p.t, "the setting's limit holds", func() bool { return p.shown(o, made.URLHash).Suppressed })
 }
 
 // Outcomes of endpoints that are no more, and of other channels, disturb nobody.
@@ -127,7 +128,7 @@ func TestOutcomesOfOthersAreLeftAlone(t *testing.T) {
 	mail := p.outcome(o, recipient, topic.Failed)
 	mail.Channel = topic.Email
 	p.publish(p.outcome(o, former, topic.Failed), p.outcome(o, id(), topic.Failed), mail, p.outcome(o, recipient, topic.Delivered))
-	p.eventually("the success is told", func() bool { return p.shown(o, made.URLHash).LastSuccessAt != nil })
+	apitest.Eventually(p.t, "the success is told", func() bool { return p.shown(o, made.URLHash).LastSuccessAt != nil })
 	if shown := p.shown(o, made.URLHash); shown.Suppressed || shown.ConsecutiveFailures != 0 {
 		t.Errorf("the endpoint: %+v", shown)
 	}

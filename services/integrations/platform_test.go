@@ -5,13 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -21,8 +22,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
-	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -68,10 +67,6 @@ func (p *platform) now() time.Time {
 // run starts the service; the test's end stops it.
 func (p *platform) run(set func(*integrations.Config)) {
 	p.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		p.t.Fatal(err)
-	}
 	config := integrations.Config{
 		Documents: boot.Documents{DocumentsURL: p.documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
@@ -82,25 +77,7 @@ func (p *platform) run(set func(*integrations.Config)) {
 			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"},
 		},
 	}
-	config.LogLevel = "debug"
-	closeTelemetry, err := config.Open(p.t.Context(), "integrations", prometheus.NewRegistry(), p.logs)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	config.Listener, config.Now = listener, p.now
-	if set != nil {
-		set(&config)
-	}
-	p.process, p.url = config.Process, "http://"+listener.Addr().String()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- integrations.Run(ctx, config) }()
 	p.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			p.t.Errorf("Run: %v", err)
-		}
-		closeTelemetry()
 		if p.t.Failed() {
 			for line := range strings.Lines(p.logs.String()) {
 				if !strings.Contains(line, `"level":"DEBUG"`) {
@@ -109,26 +86,12 @@ func (p *platform) run(set func(*integrations.Config)) {
 			}
 		}
 	})
-	p.eventually("ready", func() bool {
-		response, err := http.Get(p.url + "/readyz")
-		if err != nil {
-			return false
-		}
-		response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	})
-}
-
-// eventually waits for what happens behind the answers.
-func (p *platform) eventually(what string, holds func() bool) {
-	p.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("never: %s", what)
-		}
-		time.Sleep(10 * time.Millisecond)
+	config.Process = apitest.Process(p.t, "integrations", "debug", p.logs, p.now)
+	if set != nil {
+		set(&config)
 	}
+	p.process = config.Process
+	p.url, _ = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return integrations.Run(ctx, config) })
 }
 
 // organization is a tenant with two dashboards of components of its own.

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -20,7 +23,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 const subscriptions = "/api/v1/subscribers/email/"
@@ -59,7 +61,7 @@ func TestADeletedComponentTakesItsSubscriptionsAlong(t *testing.T) {
 				p.call(o, http.StatusNotFound, http.MethodGet, uri, nil)
 			}
 			tell(p, o, o.services[0].ID)
-			p.eventually("its subscriptions are gone", func() bool {
+			apitest.Eventually(p.t, "its subscriptions are gone", func() bool {
 				return p.call(o, http.StatusOK, http.MethodGet, subscriptions, nil).Meta.TotalCount == 1 &&
 					p.call(o, http.StatusOK, http.MethodGet, "/api/v1/subscribers/sms/", nil).Meta.TotalCount == 0
 			})
@@ -288,7 +290,7 @@ func (p *platform) killWithin(o organization, legacyID int64, after time.Duratio
 		p.t.Fatalf("the child said nothing: %v\n%s", err, p.logs)
 	}
 	p.url = strings.TrimSpace(line)
-	p.ready()
+	apitest.Ready(p.t, p.url)
 	token, asked := p.desk.Issue(o.member(passport.RoleAdmin)), make(chan struct{})
 	go func() {
 		defer close(asked)

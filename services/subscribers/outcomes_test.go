@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -29,7 +30,7 @@ func (p *platform) told(outcomes ...topic.Outcome) {
 	if err := p.bus.Publish(p.t.Context(), records...); err != nil {
 		p.t.Fatal(err)
 	}
-	p.eventually("the outcomes are taken", func() bool { return p.resolve(o, marker)[0].State == peer.Suppressed })
+	apitest.Eventually(p.t, "the outcomes are taken", func() bool { return p.resolve(o, marker)[0].State == peer.Suppressed })
 }
 
 func gone(o organization, channel topic.Channel, recipient string, at time.Time) topic.Outcome {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -75,32 +73,14 @@ func (p *platform) now() time.Time {
 func (p *platform) run() {
 	p.t.Helper()
 	config := configure(p.documents, p.broker.Addr(), p.events.server.URL)
-	closeTelemetry, err := config.Open(p.t.Context(), "subscribers", prometheus.NewRegistry(), p.logs)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if config.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		p.t.Fatal(err)
-	}
-	config.Now = p.now
-	p.process, p.url = config.Process, "http://"+config.Listener.Addr().String()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- subscribers.Run(ctx, config) }()
-	p.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			p.t.Errorf("Run: %v", err)
-		}
-		closeTelemetry()
-	})
 	p.t.Cleanup(func() {
-		p.stop()
 		if p.t.Failed() {
 			p.t.Log(p.logs.String())
 		}
 	})
-	p.ready()
+	config.Process = apitest.Process(p.t, "subscribers", "info", p.logs, p.now)
+	p.process = config.Process
+	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return subscribers.Run(ctx, config) })
 }
 
 func configure(documents, broker, events string) subscribers.Config {
@@ -113,30 +93,6 @@ func configure(documents, broker, events string) subscribers.Config {
 	}
 	config.LogLevel = "info"
 	return config
-}
-
-func (p *platform) ready() {
-	p.t.Helper()
-	p.eventually("ready", func() bool {
-		response, err := http.Get(p.url + "/readyz")
-		if err != nil {
-			return false
-		}
-		response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	})
-}
-
-// eventually waits for what happens behind the answers.
-func (p *platform) eventually(what string, holds func() bool) {
-	p.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("never: %s", what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 // organization is a tenant with three services of its own: API, Web (hidden) and Zürich.
