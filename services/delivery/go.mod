@@ -90,6 +90,8 @@ require (
 
 require (
 	github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
+	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6
+	github.com/emersion/go-smtp v0.25.1
 	github.com/wneessen/go-mail v0.8.1
 )
 

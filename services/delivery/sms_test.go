@@ -87,12 +87,13 @@ func refuseSMS(status, code int) http.HandlerFunc {
 }
 
 // person makes a subscriber whom the service asks for at the subscribers service.
-func (w *world) person(c *delivery.Config, id string) {
+func (w *world) person(c *delivery.Config, subscriber peer.Destination) {
 	w.t.Helper()
 	people := &integrations{byID: map[string]*peer.Destination{}, owners: map[string]string{}}
-	people.add(id, "")
-	people.set(id, func(d *peer.Destination) {
-		*d = peer.Destination{ID: id, Channel: topic.SMS, State: peer.Active, Components: []string{componentID}, Address: smsNumber}
+	people.add(subscriber.ID, "")
+	people.set(subscriber.ID, func(d *peer.Destination) {
+		subscriber.State, subscriber.Components = peer.Active, []string{componentID}
+		*d = subscriber
 	})
 	desk := passport.NewDesk(platformSecret, time.Now)
 	mux := http.NewServeMux()
@@ -109,6 +110,11 @@ func (w *world) person(c *delivery.Config, id string) {
 	c.SubscribersURL = server.URL
 }
 
+// phone is a subscriber by SMS.
+func phone() peer.Destination {
+	return peer.Destination{ID: "p1", Channel: topic.SMS, Address: smsNumber}
+}
+
 func smsURL(base, token, from string) string {
 	return strings.Replace(base, "://", "://"+smsAccount+":"+token+"@", 1) + "/?from=" + from
 }
@@ -122,7 +128,7 @@ func textChange(text string) topic.EventChange {
 // text sends one through the service and returns how that ended, and the service's log.
 func (w *world) text(c delivery.Config, text string) (dispatch.Delivery, topic.Outcome, string) {
 	w.t.Helper()
-	w.person(&c, "p1")
+	w.person(&c, phone())
 	s := w.start(c)
 	sent := textChange(text)
 	w.publish(sent, nil)
@@ -256,7 +262,7 @@ func TestSMS_connectionRefused(t *testing.T) {
 	listener.Close()
 	c := w.config(100*time.Millisecond, time.Second, 2*time.Second, 4*time.Second)
 	c.SMSURL = smsURL("http://"+address, smsToken, smsFrom)
-	w.person(&c, "p1")
+	w.person(&c, phone())
 	w.start(c)
 	sent := textChange("API is down")
 	w.publish(sent, nil)

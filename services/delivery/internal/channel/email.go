@@ -64,7 +64,7 @@ func newEmail(o Options) (email, error) {
 func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Answer {
 	body, err := e.write(message)
 	if err != nil {
-		return dispatch.Answer{Code: codeUnsendable}
+		return dispatch.Answer{Code: codeUnsendable, Again: dispatch.Never}
 	}
 	return e.out.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
 }

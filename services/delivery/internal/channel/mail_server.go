@@ -32,8 +32,8 @@ const (
 const (
 	codeMailLater   = dispatch.Code("smtp_4xx") // it asks to come again
 	codeMailRefused = dispatch.Code("smtp_5xx") // it will not take this mail, now or later
-	// codeNoSession is a server that refused to talk to the platform at all, or its
-	// credentials: that is about the server, not about the mail, so the mail waits.
+	// codeNoSession is a server that refused to talk to the platform at all, its credentials
+	// or its sender: that is about the server, not about the mail, so the mail waits.
 	codeNoSession = dispatch.Code("smtp_session")
 )
 
@@ -128,15 +128,18 @@ func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Code {
 			session.conn.Close()
 			continue
 		}
+		code := replyCode
 		if err == nil {
 			err = session.deliver(l)
+		} else {
+			code = s.noSession // the sender is refused, or this platform: no word about the recipient
 		}
 		if err != nil && !session.reset(err) || !stop() {
 			session.conn.Close()
 		} else {
 			s.keep(session)
 		}
-		return replyCode(ctx, err)
+		return code(ctx, err)
 	}
 }
 

@@ -1,0 +1,400 @@
+package delivery_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/mail"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+const (
+	mailUser     = "platform"
+	mailPassword = "password-of-the-mail-account"
+	mailAddress  = "mara.kowalski@example.com"
+	mailManage   = "https://status.test/public/unsubscribe?token=of-the-recipient"
+)
+
+// posted is a mail that arrived at the server, as it was said on the wire.
+type posted struct {
+	from   string
+	to     []string
+	header mail.Header
+	body   string
+	user   string // who logged in
+	secure bool
+}
+
+// postOffice is a mail server; its answers are those the test gives.
+type postOffice struct {
+	t        *testing.T
+	listener net.Listener
+	sender, recipient,
+	content func(attempt int) error // the answers to MAIL, to RCPT and to the mail; nil accepts all
+	accounts bool
+
+	mu          sync.Mutex
+	connections []net.Conn
+	attempts    int
+	refused     int // logins
+	mails       []posted
+}
+
+// newPostOffice starts one on the loopback; with a certificate it offers STARTTLS.
+func newPostOffice(t *testing.T, o *postOffice, certificates ...tls.Certificate) *postOffice {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.t, o.listener = t, listener
+	server := smtp.NewServer(o)
+	server.Domain = "mail.test"
+	server.AllowInsecureAuth = false
+	server.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	if len(certificates) > 0 {
+		server.TLSConfig = &tls.Config{Certificates: certificates}
+	}
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = server.Serve(o) })
+	t.Cleanup(func() {
+		server.Close()
+		ended.Wait()
+	})
+	return o
+}
+
+// Accept implements net.Listener: it counts the connections.
+func (o *postOffice) Accept() (net.Conn, error) {
+	conn, err := o.listener.Accept()
+	if err == nil {
+		o.mu.Lock()
+		o.connections = append(o.connections, conn)
+		o.mu.Unlock()
+	}
+	return conn, err
+}
+
+func (o *postOffice) Close() error   { return o.listener.Close() }
+func (o *postOffice) Addr() net.Addr { return o.listener.Addr() }
+
+// url is the setting that leads here; account may be empty.
+func (o *postOffice) url(scheme, account string) string {
+	_, port, err := net.SplitHostPort(o.listener.Addr().String())
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return scheme + "://" + account + "localhost:" + port
+}
+
+func (o *postOffice) got() (mails []posted, connections, refused int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]posted(nil), o.mails...), len(o.connections), o.refused
+}
+
+// NewSession implements smtp.Backend.
+func (o *postOffice) NewSession(c *smtp.Conn) (smtp.Session, error) {
+	_, secure := c.TLSConnectionState()
+	return &clerk{office: o, mail: posted{secure: secure}}, nil
+}
+
+// clerk serves one connection.
+type clerk struct {
+	office  *postOffice
+	mail    posted
+	attempt int
+}
+
+func (c *clerk) Reset()        { c.mail.from, c.mail.to = "", nil }
+func (c *clerk) Logout() error { return nil }
+
+func (c *clerk) AuthMechanisms() []string {
+	if c.office.accounts {
+		return []string{"PLAIN"}
+	}
+	return nil
+}
+
+func (c *clerk) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, user, password string) error {
+		if user != mailUser || password != mailPassword {
+			c.office.mu.Lock()
+			c.office.refused++
+			c.office.mu.Unlock()
+			return smtp.ErrAuthFailed
+		}
+		c.mail.user = user
+		return nil
+	}), nil
+}
+
+func (c *clerk) Mail(from string, _ *smtp.MailOptions) error {
+	if c.office.accounts && c.mail.user == "" {
+		return smtp.ErrAuthRequired
+	}
+	c.mail.from = from
+	c.office.mu.Lock()
+	c.office.attempts++
+	c.attempt = c.office.attempts
+	c.office.mu.Unlock()
+	if c.office.sender != nil {
+		return c.office.sender(c.attempt)
+	}
+	return nil
+}
+
+func (c *clerk) Rcpt(to string, _ *smtp.RcptOptions) error {
+	c.mail.to = append(c.mail.to, to)
+	if c.office.recipient != nil {
+		return c.office.recipient(c.attempt)
+	}
+	return nil
+}
+
+func (c *clerk) Data(r io.Reader) error {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	message, err := mail.ReadMessage(bytes.NewReader(content))
+	if err != nil {
+		c.office.t.Errorf("%v in %s", err, content)
+		return err
+	}
+	body, err := io.ReadAll(message.Body)
+	if err != nil {
+		return err
+	}
+	got := c.mail
+	got.header, got.body = message.Header, string(body)
+	c.office.mu.Lock()
+	c.office.mails = append(c.office.mails, got)
+	c.office.mu.Unlock()
+	if c.office.content != nil {
+		return c.office.content(c.attempt)
+	}
+	return nil
+}
+
+// replies answers the n-th attempt with the n-th reply, and the last one for good.
+func replies(all ...error) func(int) error {
+	return func(attempt int) error { return all[min(attempt, len(all))-1] }
+}
+
+// reply is one such as "550 5.1.1 No such user".
+func reply(code int, status smtp.EnhancedCode) error {
+	return &smtp.SMTPError{Code: code, EnhancedCode: status, Message: "said by the test to <" + mailAddress + ">"}
+}
+
+// mailing is a service that sends through the server at the URL.
+func (w *world) mailing(url string, settings ...func(*delivery.Config)) *service {
+	w.t.Helper()
+	c := w.config()
+	c.LogLevel = "debug"
+	c.SMTPURL, c.MailFrom = url, "Störung <status@bellbuoy.test>"
+	for _, set := range settings {
+		set(&c)
+	}
+	w.person(&c, peer.Destination{
+		ID: "p1", Channel: topic.Email, Address: mailAddress, Manage: mailManage,
+		Dashboard: peer.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
+	})
+	return w.start(c)
+}
+
+// mail sends one through the service and returns how that ended.
+func (w *world) mail(s *service, set ...func(*topic.EventChange)) (dispatch.Delivery, topic.Outcome) {
+	w.t.Helper()
+	sent := change(newEvent(), 1)
+	sent.Notify = topic.Notify{topic.Email: {}}
+	for _, change := range set {
+		change(&sent)
+	}
+	w.publish(sent, nil)
+	row := w.ended(sent.ID, "p1")[0]
+	outcome := w.outcomes.of(w.t, row.ID)
+	told := fmt.Sprintf("%+v %+v %s", row, outcome, s.logs)
+	for _, private := range []string{mailPassword, mailAddress, "of-the-recipient"} {
+		if strings.Contains(told, private) {
+			w.t.Errorf("%q is in a row, an outcome or a log: %s", private, told)
+		}
+	}
+	return row, outcome
+}
+
+func TestMail_replies(t *testing.T) {
+	none := smtp.EnhancedCodeNotSet
+	for name, x := range map[string]struct {
+		recipient, content func(int) error
+		status             dispatch.Status
+		code               dispatch.Code
+		times, mails       int
+	}{
+		"250":                       {nil, nil, dispatch.StatusDelivered, "", 1, 1},
+		"451, then 250":             {nil, replies(reply(451, none), nil), dispatch.StatusDelivered, "", 2, 2},
+		"421, then 250":             {nil, replies(reply(421, none), nil), dispatch.StatusDelivered, "", 2, 2},
+		"451 for good":              {nil, replies(reply(451, none)), dispatch.StatusFailed, "smtp_4xx", 3, 3},
+		"450 of the recipient":      {replies(reply(450, smtp.EnhancedCode{4, 2, 0}), nil), nil, dispatch.StatusDelivered, "", 2, 1},
+		"554":                       {nil, replies(reply(554, none)), dispatch.StatusFailed, "smtp_5xx", 1, 1},
+		"550 5.1.1":                 {replies(reply(550, smtp.EnhancedCode{5, 1, 1})), nil, dispatch.StatusFailed, dispatch.CodeGone, 1, 0},
+		"550 5.1.1 after the mail":  {nil, replies(reply(550, smtp.EnhancedCode{5, 1, 1})), dispatch.StatusFailed, dispatch.CodeGone, 1, 1},
+		"550 5.7.1 is not about it": {replies(reply(550, smtp.EnhancedCode{5, 7, 1})), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			office := newPostOffice(t, &postOffice{recipient: x.recipient, content: x.content})
+			row, outcome := w.mail(w.mailing(office.url("smtp", "")))
+			if row.Status != x.status || row.ErrorCode != x.code || len(row.Attempts) != x.times || outcome.Gone != (x.code == dispatch.CodeGone) {
+				t.Errorf("row %+v, outcome %+v", row, outcome)
+			}
+			mails, _, _ := office.got()
+			if len(mails) != x.mails {
+				t.Fatalf("%d mails arrived", len(mails))
+			}
+			for _, m := range mails {
+				if m.from != "status@bellbuoy.test" || len(m.to) != 1 || m.to[0] != mailAddress || m.header.Get("Message-Id") != "<"+row.ID+"@bellbuoy.test>" ||
+					m.header.Get("To") != "<"+mailAddress+">" || m.header.Get("From") != "=?utf-8?q?St=C3=B6rung?= <status@bellbuoy.test>" ||
+					m.header.Get("Subject") != "[Status] Investigating: Logins fail" || m.header.Get("Auto-Submitted") != "auto-generated" ||
+					m.header.Get("List-Unsubscribe") != "<"+mailManage+">" || m.header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" {
+					t.Errorf("the mail is %+v", m)
+				}
+			}
+		})
+	}
+}
+
+func TestMail_loginOverTLS(t *testing.T) {
+	for name, x := range map[string]struct {
+		host, password string
+		code           dispatch.Code
+		refused        int
+	}{
+		"right":                      {"localhost", mailPassword, "", 0},
+		"another password":           {"localhost", "another-password", "smtp_session", 3},
+		"a certificate of mail.test": {"mail.test", mailPassword, dispatch.CodeTLS, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			office := newPostOffice(t, &postOffice{accounts: true}, w.authorities.issue(t, x.host))
+			s := w.mailing(office.url("smtp", mailUser+":"+x.password+"@"))
+			row, outcome := w.mail(s)
+			mails, _, refused := office.got()
+			if row.ErrorCode != x.code || outcome.Gone || refused != x.refused || strings.Contains(s.logs.String(), x.password) {
+				t.Errorf("%d logins refused, row %+v, log %s", refused, row, s.logs)
+			}
+			if x.code == "" {
+				if len(mails) != 1 || !mails[0].secure || mails[0].user != mailUser || row.Status != dispatch.StatusDelivered {
+					t.Errorf("mails %+v, row %+v", mails, row)
+				}
+			} else if len(mails) != 0 || row.Status != dispatch.StatusFailed || len(row.Attempts) != 3 {
+				t.Errorf("mails %+v, row %+v", mails, row)
+			}
+		})
+	}
+}
+
+// Without an account a server that offers STARTTLS is still spoken to in secret alone.
+func TestMail_wrongCertificateWithoutAccount(t *testing.T) {
+	w := newWorld(t)
+	office := newPostOffice(t, &postOffice{}, newAuthority(t).issue(t, "localhost"))
+	row, _ := w.mail(w.mailing(office.url("smtp", "")))
+	if mails, _, _ := office.got(); len(mails) != 0 || row.ErrorCode != dispatch.CodeTLS {
+		t.Errorf("mails %+v, row %+v", mails, row)
+	}
+}
+
+// A refusal of the sender is the operator's to put right: it is not the recipient that is gone.
+func TestMail_senderRefused(t *testing.T) {
+	w := newWorld(t)
+	office := newPostOffice(t, &postOffice{sender: replies(reply(550, smtp.EnhancedCode{5, 1, 1}), reply(530, smtp.EnhancedCode{5, 7, 0}), nil)})
+	row, outcome := w.mail(w.mailing(office.url("smtp", "")))
+	if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 3 || row.Attempts[0].ErrorCode != "smtp_session" || row.Attempts[1].ErrorCode != "smtp_session" || outcome.Gone {
+		t.Errorf("row %+v, outcome %+v", row, outcome)
+	}
+}
+
+// A server that says nothing costs the time limit, and the mail comes again.
+func TestMail_hanging(t *testing.T) {
+	w := newWorld(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	port := listener.Addr().(*net.TCPAddr).Port
+	s := w.mailing(fmt.Sprintf("smtp://127.0.0.1:%d", port), func(c *delivery.Config) { c.Timeout = 300 * time.Millisecond })
+	row, outcome := w.mail(s)
+	if row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeTimeout || len(row.Attempts) != 3 || outcome.Gone {
+		t.Errorf("row %+v, outcome %+v", row, outcome)
+	}
+}
+
+// Mails share a connection; one that the server has closed in the meantime is replaced
+// within the attempt.
+func TestMail_connections(t *testing.T) {
+	w := newWorld(t)
+	office := newPostOffice(t, &postOffice{content: func(attempt int) error {
+		if attempt == 2 {
+			return reply(554, smtp.EnhancedCodeNotSet)
+		}
+		return nil
+	}})
+	s := w.mailing(office.url("smtp", ""))
+	for n, want := range []dispatch.Status{dispatch.StatusDelivered, dispatch.StatusFailed, dispatch.StatusDelivered} {
+		if row, _ := w.mail(s); row.Status != want || len(row.Attempts) != 1 {
+			t.Errorf("mail %d: row %+v", n+1, row)
+		}
+	}
+	if _, connections, _ := office.got(); connections != 1 {
+		t.Errorf("three mails, one of them refused, took %d connections", connections)
+	}
+	office.mu.Lock()
+	err := office.connections[0].Close()
+	office.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, _ := w.mail(s)
+	if _, connections, _ := office.got(); row.Status != dispatch.StatusDelivered || len(row.Attempts) != 1 || connections != 2 {
+		t.Errorf("%d connections, row %+v", connections, row)
+	}
+}
+
+// What somebody typed stays within its header, and reaches nobody else.
+func TestMail_headerInjection(t *testing.T) {
+	const evil = "x\r\nBcc: evil@example.com\r\n\r\nfree text"
+	for name, set := range map[string]func(*topic.EventChange){
+		"title":   func(c *topic.EventChange) { c.Event.Title = evil },
+		"subject": func(c *topic.EventChange) { c.Notify[topic.Email] = topic.Wording{Subject: evil} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			office := newPostOffice(t, &postOffice{})
+			w.mail(w.mailing(office.url("smtp", "")), set)
+			mails, _, _ := office.got()
+			if len(mails) != 1 {
+				t.Fatalf("%d mails arrived", len(mails))
+			}
+			m := mails[0]
+			if len(m.to) != 1 || m.to[0] != mailAddress || m.header["Bcc"] != nil || m.header["Cc"] != nil || len(m.header["To"]) != 1 ||
+				!strings.HasSuffix(m.header.Get("Subject"), "x Bcc: evil@example.com free text") || !strings.HasPrefix(m.header.Get("Content-Type"), "multipart/alternative") {
+				t.Errorf("the mail is %+v", m)
+			}
+		})
+	}
+}
