@@ -48,16 +48,19 @@ type Mail struct {
 
 // Validate is called by the settings' parser.
 func (m Mail) Validate() error {
-	failures := []error{OptionalURL("SMTP_URL", m.SMTPURL, "smtp", "smtps")}
-	if m.SMTPURL != "" && m.MailFrom == "" {
-		failures = append(failures, errors.New("MAIL_FROM is needed with SMTP_URL"))
+	if err := OptionalURL("SMTP_URL", m.SMTPURL, "smtp", "smtps"); err != nil {
+		return err
 	}
-	if m.MailFrom != "" {
-		if _, err := mail.ParseAddress(m.MailFrom); err != nil {
-			failures = append(failures, errors.New("MAIL_FROM is not a mail address"))
+	if m.MailFrom == "" {
+		if m.SMTPURL != "" {
+			return errors.New("MAIL_FROM is needed with SMTP_URL")
 		}
+		return nil
 	}
-	return errors.Join(failures...)
+	if _, err := mail.ParseAddress(m.MailFrom); err != nil {
+		return errors.New("MAIL_FROM is not a mail address")
+	}
+	return nil
 }
 
 // Texts is how SMS leave. Its URL holds a token.
