@@ -102,7 +102,7 @@ func viewReport(r catalog.UptimeReport) reportView {
 }
 
 func viewComponentUptime(part *catalog.ComponentUptime) componentUptimeView {
-	seconds := time.Duration.Seconds
+	seconds := func(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 } // one division: Duration.Seconds adds two parts and shows it
 	view := componentUptimeView{
 		ComponentID: part.ComponentID, Name: part.Name, UptimePercent: part.Uptime(),
 		DowntimeSeconds: seconds(part.Downtime()), MajorOutageSeconds: seconds(part.Major), PartialOutageSeconds: seconds(part.Partial),
