@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"html"
 	"html/template"
+	"io"
 	"strings"
 	texttemplate "text/template"
 	"time"
@@ -39,34 +40,35 @@ type mailProse struct {
 	HTML template.HTML
 }
 
+// filler is a template, of text or of HTML.
+type filler interface {
+	Execute(w io.Writer, data any) error
+}
+
+// filled is the template with what the message says, made once for all who are told the same.
+func filled(message dispatch.Message, what string, parse func() (filler, error)) (string, error) {
+	shared, err := message.Change.Rendered(what+" "+textKey(message), func() ([]byte, error) {
+		source, err := parse()
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		err = source.Execute(&out, mailPageOf(message))
+		return out.Bytes(), err
+	})
+	return string(shared), err
+}
+
 // mailParts are the mail's text and its HTML.
 func mailParts(message dispatch.Message) (plain, page string, err error) {
-	key := textKey(message)
-	shared, err := message.Change.Rendered("mail text "+key, func() ([]byte, error) {
-		t, err := texttemplate.New("mail.txt").Parse(mailTextSource)
-		if err != nil {
-			return nil, err
-		}
-		var out bytes.Buffer
-		err = t.Execute(&out, mailPageOf(message))
-		return out.Bytes(), err
-	})
+	plain, err = filled(message, "mail text", func() (filler, error) { return texttemplate.New("mail.txt").Parse(mailTextSource) })
 	if err != nil {
 		return "", "", err
 	}
-	sharedHTML, err := message.Change.Rendered("mail html "+key, func() ([]byte, error) {
-		t, err := template.New("mail.html").Parse(mailHTMLSource)
-		if err != nil {
-			return nil, err
-		}
-		var out bytes.Buffer
-		err = t.Execute(&out, mailPageOf(message))
-		return out.Bytes(), err
-	})
+	page, err = filled(message, "mail html", func() (filler, error) { return template.New("mail.html").Parse(mailHTMLSource) })
 	if err != nil {
 		return "", "", err
 	}
-	plain, page = string(shared), string(sharedHTML)
 	if manage := message.To.Manage; manage != "" {
 		plain += "\nUnsubscribe: " + manage + "\n"
 		page += `<p style="font-size:12px"><a href="` + html.EscapeString(manage) + "\">Unsubscribe</a></p>\n"
