@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -113,7 +114,7 @@ func (w *world) publishAndCount(c *counter, n int) (arrived, recorded time.Durat
 	began := time.Now()
 	w.publish(sent, nil)
 	if n == 0 {
-		eventually(w.t, "the service", func() bool { return w.recorded() > rows })
+		apitest.Eventually(w.t, "the service", func() bool { return w.recorded() > rows })
 		return 0, 0
 	}
 	for c.arrived.Load() < int64(n) {
@@ -123,7 +124,7 @@ func (w *world) publishAndCount(c *counter, n int) (arrived, recorded time.Durat
 		time.Sleep(2 * time.Millisecond)
 	}
 	arrived = time.Since(began)
-	eventually(w.t, "the rows", func() bool { return w.recorded() >= rows+int64(n) })
+	apitest.Eventually(w.t, "the rows", func() bool { return w.recorded() >= rows+int64(n) })
 	return arrived, time.Since(began) - arrived
 }
 

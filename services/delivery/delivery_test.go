@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 func TestWebhook_200(t *testing.T) {
@@ -294,12 +296,12 @@ func TestPeer_down(t *testing.T) {
 	s := w.start(w.config(300 * time.Millisecond))
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
-	eventually(t, "the plan to fail", func() bool { return w.peer.refused() > 1 })
+	apitest.Eventually(t, "the plan to fail", func() bool { return w.peer.refused() > 1 })
 	w.peer.setDown(false)
-	eventually(t, "the first attempt", func() bool { return len(hooks.got()) == 1 })
+	apitest.Eventually(t, "the first attempt", func() bool { return len(hooks.got()) == 1 })
 	w.peer.setDown(true)
 	before := w.peer.refused()
-	eventually(t, "the retry to fail to resolve", func() bool { return w.peer.refused() > before })
+	apitest.Eventually(t, "the retry to fail to resolve", func() bool { return w.peer.refused() > before })
 	w.peer.setDown(false)
 	if row := w.ended(sent.ID, "r1")[0]; row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 {
 		t.Errorf("row %+v", row)

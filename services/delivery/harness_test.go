@@ -26,6 +26,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
@@ -38,8 +41,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
-	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -168,7 +169,7 @@ func (w *world) start(c delivery.Config) *service {
 		closeTelemetry()
 	})
 	w.t.Cleanup(s.stop)
-	eventually(w.t, "the service to be ready", func() bool {
+	apitest.Eventually(w.t, "the service to be ready", func() bool {
 		response, err := http.Get(s.url + "/readyz")
 		if err != nil {
 			return false
@@ -276,7 +277,7 @@ func (w *world) ended(change string, recipients ...string) []dispatch.Delivery {
 		ids[i] = dispatch.DeliveryID(change, recipient)
 	}
 	var rows []dispatch.Delivery
-	eventually(w.t, "the deliveries to end", func() bool {
+	apitest.Eventually(w.t, "the deliveries to end", func() bool {
 		rows = w.rows(ids...)
 		for _, row := range rows {
 			if row.EndedAt == nil {
@@ -286,17 +287,6 @@ func (w *world) ended(change string, recipients ...string) []dispatch.Delivery {
 		return len(rows) == len(ids)
 	})
 	return rows
-}
-
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 // integrations is the other end of the contract with the integrations service.
@@ -609,7 +599,7 @@ func newOutcomes(t testing.TB, kafka *stream.Client) *outcomes {
 func (o *outcomes) of(t testing.TB, id string) topic.Outcome {
 	t.Helper()
 	var found topic.Outcome
-	eventually(t, "the outcome of "+id, func() bool {
+	apitest.Eventually(t, "the outcome of "+id, func() bool {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		var ok bool

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/segmentio/kafka-go"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 // groupMembers asks the broker how many members with partitions a stable group has.
@@ -68,7 +70,7 @@ func TestKill_anywhere(t *testing.T) {
 		before := len(hooks.got())
 		w.publish(sent, nil)
 		target := before + rand.IntN(n)
-		eventually(t, "some to arrive", func() bool { return len(hooks.got()) >= target })
+		apitest.Eventually(t, "some to arrive", func() bool { return len(hooks.got()) >= target })
 		c.kill()
 		arrived := count(hooks.got())
 		for _, id := range changes {

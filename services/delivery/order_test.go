@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -36,7 +37,7 @@ func TestOrder_replacedWhileWaiting(t *testing.T) {
 	first, second, other := change(event, 1), change(event, 2), change(newEvent(), 1)
 	w.publish(first, nil)
 	id := dispatch.DeliveryID(first.ID, "r1")
-	eventually(t, "the first to wait", func() bool {
+	apitest.Eventually(t, "the first to wait", func() bool {
 		rows := w.rows(id)
 		return len(rows) == 1 && rows[0].Status == dispatch.StatusRetrying
 	})
@@ -113,7 +114,7 @@ func TestRetry_pausedMeanwhile(t *testing.T) {
 	w.start(w.config(500 * time.Millisecond))
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
-	eventually(t, "the first attempt", func() bool { return len(hooks.got()) == 1 })
+	apitest.Eventually(t, "the first attempt", func() bool { return len(hooks.got()) == 1 })
 	w.peer.set("r1", func(d *peer.Destination) { d.State = peer.Paused })
 	row := w.ended(sent.ID, "r1")[0]
 	if row.Status != dispatch.StatusSkipped || row.ErrorCode != dispatch.CodePaused || len(hooks.got()) != 1 {
@@ -133,11 +134,11 @@ func TestStop_resumes(t *testing.T) {
 	s := w.start(w.config(2 * time.Second))
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
-	eventually(t, "the first attempt to be recorded", func() bool { return len(w.rows(dispatch.DeliveryID(sent.ID, "r1"))) == 1 })
+	apitest.Eventually(t, "the first attempt to be recorded", func() bool { return len(w.rows(dispatch.DeliveryID(sent.ID, "r1"))) == 1 })
 	w.peer.setDown(true)
 	later := change(newEvent(), 1)
 	w.publish(later, nil)
-	eventually(t, "the plan to fail", func() bool { return w.peer.refused() > 0 })
+	apitest.Eventually(t, "the plan to fail", func() bool { return w.peer.refused() > 0 })
 	began := time.Now()
 	s.stop()
 	if took := time.Since(began); took > 10*time.Second {
@@ -194,7 +195,7 @@ func TestTwoProcesses(t *testing.T) {
 		w.peer.add(ids[i], fmt.Sprintf("https://hooks.test/%d", i))
 	}
 	first, second := w.start(w.config()), w.start(w.config())
-	eventually(t, "both to own partitions", func() bool { return w.members(t.Context(), "delivery-send") == 2 })
+	apitest.Eventually(t, "both to own partitions", func() bool { return w.members(t.Context(), "delivery-send") == 2 })
 	const changes = 3
 	for range changes {
 		sent := change(newEvent(), 1)
@@ -246,7 +247,7 @@ func TestPause_midway(t *testing.T) {
 	w.start(w.config())
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
-	eventually(t, "the first to arrive", func() bool { return len(hooks.got()) > 0 })
+	apitest.Eventually(t, "the first to arrive", func() bool { return len(hooks.got()) > 0 })
 	for _, id := range ids {
 		w.peer.set(id, func(d *peer.Destination) { d.State = peer.Paused })
 	}
@@ -281,12 +282,12 @@ func TestFairness(t *testing.T) {
 	w.peer.own("single", other)
 	w.start(w.config())
 	w.publish(change(newEvent(), 1), nil)
-	eventually(t, "the flood to begin", func() bool { return flood.arrived.Load() > n/20 })
+	apitest.Eventually(t, "the flood to begin", func() bool { return flood.arrived.Load() > n/20 })
 	sent := change(newEvent(), 1)
 	sent.Organization = other
 	before, began := flood.arrived.Load(), time.Now()
 	w.publish(sent, nil)
-	eventually(t, "the single one", func() bool { return single.arrived.Load() == 1 })
+	apitest.Eventually(t, "the single one", func() bool { return single.arrived.Load() == 1 })
 	took, meanwhile := time.Since(began), flood.arrived.Load()-before
 	t.Logf("it took %v; %d of the flood's %d went meanwhile", took, meanwhile, n)
 	if flood.arrived.Load() == n {

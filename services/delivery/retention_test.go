@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -54,7 +55,7 @@ func TestRetention(t *testing.T) {
 	}
 	w.start(w.config())
 	youngest := ids[len(ids)-2:]
-	eventually(t, "the old rows to go", func() bool { return len(w.rows(ids...)) <= len(youngest) })
+	apitest.Eventually(t, "the old rows to go", func() bool { return len(w.rows(ids...)) <= len(youngest) })
 	for _, row := range w.rows(ids...) {
 		if !slices.Contains(youngest, row.ID) {
 			t.Errorf("of %v", row.SentAt)
@@ -63,7 +64,7 @@ func TestRetention(t *testing.T) {
 	if n := len(w.rows(youngest...)); n != len(youngest) {
 		t.Errorf("%d young rows are left", n)
 	}
-	eventually(t, "the old change to go", func() bool {
+	apitest.Eventually(t, "the old change to go", func() bool {
 		_, err := kept.Change(t.Context(), old.ID)
 		return fault.Is(err, fault.NotFound)
 	})

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -267,7 +268,7 @@ func TestSMS_connectionRefused(t *testing.T) {
 	sent := textChange("API is down")
 	w.publish(sent, nil)
 	id := dispatch.DeliveryID(sent.ID, "p1")
-	eventually(t, "the first attempt", func() bool { return len(w.rows(id)) == 1 })
+	apitest.Eventually(t, "the first attempt", func() bool { return len(w.rows(id)) == 1 })
 	if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != dispatch.CodeConnect {
 		t.Errorf("row %+v", row)
 	}

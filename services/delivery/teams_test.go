@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -105,11 +106,11 @@ func TestTeams_pace(t *testing.T) {
 		sent = append(sent, c)
 		w.publish(c, nil)
 	}
-	eventually(t, "the first card", func() bool { return len(flows.got()) > 0 })
+	apitest.Eventually(t, "the first card", func() bool { return len(flows.got()) > 0 })
 	w.peer.add("h1", "https://hooks.test/hook")
 	other := change(newEvent(), 1)
 	w.publish(other, nil)
-	eventually(t, "the webhook", func() bool { return len(hooks.got()) == 1 })
+	apitest.Eventually(t, "the webhook", func() bool { return len(hooks.got()) == 1 })
 	if n := len(flows.got()); n > events {
 		t.Errorf("%d of %d cards came before a webhook that has nothing to do with them", n, 2*events)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -288,13 +289,7 @@ func TestSweepEndsWhatACrashLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	swept := make(chan error)
 	go func() { swept <- s.Sweep(ctx) }()
-	deadline := time.Now().Add(20 * time.Second)
-	for !s.ended(marked.ID) {
-		if time.Now().After(deadline) {
-			t.Fatal("the sweep does not end what was begun")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	apitest.Eventually(t, "the sweep ends what was begun", func() bool { return s.ended(marked.ID) })
 	cancel()
 	if err := <-swept; err != nil {
 		t.Error(err)
