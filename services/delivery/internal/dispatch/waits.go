@@ -179,7 +179,7 @@ func (w *waits) of(event, recipient string) (waiting, bool) {
 	return found, ok
 }
 
-// due lists the partitions in which something is due, and how long until the next.
+// due lists the partitions in which something is due, and how long until the next: 0 when there are any.
 func (w *waits) due(now time.Time) (partitions []int, pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +195,7 @@ func (w *waits) due(now time.Time) (partitions []int, pause time.Duration) {
 		case p.next.After(now):
 			pause = min(pause, p.next.Sub(now))
 		default:
-			partitions = append(partitions, partition)
+			partitions, pause = append(partitions, partition), 0
 		}
 	}
 	return partitions, pause
