@@ -74,13 +74,13 @@ func (s *Sender) Run(ctx context.Context) error {
 	var retries sync.WaitGroup
 	retries.Go(func() { s.retry(ctx) })
 	s.pump(ctx)
+	timer := time.AfterFunc(stopTimeout, s.interrupt)
+	defer timer.Stop()
 	retries.Wait()
 	for _, m := range s.queue.stop() {
 		s.giveBack(m)
 	}
 	s.queue.openers.Wait()
-	timer := time.AfterFunc(stopTimeout, s.interrupt)
-	defer timer.Stop()
 	s.inFlight.Wait()
 	s.ledger.close()
 	return nil

@@ -1,0 +1,54 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// failing is a store that lists a row that is due, of a change that is not kept any more, and takes no writes.
+type failing struct {
+	Store
+	row Delivery
+}
+
+func (f failing) Waiting(context.Context, int, string, int) ([]Delivery, string, error) {
+	return []Delivery{f.row}, "", nil
+}
+
+func (f failing) Change(context.Context, string) (topic.EventChange, error) {
+	return topic.EventChange{}, fault.New(fault.NotFound, "gone")
+}
+
+func (f failing) Amend(context.Context, string, func(*Delivery) (*topic.Outcome, error)) (Delivery, error) {
+	return Delivery{}, fault.New(fault.Unavailable, "no writes")
+}
+
+// The stop ends in its time although a shard that is being opened waits for a store that is down.
+func TestSender_stop_storeDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		due := time.Now()
+		s := NewSender(Parts{Store: failing{row: Delivery{ID: "a", ChangeID: "a", Recipient: "a", EventID: "a", Organization: "o",
+			Channel: topic.Webhook, Status: StatusRetrying, NextAttemptAt: &due}}, Routes: map[topic.Channel]Route{topic.Webhook: {}},
+			Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		s.Assigned(ctx, []int{0})
+		ended := make(chan struct{})
+		go func() { _ = s.Run(ctx); close(ended) }()
+		synctest.Wait()
+		stop()
+		select {
+		case <-ended:
+		case <-time.After(2 * stopTimeout):
+			t.Error("the sender does not stop")
+			s.interrupt()
+			<-ended
+		}
+	})
+}
