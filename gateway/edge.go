@@ -71,6 +71,7 @@ func (e *edge) serveLegacy(v *visit) {
 	}
 	if route.Service == "" {
 		v.Header().Set("Cache-Control", "no-cache")
+		v.Header().Set("Vary", "Accept")
 		legacy.WriteJSON(v, v.request, http.StatusOK, e.discovery)
 		return
 	}

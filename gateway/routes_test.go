@@ -129,6 +129,9 @@ func TestDiscoveryListsTheResources(t *testing.T) {
 	if want := string(legacy.Discovery()); g.body != want || !strings.Contains(want, `"event/list":{"list_endpoint":"/api/v1/event/list/"`) {
 		t.Errorf("discovery %s", g.body)
 	}
+	if g.header.Get("Cache-Control") != "no-cache" || g.header.Get("Vary") != "Accept" {
+		t.Errorf("its headers are %v", g.header)
+	}
 }
 
 func TestAppOrderOfChecks(t *testing.T) {
