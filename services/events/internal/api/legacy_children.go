@@ -15,7 +15,7 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 	return legacy.Resource[catalog.LinkDetail]{
 		Name: "event/service",
 		Fields: []legacy.Field{
-			a.eventField(),
+			a.eventField(a.childrenBehind()...),
 			{Name: "service", Type: legacy.Related, Required: true, Find: "component", Relation: a.serviceRelation(),
 				Help: "The affected service."},
 		},
@@ -48,7 +48,7 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	return legacy.Resource[catalog.UpdateRow]{
 		Name:   "event/update",
-		Fields: append([]legacy.Field{a.eventField()}, append(updateTexts(), updateAuthor())...),
+		Fields: append([]legacy.Field{a.eventField(a.childrenBehind()...)}, append(updateTexts(), updateAuthor())...),
 		Indexes: []legacy.Index{
 			{Name: "org_legacy"},
 			{Name: "org_status_legacy", Equal: []string{"status"}},
@@ -71,16 +71,41 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	}
 }
 
-// eventField is the reference of a child to its event, whose facts its row holds.
-func (a api) eventField() legacy.Field {
+// eventField is the reference of a child to its event, whose facts its row holds. Filters
+// reach over it to them and to more.
+func (a api) eventField(more ...legacy.Field) legacy.Field {
 	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: "event", Help: "The event.",
 		Relation: &legacy.Relation{
-			To: "event/list", FindID: catalog.FactField("event", "legacyId"), Fields: eventFields("event"),
+			To: "event/list", FindID: catalog.FactField("event", "legacyId"), Fields: append(eventFields("event"), more...),
 			Resolve: func(ctx context.Context, caller passport.Passport, id int64) (string, error) {
 				event, err := a.catalog.EventByLegacyID(ctx, caller.Organization, id)
 				return event.ID, err
 			},
 		}}
+}
+
+// childrenBehind are all the children of a child's event, for filters.
+func (a api) childrenBehind() []legacy.Field {
+	service := legacy.Field{Name: "service", Type: legacy.Related, Find: "component", Relation: a.serviceRelation()}
+	return []legacy.Field{
+		{Name: "event_service", Type: legacy.Related, Find: "event", Relation: &legacy.Relation{
+			To: "event/service", Many: true, Fields: []legacy.Field{service},
+			Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
+				return a.catalog.EventsWithLink(ctx, caller.Organization, where)
+			},
+		}},
+		{Name: "event_update", Type: legacy.Related, Find: "event", Relation: a.updateRelation()},
+	}
+}
+
+// updateRelation refers to the updates of an event; its keys are events.
+func (a api) updateRelation(more ...legacy.Field) *legacy.Relation {
+	return &legacy.Relation{
+		To: "event/update", Many: true, Items: updateTexts(), Fields: append(append(updateTexts(), updateAuthor()), more...),
+		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
+			return a.catalog.EventsWithUpdate(ctx, caller.Organization, where)
+		},
+	}
 }
 
 // updateTexts are the fields of an update but for its event.

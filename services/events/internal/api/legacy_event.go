@@ -76,16 +76,14 @@ func eventFields(prefix string) []legacy.Field {
 func (a api) eventChildren() []legacy.Field {
 	service := legacy.Field{Name: "service", Type: legacy.Related, Required: true, Find: "components", Multi: true,
 		Relation: a.serviceRelation(), Help: "The affected service."}
+	event := legacy.Field{Name: "event", Type: legacy.Related, Find: "id", Relation: &legacy.Relation{
+		To: "event/list", FindID: "legacyId", Fields: eventFields(""),
+	}}
 	return []legacy.Field{
 		{Name: "event_service", Type: legacy.Related, Required: true, Multi: true, Help: "Affected services.", Relation: &legacy.Relation{
-			To: "event/service", Many: true, Bare: "service", FindID: "links", Items: []legacy.Field{service}, Fields: []legacy.Field{service},
+			To: "event/service", Many: true, Bare: "service", FindID: "links", Items: []legacy.Field{service}, Fields: []legacy.Field{service, event},
 		}},
-		{Name: "event_update", Type: legacy.Related, Find: "id", Help: "Updates.", Relation: &legacy.Relation{
-			To: "event/update", Many: true, Items: updateTexts(), Fields: append(updateTexts(), updateAuthor()),
-			Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
-				return a.catalog.EventsWithUpdate(ctx, caller.Organization, where)
-			},
-		}},
+		{Name: "event_update", Type: legacy.Related, Find: "id", Help: "Updates.", Relation: a.updateRelation(a.eventField())},
 		{Name: "notifications", Type: legacy.Object, InputOnly: true, Fields: noticeFields(), Help: "Whom to tell, by channel."},
 	}
 }

@@ -197,7 +197,11 @@ func (c *Catalog) AddLink(ctx context.Context, by Author, organization, eventID,
 		return LinkDetail{}, err
 	}
 	components, err := c.componentsOf(ctx, organization, []string{componentID})
-	return LinkDetail{LinkRow: linkRow(&event, event.Links[event.link(id)]), Component: components[componentID]}, err
+	component, there := components[componentID]
+	if err == nil && !there { // it left while it was linked, and took the link along
+		err = fault.Field("service", "There is no such service.")
+	}
+	return LinkDetail{LinkRow: linkRow(&event, event.Links[event.link(id)]), Component: component}, err
 }
 
 // RemoveLink takes a component from those its event affects.
@@ -262,13 +266,23 @@ func eventsIndex(query find.Query) string {
 // EventsWithUpdate are the ids of the organization's events of whose updates one holds to
 // all the conditions.
 func (c *Catalog) EventsWithUpdate(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
+	return eventsOf(ctx, c.store.Updates, organization, where, func(row UpdateRow) string { return row.EventID })
+}
+
+// EventsWithLink are the same of whose links one holds to all the conditions.
+func (c *Catalog) EventsWithLink(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
+	return eventsOf(ctx, c.store.Links, organization, where, func(row LinkRow) string { return row.EventID })
+}
+
+// eventsOf are the ids of the events to which the rows belong that hold to the conditions.
+func eventsOf[R any](ctx context.Context, rows Rows[R], organization string, where []find.Condition, event func(R) string) ([]string, error) {
 	var ids []string
 	seen := map[string]bool{}
 	query := owned(organization, find.Query{Where: where, Order: []find.Order{{Field: "legacyId"}}, Scan: "org_legacy"})
-	err := c.store.Updates.Each(ctx, query, func(row UpdateRow) error {
-		if !seen[row.EventID] {
-			seen[row.EventID] = true
-			ids = append(ids, row.EventID)
+	err := rows.Each(ctx, query, func(row R) error {
+		if id := event(row); !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
 		}
 		return nil
 	})

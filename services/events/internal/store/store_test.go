@@ -153,6 +153,13 @@ func TestLinkToGone(t *testing.T) {
 	if err != nil || total != 1 || links[0].Component.ID != stays.ID {
 		t.Errorf("the list of links has %d: %+v, %v", total, links, err)
 	}
+	// The same of a link of its own, whose writer is told.
+	if link, err := c.AddLink(t.Context(), catalog.Author{}, org, event.ID, goes.ID); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a link to what is gone: %+v, %v", link, err)
+	}
+	if stored, err = records.Events.Get(t.Context(), event.ID); err != nil || len(stored.Links) != 1 {
+		t.Errorf("the links are %+v, %v", stored.Links, err)
+	}
 }
 
 // TestInterruptedRemoval: a component that is leaving is nobody's, and repeating what
