@@ -74,16 +74,20 @@ func TestAURLIsSuppressedAtTheLimitForEveryDashboardOfTheOrganization(t *testing
 		t.Error("another organization's endpoint is suppressed too")
 	}
 
-	// One dashboard moves on: it starts anew, the URL stays suppressed for the other.
-	moved := p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "url": url + "/new"}).Endpoint
-	if moved.Suppressed || moved.ConsecutiveFailures != 0 {
+	// One dashboard moves on and takes its state along; the URL stays suppressed for the other.
+	moved := p.move(o, o.dashboard, made.URLHash, url+"/new")
+	if !moved.Suppressed || moved.ConsecutiveFailures != 10 {
 		t.Errorf("the new URL: %+v", moved)
 	}
-	if states := p.resolve(o, recipient, beside); states[0].State != peer.Active || states[1].State != peer.Suppressed {
-		t.Errorf("after the move: %s, %s", states[0].State, states[1].State)
+	for _, d := range p.resolve(o, recipient, beside) {
+		if d.State != peer.Suppressed {
+			t.Errorf("after the move: %+v", d)
+		}
 	}
-	p.publish(p.outcome(o, recipient, topic.Failed))
-	apitest.Eventually(p.t, "the new URL's first failure", func() bool { return p.shown(o, moved.URLHash).ConsecutiveFailures == 1 })
+	if again := p.create(o, url, nil); !again.Suppressed || again.ConsecutiveFailures != 0 {
+		t.Errorf("another endpoint of the old URL: %+v", again)
+	}
+	p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.dashboard, "url": url})
 
 	// The last endpoint of the URL takes the suppression with it.
 	p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.second, "url": url})
@@ -93,28 +97,19 @@ func TestAURLIsSuppressedAtTheLimitForEveryDashboardOfTheOrganization(t *testing
 	}
 }
 
-func TestAURLThatIsGoneIsSuppressedAtOnceAndMovingOnFreesIt(t *testing.T) {
+func TestAURLThatIsGoneIsSuppressedAtOnce(t *testing.T) {
 	p := start(t, func(c *integrations.Config) { c.SuppressAfter = 3 })
 	o := p.organization(25)
-	const url = "https://hooks.example.com/hook"
-	made := p.create(o, url, nil)
-	recipient := p.only(o, o.one)
-	gone := p.outcome(o, recipient, topic.Failed)
-	gone.Gone, gone.HTTPStatus, gone.ErrorCode = true, 410, "gone"
-	p.publish(gone)
-	apitest.Eventually(p.t, "suppressed after one failure", func() bool {
-		shown := p.shown(o, made.URLHash)
-		return shown.Suppressed && shown.ConsecutiveFailures == 1
-	})
-	moved := p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "url": url + "/2"}).Endpoint
-	back := p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": moved.URLHash, "url": url}).Endpoint
-	if moved.Suppressed || back.Suppressed || back.URLHash != made.URLHash {
-		t.Errorf("moved: %+v, back: %+v", moved, back)
-	}
+	made, third := p.create(o, "https://hooks.example.com/gone", nil), p.create(o, "https://hooks.example.com/third", object{"componentIds": []string{o.two}})
+	p.suppress(o, p.only(o, o.one), made.URLHash)
+	recipient := p.only(o, o.two)
 	for range 3 {
 		p.publish(p.outcome(o, recipient, topic.Failed))
 	}
-	apitest.Eventually(p.t, "the setting's limit holds", func() bool { return p.shown(o, made.URLHash).Suppressed })
+	apitest.Eventually(p.t, "the setting's limit holds", func() bool { return p.shown(o, third.URLHash).Suppressed })
+	if shown := p.shown(o, made.URLHash); !shown.Suppressed || shown.ConsecutiveFailures != 1 {
+		t.Errorf("the one that is gone: %+v", shown)
+	}
 }
 
 // Outcomes of endpoints that are no more, and of other channels, disturb nobody.

@@ -65,8 +65,8 @@ func (s *Endpoints) read(kind Kind, p Patch) (revision, error) {
 }
 
 // Change alters the endpoint of a URL on a dashboard. The record shows the secret
-// when one was asked for. A new URL starts without its predecessor's failures and
-// suppression.
+// when one was asked for. With a new URL it is the same record: it keeps its failures and
+// its last success, and its suppression goes along (see settle).
 func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string, patch Patch) (Record, error) {
 	revision, err := s.read(kind, patch)
 	if err != nil {
@@ -84,8 +84,12 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 		return Record{}, err
 	}
 	moved := revision.address != nil && revision.address.Hash() != urlHash
+	var former map[string]Suppression
 	if moved {
 		if err := s.mayMove(ctx, e, kind, revision.address.Hash()); err != nil {
+			return Record{}, err
+		}
+		if former, err = s.suppressions(ctx, []Endpoint{e}); err != nil {
 			return Record{}, err
 		}
 	}
@@ -101,7 +105,7 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 		e.DashboardName, e.UpdatedAt = dashboard.Name, now
 		revision.apply(e)
 		if moved {
-			s.place(e, *revision.address, now)
+			s.move(e, *revision.address, former, now)
 		}
 		if record.Secret != "" {
 			e.rotate(s.box.Seal(record.Secret, e.ID), now)
@@ -112,11 +116,29 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 		return Record{}, taken(err)
 	}
 	if moved {
-		if err := s.release(ctx, organization, kind.Channel, urlHash); err != nil {
-			return Record{}, err
+		// What the move leaves behind must go although the client has left.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		for _, hash := range []string{record.Endpoint.URLHash, urlHash} {
+			if err := s.settle(ctx, organization, kind.Channel, hash); err != nil {
+				return Record{}, err
+			}
 		}
 	}
 	return s.judge(ctx, record)
+}
+
+// move gives the endpoint another URL, and the suppression of its former one to carry.
+func (s *Endpoints) move(e *Endpoint, address Address, former map[string]Suppression, now time.Time) {
+	suppression, suppressed := former[e.suppression()]
+	if e.Carried != nil { // it moved on before it was settled where it is
+		suppression, suppressed = *e.Carried, true
+	}
+	s.place(e, address, now)
+	if suppressed {
+		suppression = suppression.follow(*e)
+		e.Carried = &suppression
+	}
 }
 
 func (r revision) apply(e *Endpoint) {
@@ -151,7 +173,7 @@ func (s *Endpoints) mayMove(ctx context.Context, e Endpoint, kind Kind, urlHash 
 	if err := s.fits(ctx, e.OrganizationID, kind, urlHash, released); err != nil {
 		return err
 	}
-	return s.release(ctx, e.OrganizationID, kind.Channel, urlHash)
+	return s.settle(ctx, e.OrganizationID, kind.Channel, urlHash)
 }
 
 // Delete removes the endpoint of a URL on a dashboard.
@@ -160,7 +182,13 @@ func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, 
 	if err != nil {
 		return err
 	}
-	if err := s.store.Remove(ctx, e.ID); err != nil {
+	err = s.store.Remove(ctx, e.ID, func(e Endpoint) error {
+		if e.URLHash != urlHash {
+			return unknown()
+		}
+		return nil
+	})
+	if err != nil {
 		if fault.Is(err, fault.NotFound) {
 			return unknown()
 		}
@@ -172,21 +200,10 @@ func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, 
 	if err := s.store.RemoveTally(ctx, e.ID); err != nil {
 		return err
 	}
-	return s.release(ctx, organization, kind.Channel, e.URLHash)
+	return s.settle(ctx, organization, kind.Channel, urlHash)
 }
 
 const cleanupTimeout = 5 * time.Second
-
-// release forgets that a URL was suppressed once no endpoint has it any more. It is
-// asked again before the first endpoint of a URL is made, for a process may have been
-// killed before it came to it.
-func (s *Endpoints) release(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
-	count, err := s.subscribed(ctx, organization, channel, urlHash, 1)
-	if err != nil || count > 0 {
-		return err
-	}
-	return s.store.RemoveSuppression(ctx, suppressionKey(organization, channel, urlHash))
-}
 
 // HashOf is the identifier of a URL given in full.
 func (s *Endpoints) HashOf(field, text string) (string, error) {

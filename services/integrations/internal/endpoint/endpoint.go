@@ -22,11 +22,12 @@ type Endpoint struct {
 	OrganizationID  string        `json:"organizationId"`
 	Channel         topic.Channel `json:"channel"`
 	DashboardID     string        `json:"dashboardId"`
-	DashboardName   string        `json:"dashboardName"` // as of the last write
-	URL             string        `json:"url"`           // sealed for ID
-	URLHash         string        `json:"urlHash"`       // Address.Hash
-	URLDisplay      string        `json:"urlDisplay"`    // Address.Display
-	URLSince        time.Time     `json:"urlSince"`      // when this URL was set
+	DashboardName   string        `json:"dashboardName"`     // as of the last write
+	URL             string        `json:"url"`               // sealed for ID
+	URLHash         string        `json:"urlHash"`           // Address.Hash
+	URLDisplay      string        `json:"urlDisplay"`        // Address.Display
+	URLSince        time.Time     `json:"urlSince"`          // when this URL was set
+	Carried         *Suppression  `json:"carried,omitempty"` // of the former URL, until settle has judged what it means for this one
 	ManagementEmail string        `json:"managementEmail"`
 	VerifiedAt      *time.Time    `json:"verifiedAt,omitempty"` // nil: not verified
 	Paused          bool          `json:"paused"`
@@ -52,6 +53,21 @@ func (e *Endpoint) drop(component string) bool {
 	before := len(e.ComponentIDs)
 	e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return id == component })
 	return len(e.ComponentIDs) < before
+}
+
+// underWay is how long an attempt that was on its way to the former URL when another was
+// set may take to end: the longest there is, and a second.
+const underWay = 15 * time.Second
+
+// late reports an outcome that is about a former URL. A failure may still be when it
+// ended shortly after the present one was set; if it is true of that one too, the next
+// delivery says so.
+func (e Endpoint) late(o topic.Outcome) bool {
+	since := e.URLSince
+	if o.Result != topic.Delivered && !since.Equal(e.CreatedAt) {
+		since = since.Add(underWay)
+	}
+	return o.At.Before(since)
 }
 
 // Record is an endpoint as its owner is shown it. URL and Secret are set only in

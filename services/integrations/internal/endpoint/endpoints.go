@@ -70,7 +70,7 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 	if err := s.fits(ctx, organization, kind, address.Hash(), 0); err != nil {
 		return Record{}, err
 	}
-	if err := s.release(ctx, organization, kind.Channel, address.Hash()); err != nil {
+	if err := s.settle(ctx, organization, kind.Channel, address.Hash()); err != nil {
 		return Record{}, err
 	}
 	return s.add(ctx, Endpoint{
@@ -99,7 +99,7 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	if e.LegacyID, err = s.store.NextLegacyID(ctx); err != nil {
 		return Record{}, err
 	}
-	if err := s.store.AddTally(ctx, Tally{ID: e.ID, URLHash: e.URLHash}); err != nil {
+	if err := s.store.AddTally(ctx, Tally{ID: e.ID}); err != nil {
 		return Record{}, err
 	}
 	if err := s.store.Add(ctx, e); err != nil {

@@ -64,17 +64,18 @@ func (s *Endpoints) judge(ctx context.Context, record Record) (Record, error) {
 // URL is suppressed, and its dashboard's name of today. The name of the last write
 // will do while the events service cannot be reached.
 func (s *Endpoints) complete(ctx context.Context, organization string, records []Record) error {
-	var ids, keys, dashboards []string
+	var ids, dashboards []string
+	var endpoints []Endpoint
 	for _, record := range records {
 		ids = append(ids, record.Endpoint.ID)
-		keys = append(keys, record.Endpoint.suppression())
+		endpoints = append(endpoints, record.Endpoint)
 		dashboards = append(dashboards, record.Endpoint.DashboardID)
 	}
 	tallies, err := s.store.Tallies(ctx, ids)
 	if err != nil {
 		return err
 	}
-	suppressions, err := s.store.Suppressions(ctx, keys)
+	suppressions, err := s.suppressions(ctx, endpoints)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (s *Endpoints) complete(ctx context.Context, organization string, records [
 	for i := range records {
 		e := &records[i].Endpoint
 		tally := tallies[e.ID]
-		records[i].ConsecutiveFailures, records[i].LastSuccessAt = tally.failures(*e), tally.LastSuccessAt
+		records[i].ConsecutiveFailures, records[i].LastSuccessAt = tally.ConsecutiveFailures, tally.LastSuccessAt
 		_, records[i].Suppressed = suppressions[e.suppression()]
 		if dashboard, found := names[e.DashboardID]; found {
 			e.DashboardName = dashboard.Name

@@ -12,7 +12,7 @@ import (
 // time has come; it returns the new suppressions. The same outcomes may be told again:
 // they count once.
 func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) ([]Suppression, error) {
-	var all, failed unique
+	var all, asked unique
 	counted := outcomes[:0:0]
 	for _, o := range outcomes {
 		if !s.known(o.Channel) || o.Result != topic.Delivered && o.Result != topic.Failed {
@@ -21,16 +21,21 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) ([]Supp
 		counted = append(counted, o)
 		all.add(o.Recipient)
 		if o.Result == topic.Failed {
-			failed.add(o.Recipient)
+			asked.add(o.Recipient)
 		}
 	}
 	tallies, err := s.store.Tallies(ctx, all.list)
 	if err != nil {
 		return nil, err
 	}
-	// What was delivered needs nothing of the endpoint, so that a large event that goes
-	// well costs one read and one write of tallies.
-	failing, err := s.byID(ctx, failed.list)
+	// What was delivered where all went well before needs nothing of the endpoint, so that a
+	// large event that goes well costs one read and one write of tallies.
+	for id, t := range tallies {
+		if t.ConsecutiveFailures > 0 {
+			asked.add(id)
+		}
+	}
+	known, err := s.byID(ctx, asked.list)
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +45,11 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) ([]Supp
 		if !found || !t.remember(o.DeliveryID) {
 			continue // deleted meanwhile, or counted already
 		}
-		if o.Result == topic.Delivered {
-			t.succeed(o)
-		} else if e, found := failing[o.Recipient]; found {
+		e, found := known[o.Recipient]
+		switch {
+		case o.Result == topic.Delivered:
+			t.succeed(e, o)
+		case found:
 			s.fail(&t, e, o, due)
 		}
 		tallies[o.Recipient] = t
@@ -76,9 +83,9 @@ func (s *Endpoints) fail(t *Tally, e Endpoint, o topic.Outcome, due map[string]S
 	}
 }
 
-// suppress stores suppressions. One whose last endpoint was deleted at the same time is taken
-// back: the deletion looks for it after the endpoint is gone, this looks for an endpoint
-// after the suppression is there, so one of the two sees the other.
+// suppress stores suppressions. One whose last endpoint was deleted or got another URL at the
+// same time is taken back: that looks for it after the endpoint is gone, this looks for an
+// endpoint after the suppression is there, so one of the two sees the other.
 func (s *Endpoints) suppress(ctx context.Context, due map[string]Suppression) ([]Suppression, error) {
 	var added []Suppression
 	for _, suppression := range due {
@@ -89,7 +96,7 @@ func (s *Endpoints) suppress(ctx context.Context, due map[string]Suppression) ([
 		if !isNew {
 			continue
 		}
-		if err := s.release(ctx, suppression.OrganizationID, suppression.Channel, suppression.URLHash); err != nil {
+		if err := s.settle(ctx, suppression.OrganizationID, suppression.Channel, suppression.URLHash); err != nil {
 			return nil, err
 		}
 		added = append(added, suppression)

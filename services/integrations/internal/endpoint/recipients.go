@@ -70,16 +70,17 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, ids []stri
 		return nil, err
 	}
 	endpoints := make(map[string]Endpoint, len(found))
-	dashboardIDs, keys := unique{}, unique{}
+	var own []Endpoint
+	var dashboardIDs unique
 	for _, e := range found {
 		if e.OrganizationID != organization {
 			continue
 		}
 		endpoints[e.ID] = e
+		own = append(own, e)
 		dashboardIDs.add(e.DashboardID)
-		keys.add(e.suppression())
 	}
-	suppressions, err := s.store.Suppressions(ctx, keys.list)
+	suppressions, err := s.suppressions(ctx, own)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,8 @@ type Store interface {
 	// Change loads, changes and replaces an endpoint, over again when somebody else did
 	// meanwhile; Conflict when the new URL is on its dashboard already.
 	Change(ctx context.Context, id string, change func(*Endpoint) error) (Endpoint, error)
-	Remove(ctx context.Context, id string) error
+	// Remove deletes an endpoint to which agree has no objection.
+	Remove(ctx context.Context, id string, agree func(Endpoint) error) error
 	// Some loads endpoints in the order of ids, leaving out those that are not there.
 	Some(ctx context.Context, ids []string) ([]Endpoint, error)
 	Find(ctx context.Context, q find.Query) (find.Page[Endpoint], error)
@@ -57,8 +58,10 @@ type Store interface {
 	// AddSuppression stores the suppression unless the URL is suppressed already, and
 	// reports whether it did.
 	AddSuppression(ctx context.Context, s Suppression) (bool, error)
-	// RemoveSuppression does nothing when there is none.
-	RemoveSuppression(ctx context.Context, key string) error
+	// PutSuppression stores the suppression in place of one that the URL may have.
+	PutSuppression(ctx context.Context, s Suppression) error
+	// RemoveSuppression does nothing when there is none, or another one.
+	RemoveSuppression(ctx context.Context, s Suppression) error
 	// Suppressions are those of the keys that exist, by key.
 	Suppressions(ctx context.Context, keys []string) (map[string]Suppression, error)
 }

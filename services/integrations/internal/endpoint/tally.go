@@ -11,11 +11,10 @@ import (
 // once; what is told again after a crash are the last ones.
 const remembered = 32
 
-// Tally is how the deliveries of one endpoint went. The consumer of outcomes is the
-// only one who writes it, in bulk; it is there as long as its endpoint.
+// Tally is how the deliveries of one endpoint went, whichever URL it had. The consumer of
+// outcomes is the only one who writes it, in bulk; it is there as long as its endpoint.
 type Tally struct {
-	ID                  string     `json:"id"`      // the endpoint's
-	URLHash             string     `json:"urlHash"` // the URL whose failures are counted
+	ID                  string     `json:"id"` // the endpoint's
 	ConsecutiveFailures int        `json:"consecutiveFailures"`
 	FirstFailureAt      *time.Time `json:"firstFailureAt,omitempty"`
 	LastSuccessAt       *time.Time `json:"lastSuccessAt,omitempty"`
@@ -36,21 +35,21 @@ func (t *Tally) remember(delivery string) bool {
 	return true
 }
 
-func (t *Tally) succeed(o topic.Outcome) {
-	t.ConsecutiveFailures, t.FirstFailureAt, t.LastHTTPStatus, t.LastError = 0, nil, 0, ""
+// succeed notes a success; one of the endpoint's former URL says nothing of the failures.
+func (t *Tally) succeed(e Endpoint, o topic.Outcome) {
+	if !e.late(o) {
+		t.ConsecutiveFailures, t.FirstFailureAt, t.LastHTTPStatus, t.LastError = 0, nil, 0, ""
+	}
 	if t.LastSuccessAt == nil || t.LastSuccessAt.Before(o.At) {
 		at := o.At
 		t.LastSuccessAt = &at
 	}
 }
 
-// fail counts a failure of the URL the endpoint has now and reports whether it was
-// one; what its former URL did wrong is forgotten, counted already or told late.
+// fail counts a failure of the URL the endpoint has now and reports whether it was one;
+// what its former URL did wrong was counted in time or is forgotten.
 func (t *Tally) fail(e Endpoint, o topic.Outcome) bool {
-	if t.URLHash != e.URLHash {
-		t.URLHash, t.ConsecutiveFailures, t.FirstFailureAt = e.URLHash, 0, nil
-	}
-	if o.At.Before(e.URLSince) {
+	if e.late(o) {
 		return false
 	}
 	t.ConsecutiveFailures++
@@ -60,12 +59,4 @@ func (t *Tally) fail(e Endpoint, o topic.Outcome) bool {
 	}
 	t.LastHTTPStatus, t.LastError = o.HTTPStatus, o.ErrorCode
 	return true
-}
-
-// failures are those that count against the endpoint's present URL.
-func (t Tally) failures(e Endpoint) int {
-	if t.URLHash != e.URLHash {
-		return 0
-	}
-	return t.ConsecutiveFailures
 }

@@ -29,29 +29,34 @@ func TestATallyCountsEachDeliveryOnce(t *testing.T) {
 	}
 }
 
-func TestATallyStartsAnewWithAnotherURL(t *testing.T) {
-	e := Endpoint{URLHash: "one", URLSince: start}
-	tally := Tally{URLHash: "one"}
-	for i := range 3 {
-		tally.fail(e, topic.Outcome{At: start.Add(time.Duration(i) * time.Second), HTTPStatus: 500, ErrorCode: "http_5xx"})
+func TestATallyIsOfTheRecordAndOnlyOutcomesOfItsPresentURLCount(t *testing.T) {
+	at := func(after time.Duration, result topic.Result) topic.Outcome {
+		return topic.Outcome{Result: result, At: start.Add(after), HTTPStatus: 500, ErrorCode: "http_5xx"}
 	}
-	if tally.failures(e) != 3 || !tally.FirstFailureAt.Equal(start) || tally.LastHTTPStatus != 500 || tally.LastError != "http_5xx" {
+	e := Endpoint{URLHash: "one", CreatedAt: start, URLSince: start}
+	var tally Tally
+	for i := range 3 { // the first as soon as it is there
+		tally.fail(e, at(time.Duration(i)*time.Second, topic.Failed))
+	}
+	if tally.ConsecutiveFailures != 3 || !tally.FirstFailureAt.Equal(start) || tally.LastHTTPStatus != 500 || tally.LastError != "http_5xx" {
 		t.Fatalf("three failures: %+v", tally)
 	}
-	moved := Endpoint{URLHash: "two", URLSince: start.Add(time.Minute)}
-	if tally.failures(moved) != 0 {
-		t.Fatalf("the new URL inherits %d failures", tally.failures(moved))
+	e.URLHash, e.URLSince = "two", start.Add(time.Minute)
+	for _, after := range []time.Duration{30 * time.Second, time.Minute, time.Minute + underWay - time.Millisecond} {
+		if tally.fail(e, at(after, topic.Failed)) || tally.ConsecutiveFailures != 3 {
+			t.Fatalf("a failure of the old URL after %s counts against the new one: %+v", after, tally)
+		}
 	}
-	if tally.fail(moved, topic.Outcome{At: start.Add(30 * time.Second)}) || tally.failures(moved) != 0 {
-		t.Fatalf("a failure of the old URL counts against the new one: %+v", tally)
-	}
-	tally.fail(moved, topic.Outcome{At: start.Add(2 * time.Minute)})
-	if tally.failures(moved) != 1 || !tally.FirstFailureAt.Equal(start.Add(2*time.Minute)) {
+	if !tally.fail(e, at(time.Minute+underWay, topic.Failed)) || tally.ConsecutiveFailures != 4 || !tally.FirstFailureAt.Equal(start) {
 		t.Fatalf("the new URL's first failure: %+v", tally)
 	}
-	tally.succeed(topic.Outcome{At: start.Add(3 * time.Minute)})
-	tally.succeed(topic.Outcome{At: start.Add(time.Minute)})
-	if tally.failures(moved) != 0 || tally.FirstFailureAt != nil || !tally.LastSuccessAt.Equal(start.Add(3*time.Minute)) {
+	tally.succeed(e, at(30*time.Second, topic.Delivered))
+	if tally.ConsecutiveFailures != 4 || !tally.LastSuccessAt.Equal(start.Add(30*time.Second)) {
+		t.Fatalf("a success of the old URL: %+v", tally)
+	}
+	tally.succeed(e, at(time.Minute, topic.Delivered))
+	tally.succeed(e, at(time.Second, topic.Delivered))
+	if tally.ConsecutiveFailures != 0 || tally.FirstFailureAt != nil || !tally.LastSuccessAt.Equal(start.Add(time.Minute)) {
 		t.Fatalf("after a success: %+v", tally)
 	}
 }

@@ -94,7 +94,9 @@ func (s *Store) Change(ctx context.Context, id string, change func(*endpoint.End
 }
 
 // Remove implements endpoint.Store.
-func (s *Store) Remove(ctx context.Context, id string) error { return s.endpoints.Delete(ctx, id, nil) }
+func (s *Store) Remove(ctx context.Context, id string, agree func(endpoint.Endpoint) error) error {
+	return s.endpoints.Delete(ctx, id, func(e *endpoint.Endpoint) ([]document.Message, error) { return nil, agree(*e) })
+}
 
 // Some implements endpoint.Store.
 func (s *Store) Some(ctx context.Context, ids []string) ([]endpoint.Endpoint, error) {
@@ -152,9 +154,27 @@ func (s *Store) AddSuppression(ctx context.Context, suppression endpoint.Suppres
 	return err == nil, err
 }
 
+// PutSuppression implements endpoint.Store.
+func (s *Store) PutSuppression(ctx context.Context, suppression endpoint.Suppression) error {
+	_, err := s.suppressions.Upsert(ctx, suppression.Key(), func(current *endpoint.Suppression, _ bool) ([]document.Message, error) {
+		*current = suppression
+		return nil, nil
+	})
+	return err
+}
+
 // RemoveSuppression implements endpoint.Store.
-func (s *Store) RemoveSuppression(ctx context.Context, key string) error {
-	return unlessGone(s.suppressions.Delete(ctx, key, nil))
+func (s *Store) RemoveSuppression(ctx context.Context, suppression endpoint.Suppression) error {
+	err := s.suppressions.Delete(ctx, suppression.Key(), func(current *endpoint.Suppression) ([]document.Message, error) {
+		if current.ID != suppression.ID {
+			return nil, document.Unchanged
+		}
+		return nil, nil
+	})
+	if errors.Is(err, document.Unchanged) {
+		return nil
+	}
+	return unlessGone(err)
 }
 
 // Suppressions implements endpoint.Store.
