@@ -119,14 +119,26 @@ func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, b
 		if err == nil {
 			return *item, nil
 		}
-		raced := errors.Is(err, errStale) || !exists && fault.Is(err, fault.Conflict) && ViolatedIndex(err) == ""
-		if !raced {
+		if !exists && fault.Is(err, fault.Conflict) && c.appeared(ctx, key, err) {
+			err = errStale
+		}
+		if !errors.Is(err, errStale) {
 			return none, err
 		}
 		if !backoff(ctx, try) {
 			return none, opaque(ctx.Err(), "update "+c.shape.name)
 		}
 	}
+}
+
+// appeared reports whether conflict is about the key, which another has created meanwhile. Then unique values may be
+// taken as well, and an engine names only one of the two.
+func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error) bool {
+	if ViolatedIndex(conflict) == "" {
+		return true
+	}
+	there, err := c.db.engine.load(ctx, c.shape, key)
+	return err == nil && there != nil
 }
 
 // Delete removes the record key; decide may veto by an error, or hand messages. It may be nil.

@@ -171,6 +171,49 @@ func TestUpsertRaces(t *testing.T) {
 	})
 }
 
+// Of racing Upserts of one key the first creates the record and the others find it, although its unique values
+// are taken by then as well as its key.
+func TestUpsertRacesWithUniqueValues(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		_, one := fleet(t, address)
+		_, two := fleet(t, address)
+		group, ctx := errgroup.WithContext(t.Context())
+		for worker := range 16 {
+			c := []*document.Collection[boat]{one, two}[worker%2]
+			group.Go(func() error {
+				for n := 1; n <= 10; n++ {
+					want := vessel("a", n)
+					if _, err := c.Upsert(ctx, want.ID, func(b *boat, exists bool) ([]document.Message, error) {
+						length := b.Length
+						*b = want
+						b.Length = length + 1
+						return nil, nil
+					}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		must(t, group.Wait())
+		for n := 1; n <= 10; n++ {
+			b, err := one.Get(t.Context(), vessel("a", n).ID)
+			must(t, err)
+			if b.Length != 16 {
+				t.Errorf("%s: %v of 16 upserts are in it", b.ID, b.Length)
+			}
+		}
+		taken := vessel("a", 1)
+		if _, err := one.Upsert(t.Context(), "a/other", func(b *boat, _ bool) ([]document.Message, error) {
+			*b = taken
+			b.ID = "a/other"
+			return nil, nil
+		}); document.ViolatedIndex(err) != "owner_number" {
+			t.Errorf("an Upsert of a number that another record has: %v", err)
+		}
+	})
+}
+
 func TestNextNeverRepeats(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		one, _ := fleet(t, address)
