@@ -1,7 +1,6 @@
 package channel
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/libs/wire"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -41,7 +41,7 @@ var errBlocked = errors.New("the address is not one to connect to")
 // caller posts to receivers.
 type caller struct {
 	timeout    time.Duration
-	transport  *http.Transport
+	wire       *wire.Client
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 }
@@ -49,43 +49,46 @@ type caller struct {
 func newCaller(o Options) *caller {
 	d := dialler{
 		resolve: o.Resolve,
-		exempt:  &net.Dialer{Timeout: o.Timeout},
-		guarded: &net.Dialer{Timeout: o.Timeout, Control: guard},
+		exempt:  &net.Dialer{},
+		guarded: &net.Dialer{Control: guard},
+		secure:  &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(idleTotal)},
 	}
 	return &caller{
 		timeout: o.Timeout, propagator: o.Propagator,
 		tracer: o.Tracer.Tracer("github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"),
-		transport: &http.Transport{
-			DialContext:            d.dial,
-			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(idleTotal)},
-			TLSHandshakeTimeout:    o.Timeout,
-			MaxIdleConns:           idleTotal,
-			MaxIdleConnsPerHost:    idlePerHost,
-			IdleConnTimeout:        idleTimeout,
-			MaxResponseHeaderBytes: maxHeader,
-			DisableCompression:     true,
-			Protocols:              http1(),
-		},
+		wire:   wire.New(wire.Options{Dial: d.dial, PerHost: idlePerHost, Total: idleTotal, Idle: idleTimeout, MaxHead: maxHeader}),
 	}
-}
-
-func http1() *http.Protocols {
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	return &protocols
 }
 
 // dialler connects to where the operator has placed a host, or to a public address.
 type dialler struct {
 	resolve         outward.Resolve
 	exempt, guarded *net.Dialer
+	secure          *tls.Config
 }
 
-func (d dialler) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if target, placed := d.resolve.Lookup(address); placed {
-		return d.exempt.DialContext(ctx, network, target)
+// dial connects to a URL's host, and is sure of whom it has found there.
+func (d dialler) dial(ctx context.Context, host string) (net.Conn, error) {
+	name := strings.TrimSuffix(host, ":443")
+	plain, err := d.connect(ctx, name+":443")
+	if err != nil {
+		return nil, err
 	}
-	return d.guarded.DialContext(ctx, network, address)
+	config := d.secure.Clone()
+	config.ServerName = strings.Trim(name, "[]")
+	secured := tls.Client(plain, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = plain.Close() // it is of no use
+		return nil, err
+	}
+	return secured, nil
+}
+
+func (d dialler) connect(ctx context.Context, address string) (net.Conn, error) {
+	if target, placed := d.resolve.Lookup(address); placed {
+		return d.exempt.DialContext(ctx, "tcp", target)
+	}
+	return d.guarded.DialContext(ctx, "tcp", address)
 }
 
 // guard is asked about the very address a socket is about to connect to.
@@ -112,13 +115,7 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 	}
 	defer span.End()
 	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
-	request := (&http.Request{
-		Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-	}).WithContext(ctx)
-	answer := c.send(request)
+	answer := c.send((&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx), body)
 	if span.IsRecording() {
 		describe(span, answer)
 	}
@@ -142,8 +139,10 @@ func reachable(target *url.URL) bool {
 	return target.Scheme == "https" && target.Host != "" && target.User == nil && (port == "" || port == "443")
 }
 
-func (c *caller) send(request *http.Request) dispatch.Answer {
-	response, err := c.transport.RoundTrip(request)
+// send may send the request twice, when a kept connection breaks before an answer: as often as a later
+// attempt would, and receivers tell it by its id.
+func (c *caller) send(request *http.Request, body []byte) dispatch.Answer {
+	response, err := c.wire.Do(request, body, true)
 	if err != nil {
 		return dispatch.Answer{Code: codeOf(request.Context(), err)}
 	}

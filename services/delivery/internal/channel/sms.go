@@ -101,6 +101,12 @@ func newSMSServer(o Options) (*sms, error) {
 	}, nil
 }
 
+func http1() *http.Protocols {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &protocols
+}
+
 // Send makes one attempt. The number and the token leave in the request alone.
 func (s *sms) Send(ctx context.Context, message dispatch.Message) dispatch.Answer {
 	form := url.Values{"To": {message.To.Address}, "Body": {textOf(message)}}
