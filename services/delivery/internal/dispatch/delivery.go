@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -93,17 +94,24 @@ func ChannelDeliveryID(change string, channel topic.Channel) string {
 	return derive(change, "channel", string(channel))
 }
 
-// derive makes a uuid v5 in the name space of a change.
+// derive makes a uuid v8 (RFC 9562, 5.8) in the name space of a change: 48 bits of the change's own id,
+// which are its time, then a hash. So what tells of one change lies together in an index of ids, and what is
+// new at its end, where a hash alone would be spread over the rows of a month.
 func derive(change string, parts ...string) string {
 	space, err := uuid.Parse(change)
 	if err != nil {
 		space = uuid.NewSHA1(uuid.Nil, []byte(change))
 	}
-	name := make([]byte, 0, 128)
+	name := append(make([]byte, 0, 128), space[:]...)
 	for _, part := range parts {
 		name = append(append(name, part...), 0)
 	}
-	return uuid.NewSHA1(space, name).String()
+	sum := sha256.Sum256(name)
+	id := uuid.UUID(sum[:16])
+	copy(id[:6], space[:6])
+	id[6] = id[6]&0x0f | 0x80 // version 8
+	id[8] = id[8]&0x3f | 0x80 // RFC 9562's variant
+	return id.String()
 }
 
 // end puts the delivery to its end.
