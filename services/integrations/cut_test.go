@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
@@ -233,4 +234,32 @@ func TestAnEndpointThatMovedMeanwhileIsNotDeleted(t *testing.T) {
 	if err == nil || len(list) != 1 || !list[0].Suppressed || list[0].ConsecutiveFailures != 1 {
 		t.Errorf("%v: %+v", err, list)
 	}
+}
+
+// lost is a store that adds endpoints but is not told so.
+type lost struct{ endpoint.Store }
+
+func (l lost) Add(ctx context.Context, e endpoint.Endpoint) error {
+	if err := l.Store.Add(ctx, e); err != nil {
+		return err
+	}
+	return fault.New(fault.Unavailable, "the connection broke off")
+}
+
+// An endpoint of which nobody knows whether it was stored has a tally if it was.
+func TestAnEndpointWhoseCreationIsUncertainIsCounted(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	kind := endpoint.Kinds(endpoint.Providers{})[0]
+	c := &cut{}
+	second := p.second(o, c)
+	c.Store = lost{c.Store}
+	_, err := second.Create(t.Context(), o.id, kind, endpoint.Draft{
+		DashboardID: o.dashboard, URL: "https://hooks.example.com/", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one},
+	})
+	if !fault.Is(err, fault.Unavailable) {
+		t.Fatal(err)
+	}
+	recipient := p.only(o, o.one)
+	p.suppress(o, recipient, p.resolve(o, recipient)[0].URLHash)
 }

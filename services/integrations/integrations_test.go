@@ -297,6 +297,47 @@ func TestADeletedComponentLeavesItsEndpoints(t *testing.T) {
 	}
 }
 
+// A component that is deleted while an endpoint gets it, after it was found and before it is
+// written, is not there afterwards either.
+func TestAComponentThatIsDeletedDuringAWriteIsNotKept(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	made := p.create(o, "https://hooks.example.com/1", nil)
+	deleted := func(component string) func() {
+		return func() {
+			p.upstream.put(o.id, 25, peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Components: []peer.Component{{ID: o.one}}})
+			if err := p.recipients().ForgetComponent(t.Context(), o.id, component); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	both := []string{o.one, o.two}
+	create := func(url string) object {
+		return object{"dashboardId": o.dashboard, "url": url, "managementEmail": "ops@example.com", "componentIds": both}
+	}
+	for i, write := range []func() answer{
+		func() answer {
+			return p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "componentIds": both})
+		},
+		func() answer {
+			return p.call(o, http.StatusCreated, http.MethodPost, path, create("https://hooks.example.com/2"))
+		},
+	} {
+		p.upstream.put(o.id, 25, peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Components: []peer.Component{{ID: o.one}, {ID: o.two}}})
+		meanwhile := deleted(o.two)
+		p.upstream.meanwhile.Store(&meanwhile)
+		wrote := write().Endpoint
+		if shown := p.shown(o, wrote.URLHash).ComponentIDs; !slices.Equal(wrote.ComponentIDs, []string{o.one}) || !slices.Equal(shown, wrote.ComponentIDs) {
+			t.Errorf("write %d: answered %v, kept %v", i, wrote.ComponentIDs, shown)
+		}
+	}
+	// An outage at that moment undoes nothing that was found right.
+	outage := func() { p.upstream.down.Store(true) }
+	between := func() { p.upstream.meanwhile.Store(&outage) }
+	p.upstream.meanwhile.Store(&between)
+	p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "componentIds": []string{o.one}})
+}
+
 // What is secret is in the answer that makes it and in the one to delivery, nowhere else.
 func TestSecretsRestSealedAndAreNotTold(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()

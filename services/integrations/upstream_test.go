@@ -18,6 +18,8 @@ import (
 type upstream struct {
 	server *httptest.Server
 	down   atomic.Bool
+	// meanwhile is called once, between the next question and its answer, which it does not change.
+	meanwhile atomic.Pointer[func()]
 
 	mu         sync.Mutex
 	limits     map[string]int
@@ -51,13 +53,16 @@ func startUpstream(t *testing.T, desk *passport.Desk) *upstream {
 				refuse(w, fault.Denied)
 				return
 			}
+			u.mu.Lock()
+			out, found := handle(r, p.Organization)
+			u.mu.Unlock()
+			if meanwhile := u.meanwhile.Swap(nil); meanwhile != nil {
+				(*meanwhile)()
+			}
 			if u.down.Load() {
 				refuse(w, fault.Unavailable)
 				return
 			}
-			u.mu.Lock()
-			defer u.mu.Unlock()
-			out, found := handle(r, p.Organization)
 			if !found {
 				refuse(w, fault.NotFound)
 				return

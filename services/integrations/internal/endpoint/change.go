@@ -115,6 +115,11 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 	if err != nil {
 		return Record{}, taken(err)
 	}
+	if revision.components != nil {
+		if record.Endpoint, err = s.without(ctx, record.Endpoint); err != nil {
+			return Record{}, err
+		}
+	}
 	if moved {
 		// What the move leaves behind must go although the client has left.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)

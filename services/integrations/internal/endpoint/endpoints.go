@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -73,12 +74,16 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 	if err := s.settle(ctx, organization, kind.Channel, address.Hash()); err != nil {
 		return Record{}, err
 	}
-	return s.add(ctx, Endpoint{
+	record, err := s.add(ctx, Endpoint{
 		OrganizationID: organization, Channel: kind.Channel,
 		DashboardID: dashboard.ID, DashboardName: dashboard.Name,
 		ManagementEmail: draft.ManagementEmail, Locked: draft.Locked,
 		ComponentIDs: components, EventKinds: kinds,
 	}, address, kind.Signed)
+	if err == nil {
+		record.Endpoint, err = s.without(ctx, record.Endpoint)
+	}
+	return record, err
 }
 
 // add stores a new endpoint. Its tally comes first: outcomes are counted for tallies
@@ -102,11 +107,12 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	if err := s.store.AddTally(ctx, Tally{ID: e.ID}); err != nil {
 		return Record{}, err
 	}
-	if err := s.store.Add(ctx, e); err != nil {
-		if undo := s.store.RemoveTally(context.WithoutCancel(ctx), e.ID); undo != nil {
-			return Record{}, undo
-		}
-		return Record{}, taken(err)
+	err = taken(s.store.Add(ctx, e))
+	if fault.Is(err, fault.Conflict) { // after any other error the endpoint may be there
+		err = errors.Join(err, s.store.RemoveTally(context.WithoutCancel(ctx), e.ID))
+	}
+	if err != nil {
+		return Record{}, err
 	}
 	suppressed, err := s.store.Suppressions(ctx, []string{e.suppression()})
 	if err != nil {
@@ -165,6 +171,22 @@ func onDashboard(dashboard Dashboard, components []string) error {
 		}
 	}
 	return nil
+}
+
+// without takes components away again that were deleted while the endpoint was written:
+// who deleted them could not see it then. It looks at them once more, after the write.
+func (s *Endpoints) without(ctx context.Context, e Endpoint) (Endpoint, error) {
+	dashboard, err := s.directory.Dashboard(ctx, e.OrganizationID, e.DashboardID)
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unavailable) {
+		return e, nil // nothing is sent for a dashboard that is gone; and before an outage they were there
+	}
+	if err != nil || onDashboard(dashboard, e.ComponentIDs) == nil {
+		return e, err
+	}
+	return s.store.Change(ctx, e.ID, func(e *Endpoint) error {
+		e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return !slices.Contains(dashboard.Components, id) })
+		return nil
+	})
 }
 
 func taken(err error) error {
