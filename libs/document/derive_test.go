@@ -151,6 +151,37 @@ func TestDeriveIsRepeatedByTheRelay(t *testing.T) {
 	})
 }
 
+// A process is killed in the middle of a Derive, after the relay of another has derived and cleared the outbox: what
+// is left is made good.
+func TestDeriveOfAKilledProcessIsMadeGood(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		survivor, _, rows := derivedFleet(t, address, nil)
+		dying := open(t, address)
+		its := berths(dying)
+		published := make(chan struct{})
+		schema := boats()
+		schema.Derive = func(ctx context.Context, key string, _ *boat) error {
+			<-published
+			if _, err := its.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Eq("boat", key)}}); err != nil {
+				return err
+			}
+			return errors.New("killed")
+		}
+		c := document.Declare(dying, schema)
+		migrate(t, dying)
+		b := newBroker()
+		run(t, survivor, func(ctx context.Context, records []stream.Record) error { return b.publish(ctx, records) })
+		written := make(chan error, 1)
+		go func() {
+			written <- c.Insert(t.Context(), boat{ID: "a", Name: "x", Harbours: []string{"Kiel"}}, sailed{"a", 1})
+		}()
+		b.wait(t, 1)
+		close(published)
+		must(t, <-written)
+		eventually(t, "the rows are there again", func() bool { return berthsOf(t, rows, "a") == "Kiel:x" })
+	})
+}
+
 func TestDeriveThatFailsHoldsUpNobody(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		var broken atomic.Bool

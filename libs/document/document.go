@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -126,9 +127,7 @@ func (db *Database) NextN(ctx context.Context, counter string, n int64) (int64, 
 // there. It waits for an engine that does not answer, with a log line a try, until ctx
 // ends. Several processes may do it at once.
 func (db *Database) Migrate(ctx context.Context) error {
-	db.mu.Lock()
-	shapes := append([]*shape(nil), db.shapes...)
-	db.mu.Unlock()
+	shapes := db.declared()
 	pause := 100 * time.Millisecond
 	for {
 		err := opaque(db.engine.migrate(ctx, shapes), "migrate "+db.name)
@@ -142,6 +141,12 @@ func (db *Database) Migrate(ctx context.Context) error {
 		}
 		pause = min(2*pause, 5*time.Second)
 	}
+}
+
+func (db *Database) declared() []*shape {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return slices.Clone(db.shapes)
 }
 
 // sleep waits for d and reports false when ctx ended first.

@@ -45,9 +45,12 @@ type engine interface {
 type outboxes interface {
 	// claim takes up to limit documents with waiting messages that nobody else is relaying.
 	claim(ctx context.Context, shapes []*shape, limit int, skip func(collection, key string) bool) ([]parcel, error)
-	// settle removes what was published; release gives back what could not be.
+	// settle removes what was published, and notes a doubt where there is one; release gives back what could not be.
 	settle(ctx context.Context, parcels []parcel) error
 	release(ctx context.Context, parcels []parcel) error
+	// doubts are those noted before a time, cleared removes one unless it was noted again since.
+	doubts(ctx context.Context, before time.Time, limit int) ([]doubt, error)
+	cleared(ctx context.Context, d doubt) error
 	// hold keeps the claims while work on them lasts, until ctx ends.
 	hold(ctx context.Context, parcels []parcel)
 	// idle waits until there may be something to claim.

@@ -139,6 +139,21 @@ func vessel(owner string, n int) boat {
 		Length: float64(n % 7), Afloat: n%2 == 0, Built: launch.Add(time.Duration(n) * time.Minute), Harbours: []string{}}
 }
 
+// eventually waits until the condition holds, which it asks again and again.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	patience := time.After(60 * time.Second)
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-patience:
+			t.Fatalf("%s: not after a minute", what)
+		}
+	}
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -187,7 +187,6 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 		}
 		stop := run(t, db, b.publish)
 		sequence := awaitAll(t, b, due)
-		stop()
 		t.Logf("%d records were published before, %d after the last kill", before, len(b.all())-before)
 
 		for key, trip := range acknowledged {
@@ -201,10 +200,10 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 				t.Errorf("%s: trip %d was acknowledged, stored is %+v, %v", key, trip, item, err)
 			}
 			want := map[bool]string{true: "", false: map[float64]string{1: "Kiel:", 2: "Oslo:"}[item.Length]}[gone]
-			if derived := berthsOf(t, rows, key); derived != want {
-				t.Errorf("%s: derived %q, want %q", key, derived, want)
-			}
+			// A Derive that was killed when another process had relayed its message already is repeated a little later.
+			eventually(t, fmt.Sprintf("%s: derived is %q", key, want), func() bool { return berthsOf(t, rows, key) == want })
 		}
+		stop()
 	})
 }
 

@@ -36,6 +36,7 @@ const (
 	defaultPrefix  = "bellbuoy"
 	counters       = "_counters" // no declared collection's name begins so
 	declarations   = "_declared"
+	doubtful       = "_doubts"
 )
 
 var prefixName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)

@@ -110,6 +110,9 @@ func (e *mongoEngine) each(parcels []parcel, do func(c *mongo.Collection, claim 
 // settle clears an outbox as it was read. When more was appended since, or a record buried, what was
 // published is taken out and the document is due again.
 func (e *mongoEngine) settle(ctx context.Context, parcels []parcel) error {
+	if err := e.note(ctx, parcels); err != nil {
+		return err
+	}
 	return e.each(parcels, func(c *mongo.Collection, claim string, parcels []parcel) error {
 		var models []mongo.WriteModel
 		for _, p := range parcels {
@@ -131,6 +134,64 @@ func (e *mongoEngine) settle(ctx context.Context, parcels []parcel) error {
 		_, err := c.BulkWrite(ctx, models)
 		return err
 	})
+}
+
+// mongoDoubt is a document of the doubts, by collection and key.
+type mongoDoubt struct {
+	ID         string    `bson:"_id"`
+	Collection string    `bson:"s"`
+	Key        string    `bson:"k"`
+	Since      time.Time `bson:"since"`
+}
+
+// note stores the doubts of parcels.
+func (e *mongoEngine) note(ctx context.Context, parcels []parcel) error {
+	var models []mongo.WriteModel
+	for _, p := range parcels {
+		if p.doubtful {
+			d := mongoDoubt{ID: p.name(), Collection: p.shape.name, Key: p.key, Since: time.Now().UTC()}
+			models = append(models, mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: d.ID}}).SetReplacement(d).SetUpsert(true))
+		}
+	}
+	if len(models) == 0 {
+		return nil
+	}
+	db, err := e.connect()
+	if err != nil {
+		return err
+	}
+	_, err = db.Collection(doubtful).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	_, err = keyTaken(err) // what another relay notes in the same moment is as good
+	return err
+}
+
+func (e *mongoEngine) doubts(ctx context.Context, before time.Time, limit int) ([]doubt, error) {
+	db, err := e.connect()
+	if err != nil {
+		return nil, err
+	}
+	cursor, err := db.Collection(doubtful).Find(ctx, bson.D{{Key: "since", Value: bson.D{{Key: "$lte", Value: before.UTC()}}}}, options.Find().SetLimit(int64(limit)))
+	if err != nil {
+		return nil, mongoError(err)
+	}
+	var stored []mongoDoubt
+	if err := cursor.All(ctx, &stored); err != nil {
+		return nil, mongoError(err)
+	}
+	out := make([]doubt, len(stored))
+	for i, d := range stored {
+		out[i] = doubt{d.Collection, d.Key, d.Since}
+	}
+	return out, nil
+}
+
+func (e *mongoEngine) cleared(ctx context.Context, d doubt) error {
+	db, err := e.connect()
+	if err != nil {
+		return err
+	}
+	_, err = db.Collection(doubtful).DeleteOne(ctx, bson.D{{Key: "_id", Value: d.collection + "/" + d.key}, {Key: "since", Value: d.since}})
+	return mongoError(err)
 }
 
 // release makes documents due again, those that are held back only later.

@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -17,6 +18,15 @@ type parcel struct {
 	claim   string    // of MongoDB
 	seqs    []int64   // of SQLite's rows
 	again   time.Time // when released: not before
+	// doubtful: the relay has run Derive, but whoever wrote may be running it still, and be killed with half of it
+	// done, when nothing in the outbox tells of it any more.
+	doubtful bool
+}
+
+// doubt is a document whose Derive is repeated some time after a doubtful parcel was settled.
+type doubt struct {
+	collection, key string
+	since           time.Time // UTC, whole milliseconds
 }
 
 const (
@@ -29,6 +39,8 @@ const (
 	// A document whose messages alone cannot be sent is held back for longer than that pause, so that the
 	// next try is of others.
 	firstHold, longestHold = 2 * relayRetry, 30 * relayRetry
+	// doubtTime is more than a Derive takes: after it those that ran at the time of a doubt have ended, or have died.
+	doubtTime = 2 * time.Second
 	// settleTime is how long the outcome of a publishing may take to be recorded.
 	settleTime = 10 * time.Second
 )
@@ -43,6 +55,7 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 	defer db.engine.yield()
 	pause := time.Duration(0)
 	for ctx.Err() == nil {
+		r.dispel(ctx)
 		busy, err := r.round(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -65,6 +78,7 @@ type relay struct {
 	publish func(context.Context, []stream.Record) error
 	limit   int
 	held    map[string]heldBack
+	looked  time.Time // for doubts
 }
 
 // heldBack is a document whose messages cannot be sent for the time being.
@@ -75,10 +89,7 @@ type heldBack struct {
 
 // round claims, derives, publishes and clears once; it reports whether there was anything to do.
 func (r *relay) round(ctx context.Context) (bool, error) {
-	r.db.mu.Lock()
-	shapes := append([]*shape(nil), r.db.shapes...)
-	r.db.mu.Unlock()
-	parcels, err := r.db.engine.claim(ctx, shapes, r.limit, r.skips)
+	parcels, err := r.db.engine.claim(ctx, r.db.declared(), r.limit, r.skips)
 	if err != nil || len(parcels) == 0 {
 		return false, err
 	}
@@ -146,9 +157,42 @@ func (r *relay) deriveAll(ctx context.Context, parcels []parcel) (ready, failed 
 			failed = append(failed, p)
 			continue
 		}
+		p.doubtful = true
 		ready = append(ready, p)
 	}
 	return ready, failed
+}
+
+// dispel repeats Derive for what was in doubt. What it cannot do stays noted.
+func (r *relay) dispel(ctx context.Context) {
+	if time.Since(r.looked) < doubtTime/2 {
+		return
+	}
+	r.looked = time.Now()
+	deriving := make(map[string]*shape)
+	for _, s := range r.db.declared() {
+		if s.derives {
+			deriving[s.name] = s
+		}
+	}
+	if len(deriving) == 0 {
+		return
+	}
+	doubts, err := r.db.engine.doubts(ctx, time.Now().Add(-doubtTime), relayBatch)
+	for _, d := range doubts {
+		s := deriving[d.collection]
+		if s == nil {
+			continue
+		}
+		failed := s.rederive(ctx, d.key)
+		if failed == nil {
+			failed = r.db.engine.cleared(ctx, d)
+		}
+		err = errors.Join(err, failed)
+	}
+	if err != nil && ctx.Err() == nil {
+		r.db.log.LogAttrs(ctx, slog.LevelWarn, "repeating Derive failed", slog.String("database", r.db.name), slog.String("error", err.Error()))
+	}
 }
 
 // shrink tries fewer at once after a failure; what fails on its own is held back, so that it does not

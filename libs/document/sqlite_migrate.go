@@ -16,6 +16,7 @@ func (e *sqliteEngine) migrate(ctx context.Context, shapes []*shape) error {
 		for _, text := range []string{
 			`CREATE TABLE IF NOT EXISTS "~counters" (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID`,
 			`CREATE TABLE IF NOT EXISTS "~outbox" (seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, key TEXT NOT NULL, entry BLOB NOT NULL)`,
+			`CREATE TABLE IF NOT EXISTS "~doubts" (collection TEXT, key TEXT, since INTEGER NOT NULL, PRIMARY KEY (collection, key)) WITHOUT ROWID`,
 			`CREATE TABLE IF NOT EXISTS "~declared" (collection TEXT PRIMARY KEY, fields TEXT NOT NULL) WITHOUT ROWID`,
 		} {
 			if err := w.define(text); err != nil {

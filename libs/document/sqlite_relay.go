@@ -119,7 +119,43 @@ func (e *sqliteEngine) settle(ctx context.Context, parcels []parcel) error {
 		return err
 	}
 	return e.write(ctx, nil, func(w *sqliteWriter) error {
+		for i := range parcels {
+			if !parcels[i].doubtful {
+				continue
+			}
+			if err := w.exec(`INSERT INTO "~doubts" (collection, key, since) VALUES (?, ?, ?)
+				ON CONFLICT (collection, key) DO UPDATE SET since = excluded.since`, parcels[i].shape.name, parcels[i].key, time.Now().UnixMilli()); err != nil {
+				return err
+			}
+		}
 		return w.exec(`DELETE FROM "~outbox" WHERE seq IN (SELECT value FROM json_each(?))`, string(list))
+	})
+}
+
+func (e *sqliteEngine) doubts(ctx context.Context, before time.Time, limit int) ([]doubt, error) {
+	f, err := e.file(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if mine, err := f.relay.lock(); err != nil || !mine {
+		return nil, err
+	}
+	var out []doubt
+	q := newStatement(`SELECT collection, key, since FROM "~doubts" WHERE since <= ? LIMIT ?`).with(before.UnixMilli(), limit)
+	err = e.read(ctx, q, func(r *sql.Rows) error {
+		var d doubt
+		var since int64
+		err := r.Scan(&d.collection, &d.key, &since)
+		d.since = time.UnixMilli(since).UTC()
+		out = append(out, d)
+		return err
+	})
+	return out, err
+}
+
+func (e *sqliteEngine) cleared(ctx context.Context, d doubt) error {
+	return e.write(ctx, nil, func(w *sqliteWriter) error {
+		return w.exec(`DELETE FROM "~doubts" WHERE collection = ? AND key = ? AND since = ?`, d.collection, d.key, d.since.UnixMilli())
 	})
 }
 
