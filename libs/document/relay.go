@@ -78,13 +78,15 @@ type relay struct {
 	publish func(context.Context, []stream.Record) error
 	limit   int
 	held    map[string]heldBack
+	settled int       // rounds that settled something
 	looked  time.Time // for doubts
 }
 
 // heldBack is a document whose messages cannot be sent for the time being.
 type heldBack struct {
-	until time.Time
-	pause time.Duration
+	until   time.Time
+	pause   time.Duration
+	settled int // the relay's, by then
 }
 
 // round claims, derives, publishes and clears once; it reports whether there was anything to do.
@@ -136,6 +138,7 @@ func (r *relay) settle(ctx context.Context, ready []parcel) error {
 		return nil
 	}
 	r.limit = min(2*r.limit, relayBatch)
+	r.settled++
 	for i := range ready {
 		delete(r.held, ready[i].name())
 	}
@@ -204,9 +207,15 @@ func (r *relay) shrink(parcels []parcel) {
 	r.limit = max(1, min(r.limit, len(parcels))/2)
 }
 
+// hold holds a document back, for longer each time that others could be settled since the last. When none could, the
+// fault is not its own, and all must go on soon after an outage.
 func (r *relay) hold(p parcel) {
-	pause := min(max(2*r.held[p.name()].pause, firstHold), longestHold)
-	r.held[p.name()] = heldBack{until: time.Now().Add(pause), pause: pause}
+	last := r.held[p.name()]
+	pause := max(last.pause, firstHold)
+	if last.pause > 0 && last.settled != r.settled {
+		pause = min(2*pause, longestHold)
+	}
+	r.held[p.name()] = heldBack{until: time.Now().Add(pause), pause: pause, settled: r.settled}
 }
 
 func (r *relay) skips(collection, key string) bool {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -277,6 +279,35 @@ func TestRelayGoesOnBesideAMessageThatCannotBeSent(t *testing.T) {
 		})
 		b.wait(t, 29)
 	})
+}
+
+// An outage of the broker is nobody's fault in particular: when it is over, however long it was, all goes on within
+// seconds.
+func TestRelayGoesOnSoonAfterAnOutage(t *testing.T) {
+	for _, waiting := range []int{1, 40} {
+		t.Run(strconv.Itoa(waiting), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db, c := fleet(t, "sqlite:"+t.TempDir())
+				for n := 1; n <= waiting; n++ {
+					must(t, c.Insert(t.Context(), vessel("a", n), trips("a", n, n)...))
+				}
+				over := time.Now().Add(10 * time.Minute)
+				b := newBroker()
+				stop := run(t, db, func(ctx context.Context, records []stream.Record) error {
+					if time.Now().Before(over) {
+						return errors.New("no broker answers")
+					}
+					return b.publish(ctx, records)
+				})
+				time.Sleep(time.Until(over))
+				b.wait(t, waiting)
+				if took := time.Since(over); took > 4*time.Second {
+					t.Errorf("the messages came %v after the outage", took)
+				}
+				stop()
+			})
+		})
+	}
 }
 
 func TestRelaysOfTwoProcesses(t *testing.T) {
