@@ -107,7 +107,7 @@ func newWorld(t testing.TB) *world {
 	if err := os.WriteFile(w.caFile, w.authorities.pem, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.peer = newIntegrations(t)
+	w.peer = newPeer(t, "integrations")
 	w.outcomes = newOutcomes(t, w.kafka)
 	return w
 }
@@ -289,7 +289,7 @@ func (w *world) ended(change string, recipients ...string) []dispatch.Delivery {
 	return rows
 }
 
-// integrations is the other end of the contract with the integrations service.
+// integrations is the other end of the contract with the service that knows endpoints, or people.
 type integrations struct {
 	server *httptest.Server
 
@@ -301,16 +301,18 @@ type integrations struct {
 	refusals  atomic.Int64
 	asked     int // times recipients were resolved
 	resolved  func(ids []string)
+	page      int                     // recipients at the most on a page, if that is fewer than asked for
+	listed    func(after string) bool // false refuses a page
 }
 
-func newIntegrations(t testing.TB) *integrations {
+func newPeer(t testing.TB, service string) *integrations {
 	i := &integrations{byID: map[string]*peer.Destination{}, owners: map[string]string{}}
 	desk := passport.NewDesk(platformSecret, time.Now)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/resolve", i.resolve)
 	i.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, err := desk.Check(r.Header.Get(passport.Header), "integrations")
+		p, err := desk.Check(r.Header.Get(passport.Header), service)
 		i.mu.Lock()
 		down := i.down
 		i.mu.Unlock()
@@ -380,9 +382,16 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.listed != nil && !i.listed(concern.After) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	from := 0
 	fmt.Sscan(concern.After, &from)
 	page := peer.RecipientPage{}
+	if i.page > 0 {
+		concern.Limit = min(concern.Limit, i.page)
+	}
 	to := min(from+concern.Limit, len(i.endpoints))
 	for _, d := range i.endpoints[from:to] {
 		owner := i.owners[d.ID]

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
@@ -88,27 +87,16 @@ func refuseSMS(status, code int) http.HandlerFunc {
 }
 
 // person makes a subscriber whom the service asks for at the subscribers service.
-func (w *world) person(c *delivery.Config, subscriber peer.Destination) {
+func (w *world) person(c *delivery.Config, subscriber peer.Destination) *integrations {
 	w.t.Helper()
-	people := &integrations{byID: map[string]*peer.Destination{}, owners: map[string]string{}}
+	people := newPeer(w.t, "subscribers")
 	people.add(subscriber.ID, "")
 	people.set(subscriber.ID, func(d *peer.Destination) {
 		subscriber.State, subscriber.Components = peer.Active, []string{componentID}
 		*d = subscriber
 	})
-	desk := passport.NewDesk(platformSecret, time.Now)
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", people.concerned)
-	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/resolve", people.resolve)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := desk.Check(r.Header.Get(passport.Header), "subscribers"); err != nil {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	}))
-	w.t.Cleanup(server.Close)
-	c.SubscribersURL = server.URL
+	c.SubscribersURL = people.server.URL
+	return people
 }
 
 // phone is a subscriber by SMS.

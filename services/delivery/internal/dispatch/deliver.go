@@ -12,13 +12,14 @@ const slowPause = 2 * time.Second
 // deliver takes one delivery as far as it goes now: to its end, to its next attempt, or
 // back where it came from.
 func (s *Sender) deliver(m *member, slot *slot) {
+	slot.begin()
 	defer slot.release()
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		<-s.flow
 		s.giveBack(m)
 		return
 	}
-	if s.early(m) {
+	if s.early(m) || s.repeated(m) {
 		return
 	}
 	if m.row != nil {
@@ -49,6 +50,26 @@ func (s *Sender) deliver(m *member, slot *slot) {
 	}
 	slot.release()
 	s.conclude(m, row)
+}
+
+// repeated ends the work on a member of a shard that came again, if the first has recorded the
+// delivery meanwhile, and reports that it did.
+func (s *Sender) repeated(m *member) bool {
+	if !m.shard.again {
+		return false
+	}
+	missing, err := s.unrecorded(m.shard, []*member{m})
+	switch {
+	case err != nil:
+		s.putOff(m, openPause)
+	case len(missing) == 0:
+		<-s.flow
+		s.pass(m)
+		s.queue.finish(m.shard, true)
+	default:
+		return false
+	}
+	return true
 }
 
 // fresh makes sure that what is known of the destination is not stale.
@@ -137,7 +158,6 @@ func (s *Sender) replace(m *member, row *Delivery) bool {
 // attempt tries to reach the receiver and enters the result; false when the stop came in
 // between and nothing is known.
 func (s *Sender) attempt(m *member, row *Delivery, slot *slot) bool {
-	slot.begin()
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
 	answer := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{

@@ -6,8 +6,9 @@
 //
 //   - At least once. A shard's claim is done when each of its members has a durable
 //     row and its outcome is published. A shard that comes again sends only to members
-//     without a row, and publishes the outcomes of the others again. So kill -9 loses nothing and repeats
-//     at most the attempts in flight and one commit batch.
+//     without a row, and publishes the outcomes of the others again; while the first is still in hand, each
+//     member is looked up when its turn comes. So kill -9 loses nothing and repeats at most the attempts in
+//     flight and one commit batch, and a plan that is repeated repeats nothing.
 //   - A row is inserted once and the first insert wins; whatever changes it later is an
 //     update guarded by its version. Rows that wait for another attempt live in the database; the
 //     owner of their partition keeps their due times in memory.

@@ -15,9 +15,9 @@ const (
 	slowKnown   = 50_000 // receivers remembered at the most
 )
 
-// lanes are the slots for attempts. Every attempt begins in the fast lane; one that
-// takes long gives its slot back and goes on in the slow lane, so that slow receivers
-// do not use up the slots of the others.
+// lanes are the slots for deliveries. Every one begins in the fast lane; one that
+// takes long, because the receiver or a service that is asked does, gives its slot back and goes
+// on in the slow lane, so that slow receivers do not use up the slots of the others.
 type lanes struct {
 	fast, slow chan struct{}
 	observer   Observer
@@ -50,10 +50,13 @@ type slot struct {
 
 // slowly moves to the slow lane at once; false when that is full.
 func (s *slot) slowly() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slow {
+		return true
+	}
 	select {
 	case s.lanes.slow <- struct{}{}:
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.moveLocked()
 		return true
 	default:
@@ -61,19 +64,18 @@ func (s *slot) slowly() bool {
 	}
 }
 
-// begin says that the attempt starts: from now on it may lose its place in the fast lane.
+// begin says that the slot is made use of: what takes long from now on, the attempt or what is asked
+// before it, may lose its place in the fast lane.
 func (s *slot) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.slow {
-		s.timer = time.AfterFunc(handover, s.handOver)
-	}
+	s.timer = time.AfterFunc(handover, s.handOver)
 }
 
-// handOver waits for room in the slow lane as long as the attempt lasts.
+// handOver waits for room in the slow lane as long as the slot is made use of.
 func (s *slot) handOver() {
 	s.mu.Lock()
-	if s.released {
+	if s.released || s.slow {
 		s.mu.Unlock()
 		return
 	}
@@ -84,7 +86,7 @@ func (s *slot) handOver() {
 	case s.lanes.slow <- struct{}{}:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.released {
+		if s.released || s.slow {
 			<-s.lanes.slow
 			return
 		}

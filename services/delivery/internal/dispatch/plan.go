@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -29,72 +27,108 @@ type Work interface {
 }
 
 // Planner finds out who is to be told of a change and hands them out as shards.
-// One organization's changes are planned one after the other, so those of an event stay in
-// order; different organizations do not wait for each other.
+// One organization's changes are planned one after the other on each channel, so those of an
+// event stay in order; organizations do not wait for each other, and neither do channels, whose
+// recipients different services know.
 type Planner struct {
 	Parts
 	mu     sync.Mutex
-	chains map[string][]planning
+	chains map[line][]planning
 }
 
+// line is what is done in order: an organization's deliveries on a channel.
+type line struct {
+	organization string
+	channel      topic.Channel
+}
+
+// planning is what is to be done for a change on one channel.
 type planning struct {
 	ctx    context.Context
 	stop   context.Context
 	change topic.EventChange
-	work   Work
+	whole  *whole
+}
+
+// whole is a change in hand, until it is planned on all its channels.
+type whole struct {
+	work  Work
+	left  int
+	given bool
 }
 
 // NewPlanner makes a planner.
 func NewPlanner(parts Parts) *Planner {
-	return &Planner{Parts: parts, chains: make(map[string][]planning)}
+	return &Planner{Parts: parts, chains: make(map[line][]planning)}
 }
 
 // Take accepts a change and returns. ctx carries its trace and ends when it is
 // another's; stop ends when the service stops.
 func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work Work) {
+	if len(change.Notify) == 0 {
+		work.Done()
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	chain, running := p.chains[change.Organization]
-	p.chains[change.Organization] = append(chain, planning{ctx, stop, change, work})
-	if !running {
-		go p.run(change.Organization)
+	whole := &whole{work: work, left: len(change.Notify)}
+	for channel := range change.Notify {
+		key := line{change.Organization, channel}
+		chain, running := p.chains[key]
+		p.chains[key] = append(chain, planning{ctx, stop, change, whole})
+		if !running {
+			go p.run(key)
+		}
 	}
 }
 
-// run plans an organization's changes until none is left.
-func (p *Planner) run(organization string) {
+// run plans an organization's changes on a channel until none is left.
+func (p *Planner) run(key line) {
 	for {
 		p.mu.Lock()
-		chain := p.chains[organization]
+		chain := p.chains[key]
 		if len(chain) == 0 {
-			delete(p.chains, organization)
+			delete(p.chains, key)
 			p.mu.Unlock()
 			return
 		}
 		next := chain[0]
-		p.chains[organization] = chain[1:]
+		p.chains[key] = chain[1:]
 		p.mu.Unlock()
-		p.persist(next)
+		p.finish(next, p.persist(next, key.channel))
 	}
 }
 
-// persist tries until the change is planned: as long as a peer is down, its
-// recipients wait, and are not forgotten.
-func (p *Planner) persist(next planning) {
+// finish ends the work on a change on one of its channels, and on the whole with the last.
+func (p *Planner) finish(next planning, planned bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next.whole.left--
+	next.whole.given = next.whole.given || !planned
+	switch {
+	case next.whole.left > 0:
+	case next.whole.given:
+		next.whole.work.Abandon()
+	default:
+		p.Observer.Planned(p.Now().Sub(next.change.OccurredAt))
+		next.whole.work.Done()
+	}
+}
+
+// persist tries until the change is planned on the channel: as long as a peer is down, its
+// recipients wait, and are not forgotten. False when it ended before.
+func (p *Planner) persist(next planning, channel topic.Channel) bool {
 	pause := planPause
 	for {
 		if next.ctx.Err() != nil || next.stop.Err() != nil {
-			next.work.Abandon()
-			return
+			return false
 		}
-		err := p.Plan(next.ctx, next.change)
+		err := p.plan(next.ctx, next.change, channel)
 		if err == nil {
-			p.Observer.Planned(p.Now().Sub(next.change.OccurredAt))
-			next.work.Done()
-			return
+			return true
 		}
 		p.Log.WarnContext(next.ctx, "a change cannot be planned yet", "change", next.change.ID,
-			"organization", next.change.Organization, "error", err)
+			"organization", next.change.Organization, "channel", channel, "error", err)
 		rest(next.ctx, next.stop, pause)
 		pause = min(2*pause, planLonger)
 	}
@@ -111,36 +145,27 @@ func rest(a, b context.Context, pause time.Duration) {
 	}
 }
 
-// Plan hands out a change's recipients on every channel it names. Planning again
-// makes the same shards and the same rows.
-func (p *Planner) Plan(ctx context.Context, change topic.EventChange) error {
-	if len(change.Notify) == 0 {
-		return nil
-	}
+// plan hands out a change's recipients on a channel. Planning again makes the same
+// shards and the same rows.
+func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	if err := p.Store.SaveChange(ctx, change); err != nil {
 		return fmt.Errorf("keep the change: %w", err)
 	}
-	for _, channel := range slices.Sorted(maps.Keys(change.Notify)) {
-		route, ok := p.Routes[channel]
-		if !ok {
-			if err := p.skip(ctx, change, channel); err != nil {
-				return fmt.Errorf("record that %s is skipped: %w", channel, err)
-			}
-			continue
-		}
-		if err := p.channel(ctx, change, channel, route); err != nil {
-			return fmt.Errorf("plan %s: %w", channel, err)
-		}
+	route, ok := p.Routes[channel]
+	if !ok {
+		return p.skip(ctx, change, channel)
 	}
-	return nil
+	return p.channel(ctx, change, channel, route)
 }
 
 // skip records that a channel told nobody, and why.
 func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	row := newDelivery(ChannelDeliveryID(change.ID, channel), channel, "", &change, p.Policy, p.Now())
 	row.end(StatusSkipped, missing(channel), row.SentAt)
-	_, err := p.Store.Insert(ctx, []Delivery{row})
-	return err
+	if _, err := p.Store.Insert(ctx, []Delivery{row}); err != nil {
+		return fmt.Errorf("record that it is skipped: %w", err)
+	}
+	return nil
 }
 
 // missing says why a channel is not there.

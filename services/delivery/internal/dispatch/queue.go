@@ -7,38 +7,41 @@ import (
 )
 
 const (
-	openAhead  = 3  // shards of one organization that are opened before they are needed
+	openAhead  = 3  // deliveries of one organization that are opened before they are needed
 	openAtOnce = 12 // shards being opened at the same time
 	openPause  = 100 * time.Millisecond
 	openLonger = 5 * time.Second
 )
 
 // queue hands out the deliveries to be attempted, organization by organization in
-// turn. Within an organization shards go in the order they came, and what waited for
+// turn, and each of an organization's channels on its own, for the service that knows the
+// recipients of one may be down. There shards go in the order they came, and what waited for
 // its recipient's turn goes first.
 type queue struct {
 	open func(*shard, []*member) (opened, error) // finds out what a shard needs; called without the lock
 	now  func() time.Time
 
 	mu      sync.Mutex
-	tenants map[string]*tenant
+	tenants map[line]*tenant
 	ring    []*tenant // those with something to do
 	at      int
 	opening int
 	openers sync.WaitGroup
 	stopped bool
 	wake    chan struct{}
+	inHand  map[string]int // shards from the topic that are not settled, by their id
 }
 
-// tenant is one organization's part.
+// tenant is one organization's part on one channel.
 type tenant struct {
-	organization string
-	ready        []*member
-	shards       []*shard
+	line   line
+	ready  []*member
+	shards []*shard
 }
 
 func newQueue(open func(*shard, []*member) (opened, error)) *queue {
-	return &queue{open: open, now: time.Now, tenants: make(map[string]*tenant), wake: make(chan struct{}, 1)}
+	return &queue{open: open, now: time.Now, tenants: make(map[line]*tenant), wake: make(chan struct{}, 1),
+		inHand: make(map[string]int)}
 }
 
 // push appends a shard.
@@ -50,7 +53,11 @@ func (q *queue) push(s *shard) {
 		s.settle(false)
 		return
 	}
-	t := q.tenantLocked(s.organization)
+	if s.id != "" {
+		s.again = q.inHand[s.id] > 0
+		q.inHand[s.id]++
+	}
+	t := q.tenantLocked(s)
 	t.shards = append(t.shards, s)
 	q.rouse()
 }
@@ -62,17 +69,18 @@ func (q *queue) back(m *member) bool {
 	if q.stopped {
 		return false
 	}
-	t := q.tenantLocked(m.shard.organization)
+	t := q.tenantLocked(m.shard)
 	t.ready = append(t.ready, m)
 	q.rouse()
 	return true
 }
 
-func (q *queue) tenantLocked(organization string) *tenant {
-	t := q.tenants[organization]
+func (q *queue) tenantLocked(s *shard) *tenant {
+	key := line{s.organization, s.channel}
+	t := q.tenants[key]
 	if t == nil {
-		t = &tenant{organization: organization}
-		q.tenants[organization] = t
+		t = &tenant{line: key}
+		q.tenants[key] = t
 		q.ring = append(q.ring, t)
 	}
 	return t
@@ -110,7 +118,7 @@ func (q *queue) poll() *member {
 		t := q.ring[q.at]
 		m := q.pollLocked(t)
 		if len(t.ready) == 0 && len(t.shards) == 0 {
-			delete(q.tenants, t.organization)
+			delete(q.tenants, t.line)
 			q.ring = append(q.ring[:q.at], q.ring[q.at+1:]...)
 		} else {
 			q.at++
@@ -219,6 +227,9 @@ func (q *queue) finish(s *shard, durable bool) {
 func (q *queue) settleLocked(s *shard) {
 	if s.settle == nil || s.outstanding > 0 || !s.exhausted() {
 		return
+	}
+	if q.inHand[s.id]--; q.inHand[s.id] <= 0 {
+		delete(q.inHand, s.id)
 	}
 	settle := s.settle
 	s.settle, s.recipients, s.members, s.next, s.change = nil, nil, nil, 0, nil

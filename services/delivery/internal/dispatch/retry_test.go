@@ -23,9 +23,13 @@ func (s *slowReads) Waiting(context.Context, int, string, int) ([]Delivery, stri
 	return s.rows, "", nil
 }
 
-type unobserved struct{ Observer }
+type unobserved struct{}
 
-func (unobserved) Waiting(int) {}
+func (unobserved) Attempted(topic.Channel, string, time.Duration) {}
+func (unobserved) InFlight(int)                                   {}
+func (unobserved) SlowLane(int)                                   {}
+func (unobserved) Waiting(int)                                    {}
+func (unobserved) Planned(time.Duration)                          {}
 
 type untraced struct{}
 
@@ -59,7 +63,7 @@ func TestSender_retry_due_meanwhile(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		s.queue.mu.Lock()
-		if tenant := s.queue.tenants["o"]; tenant != nil {
+		if tenant := s.queue.tenants[line{"o", topic.Webhook}]; tenant != nil {
 			found = len(tenant.shards)
 		}
 		s.queue.mu.Unlock()

@@ -53,7 +53,7 @@ func (s *Sender) Assigned(ctx context.Context, partitions []int) { s.waits.assig
 // another's.
 func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, work Work) {
 	sh := &shard{
-		ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
+		id: order.ID, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
 		channel: order.Channel, changeID: order.ChangeID, recipients: order.Recipients,
 		settle: func(finished bool) {
 			if finished {
@@ -124,13 +124,16 @@ func (s *Sender) pump(ctx context.Context) {
 // where those live that are to be sent to.
 func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 	found := opened{members: members}
+	if _, there := s.Routes[sh.channel]; !there { // a build that had it was here before
+		return s.lost(sh, members, CodeUnavailable)
+	}
 	if !sh.looked {
 		if err := s.waits.ready(sh.ctx, sh.partition); err != nil {
 			return found, err
 		}
 		change, err := s.snapshots.get(s.work, sh.changeID)
 		if fault.Is(err, fault.NotFound) {
-			return s.expired(sh, members)
+			return s.lost(sh, members, CodeExpired)
 		}
 		if err == nil && !sh.retry {
 			found.members, err = s.unrecorded(sh, members)
@@ -170,7 +173,8 @@ func (s *Sender) complain(sh *shard, err error, what string) error {
 }
 
 // unrecorded leaves out the members that have a row. The outcomes of those that ended are
-// published once more: the process that recorded them may have been killed before it could.
+// published once more: the process that recorded them may have been killed before it could. Those that
+// wait are noted: the partition's former owner may have recorded them after what waits was read.
 func (s *Sender) unrecorded(sh *shard, members []*member) ([]*member, error) {
 	ids := make([]string, len(members))
 	for i, m := range members {
@@ -184,6 +188,9 @@ func (s *Sender) unrecorded(sh *shard, members []*member) ([]*member, error) {
 	recorded := make(map[string]bool, len(rows))
 	for i := range rows {
 		recorded[rows[i].ID] = true
+		if rows[i].Status == StatusRetrying {
+			s.waits.add(&rows[i])
+		}
 		if outcome := rows[i].outcome(); outcome != nil {
 			s.queue.hold(sh)
 			s.ledger.tell(outcome, func(durable bool) { s.queue.finish(sh, durable) })
@@ -198,9 +205,9 @@ func (s *Sender) unrecorded(sh *shard, members []*member) ([]*member, error) {
 	return missing, nil
 }
 
-// expired ends the deliveries of a change that is not kept any more.
-func (s *Sender) expired(sh *shard, members []*member) (opened, error) {
-	s.Log.WarnContext(sh.trace, "deliveries are too old to be sent", "change", sh.changeID, "deliveries", len(members))
+// lost ends deliveries of which there is no change any more, or no channel.
+func (s *Sender) lost(sh *shard, members []*member, code Code) (opened, error) {
+	s.Log.WarnContext(sh.trace, "deliveries can never be sent", "change", sh.changeID, "deliveries", len(members), "code", code)
 	for _, m := range members {
 		if m.row == nil {
 			continue
@@ -209,7 +216,7 @@ func (s *Sender) expired(sh *shard, members []*member) (opened, error) {
 			if d.Status != StatusRetrying {
 				return nil, ErrUnchanged
 			}
-			d.end(StatusFailed, CodeExpired, s.Now())
+			d.end(StatusFailed, code, s.Now())
 			return d.outcome(), nil
 		})
 		if err != nil {

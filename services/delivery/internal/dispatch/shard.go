@@ -28,6 +28,7 @@ const (
 // go: a shard from the topic, or rows whose next attempt is due. Its fields are the
 // queue's, except for what never changes.
 type shard struct {
+	id           string          // of a shard from the topic
 	ctx          context.Context // ends when the partition is lost
 	trace        context.Context // its trace, for as long as the sender works
 	partition    int
@@ -49,6 +50,7 @@ type shard struct {
 	failures    int
 	outstanding int // taken and not finished, and what else must be durable first
 	given       bool
+	again       bool // the same shard was in hand when this one came
 }
 
 // member is one delivery of a shard.

@@ -1,0 +1,229 @@
+package delivery_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
+)
+
+// held makes a receiver that answers nobody until release is called.
+func (w *world) held(host string) (*receiver, func()) {
+	let := make(chan struct{})
+	release := sync.OnceFunc(func() { close(let) })
+	r := w.receiver(host, func(rw http.ResponseWriter, r *http.Request) {
+		select {
+		case <-let:
+		case <-r.Context().Done():
+		}
+		rw.WriteHeader(http.StatusNoContent)
+	})
+	w.t.Cleanup(release)
+	return r, release
+}
+
+// A service that is down holds up only those whom it knows, in this change and in those behind it.
+func TestPeer_down_otherChannels(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	w.peer.add("r1", "https://hooks.test/")
+	office := newPostOffice(t, &postOffice{})
+	c := w.config()
+	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
+	people := w.person(&c, peer.Destination{ID: "p1", Channel: topic.Email, Address: mailAddress, Dashboard: peer.Dashboard{ID: dashboardID}})
+	people.setDown(true)
+	w.start(c)
+	event := newEvent()
+	first, second := change(event, 1), change(event, 2)
+	for _, sent := range []topic.EventChange{first, second} {
+		sent.Notify = topic.Notify{topic.Email: {}, topic.Webhook: {}}
+		w.publish(sent, nil)
+	}
+	w.ended(first.ID, "r1")
+	w.ended(second.ID, "r1")
+	people.setDown(false)
+	w.ended(first.ID, "p1")
+	w.ended(second.ID, "p1")
+	if mails, _, _ := office.got(); len(mails) != 2 || len(hooks.got()) != 2 {
+		t.Errorf("%d mails, %d requests", len(mails), len(hooks.got()))
+	}
+}
+
+// Planning again repeats nothing, also while the first of what it repeats is still under way.
+func TestPlan_repeated(t *testing.T) {
+	w := newWorld(t)
+	hooks, release := w.held("hooks.test")
+	w.peer.add("r1", "https://hooks.test/1")
+	w.peer.add("r2", "https://hooks.test/2")
+	w.peer.page = 1
+	complete := false // under the peer's lock
+	w.peer.listed = func(after string) bool { return after == "" || complete }
+	c := w.config()
+	c.Timeout = patience
+	w.start(c)
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	apitest.Eventually(t, "the first page to be handed out again and again", func() bool { return w.peer.questions() > 3 })
+	if n := len(hooks.got()); n != 1 {
+		t.Fatalf("%d requests arrived", n)
+	}
+	release()
+	w.ended(sent.ID, "r1")
+	w.peer.mu.Lock()
+	complete = true
+	w.peer.mu.Unlock()
+	w.ended(sent.ID, "r1", "r2")
+	last := change(newEvent(), 1)
+	w.publish(last, nil)
+	w.ended(last.ID, "r1", "r2")
+	if n := len(hooks.got()); n != 4 {
+		t.Errorf("%d requests arrived for 4 deliveries", n)
+	}
+}
+
+// What is handed out again because another process came, and stays here, is not sent again
+// though its attempt is still under way.
+func TestRebalance_attemptUnderWay(t *testing.T) {
+	w := newWorld(t)
+	hooks, release := w.held("hooks.test")
+	const n = 64 // in so many buckets that some stay and some go
+	ids := make([]string, n)
+	for i := range n {
+		ids[i] = fmt.Sprintf("r%d", i)
+		w.peer.add(ids[i], fmt.Sprintf("https://hooks.test/%d", i))
+	}
+	c := w.config()
+	c.Timeout = patience
+	w.start(c)
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	apitest.Eventually(t, "all to arrive", func() bool { return len(hooks.got()) == n })
+	var mu sync.Mutex
+	again := map[string]bool{} // recipients asked for since
+	w.peer.mu.Lock()
+	w.peer.resolved = func(ids []string) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, id := range ids {
+			again[id] = true
+		}
+	}
+	w.peer.mu.Unlock()
+	w.start(c)
+	apitest.Eventually(t, "all to be handed out again", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(again) == n
+	})
+	release()
+	w.ended(sent.ID, ids...)
+	last := change(newEvent(), 1)
+	w.publish(last, nil)
+	w.ended(last.ID, ids...)
+	arrived := count(hooks.got())
+	repeated := 0
+	for _, id := range deliveries(sent.ID, ids) {
+		if arrived[id] > 1 {
+			repeated++
+		}
+	}
+	t.Logf("%d of %d went to the other process and were repeated", repeated, n)
+	if repeated > n*3/4 {
+		t.Errorf("%d of %d were repeated", repeated, n)
+	}
+}
+
+// outside writes into the service's database, as another process does.
+func (w *world) outside(write func(*store.Store) error) {
+	w.t.Helper()
+	db, err := document.Open(w.documents, "delivery", document.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close()
+	if err := write(store.New(db)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// waitingRow is the row of a delivery on the channel that is to be attempted again at a time.
+func waitingRow(sent topic.EventChange, channel topic.Channel, recipient string, at time.Time) dispatch.Delivery {
+	return dispatch.Delivery{
+		ID: dispatch.DeliveryID(sent.ID, recipient), Organization: organization, Channel: channel, Recipient: recipient,
+		EventID: sent.Event.ID, EventKind: sent.Kind, ChangeID: sent.ID, Sequence: sent.Sequence, Status: dispatch.StatusRetrying,
+		SentAt: sent.OccurredAt, NextAttemptAt: &at, MaxAttempts: 3,
+		Attempts: []dispatch.Attempt{{At: sent.OccurredAt, HTTPStatus: 500, ErrorCode: dispatch.CodeServerError}},
+	}
+}
+
+// shard hands a shard of the change to the service, as a planner would.
+func (w *world) shard(sent topic.EventChange, channel topic.Channel, recipients ...string) {
+	w.t.Helper()
+	shard := topic.Shard{ID: newEvent(), ChangeID: sent.ID, Organization: organization, Channel: channel, Recipients: recipients}
+	value, err := json.Marshal(shard)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	record := stream.Record{Topic: topic.Deliveries, Key: shard.Key(), Value: value, Partition: &shard.Bucket}
+	if err := w.kafka.Publish(w.t.Context(), record); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A partition's former owner may record that a delivery waits after the new one has read what does.
+func TestRebalance_recordedLate(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	w.peer.add("r1", "https://hooks.test/")
+	w.start(w.config())
+	before := change(newEvent(), 1)
+	w.publish(before, nil)
+	w.ended(before.ID, "r1") // what waits has been read
+	sent := change(newEvent(), 1)
+	w.outside(func(s *store.Store) error {
+		if err := s.SaveChange(t.Context(), sent); err != nil {
+			return err
+		}
+		_, err := s.Insert(t.Context(), []dispatch.Delivery{waitingRow(sent, topic.Webhook, "r1", time.Now().Add(time.Second))})
+		return err
+	})
+	w.shard(sent, topic.Webhook, "r1")
+	if row := w.ended(sent.ID, "r1")[0]; row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 || len(hooks.got()) != 2 {
+		t.Errorf("row %+v", row)
+	}
+}
+
+// What another build has left behind on a channel that this one lacks ends, and holds up nothing.
+func TestChannel_notThere(t *testing.T) {
+	w := newWorld(t)
+	w.receiver("hooks.test", nil)
+	w.peer.add("r1", "https://hooks.test/")
+	s := w.start(w.config())
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	w.ended(sent.ID, "r1") // the database is there
+	s.stop()
+	const channel = "pigeon"
+	w.outside(func(s *store.Store) error {
+		_, err := s.Insert(t.Context(), []dispatch.Delivery{waitingRow(sent, channel, "r2", time.Now())})
+		return err
+	})
+	w.start(w.config())
+	if row := w.ended(sent.ID, "r2")[0]; row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeUnavailable {
+		t.Errorf("row %+v", row)
+	}
+	w.shard(sent, channel, "r3")
+	next := change(newEvent(), 1)
+	w.publish(next, nil)
+	w.ended(next.ID, "r1")
+}
