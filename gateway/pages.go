@@ -23,7 +23,7 @@ const (
 	maxPage   = 4 << 20
 	// pageTimeout bounds the making of an answer nobody has yet; patience how long a
 	// visitor waits for a fresh one when there is a former; restTime how long events is
-	// left alone after it failed.
+	// left alone after it could not be reached or did not answer.
 	pageTimeout = 5 * time.Second
 	patience    = 500 * time.Millisecond
 	restTime    = time.Second
@@ -44,6 +44,9 @@ type pages struct {
 	now    func() time.Time
 	rested atomic.Pointer[time.Time] // until when events is not asked
 }
+
+// errUnmade means that events answers, but not with this page; others it may make.
+var errUnmade = errors.New("gateway: events did not make the page")
 
 // pageKey names a page: the path under which events serves it, and the query.
 type pageKey struct{ path, query string }
@@ -84,9 +87,10 @@ func keyOfPage(v *visit) (pageKey, bool) {
 		key.path = "/public/v1/hosts/" + url.PathEscape(host) + "/list"
 		return key, host != "" && len(host) <= 253
 	}
-	slug, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/d/"), "/")
+	segment, _, _ := strings.Cut(strings.TrimPrefix(escapedPath(r.URL), "/d/"), "/")
+	slug, err := url.PathUnescape(segment)
 	key.path = "/public/v1/dashboards/" + slug + "/list"
-	return key, isSlug(slug)
+	return key, err == nil && isSlug(slug)
 }
 
 // isSlug reports whether a dashboard may have the slug: 3 to 63 of [a-z0-9-].
@@ -117,8 +121,10 @@ func (p *pages) get(ctx context.Context, key pageKey, id string) (*page, error) 
 		return nil, context.Cause(ctx)
 	}
 	if kept {
-		until := p.now().Add(restTime)
-		p.rested.Store(&until)
+		if !errors.Is(err, errUnmade) {
+			until := p.now().Add(restTime)
+			p.rested.Store(&until)
+		}
 		return former, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -169,7 +175,10 @@ func (p *pages) request(ctx context.Context, key pageKey, id string, former *pag
 		return former, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxPage+1))
-	if err != nil || len(body) > maxPage || answer.StatusCode >= http.StatusInternalServerError {
+	if err == nil && (len(body) > maxPage || answer.StatusCode >= http.StatusInternalServerError) {
+		err = errUnmade
+	}
+	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment; try again shortly.")
 	}
 	return newPage(answer, body), nil

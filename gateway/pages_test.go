@@ -197,3 +197,37 @@ func TestADisabledDashboardIsForgotten(t *testing.T) {
 	w.services[events].server.Close()
 	wantError(t, d.get(t, listPath, nil), 503)
 }
+
+func TestASlugIsOneSegment(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	publish(w)
+	wantStatus(t, d.get(t, "/d/%6dain/api/v1/dashboard/", nil), 200)
+	for _, slug := range []string{"main%2Fx", "main%2F..", "main%00", "MAIN", "main%3F"} {
+		wantError(t, d.get(t, "/d/"+slug+"/api/v1/dashboard/", nil), 404)
+	}
+}
+
+// That events cannot make one page is no reason to show another one as it was.
+func TestAFailingPageLeavesOthersFresh(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	change, _, _ := publish(w)
+	wantStatus(t, d.get(t, listPath, nil), 200)
+	wantStatus(t, d.get(t, listPath+"?limit=1", nil), 200)
+	serve := w.services[events].handler.Load()
+	w.services[events].handle(func(out http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" {
+			out.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		(*serve)(out, r)
+	})
+	if g := d.get(t, listPath+"?limit=1", nil); g.status != 200 || g.header.Get("Etag") != `"one"` {
+		t.Errorf("%d %v", g.status, g.header)
+	}
+	change("two")
+	if g := d.get(t, listPath, nil); g.header.Get("Etag") != `"two"` {
+		t.Errorf("%d %v", g.status, g.header)
+	}
+}
