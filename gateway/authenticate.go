@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -38,7 +39,8 @@ type presented struct {
 }
 
 // readKey reads an Authorization header: the scheme in any case, white space, and
-// two parts split at the first colon. Anything else is no key.
+// two parts split at the first colon. Anything else is no key; nor is an id that is no
+// UTF-8, which identity would read as another one than its entry is named by.
 func readKey(header http.Header, want peer.Scheme) (presented, bool) {
 	values := header["Authorization"]
 	if len(values) != 1 {
@@ -49,7 +51,7 @@ func readKey(header http.Header, want peer.Scheme) (presented, bool) {
 		return presented{}, false
 	}
 	id, secret, split := strings.Cut(rest, ":")
-	if !split || id == "" || secret == "" || len(id) > maxKeyID {
+	if !split || id == "" || secret == "" || len(id) > maxKeyID || !utf8.ValidString(id) {
 		return presented{}, false
 	}
 	return presented{scheme: want, id: id, digest: seal.Digest(secret)}, true

@@ -73,6 +73,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	defer edge.guard.ledger.client.Close() // behind what is in flight
 	return c.Serve(ctx, boot.Service{
 		Handler:    edge,
 		Ready:      ready(c, edge),

@@ -273,7 +273,7 @@ func (l *ledger) watch(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return l.client.Close()
+			return nil
 		case <-ticker.C:
 		}
 		if l.down.Load() && l.probe(ctx) == nil {

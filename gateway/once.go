@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -46,10 +47,11 @@ type once struct {
 }
 
 // replaceScript puts ARGV[2] in the place of the claim ARGV[1] for ARGV[3] ms, or
-// removes the claim when there is no ARGV[2]. One that ran out meanwhile and is
-// somebody else's stays.
+// removes the claim when there is no ARGV[2]. One that Redis forgot meanwhile is
+// replaced too; somebody else's stays.
 const replaceScript = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local claim = redis.call('GET', KEYS[1])
+if claim and claim ~= ARGV[1] then return 0 end
 if ARGV[2] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('DEL', KEYS[1]) end
 return 1`
 
@@ -293,11 +295,12 @@ func (o *once) open(name, text string) (record, error) {
 	return r, nil
 }
 
-// digest names its parts together, unambiguously.
+// digest names its parts together, unambiguously, whatever their bytes are.
 func digest(parts ...string) string {
-	all, err := json.Marshal(parts)
-	if err != nil {
-		panic(err) // strings: cannot fail
+	var all []byte
+	for _, part := range parts {
+		all = binary.BigEndian.AppendUint64(all, uint64(len(part)))
+		all = append(all, part...)
 	}
 	sum := sha256.Sum256(all)
 	return hex.EncodeToString(sum[:])

@@ -92,9 +92,6 @@ func sendFault(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return context.Canceled // the client is gone
 	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return tooLarge()
-	}
 	if _, ok := errors.AsType[bodyFault](err); ok {
 		return fault.Wrap(fault.Invalid, err, "The body broke off.")
 	}

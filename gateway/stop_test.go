@@ -1,0 +1,234 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+)
+
+// asGateway makes the test's binary a gateway, so that a test can kill one.
+const asGateway = "BELLBUOY_TEST_AS_GATEWAY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asGateway) != "" {
+		boot.Main[Config]("gateway", "A gateway to be killed.", Run)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// process starts a gateway as a process of its own.
+func (w *world) process(t *testing.T) (d *door, kill func()) {
+	t.Helper()
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), asGateway+"=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
+		"BELLBUOY_SECRET="+testSecret, "REDIS_URL="+w.redisURL, "IDENTITY_URL="+w.services[identity].server.URL,
+		"EVENTS_URL="+w.services[events].server.URL, "SUBSCRIBERS_URL="+w.services[subscribers].server.URL,
+		"INTEGRATIONS_URL="+w.services[integrations].server.URL)
+	log, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() {
+		_ = command.Process.Kill() // an error means that it has ended
+		_ = command.Wait()         // tells of the kill only
+	}
+	t.Cleanup(kill)
+	var ready struct{ Msg, Addr string }
+	for lines := bufio.NewReader(log); ready.Msg != "ready"; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("the gateway does not start: %s %v", line, err)
+		}
+		if err := json.Unmarshal(line, &ready); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, log) }() // until it is killed
+	return &door{base: "http://" + ready.Addr, log: &lockedBuffer{}, keys: w.keys, http: w.client}, kill
+}
+
+// after sets a gateway's clock ahead.
+func after(ahead time.Duration) func(*Config) {
+	return func(c *Config) {
+		now := c.Now
+		c.Now = func() time.Time { return now().Add(ahead) }
+	}
+}
+
+// The claim of a gateway that was killed between claim and answer counts as under way
+// for a minute, then as one whose outcome is not known; the write is never repeated.
+func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
+	w := newWorld(t)
+	first, kill := w.process(t)
+	soon, later := w.gateway(t, after(underWay-10*time.Second)), w.gateway(t, after(underWay+time.Second))
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer(), "Idempotency-Key": "k"}
+	arrived := make(chan struct{})
+	var done atomic.Int64
+	w.services[integrations].handle(func(_ http.ResponseWriter, r *http.Request) {
+		if done.Add(1) > 1 {
+			return
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		close(arrived)
+		<-r.Context().Done()
+	})
+	left := make(chan error, 1)
+	go func() {
+		_, err := first.try(context.Background(), "POST", endpointsPath, "{}", header)
+		left <- err
+	}()
+	<-arrived
+	kill()
+	if err := <-left; err == nil {
+		t.Fatal("a killed gateway answered")
+	}
+	for range 2 {
+		for d, says := range map[*door]string{soon: "still under way", later: "not known"} {
+			g := d.do(t, "POST", endpointsPath, "{}", header)
+			wantError(t, g, 409)
+			if !strings.Contains(g.body, says) {
+				t.Errorf("%s does not say %q", g.body, says)
+			}
+		}
+	}
+	if done.Load() != 1 {
+		t.Errorf("written %d times", done.Load())
+	}
+	writes(w.services[integrations], http.StatusCreated)
+	header["Idempotency-Key"] = "another"
+	wantStatus(t, later.do(t, "POST", endpointsPath, "{}", header), 201)
+}
+
+// A gateway that is stopped finishes what is in flight with all it needs for it: the
+// answer is kept for a repeat through another gateway.
+func TestAStopKeepsTheAnswerOfAWriteInFlight(t *testing.T) {
+	w := newWorld(t)
+	log := &lockedBuffer{}
+	c := w.config(t, log)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, c) }()
+	stopped := &door{base: "http://" + c.Listener.Addr().String(), http: w.client}
+	other := w.gateway(t, nil)
+	eventually(t, "the gateway serves", func() bool { return stopped.get(t, "/api/v1/", nil).status == http.StatusOK })
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer(), "Idempotency-Key": "k"}
+	arrived, release := make(chan struct{}), make(chan struct{})
+	w.services[integrations].handle(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-release
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, "done")
+	})
+	answer := make(chan got, 1)
+	go func() {
+		g, err := stopped.try(context.Background(), "POST", endpointsPath, "{}", header)
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- g
+	}()
+	<-arrived
+	stop()
+	eventually(t, "no connection is taken any more", func() bool {
+		_, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(stopped.base + "/healthz")
+		return err != nil
+	})
+	close(release)
+	if g := <-answer; g.status != 201 || g.body != "done" {
+		t.Errorf("%d %q", g.status, g.body)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if g := other.do(t, "POST", endpointsPath, "{}", header); g.status != 201 || g.body != "done" {
+		t.Errorf("repeated: %d %s", g.status, g.body)
+	}
+	if strings.Contains(log.String(), "Redis cannot be reached") {
+		t.Error("the stop was taken for an outage of Redis")
+	}
+}
+
+// A Redis that comes back empty while a write is under way has forgotten the claim, but
+// is told the answer.
+func TestAnAnswerIsKeptByARedisThatForgotTheClaim(t *testing.T) {
+	server, err := engines.StartRedis("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldOn(t, server.URL())
+	d := w.gateway(t, nil)
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer(), "Idempotency-Key": "k"}
+	var done atomic.Int64
+	w.services[integrations].handle(func(out http.ResponseWriter, _ *http.Request) {
+		done.Add(1)
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if server, err = engines.StartRedis(strings.TrimSuffix(strings.TrimPrefix(w.redisURL, "redis://"), "/0")); err != nil {
+			t.Error(err)
+		}
+		out.WriteHeader(http.StatusNoContent)
+	})
+	defer func() { server.Close() }()
+	wantStatus(t, d.do(t, "DELETE", endpointsPath, "", header), 204)
+	writes(w.services[integrations], http.StatusTeapot)
+	eventually(t, "the answer is given again", func() bool {
+		g := d.do(t, "DELETE", endpointsPath, "", header)
+		if g.status == http.StatusTeapot {
+			t.Fatal("written twice")
+		}
+		return g.status == http.StatusNoContent && g.header.Get("Idempotency-Replayed") == "true"
+	})
+	if done.Load() != 1 {
+		t.Errorf("written %d times", done.Load())
+	}
+}
+
+// Keys that differ in bytes that are no UTF-8 are different keys.
+func TestIdempotencyKeysAreBytes(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
+	writes(w.services[integrations], http.StatusCreated)
+	for i, key := range []string{"Gr\xf6\xdfe", "Gr\xe4\xdfe", "Größe", "Gr\ufffd\ufffde"} {
+		header["Idempotency-Key"] = key
+		g := d.do(t, "POST", endpointsPath, "{}", header)
+		if g.header.Get("Idempotency-Replayed") != "" {
+			t.Errorf("the %d. write with its own key, %q, was answered with another's answer %s", i+1, key, g.body)
+		}
+	}
+}
+
+// A name that is no UTF-8 would be looked up as another text than its entry is named
+// by, and a revocation would miss that entry.
+func TestAKeyIDThatIsNoTextIsRefused(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.member(func(c *peer.Credential) { c.Username = "M\ufffdller" })
+	header := map[string]string{"Authorization": m.apiKey()}
+	wantStatus(t, d.get(t, "/api/v1/service/", header), 200)
+	odd := map[string]string{"Authorization": "ApiKey M\xfcller:" + m.secret}
+	wantEmpty403(t, d.get(t, "/api/v1/service/", odd))
+	w.keys.revoke(t, m)
+	wantEmpty403(t, d.get(t, "/api/v1/service/", header))
+	wantEmpty403(t, d.get(t, "/api/v1/service/", odd))
+}
