@@ -126,6 +126,12 @@ func TestWhatIsDeletedMeanwhileIsNotSubscribed(t *testing.T) {
 	if n := p.total(other, "/api/v1/email/"); n != 0 {
 		t.Errorf("%d addresses stay of a refused subscription", n)
 	}
+	changed := p.subscribe(other, "eve@example.com", 2)[0]
+	meanwhile(func() { meanwhile(func() { p.events.remove(other.id, other.services[1].ID) }) })
+	p.call(other, http.StatusBadRequest, http.MethodPut, changed, object{"email": object{"email": "new@example.com"}, "service": other.uri(1)})
+	if n := p.total(other, "/api/v1/email/"); n != 1 {
+		t.Errorf("%d addresses after a refused change, not one", n)
+	}
 }
 
 // Without the events service nothing is wrong, only unavailable.

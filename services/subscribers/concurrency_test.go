@@ -1,12 +1,20 @@
 package subscribers_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/directory"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
 // atOnce sends the same kind of request n times and counts the answers by status.
@@ -107,5 +115,47 @@ func TestSubscribingAndRemovingAtOnceLeavesNothingBehind(t *testing.T) {
 		if a, s := p.total(o, "/api/v1/email/"), p.total(o, subscriptions); a != 0 || s != 0 {
 			t.Fatalf("left are %d addresses, %d subscriptions", a, s)
 		}
+	}
+}
+
+// halting is a store that does something before it changes an address.
+type halting struct {
+	*store.Store
+	before func()
+}
+
+func (h halting) ChangeAddress(ctx context.Context, id string, change func(*audience.Address) error) (audience.Address, error) {
+	h.before()
+	return h.Store.ChangeAddress(ctx, id, change)
+}
+
+// An address that was stored for a subscription that is refused stays when somebody else
+// subscribed it meanwhile, at whichever moment.
+func TestARefusedSubscriptionTakesNobodyElsesAddress(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	db, err := document.Open(p.documents, "subscribers", document.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	email, component, met := "ann@example.com", o.services[0].ID, 0
+	second := audience.New(halting{store.New(db), func() {
+		if met++; met == 1 {
+			p.subscribe(o, email, 1)
+		}
+	}}, directory.New(peer.Events{Client: peer.NewClient("events", p.events.server.URL, peer.Options{
+		Caller: "subscribers", Desk: p.desk, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+	})}), p.now)
+	p.events.remove(o.id, component)
+	_, err = second.Subscribe(t.Context(), o.id, topic.Email, audience.SubscriptionPatch{AddressText: &email, ComponentID: &component})
+	if !fault.Is(err, fault.Invalid) || met == 0 {
+		t.Fatalf("%v, %d", err, met)
+	}
+	if a, s := p.total(o, "/api/v1/email/"), p.total(o, subscriptions); a != 1 || s != 1 {
+		t.Errorf("%d addresses, %d subscriptions", a, s)
+	}
+	if ids := p.concerned(o, 10, o.services[1].ID); len(ids) != 1 || p.resolve(o, ids[0])[0].State != peer.Active {
+		t.Errorf("concerned are %v", ids)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
@@ -84,5 +85,39 @@ func TestUnsubscribe_200_400_404(t *testing.T) {
 	_, token, _ := strings.Cut(link, "token=")
 	if strings.Contains(p.logs.String(), token) {
 		t.Error("the token is in the log")
+	}
+}
+
+// A link is of whoever had the mail: once the address is another's, it does nothing to that one.
+func TestUnsubscribeOfAnAddressThatIsAnothersNow_200(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	p.subscribe(o, "ann@example.com", 0, 1)
+	ann := p.concerned(o, 10, o.services[0].ID)[0]
+	email := "/api/v1/email/" + p.legacyID(o, "ann@example.com") + "/"
+	first := p.resolve(o, ann)[0].Manage
+	p.call(o, http.StatusOK, http.MethodPut, email, object{"email": "Ann@example.com"})
+	if link := p.resolve(o, ann)[0].Manage; link != first {
+		t.Error("the same address has another link in other letters")
+	}
+	p.call(o, http.StatusOK, http.MethodPut, email, object{"email": "bob@example.com"})
+	p.ahead.Add(int64(time.Second))
+	second := p.resolve(o, ann)[0].Manage
+	p.call(o, http.StatusOK, http.MethodPut, email, object{"email": "carl@example.com"})
+	for _, former := range []string{first, second} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			if status, page, _ := p.visit(method, former, "List-Unsubscribe=One-Click"); status != http.StatusOK {
+				t.Errorf("%s of a former address: %s", method, page)
+			}
+		}
+	}
+	if n := p.total(o, subscriptions); n != 2 {
+		t.Errorf("%d of Carl's 2 subscriptions are left", n)
+	}
+	if status, page, _ := p.visit(http.MethodPost, p.resolve(o, ann)[0].Manage, "List-Unsubscribe=One-Click"); status != http.StatusOK {
+		t.Errorf("his own link: %s", page)
+	}
+	if n := p.total(o, subscriptions); n != 0 {
+		t.Errorf("%d subscriptions are left", n)
 	}
 }

@@ -61,7 +61,7 @@ func (a *API) destination(reach audience.Reach) peer.Destination {
 		d.Address, d.Components = reach.Address.Text, reach.Components
 		d.Dashboard = peer.Dashboard{ID: reach.Dashboard.ID, Name: reach.Dashboard.Name, URL: reach.Dashboard.URL}
 		if d.Channel == topic.Email {
-			d.Manage = a.passes.link(reach.Address.OrganizationID, reach.ID)
+			d.Manage = a.passes.link(pass{reach.Address.OrganizationID, reach.ID, reach.Address.Edition()})
 		}
 	}
 	return d

@@ -32,7 +32,7 @@ type unsubscribeView struct {
 
 // askUnsubscribe shows the button.
 func (a *API) askUnsubscribe(c *gin.Context) error {
-	if _, _, ok := a.passes.read(c.Query("token")); !ok {
+	if _, ok := a.passes.read(c.Query("token")); !ok {
 		return unknownLink(c)
 	}
 	return show(c, http.StatusOK, unsubscribeView{"Unsubscribe", "You will get no more mail about any component of this organization.", true})
@@ -40,7 +40,7 @@ func (a *API) askUnsubscribe(c *gin.Context) error {
 
 // unsubscribe removes the subscriptions of whom the token names; again changes nothing.
 func (a *API) unsubscribe(c *gin.Context) error {
-	organization, address, ok := a.passes.read(c.Query("token"))
+	pass, ok := a.passes.read(c.Query("token"))
 	if !ok {
 		return unknownLink(c)
 	}
@@ -48,7 +48,7 @@ func (a *API) unsubscribe(c *gin.Context) error {
 	if c.Request.PostFormValue("List-Unsubscribe") != "One-Click" {
 		return fault.New(fault.Invalid, "The body must be the form List-Unsubscribe=One-Click.")
 	}
-	if err := a.audience.Leave(c.Request.Context(), organization, address); err != nil {
+	if err := a.audience.Leave(c.Request.Context(), pass.organization, pass.address, pass.edition); err != nil {
 		return err
 	}
 	return show(c, http.StatusOK, unsubscribeView{"Unsubscribed", "You will get no more mail about this organization's components.", false})

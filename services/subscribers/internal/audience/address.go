@@ -70,6 +70,15 @@ func (a *Address) write(text string, now time.Time) error {
 	return nil
 }
 
+// Edition tells what the address is now from what it was before it was rewritten: the time of
+// that in milliseconds, 0 when it never was.
+func (a Address) Edition() int64 {
+	if a.RewrittenAt == nil {
+		return 0
+	}
+	return a.RewrittenAt.UnixMilli()
+}
+
 // Addresses finds addresses of a channel, and how many there are before the
 // query's limit and offset.
 func (a *Audience) Addresses(ctx context.Context, organization string, channel topic.Channel, q find.Query) ([]Address, int64, error) {
@@ -160,17 +169,22 @@ func (a *Audience) RemoveAddress(ctx context.Context, organization string, chann
 	if err != nil {
 		return err
 	}
-	_, err = a.store.ChangeAddress(ctx, found.ID, func(address *Address) error {
-		if address.Removed {
-			return fault.New(fault.NotFound, "There is no such address.")
-		}
-		address.Removed = true
-		return nil
-	})
-	if err != nil {
+	if err := a.mark(ctx, found.ID, true); err != nil {
 		return err
 	}
 	return a.clear(context.WithoutCancel(ctx), found) // it is decided, even if the client is gone
+}
+
+// mark marks an address as removed, or takes the mark back; fault.NotFound when it is as asked.
+func (a *Audience) mark(ctx context.Context, id string, removed bool) error {
+	_, err := a.store.ChangeAddress(ctx, id, func(address *Address) error {
+		if address.Removed == removed {
+			return fault.New(fault.NotFound, "There is no such address.")
+		}
+		address.Removed = removed
+		return nil
+	})
+	return err
 }
 
 // clear deletes what is left of a removed address.

@@ -112,22 +112,32 @@ func (a *Audience) add(ctx context.Context, s Subscription) (Detail, error) {
 }
 
 // unmake removes an address that was stored for a subscription that failed, unless
-// somebody else subscribed it meanwhile.
+// somebody else subscribed it meanwhile. It is marked before that is known for good: who
+// comes later sees the mark (joined), and who came before is seen here.
 func (a *Audience) unmake(ctx context.Context, made *Address) error {
 	if made == nil {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	others, err := a.store.CountSubscriptions(ctx, find.Query{
-		Where: of(made.OrganizationID, made.Channel, find.Eq(FieldAddress, made.ID)), Scan: IndexAddress,
+	if others, err := a.subscriptionsOf(ctx, *made); err != nil || others > 0 {
+		return err
+	}
+	if err := a.mark(ctx, made.ID, true); err != nil {
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
+		return err
+	}
+	if others, err := a.subscriptionsOf(ctx, *made); err != nil || others > 0 {
+		return errors.Join(err, a.mark(ctx, made.ID, false))
+	}
+	return a.clear(ctx, *made)
+}
+
+func (a *Audience) subscriptionsOf(ctx context.Context, address Address) (int64, error) {
+	return a.store.CountSubscriptions(ctx, find.Query{
+		Where: of(address.OrganizationID, address.Channel, find.Eq(FieldAddress, address.ID)), Scan: IndexAddress,
 	})
-	if err != nil || others > 0 {
-		return err
-	}
-	if err := a.RemoveAddress(ctx, made.OrganizationID, made.Channel, made.LegacyID); !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	return nil
 }
 
 // joined is what a written subscription joins. Looking it up after the write also finds
@@ -202,7 +212,11 @@ func (a *Audience) ChangeSubscription(ctx context.Context, organization string, 
 	if err != nil {
 		return Detail{}, errors.Join(subscribed(err), a.unmake(ctx, made))
 	}
-	return a.joined(ctx, changed)
+	detail, err := a.joined(ctx, changed)
+	if fault.Is(err, fault.Invalid) { // it is dropped
+		err = errors.Join(err, a.unmake(ctx, made))
+	}
+	return detail, err
 }
 
 // Unsubscribe removes a subscription.
