@@ -238,7 +238,11 @@ func (w *sqliteWriter) insertRuns(s *shape, records []*record, isNew []bool) err
 			for _, r := range records[:n] {
 				args = append(args, r.key, r.version, r.body)
 				for _, value := range r.fields {
-					args = append(args, scalar(value))
+					c, err := cell(value)
+					if err != nil {
+						return err
+					}
+					args = append(args, c)
 				}
 			}
 			inserted, err := w.changes(s.texts.insertRuns[i], args...)

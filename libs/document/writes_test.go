@@ -254,6 +254,24 @@ func TestNextNeverRepeats(t *testing.T) {
 	})
 }
 
+// A multi-valued field need not be in an index: it may serve conditions within the prefix of another.
+func TestManyAtOnceWithAListInNoIndex(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		schema := boats()
+		schema.Indexes = []document.Index{{Name: "owner_built", Fields: []string{"owner", "built"}}}
+		c, err := version(t, address, schema)
+		must(t, err)
+		fresh, err := c.InsertMany(ctx, []boat{harbours(vessel("a", 1), "Kiel"), harbours(vessel("a", 2), "Oslo"), vessel("a", 3)})
+		must(t, err)
+		n, err := c.Count(ctx, find.Query{Where: eq(find.Has("harbours", "Kiel")), Scan: "owner_built"})
+		must(t, err)
+		if len(fresh) != 3 || n != 1 {
+			t.Errorf("%d were new, %d in Kiel", len(fresh), n)
+		}
+	})
+}
+
 func TestManyAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		ctx := t.Context()
