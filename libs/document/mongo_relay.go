@@ -84,7 +84,8 @@ func (e *mongoEngine) claimed(ctx context.Context, c *mongo.Collection, s *shape
 	}
 	parcels := make([]parcel, len(documents))
 	for i, d := range documents {
-		parcels[i] = parcel{shape: s, key: d.ID, entries: d.Outbox, claim: claim}
+		first := d.Outbox[:min(len(d.Outbox), relayMessages)]
+		parcels[i] = parcel{shape: s, key: d.ID, entries: first, claim: claim}
 	}
 	return parcels, nil
 }
@@ -107,7 +108,7 @@ func (e *mongoEngine) each(parcels []parcel, do func(c *mongo.Collection, claim 
 	return nil
 }
 
-// settle clears an outbox as it was read. When more was appended since, or a record buried, what was
+// settle clears an outbox as it was read. When there is more, or the record was buried since, what was
 // published is taken out and the document is due again.
 func (e *mongoEngine) settle(ctx context.Context, parcels []parcel) error {
 	if err := e.note(ctx, parcels); err != nil {

@@ -32,6 +32,8 @@ type doubt struct {
 const (
 	// relayBatch is how many documents' messages are published together.
 	relayBatch = 200
+	// relayMessages is how many messages of one document are published together, about.
+	relayMessages = 1000
 	// relayPoll is how often it is looked for what another process has left behind.
 	relayPoll = 500 * time.Millisecond
 	// relayRetry is the longest pause after a failure.

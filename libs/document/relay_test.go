@@ -310,6 +310,30 @@ func TestRelayGoesOnSoonAfterAnOutage(t *testing.T) {
 	}
 }
 
+// A backlog of few documents is published piece by piece, each small enough to be done in the time a publishing has.
+func TestRelayPublishesABacklogPieceByPiece(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		db, c := fleet(t, address)
+		const each = 3000
+		for n := 1; n <= 2; n++ {
+			must(t, c.Insert(t.Context(), vessel("a", n), trips(strconv.Itoa(n), 1, each)...))
+		}
+		b := newBroker()
+		run(t, db, func(ctx context.Context, records []stream.Record) error {
+			if len(records) > 2000 {
+				t.Errorf("%d records at once", len(records))
+			}
+			return b.publish(ctx, records)
+		})
+		records := b.wait(t, 2*each)
+		for _, boat := range []string{"1", "2"} {
+			if got := tripsOf(t, records, boat); len(got) != each || !slices.IsSorted(got) {
+				t.Errorf("boat %s: %d trips, in order %t", boat, len(got), slices.IsSorted(got))
+			}
+		}
+	})
+}
+
 func TestRelaysOfTwoProcesses(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		one, c := fleet(t, address)

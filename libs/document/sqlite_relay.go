@@ -69,7 +69,9 @@ func (e *sqliteEngine) claim(ctx context.Context, shapes []*shape, limit int, sk
 	type document struct{ collection, key string }
 	at := make(map[document]int)
 	var parcels []parcel
-	for last, full := int64(0), true; full && len(parcels) < limit; {
+	// Not more is read than is enough, for a backlog may be of a few documents only.
+	taken := 0
+	for last, full := int64(0), true; full && len(parcels) < limit && taken < relayMessages; {
 		full = false
 		rows := 0
 		q := newStatement(`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT ?`).with(last, relayBatch)
@@ -99,6 +101,7 @@ func (e *sqliteEngine) claim(ctx context.Context, shapes []*shape, limit int, sk
 			}
 			parcels[i].entries = append(parcels[i].entries, waiting)
 			parcels[i].seqs = append(parcels[i].seqs, last)
+			taken++
 			return nil
 		})
 		if err != nil {
