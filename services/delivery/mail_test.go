@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net"
 	"net/mail"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
@@ -201,6 +203,14 @@ func reply(code int, status smtp.EnhancedCode) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: status, Message: "said by the test to <" + mailAddress + ">"}
 }
 
+// reader is a subscriber by mail.
+func reader(id string) peer.Destination {
+	return peer.Destination{
+		ID: id, Channel: topic.Email, Address: mailAddress, Manage: mailManage,
+		Dashboard: peer.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
+	}
+}
+
 // mailing is a service that sends through the server at the URL.
 func (w *world) mailing(url string, settings ...func(*delivery.Config)) *service {
 	w.t.Helper()
@@ -210,10 +220,7 @@ func (w *world) mailing(url string, settings ...func(*delivery.Config)) *service
 	for _, set := range settings {
 		set(&c)
 	}
-	w.person(&c, peer.Destination{
-		ID: "p1", Channel: topic.Email, Address: mailAddress, Manage: mailManage,
-		Dashboard: peer.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
-	})
+	w.person(&c, reader("p1"))
 	return w.start(c)
 }
 
@@ -396,5 +403,70 @@ func TestMail_headerInjection(t *testing.T) {
 				t.Errorf("the mail is %+v", m)
 			}
 		})
+	}
+}
+
+// A publisher's subject arrives whole, whatever its 250 characters take.
+func TestMail_subject(t *testing.T) {
+	w := newWorld(t)
+	office := newPostOffice(t, &postOffice{})
+	longest := strings.Repeat("Störung €😀", 25)
+	s := w.mailing(office.url("smtp", ""))
+	for _, subject := range []string{longest, longest + "!"} {
+		w.mail(s, func(c *topic.EventChange) { c.Notify[topic.Email] = topic.Wording{Subject: subject} })
+	}
+	mails, _, _ := office.got()
+	for i, want := range []string{longest, longest + "…"} {
+		got, err := new(mime.WordDecoder).DecodeHeader(mails[i].header.Get("Subject"))
+		if err != nil || got != want {
+			t.Errorf("%v: the subject is %q, want %q", err, got, want)
+		}
+	}
+}
+
+// Mail that waits in vain for one of the connections has not been attempted: it fails nobody that the
+// server is slow.
+func TestMail_moreThanConnections(t *testing.T) {
+	const n, connections = 40, 16
+	w := newWorld(t)
+	answer := make(chan struct{})
+	release := sync.OnceFunc(func() { close(answer) })
+	t.Cleanup(release)
+	office := newPostOffice(t, &postOffice{recipient: func(int) error { <-answer; return nil }})
+	c := w.config(50*time.Millisecond, 50*time.Millisecond)
+	c.Timeout = 5 * time.Second
+	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
+	ids := make([]string, n)
+	var people *integrations
+	for i := range ids {
+		ids[i] = fmt.Sprintf("p%d", i)
+		if i == 0 {
+			people = w.person(&c, reader(ids[i]))
+			continue
+		}
+		to := people.add(ids[i], "")
+		to.Channel, to.Address = topic.Email, fmt.Sprintf("p%d@example.com", i)
+	}
+	w.start(c)
+	sent := change(newEvent(), 1)
+	sent.Notify = topic.Notify{topic.Email: {}}
+	w.publish(sent, nil)
+	rows := deliveries(sent.ID, ids)
+	apitest.Eventually(t, "those without a connection to be put off", func() bool { return len(w.rows(rows...)) >= n-connections })
+	release()
+	timeouts := 0
+	for _, row := range w.ended(sent.ID, ids...) {
+		if row.Status != dispatch.StatusDelivered {
+			t.Errorf("row %+v", row)
+		}
+		for _, attempt := range row.Attempts[:len(row.Attempts)-1] {
+			if attempt.ErrorCode != dispatch.CodeTimeout {
+				t.Errorf("row %+v", row)
+			}
+			timeouts++
+		}
+	}
+	if timeouts > connections {
+		t.Errorf("%d attempts failed of a server that had %d", timeouts, connections)
 	}
 }

@@ -96,7 +96,8 @@ func (e email) write(message dispatch.Message) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// mailSubject is the publisher's, else one that says which dashboard and what happened.
+// mailSubject is the publisher's, else one that says which dashboard and what happened, up to
+// as many characters as a publisher's may have.
 func mailSubject(message dispatch.Message) string {
 	event := &message.Change.Event
 	subject := oneLine(message.Change.Notify[topic.Email].Subject)
@@ -106,5 +107,8 @@ func mailSubject(message dispatch.Message) string {
 			subject = "[" + name + "] " + subject
 		}
 	}
-	return cut(subject, maxSubject)
+	if characters := []rune(subject); len(characters) > maxSubject {
+		return string(characters[:maxSubject]) + "…"
+	}
+	return subject
 }

@@ -107,15 +107,25 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Answer {
 	return answer
 }
 
-// attempt sends over a kept connection, and over a new one if the server has left that in
-// the meantime: before it took the mail's sender nothing can have been sent.
+// attempt waits for a connection to be free, for half the time: what has not begun by then is no
+// attempt, and the other half is the mail's.
 func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Code {
+	patience := time.NewTimer(s.timeout / 2)
+	defer patience.Stop()
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
+		return s.transmit(ctx, l)
+	case <-patience.C:
+		return dispatch.CodeHeld
 	case <-ctx.Done():
 		return dispatch.CodeTimeout
 	}
+}
+
+// transmit sends over a kept connection, and over a new one if the server has left that in
+// the meantime: before it took the mail's sender nothing can have been sent.
+func (s *mailServer) transmit(ctx context.Context, l letter) dispatch.Code {
 	for {
 		session, err := s.connect(ctx)
 		if err != nil {

@@ -10,11 +10,12 @@ import (
 	texttemplate "text/template"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-const maxSubject = 250 // bytes
+const maxSubject = 250 // characters
 
 //go:embed mail.txt
 var mailTextSource string
@@ -127,7 +128,8 @@ func words(name string) string {
 	if name == "" {
 		return ""
 	}
-	return strings.ToUpper(name[:1]) + name[1:]
+	first, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToUpper(first)) + name[size:]
 }
 
 // oneLine keeps what somebody typed within one line: white space and characters that

@@ -6,7 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// slowPause is how long a delivery is put off for which the slow lane has no room.
+// slowPause is how long a delivery is put off for which the slow lane has no room, or its channel.
 const slowPause = 2 * time.Second
 
 // deliver takes one delivery as far as it goes now: to its end, to its next attempt, or
@@ -170,6 +170,10 @@ func (s *Sender) attempt(m *member, row *Delivery, slot *slot) bool {
 		return false
 	}
 	s.Observer.Attempted(m.shard.channel, label(answer.Code), took)
+	if answer.Code == CodeHeld {
+		row.wait(CodeHeld, s.Now().Add(slowPause+jitter(slowPause)), s.Traces.Carry(m.shard.trace))
+		return true
+	}
 	s.receivers.learn(m.to.URLHash, answer, s.Now())
 	row.Attempts = append(row.Attempts, Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: answer.HTTPStatus, ErrorCode: answer.Code})
 	s.judge(m, row, answer)

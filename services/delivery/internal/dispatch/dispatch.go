@@ -163,7 +163,8 @@ type Message struct {
 	At         time.Time
 }
 
-// Answer is how an attempt went. An empty Code is success.
+// Answer is how an attempt went. An empty Code is success; CodeHeld says that there was none,
+// because the channel had no room for it.
 type Answer struct {
 	HTTPStatus int
 	Code       Code
