@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -121,15 +122,21 @@ func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
 	if len(r.entries) > 0 {
 		d = append(d, bson.E{Key: "o", Value: r.entries}, bson.E{Key: "p", Value: time.Now().UTC()})
 	}
-	_, err = c.InsertOne(ctx, d)
-	if conflict, ok := errors.AsType[*conflictError](mongoError(err)); ok && conflict.index == "" {
+	for {
+		_, err = c.InsertOne(ctx, d)
+		conflict, ok := errors.AsType[*conflictError](mongoError(err))
+		if !ok || conflict.index != "" {
+			return mongoError(err)
+		}
 		revived, err := e.revive(ctx, c, s, r)
 		if err != nil || revived {
 			return err
 		}
-		return conflict
+		// A tombstone that a relay removed meanwhile leaves the key free.
+		if found, err := e.load(ctx, s, r.key); err != nil || found != nil {
+			return cmp.Or(err, error(conflict))
+		}
 	}
-	return mongoError(err)
 }
 
 // revive stores a record over the tombstone that has its key, if that is what takes the key.
@@ -241,10 +248,31 @@ func (e *mongoEngine) insertMany(ctx context.Context, s *shape, records []*recor
 	if err != nil {
 		return nil, err
 	}
+	keys := make([]string, len(taken))
+	for at, i := range taken {
+		keys[at], isNew[i] = records[i].key, false
+	}
+	found, err := e.loadMany(ctx, s, keys)
+	if err != nil {
+		return isNew, err
+	}
+	there := make(map[string]bool, len(found))
+	for _, r := range found {
+		there[r.key] = true
+	}
 	for _, i := range taken {
-		if isNew[i], err = e.revive(ctx, c, s, records[i]); err != nil {
+		if there[records[i].key] {
+			continue
+		}
+		// What took the key is a tombstone, or was one.
+		err := e.insert(ctx, s, records[i])
+		if conflict, ok := errors.AsType[*conflictError](err); ok && conflict.index == "" {
+			continue
+		}
+		if err != nil {
 			return isNew, err
 		}
+		isNew[i] = true
 	}
 	return isNew, nil
 }

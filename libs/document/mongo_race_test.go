@@ -1,0 +1,119 @@
+package document
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+type mooring struct {
+	ID    string `json:"id"`
+	Place string `json:"place"`
+}
+
+type moored struct{}
+
+func (moored) Topic() string { return "moorings" }
+func (moored) Key() string   { return "" }
+
+// moorings is a collection on MongoDB, and what lets a test step in once, right after the server has answered a command
+// of the collection's.
+func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collection, func(command string, do func())) {
+	address := fmt.Sprintf("%s/race%d_%d", strings.TrimSuffix(server, "/"), os.Getpid(), time.Now().UnixNano())
+	db, err := Open(address, "moorings", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	at, step := "", func() {}
+	e := db.engine.(*mongoEngine)
+	monitor := &event.CommandMonitor{Succeeded: func(_ context.Context, done *event.CommandSucceededEvent) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done.CommandName == at {
+			at = ""
+			step()
+		}
+	}}
+	if e.client, err = mongo.Connect(options.Client().ApplyURI(e.uri).SetMonitor(monitor)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := Declare(db, Schema[mooring]{Name: "moorings", Key: func(m *mooring) string { return m.ID },
+		Fields:  []Field[mooring]{{Name: "place", Value: func(m *mooring) any { return m.Place }}},
+		Indexes: []Index{{Name: "place", Fields: []string{"place"}}}})
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other, err := mongo.Connect(options.Client().ApplyURI(e.uri))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Disconnect(context.Background()) })
+	return c, other.Database(e.database).Collection("moorings"), func(command string, do func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		at, step = command, do
+	}
+}
+
+// mongoServer is empty, and a test has nothing to do, where no server is named.
+func mongoServer(t *testing.T) string {
+	server := os.Getenv("BELLBUOY_TEST_MONGODB")
+	if server == "" {
+		t.Log("BELLBUOY_TEST_MONGODB names no MongoDB server")
+	}
+	return server
+}
+
+// A relay may remove a tombstone between the answer that a key is taken and the next step of who was told so.
+func TestInsertOverATombstoneThatGoes(t *testing.T) {
+	server := mongoServer(t)
+	if server == "" {
+		return
+	}
+	for name, insert := range map[string]func(context.Context, *Collection[mooring], mooring) error{
+		"insert": func(ctx context.Context, c *Collection[mooring], m mooring) error { return c.Insert(ctx, m) },
+		"insert many": func(ctx context.Context, c *Collection[mooring], m mooring) error {
+			fresh, err := c.InsertMany(ctx, []mooring{m})
+			if err == nil && len(fresh) != 1 {
+				err = fmt.Errorf("%d were new", len(fresh))
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, stored, after := moorings(t, server)
+			if err := c.Insert(t.Context(), mooring{ID: "a", Place: "Kiel"}, moored{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Delete(t.Context(), "a", nil); err != nil {
+				t.Fatal(err)
+			}
+			after("insert", func() {
+				if gone, err := stored.DeleteOne(context.Background(), bson.D{{Key: "_id", Value: "a"}}); err != nil || gone.DeletedCount != 1 {
+					t.Errorf("no tombstone is deleted: %v", err)
+				}
+			})
+			if err := insert(t.Context(), c, mooring{ID: "a", Place: "Oslo"}); err != nil {
+				t.Error(err)
+			}
+			if m, err := c.Get(t.Context(), "a"); err != nil || m.Place != "Oslo" {
+				t.Errorf("stored is %+v, %v", m, err)
+			}
+		})
+	}
+}
