@@ -263,3 +263,36 @@ func TestAnEndpointWhoseCreationIsUncertainIsCounted(t *testing.T) {
 	recipient := p.only(o, o.one)
 	p.suppress(o, recipient, p.resolve(o, recipient)[0].URLHash)
 }
+
+// blind is a store that cannot be read any more once an endpoint was added.
+type blind struct {
+	endpoint.Store
+	added bool
+}
+
+func (b *blind) Add(ctx context.Context, e endpoint.Endpoint) error {
+	b.added = true
+	return b.Store.Add(ctx, e)
+}
+
+func (b *blind) Suppressions(ctx context.Context, keys []string) (map[string]endpoint.Suppression, error) {
+	if b.added {
+		return nil, fault.New(fault.Unavailable, "the connection broke off")
+	}
+	return b.Store.Suppressions(ctx, keys)
+}
+
+// Once an endpoint is stored nothing keeps its owner from being shown its secret.
+func TestAnEndpointThatIsStoredIsAnswered(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	c := &cut{}
+	second := p.second(o, c)
+	c.Store = &blind{Store: c.Store}
+	record, err := second.Create(t.Context(), o.id, endpoint.Kinds(endpoint.Providers{})[0], endpoint.Draft{
+		DashboardID: o.dashboard, URL: "https://hooks.example.com/", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one},
+	})
+	if err != nil || record.Secret == "" {
+		t.Errorf("%v", err)
+	}
+}

@@ -87,7 +87,8 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 }
 
 // add stores a new endpoint. Its tally comes first: outcomes are counted for tallies
-// that exist, and one without an endpoint is never looked at.
+// that exist, and one without an endpoint is never looked at. The endpoint comes last, lest
+// it be there and its secret with nobody.
 func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed bool) (Record, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -104,6 +105,11 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	if e.LegacyID, err = s.store.NextLegacyID(ctx); err != nil {
 		return Record{}, err
 	}
+	suppressed, err := s.store.Suppressions(ctx, []string{e.suppression()})
+	if err != nil {
+		return Record{}, err
+	}
+	record.Suppressed = len(suppressed) > 0
 	if err := s.store.AddTally(ctx, Tally{ID: e.ID}); err != nil {
 		return Record{}, err
 	}
@@ -114,11 +120,7 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	if err != nil {
 		return Record{}, err
 	}
-	suppressed, err := s.store.Suppressions(ctx, []string{e.suppression()})
-	if err != nil {
-		return Record{}, err
-	}
-	record.Endpoint, record.Suppressed = e, len(suppressed) > 0
+	record.Endpoint = e
 	return record, nil
 }
 
@@ -177,11 +179,8 @@ func onDashboard(dashboard Dashboard, components []string) error {
 // who deleted them could not see it then. It looks at them once more, after the write.
 func (s *Endpoints) without(ctx context.Context, e Endpoint) (Endpoint, error) {
 	dashboard, err := s.directory.Dashboard(ctx, e.OrganizationID, e.DashboardID)
-	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unavailable) {
-		return e, nil // nothing is sent for a dashboard that is gone; and before an outage they were there
-	}
 	if err != nil || onDashboard(dashboard, e.ComponentIDs) == nil {
-		return e, err
+		return e, nil // a moment ago they were there; that is undone by no outage
 	}
 	return s.store.Change(ctx, e.ID, func(e *Endpoint) error {
 		e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return !slices.Contains(dashboard.Components, id) })

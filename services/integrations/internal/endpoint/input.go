@@ -35,17 +35,15 @@ func componentSet(ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, fault.Field("componentIds", "must name at least one component")
 	}
-	set := make([]string, 0, len(ids))
+	var set unique
 	for _, text := range ids {
 		id, err := ParseID("componentIds", text)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(set, id) {
-			set = append(set, id)
-		}
+		set.add(id)
 	}
-	return set, nil
+	return set.list, nil
 }
 
 // kindSet reads event kinds, each once, in the order of the documentation; nil is all.

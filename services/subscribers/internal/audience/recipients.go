@@ -37,10 +37,11 @@ func (a *Audience) Concerned(ctx context.Context, organization string, channel t
 		for _, s := range page.Items {
 			ids = append(ids, s.AddressID)
 		}
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+		ids = ids[:min(limit, len(ids))]
 	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	return ids[:min(limit, len(ids))], nil
+	return ids, nil
 }
 
 // Reach is whether and where an address is reached now.
