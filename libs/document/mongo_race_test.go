@@ -13,6 +13,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 type mooring struct {
@@ -115,5 +117,33 @@ func TestInsertOverATombstoneThatGoes(t *testing.T) {
 				t.Errorf("stored is %+v, %v", m, err)
 			}
 		})
+	}
+}
+
+// A relay may clear the outbox of a record while it is among those that DeleteMany deletes.
+func TestDeleteManyOfWhatIsBeingRelayed(t *testing.T) {
+	server := mongoServer(t)
+	if server == "" {
+		return
+	}
+	c, stored, after := moorings(t, server)
+	for _, err := range []error{
+		c.Insert(t.Context(), mooring{ID: "silent", Place: "Kiel"}),
+		c.Insert(t.Context(), mooring{ID: "loud", Place: "Kiel"}, moored{}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	after("delete", func() {
+		cleared := bson.D{{Key: "$unset", Value: bson.D{{Key: "o", Value: ""}, {Key: "p", Value: ""}}}}
+		if result, err := stored.UpdateOne(context.Background(), bson.D{{Key: "_id", Value: "loud"}}, cleared); err != nil || result.ModifiedCount != 1 {
+			t.Errorf("no outbox is cleared: %v", err)
+		}
+	})
+	n, err := c.DeleteMany(t.Context(), find.Query{Where: []find.Condition{find.Eq("place", "Kiel")}})
+	left, failed := c.Count(t.Context(), find.Query{})
+	if err != nil || failed != nil || n != 2 || left != 0 {
+		t.Errorf("deleted %d, %d are left, %v, %v", n, left, err, failed)
 	}
 }

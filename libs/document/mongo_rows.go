@@ -282,17 +282,18 @@ func (e *mongoEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64
 	if err != nil {
 		return 0, err
 	}
-	for {
-		cursor, err := c.Find(ctx, p.filter(), options.Find().SetHint(p.hint()).SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)))
+	// What changes while it is deleted may be left, so it ends when there is nothing, not when less is deleted than found.
+	for deleted := int64(0); ; {
+		cursor, err := c.Find(ctx, p.filter(), options.Find().SetHint(p.hint()).SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)-deleted))
 		if err != nil {
-			return 0, mongoError(err)
+			return deleted, mongoError(err)
 		}
 		var found []mongoDocument
 		if err := cursor.All(ctx, &found); err != nil {
-			return 0, mongoError(err)
+			return deleted, mongoError(err)
 		}
 		if len(found) == 0 {
-			return 0, nil
+			return deleted, nil
 		}
 		keys := make([]string, len(found))
 		for i := range found {
@@ -302,14 +303,15 @@ func (e *mongoEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64
 		these := bson.D{oneOfMany(keys), {Key: "$and", Value: bson.A{p.filter(), bson.D{there("b", true)}}}}
 		gone, err := c.DeleteMany(ctx, append(these[:2:2], there("o", false)))
 		if err != nil {
-			return 0, mongoError(err)
+			return deleted, mongoError(err)
 		}
+		deleted += gone.DeletedCount
 		buried, err := c.UpdateMany(ctx, append(these[:2:2], there("o", true)), bury(rand.Int64N(1<<62), nil))
 		if err != nil {
-			return gone.DeletedCount, mongoError(err)
+			return deleted, mongoError(err)
 		}
-		if n := gone.DeletedCount + buried.ModifiedCount; n > 0 {
-			return n, nil
+		if deleted += buried.ModifiedCount; deleted >= int64(limit) {
+			return deleted, nil
 		}
 	}
 }
