@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -29,14 +30,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process starts a gateway as a process of its own.
-func (w *world) process(t *testing.T) (d *door, kill func()) {
+// command is a gateway as a process of its own.
+func (w *world) command(t *testing.T, settings ...string) *exec.Cmd {
 	t.Helper()
-	command := exec.Command(os.Args[0])
+	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), asGateway+"=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
 		"BELLBUOY_SECRET="+testSecret, "REDIS_URL="+w.redisURL, "IDENTITY_URL="+w.services[identity].server.URL,
 		"EVENTS_URL="+w.services[events].server.URL, "SUBSCRIBERS_URL="+w.services[subscribers].server.URL,
 		"INTEGRATIONS_URL="+w.services[integrations].server.URL)
+	command.Env = append(command.Env, settings...)
+	return command
+}
+
+// process starts a gateway as a process of its own.
+func (w *world) process(t *testing.T) (d *door, kill func()) {
+	t.Helper()
+	command := w.command(t)
 	log, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +124,20 @@ func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 	writes(w.services[integrations], http.StatusCreated)
 	header["Idempotency-Key"] = "another"
 	wantStatus(t, later.do(t, "POST", endpointsPath, "{}", header), 201)
+}
+
+// A path in a service's address would be put in front of some requests and not of
+// others: keys would be looked up where nothing is, and so be refused.
+func TestAServicesAddressWithAPathStopsTheStart(t *testing.T) {
+	w := newWorld(t)
+	for _, setting := range []string{"IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL"} {
+		for _, behind := range []string{"/", "/prefix", "?a=b", "#a"} {
+			said, err := w.command(t, setting+"="+w.services[identity].server.URL+behind).CombinedOutput()
+			if _, exited := errors.AsType[*exec.ExitError](err); !exited || !strings.Contains(string(said), setting) || strings.Count(string(said), "\n") != 1 {
+				t.Errorf("%s with %s: %v %s", setting, behind, err, said)
+			}
+		}
+	}
 }
 
 // A gateway that is stopped finishes what is in flight with all it needs for it: the

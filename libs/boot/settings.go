@@ -167,12 +167,19 @@ func (s Sending) Authorities() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Upstream checks the address of another service.
+// Upstream checks the address of another service. Its paths begin at the root, so
+// nothing stands behind host and port, not even a slash.
 func Upstream(setting, value string) error {
 	if value == "" {
 		return fmt.Errorf("%s must not be empty", setting)
 	}
-	return OptionalURL(setting, value, "http", "https")
+	if err := OptionalURL(setting, value, "http", "https"); err != nil {
+		return err
+	}
+	if _, rest, _ := strings.Cut(value, "://"); strings.ContainsAny(rest, "/?#@") {
+		return fmt.Errorf("%s must be http://host:port with nothing behind it", setting)
+	}
+	return nil
 }
 
 // Address checks a host:port setting.
