@@ -33,12 +33,13 @@ const (
 
 // posted is a mail that arrived at the server, as it was said on the wire.
 type posted struct {
-	from   string
-	to     []string
-	header mail.Header
-	body   string
-	user   string // who logged in
-	secure bool
+	from      string
+	to        []string
+	header    mail.Header
+	body      string
+	user      string // who logged in, and how
+	mechanism string
+	secure    bool
 }
 
 // postOffice is a mail server; its answers are those the test gives.
@@ -47,7 +48,9 @@ type postOffice struct {
 	listener net.Listener
 	sender, recipient,
 	content func(attempt int) error // the answers to MAIL, to RCPT and to the mail; nil accepts all
-	accounts bool
+	mechanisms []string // to log in, which everybody must; none: nobody must
+	implicit   bool     // TLS from the first byte, as smtps has it
+	insecure   bool     // logins are taken without TLS
 
 	mu          sync.Mutex
 	connections []net.Conn
@@ -56,7 +59,7 @@ type postOffice struct {
 	mails       []posted
 }
 
-// newPostOffice starts one on the loopback; with a certificate it offers STARTTLS.
+// newPostOffice starts one on the loopback; with a certificate it offers STARTTLS, or speaks TLS.
 func newPostOffice(t *testing.T, o *postOffice, certificates ...tls.Certificate) *postOffice {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,13 +69,17 @@ func newPostOffice(t *testing.T, o *postOffice, certificates ...tls.Certificate)
 	o.t, o.listener = t, listener
 	server := smtp.NewServer(o)
 	server.Domain = "mail.test"
-	server.AllowInsecureAuth = false
+	server.AllowInsecureAuth = o.insecure
 	server.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	if len(certificates) > 0 {
 		server.TLSConfig = &tls.Config{Certificates: certificates}
 	}
+	var door net.Listener = o
+	if o.implicit {
+		door = tls.NewListener(o, server.TLSConfig)
+	}
 	var ended sync.WaitGroup
-	ended.Go(func() { _ = server.Serve(o) })
+	ended.Go(func() { _ = server.Serve(door) })
 	t.Cleanup(func() {
 		server.Close()
 		ended.Wait()
@@ -125,28 +132,54 @@ type clerk struct {
 func (c *clerk) Reset()        { c.mail.from, c.mail.to = "", nil }
 func (c *clerk) Logout() error { return nil }
 
-func (c *clerk) AuthMechanisms() []string {
-	if c.office.accounts {
-		return []string{"PLAIN"}
+func (c *clerk) AuthMechanisms() []string { return c.office.mechanisms }
+
+func (c *clerk) Auth(mechanism string) (sasl.Server, error) {
+	c.mail.mechanism = mechanism
+	switch mechanism {
+	case "PLAIN":
+		return sasl.NewPlainServer(func(_, user, password string) error { return c.check(user, password) }), nil
+	case "LOGIN":
+		return &login{check: c.check}, nil
 	}
+	return nil, smtp.ErrAuthUnknownMechanism
+}
+
+func (c *clerk) check(user, password string) error {
+	if user != mailUser || password != mailPassword {
+		c.office.mu.Lock()
+		c.office.refused++
+		c.office.mu.Unlock()
+		return smtp.ErrAuthFailed
+	}
+	c.mail.user = user
 	return nil
 }
 
-func (c *clerk) Auth(string) (sasl.Server, error) {
-	return sasl.NewPlainServer(func(_, user, password string) error {
-		if user != mailUser || password != mailPassword {
-			c.office.mu.Lock()
-			c.office.refused++
-			c.office.mu.Unlock()
-			return smtp.ErrAuthFailed
-		}
-		c.mail.user = user
-		return nil
-	}), nil
+// login is the mechanism LOGIN: two questions, two answers.
+type login struct {
+	check   func(user, password string) error
+	answers []string
+	asked   int
+}
+
+// Next implements sasl.Server.
+func (l *login) Next(answer []byte) (question []byte, done bool, err error) {
+	if l.asked > 0 {
+		l.answers = append(l.answers, string(answer))
+	}
+	l.asked++
+	switch len(l.answers) {
+	case 0:
+		return []byte("Username:"), false, nil
+	case 1:
+		return []byte("Password:"), false, nil
+	}
+	return nil, true, l.check(l.answers[0], l.answers[1])
 }
 
 func (c *clerk) Mail(from string, _ *smtp.MailOptions) error {
-	if c.office.accounts && c.mail.user == "" {
+	if c.office.mechanisms != nil && c.mail.user == "" {
 		return smtp.ErrAuthRequired
 	}
 	c.mail.from = from
@@ -285,27 +318,52 @@ func TestMail_replies(t *testing.T) {
 	}
 }
 
-func TestMail_loginOverTLS(t *testing.T) {
+func TestMail_login(t *testing.T) {
+	const localhost, elsewhere = "localhost", "0.0.0.0" // which is this machine too, but no loopback address
+	plain, login := []string{"PLAIN"}, []string{"LOGIN"}
 	for name, x := range map[string]struct {
-		host, password string
-		code           dispatch.Code
-		refused        int
+		scheme      string
+		mechanisms  []string
+		certificate string // its host; none: no TLS
+		host        string
+		password    string
+		code        dispatch.Code
+		refused     int
 	}{
-		"right":                      {"localhost", mailPassword, "", 0},
-		"another password":           {"localhost", "another-password", "smtp_session", 3},
-		"a certificate of mail.test": {"mail.test", mailPassword, dispatch.CodeTLS, 0},
+		"PLAIN over STARTTLS":           {"smtp", plain, localhost, localhost, mailPassword, "", 0},
+		"PLAIN over smtps":              {"smtps", plain, localhost, localhost, mailPassword, "", 0},
+		"LOGIN over STARTTLS":           {"smtp", login, localhost, localhost, mailPassword, "", 0},
+		"LOGIN over smtps":              {"smtps", login, localhost, localhost, mailPassword, "", 0},
+		"whichever is known":            {"smtp", []string{"CRAM-MD5", "LOGIN"}, localhost, localhost, mailPassword, "", 0},
+		"none is known":                 {"smtp", []string{"CRAM-MD5"}, localhost, localhost, mailPassword, "smtp_session", 0},
+		"another password":              {"smtp", plain, localhost, localhost, "another-password", "smtp_session", 3},
+		"another password by LOGIN":     {"smtps", login, localhost, localhost, "another-password", "smtp_session", 3},
+		"a certificate of mail.test":    {"smtp", plain, "mail.test", localhost, mailPassword, dispatch.CodeTLS, 0},
+		"smtps with that certificate":   {"smtps", plain, "mail.test", localhost, mailPassword, dispatch.CodeTLS, 0},
+		"smtps to a server without TLS": {"smtps", plain, "", localhost, mailPassword, dispatch.CodeTLS, 0},
+		"PLAIN on the loopback":         {"smtp", plain, "", localhost, mailPassword, "", 0},
+		"LOGIN on the loopback":         {"smtp", login, "", localhost, mailPassword, "", 0},
+		"PLAIN in the clear":            {"smtp", plain, "", elsewhere, mailPassword, dispatch.CodeTLS, 0},
+		"LOGIN in the clear":            {"smtp", login, "", elsewhere, mailPassword, dispatch.CodeTLS, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			office := newPostOffice(t, &postOffice{accounts: true}, w.authorities.issue(t, x.host))
-			s := w.mailing(office.url("smtp", mailUser+":"+x.password+"@"))
+			var certificates []tls.Certificate
+			if x.certificate != "" {
+				certificates = append(certificates, w.authorities.issue(t, x.certificate))
+			}
+			office := newPostOffice(t, &postOffice{
+				mechanisms: x.mechanisms, insecure: x.certificate == "", implicit: x.scheme == "smtps" && x.certificate != "",
+			}, certificates...)
+			s := w.mailing(strings.Replace(office.url(x.scheme, mailUser+":"+x.password+"@"), localhost, x.host, 1))
 			row, outcome := w.mail(s)
 			mails, _, refused := office.got()
 			if row.ErrorCode != x.code || outcome.Gone || refused != x.refused || strings.Contains(s.logs.String(), x.password) {
 				t.Errorf("%d logins refused, row %+v, log %s", refused, row, s.logs)
 			}
 			if x.code == "" {
-				if len(mails) != 1 || !mails[0].secure || mails[0].user != mailUser || row.Status != dispatch.StatusDelivered {
+				if len(mails) != 1 || mails[0].secure != (x.certificate != "") || mails[0].user != mailUser ||
+					mails[0].mechanism != x.mechanisms[len(x.mechanisms)-1] || row.Status != dispatch.StatusDelivered {
 					t.Errorf("mails %+v, row %+v", mails, row)
 				}
 			} else if len(mails) != 0 || row.Status != dispatch.StatusFailed || len(row.Attempts) != 3 {
