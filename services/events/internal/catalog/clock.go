@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -32,9 +34,11 @@ func (c *Catalog) KeepTime(ctx context.Context, log *slog.Logger) error {
 	}
 }
 
-// moveOn starts or ends every event that is due.
+// moveOn starts or ends every event that is due. One that cannot be moved on does not hold up
+// those that became due after it.
 func (c *Catalog) moveOn(ctx context.Context) error {
-	return c.store.Events.Each(ctx, find.Query{
+	var failed []error
+	err := c.store.Events.Each(ctx, find.Query{
 		Where: []find.Condition{find.Lte("dueAt", c.now())}, Order: []find.Order{{Field: "dueAt"}},
 	}, func(due Event) error {
 		_, err := c.revise(ctx, Author{}, due.OrganizationID, due.ID, func(r *revision) error {
@@ -49,9 +53,10 @@ func (c *Catalog) moveOn(ctx context.Context) error {
 			r.tell(r.Announced)
 			return r.apply(&EventPatch{Status: &next})
 		})
-		if fault.Is(err, fault.NotFound) { // deleted meanwhile
-			return nil
+		if err != nil && !fault.Is(err, fault.NotFound) { // else it was deleted meanwhile
+			failed = append(failed, fmt.Errorf("event %s: %w", due.ID, err))
 		}
-		return err
+		return ctx.Err()
 	})
+	return errors.Join(append(failed, err)...)
 }

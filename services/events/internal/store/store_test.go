@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -253,5 +254,37 @@ func TestPageOvertaken(t *testing.T) {
 	}
 	if page, err := c.PublicBySlug(t.Context(), "acme"); err != nil || len(page.Rows) != 1 {
 		t.Errorf("the page shows %+v, %v", page.Rows, err)
+	}
+}
+
+// TestClockGoesOn: an event that cannot be moved on does not hold up those due after it.
+func TestClockGoesOn(t *testing.T) {
+	c, records := open(t, t.TempDir(), false)
+	component := add(t, c, "API")
+	from := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+	stuck := catalog.Event{ // without an end, which no maintenance can be
+		ID: "0190eeee-0000-7000-8000-00000000000a", LegacyID: 1000, OrganizationID: org, Type: catalog.Maintenance, Status: catalog.Planning,
+		StartAt: from.Add(-time.Hour), AutoStart: true, AutoEnd: true, Published: true, Version: 1,
+	}
+	if err := records.Events.Insert(t.Context(), stuck); err != nil {
+		t.Fatal(err)
+	}
+	event, err := c.CreateEvent(t.Context(), catalog.Author{}, org, catalog.EventPatch{
+		Type: ptr(catalog.Maintenance), Status: ptr(catalog.Planning), Start: &from, End: ptr(from.Add(24 * time.Hour)), Auto: ptr(true),
+		Description: catalog.TextPatch{Text: ptr("d")}, Links: []catalog.LinkPatch{{ComponentID: &component.ID}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.KeepTime(ctx, slog.New(slog.DiscardHandler)) }()
+	apitest.Eventually(t, "the other one starts", func() bool {
+		stored, err := records.Events.Get(t.Context(), event.ID)
+		return err == nil && stored.Status == catalog.Started
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
