@@ -31,18 +31,10 @@ import (
 //
 //	BENCH_ENDPOINTS=100000 go test -run '^$' -bench Fanout -benchtime 3x ./services/delivery
 func BenchmarkFanout(b *testing.B) {
-	n := 10_000
-	if text := os.Getenv("BENCH_ENDPOINTS"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			b.Fatal(err)
-		}
-	}
+	n := endpoints(b)
 	w := newWorld(b)
 	hooks := w.counter("hooks.test")
-	for i := range n {
-		w.peer.add(fmt.Sprintf("0190a000-0000-7000-8000-%012d", i), fmt.Sprintf("https://hooks.test/t/%032d", i))
-	}
+	w.crowd(organization, n, "hooks.test", 0)
 	service := w.child("BELLBUOY_INTERNAL_ADDR=" + orElse("BENCH_INTERNAL_ADDR", "127.0.0.1:0"))
 	w.publishAndCount(hooks, 0) // joined and warm
 	var product, raw time.Duration
@@ -67,6 +59,26 @@ func BenchmarkFanout(b *testing.B) {
 	b.ReportMetric(float64(w.peer.questions())/float64(b.N), "resolves/fan-out")
 }
 
+// endpoints is how many there are to be.
+func endpoints(b *testing.B) int {
+	n, err := strconv.Atoi(orElse("BENCH_ENDPOINTS", "10000"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// crowd makes an organization's endpoints on a host, so many in a hundred of them on one that hangs.
+func (w *world) crowd(owner string, n int, host string, hanging int) {
+	for i := range n {
+		at := host
+		if i%100 < hanging {
+			at = "hanging.test"
+		}
+		w.peer.addFor(owner, fmt.Sprintf("%s-%012d", owner[len(owner)-12:], i), fmt.Sprintf("https://%s/t/%s%020d", at, owner[len(owner)-12:], i))
+	}
+}
+
 func orElse(name, otherwise string) string {
 	if value := os.Getenv(name); value != "" {
 		return value
@@ -89,16 +101,22 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (w *world) counter(host string) *counter {
 	w.t.Helper()
 	c := &counter{}
+	c.address = w.serve(host, c)
+	return c
+}
+
+// serve answers for a host until the test ends, and returns where.
+func (w *world) serve(host string, handler http.Handler) (address string) {
+	w.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	server := &http.Server{Handler: c, TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.authorities.issue(w.t, host)}, NextProtos: []string{"http/1.1"}}}
+	server := &http.Server{Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.authorities.issue(w.t, host)}, NextProtos: []string{"http/1.1"}}}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	w.t.Cleanup(func() { server.Close() })
-	c.address = listener.Addr().String()
-	w.resolve = append(w.resolve, host+":443="+c.address)
-	return c
+	w.resolve = append(w.resolve, host+":443="+listener.Addr().String())
+	return listener.Addr().String()
 }
 
 // publishAndCount tells of a change and waits for n arrivals, then until their rows are durable.
@@ -110,13 +128,14 @@ func (w *world) publishAndCount(c *counter, n int) (arrived, recorded time.Durat
 		sent.Notify = topic.Notify{topic.Chatroom: {}}
 	}
 	rows := w.recorded()
-	c.arrived.Store(0)
 	began := time.Now()
-	w.publish(sent, nil)
 	if n == 0 {
+		w.publish(sent, nil)
 		apitest.Eventually(w.t, "the service", func() bool { return w.recorded() > rows })
 		return 0, 0
 	}
+	c.arrived.Store(0)
+	w.publish(sent, nil)
 	for c.arrived.Load() < int64(n) {
 		if time.Since(began) > 10*time.Minute {
 			w.t.Fatalf("%d of %d arrived", c.arrived.Load(), n)

@@ -294,9 +294,8 @@ type integrations struct {
 	server *httptest.Server
 
 	mu        sync.Mutex
-	endpoints []*peer.Destination
+	endpoints map[string][]*peer.Destination // by organization
 	byID      map[string]*peer.Destination
-	owners    map[string]string // of endpoints that are not the usual organization's
 	down      bool
 	refusals  atomic.Int64
 	asked     int // times recipients were resolved
@@ -306,7 +305,7 @@ type integrations struct {
 }
 
 func newPeer(t testing.TB, service string) *integrations {
-	i := &integrations{byID: map[string]*peer.Destination{}, owners: map[string]string{}}
+	i := &integrations{endpoints: map[string][]*peer.Destination{}, byID: map[string]*peer.Destination{}}
 	desk := passport.NewDesk(platformSecret, time.Now)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
@@ -331,23 +330,19 @@ func newPeer(t testing.TB, service string) *integrations {
 }
 
 // add makes an endpoint with the id that lives at the URL.
-func (i *integrations) add(id, url string) *peer.Destination {
+func (i *integrations) add(id, url string) *peer.Destination { return i.addFor(organization, id, url) }
+
+// addFor makes an endpoint of another organization's.
+func (i *integrations) addFor(owner, id, url string) *peer.Destination {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	d := &peer.Destination{
 		ID: id, Channel: topic.Webhook, State: peer.Active, Dashboard: peer.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
-		Components: []string{componentID}, URL: url, URLHash: fmt.Sprintf("%064x", len(i.endpoints)), URLDisplay: "hooks.test/…", Secrets: []string{signingSecret},
+		Components: []string{componentID}, URL: url, URLHash: fmt.Sprintf("%064x", len(i.byID)), URLDisplay: "hooks.test/…", Secrets: []string{signingSecret},
 	}
-	i.endpoints = append(i.endpoints, d)
+	i.endpoints[owner] = append(i.endpoints[owner], d)
 	i.byID[id] = d
 	return d
-}
-
-// own gives an endpoint to another organization.
-func (i *integrations) own(id, organization string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.owners[id] = organization
 }
 
 // set changes an endpoint.
@@ -392,17 +387,12 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 	if i.page > 0 {
 		concern.Limit = min(concern.Limit, i.page)
 	}
-	to := min(from+concern.Limit, len(i.endpoints))
-	for _, d := range i.endpoints[from:to] {
-		owner := i.owners[d.ID]
-		if owner == "" {
-			owner = organization
-		}
-		if owner == r.PathValue("organization") {
-			page.Recipients = append(page.Recipients, peer.Recipient{ID: d.ID, Destination: d.URLHash})
-		}
+	owned := i.endpoints[r.PathValue("organization")]
+	to := min(from+concern.Limit, len(owned))
+	for _, d := range owned[from:to] {
+		page.Recipients = append(page.Recipients, peer.Recipient{ID: d.ID, Destination: d.URLHash})
 	}
-	if to < len(i.endpoints) {
+	if to < len(owned) {
 		page.Next = fmt.Sprint(to)
 	}
 	_ = json.NewEncoder(w).Encode(page)

@@ -278,8 +278,7 @@ func TestFairness(t *testing.T) {
 		w.peer.add(fmt.Sprintf("r%d", i), fmt.Sprintf("https://flood.test/%d", i))
 	}
 	const other = "0190a000-0000-7000-8000-000000000002"
-	w.peer.add("single", "https://single.test/")
-	w.peer.own("single", other)
+	w.peer.addFor(other, "single", "https://single.test/")
 	w.start(w.config())
 	w.publish(change(newEvent(), 1), nil)
 	apitest.Eventually(t, "the flood to begin", func() bool { return flood.arrived.Load() > n/20 })

@@ -1,0 +1,145 @@
+package delivery_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+)
+
+// BenchmarkFlood tells one organization's only receiver of changes, one after the other: first while nothing
+// else is to be done, then while another organization's change goes to BENCH_ENDPOINTS receivers. It reports
+// how long after the change the request arrived, and the ratio (flood_ratio).
+func BenchmarkFlood(b *testing.B) {
+	n := endpoints(b)
+	w := newWorld(b)
+	flood, single := w.counter("flood.test"), w.counter("single.test")
+	w.crowd(organization, n, "flood.test", 0)
+	const bystander = "0190a000-0000-7000-8000-000000000002"
+	w.peer.addFor(bystander, "single", "https://single.test/")
+	w.child()
+	one := func() time.Duration {
+		before, began := single.arrived.Load(), time.Now()
+		w.tell(bystander)
+		for single.arrived.Load() == before {
+			if time.Since(began) > patience {
+				b.Fatal("the single one does not arrive")
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		return time.Since(began)
+	}
+	one() // joined and warm
+	var idle, busy []time.Duration
+	for b.Loop() {
+		for range 50 {
+			idle = append(idle, one())
+		}
+		flood.arrived.Store(0)
+		w.tell(organization)
+		for flood.arrived.Load() < int64(n) {
+			busy = append(busy, one())
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(milliseconds(quantile(idle, 0.5)), "ms-idle")
+	b.ReportMetric(milliseconds(quantile(busy, 0.5)), "ms-flooded")
+	b.ReportMetric(milliseconds(quantile(busy, 0.99)), "ms-flooded-p99")
+	b.ReportMetric(float64(quantile(busy, 0.5))/float64(quantile(idle, 0.5)), "flood_ratio")
+}
+
+// BenchmarkHanging tells BENCH_ENDPOINTS receivers of a change: of one organization all answer, of another one in
+// a hundred hangs, of a third one in twenty. It reports how long after the change the requests arrived at those that
+// answer (99th percentile), and the ratios to that of the first.
+func BenchmarkHanging(b *testing.B) {
+	n := endpoints(b)
+	w := newWorld(b)
+	w.hanging("hanging.test")
+	shares := []int{0, 1, 5} // in a hundred
+	arrivals := make([]*arrivals, len(shares))
+	name := func(i int) string { return fmt.Sprintf("0190a000-0000-7000-8000-0000000000a%d", i) }
+	for i, share := range shares {
+		host := fmt.Sprintf("hooks%d.test", i)
+		arrivals[i] = w.arrivals(host)
+		w.crowd(name(i), n, host, share)
+	}
+	w.child()
+	w.publishAndCount(nil, 0) // joined and warm
+	times := make([][]time.Duration, len(shares))
+	for b.Loop() {
+		for i, share := range shares {
+			rows := w.recorded()
+			arrivals[i].begin()
+			w.tell(name(i))
+			apitest.Eventually(b, "those that answer", func() bool { return arrivals[i].count() == n-n*share/100 })
+			times[i] = append(times[i], quantile(arrivals[i].all(), 0.99))
+			apitest.Eventually(b, "the end of those that hang", func() bool { return w.recorded() == rows+int64(n) })
+		}
+	}
+	none := quantile(times[0], 0.5)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(milliseconds(none), "ms-p99-none")
+	for i, share := range shares[1:] {
+		p99 := quantile(times[i+1], 0.5)
+		b.ReportMetric(milliseconds(p99), fmt.Sprintf("ms-p99-%d%%", share))
+		b.ReportMetric(float64(p99)/float64(none), fmt.Sprintf("hanging%d%%_ratio", share))
+	}
+}
+
+// tell publishes a change of the organization's.
+func (w *world) tell(organization string) {
+	sent := change(newEvent(), 1)
+	sent.Organization = organization
+	w.publish(sent, nil)
+}
+
+// arrivals is a receiver that keeps when requests came.
+type arrivals struct {
+	mu    sync.Mutex
+	began time.Time
+	after []time.Duration
+}
+
+func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	a.after = append(a.after, time.Since(a.began))
+	a.mu.Unlock()
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (a *arrivals) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.began, a.after = time.Now(), nil
+}
+
+func (a *arrivals) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.after)
+}
+
+func (a *arrivals) all() []time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.after)
+}
+
+func (w *world) arrivals(host string) *arrivals {
+	a := &arrivals{}
+	w.serve(host, a)
+	return a
+}
+
+func quantile(times []time.Duration, q float64) time.Duration {
+	slices.Sort(times)
+	return times[int(q*float64(len(times)-1))]
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
