@@ -1,9 +1,11 @@
 package delivery_test
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -303,5 +305,36 @@ func TestSMS_folder(t *testing.T) {
 	parent, err := os.Stat(folder)
 	if err != nil || file.Mode().Perm() != 0o600 || parent.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v %v", file.Mode(), parent.Mode(), err)
+	}
+}
+
+// The API is spoken to over HTTPS if the operator's authorities vouch for it, and else not at all.
+func TestSMS_overTLS(t *testing.T) {
+	for name, x := range map[string]struct {
+		strange bool
+		code    dispatch.Code
+		texts   int
+	}{
+		"an authority of the operator's": {false, "", 1},
+		"another authority":              {true, dispatch.CodeTLS, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if x.strange {
+				w.authorities = newAuthority(t)
+			}
+			api := newSMSAPI(t, nil)
+			server := httptest.NewUnstartedServer(api)
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{w.authorities.issue(t, "localhost")}}
+			server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			c := w.config()
+			c.SMSURL = smsURL(strings.Replace(server.URL, "127.0.0.1", "localhost", 1), smsToken, smsFrom)
+			row, _, _ := w.text(c, "API is down")
+			if row.ErrorCode != x.code || len(api.got()) != x.texts || x.texts == 0 && (row.Status != dispatch.StatusFailed || len(row.Attempts) != 3) {
+				t.Errorf("%d texts, row %+v", len(api.got()), row)
+			}
+		})
 	}
 }
