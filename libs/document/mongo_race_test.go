@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,8 +28,8 @@ type moored struct{}
 func (moored) Topic() string { return "moorings" }
 func (moored) Key() string   { return "" }
 
-// moorings is a collection on MongoDB, and what lets a test step in once, right after the server has answered a command
-// of the collection's.
+// moorings is a collection on MongoDB, and what lets a test step in right after the server has answered: the next command
+// of a name, or each ("").
 func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collection, func(command string, do func())) {
 	address := fmt.Sprintf("%s/race%d_%d", strings.TrimSuffix(server, "/"), os.Getpid(), time.Now().UnixNano())
 	db, err := Open(address, "moorings", Options{})
@@ -41,9 +42,12 @@ func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collect
 	monitor := &event.CommandMonitor{Succeeded: func(_ context.Context, done *event.CommandSucceededEvent) {
 		mu.Lock()
 		defer mu.Unlock()
-		if done.CommandName == at {
-			at = ""
+		if at == "" {
 			step()
+		} else if done.CommandName == at {
+			once := step
+			at, step = "", func() {}
+			once()
 		}
 	}}
 	if e.client, err = mongo.Connect(options.Client().ApplyURI(e.uri).SetMonitor(monitor)); err != nil {
@@ -145,5 +149,35 @@ func TestDeleteManyOfWhatIsBeingRelayed(t *testing.T) {
 	left, failed := c.Count(t.Context(), find.Query{})
 	if err != nil || failed != nil || n != 2 || left != 0 {
 		t.Errorf("deleted %d, %d are left, %v, %v", n, left, err, failed)
+	}
+}
+
+// The outboxes of many documents are cleared in a few commands, for each waits for the journals of a majority.
+func TestSettleTakesFewCommands(t *testing.T) {
+	server := mongoServer(t)
+	if server == "" {
+		return
+	}
+	c, _, after := moorings(t, server)
+	for n := range 50 {
+		if err := c.Insert(t.Context(), mooring{ID: strconv.Itoa(n)}, moored{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none := func(string, string) bool { return false }
+	parcels, err := c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none)
+	if err != nil || len(parcels) != 50 {
+		t.Fatalf("%d documents are claimed, %v", len(parcels), err)
+	}
+	commands := 0
+	after("", func() { commands++ })
+	if err := c.db.engine.settle(t.Context(), parcels); err != nil {
+		t.Fatal(err)
+	}
+	if commands > 3 {
+		t.Errorf("50 documents took %d commands", commands)
+	}
+	if parcels, err = c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none); err != nil || len(parcels) != 0 {
+		t.Errorf("%d documents wait still, %v", len(parcels), err)
 	}
 }

@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -115,7 +116,8 @@ func (e *mongoEngine) settle(ctx context.Context, parcels []parcel) error {
 		return err
 	}
 	return e.each(parcels, func(c *mongo.Collection, claim string, parcels []parcel) error {
-		var models []mongo.WriteModel
+		// Kind by kind, because what is alike goes in one command; each waits for a majority.
+		var whole, buried, rest []mongo.WriteModel
 		for _, p := range parcels {
 			mine := bson.D{{Key: "_id", Value: p.key}, {Key: "c", Value: claim}}
 			same := append(mine[:2:2], bson.E{Key: "o", Value: bson.D{{Key: "$size", Value: len(p.entries)}}})
@@ -123,16 +125,15 @@ func (e *mongoEngine) settle(ctx context.Context, parcels []parcel) error {
 			for i := range p.entries {
 				ids[i] = p.entries[i].ID
 			}
-			models = append(models,
-				mongo.NewUpdateOneModel().SetFilter(append(same[:3:3], there("b", true))).
-					SetUpdate(bson.D{{Key: "$unset", Value: bson.D{{Key: "o", Value: ""}, {Key: "p", Value: ""}, {Key: "c", Value: ""}}}}),
-				mongo.NewDeleteOneModel().SetFilter(append(same[:3:3], there("b", false))),
-				mongo.NewUpdateOneModel().SetFilter(mine).SetUpdate(bson.D{
-					{Key: "$pull", Value: bson.D{{Key: "o", Value: bson.D{{Key: "id", Value: bson.D{{Key: "$in", Value: ids}}}}}}},
-					{Key: "$set", Value: bson.D{{Key: "p", Value: time.Now().UTC()}}},
-					{Key: "$unset", Value: bson.D{{Key: "c", Value: ""}}}}))
+			whole = append(whole, mongo.NewUpdateOneModel().SetFilter(append(same[:3:3], there("b", true))).
+				SetUpdate(bson.D{{Key: "$unset", Value: bson.D{{Key: "o", Value: ""}, {Key: "p", Value: ""}, {Key: "c", Value: ""}}}}))
+			buried = append(buried, mongo.NewDeleteOneModel().SetFilter(append(same[:3:3], there("b", false))))
+			rest = append(rest, mongo.NewUpdateOneModel().SetFilter(mine).SetUpdate(bson.D{
+				{Key: "$pull", Value: bson.D{{Key: "o", Value: bson.D{{Key: "id", Value: bson.D{{Key: "$in", Value: ids}}}}}}},
+				{Key: "$set", Value: bson.D{{Key: "p", Value: time.Now().UTC()}}},
+				{Key: "$unset", Value: bson.D{{Key: "c", Value: ""}}}}))
 		}
-		_, err := c.BulkWrite(ctx, models)
+		_, err := c.BulkWrite(ctx, slices.Concat(whole, buried, rest))
 		return err
 	})
 }
