@@ -122,7 +122,13 @@ func (e *mongoEngine) dropIndexes(ctx context.Context, c *mongo.Collection, want
 		if have.Name == "_id_" || ok && have.Unique == w.unique && sameKeys(have.Key, w.keys) && have.Sparse == w.sparse {
 			continue
 		}
-		if err := c.Indexes().DropOne(ctx, have.Name); err != nil && !hasCode(err, codeIndexNotFound) {
+		if ok {
+			// By what it was, for another process may have made the new one of this name meanwhile.
+			err = c.Indexes().DropWithKey(ctx, have.Key)
+		} else {
+			err = c.Indexes().DropOne(ctx, have.Name)
+		}
+		if err != nil && !hasCode(err, codeIndexNotFound) {
 			return mongoError(err)
 		}
 	}

@@ -23,6 +23,15 @@ type mooring struct {
 	Place string `json:"place"`
 }
 
+func mooringsBy(index ...string) Schema[mooring] {
+	return Schema[mooring]{Name: "moorings", Key: func(m *mooring) string { return m.ID },
+		Fields: []Field[mooring]{
+			{Name: "id", Value: func(m *mooring) any { return m.ID }},
+			{Name: "place", Value: func(m *mooring) any { return m.Place }},
+		},
+		Indexes: []Index{{Name: "place", Fields: index}}}
+}
+
 type moored struct{}
 
 func (moored) Topic() string { return "moorings" }
@@ -41,14 +50,14 @@ func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collect
 	e := db.engine.(*mongoEngine)
 	monitor := &event.CommandMonitor{Succeeded: func(_ context.Context, done *event.CommandSucceededEvent) {
 		mu.Lock()
-		defer mu.Unlock()
-		if at == "" {
-			step()
-		} else if done.CommandName == at {
-			once := step
+		do := step
+		if at != "" && done.CommandName != at {
+			do = func() {}
+		} else if at != "" {
 			at, step = "", func() {}
-			once()
 		}
+		mu.Unlock()
+		do()
 	}}
 	if e.client, err = mongo.Connect(options.Client().ApplyURI(e.uri).SetMonitor(monitor)); err != nil {
 		t.Fatal(err)
@@ -58,9 +67,7 @@ func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collect
 			t.Error(err)
 		}
 	})
-	c := Declare(db, Schema[mooring]{Name: "moorings", Key: func(m *mooring) string { return m.ID },
-		Fields:  []Field[mooring]{{Name: "place", Value: func(m *mooring) any { return m.Place }}},
-		Indexes: []Index{{Name: "place", Fields: []string{"place"}}}})
+	c := Declare(db, mooringsBy("place"))
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -179,5 +186,56 @@ func TestSettleTakesFewCommands(t *testing.T) {
 	}
 	if parcels, err = c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none); err != nil || len(parcels) != 0 {
 		t.Errorf("%d documents wait still, %v", len(parcels), err)
+	}
+}
+
+// Of two processes that start with a changed index, the slower does not drop what the other has made and uses already.
+func TestMigrateKeepsTheIndexOfAFasterProcess(t *testing.T) {
+	server := mongoServer(t)
+	if server == "" {
+		return
+	}
+	c, stored, after := moorings(t, server)
+	schema := mooringsBy("place", "id")
+	shape, err := shapeOf(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.shape.indexes = shape.indexes // this is the slower process
+	faster := &Database{log: c.db.log, engine: &mongoEngine{uri: c.db.engine.(*mongoEngine).uri, database: stored.Database().Name()}}
+	Declare(faster, schema)
+	t.Cleanup(func() {
+		if err := faster.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	keys := func() int {
+		list, err := stored.Indexes().ListSpecifications(context.Background())
+		if err != nil {
+			t.Error(err)
+		}
+		for _, index := range list {
+			if index.Name == "place" {
+				elements, err := index.KeysDocument.Elements()
+				if err != nil {
+					t.Error(err)
+				}
+				return len(elements)
+			}
+		}
+		return 0
+	}
+	after("listIndexes", func() {
+		if err := faster.Migrate(context.Background()); err != nil {
+			t.Error(err)
+		}
+		after("", func() {
+			if n := keys(); n != 3 {
+				t.Errorf("the new index is gone, or an old one of %d fields", n)
+			}
+		})
+	})
+	if err := c.db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
