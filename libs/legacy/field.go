@@ -56,6 +56,9 @@ type Field struct {
 type Relation struct {
 	To   string // name of the related resource: "service"
 	Many bool   // to-many: children, sent as an array
+	// Any is, of a to-many relation, a find field of this record that is absent when it has
+	// no related ones; for isnull. Empty: there is no asking.
+	Any string
 
 	// Resolve returns the key under which the record refers to the related one with
 	// the integer id; fault.NotFound when the caller's organization has none. Without

@@ -91,18 +91,37 @@ func (t translator) field(field Field, path, values []string) ([]find.Condition,
 // without translates an isnull behind a relation over Match: what refers to nothing has
 // nothing of what is behind it. Those are no related records that Match could find, so
 // they and records that refer to a record without a value exclude each other: a relation
-// that may be null leads only to fields that may not.
+// that may be null, or is to several records or none, leads only to fields that may not.
 func (t translator) without(field, sub Field, path, values []string) ([]find.Condition, error) {
 	conditions, err := t.field(sub, path, values)
+	several := field.Multi || field.Relation.Many
 	switch {
 	case err != nil:
 		return nil, err
-	case field.Multi || field.Relation.Many:
+	case !several && !field.Nullable:
+		return t.lift(field, conditions)
+	case field.own() == "" || several && sub.mayBeNull(path[:len(path)-1]):
 		return nil, invalid("the lookup 'isnull' is not possible here.")
-	case field.Nullable:
-		return absent(field.Find, values[len(values)-1])
 	}
-	return t.lift(field, conditions)
+	return absent(field.own(), values[len(values)-1])
+}
+
+// own is the find field of this record that is absent when a relation leads to nothing;
+// empty when there is none.
+func (field Field) own() string {
+	if field.Relation.Many {
+		return field.Relation.Any
+	}
+	return field.Find
+}
+
+// mayBeNull reports whether there may be nothing at the end of the path behind the field.
+func (field Field) mayBeNull(path []string) bool {
+	if field.Nullable || len(path) == 0 || field.Relation == nil {
+		return field.Nullable
+	}
+	sub, known := fieldNamed(field.Relation.Fields, path[0])
+	return known && sub.mayBeNull(path[1:])
 }
 
 // bare translates a relation without the name of a sub-field: ids or URIs.
@@ -116,8 +135,8 @@ func (t translator) bare(field Field, path, values []string) ([]find.Condition, 
 	if field.Nullable && lookup == "exact" && isNone(value) {
 		lookup, value = "isnull", "true"
 	}
-	if lookup == "isnull" && field.Find != "" && !field.Multi && !relation.Many {
-		return absent(field.Find, value)
+	if lookup == "isnull" && field.own() != "" {
+		return absent(field.own(), value)
 	}
 	id := relation.idField(field.Multi)
 	if id.Find == "" || lookup != "exact" && lookup != "in" {
@@ -210,11 +229,11 @@ func (field Field) compare(path, values []string) ([]find.Condition, error) {
 			return field.oneOf([]string{value})
 		}
 	}
-	if field.Multi {
-		return nil, invalid("the lookup '%s' is not possible here.", printable(lookup))
-	}
 	if lookup == "isnull" {
 		return absent(field.Find, value)
+	}
+	if field.Multi {
+		return nil, invalid("the lookup '%s' is not possible here.", printable(lookup))
 	}
 	if match, fold, ok := textMatch(lookup); ok && field.Type == String {
 		return []find.Condition{find.Text(field.Find, match, value, fold)}, nil

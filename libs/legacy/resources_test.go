@@ -90,7 +90,7 @@ func (w *world) eventFields() []legacy.Field {
 		{Name: "end", Type: legacy.Datetime, Nullable: true, Find: "end"},
 		{Name: "auto", Type: legacy.Boolean, Default: false},
 		{Name: "event_service", Type: legacy.Related, Required: true, Multi: true, Relation: &legacy.Relation{
-			To: "event/service", Many: true, Bare: "service", FindID: "links",
+			To: "event/service", Many: true, Any: "links", Bare: "service", FindID: "links",
 			Items: []legacy.Field{affected}, Fields: []legacy.Field{affected},
 		}},
 		{Name: "user", Type: legacy.Related, Readonly: true, Relation: &legacy.Relation{To: "user"}},

@@ -79,11 +79,13 @@ func (a api) eventChildren() []legacy.Field {
 	event := legacy.Field{Name: "event", Type: legacy.Related, Find: "id", Relation: &legacy.Relation{
 		To: "event/list", FindID: "legacyId", Fields: eventFields(""),
 	}}
+	updates := a.updateRelation(a.eventField())
+	updates.Any = "updated"
 	return []legacy.Field{
 		{Name: "event_service", Type: legacy.Related, Required: true, Multi: true, Help: "Affected services.", Relation: &legacy.Relation{
-			To: "event/service", Many: true, Bare: "service", FindID: "links", Items: []legacy.Field{service}, Fields: []legacy.Field{service, event},
+			To: "event/service", Many: true, Any: "links", Bare: "service", FindID: "links", Items: []legacy.Field{service}, Fields: []legacy.Field{service, event},
 		}},
-		{Name: "event_update", Type: legacy.Related, Find: "id", Help: "Updates.", Relation: a.updateRelation(a.eventField())},
+		{Name: "event_update", Type: legacy.Related, Find: "id", Help: "Updates.", Relation: updates},
 		{Name: "notifications", Type: legacy.Object, InputOnly: true, Fields: noticeFields(), Help: "Whom to tell, by channel."},
 	}
 }

@@ -72,6 +72,7 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: "id", Value: func(e *record) any { return e.ID }},
 			{Name: "components", Value: func(e *record) any { return e.ComponentIDs() }},
 			{Name: "links", Value: func(e *record) any { return e.LinkIDs() }},
+			{Name: "updated", Value: func(e *record) any { return some(len(e.Timeline) > 0) }},
 			{Name: "open", Value: func(e *record) any {
 				if !e.Open() {
 					return nil
