@@ -148,13 +148,16 @@ func (e *mongoEngine) next(ctx context.Context, counter string, n int64) (int64,
 	}
 }
 
-// Codes of a server that is changing its part in the replica set, or stopping.
-var unreadyCodes = []int{91, 189, 10107, 11600, 11602, 13435, 13436}
+// Codes of a server that is changing its part in the replica set, stopping, or building an index that stands in the way.
+var unreadyCodes = []int{91, 189, 10107, 11600, 11602, 12587, 13435, 13436}
 
 // mongoError sorts the driver's errors.
 func mongoError(err error) error {
 	if err == nil || errors.Is(err, errStale) {
 		return err
+	}
+	if unconfirmed(err) {
+		return &unavailableError{err}
 	}
 	if mongo.IsDuplicateKeyError(err) {
 		return &conflictError{index: violatedIn(err.Error()), err: err}
@@ -168,10 +171,18 @@ func mongoError(err error) error {
 	if _, ok := errors.AsType[topology.ConnectionError](err); ok {
 		return &unavailableError{err}
 	}
-	if server, ok := errors.AsType[mongo.ServerError](err); ok && slices.ContainsFunc(unreadyCodes, server.HasErrorCode) {
+	server, ok := errors.AsType[mongo.ServerError](err)
+	if ok && (server.HasErrorLabel("RetryableWriteError") || slices.ContainsFunc(unreadyCodes, server.HasErrorCode)) {
 		return &unavailableError{err}
 	}
 	return err
+}
+
+// unconfirmed: the majority did not acknowledge a write in time, whatever else is said of it.
+func unconfirmed(err error) bool {
+	one, isOne := errors.AsType[mongo.WriteException](err)
+	many, isMany := errors.AsType[mongo.BulkWriteException](err)
+	return isOne && one.WriteConcernError != nil || isMany && many.WriteConcernError != nil
 }
 
 var duplicate = regexp.MustCompile(`index: (\S+)`)

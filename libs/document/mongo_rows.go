@@ -218,7 +218,7 @@ func keyTaken(err error) ([]int, error) {
 		return nil, nil
 	}
 	bulk, ok := errors.AsType[mongo.BulkWriteException](err)
-	if !ok || bulk.WriteConcernError != nil {
+	if !ok || unconfirmed(err) {
 		return nil, mongoError(err)
 	}
 	taken := make([]int, len(bulk.WriteErrors))
