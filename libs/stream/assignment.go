@@ -77,11 +77,11 @@ func (a *assignment) serve(stop, lost context.Context, work func(*assignment, *l
 	endCommits()
 	committer.Wait()
 	a.commit()
+	a.fetchers.Wait() // they set the lag
 	for _, lane := range a.lanes {
 		lane.close()
 		a.client.metrics.lag.DeleteLabelValues(a.subscription.Group, lane.topic, strconv.Itoa(lane.partition))
 	}
-	a.fetchers.Wait()
 }
 
 // settle waits for the work in hand, then interrupts it.

@@ -1,0 +1,37 @@
+package stream
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/fetch"
+)
+
+// A fetch that is answered while the assignment ends leaves no lag behind of a partition that is another's by now.
+func TestAssignment_endsWithoutLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		client := Connect(Options{Brokers: []string{"127.0.0.1:1"}, Registerer: registry})
+		defer client.Close()
+		generation := &kafka.Generation{Assignments: map[string][]kafka.PartitionAssignment{"t": {{ID: 0, Offset: 5}}}}
+		a := newAssignment(client, generation, Subscription{Group: "g", Topics: []string{"t"}, MaxPending: 1})
+		stop, end := context.WithCancel(t.Context())
+		a.fetchers.Go(func() {
+			<-stop.Done()
+			time.Sleep(10 * time.Millisecond) // the answer is on its way
+			if err := a.receive(ask{lane: a.lanes[0], offset: 5}, &fetch.ResponsePartition{HighWatermark: 9}); err != nil {
+				t.Error(err)
+			}
+		})
+		time.AfterFunc(time.Second, end)
+		a.serve(stop, context.Background(), func(*assignment, *lane) {})
+		if n := testutil.CollectAndCount(registry, "bellbuoy_stream_lag"); n != 0 {
+			t.Errorf("%d series of lag are left", n)
+		}
+	})
+}
