@@ -29,6 +29,32 @@ func BenchmarkFirstStart(b *testing.B) {
 	b.ReportMetric(float64(median(full).Milliseconds()), "ms-full")
 }
 
+// BenchmarkFirstArrival (goal D2) posts incidents through the gateway, one after the other, and measures from the
+// answer to the arrival of the signed request at the receiver.
+func BenchmarkFirstArrival(b *testing.B) {
+	r, env := startReceiver(b)
+	p, base := standalone(b, env...)
+	p.start()
+	eventually(b, 30*time.Second, "ready", ready(base))
+	a := actor{b, seeded(b, p)}
+	uri, id := a.service("Checkout")
+	a.endpoint("https://"+receiverHost+"/hooks/1", id)
+	var took []time.Duration
+	post := func(n int) time.Duration {
+		send(b, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), incident(uri, "slow")).expect(b, http.StatusCreated)
+		answered := time.Now()
+		return arrived(b, r, n)[n-1].At.Sub(answered)
+	}
+	post(1) // connected and warm
+	for b.Loop() {
+		took = append(took, post(len(took)+2))
+	}
+	slices.Sort(took)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
+	b.ReportMetric(float64(took[(len(took)-1)*99/100].Microseconds())/1000, "ms-p99")
+}
+
 func untilReady(b *testing.B, p *process, base string) time.Duration {
 	b.Helper()
 	began := time.Now()
