@@ -248,12 +248,14 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 	}
 	w := newWorldOn(t, server.URL())
 	d := w.gateway(t, nil)
-	m := w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 1 << 30 })
-	header := map[string]string{"Authorization": m.bearer()}
-	var passed, slow atomic.Int64
+	m := w.keys.member(func(c *peer.Credential) { c.Limits = peer.Limits{LegacyPerHour: 1 << 30, AppPerMinute: 1 << 30} })
+	keys := map[string]string{"/app/users": m.bearer(), "/api/v1/service/": m.apiKey()}
+	passed := map[string]*atomic.Int64{}
+	var slowest atomic.Int64 // in nanoseconds
 	stop := make(chan struct{})
 	var group sync.WaitGroup
-	for range 8 {
+	client := func(path string) {
+		header := map[string]string{"Authorization": keys[path]}
 		group.Go(func() {
 			for {
 				select {
@@ -262,29 +264,42 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 				default:
 				}
 				start := time.Now()
-				g, err := d.try(t.Context(), http.MethodGet, "/app/users", "", header)
+				g, err := d.try(t.Context(), http.MethodGet, path, "", header)
 				if err != nil || g.status != 200 {
-					t.Errorf("%d %s %v", g.status, g.body, err)
+					t.Errorf("%s: %d %s %v", path, g.status, g.body, err)
 					return
 				}
-				if time.Since(start) > time.Second {
-					slow.Add(1)
+				took := time.Since(start).Nanoseconds()
+				for former := slowest.Load(); took > former && !slowest.CompareAndSwap(former, took); former = slowest.Load() {
 				}
-				passed.Add(1)
+				passed[path].Add(1)
 			}
 		})
 	}
+	for path := range keys {
+		passed[path] = &atomic.Int64{}
+	}
+	for path := range keys {
+		for range 4 {
+			client(path)
+		}
+	}
 	more := func(what string) {
 		t.Helper()
-		from := passed.Load()
-		eventually(t, what, func() bool { return passed.Load() > from+300 })
+		for path := range keys {
+			from := passed[path].Load()
+			eventually(t, what+": "+path, func() bool { return passed[path].Load() > from+150 })
+		}
 	}
 	more("calls pass with Redis")
+	usual := time.Duration(slowest.Load())
 	if err := server.Close(); err != nil {
 		t.Fatal(err)
 	}
 	more("calls pass without Redis")
-	wantEmpty403(t, d.get(t, "/app/users", map[string]string{"Authorization": m.bearer() + "x"}))
+	for path, key := range keys {
+		wantEmpty403(t, d.get(t, path, map[string]string{"Authorization": key + "x"}))
+	}
 	if server, err = engines.StartRedis(strings.TrimSuffix(strings.TrimPrefix(w.redisURL, "redis://"), "/0")); err != nil {
 		t.Fatal(err)
 	}
@@ -293,14 +308,14 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 	more("calls pass with Redis again")
 	close(stop)
 	group.Wait()
-	if slow.Load() != 0 {
-		t.Errorf("%d calls took over a second", slow.Load())
+	if took := time.Duration(slowest.Load()); took > max(time.Second, 3*usual) {
+		t.Errorf("a call took %v; with Redis %v at the most", took, usual)
 	}
 	if n := strings.Count(d.log.String(), "Redis cannot be reached"); n != 1 {
 		t.Errorf("the outage was logged %d times", n)
 	}
-	if n := w.redis.Exists(t.Context(), m.entries()[0]).Val(); n != 1 {
-		t.Error("the key is not cached again")
+	if n := w.redis.Exists(t.Context(), m.entries()...).Val(); n != 2 {
+		t.Errorf("%d of the keys are cached again", n)
 	}
 }
 
@@ -314,19 +329,28 @@ func TestRedisHangs(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, func(c *Config) { c.RedisURL = "redis://" + deaf.Addr().String() })
 	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
-	start := time.Now()
-	var group sync.WaitGroup
-	for range 40 {
-		group.Go(func() { wantStatus(t, d.get(t, "/app/users", header), 200) })
+	together := func() time.Duration {
+		start := time.Now()
+		var group sync.WaitGroup
+		for range 40 {
+			group.Go(func() { wantStatus(t, d.get(t, "/app/users", header), 200) })
+		}
+		group.Wait()
+		return time.Since(start)
 	}
-	group.Wait()
-	if took := time.Since(start); took > redisTimeout*5/2 {
-		t.Errorf("the first requests took %v", took)
+	first, later := together(), together()
+	if first > redisTimeout*5/2+3*later {
+		t.Errorf("the first requests took %v, later ones %v", first, later)
 	}
-	start = time.Now()
-	wantStatus(t, d.get(t, "/app/users", header), 200)
-	if took := time.Since(start); took > redisTimeout/2 {
-		t.Errorf("a later request took %v", took)
+	// One of ten is not held up by what else the machine has to do.
+	quickest := time.Hour
+	for range 10 {
+		start := time.Now()
+		wantStatus(t, d.get(t, "/app/users", header), 200)
+		quickest = min(quickest, time.Since(start))
+	}
+	if quickest > redisTimeout/2 {
+		t.Errorf("a later request took %v", quickest)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ import (
 )
 
 const (
-	// redisTimeout is how long one call may hang before Redis counts as down.
+	// redisTimeout is how long one call may hang before Redis counts as down, unless
+	// REDIS_URL says otherwise: redis://host:port/0?read_timeout=3s.
 	redisTimeout = time.Second
 	// probeInterval is how often a Redis that is down is tried.
 	probeInterval = 200 * time.Millisecond
@@ -34,11 +36,12 @@ var errDown = errors.New("gateway: Redis cannot be reached")
 // both in one round trip. It notices when Redis is gone, says so once, and then
 // answers errDown at once until a probe finds it back.
 type ledger struct {
-	client *redis.Client
-	script *redis.Script
-	memory *memory
-	log    *slog.Logger
-	up     prometheus.Gauge
+	client  *redis.Client
+	timeout time.Duration // of one call
+	script  *redis.Script
+	memory  *memory
+	log     *slog.Logger
+	up      prometheus.Gauge
 
 	down   atomic.Bool
 	outage atomic.Int64 // how many outages there have been
@@ -99,7 +102,8 @@ func newLedger(url string, memory *memory, log *slog.Logger, metrics prometheus.
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
 	quiet()
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = redisTimeout, redisTimeout, redisTimeout
+	timeout := cmp.Or(max(0, options.ReadTimeout), redisTimeout)
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = timeout, timeout, timeout
 	options.ContextTimeoutEnabled = true
 	// A failure is answered from elsewhere at once rather than tried again here.
 	options.MaxRetries = -1
@@ -107,12 +111,13 @@ func newLedger(url string, memory *memory, log *slog.Logger, metrics prometheus.
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	l := &ledger{
-		client: redis.NewClient(options),
-		script: redis.NewScript(limitScript),
-		memory: memory,
-		log:    log,
-		up:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "gateway_redis_up", Help: "1 while Redis answers, 0 in an outage."}),
-		byWhat: map[question]*flight{},
+		client:  redis.NewClient(options),
+		timeout: timeout,
+		script:  redis.NewScript(limitScript),
+		memory:  memory,
+		log:     log,
+		up:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "gateway_redis_up", Help: "1 while Redis answers, 0 in an outage."}),
+		byWhat:  map[question]*flight{},
 	}
 	l.up.Set(1)
 	return l, metrics.Register(l.up)
@@ -182,7 +187,7 @@ func (l *ledger) send(flights []*flight) {
 		}
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
 	defer cancel()
 	outage := l.outage.Load()
 	pipe := l.client.Pipeline()
@@ -287,7 +292,7 @@ func (l *ledger) watch(ctx context.Context) error {
 // probe writes, because a Redis that loads its data, is a replica or has no memory
 // left answers a PING all the same.
 func (l *ledger) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	return l.client.Set(ctx, "gateway:probe", "1", time.Second).Err()
 }

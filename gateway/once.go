@@ -268,7 +268,7 @@ func (o *once) free(ctx context.Context, mine claim) { o.settle(ctx, mine) }
 
 // settle replaces the claim. When it cannot, the outcome counts as not known.
 func (o *once) settle(ctx context.Context, mine claim, instead ...any) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.ledger.timeout)
 	defer cancel()
 	if err := o.replace.Run(ctx, o.ledger.client, []string{mine.name}, append([]any{mine.text}, instead...)...).Err(); err != nil {
 		o.ledger.fail(err)

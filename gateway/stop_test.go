@@ -72,12 +72,12 @@ func (w *world) process(t *testing.T) (d *door, kill func()) {
 	return &door{base: "http://" + ready.Addr, log: &lockedBuffer{}, keys: w.keys, http: w.client}, kill
 }
 
-// after sets a gateway's clock ahead.
-func after(ahead time.Duration) func(*Config) {
-	return func(c *Config) {
-		now := c.Now
-		c.Now = func() time.Time { return now().Add(ahead) }
-	}
+// clock is a gateway's time, which stands still until a test sets it.
+type clock struct{ atomic.Int64 }
+
+func (c *clock) set(now time.Time) { c.Store(now.UnixMilli()) }
+func (c *clock) configure(to *Config) {
+	to.Now = func() time.Time { return time.UnixMilli(c.Load()).UTC() }
 }
 
 // The claim of a gateway that was killed between claim and answer counts as under way
@@ -85,7 +85,9 @@ func after(ahead time.Duration) func(*Config) {
 func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 	w := newWorld(t)
 	first, kill := w.process(t)
-	soon, later := w.gateway(t, after(underWay-10*time.Second)), w.gateway(t, after(underWay+time.Second))
+	var now clock
+	now.set(time.Now())
+	another := w.gateway(t, now.configure)
 	header := map[string]string{"Authorization": w.keys.member(nil).bearer(), "Idempotency-Key": "k"}
 	arrived := make(chan struct{})
 	var done atomic.Int64
@@ -100,21 +102,31 @@ func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 		<-r.Context().Done()
 	})
 	left := make(chan error, 1)
+	before := time.Now()
 	go func() {
 		_, err := first.try(context.Background(), "POST", endpointsPath, "{}", header)
 		left <- err
 	}()
 	<-arrived
+	behind := time.Now()
 	kill()
 	if err := <-left; err == nil {
 		t.Fatal("a killed gateway answered")
 	}
-	for range 2 {
-		for d, says := range map[*door]string{soon: "still under way", later: "not known"} {
-			g := d.do(t, "POST", endpointsPath, "{}", header)
+	for _, moment := range []struct {
+		at   time.Time
+		says string
+	}{
+		{before.Add(underWay), "still under way"},
+		{behind.Add(underWay + time.Millisecond), "not known"},
+		{behind.Add(onceLife - time.Minute), "not known"},
+	} {
+		now.set(moment.at)
+		for range 2 {
+			g := another.do(t, "POST", endpointsPath, "{}", header)
 			wantError(t, g, 409)
-			if !strings.Contains(g.body, says) {
-				t.Errorf("%s does not say %q", g.body, says)
+			if !strings.Contains(g.body, moment.says) {
+				t.Errorf("%s does not say %q", g.body, moment.says)
 			}
 		}
 	}
@@ -123,7 +135,7 @@ func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 	}
 	writes(w.services[integrations], http.StatusCreated)
 	header["Idempotency-Key"] = "another"
-	wantStatus(t, later.do(t, "POST", endpointsPath, "{}", header), 201)
+	wantStatus(t, another.do(t, "POST", endpointsPath, "{}", header), 201)
 }
 
 // A path in a service's address would be put in front of some requests and not of
