@@ -3,6 +3,7 @@ package legacy_test
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -20,4 +21,15 @@ func TestScripts(t *testing.T) {
 		})
 		return apitest.Target{Handler: newHandler(newWorld(t), log)}
 	})
+}
+
+// TestSetIsBounded: a set has as many objects at the most as a list, however often one is named.
+func TestSetIsBounded(t *testing.T) {
+	handler := newHandler(newWorld(t), slog.New(slog.DiscardHandler))
+	ask(t, handler, http.MethodPost, "/api/v1/service/", `{"service_name": "API"}`, http.StatusCreated)
+	target := "/api/v1/service/set/" + strings.Repeat("1;", 1000)
+	if _, body := ask(t, handler, http.MethodGet, target, "", http.StatusOK); strings.Count(body, `"API"`) != 1000 {
+		t.Errorf("1000 ids: %.200s", body)
+	}
+	ask(t, handler, http.MethodGet, target+"2/", "", http.StatusBadRequest)
 }

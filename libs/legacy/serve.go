@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -172,8 +173,11 @@ type setAnswer struct {
 	NotFound []string `json:"not_found,omitempty"`
 }
 
-// set answers several objects at once, in the asked order.
+// set answers several objects at once, in the asked order; as many at the most as a list.
 func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport.Passport, asked []string) error {
+	if len(asked) > e.options.MaxLimit {
+		return invalid("At most %d objects can be asked for at once.", e.options.MaxLimit)
+	}
 	var ids []int64
 	for _, text := range asked {
 		if id, ok := parseID(text); ok {
@@ -198,26 +202,25 @@ func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport
 
 func (e endpoint[T]) getMany(r *http.Request, caller passport.Passport, ids []int64) (map[int64]T, error) {
 	found := make(map[int64]T, len(ids))
-	if e.GetMany != nil && len(ids) > 0 {
-		items, err := e.GetMany(r.Context(), caller, ids)
-		for _, item := range items {
-			found[e.ID(item)] = item
-		}
-		return found, err
+	if len(ids) == 0 {
+		return found, nil
 	}
-	for _, id := range ids {
-		if _, known := found[id]; known {
-			continue
-		}
-		item, err := e.get(r, caller, id)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return nil, err
-		}
-		if err == nil {
-			found[id] = item
-		}
+	many := e.GetMany
+	if many == nil {
+		many = e.listMany
 	}
-	return found, nil
+	items, err := many(r.Context(), caller, ids)
+	for _, item := range items {
+		found[e.ID(item)] = item
+	}
+	return found, err
+}
+
+func (e endpoint[T]) listMany(ctx context.Context, caller passport.Passport, ids []int64) ([]T, error) {
+	query := find.Query{Where: []find.Condition{find.In(e.findID(), ids...)}, Order: []find.Order{{Field: e.findID()}}, Limit: len(ids)}
+	query.Scan = scanIn(e.Indexes, e.findID(), query)
+	items, _, err := e.List(ctx, caller, query)
+	return items, err
 }
 
 func (e endpoint[T]) create(w http.ResponseWriter, r *http.Request, caller passport.Passport) error {
