@@ -101,6 +101,7 @@ type Catalog struct {
 	now       func() time.Time
 
 	renders rounds[string, Page]     // of pages, by dashboard; brought are components written
+	follow  rounds[struct{}, *Event] // of what follows from an event, by its id; nothing is brought
 	joins   rounds[string, struct{}] // of first dashboards, by organization; brought are new components
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
@@ -85,16 +86,35 @@ func updateRow(e *Event, entry Entry) UpdateRow {
 	}
 }
 
-// EventWritten brings up to date what follows from an event: the pages that show it, the
-// rows of its links and updates, and its own links to components that are gone. current
-// is nil when the event was deleted.
+// EventWritten brings up to date what follows from an event as it is stored now: the pages
+// that show it, the rows of its links and updates, and its own links to components that are
+// gone. Of several writes of an event at once none is answered before the rows are those of
+// the last one, so no later reader sees what an earlier one is about to write.
+func (c *Catalog) EventWritten(ctx context.Context, id string) error {
+	current, err := c.follow.share(ctx, id, nil, func(ctx context.Context, _ []struct{}) (*Event, error) {
+		event, err := c.store.Events.Get(ctx, id)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			return nil, c.settleEvent(ctx, id, nil)
+		case err != nil:
+			return nil, err
+		}
+		return &event, c.settleEvent(ctx, id, &event)
+	})
+	if err != nil || current == nil {
+		return err
+	}
+	return c.unlinkGone(ctx, current)
+}
+
+// settleEvent renders the pages and writes the rows. current is nil when the event was deleted.
 //
 // Pages are rendered before the rows of its links, which say what of the event was shown
 // where when they were written; so wherever this breaks off, repeating it completes it. A
 // page is left as it is only when the rows are those of the change right before this one
 // and it shows nothing new: rows of any other change mean that writers overtook each
 // other here, and say nothing sure of the page.
-func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
+func (c *Catalog) settleEvent(ctx context.Context, id string, current *Event) error {
 	links, err := c.linksOf(ctx, id)
 	if err != nil {
 		return err
@@ -110,14 +130,10 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 			return err
 		}
 	}
-	err = together(
+	return together(
 		func() error { return settle(ctx, c.store.Links, id, links, wanted, linkID, LinkRow.same) },
 		func() error { return c.settleUpdates(ctx, id, current) },
 	)
-	if err != nil || current == nil {
-		return err
-	}
-	return c.unlinkGone(ctx, current)
 }
 
 // follows reports whether the rows are those of the change right before current.

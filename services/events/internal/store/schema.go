@@ -94,8 +94,8 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: "due", Fields: []string{"dueAt"}},
 			{Name: "org_reported", Fields: []string{"organization", "reported"}},
 		},
-		Derive: func(ctx context.Context, key string, current *record) error {
-			return follower().EventWritten(ctx, key, current)
+		Derive: func(ctx context.Context, key string, _ *record) error {
+			return follower().EventWritten(ctx, key)
 		},
 	}
 }

@@ -17,7 +17,7 @@ import (
 type Follower interface {
 	DashboardWritten(ctx context.Context, id string, current *catalog.Dashboard) error
 	ComponentWritten(ctx context.Context, id string, current *catalog.Component) error
-	EventWritten(ctx context.Context, id string, current *catalog.Event) error
+	EventWritten(ctx context.Context, id string) error
 }
 
 // Declare makes the catalog's store on db. follower gives who is told of writes; it is

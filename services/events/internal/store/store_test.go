@@ -24,8 +24,8 @@ const (
 )
 
 // open makes a catalog over records in folder. deaf: nothing follows from its writes, as
-// in a process that died right after each.
-func open(t *testing.T, folder string, deaf bool) (*catalog.Catalog, catalog.Store) {
+// in a process that died right after each. The catalog's own store is as changes make it.
+func open(t *testing.T, folder string, deaf bool, changes ...func(*catalog.Store)) (*catalog.Catalog, catalog.Store) {
 	t.Helper()
 	db, err := document.Open("sqlite:"+folder, "events", document.Options{})
 	if err != nil {
@@ -43,6 +43,9 @@ func open(t *testing.T, folder string, deaf bool) (*catalog.Catalog, catalog.Sto
 		}
 		return follower.Load()
 	})
+	for _, change := range changes {
+		change(&records)
+	}
 	made := catalog.New(records, cascade.New(slog.New(slog.DiscardHandler)), func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) })
 	follower.Store(made)
 	if err := db.Migrate(t.Context()); err != nil {
@@ -55,7 +58,7 @@ type nobody struct{}
 
 func (nobody) DashboardWritten(context.Context, string, *catalog.Dashboard) error { return nil }
 func (nobody) ComponentWritten(context.Context, string, *catalog.Component) error { return nil }
-func (nobody) EventWritten(context.Context, string, *catalog.Event) error         { return nil }
+func (nobody) EventWritten(context.Context, string) error                         { return nil }
 
 func ptr[V any](value V) *V { return &value }
 
@@ -144,7 +147,7 @@ func TestLinkToGone(t *testing.T) {
 	if err != nil || len(stored.Links) != 2 {
 		t.Fatalf("stored %+v, %v", stored.Links, err)
 	}
-	if err := c.EventWritten(t.Context(), event.ID, &stored); err != nil {
+	if err := c.EventWritten(t.Context(), event.ID); err != nil {
 		t.Fatal(err)
 	}
 	if stored, err = records.Events.Get(t.Context(), event.ID); err != nil || len(stored.Links) != 1 || stored.Links[0].ComponentID != stays.ID {
@@ -254,6 +257,68 @@ func TestPageOvertaken(t *testing.T) {
 	}
 	if page, err := c.PublicBySlug(t.Context(), "acme"); err != nil || len(page.Rows) != 1 {
 		t.Errorf("the page shows %+v, %v", page.Rows, err)
+	}
+}
+
+// stepped does one write of rows in steps, once it is armed.
+type stepped struct {
+	catalog.Rows[catalog.UpdateRow]
+	armed   atomic.Bool
+	reached chan string
+	goOn    chan struct{}
+}
+
+func (s *stepped) UpsertMany(ctx context.Context, rows []catalog.UpdateRow) error {
+	if !s.armed.CompareAndSwap(true, false) {
+		return s.Rows.UpsertMany(ctx, rows)
+	}
+	s.reached <- "before"
+	<-s.goOn
+	err := s.Rows.UpsertMany(ctx, rows)
+	s.reached <- "after"
+	<-s.goOn
+	return err
+}
+
+// TestRowsOvertaken: whoever was told that an event is deleted does not find its updates again, which
+// somebody else's write at the same time was about to write down.
+func TestRowsOvertaken(t *testing.T) {
+	slow := &stepped{reached: make(chan string), goOn: make(chan struct{})}
+	c, records := open(t, t.TempDir(), false, func(s *catalog.Store) {
+		slow.Rows = s.Updates
+		s.Updates = slow
+	})
+	event := incident(t, c, add(t, c, "API").ID)
+	slow.armed.Store(true)
+	updated, deleted := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := c.AddUpdate(t.Context(), catalog.Author{}, org, event.ID, catalog.UpdatePatch{Message: catalog.TextPatch{Text: ptr("late")}})
+		updated <- err
+	}()
+	<-slow.reached
+	go func() { deleted <- c.RemoveEvent(t.Context(), org, event.LegacyID) }()
+	apitest.Eventually(t, "the event is deleted", func() bool {
+		_, err := records.Events.Get(t.Context(), event.ID)
+		return fault.Is(err, fault.NotFound)
+	})
+	told := false
+	select {
+	case err := <-deleted:
+		told = true
+		deleted <- err
+	case <-time.After(300 * time.Millisecond): // it waits, as it should
+	}
+	slow.goOn <- struct{}{}
+	<-slow.reached
+	if n, err := records.Updates.Count(t.Context(), find.Query{}); told && (err != nil || n > 0) {
+		t.Errorf("%d updates are there again, %v", n, err)
+	}
+	slow.goOn <- struct{}{}
+	if err := errors.Join(<-deleted, <-updated); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := records.Updates.Count(t.Context(), find.Query{}); err != nil || n > 0 {
+		t.Errorf("%d updates are left, %v", n, err)
 	}
 }
 
