@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -228,8 +229,8 @@ func (w *world) members(ctx context.Context, group string) int {
 	return members
 }
 
-// A pause holds for every attempt that starts 100 ms after it was answered; more is granted
-// here to a machine that is busy with other tests.
+// A pause holds for what starts after it, but for what was asked shortly before: an answer or two are as many
+// as a shard holds. (How shortly is package dispatch's to prove, where no other process takes the time.)
 func TestPause_midway(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
@@ -238,7 +239,7 @@ func TestPause_midway(t *testing.T) {
 		<-timer.C
 		rw.WriteHeader(http.StatusOK)
 	})
-	const n = 1500
+	const n, known = 1500, 2 * 256
 	ids := make([]string, n)
 	for i := range n {
 		ids[i] = fmt.Sprintf("r%d", i)
@@ -252,44 +253,74 @@ func TestPause_midway(t *testing.T) {
 		w.peer.set(id, func(d *peer.Destination) { d.State = peer.Paused })
 	}
 	paused := time.Now()
-	late, skipped := 0, 0
+	after, skipped := 0, 0
 	for _, row := range w.ended(sent.ID, ids...) {
 		if row.Status == dispatch.StatusSkipped {
 			skipped++
 		}
 		for _, attempt := range row.Attempts {
-			if attempt.At.Sub(paused) > 300*time.Millisecond {
-				late++
+			if attempt.At.After(paused) {
+				after++
 			}
 		}
 	}
-	t.Logf("%d of %d were skipped", skipped, n)
-	if late > 0 || skipped == 0 {
-		t.Errorf("%d attempts started late, %d were skipped", late, skipped)
+	t.Logf("%d of %d were skipped, %d sent after the pause", skipped, n, after)
+	if after > known || skipped == 0 {
+		t.Errorf("%d attempts started after the pause, %d were skipped", after, skipped)
 	}
 }
 
-// One organization's flood does not hold up another's single delivery.
+// One organization's flood does not hold up another's single delivery: though the flood's receivers answer
+// nobody and may have taken every slot, and many more of its deliveries wait for one, slots are shared.
 func TestFairness(t *testing.T) {
 	w := newWorld(t)
-	flood, single := w.counter("flood.test"), w.counter("single.test")
-	const n = 6000
+	answers := make(chan struct{})
+	t.Cleanup(func() { close(answers) })
+	flood := w.receiver("flood.test", func(rw http.ResponseWriter, r *http.Request) {
+		select {
+		case <-answers:
+		case <-r.Context().Done():
+		}
+		rw.WriteHeader(http.StatusNoContent)
+	})
+	single := w.counter("single.test")
+	slots := 64*runtime.GOMAXPROCS(0) + 1024
+	n := max(2000, slots*3/2)
 	for i := range n {
 		w.peer.add(fmt.Sprintf("r%d", i), fmt.Sprintf("https://flood.test/%d", i))
 	}
 	const other = "0190a000-0000-7000-8000-000000000002"
 	w.peer.addFor(other, "single", "https://single.test/")
-	w.start(w.config())
+	asked := make(chan struct{})
+	say := sync.OnceFunc(func() { close(asked) })
+	w.peer.resolved = func(ids []string) {
+		if slices.Contains(ids, "single") {
+			say()
+		}
+	}
+	config := w.config()
+	config.Timeout = time.Minute
+	w.start(config)
 	w.publish(change(newEvent(), 1), nil)
-	apitest.Eventually(t, "the flood to begin", func() bool { return flood.arrived.Load() > n/20 })
+	apitest.Eventually(t, "the flood to begin", func() bool { return len(flood.got()) > 0 })
 	sent := change(newEvent(), 1)
 	sent.Organization = other
-	before, began := flood.arrived.Load(), time.Now()
 	w.publish(sent, nil)
-	apitest.Eventually(t, "the single one", func() bool { return single.arrived.Load() == 1 })
-	took, meanwhile := time.Since(began), flood.arrived.Load()-before
-	t.Logf("it took %v; %d of the flood's %d went meanwhile", took, meanwhile, n)
-	if flood.arrived.Load() == n {
-		t.Errorf("it waited for the whole flood")
+	<-asked // it is about to be sent, or waits for a slot as the flood does
+	before := len(flood.got())
+	apitest.Eventually(t, "the single one", func() bool {
+		if single.arrived.Load() == 1 {
+			return true
+		}
+		select {
+		case answers <- struct{}{}: // one receiver, and so one slot
+		default:
+		}
+		return false
+	})
+	meanwhile := len(flood.got()) - before
+	t.Logf("%d of the flood's %d went before it was to be sent, and %d before it was", before, n, meanwhile)
+	if meanwhile > n/4 {
+		t.Errorf("it waited for the flood")
 	}
 }

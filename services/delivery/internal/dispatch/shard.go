@@ -13,6 +13,8 @@ import (
 const (
 	staleAfter    = 50 * time.Millisecond
 	strictlyAfter = 60 * time.Millisecond
+	// Where asking itself takes longer, so many members go with each answer, and are asked for one by one.
+	slowlyAsked = 64
 )
 
 // phase is where a shard stands.
@@ -104,10 +106,9 @@ func (s *shard) apply(found opened, now time.Time) {
 	s.phase, s.failures, s.resolvedAt, s.asked, s.taken = open, 0, now, found.asked, 0
 }
 
-// stale reports that the rest is to be asked for again before it is taken. Where asking itself
-// takes long, at least one member goes with each answer.
+// stale reports that the rest is to be asked for again before it is taken.
 func (s *shard) stale(now time.Time) bool {
-	return now.Sub(s.resolvedAt) > staleAfter || s.taken > 0 && now.Sub(s.asked) > staleAfter
+	return now.Sub(s.resolvedAt) > staleAfter || s.taken >= slowlyAsked && now.Sub(s.asked) > staleAfter
 }
 
 // take is the next member.

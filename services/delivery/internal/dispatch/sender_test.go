@@ -1,0 +1,172 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// plainParts are a store, a bus and work in hand, where all goes well.
+type plainParts struct{ Store }
+
+func (plainParts) Waiting(context.Context, int, string, int) ([]Delivery, string, error) {
+	return nil, "", nil
+}
+
+func (plainParts) Change(_ context.Context, id string) (topic.EventChange, error) {
+	return topic.EventChange{ID: id}, nil
+}
+func (plainParts) Deliveries(context.Context, []string) ([]Delivery, error)      { return nil, nil }
+func (plainParts) Insert(_ context.Context, rows []Delivery) ([]Delivery, error) { return rows, nil }
+func (plainParts) Shards(context.Context, []topic.Shard) error                   { return nil }
+func (plainParts) Outcomes(context.Context, []topic.Outcome) error               { return nil }
+func (plainParts) Done()                                                         {}
+func (plainParts) Abandon()                                                      {}
+
+// directory takes its time to answer: for many, and for one alone.
+type directory struct {
+	Recipients
+	many, one time.Duration
+	paused    *atomic.Bool // nil: nobody ever is
+}
+
+func (d directory) Resolve(_ context.Context, _ string, ids []string) ([]Destination, error) {
+	state := Active
+	if d.paused != nil && d.paused.Load() {
+		state = Paused
+	}
+	took := d.many
+	if len(ids) == 1 {
+		took = d.one
+	}
+	time.Sleep(took)
+	out := make([]Destination, len(ids))
+	for i, id := range ids {
+		out[i] = Destination{ID: id, State: state}
+	}
+	return out, nil
+}
+
+// sending takes its time, and counts.
+type sending struct {
+	took time.Duration
+	sent atomic.Int64
+	last atomic.Pointer[time.Time] // attempt that began
+}
+
+func (s *sending) Send(_ context.Context, message Message) Answer {
+	s.last.Store(&message.At)
+	time.Sleep(s.took)
+	s.sent.Add(1)
+	return Answer{}
+}
+
+// Deliveries that wait for a service that says nothing do not use up the slots of those that another knows.
+func TestSender_serviceHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hung = 5 * time.Second
+		mails, hooks := &sending{took: time.Second}, &sending{}
+		s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Routes: map[topic.Channel]Route{
+			topic.Email: {mails, directory{one: hung}}, topic.Webhook: {hooks, directory{}},
+		}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { _ = s.Run(ctx); close(ended) }()
+		s.Assigned(ctx, []int{0})
+		people := make([]string, min(2*cap(s.lanes.fast), cap(s.lanes.slow)))
+		for i := range people {
+			people[i] = strconv.Itoa(i)
+		}
+		for _, change := range []string{"first", "second"} { // which lines up behind the first, and is asked for again then
+			s.Take(ctx, 0, topic.Shard{ID: change, ChangeID: change, Organization: "a", Channel: topic.Email, Recipients: people}, plainParts{})
+		}
+		time.Sleep(hung / 2)
+		s.Take(ctx, 0, topic.Shard{ID: "hook", ChangeID: "first", Organization: "b", Channel: topic.Webhook, Recipients: []string{"h"}}, plainParts{})
+		time.Sleep(hung / 5)
+		if hooks.sent.Load() != 1 {
+			t.Error("the webhook waits for the mails' service")
+		}
+		if n := mails.sent.Load(); n != int64(len(people)) {
+			t.Errorf("%d mails were sent to %d people", n, len(people))
+		}
+		stop()
+		<-ended
+	})
+}
+
+// A service that takes longer to answer than an answer is good for slows deliveries down, and not to one at a time.
+func TestSender_serviceSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const took = 2 * strictlyAfter
+		hooks := &sending{}
+		s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Routes: map[topic.Channel]Route{
+			topic.Webhook: {hooks, directory{many: took, one: took}},
+		}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { _ = s.Run(ctx); close(ended) }()
+		s.Assigned(ctx, []int{0})
+		recipients := make([]string, shardSize)
+		for i := range recipients {
+			recipients[i] = strconv.Itoa(i)
+		}
+		s.Take(ctx, 0, topic.Shard{ID: "a", ChangeID: "c", Organization: "o", Channel: topic.Webhook, Recipients: recipients}, plainParts{})
+		time.Sleep(shardSize / 8 * took)
+		if n := hooks.sent.Load(); n != shardSize {
+			t.Errorf("%d of %d were sent", n, shardSize)
+		}
+		stop()
+		<-ended
+	})
+}
+
+// A pause holds for every attempt that starts more than 100 ms after it was answered.
+func TestSender_pause(t *testing.T) {
+	for name, asking := range map[string]directory{
+		"quickly asked": {many: 5 * time.Millisecond, one: time.Millisecond},
+		"slowly asked":  {many: 2 * strictlyAfter, one: strictlyAfter / 2},
+	} {
+		for at := 600 * time.Millisecond; at < 800*time.Millisecond; at += 20 * time.Millisecond {
+			t.Run(name+" "+at.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { pause(t, asking, at) })
+			})
+		}
+	}
+}
+
+func pause(t *testing.T, asking directory, at time.Duration) {
+	asking.paused = new(atomic.Bool)
+	hooks := &sending{took: 150 * time.Millisecond}
+	s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Routes: map[topic.Channel]Route{topic.Webhook: {hooks, asking}},
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { _ = s.Run(ctx); close(ended) }()
+	s.Assigned(ctx, []int{0})
+	shards := 4 + cap(s.lanes.fast)*8/shardSize // more than go until then
+	for shard := range shards {
+		recipients := make([]string, shardSize)
+		for i := range recipients {
+			recipients[i] = strconv.Itoa(shard*shardSize + i)
+		}
+		s.Take(ctx, 0, topic.Shard{ID: recipients[0], ChangeID: "c", Organization: "o", Channel: topic.Webhook, Recipients: recipients}, plainParts{})
+	}
+	time.Sleep(at)
+	asking.paused.Store(true)
+	paused := time.Now()
+	time.Sleep(time.Minute)
+	stop()
+	<-ended
+	if n := hooks.sent.Load(); n == 0 || n == int64(shards*shardSize) {
+		t.Errorf("%d of %d were sent", n, shards*shardSize)
+	}
+	if late := hooks.last.Load().Sub(paused); late > 100*time.Millisecond {
+		t.Errorf("an attempt started %v after the pause", late)
+	}
+}
