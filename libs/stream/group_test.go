@@ -14,14 +14,21 @@ import (
 // ledger is what all members of a group together know.
 type ledger struct {
 	mu     sync.Mutex
-	owners map[int]string // partition to member, while its assignment lasts
+	owners map[int]holder // of the partitions, while an assignment lasts
+	turn   int
 	seen   map[int]int    // value to how often
 	by     map[string]int // member to how many
 	wrong  []string
 }
 
+// holder is a member in one of its assignments.
+type holder struct {
+	member string
+	turn   int
+}
+
 func newLedger() *ledger {
-	return &ledger{owners: make(map[int]string), seen: make(map[int]int), by: make(map[string]int)}
+	return &ledger{owners: make(map[int]holder), seen: make(map[int]int), by: make(map[string]int)}
 }
 
 // assigned notes a member's partitions, and forgets them when the assignment ends.
@@ -29,17 +36,19 @@ func (l *ledger) assigned(member string) func(context.Context, string, []int) {
 	return func(ctx context.Context, _ string, partitions []int) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		l.turn++
+		mine := holder{member, l.turn}
 		for _, partition := range partitions {
-			if other := l.owners[partition]; other != "" && other != member {
+			if other := l.owners[partition].member; other != "" && other != member {
 				l.wrong = append(l.wrong, fmt.Sprintf("%s got partition %d while %s has it", member, partition, other))
 			}
-			l.owners[partition] = member
+			l.owners[partition] = mine
 		}
 		context.AfterFunc(ctx, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			for _, partition := range partitions {
-				if l.owners[partition] == member {
+				if l.owners[partition] == mine {
 					delete(l.owners, partition)
 				}
 			}
@@ -50,7 +59,7 @@ func (l *ledger) assigned(member string) func(context.Context, string, []int) {
 func (l *ledger) handle(t *testing.T, member string) func(context.Context, stream.Claim) {
 	return func(ctx context.Context, claim stream.Claim) {
 		l.mu.Lock()
-		if owner := l.owners[claim.Partition]; owner != member {
+		if owner := l.owners[claim.Partition].member; owner != member {
 			l.wrong = append(l.wrong, fmt.Sprintf("%s was handed partition %d, which %q has", member, claim.Partition, owner))
 		}
 		if ctx.Err() != nil {
@@ -74,7 +83,7 @@ func (l *ledger) members() map[string]int {
 	defer l.mu.Unlock()
 	count := make(map[string]int)
 	for owner := range maps.Values(l.owners) {
-		count[owner]++
+		count[owner.member]++
 	}
 	return count
 }
