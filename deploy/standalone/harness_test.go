@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -145,17 +144,6 @@ func (p *process) output() string {
 		return err.Error()
 	}
 	return string(content)
-}
-
-// freeAddress is a loopback address nobody listens on right now.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // eventually waits until check returns nil, and fails with its last error.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
@@ -35,7 +36,7 @@ func (c credentials) operator() string { return "Operator " + c.OperatorToken }
 // standalone prepares the platform as one process on a data folder of its own.
 func standalone(t testing.TB, env ...string) (*process, string) {
 	t.Helper()
-	address := freeAddress(t)
+	address := apitest.FreeAddress(t)
 	p := newProcess(t, "bellbuoy", "standalone", append([]string{
 		"BELLBUOY_ADDR=" + address, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
 		"BELLBUOY_DATA=" + filepath.Join(t.TempDir(), "data"),
@@ -115,7 +116,7 @@ func startCluster(t testing.TB, env ...string) *cluster {
 	t.Helper()
 	c := &cluster{processes: map[string]*process{}, addresses: map[string]string{}}
 	for _, name := range services {
-		c.addresses[name] = freeAddress(t)
+		c.addresses[name] = apitest.FreeAddress(t)
 	}
 	c.base = "http://" + c.addresses["gateway"]
 	c.gateways = []string{c.base, "http://" + c.addresses["gateway-2"]}

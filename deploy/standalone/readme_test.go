@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
 // repository is the root of the working tree.
@@ -18,7 +20,7 @@ func TestReadmeTourWorksWordForWord(t *testing.T) {
 	clone := t.TempDir()
 	copyTree(t, repository, clone)
 	demo := exec.CommandContext(t.Context(), filepath.Join(clone, "scripts", "demo"))
-	demo.Env = append(os.Environ(), "BELLBUOY_ADDR="+freeAddress(t), "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")
+	demo.Env = append(os.Environ(), "BELLBUOY_ADDR="+apitest.FreeAddress(t), "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")
 	out, err := demo.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)

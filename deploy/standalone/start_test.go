@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
@@ -203,7 +204,7 @@ func TestHelpExplainsEverySetting(t *testing.T) {
 }
 
 func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
-	kafka, redis := freeAddress(t), freeAddress(t)
+	kafka, redis := apitest.FreeAddress(t), apitest.FreeAddress(t)
 	p, base := standalone(t, "KAFKA_BROKERS="+kafka, "REDIS_URL=redis://"+redis+"/0")
 	p.start()
 	eventually(t, 20*time.Second, "a log line that says what it waits for", func() error {
@@ -232,7 +233,7 @@ func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
 }
 
 func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
-	internal := freeAddress(t)
+	internal := apitest.FreeAddress(t)
 	_, base := started(t, "BELLBUOY_INTERNAL_ADDR="+internal)
 	send(t, http.MethodGet, base+"/metrics", "", nil).expect(t, http.StatusNotFound)
 	send(t, http.MethodGet, base+"/debug/pprof/", "", nil).expect(t, http.StatusNotFound)

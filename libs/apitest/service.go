@@ -3,8 +3,10 @@ package apitest
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -53,6 +55,23 @@ func Launch(t testing.TB, process boot.Process, run func(context.Context) error)
 	url = "http://" + process.Listener.Addr().String()
 	Ready(t, url)
 	return url, stop
+}
+
+// FreeAddress is a loopback address on which nobody listens, for a server that is told
+// where to listen and may be started there again. Its port is not of those from which
+// connections go out, one of which could take it meanwhile.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	const first, ports, tries = 10000, 20000, 100
+	for range tries {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(ports)))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			listener.Close()
+			return address
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // Ready waits until the service at url says that it is ready.

@@ -3,7 +3,6 @@ package events_test
 import (
 	"bufio"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -36,12 +35,7 @@ func TestMain(m *testing.M) {
 // kill -9 does.
 func (p *platform) spawn() (kill func()) {
 	p.t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	addr := free.Addr().String()
-	free.Close()
+	addr := apitest.FreeAddress(p.t)
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), childMark+"=1", "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
 		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker, "BELLBUOY_SECRET="+secret)
@@ -91,7 +85,7 @@ func (p *platform) attempt(method, path, body string) int {
 // service was killed and started again.
 func TestKilledBeforeRelay(t *testing.T) {
 	dir := t.TempDir()
-	broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: dir})
+	broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: apitest.FreeAddress(t), Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
