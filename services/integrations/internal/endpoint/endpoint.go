@@ -61,10 +61,13 @@ const underWay = 15 * time.Second
 
 // late reports an outcome that is about a former URL. A failure may still be when it
 // ended shortly after the present one was set; if it is true of that one too, the next
-// delivery says so.
+// delivery says so. Of one that never had another URL nothing is late, whatever the clocks say.
 func (e Endpoint) late(o topic.Outcome) bool {
 	since := e.URLSince
-	if o.Result != topic.Delivered && !since.Equal(e.CreatedAt) {
+	if since.Equal(e.CreatedAt) {
+		return false
+	}
+	if o.Result != topic.Delivered {
 		since = since.Add(underWay)
 	}
 	return o.At.Before(since)

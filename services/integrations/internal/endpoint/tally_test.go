@@ -41,6 +41,10 @@ func TestATallyIsOfTheRecordAndOnlyOutcomesOfItsPresentURLCount(t *testing.T) {
 	if tally.ConsecutiveFailures != 3 || !tally.FirstFailureAt.Equal(start) || tally.LastHTTPStatus != 500 || tally.LastError != "http_5xx" {
 		t.Fatalf("three failures: %+v", tally)
 	}
+	if tally.fail(e, at(-time.Second, topic.Failed)); tally.ConsecutiveFailures != 4 {
+		t.Fatalf("by a clock that is behind, an endpoint of one URL does not fail: %+v", tally)
+	}
+	tally.ConsecutiveFailures = 3
 	e.URLHash, e.URLSince = "two", start.Add(time.Minute)
 	for _, after := range []time.Duration{30 * time.Second, time.Minute, time.Minute + underWay - time.Millisecond} {
 		if tally.fail(e, at(after, topic.Failed)) || tally.ConsecutiveFailures != 3 {
