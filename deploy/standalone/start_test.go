@@ -20,7 +20,7 @@ func TestFirstStartMakesTheSeedOnceAndTellsTheCredentials(t *testing.T) {
 	p, base := started(t)
 	file := filepath.Join(dataFolder(p), "credentials.json")
 	// Readiness is the gateway's; the seed follows it.
-	eventually(t, 10*time.Second, "credentials", func() error { _, err := os.Stat(file); return err })
+	eventually(t, 60*time.Second, "credentials", func() error { _, err := os.Stat(file); return err })
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("credentials.json has mode %v, %v", info.Mode(), err)
@@ -31,7 +31,7 @@ func TestFirstStartMakesTheSeedOnceAndTellsTheCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, "the credentials on the terminal", func() error {
+	eventually(t, 30*time.Second, "the credentials on the terminal", func() error {
 		if !strings.Contains(p.output(), string(bytes.TrimSpace(content))) {
 			return fmt.Errorf("not among %q", p.output())
 		}

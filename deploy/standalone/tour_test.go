@@ -106,7 +106,7 @@ func (a actor) row(name string) (string, error) {
 
 func (a actor) expectRow(name, status string) {
 	a.t.Helper()
-	eventually(a.t, 5*time.Second, "the dashboard row of "+name, func() error {
+	eventually(a.t, 30*time.Second, "the dashboard row of "+name, func() error {
 		got, err := a.row(name)
 		if err == nil && got != status {
 			err = fmt.Errorf("%q instead of %q", got, status)
@@ -229,7 +229,7 @@ func TestTourOnSeparateProcessesWithDeliveryTwice(t *testing.T) {
 func seeded(t testing.TB, p *process) credentials {
 	t.Helper()
 	file := filepath.Join(dataFolder(p), "credentials.json")
-	eventually(t, 10*time.Second, "credentials", func() error { _, err := os.Stat(file); return err })
+	eventually(t, 60*time.Second, "credentials", func() error { _, err := os.Stat(file); return err })
 	var c credentials
 	readJSON(t, file, &c)
 	return c

@@ -97,7 +97,7 @@ func TestOneTraceRunsFromTheCallToTheOutgoingRequest(t *testing.T) {
 		if len(parts) != 4 {
 			t.Fatalf("the outgoing request's traceparent is %q", request.Header.Get("traceparent"))
 		}
-		eventually(t, 15*time.Second, "the trace of "+request.ID(), func() error {
+		eventually(t, 60*time.Second, "the trace of "+request.ID(), func() error {
 			spans := traces.spans(parts[1])
 			if got := path(spans, parts[2]); len(got) < 3 || got[0] != "gateway" || got[1] != "events" || got[len(got)-1] != "delivery" {
 				return fmt.Errorf("the outgoing request's span hangs on %v among %v", got, spans)
