@@ -65,7 +65,8 @@ type question struct {
 type flight struct {
 	question question
 	calls    int
-	untold   int
+	untold   int // ARGV[6] and [7] of limit.lua
+	alone    int
 	done     chan struct{}
 	told     told
 	err      error
@@ -194,7 +195,7 @@ func (l *ledger) send(flights []*flight) {
 	answers := make([]*redis.Cmd, len(flights))
 	for i, f := range flights {
 		if f.question.counted {
-			f.untold = l.memory.untold(f.question.quota, outage)
+			f.untold, f.alone = l.memory.untold(f.question.quota, outage)
 		}
 		answers[i] = l.script.EvalSha(ctx, pipe, f.keys(), f.arguments()...)
 	}
@@ -210,9 +211,12 @@ func (l *ledger) send(flights []*flight) {
 		if err != nil {
 			l.fail(err)
 			f.err = errDown
-		} else if f.question.counted && f.told.state == entrySame {
+		}
+		if err == nil && f.question.counted && f.told.state == entrySame {
 			l.memory.note(f.question.quota, f.told.granted)
 			l.memory.told(f.question.quota, outage)
+		} else {
+			l.memory.giveBack(f.question.quota, f.alone)
 		}
 		close(f.done)
 	}
@@ -225,7 +229,7 @@ func (f *flight) arguments() []any {
 	if !f.question.counted {
 		calls = 0
 	}
-	return []any{f.question.entry, calls, q.limit, q.window.Milliseconds(), q.slot().Milliseconds(), f.untold}
+	return []any{f.question.entry, calls, q.limit, q.window.Milliseconds(), q.slot().Milliseconds(), f.untold, f.alone}
 }
 
 func readTold(answer []any) (told, error) {

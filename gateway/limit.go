@@ -39,7 +39,8 @@ func (q quota) slot() time.Duration {
 
 // memory counts in this process what this gateway let through. While Redis counts
 // for all gateways it only takes note; in an outage it decides, so that for one
-// gateway the limit stays exact from before the outage until after it.
+// gateway the limit stays exact from before the outage until after it. Several let
+// through more together while it lasts, and no more once they have told Redis.
 type memory struct {
 	mu   sync.Mutex
 	now  func() time.Time
@@ -50,6 +51,7 @@ type memory struct {
 type memoryLog struct {
 	marks []mark
 	calls int // in all marks
+	alone int // of them, let through without Redis, which has not been told
 	// outage is the number of the outage whose calls Redis has been told of; 0 when
 	// there may be calls it has not.
 	outage int64
@@ -58,6 +60,7 @@ type memoryLog struct {
 type mark struct {
 	at    time.Time
 	calls int
+	alone int
 }
 
 func newMemory(now func() time.Time) *memory {
@@ -69,7 +72,7 @@ func (m *memory) note(q quota, calls int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if log := m.log(q); calls > 0 {
-		log.add(m.now(), calls, q.slot())
+		log.add(mark{at: m.now(), calls: calls}, q.slot())
 	}
 }
 
@@ -81,7 +84,7 @@ func (m *memory) take(q quota, asked int) (granted int, retry time.Duration) {
 	log := m.log(q)
 	granted = max(0, min(asked, q.limit-log.calls))
 	if granted > 0 {
-		log.add(m.now(), granted, q.slot())
+		log.add(mark{m.now(), granted, granted}, q.slot())
 		log.outage = 0
 	}
 	if granted == asked {
@@ -97,18 +100,39 @@ func (m *memory) take(q quota, asked int) (granted int, retry time.Duration) {
 	return granted, retry
 }
 
-// untold is how many calls Redis may not know of because of the outage; 0 when it
-// has been told or there was none.
-func (m *memory) untold(q quota, outage int64) int {
+// untold is how many calls Redis may not know of because of the outage, 0 when it
+// has been told or there was none; and how many it cannot know of. Those are handed
+// out once, to be told or to be given back.
+func (m *memory) untold(q quota, outage int64) (known, alone int) {
 	if outage == 0 {
-		return 0
+		return 0, 0
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if log := m.log(q); log.outage < outage {
-		return log.calls
+	log := m.log(q)
+	if log.outage < outage {
+		known = log.calls
 	}
-	return 0
+	if log.alone > 0 {
+		alone, log.alone = log.alone, 0
+		for i := range log.marks {
+			log.marks[i].alone = 0
+		}
+	}
+	return known, alone
+}
+
+// giveBack takes calls back that Redis could not be told of.
+func (m *memory) giveBack(q quota, alone int) {
+	if alone == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if log := m.log(q); len(log.marks) > 0 {
+		log.alone += alone
+		log.marks[len(log.marks)-1].alone += alone
+	}
 }
 
 // told remembers that Redis knows the calls up to the outage's end.
@@ -131,19 +155,20 @@ func (m *memory) log(q quota) *memoryLog {
 	since := m.now().Add(-q.window)
 	for len(log.marks) > 0 && log.marks[0].at.Before(since) {
 		log.calls -= log.marks[0].calls
+		log.alone -= log.marks[0].alone
 		log.marks = log.marks[1:]
 	}
 	return log
 }
 
-func (l *memoryLog) add(now time.Time, calls int, slot time.Duration) {
-	l.calls += calls
-	if last := len(l.marks) - 1; last >= 0 && !now.Truncate(slot).After(l.marks[last].at.Truncate(slot)) {
-		l.marks[last].calls += calls
-		l.marks[last].at = now
+func (l *memoryLog) add(m mark, slot time.Duration) {
+	l.calls += m.calls
+	l.alone += m.alone
+	if last := len(l.marks) - 1; last >= 0 && !m.at.Truncate(slot).After(l.marks[last].at.Truncate(slot)) {
+		l.marks[last] = mark{m.at, l.marks[last].calls + m.calls, l.marks[last].alone + m.alone}
 		return
 	}
-	l.marks = append(l.marks, mark{now, calls})
+	l.marks = append(l.marks, m)
 }
 
 // seconds is a wait as Retry-After has it: whole seconds, rounded up.

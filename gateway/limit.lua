@@ -7,8 +7,9 @@
 -- ARGV[2] calls asked for; 0: only look
 -- ARGV[3] limit   ARGV[4] window (ms)
 -- ARGV[5] slot (ms): calls of one slot share a mark, dated by the newest of them
--- ARGV[6] calls the caller alone let through within the window, when this log may
---         not know of them (after an outage); else 0
+-- ARGV[6] calls the caller let through within the window, when this log may not
+--         know of them (after an outage); else 0
+-- ARGV[7] calls the caller let through by itself, of which this log cannot know
 --
 -- Answers {'missing'}, {'changed', entry}, or {'same', calls granted, ms until
 -- one more can be granted}.
@@ -24,7 +25,7 @@ if asked == 0 then return {'same', 0, 0} end
 
 local log = KEYS[2]
 local limit, window = tonumber(ARGV[3]), tonumber(ARGV[4])
-local slot, known = tonumber(ARGV[5]), tonumber(ARGV[6])
+local slot, known, alone = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
 local function read(text)
   if not text then return nil end
@@ -51,7 +52,7 @@ while at and at + window < now do
   at, upto = mark(1)
 end
 
-local unknown = math.max(0, known - (sum - gone))
+local unknown = math.max(alone, known - (sum - gone))
 local granted = math.max(0, math.min(asked, limit - (sum - gone) - unknown))
 if granted + unknown > 0 then
   local same = sum > gone and math.floor(tail / slot) == math.floor(now / slot)

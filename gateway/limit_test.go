@@ -59,7 +59,7 @@ func (c *memoryCounter) take(_ *testing.T, q quota, calls int) (int, time.Durati
 func newScriptCounter(t *testing.T) *scriptCounter {
 	t.Helper()
 	server := miniredis.RunT(t)
-	ledger, err := newLedger("redis://"+server.Addr(), newMemory(time.Now), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	ledger, err := newLedger("redis://"+server.Addr()+"/0?read_timeout=1m", newMemory(time.Now), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,6 +312,46 @@ func TestTheRateHoldsThroughAnOutage(t *testing.T) {
 	if after := spend(40); before != 40 || during != 40 || after != 20 {
 		t.Errorf("%d passed before, %d during, %d after", before, during, after)
 	}
+}
+
+// TestARateOfTwoGatewaysHoldsAfterAnOutage lets two gateways count by themselves for a
+// while: Redis, which has forgotten nothing, is told what each let through.
+func TestARateOfTwoGatewaysHoldsAfterAnOutage(t *testing.T) {
+	server := miniredis.RunT(t)
+	w := newWorldOn(t, "redis://"+server.Addr()+"/0")
+	doors := []*door{w.gateway(t, nil), w.gateway(t, nil)}
+	header := map[string]string{"Authorization": w.keys.member(func(c *peer.Credential) { c.Limits.LegacyPerHour = 100 }).apiKey()}
+	spend := func(d *door, calls, want int) {
+		t.Helper()
+		passed := 0
+		for range calls {
+			if d.get(t, "/api/v1/service/", header).status == http.StatusOK {
+				passed++
+			}
+		}
+		if passed != want {
+			t.Errorf("%d of %d passed, want %d", passed, calls, want)
+		}
+	}
+	for i, d := range doors {
+		spend(d, 15+i, 15+i)
+	}
+	for range 2 { // the second one begins before Redis was told of the first
+		server.SetError("LOADING the data")
+		for i, d := range doors {
+			spend(d, 5+i, 5+i)
+		}
+		server.SetError("")
+		for _, d := range doors {
+			eventually(t, "Redis is noticed", func() bool {
+				return strings.Count(d.log.String(), "Redis is back") == strings.Count(d.log.String(), "Redis cannot be reached")
+			})
+		}
+	}
+	for _, d := range doors {
+		spend(d, 1, 1)
+	}
+	spend(doors[0], 60, 100-(15+16)-2*(5+6)-2)
 }
 
 func TestOneRoundTripARequest(t *testing.T) {
