@@ -88,7 +88,7 @@ func openSQLite(ctx context.Context, path string) (*sqliteFile, error) {
 		return nil, err
 	}
 	writes.SetMaxOpenConns(1)
-	writer, err := newSQLiteWriter(ctx, writes)
+	writer, err := newSQLiteWriter(ctx, writes, path)
 	if err != nil {
 		return nil, errors.Join(err, writes.Close())
 	}

@@ -13,6 +13,7 @@ type sqliteWriter struct {
 	db    *sql.DB
 	conn  *sql.Conn
 	cache statements
+	turn  turnstile
 	jobs  chan *writeJob
 
 	mu      sync.RWMutex // guards closing against senders
@@ -31,13 +32,17 @@ const maxGroup = 128
 
 var errRolledBack = errors.New("the shared transaction failed")
 
-func newSQLiteWriter(ctx context.Context, db *sql.DB) (*sqliteWriter, error) {
+func newSQLiteWriter(ctx context.Context, db *sql.DB, path string) (*sqliteWriter, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
+	turn, err := newTurnstile(path + ".turn")
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	w := &sqliteWriter{
-		db: db, conn: conn, cache: statements{prepare: conn.PrepareContext},
+		db: db, conn: conn, cache: statements{prepare: conn.PrepareContext}, turn: turn,
 		jobs: make(chan *writeJob, maxGroup), done: make(chan struct{}),
 	}
 	go w.loop()
@@ -68,7 +73,7 @@ func (w *sqliteWriter) close() error {
 		close(w.jobs)
 	}
 	<-w.done
-	return errors.Join(w.cache.close(), w.conn.Close(), w.db.Close())
+	return errors.Join(w.cache.close(), w.conn.Close(), w.db.Close(), w.turn.file.Close())
 }
 
 func (w *sqliteWriter) loop() {
@@ -97,7 +102,7 @@ func (w *sqliteWriter) loop() {
 // commit runs a group in one transaction, each job behind its own savepoint unless it is alone. Should
 // the transaction itself fail, all that had succeeded in it have failed.
 func (w *sqliteWriter) commit(group []*writeJob) {
-	err := w.exec("BEGIN IMMEDIATE")
+	err := w.turn.pass(func() error { return w.exec("BEGIN IMMEDIATE") })
 	if err == nil {
 		err = w.runAll(group)
 	}
