@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
@@ -16,4 +17,21 @@ func TestScripts(t *testing.T) {
 			"orgA": orgA, "orgB": orgB, "dashA": dashA, "dashB": dashB,
 		}}
 	})
+}
+
+// TestEventIsBounded: an event takes as many updates as can follow it while its writer waits.
+func TestEventIsBounded(t *testing.T) {
+	p := start(t, startBroker(t))
+	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
+	updates := func(n int) string { return strings.TrimSuffix(strings.Repeat(`{"update": "x"}, `, n), ", ") }
+	p.must(400, "", "POST", "/api/v1/event/list/", incident+`, "event_update": [`+updates(1001)+`]}`)
+	p.must(201, "", "POST", "/api/v1/event/list/", incident+`, "event_update": [`+updates(999)+`]}`)
+	p.must(400, "", "PUT", "/api/v1/event/list/1/", `{"event_update": [`+updates(2)+`]}`)
+	p.must(201, "", "POST", "/api/v1/event/update/", `{"event": "/api/v1/event/list/1/", "update": "the last"}`)
+	p.must(400, "", "POST", "/api/v1/event/update/", `{"event": "/api/v1/event/list/1/", "update": "one more"}`)
+	p.must(200, "", "PUT", "/api/v1/event/list/1/", `{"event_update": [{"resource_uri": "/api/v1/event/update/1/", "update": "corrected"}]}`)
+	list := p.must(200, "", "GET", "/api/v1/event/update/?limit=1", "")
+	if total := list["meta"].(map[string]any)["total_count"]; total != float64(1000) {
+		t.Errorf("%v updates", total)
+	}
 }

@@ -94,7 +94,7 @@ func (r *revision) apply(p *EventPatch) error {
 	r.applyTimes(p, isNew, wasClosed)
 	problems := []error{
 		r.applyLinks(p.Links),
-		r.applyUpdates(p.Updates),
+		r.applyUpdates(p),
 		p.Notice.check(),
 		r.check(),
 	}
@@ -257,10 +257,17 @@ func (r *revision) checkTimeline(n int) error {
 	return nil
 }
 
-func (r *revision) applyUpdates(updates []UpdatePatch) error {
+// maxUpdates is how many updates an event can have. All of them are in its record, and each
+// has a row that follows whatever is changed of the event while its writer waits.
+const maxUpdates = 1000
+
+func (r *revision) applyUpdates(p *EventPatch) error {
+	if _, fresh := p.fresh(); fresh > 0 && int64(len(r.Timeline))+fresh > maxUpdates {
+		return fault.Field("event_update", "An event can have at most %d updates.", maxUpdates)
+	}
 	var problems []error
-	for i := range updates {
-		if err := r.applyUpdate(&updates[i]); err != nil {
+	for i := range p.Updates {
+		if err := r.applyUpdate(&p.Updates[i]); err != nil {
 			problems = append(problems, fault.Field("event_update", "item %d: %s", i+1, err.Error()))
 		}
 	}

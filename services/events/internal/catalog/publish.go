@@ -140,6 +140,9 @@ func (c *Catalog) AddUpdate(ctx context.Context, by Author, organization, eventI
 		return UpdateRow{}, err
 	}
 	event, err := c.revise(ctx, by, organization, eventID, func(r *revision) error {
+		if len(r.Timeline) >= maxUpdates {
+			return fault.Field("event", "An event can have at most %d updates.", maxUpdates)
+		}
 		r.nextIDs.update = id
 		patch.LegacyID = 0
 		if err := r.applyUpdate(&patch); err != nil {
