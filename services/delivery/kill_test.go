@@ -85,12 +85,14 @@ func TestKill_anywhere(t *testing.T) {
 	w.child("DELIVERY_RETRY_SCHEDULE=100ms,100ms,100ms,100ms,100ms,100ms,100ms,100ms")
 	repeats := 0
 	for _, id := range changes {
-		for _, row := range w.ended(id, ids...) {
+		rows := w.ended(id, ids...)
+		arrived := count(hooks.got())
+		for _, row := range rows {
 			if row.Status != dispatch.StatusDelivered {
 				t.Errorf("row %+v", row)
 			}
 			w.outcomes.of(t, row.ID)
-			arrivals := count(hooks.got())[row.ID]
+			arrivals := arrived[row.ID]
 			repeats += arrivals - len(row.Attempts)
 			if before, ended := recorded[row.ID]; ended && arrivals != before {
 				t.Errorf("%s had ended and was sent again", row.ID)

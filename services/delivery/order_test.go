@@ -157,10 +157,10 @@ func TestStop_resumes(t *testing.T) {
 }
 
 // Receivers that hang hold up nobody but themselves, though there are three times as many of them
-// as slots: if they kept theirs, the last healthy one would be told after three time-outs.
+// as slots: if they kept theirs, the last healthy one would never be told, for nothing here times out.
 func TestSlowReceivers(t *testing.T) {
 	w := newWorld(t)
-	w.hanging("slow.test")
+	cut := w.hanging("slow.test")
 	fast := w.receiver("fast.test", nil)
 	const healthy = 100
 	slow := min(3*64*runtime.GOMAXPROCS(0)+16, 900)
@@ -173,16 +173,15 @@ func TestSlowReceivers(t *testing.T) {
 		w.peer.add(ids[i], fmt.Sprintf("https://fast.test/%d", i))
 	}
 	config := w.config(time.Hour)
-	config.Timeout = 12 * time.Second
+	config.Timeout = 10 * time.Minute
 	w.start(config)
-	sent, began := change(newEvent(), 1), time.Now()
+	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
 	w.ended(sent.ID, ids...)
-	took := time.Since(began)
-	t.Logf("the healthy ones were told within %v", took)
-	if n := len(fast.got()); n != healthy || took > 2*config.Timeout {
-		t.Errorf("%d healthy receivers were told within %v", n, took)
+	if n := len(fast.got()); n != healthy {
+		t.Errorf("%d healthy receivers were told", n)
 	}
+	cut() // what is in flight need not be waited for at the stop
 }
 
 // Two processes share the work: each delivery is sent once.
