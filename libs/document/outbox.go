@@ -74,8 +74,8 @@ type derivedSet struct {
 	ids map[string]struct{}
 }
 
-// A relay that runs elsewhere never takes from this set; past this many the oldest knowledge is
-// forgotten, which costs a repeated Derive only.
+// A relay that runs elsewhere never takes from this set; past this many all of it is forgotten, which costs
+// repeated Derives only.
 const maxDerived = 10000
 
 func (d *derivedSet) add(entries []entry) {
