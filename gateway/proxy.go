@@ -31,14 +31,14 @@ const (
 // request deeply first: the key check and the rate are paid for with what this saves.
 type proxy struct {
 	bases      map[string]*url.URL
-	transport  *wire
+	transport  *upstream
 	propagator propagation.TextMapPropagator
 	buffers    sync.Pool
 }
 
 func newProxy(services map[string]string, propagator propagation.TextMapPropagator) (*proxy, error) {
 	p := &proxy{
-		bases: map[string]*url.URL{}, propagator: propagator, transport: newWire(),
+		bases: map[string]*url.URL{}, propagator: propagator, transport: newUpstream(),
 		buffers: sync.Pool{New: func() any { return new([copyBuffer]byte) }},
 	}
 	for name, base := range services {

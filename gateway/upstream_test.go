@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/wire"
 )
 
 func TestConnectionsToServicesAreKept(t *testing.T) {
@@ -69,7 +70,7 @@ func TestConnectionsToServicesAreKept(t *testing.T) {
 		check("GET", "not-modified", "", "", 304)
 		check("POST", "echo", `{"a":1}`, `{"a":1}`, 200)
 		check("POST", "echo", "", "", 200)
-		check("POST", "echo", strings.Repeat("y", maxDirect), strings.Repeat("y", maxDirect), 200)
+		check("POST", "echo", strings.Repeat("y", wire.MaxBody), strings.Repeat("y", wire.MaxBody), 200)
 	}
 	before := made.Load()
 	all()
