@@ -184,6 +184,7 @@ type Outcome struct {
 	Organization string    `json:"organization"`
 	Channel      Channel   `json:"channel"`
 	Recipient    string    `json:"recipient"`
+	URLHash      string    `json:"urlHash,omitempty"` // of an endpoint: what the last attempt went to
 	EventID      string    `json:"eventId"`
 	Result       Result    `json:"result"`
 	Attempts     int       `json:"attempts"`

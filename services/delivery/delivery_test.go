@@ -60,6 +60,30 @@ func TestWebhook_200(t *testing.T) {
 	}
 }
 
+// An endpoint that gets another URL while it waits is tried there, and the outcome says so.
+func TestRetry_anotherURL(t *testing.T) {
+	w := newWorld(t)
+	w.peer.add("r1", "https://one.test/hook")
+	hash := strings.Repeat("2", 64)
+	one := w.receiver("one.test", func(out http.ResponseWriter, _ *http.Request) {
+		w.peer.set("r1", func(d *peer.Destination) {
+			d.URL, d.URLHash, d.URLDisplay = "https://two.test/hook", hash, "two.test/ho…"
+		})
+		out.WriteHeader(http.StatusInternalServerError)
+	})
+	two := w.receiver("two.test", nil)
+	w.start(w.config())
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	row := w.ended(sent.ID, "r1")[0]
+	if len(one.got()) != 1 || len(two.got()) != 1 || row.Status != dispatch.StatusDelivered || row.URLHash != hash || row.URLDisplay != "two.test/ho…" {
+		t.Errorf("%d and %d requests, row %+v", len(one.got()), len(two.got()), row)
+	}
+	if outcome := w.outcomes.of(t, row.ID); outcome.URLHash != hash {
+		t.Errorf("outcome %+v", outcome)
+	}
+}
+
 func checkBody(t *testing.T, body []byte, id string, sent topic.EventChange) {
 	t.Helper()
 	var got struct {

@@ -43,19 +43,15 @@ func TestANewURLKeepsTheRecordsTally(t *testing.T) {
 	p.publish(success, p.outcome(o, recipient, topic.Failed), p.outcome(o, recipient, topic.Failed))
 	apitest.Eventually(p.t, "two failures", func() bool { return p.shown(o, made.URLHash).ConsecutiveFailures == 2 })
 
-	// Late outcomes: of deliveries that end before the move, and of one that is under way and finds
-	// that its receiver is gone.
-	before := [2]topic.Outcome{p.outcome(o, recipient, topic.Failed), p.outcome(o, recipient, topic.Delivered)}
-	p.ahead.Add(int64(time.Second))
-	underWay := p.outcome(o, recipient, topic.Failed)
-	underWay.Gone, underWay.At = true, underWay.At.Add(5*time.Second)
+	// Late outcomes: of deliveries under way to the former URL, one of which finds that its receiver is gone.
+	failure, delivered, gone := p.outcome(o, recipient, topic.Failed), p.outcome(o, recipient, topic.Delivered), p.outcome(o, recipient, topic.Failed)
+	gone.Gone = true
 	moved := p.move(o, o.dashboard, made.URLHash, "https://hooks.example.com/two")
 	if moved.URLHash == made.URLHash || moved.LegacyID != made.LegacyID || moved.ConsecutiveFailures != 2 || moved.Suppressed ||
 		moved.LastSuccessAt == nil || *moved.LastSuccessAt != success.At.Format("2006-01-02T15:04:05.000Z") {
 		t.Errorf("after the move: %+v", moved)
 	}
-	p.ahead.Add(int64(15 * time.Second))
-	p.publish(before[0], before[1], underWay, p.outcome(o, recipient, topic.Failed))
+	p.publish(failure, delivered, gone, p.outcome(o, recipient, topic.Failed))
 	apitest.Eventually(p.t, "the new URL's first failure is the third", func() bool { return p.shown(o, moved.URLHash).ConsecutiveFailures == 3 })
 	if p.shown(o, moved.URLHash).Suppressed {
 		t.Error("a late outcome of the old URL suppressed the new one")

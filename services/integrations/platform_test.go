@@ -285,11 +285,12 @@ func (p *platform) publish(messages ...message) {
 	}
 }
 
-// outcome is how a new delivery to the recipient ended.
+// outcome is how a new delivery to where the recipient lives now ended.
 func (p *platform) outcome(o organization, recipient string, result topic.Result) topic.Outcome {
 	out := topic.Outcome{
 		DeliveryID: id(), Organization: o.id, Channel: topic.Webhook, Recipient: recipient, EventID: id(),
-		Result: result, Attempts: 1, HTTPStatus: 204, At: p.now(),
+		URLHash: p.resolve(o, recipient)[0].URLHash,
+		Result:  result, Attempts: 1, HTTPStatus: 204, At: p.now(),
 	}
 	if result == topic.Failed {
 		out.HTTPStatus, out.ErrorCode, out.Attempts = 500, "http_5xx", 7

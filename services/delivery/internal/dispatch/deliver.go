@@ -86,14 +86,18 @@ func (s *Sender) fresh(m *member) bool {
 	return true
 }
 
-// begin is the row as it was before this attempt.
+// begin is the row as it was before this attempt, and says where this one goes.
 func (s *Sender) begin(m *member) Delivery {
+	var row Delivery
 	if m.row != nil {
-		return *m.row
+		row = *m.row
+	} else {
+		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.change.EventChange, s.Policy, s.Now())
+		row.Partition = m.shard.partition
 	}
-	row := newDelivery(m.id, m.shard.channel, m.recipient, &m.change.EventChange, s.Policy, s.Now())
-	row.Partition = m.shard.partition
-	row.DashboardID, row.URLHash, row.URLDisplay = m.to.Dashboard.ID, m.to.URLHash, m.to.URLDisplay
+	if m.to.State != Gone {
+		row.DashboardID, row.URLHash, row.URLDisplay = m.to.Dashboard.ID, m.to.URLHash, m.to.URLDisplay
+	}
 	return row
 }
 

@@ -131,7 +131,7 @@ func (d *Delivery) outcome() *topic.Outcome {
 		return nil
 	}
 	outcome := &topic.Outcome{
-		DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient,
+		DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient, URLHash: d.URLHash,
 		EventID: d.EventID, Result: result(d.Status), Attempts: len(d.Attempts), ErrorCode: string(d.ErrorCode),
 		Gone: d.ErrorCode == CodeGone, At: *d.EndedAt,
 	}

@@ -105,7 +105,7 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 		e.DashboardName, e.UpdatedAt = dashboard.Name, now
 		revision.apply(e)
 		if moved {
-			s.move(e, *revision.address, former, now)
+			s.move(e, *revision.address, former)
 		}
 		if record.Secret != "" {
 			e.rotate(s.box.Seal(record.Secret, e.ID), now)
@@ -134,12 +134,12 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 }
 
 // move gives the endpoint another URL, and the suppression of its former one to carry.
-func (s *Endpoints) move(e *Endpoint, address Address, former map[string]Suppression, now time.Time) {
+func (s *Endpoints) move(e *Endpoint, address Address, former map[string]Suppression) {
 	suppression, suppressed := former[e.suppression()]
 	if e.Carried != nil { // it moved on before it was settled where it is
 		suppression, suppressed = *e.Carried, true
 	}
-	s.place(e, address, now)
+	s.place(e, address)
 	if suppressed {
 		suppression = suppression.follow(*e)
 		e.Carried = &suppression

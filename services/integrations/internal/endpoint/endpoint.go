@@ -26,7 +26,6 @@ type Endpoint struct {
 	URL             string        `json:"url"`               // sealed for ID
 	URLHash         string        `json:"urlHash"`           // Address.Hash
 	URLDisplay      string        `json:"urlDisplay"`        // Address.Display
-	URLSince        time.Time     `json:"urlSince"`          // when this URL was set
 	Carried         *Suppression  `json:"carried,omitempty"` // of the former URL, until settle has judged what it means for this one
 	ManagementEmail string        `json:"managementEmail"`
 	VerifiedAt      *time.Time    `json:"verifiedAt,omitempty"` // nil: not verified
@@ -55,23 +54,8 @@ func (e *Endpoint) drop(component string) bool {
 	return len(e.ComponentIDs) < before
 }
 
-// underWay is how long an attempt that was on its way to the former URL when another was
-// set may take to end: the longest there is, and a second.
-const underWay = 15 * time.Second
-
-// late reports an outcome that is about a former URL. A failure may still be when it
-// ended shortly after the present one was set; if it is true of that one too, the next
-// delivery says so. Of one that never had another URL nothing is late, whatever the clocks say.
-func (e Endpoint) late(o topic.Outcome) bool {
-	since := e.URLSince
-	if since.Equal(e.CreatedAt) {
-		return false
-	}
-	if o.Result != topic.Delivered {
-		since = since.Add(underWay)
-	}
-	return o.At.Before(since)
-}
+// late reports an outcome that is about a former URL.
+func (e Endpoint) late(o topic.Outcome) bool { return o.URLHash != e.URLHash }
 
 // Record is an endpoint as its owner is shown it. URL and Secret are set only in
 // the answer to the call that made them.

@@ -96,7 +96,7 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	}
 	now := s.now()
 	e.ID, e.CreatedAt, e.UpdatedAt, e.VerifiedAt = id.String(), now, now, &now
-	s.place(&e, address, now)
+	s.place(&e, address)
 	record := Record{URL: address.URL()}
 	if signed {
 		record.Secret = newSecret()
@@ -125,8 +125,8 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 }
 
 // place gives the endpoint a URL.
-func (s *Endpoints) place(e *Endpoint, address Address, now time.Time) {
-	e.URL, e.URLHash, e.URLDisplay, e.URLSince = s.box.Seal(address.URL(), e.ID), address.Hash(), address.Display(), now
+func (s *Endpoints) place(e *Endpoint, address Address) {
+	e.URL, e.URLHash, e.URLDisplay = s.box.Seal(address.URL(), e.ID), address.Hash(), address.Display()
 }
 
 // fits holds the organization's limit of unique URLs: one that it has already costs

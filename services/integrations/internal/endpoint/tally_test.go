@@ -31,9 +31,9 @@ func TestATallyCountsEachDeliveryOnce(t *testing.T) {
 
 func TestATallyIsOfTheRecordAndOnlyOutcomesOfItsPresentURLCount(t *testing.T) {
 	at := func(after time.Duration, result topic.Result) topic.Outcome {
-		return topic.Outcome{Result: result, At: start.Add(after), HTTPStatus: 500, ErrorCode: "http_5xx"}
+		return topic.Outcome{Result: result, At: start.Add(after), URLHash: "one", HTTPStatus: 500, ErrorCode: "http_5xx"}
 	}
-	e := Endpoint{URLHash: "one", CreatedAt: start, URLSince: start}
+	e := Endpoint{URLHash: "one"}
 	var tally Tally
 	for i := range 3 { // the first as soon as it is there
 		tally.fail(e, at(time.Duration(i)*time.Second, topic.Failed))
@@ -41,25 +41,24 @@ func TestATallyIsOfTheRecordAndOnlyOutcomesOfItsPresentURLCount(t *testing.T) {
 	if tally.ConsecutiveFailures != 3 || !tally.FirstFailureAt.Equal(start) || tally.LastHTTPStatus != 500 || tally.LastError != "http_5xx" {
 		t.Fatalf("three failures: %+v", tally)
 	}
-	if tally.fail(e, at(-time.Second, topic.Failed)); tally.ConsecutiveFailures != 4 {
-		t.Fatalf("by a clock that is behind, an endpoint of one URL does not fail: %+v", tally)
+	e.URLHash = "two"
+	if tally.fail(e, at(time.Minute, topic.Failed)) || tally.ConsecutiveFailures != 3 {
+		t.Fatalf("a failure of the old URL counts against the new one: %+v", tally)
 	}
-	tally.ConsecutiveFailures = 3
-	e.URLHash, e.URLSince = "two", start.Add(time.Minute)
-	for _, after := range []time.Duration{30 * time.Second, time.Minute, time.Minute + underWay - time.Millisecond} {
-		if tally.fail(e, at(after, topic.Failed)) || tally.ConsecutiveFailures != 3 {
-			t.Fatalf("a failure of the old URL after %s counts against the new one: %+v", after, tally)
-		}
+	present := func(after time.Duration, result topic.Result) topic.Outcome {
+		o := at(after, result)
+		o.URLHash = "two"
+		return o
 	}
-	if !tally.fail(e, at(time.Minute+underWay, topic.Failed)) || tally.ConsecutiveFailures != 4 || !tally.FirstFailureAt.Equal(start) {
+	if !tally.fail(e, present(time.Minute, topic.Failed)) || tally.ConsecutiveFailures != 4 || !tally.FirstFailureAt.Equal(start) {
 		t.Fatalf("the new URL's first failure: %+v", tally)
 	}
 	tally.succeed(e, at(30*time.Second, topic.Delivered))
 	if tally.ConsecutiveFailures != 4 || !tally.LastSuccessAt.Equal(start.Add(30*time.Second)) {
 		t.Fatalf("a success of the old URL: %+v", tally)
 	}
-	tally.succeed(e, at(time.Minute, topic.Delivered))
-	tally.succeed(e, at(time.Second, topic.Delivered))
+	tally.succeed(e, present(time.Minute, topic.Delivered))
+	tally.succeed(e, present(time.Second, topic.Delivered))
 	if tally.ConsecutiveFailures != 0 || tally.FirstFailureAt != nil || !tally.LastSuccessAt.Equal(start.Add(time.Minute)) {
 		t.Fatalf("after a success: %+v", tally)
 	}
