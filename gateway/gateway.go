@@ -85,7 +85,7 @@ func Run(ctx context.Context, c Config) error {
 func newEdge(c Config) (*edge, error) {
 	desk := passport.NewDesk(c.Secret.Secret, c.Now)
 	memory := newMemory(c.Now)
-	ledger, err := newLedger(c.RedisURL, memory, c.Log, c.Metrics)
+	ledger, err := newLedger(c.Redis, memory, c.Log, c.Metrics)
 	if err != nil {
 		return nil, err
 	}

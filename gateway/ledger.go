@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,16 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 const (
-	// redisTimeout is how long one call may hang before Redis counts as down, unless
-	// REDIS_URL says otherwise: redis://host:port/0?read_timeout=3s.
-	redisTimeout = time.Second
 	// probeInterval is how often a Redis that is down is tried.
 	probeInterval = 200 * time.Millisecond
 	// maxFlights is how many pipelines are under way at once. With few of them the
@@ -88,32 +84,16 @@ const (
 	entryMissing entryState = "missing"
 )
 
-// quiet ends the Redis client's own lines on standard error, one for each connection
-// it cannot make: an outage is told once, here, by the gateway's logger. The client
-// has one logger for all of the process.
-var quiet = sync.OnceFunc(func() { redis.SetLogger(silence{}) })
-
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
-
-func newLedger(url string, memory *memory, log *slog.Logger, metrics prometheus.Registerer) (*ledger, error) {
-	options, err := redis.ParseURL(url)
+func newLedger(settings boot.Redis, memory *memory, log *slog.Logger, metrics prometheus.Registerer) (*ledger, error) {
+	options, err := settings.Options()
 	if err != nil {
-		return nil, fmt.Errorf("REDIS_URL: %w", err)
+		return nil, err
 	}
-	quiet()
-	timeout := cmp.Or(max(0, options.ReadTimeout), redisTimeout)
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = timeout, timeout, timeout
-	options.ContextTimeoutEnabled = true
 	// A failure is answered from elsewhere at once rather than tried again here.
 	options.MaxRetries = -1
-	options.DialerRetries = 1
-	options.DisableIdentity = true
-	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	l := &ledger{
 		client:  redis.NewClient(options),
-		timeout: timeout,
+		timeout: options.ReadTimeout,
 		script:  redis.NewScript(limitScript),
 		memory:  memory,
 		log:     log,

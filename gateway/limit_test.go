@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,7 +60,7 @@ func (c *memoryCounter) take(_ *testing.T, q quota, calls int) (int, time.Durati
 func newScriptCounter(t *testing.T) *scriptCounter {
 	t.Helper()
 	server := miniredis.RunT(t)
-	ledger, err := newLedger("redis://"+server.Addr()+"/0?read_timeout=1m", newMemory(time.Now), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	ledger, err := newLedger(boot.Redis{RedisURL: "redis://" + server.Addr() + "/0?read_timeout=1m"}, newMemory(time.Now), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

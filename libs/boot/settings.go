@@ -50,19 +50,6 @@ func (k Kafka) Validate() error {
 	return nil
 }
 
-// Redis names the Redis server.
-type Redis struct {
-	RedisURL string `name:"redis-url" env:"REDIS_URL" required:"" help:"Redis, e.g. redis://localhost:6379/0."`
-}
-
-// Validate is called by the settings' parser.
-func (r Redis) Validate() error {
-	if r.RedisURL == "" {
-		return errors.New("REDIS_URL must name a server")
-	}
-	return OptionalURL("REDIS_URL", r.RedisURL, "redis", "rediss")
-}
-
 // Secret is the platform's one secret, the same for every binary.
 type Secret struct {
 	Secret string `name:"secret" env:"BELLBUOY_SECRET" required:"" help:"Signs internal callers and page tokens, seals stored secrets; at least 32 characters, the same everywhere."`

@@ -39,10 +39,11 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer db.Close()
-	gateways, err := store.NewGateways(c.RedisURL)
+	redis, err := c.Redis.Options()
 	if err != nil {
 		return err
 	}
+	gateways := store.NewGateways(redis)
 	defer gateways.Close()
 	desk := passport.NewDesk(c.Secret.Secret, c.Now)
 	events := peer.Events{Client: peer.NewClient("events", c.EventsURL, peer.Options{

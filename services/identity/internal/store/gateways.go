@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,23 +12,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 )
 
-const (
-	redisTimeout = time.Second // of dialling, writing and reading each
-	voidBatch    = 500         // entries in one round trip
-)
+const voidBatch = 500 // entries in one round trip
 
 // Gateways implements account.Gateways on the Redis that the gateways use.
 type Gateways struct{ client *redis.Client }
 
-// NewGateways prepares the connection to the Redis at url; nothing is contacted yet.
-func NewGateways(url string) (*Gateways, error) {
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, fmt.Errorf("REDIS_URL is no Redis address") // the cause would quote a password
-	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = redisTimeout, redisTimeout, redisTimeout
-	options.MaxRetries, options.DialerRetries = 1, 1 // whoever voids knows what to do about a failure
-	return &Gateways{redis.NewClient(options)}, nil
+// NewGateways prepares the connection to the Redis that the options name; nothing is contacted yet.
+func NewGateways(options *redis.Options) *Gateways {
+	options.MaxRetries = 1 // whoever voids knows what to do about a failure
+	return &Gateways{redis.NewClient(options)}
 }
 
 // Void implements account.Gateways.

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -60,10 +61,11 @@ func open(t *testing.T) *setting {
 	}
 	s.startRedis("127.0.0.1:0")
 	t.Cleanup(func() { s.redis.Close() })
-	gateways, err := store.NewGateways(s.redis.URL())
+	redis, err := boot.Redis{RedisURL: s.redis.URL()}.Options()
 	if err != nil {
 		t.Fatal(err)
 	}
+	gateways := store.NewGateways(redis)
 	t.Cleanup(func() { gateways.Close() })
 	s.gateways = &interrupted{Gateways: gateways}
 	s.Directory = account.New(account.Options{
