@@ -29,6 +29,20 @@ func (plainParts) Outcomes(context.Context, []topic.Outcome) error              
 func (plainParts) Done()                                                         {}
 func (plainParts) Abandon()                                                      {}
 
+type unobserved struct{}
+
+func (unobserved) Attempted(topic.Channel, string, time.Duration) {}
+func (unobserved) InFlight(int)                                   {}
+func (unobserved) SlowLane(int)                                   {}
+func (unobserved) Waiting(int)                                    {}
+func (unobserved) Planned(time.Duration)                          {}
+
+type untraced struct{}
+
+func (untraced) Adopt(ctx, _ context.Context) context.Context         { return ctx }
+func (untraced) Carry(context.Context) string                         { return "" }
+func (untraced) Resume(ctx context.Context, _ string) context.Context { return ctx }
+
 // directory takes its time to answer: for many, and for one alone.
 type directory struct {
 	Recipients
