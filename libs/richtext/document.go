@@ -60,17 +60,8 @@ func isDocument(text string) bool {
 	return json.Unmarshal([]byte(text), &head) == nil && head.Type == "doc"
 }
 
-// Validate refuses a Rich text that is a structured document with a node, a mark or a
-// link that is not supported, naming it. Other encodings are always accepted: an HTML
-// fragment is sanitised on output.
-func Validate(text string) error {
-	if Detect(text) != Structured {
-		return nil
-	}
-	_, err := parse(text)
-	return err
-}
-
+// parse reads a structured document. One with a node, a mark or a link that is not supported is
+// refused, and the error names it.
 func parse(text string) (node, error) {
 	var doc node
 	decoder := json.NewDecoder(strings.NewReader(text))

@@ -2,31 +2,16 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"time"
 )
-
-// Drop marks err as final: the record can never be handled, so it is logged and
-// skipped. In a batch of several the records are then handed out one by one, so that
-// only the poisonous one is lost.
-func Drop(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &dropped{err}
-}
-
-type dropped struct{ cause error }
-
-func (d *dropped) Error() string { return d.cause.Error() }
-func (d *dropped) Unwrap() error { return d.cause }
 
 // ConsumeBatches is a member of the group until ctx ends, like Consume. handle gets
 // up to MaxPending records of one partition, in order; batches of different partitions
 // at the same time. When it returns nil their effects are durable; when it returns an
 // error it gets the same records again after a while (0.1 s at first, 30 s at most),
-// and never another of that partition before, unless the error is a Drop. Its ctx
-// carries the trace of the batch's first record; see Context for the others.
+// and never another of that partition before; what can never be handled is therefore the
+// handler's to leave out, as Read does. Its ctx carries the trace of the batch's first
+// record; see Context for the others.
 func (c *Client) ConsumeBatches(ctx context.Context, subscription Subscription, handle func(ctx context.Context, batch []Record) error) error {
 	return c.subscribe(ctx, subscription, func(a *assignment, l *lane) {
 		for {
@@ -56,7 +41,7 @@ func (a *assignment) batch(l *lane, batch []fetched, handle func(context.Context
 	return finished
 }
 
-// persist tries until the handler is content or drops the records.
+// persist tries until the handler is content.
 func (a *assignment) persist(l *lane, batch []fetched, handle func(context.Context, []Record) error) bool {
 	group := a.subscription.Group
 	pace := &backoff{min: 200 * time.Millisecond, max: 30 * time.Second}
@@ -68,14 +53,6 @@ func (a *assignment) persist(l *lane, batch []fetched, handle func(context.Conte
 		log := a.client.log.With("group", group, "topic", l.topic, "partition", l.partition,
 			"offset", batch[0].offset, "records", len(batch), "error", err)
 		ctx := a.client.Context(a.work, batch[0].record)
-		if _, drop := errors.AsType[*dropped](err); drop {
-			if len(batch) > 1 {
-				return a.separately(l, batch, handle)
-			}
-			a.client.metrics.dropped.WithLabelValues(group, l.topic).Inc()
-			log.ErrorContext(ctx, "a poison record is skipped")
-			return true
-		}
 		a.client.metrics.failed.WithLabelValues(group, l.topic).Inc()
 		if a.intake.Err() == nil {
 			log.WarnContext(ctx, "a batch failed and is tried again")
@@ -84,16 +61,6 @@ func (a *assignment) persist(l *lane, batch []fetched, handle func(context.Conte
 			return false
 		}
 	}
-}
-
-// separately finds the poison record of a batch.
-func (a *assignment) separately(l *lane, batch []fetched, handle func(context.Context, []Record) error) bool {
-	for i := range batch {
-		if !a.persist(l, batch[i:i+1], handle) {
-			return false
-		}
-	}
-	return true
 }
 
 func (a *assignment) attempt(l *lane, batch []fetched, handle func(context.Context, []Record) error) error {

@@ -13,7 +13,6 @@ type metrics struct {
 	publishErrors prometheus.Counter
 	consumed      *prometheus.CounterVec // group, topic
 	failed        *prometheus.CounterVec // group, topic
-	dropped       *prometheus.CounterVec // group, topic
 	unfinished    *prometheus.GaugeVec   // group, topic
 	lag           *prometheus.GaugeVec   // group, topic, partition
 }
@@ -29,7 +28,6 @@ func register(registerer prometheus.Registerer) *metrics {
 			Namespace: "bellbuoy", Subsystem: "stream", Name: "publish_errors_total", Help: "Calls of Publish that failed."})),
 		consumed:   counters(registerer, "consumed_total", "Records handed out to handlers.", perGroup...),
 		failed:     counters(registerer, "handler_errors_total", "Errors of handlers; each is tried again.", perGroup...),
-		dropped:    counters(registerer, "dropped_total", "Poison records that were skipped.", perGroup...),
 		unfinished: gauges(registerer, "unfinished", "Records handed out and not finished yet.", perGroup...),
 		lag:        gauges(registerer, "lag", "Records of the partition that are not behind the group's commit.", "group", "topic", "partition"),
 	}
