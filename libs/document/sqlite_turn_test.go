@@ -31,7 +31,7 @@ func TestWritersOfTwoProcessesTakeTurns(t *testing.T) {
 		})
 	}
 	most := int64(0)
-	for n := range 300 {
+	for n := range 100 {
 		before := written.Load()
 		must(t, other.Insert(ctx, vessel("b", n+1)))
 		most = max(most, written.Load()-before)
@@ -39,7 +39,7 @@ func TestWritersOfTwoProcessesTakeTurns(t *testing.T) {
 	cancel()
 	writers.Wait()
 	t.Logf("%d writes at the most before one of the other", most)
-	if most > 20*together {
+	if most > 8*together {
 		t.Errorf("%d writes came before one of the other", most)
 	}
 }
