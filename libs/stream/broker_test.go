@@ -2,12 +2,12 @@ package stream_test
 
 import (
 	"context"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
@@ -17,7 +17,7 @@ import (
 // committed stays committed. The consumer begins before there is a broker at all.
 func TestBroker_killed(t *testing.T) {
 	t.Parallel()
-	addr, dir := freeAddr(t), t.TempDir()
+	addr, dir := apitest.FreeAddress(t), t.TempDir()
 	client := connect(t, addr, stream.Options{})
 	topic, group := unique("topic"), unique("group")
 	ledger := newLedger()
@@ -78,7 +78,7 @@ func TestBroker_killed(t *testing.T) {
 // after it gets what was not committed and nothing else.
 func TestBroker_killedKeepsCommits(t *testing.T) {
 	t.Parallel()
-	addr, dir := freeAddr(t), t.TempDir()
+	addr, dir := apitest.FreeAddress(t), t.TempDir()
 	broker := startBrokerChild(t, addr, dir)
 	client := connect(t, addr, stream.Options{})
 	topic, group := newTopic(t, client, 1), unique("group")
@@ -123,14 +123,4 @@ func startBrokerChild(t *testing.T, addr, dir string) *child {
 		t.Fatal(line)
 	}
 	return broker
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
