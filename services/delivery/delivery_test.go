@@ -84,6 +84,28 @@ func TestRetry_anotherURL(t *testing.T) {
 	}
 }
 
+// What lacks a URL and a secret, for its service cannot read them, fails by itself; others are told.
+func TestDestination_unreadable(t *testing.T) {
+	for _, channel := range []topic.Channel{topic.Webhook, topic.Teams} {
+		t.Run(string(channel), func(t *testing.T) {
+			w := newWorld(t)
+			hooks := w.receiver("hooks.test", nil)
+			w.peer.add("r1", "").Secrets = nil
+			w.peer.add("r2", "https://hooks.test/hook")
+			w.start(w.config())
+			sent := change(newEvent(), 1)
+			sent.Notify = topic.Notify{channel: {}}
+			w.publish(sent, nil)
+			if row := w.ended(sent.ID, "r1")[0]; row.Status != dispatch.StatusFailed || row.ErrorCode != "unsendable" || len(row.Attempts) != 3 {
+				t.Errorf("row %+v", row)
+			}
+			if row := w.ended(sent.ID, "r2")[0]; row.Status != dispatch.StatusDelivered || len(hooks.got()) != 1 {
+				t.Errorf("row %+v", row)
+			}
+		})
+	}
+}
+
 func checkBody(t *testing.T, body []byte, id string, sent topic.EventChange) {
 	t.Helper()
 	var got struct {

@@ -72,7 +72,7 @@ func Run(ctx context.Context, c Config) error {
 	engine := web.NewEngine(web.Options{
 		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
-	api.New(endpoints, kinds, web.NewPages(c.Secret.Secret)).Mount(engine)
+	api.New(endpoints, kinds, web.NewPages(c.Secret.Secret), c.Log).Mount(engine)
 	consumer := messages.New(endpoints, c.Log)
 	return c.Serve(ctx, boot.Service{
 		Handler: engine,

@@ -16,11 +16,15 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
 // The scripts share one service; each has organizations of its own: one with room
@@ -345,5 +349,35 @@ func holdsNone(t *testing.T, folder string, secrets []string) {
 	}
 	if size == 0 {
 		t.Error("the database is empty")
+	}
+}
+
+// An endpoint that was sealed with another secret of the platform is nobody's trouble but its own.
+func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	db, err := document.Open(p.documents, "integrations", document.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	kinds := endpoint.Kinds(endpoint.Providers{})
+	before := endpoint.New(store.New(db), directory{o}, hosts{}, seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
+		kinds, endpoint.Policy{SuppressAfter: 10}, p.now)
+	sealed, err := before.Create(t.Context(), o.id, kinds[0], endpoint.Draft{DashboardID: o.dashboard, URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.create(o, "https://hooks.example.com/present", object{"componentIds": []string{o.two}})
+	present := p.only(o, o.two)
+	found := p.resolve(o, sealed.Endpoint.ID, present)
+	if d := found[0]; d.State != peer.Active || d.URL != "" || len(d.Secrets) != 0 || d.URLHash != sealed.Endpoint.URLHash {
+		t.Errorf("the former one: %+v", d)
+	}
+	if d := found[1]; d.State != peer.Active || d.URL != "https://hooks.example.com/present" || len(d.Secrets) != 1 {
+		t.Errorf("the present one: %+v", d)
+	}
+	if log := p.logs.String(); !strings.Contains(log, "another BELLBUOY_SECRET") || !strings.Contains(log, sealed.Endpoint.ID) {
+		t.Errorf("the log does not say so: %s", log)
 	}
 }

@@ -103,6 +103,9 @@ func guard(_, address string, _ syscall.RawConn) error {
 // post makes one attempt. No part of the URL but its host leaves this function: not in
 // the answer, not in the span.
 func (c *caller) post(ctx context.Context, address string, header http.Header, body []byte) dispatch.Answer {
+	if address == "" {
+		return dispatch.Answer{Code: codeUnsendable}
+	}
 	target, err := url.Parse(address)
 	if err != nil || !reachable(target) {
 		return dispatch.Answer{Code: dispatch.CodeBlocked}

@@ -49,6 +49,10 @@ func (a *API) resolve(c *gin.Context) error {
 	}
 	answer := make([]peer.Destination, len(found))
 	for i, d := range found {
+		if d.Unreadable != nil {
+			a.log.ErrorContext(c.Request.Context(), "an endpoint cannot be sent to: it was sealed with another BELLBUOY_SECRET, or damaged",
+				"endpoint", d.ID, "organization", d.Endpoint.OrganizationID, "error", d.Unreadable)
+		}
 		answer[i] = destination(d)
 	}
 	c.PureJSON(http.StatusOK, answer)

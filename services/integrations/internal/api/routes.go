@@ -4,6 +4,8 @@
 package api
 
 import (
+	"log/slog"
+
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -16,11 +18,12 @@ type API struct {
 	endpoints *endpoint.Endpoints
 	kinds     []endpoint.Kind
 	pages     web.Pages
+	log       *slog.Logger
 }
 
 // New makes the handlers.
-func New(endpoints *endpoint.Endpoints, kinds []endpoint.Kind, pages web.Pages) *API {
-	return &API{endpoints: endpoints, kinds: kinds, pages: pages}
+func New(endpoints *endpoint.Endpoints, kinds []endpoint.Kind, pages web.Pages, log *slog.Logger) *API {
+	return &API{endpoints: endpoints, kinds: kinds, pages: pages, log: log}
 }
 
 // Mount puts the routes on the engine.

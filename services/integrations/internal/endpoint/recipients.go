@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -61,6 +60,9 @@ type Destination struct {
 	Dashboard Dashboard
 	URL       string
 	Secrets   []string
+	// Unreadable is why there is neither, although the endpoint is active: its URL or secret was sealed with
+	// another secret of the platform. Deliveries to it fail; those to others go on.
+	Unreadable error
 }
 
 // Resolve tells where the endpoints live, in the order of ids.
@@ -97,14 +99,12 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, ids []stri
 			continue
 		}
 		_, suppressed := suppressions[e.suppression()]
-		if out[i], err = s.destination(e, dashboard, suppressed); err != nil {
-			return nil, err
-		}
+		out[i] = s.destination(e, dashboard, suppressed)
 	}
 	return out, nil
 }
 
-func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool) (Destination, error) {
+func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool) Destination {
 	d := Destination{ID: e.ID, State: Active, Endpoint: e, Dashboard: dashboard}
 	switch {
 	case e.Paused:
@@ -113,14 +113,15 @@ func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool
 		d.State = Suppressed
 	}
 	if d.State != Active {
-		return d, nil
+		return d
 	}
-	var err error
-	if d.URL, err = s.box.Open(e.URL, e.ID); err != nil {
-		return d, fmt.Errorf("open the URL of endpoint %s: %w", e.ID, err)
+	if d.URL, d.Unreadable = s.box.Open(e.URL, e.ID); d.Unreadable == nil {
+		d.Secrets, d.Unreadable = e.signing(s.box, s.now())
 	}
-	d.Secrets, err = e.signing(s.box, s.now())
-	return d, err
+	if d.Unreadable != nil {
+		d.URL, d.Secrets = "", nil
+	}
+	return d
 }
 
 // unique is a list without repetitions.
