@@ -76,6 +76,7 @@ func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
 		"binary": "\x00\xff\xfe", "deep": deep, "every field an object": `{"service_name": {}, "type": {}, "status": {}, "event": {}, "email": {}, "number": {}, "service": {}, "name": {}, "username": {}, "dashboardId": {}, "url": {}}`,
 		"every field a list":  `{"service_name": [], "type": [], "status": [], "event": [], "email": [], "number": [], "service": [], "name": [], "username": [], "dashboardId": [], "url": []}`,
 		"two objects":         `{} {}`,
+		"no UTF-8":            strings.ReplaceAll(`{"service_name": "?", "description": "?", "update": "?", "email": "?", "number": "?", "name": "?", "username": "?", "url": "?"}`, "?", "\xff"),
 		"a wrong related URI": `{"type": "/api/v1/type/99/", "status": "/api/v1/status/99/", "event": "/api/v1/event/list/99999/", "service": "/api/v1/service/99999/", "email": "/api/v1/email/99999/", "number": "/api/v1/number/99999/", "update": "x", "start": "2026-01-01T00:00:00", "event_service": []}`,
 	}
 	for _, route := range gateway.Routes() {
@@ -115,6 +116,7 @@ func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
 		"/api/v1/service/?limit=-1": c.legacy(), "/api/v1/service/?offset=x": c.legacy(), "/api/v1/event/list/?status__nothing=1": c.legacy(),
 		"/api/v1/event/list/?order_by=nothing": c.legacy(), "/api/v1/event/list/?start__gt=yesterday": c.legacy(),
 		"/app/components?limit=0": c.app(), "/app/components?limit=101": c.app(), "/app/components?nextToken=x": c.app(), "/app/dashboards?limit=many": c.app(),
+		"/app/components?limit=1;x=2": c.app(), "/app/users?%zz": c.app(),
 		"/app/integrations/webhooks/outbound/endpoints?dashboardId=x": c.app(), "/app/integrations/webhooks/outbound/endpoints?urlHash=x": c.app(),
 	} {
 		t.Run("GET "+path, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/gin-gonic/gin"
@@ -27,6 +28,9 @@ func Body[T any](c *gin.Context) (T, error) {
 	text, err := io.ReadAll(c.Request.Body)
 	if err != nil {
 		return in, bodyFault(err)
+	}
+	if !utf8.Valid(text) {
+		return in, fault.New(fault.Invalid, "The body must be JSON in UTF-8.")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()

@@ -2,6 +2,7 @@ package web
 
 import (
 	"log/slog"
+	"net/url"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -32,11 +33,20 @@ func checkPassport(service string, desk *passport.Desk, log *slog.Logger) gin.Ha
 	}
 }
 
-// Surface lets only callers of the surfaces in.
+// Surface lets only callers of the surfaces in, and on those whose parameters are read one by one
+// only a query that can be read whole.
 func Surface(surfaces ...passport.Surface) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if !slices.Contains(surfaces, Caller(c).Surface) {
+		surface := Caller(c).Surface
+		if !slices.Contains(surfaces, surface) {
 			Fail(c, fault.New(fault.Denied, "the passport is for another interface"))
+			return
+		}
+		if surface != passport.App && surface != passport.Operator {
+			return
+		}
+		if _, err := url.ParseQuery(c.Request.URL.RawQuery); err != nil {
+			Fail(c, fault.Wrap(fault.Invalid, err, "The query cannot be read."))
 		}
 	}
 }
