@@ -46,14 +46,35 @@ func (f *folder) secret(setting, name string) (string, error) {
 		return setting, nil
 	}
 	kept, err := os.ReadFile(f.file(name))
-	if err == nil {
-		return strings.TrimSpace(string(kept)), nil
+	if errors.Is(err, os.ErrNotExist) {
+		secret := seal.Random()
+		return secret, f.write(name, []byte(secret+"\n"))
 	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return "", err
+	if err != nil {
+		return "", fmt.Errorf("BELLBUOY_DATA: %w", err)
 	}
-	secret := seal.Random()
-	return secret, f.write(name, []byte(secret+"\n"))
+	secret := strings.TrimSpace(string(kept))
+	if len(secret) < seal.MinSecret {
+		return "", fmt.Errorf("BELLBUOY_DATA: %s holds fewer than %d characters; restore it", f.file(name), seal.MinSecret)
+	}
+	return secret, nil
+}
+
+// sealSecret is the platform's secret. It is durable before the first record is
+// made: where there are records and no secret, a new one would not open them.
+func (f *folder) sealSecret(setting string) (string, error) {
+	const name, records = "secret", "documents"
+	if _, err := os.Stat(f.file(name)); setting == "" && errors.Is(err, os.ErrNotExist) {
+		sealed, err := os.ReadDir(f.file(records))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("BELLBUOY_DATA: %w", err)
+		}
+		if len(sealed) > 0 {
+			return "", fmt.Errorf("BELLBUOY_DATA: %s is missing, and the records in %s are sealed with it; restore it or BELLBUOY_SECRET, or take another data folder",
+				f.file(name), f.file(records))
+		}
+	}
+	return f.secret(setting, name)
 }
 
 // write puts a file of the owner's alone in place whole or not at all, durably.

@@ -52,10 +52,10 @@ func run(ctx context.Context, s settings) error {
 	defer folder.close()
 	p := &platform{settings: s, registry: prometheus.NewRegistry(), documents: s.documents(), listeners: map[string]net.Listener{}}
 	defer p.close()
-	if p.settings.OperatorToken, err = folder.secret(s.OperatorToken, "operator-token"); err != nil {
+	if p.secret.Secret, err = folder.sealSecret(s.Secret); err != nil {
 		return err
 	}
-	if p.secret.Secret, err = folder.secret(s.Secret, "secret"); err != nil {
+	if p.settings.OperatorToken, err = folder.secret(s.OperatorToken, "operator-token"); err != nil {
 		return err
 	}
 	if err := p.listen(); err != nil {

@@ -1,0 +1,68 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDamagedDataFolderStopsTheStartWithOneLine(t *testing.T) {
+	for name, test := range map[string]struct{ file, content string }{
+		"empty secret":               {"secret", ""},
+		"blank secret":               {"secret", strings.Repeat(" ", 40) + "\n"},
+		"short secret":               {"secret", strings.Repeat("s", 31) + "\n"},
+		"empty operator token":       {"operator-token", ""},
+		"records without the secret": {"documents/identity.db", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := standalone(t)
+			file := filepath.Join(dataFolder(p), test.file)
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(test.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code := p.start().exit(30 * time.Second)
+			line, named := strings.TrimSpace(p.output()), file
+			if strings.HasPrefix(test.file, "documents/") {
+				named = filepath.Join(dataFolder(p), "secret")
+			}
+			if code == 0 || strings.Contains(line, "\n") || !strings.Contains(line, named) {
+				t.Errorf("code %d: %q", code, line)
+			}
+			if content, err := os.ReadFile(file); err != nil || string(content) != test.content {
+				t.Errorf("the start changed the file: %q, %v", content, err)
+			}
+		})
+	}
+}
+
+func TestRecordsOfAnotherSecretAreLeftToItAlone(t *testing.T) {
+	p, _ := started(t)
+	c := seeded(t, p)
+	p.stop()
+	file := filepath.Join(dataFolder(p), "secret")
+	kept, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	if code := p.exit(30 * time.Second); code == 0 {
+		t.Error("it started without the secret of its records")
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("it made a new secret beside records of the old one")
+	}
+	if err := os.WriteFile(file, kept, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	eventually(t, 30*time.Second, "ready with the secret restored", ready(c.BaseURL))
+	send(t, "GET", c.BaseURL+"/app/profile", c.app(), nil).expect(t, 200)
+}
