@@ -182,14 +182,25 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 	return parts, nil
 }
 
-// welcome waits until the platform answers, makes the first start's organization
+// ready waits for each part's own word: the gateway's says nothing of delivery.
+func (p *platform) ready(ctx context.Context, client *http.Client) error {
+	for _, name := range names {
+		part := &sower{dial: p.listeners[name].Addr().String(), client: client}
+		if err := part.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// welcome waits until every part is ready, makes the first start's organization
 // and says where things are.
 func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
 	s := &sower{
 		base: p.links.LegacyBaseURL, dial: p.listeners["gateway"].Addr().String(),
 		operatorToken: p.settings.OperatorToken, client: &http.Client{Timeout: 10 * time.Second},
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := p.ready(ctx, s.client); err != nil {
 		return stopped(ctx, err)
 	}
 	made, err := folder.firstStart(ctx, seed, s)

@@ -170,7 +170,7 @@ func (s *sower) components(ctx context.Context, legacy string, seed *seed) error
 	return nil
 }
 
-// ready waits until the whole platform answers.
+// ready waits until the part that listens where the sower dials is ready.
 func (s *sower) ready(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()

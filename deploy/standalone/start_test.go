@@ -232,6 +232,38 @@ func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
 	seeded(t, p)
 }
 
+func TestReadyIsSaidOnceDeliveryIsReadyToo(t *testing.T) {
+	documents := t.TempDir()
+	blocked := filepath.Join(documents, "delivery.db")
+	if err := os.Mkdir(blocked, 0o700); err != nil { // no file of that name can be opened
+		t.Fatal(err)
+	}
+	p, base := standalone(t, "DOCUMENTS_URL=sqlite:"+documents, "BELLBUOY_SEED=")
+	p.start()
+	eventually(t, 30*time.Second, "ready but for delivery", ready(base))
+	tries := func() int { return strings.Count(p.output(), "waiting for the database") }
+	before := tries()
+	eventually(t, 60*time.Second, "delivery trying again", func() error {
+		if tries() < before+2 {
+			return fmt.Errorf("%d tries after %d", tries(), before)
+		}
+		return nil
+	})
+	const said = "Bellbuoy is ready."
+	if strings.Contains(p.output(), said) {
+		t.Error("it says that it is ready while delivery's database cannot be opened")
+	}
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 60*time.Second, "the platform saying that it is ready", func() error {
+		if !strings.Contains(p.output(), said) {
+			return fmt.Errorf("only %q", p.output())
+		}
+		return nil
+	})
+}
+
 func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
 	internal := apitest.FreeAddress(t)
 	_, base := started(t, "BELLBUOY_INTERNAL_ADDR="+internal)
