@@ -19,6 +19,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -125,17 +126,21 @@ func (db *Database) NextN(ctx context.Context, counter string, n int64) (int64, 
 // indexes are created, changed indexes rebuilt and undeclared ones dropped, and fields
 // whose declaration is new or has another Revision are filled in for the records that are
 // there. It waits for an engine that does not answer, with a log line a try, until ctx
-// ends. Several processes may do it at once.
+// ends; a local path that cannot hold the database is not waited for. Several processes
+// may do it at once.
 func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond
 	for {
 		err := opaque(db.engine.migrate(ctx, shapes), "migrate "+db.name)
+		if unusable, ok := errors.AsType[*unusableError](err); ok {
+			return unusable // and nothing around it: who started the process reads this line
+		}
 		if err == nil || !fault.Is(err, fault.Unavailable) {
 			return err
 		}
 		db.log.LogAttrs(ctx, slog.LevelWarn, "waiting for the database",
-			slog.String("database", db.name), slog.String("error", err.Error()), slog.Duration("again_in", pause))
+			slog.String("database", db.name), slog.String("error", err.Error()), slog.String("again_in", pause.String()))
 		if !sleep(ctx, pause) {
 			return err
 		}

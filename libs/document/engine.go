@@ -83,6 +83,16 @@ type unavailableError struct{ err error }
 func (e *unavailableError) Error() string { return e.err.Error() }
 func (e *unavailableError) Unwrap() error { return e.err }
 
+// unusableError: what the address names on this machine is no place for the database, and waiting does not make
+// it one.
+type unusableError struct {
+	path string
+	err  error
+}
+
+func (e *unusableError) Error() string { return e.path + " cannot be used: " + e.err.Error() }
+func (e *unusableError) Unwrap() error { return e.err }
+
 // ViolatedIndex names the unique index a Conflict of this package is about; it is empty for the key,
 // and for any other error.
 func ViolatedIndex(err error) string {

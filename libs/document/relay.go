@@ -64,7 +64,7 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 		case err != nil:
 			pause = min(max(2*pause, 50*time.Millisecond), relayRetry)
 			db.log.LogAttrs(ctx, slog.LevelWarn, "relaying failed", slog.String("database", db.name),
-				slog.String("error", err.Error()), slog.Duration("again_in", pause))
+				slog.String("error", err.Error()), slog.String("again_in", pause.String()))
 			sleep(ctx, pause)
 		case !busy:
 			db.engine.idle(ctx, db.wake, relayPoll)

@@ -57,7 +57,7 @@ func (e *sqliteEngine) file(ctx context.Context) (*sqliteFile, error) {
 	if e.opened == nil {
 		f, err := openSQLite(ctx, e.path)
 		if err != nil {
-			return nil, &unavailableError{err}
+			return nil, &unavailableError{unusablePath(e.path, err)}
 		}
 		e.opened = f
 	}

@@ -12,7 +12,7 @@ import (
 // migrate does everything in one transaction, so that of several processes one does it, the others find it
 // done, and none sees it half done.
 func (e *sqliteEngine) migrate(ctx context.Context, shapes []*shape) error {
-	return e.write(ctx, nil, func(w *sqliteWriter) error {
+	err := e.write(ctx, nil, func(w *sqliteWriter) error {
 		for _, text := range []string{
 			`CREATE TABLE IF NOT EXISTS "~counters" (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID`,
 			`CREATE TABLE IF NOT EXISTS "~outbox" (seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, key TEXT NOT NULL, entry BLOB NOT NULL)`,
@@ -30,6 +30,10 @@ func (e *sqliteEngine) migrate(ctx context.Context, shapes []*shape) error {
 		}
 		return nil
 	})
+	if damaged := damage(err); damaged != nil {
+		return &unusableError{e.path, damaged}
+	}
+	return err
 }
 
 func (w *sqliteWriter) migrate(s *shape) error {
