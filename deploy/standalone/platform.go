@@ -197,7 +197,7 @@ func (p *platform) ready(ctx context.Context, client *http.Client) error {
 // and says where things are.
 func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
 	s := &sower{
-		base: p.links.LegacyBaseURL, dial: p.listeners["gateway"].Addr().String(),
+		base: p.links.LegacyBaseURL, dashboards: p.links.DashboardBaseURL, dial: p.listeners["gateway"].Addr().String(),
 		operatorToken: p.settings.OperatorToken, client: &http.Client{Timeout: 10 * time.Second},
 	}
 	if err := p.ready(ctx, s.client); err != nil {

@@ -83,7 +83,8 @@ func readSeed(setting string) (*seed, error) {
 // nothing an operator could not. Every step first looks for what a killed first
 // start may have left, so it can be repeated.
 type sower struct {
-	base          string // what clients reach the platform under
+	base          string // what clients reach the legacy interface under
+	dashboards    string // what visitors reach /d/{slug} under
 	dial          string // where it listens
 	operatorToken string
 	client        *http.Client
@@ -96,7 +97,7 @@ func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
 	if out.OrganizationID, out.DashboardID, out.DashboardSlug, err = s.organization(ctx, operator, seed); err != nil {
 		return out, err
 	}
-	out.DashboardURL = s.base + "/d/" + out.DashboardSlug
+	out.DashboardURL = s.dashboards + "/d/" + out.DashboardSlug
 	if out.UserID, err = s.user(ctx, operator, out.OrganizationID, seed); err != nil {
 		return out, err
 	}

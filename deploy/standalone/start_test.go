@@ -108,6 +108,17 @@ func TestSeedOfOnesOwn(t *testing.T) {
 	}
 }
 
+func TestCredentialsHoldTheAddressesThatClientsUse(t *testing.T) {
+	p, base := started(t, "LEGACY_BASE_URL=https://api.example.com/status/", "DASHBOARD_BASE_URL=https://status.example.com:8443")
+	c := seeded(t, p)
+	var list struct{ Dashboards []struct{ URL string } }
+	send(t, http.MethodGet, base+"/app/dashboards", c.app(), nil).expect(t, http.StatusOK).into(t, &list)
+	want := "https://status.example.com:8443/d/" + c.DashboardSlug
+	if len(list.Dashboards) != 1 || list.Dashboards[0].URL != want || c.DashboardURL != want || c.BaseURL != "https://api.example.com/status" {
+		t.Errorf("the dashboard is at %q, or at %v; the legacy interface at %q", c.DashboardURL, list.Dashboards, c.BaseURL)
+	}
+}
+
 func TestDataFolderIsForOnePlatformAlone(t *testing.T) {
 	p, _ := started(t)
 	second, _ := standalone(t, "BELLBUOY_DATA="+dataFolder(p))
