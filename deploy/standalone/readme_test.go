@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"context"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
@@ -30,6 +33,29 @@ func TestReadmeTourWorksWordForWord(t *testing.T) {
 	operational := strings.Index(said, `"service_name":"Checkout","status":"operational"`)
 	if active < 0 || operational < active || strings.Count(said, "signature right") != 2 {
 		t.Errorf("the tour shows something else:\n%s", said)
+	}
+}
+
+func TestDemoTellsAtOnceWhatCouldNotStart(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	// The tour's first block, with the binary at hand and a port that somebody has.
+	tour := "## Tour\n```bash\n" + filepath.Join(binaries, "receiver") + " --addr " + taken.Addr().String() + "\n```\n"
+	clone := t.TempDir()
+	if err := os.WriteFile(filepath.Join(clone, "README.md"), []byte(tour), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	copyTree(t, filepath.Join(repository, "scripts"), filepath.Join(clone, "scripts"))
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	demo := exec.CommandContext(ctx, filepath.Join(clone, "scripts", "demo"))
+	demo.WaitDelay = time.Second
+	out, err := demo.CombinedOutput()
+	if err == nil || ctx.Err() != nil || !strings.Contains(string(out), "receiver: error: listen") {
+		t.Errorf("%v, %v:\n%s", err, ctx.Err(), out)
 	}
 }
 

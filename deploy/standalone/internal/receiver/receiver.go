@@ -61,21 +61,19 @@ type Receiver struct {
 	arrived  chan struct{} // closed and replaced at each arrival
 }
 
-// Start listens on addr for host and writes the certificate of its authority to caFile.
+// Start listens on addr for host and then writes the certificate of its authority to
+// caFile: a file that is there tells that the receiver is.
 func Start(addr, host, caFile string) (*Receiver, error) {
 	certificate, authority, err := certify(host)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(caFile), 0o700); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(caFile, authority, 0o600); err != nil {
-		return nil, err
-	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
+	}
+	if err := publish(authority, caFile); err != nil {
+		return nil, errors.Join(err, listener.Close())
 	}
 	r := &Receiver{addr: listener.Addr().String(), arrived: make(chan struct{})}
 	r.server = &http.Server{
@@ -135,6 +133,13 @@ func (r *Receiver) Wait(ctx context.Context, enough func([]Request) bool) ([]Req
 			return requests, fmt.Errorf("%d requests arrived: %w", len(requests), ctx.Err())
 		}
 	}
+}
+
+func publish(authority []byte, caFile string) error {
+	if err := os.MkdirAll(filepath.Dir(caFile), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(caFile, authority, 0o600)
 }
 
 // certify makes an authority and a certificate of it for host.
