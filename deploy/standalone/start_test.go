@@ -144,6 +144,12 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 		{"standalone", "LEGACY_RATE_PER_HOUR=0"},
 		{"standalone", "LEGACY_RATE_PER_HOUR=many"},
 		{"standalone", "DASHBOARD_BASE_URL=nowhere"},
+		{"standalone", "DASHBOARD_BASE_URL=https://user@status.example"},
+		{"standalone", "DASHBOARD_BASE_URL=https://status.example/?"},
+		{"standalone", "DASHBOARD_BASE_URL=https://status.example/#top"},
+		{"standalone", "DASHBOARD_BASE_URL=https://:443"},
+		{"standalone", "LEGACY_BASE_URL=https://status.example:65536"},
+		{"standalone", "APP_BASE_URL=https://status.example:0"},
 		{"standalone", "DELIVERY_RESOLVE=nonsense"},
 		{"standalone", "DELIVERY_CA_FILE=/nowhere/ca.pem"},
 		{"standalone", "DELIVERY_RETRY_SCHEDULE=soon"},
@@ -165,6 +171,7 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 		{"events", "KAFKA_BROKERS="},
 		{"subscribers", "BELLBUOY_SECRET=short"},
 		{"integrations", "EVENTS_URL=nonsense"},
+		{"integrations", "EVENTS_URL=http://events:99999"},
 		{"delivery", "DELIVERY_TIMEOUT=never"},
 	} {
 		t.Run(test.binary+" "+test.setting, func(t *testing.T) {

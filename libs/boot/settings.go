@@ -72,9 +72,9 @@ type Links struct {
 
 // Validate is called by the settings' parser.
 func (l Links) Validate() error {
-	return errors.Join(OptionalURL("LEGACY_BASE_URL", l.LegacyBaseURL, "http", "https"),
-		OptionalURL("APP_BASE_URL", l.AppBaseURL, "http", "https"),
-		OptionalURL("DASHBOARD_BASE_URL", l.DashboardBaseURL, "http", "https"))
+	return errors.Join(optionalBase("LEGACY_BASE_URL", l.LegacyBaseURL),
+		optionalBase("APP_BASE_URL", l.AppBaseURL),
+		optionalBase("DASHBOARD_BASE_URL", l.DashboardBaseURL))
 }
 
 // Rates are the default plan's limits.
@@ -160,11 +160,29 @@ func Upstream(setting, value string) error {
 	if value == "" {
 		return fmt.Errorf("%s must not be empty", setting)
 	}
-	if err := OptionalURL(setting, value, "http", "https"); err != nil {
+	if err := optionalBase(setting, value); err != nil {
 		return err
 	}
-	if _, rest, _ := strings.Cut(value, "://"); strings.ContainsAny(rest, "/?#@") {
+	if _, rest, _ := strings.Cut(value, "://"); strings.Contains(rest, "/") {
 		return fmt.Errorf("%s must be http://host:port with nothing behind it", setting)
+	}
+	return nil
+}
+
+// optionalBase checks a setting that is empty or a URL which paths are put behind.
+func optionalBase(setting, value string) error {
+	if err := OptionalURL(setting, value, "http", "https"); err != nil || value == "" {
+		return err
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Hostname() == "" {
+		return fmt.Errorf("%s must name a host", setting)
+	}
+	if u.User != nil || strings.ContainsAny(value, "?#") {
+		return fmt.Errorf("%s must have no user info, query or fragment", setting)
+	}
+	if number, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || number == 0) {
+		return fmt.Errorf("%s has no valid port", setting)
 	}
 	return nil
 }
