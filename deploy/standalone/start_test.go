@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -251,11 +252,17 @@ func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
 }
 
 func TestReadyIsSaidOnceDeliveryIsReadyToo(t *testing.T) {
-	documents := t.TempDir()
-	blocked := filepath.Join(documents, "delivery.db")
-	if err := os.Mkdir(blocked, 0o700); err != nil { // no file of that name can be opened
+	documents, err := os.MkdirTemp("", "bellbuoy-") // a socket's path must be short
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.RemoveAll(documents) })
+	// A socket cannot be opened as a file, which may heal by itself and so is waited for.
+	blocked, err := net.Listen("unix", filepath.Join(documents, "delivery.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blocked.Close()
 	p, base := standalone(t, "DOCUMENTS_URL=sqlite:"+documents, "BELLBUOY_SEED=")
 	p.start()
 	eventually(t, 30*time.Second, "ready but for delivery", ready(base))
@@ -271,7 +278,7 @@ func TestReadyIsSaidOnceDeliveryIsReadyToo(t *testing.T) {
 	if strings.Contains(p.output(), said) {
 		t.Error("it says that it is ready while delivery's database cannot be opened")
 	}
-	if err := os.Remove(blocked); err != nil {
+	if err := blocked.Close(); err != nil { // removes it
 		t.Fatal(err)
 	}
 	eventually(t, 60*time.Second, "the platform saying that it is ready", func() error {
