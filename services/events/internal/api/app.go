@@ -3,19 +3,11 @@ package api
 import (
 	"cmp"
 	"net/http"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/gin-gonic/gin"
 )
-
-// appTime is the App's form of a time: ISO 8601 in UTC with milliseconds.
-type appTime time.Time
-
-func (t appTime) MarshalText() ([]byte, error) {
-	return []byte(time.Time(t).UTC().Format("2006-01-02T15:04:05.000Z")), nil
-}
 
 type dashboardView struct {
 	ID            string          `json:"id"`
@@ -29,8 +21,8 @@ type dashboardView struct {
 	Locale        string          `json:"locale"`
 	CustomDomains []string        `json:"customDomains"`
 	Components    []placementView `json:"components"`
-	CreatedAt     appTime         `json:"createdAt"`
-	UpdatedAt     appTime         `json:"updatedAt"`
+	CreatedAt     web.Time        `json:"createdAt"`
+	UpdatedAt     web.Time        `json:"updatedAt"`
 	Version       int64           `json:"version"`
 }
 
@@ -67,7 +59,7 @@ func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.C
 	view := dashboardView{
 		ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.dashboardURL(d), Enabled: d.Enabled,
 		Description: d.Description, Timezone: d.Timezone, Locale: d.Locale, CustomDomains: append([]string{}, d.CustomDomains...),
-		Components: []placementView{}, CreatedAt: appTime(d.CreatedAt), UpdatedAt: appTime(d.UpdatedAt), Version: d.Version,
+		Components: []placementView{}, CreatedAt: web.Time(d.CreatedAt), UpdatedAt: web.Time(d.UpdatedAt), Version: d.Version,
 	}
 	for _, placement := range d.Components {
 		component, there := components[placement.ComponentID]
@@ -102,8 +94,8 @@ type componentView struct {
 	ActiveEventIDs          []string       `json:"activeEventIds"`
 	DashboardIDs            []string       `json:"dashboardIds"`
 	ExternalRefs            []string       `json:"externalRefs"`
-	CreatedAt               appTime        `json:"createdAt"`
-	UpdatedAt               appTime        `json:"updatedAt"`
+	CreatedAt               web.Time       `json:"createdAt"`
+	UpdatedAt               web.Time       `json:"updatedAt"`
 	Version                 int64          `json:"version"`
 }
 
@@ -144,6 +136,6 @@ func viewComponent(c catalog.Component, health catalog.Health, dashboards []stri
 		HiddenFromNotifications: c.HiddenFromNotifications, Position: c.Position,
 		Status: cmp.Or(health.Status, catalog.Operational), ActiveEventIDs: append([]string{}, health.EventIDs...),
 		DashboardIDs: append([]string{}, dashboards...), ExternalRefs: append([]string{}, c.ExternalRefs...),
-		CreatedAt: appTime(c.CreatedAt), UpdatedAt: appTime(c.UpdatedAt), Version: c.Version,
+		CreatedAt: web.Time(c.CreatedAt), UpdatedAt: web.Time(c.UpdatedAt), Version: c.Version,
 	}
 }

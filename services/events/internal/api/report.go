@@ -17,8 +17,8 @@ import (
 type reportView struct {
 	Month                string                `json:"month"`
 	Timezone             string                `json:"timezone"`
-	RangeStart           appTime               `json:"rangeStart"`
-	RangeEnd             appTime               `json:"rangeEnd"`
+	RangeStart           web.Time              `json:"rangeStart"`
+	RangeEnd             web.Time              `json:"rangeEnd"`
 	Partial              bool                  `json:"partial"`
 	OverallUptimePercent *float64              `json:"overallUptimePercent"`
 	Components           []componentUptimeView `json:"components"`
@@ -92,7 +92,7 @@ func uptimeAsked(query string) (catalog.UptimeAsked, error) {
 
 func viewReport(r catalog.UptimeReport) reportView {
 	view := reportView{
-		Month: r.Month, Timezone: r.Timezone, RangeStart: appTime(r.From), RangeEnd: appTime(r.To), Partial: r.Partial,
+		Month: r.Month, Timezone: r.Timezone, RangeStart: web.Time(r.From), RangeEnd: web.Time(r.To), Partial: r.Partial,
 		OverallUptimePercent: r.Total.Uptime(), Components: make([]componentUptimeView, len(r.Components)), Formula: r.Formula,
 	}
 	for i := range r.Components {

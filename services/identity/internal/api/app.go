@@ -20,8 +20,8 @@ type memberView struct {
 	Roles             []account.Role `json:"roles"`
 	AllowPasswordAuth bool           `json:"allowPasswordAuth"`
 	Disabled          bool           `json:"disabled"`
-	CreatedAt         stamp          `json:"createdAt"`
-	LastLoginAt       *stamp         `json:"lastLoginAt"`
+	CreatedAt         web.Time       `json:"createdAt"`
+	LastLoginAt       *web.Time      `json:"lastLoginAt"`
 }
 
 func (a api) listMembers(c *gin.Context) error {
@@ -35,7 +35,7 @@ func (a api) listMembers(c *gin.Context) error {
 		views[i] = memberView{
 			Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: u.Roles,
 			AllowPasswordAuth: u.AllowPasswordAuth, Disabled: u.Disabled,
-			CreatedAt: stamp(u.CreatedAt), LastLoginAt: stampOf(u.LastLoginAt),
+			CreatedAt: web.Time(u.CreatedAt), LastLoginAt: web.TimeOf(u.LastLoginAt),
 		}
 	}
 	c.PureJSON(http.StatusOK, gin.H{"users": views})
@@ -52,8 +52,8 @@ type profileView struct {
 	EnabledFeatures   featuresView            `json:"enabledFeatures"`
 	Capabilities      capabilitiesView        `json:"capabilities"`
 	AllowPasswordAuth bool                    `json:"allowPasswordAuth"`
-	CreatedAt         stamp                   `json:"createdAt"`
-	LastLoginAt       *stamp                  `json:"lastLoginAt"`
+	CreatedAt         web.Time                `json:"createdAt"`
+	LastLoginAt       *web.Time               `json:"lastLoginAt"`
 	APIKey            keyView                 `json:"apiKey"`
 }
 
@@ -63,14 +63,14 @@ type profileOrganizationView struct {
 }
 
 type keyView struct {
-	KeyID      string `json:"keyId"`
-	Name       string `json:"name"`
-	CreatedAt  stamp  `json:"createdAt"`
-	LastUsedAt *stamp `json:"lastUsedAt"`
+	KeyID      string    `json:"keyId"`
+	Name       string    `json:"name"`
+	CreatedAt  web.Time  `json:"createdAt"`
+	LastUsedAt *web.Time `json:"lastUsedAt"`
 }
 
 func viewKey(k account.Key) keyView {
-	return keyView{KeyID: k.ID, Name: k.Name, CreatedAt: stamp(k.CreatedAt), LastUsedAt: stampOf(k.LastUsedAt)}
+	return keyView{KeyID: k.ID, Name: k.Name, CreatedAt: web.Time(k.CreatedAt), LastUsedAt: web.TimeOf(k.LastUsedAt)}
 }
 
 // member is the calling user's record. One that was deleted, or whose key was
@@ -106,7 +106,7 @@ func (a api) profile(c *gin.Context) error {
 		UserID: user.ID, Email: user.Email, FirstName: user.FirstName, LastName: user.LastName, Roles: user.Roles,
 		Organization:    profileOrganizationView{organization.ID, organization.Name},
 		EnabledFeatures: viewFeatures(terms), Capabilities: capabilitiesView{terms.Features.UptimeReports},
-		AllowPasswordAuth: user.AllowPasswordAuth, CreatedAt: stamp(user.CreatedAt), LastLoginAt: stampOf(user.LastLoginAt),
+		AllowPasswordAuth: user.AllowPasswordAuth, CreatedAt: web.Time(user.CreatedAt), LastLoginAt: web.TimeOf(user.LastLoginAt),
 		APIKey: viewKey(key),
 	}})
 	return nil

@@ -4,7 +4,6 @@ package api
 
 import (
 	"log/slog"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -56,20 +55,4 @@ func entitled(c *gin.Context) {
 	if !web.Caller(c).Features.API {
 		web.Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include the API."))
 	}
-}
-
-// stamp is a time in an App view: ISO 8601, UTC, with milliseconds.
-type stamp time.Time
-
-// MarshalText implements encoding.TextMarshaler.
-func (s stamp) MarshalText() ([]byte, error) {
-	return time.Time(s).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
-}
-
-func stampOf(t *time.Time) *stamp {
-	if t == nil {
-		return nil
-	}
-	s := stamp(*t)
-	return &s
 }

@@ -20,13 +20,13 @@ type userView struct {
 	LastName  string         `json:"lastName"`
 	Roles     []account.Role `json:"roles"`
 	Disabled  bool           `json:"disabled"`
-	CreatedAt stamp          `json:"createdAt"`
+	CreatedAt web.Time       `json:"createdAt"`
 }
 
 func viewUser(u account.User) userView {
 	return userView{
 		ID: u.ID, Username: u.Username, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,
-		Roles: u.Roles, Disabled: u.Disabled, CreatedAt: stamp(u.CreatedAt),
+		Roles: u.Roles, Disabled: u.Disabled, CreatedAt: web.Time(u.CreatedAt),
 	}
 }
 

@@ -1,9 +1,8 @@
 package api
 
 import (
-	"time"
-
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
@@ -19,7 +18,7 @@ type endpointView struct {
 	URLDisplay          string        `json:"urlDisplay"`
 	ManagementEmail     string        `json:"managementEmail"`
 	Verified            bool          `json:"verified"`
-	VerifiedAt          *string       `json:"verifiedAt"`
+	VerifiedAt          *web.Time     `json:"verifiedAt"`
 	Paused              bool          `json:"paused"`
 	Locked              bool          `json:"locked"`
 	Suppressed          bool          `json:"suppressed"`
@@ -27,9 +26,9 @@ type endpointView struct {
 	EventKinds          []topic.Kind  `json:"eventKinds,omitempty"` // signed kinds only
 	Secret              string        `json:"secret,omitempty"`     // create and rotation only
 	ConsecutiveFailures int           `json:"consecutiveFailures"`
-	LastSuccessAt       *string       `json:"lastSuccessAt"`
-	CreatedAt           string        `json:"createdAt"`
-	UpdatedAt           string        `json:"updatedAt"`
+	LastSuccessAt       *web.Time     `json:"lastSuccessAt"`
+	CreatedAt           web.Time      `json:"createdAt"`
+	UpdatedAt           web.Time      `json:"updatedAt"`
 }
 
 type oneView struct {
@@ -50,11 +49,11 @@ func view(kind endpoint.Kind, record endpoint.Record) endpointView {
 	out := endpointView{
 		LegacyID: e.LegacyID, Channel: e.Channel, DashboardID: e.DashboardID, DashboardName: e.DashboardName,
 		URLHash: e.URLHash, URL: record.URL, URLDisplay: e.URLDisplay, ManagementEmail: e.ManagementEmail,
-		Verified: e.VerifiedAt != nil, VerifiedAt: optionalTime(e.VerifiedAt),
+		Verified: e.VerifiedAt != nil, VerifiedAt: web.TimeOf(e.VerifiedAt),
 		Paused: e.Paused, Locked: e.Locked, Suppressed: record.Suppressed,
 		ComponentIDs: e.ComponentIDs, Secret: record.Secret,
-		ConsecutiveFailures: record.ConsecutiveFailures, LastSuccessAt: optionalTime(record.LastSuccessAt),
-		CreatedAt: written(e.CreatedAt), UpdatedAt: written(e.UpdatedAt),
+		ConsecutiveFailures: record.ConsecutiveFailures, LastSuccessAt: web.TimeOf(record.LastSuccessAt),
+		CreatedAt: web.Time(e.CreatedAt), UpdatedAt: web.Time(e.UpdatedAt),
 	}
 	if out.ComponentIDs == nil {
 		out.ComponentIDs = []string{}
@@ -63,15 +62,4 @@ func view(kind endpoint.Kind, record endpoint.Record) endpointView {
 		out.EventKinds = e.Kinds()
 	}
 	return out
-}
-
-// written is ISO 8601 in UTC with milliseconds.
-func written(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-func optionalTime(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	text := written(*t)
-	return &text
 }
