@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Benchmarks run over 100,000 records, on SQLite in a temporary folder.
@@ -32,9 +33,9 @@ func BenchmarkOperations(b *testing.B) {
 	next.Store(benchRecords)
 	fresh := func() boat { return harbours(vessel("a", int(next.Add(1))), "Kiel") }
 	key := func(n int) string { return fmt.Sprintf("a/%04d", n%benchRecords+1) }
-	message := func(b *boat) ([]document.Message, error) {
+	message := func(b *boat) ([]topic.Message, error) {
 		b.Length++
-		return []document.Message{sailed{b.ID, 1}}, nil
+		return []topic.Message{sailed{b.ID, 1}}, nil
 	}
 	newest := find.Query{Where: eq(), Order: []find.Order{{Field: "built", Descending: true}}, Limit: 50}
 	deep := newest
@@ -93,7 +94,7 @@ func BenchmarkManyValues(b *testing.B) {
 	}
 	must(b, c.Insert(b.Context(), many))
 	for n := 0; b.Loop(); n++ {
-		_, err := c.Update(b.Context(), many.ID, func(v *boat) ([]document.Message, error) {
+		_, err := c.Update(b.Context(), many.ID, func(v *boat) ([]topic.Message, error) {
 			v.Harbours = append(v.Harbours[1:], fmt.Sprintf("another %d", n))
 			return nil, nil
 		})

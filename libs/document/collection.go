@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Collection is the records of one type.
@@ -17,10 +18,6 @@ type Collection[T any] struct {
 	schema Schema[T]
 	shape  *shape
 }
-
-// Unchanged is returned by the function given to Update or Upsert when there is nothing to
-// write: the current record is returned and no error.
-var Unchanged = errors.New("unchanged")
 
 // Get loads the record key; fault.NotFound when there is none.
 func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
@@ -65,7 +62,7 @@ func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error)
 
 // Insert stores a new record with its messages. It fails with fault.Conflict when its key or
 // a unique index is taken; ViolatedIndex tells which.
-func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...Message) error {
+func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
 	ctx, end := c.db.span(ctx, "insert", c.shape.name)
 	defer end()
 	return c.insert(ctx, &item, messages)
@@ -74,10 +71,10 @@ func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...Message)
 // Update loads the record key, lets change alter it, and replaces it with its messages, provided nobody
 // has changed it meanwhile; otherwise it starts over, until ctx ends. An error of change is
 // returned and nothing is written. change may run several times, so it must have no other effect.
-func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]Message, error)) (T, error) {
+func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	ctx, end := c.db.span(ctx, "update", c.shape.name)
 	defer end()
-	return c.write(ctx, key, func(item *T, exists bool) ([]Message, error) {
+	return c.write(ctx, key, func(item *T, exists bool) ([]topic.Message, error) {
 		if !exists {
 			return nil, c.notFound()
 		}
@@ -87,13 +84,13 @@ func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) 
 
 // Upsert is Update that creates the record when it is missing: change is then given the zero T and must
 // fill it in, so that its key is key.
-func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]Message, error)) (T, error) {
+func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error) {
 	ctx, end := c.db.span(ctx, "upsert", c.shape.name)
 	defer end()
 	return c.write(ctx, key, change)
 }
 
-func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, bool) ([]Message, error)) (T, error) {
+func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (T, error) {
 	var none T
 	for try := 0; ; try++ {
 		item, version, err := c.load(ctx, key)
@@ -105,7 +102,7 @@ func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, b
 			item = new(T)
 		}
 		messages, err := change(item, exists)
-		if errors.Is(err, Unchanged) {
+		if errors.Is(err, fault.ErrUnchanged) {
 			return *item, nil
 		}
 		if err != nil {
@@ -142,7 +139,7 @@ func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error
 }
 
 // Delete removes the record key; decide may veto by an error, or hand messages. It may be nil.
-func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) ([]Message, error)) error {
+func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
 	ctx, end := c.db.span(ctx, "delete", c.shape.name)
 	defer end()
 	for try := 0; ; try++ {
@@ -153,7 +150,7 @@ func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) 
 		if item == nil {
 			return c.notFound()
 		}
-		var messages []Message
+		var messages []topic.Message
 		if decide != nil {
 			if messages, err = decide(item); err != nil {
 				return err
@@ -199,7 +196,7 @@ func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error)
 	return item, r.version, nil
 }
 
-func (c *Collection[T]) insert(ctx context.Context, item *T, messages []Message) error {
+func (c *Collection[T]) insert(ctx context.Context, item *T, messages []topic.Message) error {
 	r, err := c.record(item)
 	if err != nil {
 		return c.opaque(err, "insert")
@@ -216,7 +213,7 @@ func (c *Collection[T]) insert(ctx context.Context, item *T, messages []Message)
 	return nil
 }
 
-func (c *Collection[T]) replace(ctx context.Context, key string, item *T, version int64, messages []Message) error {
+func (c *Collection[T]) replace(ctx context.Context, key string, item *T, version int64, messages []topic.Message) error {
 	if err := c.sameKey(item, key); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // TestCountIsExact: what is counted by prefix is what is found, after all kinds of writes by two processes at once, and
@@ -55,12 +56,12 @@ func scramble(t *testing.T, c *document.Collection[boat], random *rand.Rand) {
 		case 1:
 			err = c.Delete(ctx, b.ID, nil)
 		case 2:
-			_, err = c.Update(ctx, b.ID, func(old *boat) ([]document.Message, error) {
+			_, err = c.Update(ctx, b.ID, func(old *boat) ([]topic.Message, error) {
 				old.Afloat, old.Sunk, old.Owner = !old.Afloat, nil, owner()
 				return nil, nil
 			})
 		case 3:
-			_, err = c.Upsert(ctx, b.ID, func(old *boat, _ bool) ([]document.Message, error) { *old = b; return nil, nil })
+			_, err = c.Upsert(ctx, b.ID, func(old *boat, _ bool) ([]topic.Message, error) { *old = b; return nil, nil })
 		case 4:
 			err = c.UpsertMany(ctx, []boat{b, mixed(owner(), random.IntN(90)+1)})
 		case 5:

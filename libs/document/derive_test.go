@@ -12,6 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // berth is a row derived from each harbour of a boat.
@@ -76,12 +77,12 @@ func TestDeriveFollowsEachWrite(t *testing.T) {
 		if got := berthsOf(t, rows, "a"); got != "Kiel:x Oslo:x" {
 			t.Errorf("after an insert: %s", got)
 		}
-		_, err := c.Update(ctx, "a", func(b *boat) ([]document.Message, error) { b.Name, b.Harbours = "y", b.Harbours[1:]; return nil, nil })
+		_, err := c.Update(ctx, "a", func(b *boat) ([]topic.Message, error) { b.Name, b.Harbours = "y", b.Harbours[1:]; return nil, nil })
 		must(t, err)
 		if got := berthsOf(t, rows, "a"); got != "Oslo:y" {
 			t.Errorf("after an update: %s", got)
 		}
-		_, err = c.Upsert(ctx, "a", func(b *boat, _ bool) ([]document.Message, error) { b.Name = "z"; return nil, nil })
+		_, err = c.Upsert(ctx, "a", func(b *boat, _ bool) ([]topic.Message, error) { b.Name = "z"; return nil, nil })
 		must(t, err)
 		if got := berthsOf(t, rows, "a"); got != "Oslo:z" {
 			t.Errorf("after an upsert: %s", got)
@@ -103,7 +104,7 @@ func TestDeriveOfRacingWritersEndsWithTheLast(t *testing.T) {
 			c := []*document.Collection[boat]{one, two}[n%2]
 			writers.Go(func() {
 				for k := range 10 {
-					if _, err := c.Update(t.Context(), "a", func(b *boat) ([]document.Message, error) {
+					if _, err := c.Update(t.Context(), "a", func(b *boat) ([]topic.Message, error) {
 						b.Name = fmt.Sprintf("%d.%d", n, k)
 						return nil, nil
 					}); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // The test binary runs itself as the process that is killed.
@@ -87,7 +88,7 @@ func voyage(c *document.Collection[boat], key string, n int, acknowledge func(st
 		return err
 	}
 	acknowledge(key, 1)
-	_, err := c.Update(ctx, key, func(b *boat) ([]document.Message, error) {
+	_, err := c.Update(ctx, key, func(b *boat) ([]topic.Message, error) {
 		b.Length, b.Harbours = 2, []string{"Oslo"}
 		return trips(key, 2, 2), nil
 	})
@@ -98,7 +99,7 @@ func voyage(c *document.Collection[boat], key string, n int, acknowledge func(st
 		return err
 	}
 	acknowledge(key, 2)
-	if err := c.Delete(ctx, key, func(*boat) ([]document.Message, error) { return trips(key, 3, 3), nil }); err != nil {
+	if err := c.Delete(ctx, key, func(*boat) ([]topic.Message, error) { return trips(key, 3, 3), nil }); err != nil {
 		return err
 	}
 	acknowledge(key, 3)

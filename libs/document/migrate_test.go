@@ -9,6 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // version declares the boats as one version of a program would, and migrates.
@@ -83,7 +84,7 @@ func TestMigrateFillsInRevisedFields(t *testing.T) {
 		if len(page.Items) != 1 {
 			t.Errorf("found %v under the revised value", page.Items)
 		}
-		if _, err := now.Update(ctx, "a/0001", func(b *boat) ([]document.Message, error) { b.Name = "x"; return nil, nil }); err != nil {
+		if _, err := now.Update(ctx, "a/0001", func(b *boat) ([]topic.Message, error) { b.Name = "x"; return nil, nil }); err != nil {
 			t.Errorf("a record that was filled in cannot be updated: %v", err)
 		}
 	})

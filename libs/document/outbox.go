@@ -10,14 +10,8 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
-
-// Message is what a write tells the world. It is stored as JSON with the document and published by
-// Relay; its header HeaderID tells repeated deliveries of it apart.
-type Message interface {
-	Topic() string
-	Key() string
-}
 
 // HeaderID is the header with a message's id, a uuid version 7 made when it was written.
 const HeaderID = "outbox-id"
@@ -42,7 +36,7 @@ func (e *entry) record() stream.Record {
 }
 
 // entries prepares messages for the outbox, with the trace of ctx.
-func (db *Database) entries(ctx context.Context, s *shape, messages []Message) ([]entry, error) {
+func (db *Database) entries(ctx context.Context, s *shape, messages []topic.Message) ([]entry, error) {
 	var out []entry
 	for _, message := range messages {
 		value, err := json.Marshal(message)

@@ -9,6 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 func TestRecordsKeepTheirContent(t *testing.T) {
@@ -46,7 +47,7 @@ func TestRecordsSayWhatIsWrong(t *testing.T) {
 		if _, err := c.Get(ctx, "none"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("Get of nothing: %v", err)
 		}
-		if _, err := c.Update(ctx, "none", func(*boat) ([]document.Message, error) { return nil, nil }); !fault.Is(err, fault.NotFound) {
+		if _, err := c.Update(ctx, "none", func(*boat) ([]topic.Message, error) { return nil, nil }); !fault.Is(err, fault.NotFound) {
 			t.Errorf("Update of nothing: %v", err)
 		}
 		if err := c.Delete(ctx, "none", nil); !fault.Is(err, fault.NotFound) {
@@ -64,18 +65,18 @@ func TestRecordsSayWhatIsWrong(t *testing.T) {
 			t.Errorf("Insert of a taken number: %v, index %q", err, document.ViolatedIndex(err))
 		}
 		must(t, c.Insert(ctx, vessel("a", 2)))
-		_, err = c.Update(ctx, "a/0002", func(b *boat) ([]document.Message, error) { b.Number = 1; return nil, nil })
+		_, err = c.Update(ctx, "a/0002", func(b *boat) ([]topic.Message, error) { b.Number = 1; return nil, nil })
 		if !fault.Is(err, fault.Conflict) || document.ViolatedIndex(err) != "owner_number" {
 			t.Errorf("Update to a taken number: %v, index %q", err, document.ViolatedIndex(err))
 		}
 		veto := errors.New("no")
-		if _, err := c.Update(ctx, "a/0002", func(b *boat) ([]document.Message, error) { b.Name = "x"; return nil, veto }); !errors.Is(err, veto) {
+		if _, err := c.Update(ctx, "a/0002", func(b *boat) ([]topic.Message, error) { b.Name = "x"; return nil, veto }); !errors.Is(err, veto) {
 			t.Errorf("a vetoed Update: %v", err)
 		}
-		if err := c.Delete(ctx, "a/0002", func(*boat) ([]document.Message, error) { return nil, veto }); !errors.Is(err, veto) {
+		if err := c.Delete(ctx, "a/0002", func(*boat) ([]topic.Message, error) { return nil, veto }); !errors.Is(err, veto) {
 			t.Errorf("a vetoed Delete: %v", err)
 		}
-		got, err := c.Update(ctx, "a/0002", func(b *boat) ([]document.Message, error) { return nil, document.Unchanged })
+		got, err := c.Update(ctx, "a/0002", func(b *boat) ([]topic.Message, error) { return nil, fault.ErrUnchanged })
 		if err != nil || got.Name != "Boat 2" {
 			t.Errorf("an Update that changes nothing: %v, %+v", err, got)
 		}

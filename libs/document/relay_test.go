@@ -19,6 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // broker takes what relays publish.
@@ -108,8 +109,8 @@ func tripsOf(t *testing.T, records []stream.Record, boat string) []int {
 	return trips
 }
 
-func trips(key string, from, to int) []document.Message {
-	var out []document.Message
+func trips(key string, from, to int) []topic.Message {
+	var out []topic.Message
 	for n := from; n <= to; n++ {
 		out = append(out, sailed{key, n})
 	}
@@ -125,10 +126,10 @@ func TestRelayPublishesWhatWasWritten(t *testing.T) {
 		ctx := trace.ContextWithSpanContext(t.Context(), span)
 		must(t, c.Insert(ctx, vessel("a", 1), trips("a/0001", 1, 2)...))
 		b.wait(t, 2)
-		_, err := c.Update(ctx, "a/0001", func(*boat) ([]document.Message, error) { return trips("a/0001", 3, 3), nil })
+		_, err := c.Update(ctx, "a/0001", func(*boat) ([]topic.Message, error) { return trips("a/0001", 3, 3), nil })
 		must(t, err)
 		b.wait(t, 3)
-		must(t, c.Delete(ctx, "a/0001", func(*boat) ([]document.Message, error) { return trips("a/0001", 4, 4), nil }))
+		must(t, c.Delete(ctx, "a/0001", func(*boat) ([]topic.Message, error) { return trips("a/0001", 4, 4), nil }))
 		records := b.wait(t, 4)
 		stop()
 		if got := tripsOf(t, records, "a/0001"); !slices.Equal(got, []int{1, 2, 3, 4}) {
@@ -169,15 +170,15 @@ func TestOutboxIsWrittenWithItsDocumentOrNotAtAll(t *testing.T) {
 			"insert of a key":    func() error { return c.Insert(ctx, vessel("a", 1), trips("lost", 1, 1)...) },
 			"insert of a number": func() error { return c.Insert(ctx, other, trips("lost", 2, 2)...) },
 			"update to a number": func() error {
-				_, err := c.Update(ctx, "a/0002", func(b *boat) ([]document.Message, error) { b.Number = 1; return trips("lost", 3, 3), nil })
+				_, err := c.Update(ctx, "a/0002", func(b *boat) ([]topic.Message, error) { b.Number = 1; return trips("lost", 3, 3), nil })
 				return err
 			},
 			"vetoed update": func() error {
-				_, err := c.Update(ctx, "a/0002", func(b *boat) ([]document.Message, error) { return trips("lost", 4, 4), veto })
+				_, err := c.Update(ctx, "a/0002", func(b *boat) ([]topic.Message, error) { return trips("lost", 4, 4), veto })
 				return err
 			},
 			"vetoed delete": func() error {
-				return c.Delete(ctx, "a/0002", func(b *boat) ([]document.Message, error) { return trips("lost", 5, 5), veto })
+				return c.Delete(ctx, "a/0002", func(b *boat) ([]topic.Message, error) { return trips("lost", 5, 5), veto })
 			},
 			"cancelled insert": func() error {
 				ctx, cancel := context.WithCancel(ctx)
@@ -202,7 +203,7 @@ func TestRelayAfterReinsert(t *testing.T) {
 		ctx := t.Context()
 		db, c := fleet(t, address)
 		must(t, c.Insert(ctx, vessel("a", 1), trips("a", 1, 2)...))
-		must(t, c.Delete(ctx, "a/0001", func(*boat) ([]document.Message, error) { return trips("a", 3, 3), nil }))
+		must(t, c.Delete(ctx, "a/0001", func(*boat) ([]topic.Message, error) { return trips("a", 3, 3), nil }))
 		if n, err := c.Count(ctx, find.Query{}); err != nil || n != 0 {
 			t.Errorf("%d records are left, %v", n, err)
 		}
@@ -216,7 +217,7 @@ func TestRelayAfterReinsert(t *testing.T) {
 		must(t, c.Delete(ctx, "a/0001", nil))
 		must(t, c.Insert(ctx, vessel("a", 1)))
 		must(t, c.Delete(ctx, "a/0001", nil))
-		_, err := c.Upsert(ctx, "a/0001", func(b *boat, exists bool) ([]document.Message, error) {
+		_, err := c.Upsert(ctx, "a/0001", func(b *boat, exists bool) ([]topic.Message, error) {
 			if exists {
 				t.Error("a deleted record exists")
 			}
@@ -351,7 +352,7 @@ func TestRelaysOfTwoProcesses(t *testing.T) {
 				id := fmt.Sprintf("a/%d", n)
 				for k := 1; k <= 10; k++ {
 					from := []*document.Collection[boat]{c, d}[k%2]
-					if _, err := from.Update(t.Context(), id, func(*boat) ([]document.Message, error) { return trips(id, k, k), nil }); err != nil {
+					if _, err := from.Update(t.Context(), id, func(*boat) ([]topic.Message, error) { return trips(id, k, k), nil }); err != nil {
 						t.Error(err)
 					}
 				}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Beside a process that writes all the time another writes every few transactions, and not when it is lucky.
@@ -22,7 +22,7 @@ func TestWritersOfTwoProcessesTakeTurns(t *testing.T) {
 		must(t, busy.Insert(ctx, vessel("a", n)))
 		writers.Go(func() {
 			for ctx.Err() == nil {
-				_, err := busy.Update(ctx, vessel("a", n).ID, func(b *boat) ([]document.Message, error) { b.Length++; return nil, nil })
+				_, err := busy.Update(ctx, vessel("a", n).ID, func(b *boat) ([]topic.Message, error) { b.Length++; return nil, nil })
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}

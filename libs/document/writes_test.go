@@ -14,6 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 func TestUpdateLosesNothing(t *testing.T) {
@@ -26,7 +27,7 @@ func TestUpdateLosesNothing(t *testing.T) {
 			c := []*document.Collection[boat]{one, two}[worker%2]
 			group.Go(func() error {
 				for range 50 {
-					if _, err := c.Update(ctx, "a/0001", func(b *boat) ([]document.Message, error) {
+					if _, err := c.Update(ctx, "a/0001", func(b *boat) ([]topic.Message, error) {
 						b.Length++
 						return nil, nil
 					}); err != nil {
@@ -55,9 +56,9 @@ func TestUpdateKeepsMessagesInOrder(t *testing.T) {
 			c := []*document.Collection[boat]{one, two}[worker%2]
 			group.Go(func() error {
 				for range 20 {
-					_, err := c.Update(ctx, "a", func(b *boat) ([]document.Message, error) {
+					_, err := c.Update(ctx, "a", func(b *boat) ([]topic.Message, error) {
 						b.Number++
-						return []document.Message{sailed{"a", int(b.Number)}}, nil
+						return []topic.Message{sailed{"a", int(b.Number)}}, nil
 					})
 					if err != nil {
 						return err
@@ -117,7 +118,7 @@ func TestUniqueValuesAreFreedAgain(t *testing.T) {
 		ctx := t.Context()
 		_, c := fleet(t, address)
 		must(t, c.Insert(ctx, vessel("a", 1), sailed{"a", 1}))
-		_, err := c.Update(ctx, "a/0001", func(b *boat) ([]document.Message, error) { b.Number = 0; return nil, nil })
+		_, err := c.Update(ctx, "a/0001", func(b *boat) ([]topic.Message, error) { b.Number = 0; return nil, nil })
 		must(t, err)
 		second := vessel("a", 1)
 		second.ID = "second"
@@ -139,13 +140,13 @@ func TestUpsertRaces(t *testing.T) {
 			group.Go(func() error {
 				for n := range 10 {
 					id := "a/" + strconv.Itoa(n)
-					_, err := c.Upsert(ctx, id, func(b *boat, exists bool) ([]document.Message, error) {
+					_, err := c.Upsert(ctx, id, func(b *boat, exists bool) ([]topic.Message, error) {
 						if exists != (b.ID != "") {
 							return nil, errors.New("a record exists when it does not, or the reverse")
 						}
 						b.ID, b.Owner = id, "a"
 						b.Length++
-						return []document.Message{sailed{id, int(b.Length)}}, nil
+						return []topic.Message{sailed{id, int(b.Length)}}, nil
 					})
 					if err != nil {
 						return err
@@ -164,7 +165,7 @@ func TestUpsertRaces(t *testing.T) {
 				t.Errorf("%s: %v upserts counted, messages %v", id, b.Length, trips)
 			}
 		}
-		_, err := one.Upsert(t.Context(), "a/right", func(b *boat, _ bool) ([]document.Message, error) { b.ID = "a/wrong"; return nil, nil })
+		_, err := one.Upsert(t.Context(), "a/right", func(b *boat, _ bool) ([]topic.Message, error) { b.ID = "a/wrong"; return nil, nil })
 		if !fault.Is(err, fault.Internal) {
 			t.Errorf("an Upsert under another key: %v", err)
 		}
@@ -183,7 +184,7 @@ func TestUpsertRacesWithUniqueValues(t *testing.T) {
 			group.Go(func() error {
 				for n := 1; n <= 10; n++ {
 					want := vessel("a", n)
-					if _, err := c.Upsert(ctx, want.ID, func(b *boat, exists bool) ([]document.Message, error) {
+					if _, err := c.Upsert(ctx, want.ID, func(b *boat, exists bool) ([]topic.Message, error) {
 						length := b.Length
 						*b = want
 						b.Length = length + 1
@@ -204,7 +205,7 @@ func TestUpsertRacesWithUniqueValues(t *testing.T) {
 			}
 		}
 		taken := vessel("a", 1)
-		if _, err := one.Upsert(t.Context(), "a/other", func(b *boat, _ bool) ([]document.Message, error) {
+		if _, err := one.Upsert(t.Context(), "a/other", func(b *boat, _ bool) ([]topic.Message, error) {
 			*b = taken
 			b.ID = "a/other"
 			return nil, nil
@@ -277,7 +278,7 @@ func TestManyAtOnce(t *testing.T) {
 		ctx := t.Context()
 		db, c := fleet(t, address)
 		must(t, c.Insert(ctx, vessel("a", 3), sailed{"a/0003", 1}))
-		must(t, c.Delete(ctx, "a/0003", func(*boat) ([]document.Message, error) { return []document.Message{sailed{"a/0003", 2}}, nil }))
+		must(t, c.Delete(ctx, "a/0003", func(*boat) ([]topic.Message, error) { return []topic.Message{sailed{"a/0003", 2}}, nil }))
 		must(t, c.Insert(ctx, vessel("a", 1), sailed{"a/0001", 1}))
 		var items []boat
 		for n := 1; n <= 1100; n++ {

@@ -27,6 +27,10 @@ const (
 	Internal    Kind = "internal"    // everything unforeseen
 )
 
+// ErrUnchanged is returned by a function that was given a stored record to change and has
+// nothing to write. The store then returns the current record and no error.
+var ErrUnchanged = errors.New("unchanged")
+
 // Error is a failure of a known kind.
 type Error struct {
 	Kind    Kind

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 func serviceFields() []legacy.Field {
@@ -57,7 +57,7 @@ func (w *world) serviceResource() legacy.Declared {
 			return s, w.services.Insert(ctx, s)
 		},
 		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (service, error) {
-			return w.services.Update(ctx, key(caller.Organization, "service", id), func(s *service) ([]document.Message, error) {
+			return w.services.Update(ctx, key(caller.Organization, "service", id), func(s *service) ([]topic.Message, error) {
 				return nil, change(s, in)
 			})
 		},
@@ -210,7 +210,7 @@ func (w *world) eventResource() legacy.Declared {
 			return e, w.events.Insert(ctx, e)
 		},
 		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (event, error) {
-			return w.events.Update(ctx, key(caller.Organization, "event", id), func(e *event) ([]document.Message, error) {
+			return w.events.Update(ctx, key(caller.Organization, "event", id), func(e *event) ([]topic.Message, error) {
 				return nil, w.changeEvent(ctx, e, in)
 			})
 		},
@@ -301,7 +301,7 @@ func (w *world) subscriptionResource() legacy.Declared {
 			return s, w.subscriptions.Insert(ctx, s)
 		},
 		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (subscription, error) {
-			return w.subscriptions.Update(ctx, key(caller.Organization, "subscription", id), func(s *subscription) ([]document.Message, error) {
+			return w.subscriptions.Update(ctx, key(caller.Organization, "subscription", id), func(s *subscription) ([]topic.Message, error) {
 				return nil, change(s, in)
 			})
 		},

@@ -9,6 +9,13 @@ import (
 	"time"
 )
 
+// Message is a message of one of the topics. A store saves it in the same write as the record
+// whose change it reports, and publishes it afterwards.
+type Message interface {
+	Topic() string
+	Key() string // messages of one key are published in order
+}
+
 // Topic names.
 const (
 	EventChanges     = "event-changes"     // key: event; events -> delivery
@@ -131,7 +138,7 @@ type Wording struct {
 	Endpoints []int64 `json:"endpoints,omitempty"` // only these endpoints' legacy ids; empty: all concerned
 }
 
-// Topic implements document.Message.
+// Topic implements topic.Message.
 func (EventChange) Topic() string { return EventChanges }
 
 // Key keeps the changes of one event in order.
@@ -145,7 +152,7 @@ type ComponentDeleted struct {
 	OccurredAt   time.Time `json:"occurredAt"`
 }
 
-// Topic implements document.Message.
+// Topic implements topic.Message.
 func (ComponentDeleted) Topic() string { return ComponentChanges }
 
 // Key keeps the changes of one component in order.
@@ -161,7 +168,7 @@ type Shard struct {
 	Recipients   []string `json:"recipients"` // ids, at most 256
 }
 
-// Topic implements document.Message.
+// Topic implements topic.Message.
 func (Shard) Topic() string { return Deliveries }
 
 // Key is the bucket, which is also the partition's number.
@@ -194,7 +201,7 @@ type Outcome struct {
 	At           time.Time `json:"at"`
 }
 
-// Topic implements document.Message.
+// Topic implements topic.Message.
 func (Outcome) Topic() string { return DeliveryOutcomes }
 
 // Key keeps the outcomes of one recipient in order.

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -148,7 +149,7 @@ func (s *Sender) replace(m *member, row *Delivery) bool {
 	}
 	ended, err := s.amend(older.id, func(d *Delivery) (*topic.Outcome, error) {
 		if d.Status != StatusRetrying || d.EventID != row.EventID || d.Recipient != row.Recipient {
-			return nil, ErrUnchanged
+			return nil, fault.ErrUnchanged
 		}
 		d.end(StatusSkipped, CodeReplaced, s.Now())
 		return d.outcome(), nil
@@ -221,7 +222,7 @@ func (s *Sender) conclude(m *member, row Delivery) {
 	}
 	stored, err := s.amend(m.id, func(d *Delivery) (*topic.Outcome, error) {
 		if d.Status != StatusRetrying {
-			return nil, ErrUnchanged
+			return nil, fault.ErrUnchanged
 		}
 		*d = row
 		return row.outcome(), nil

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"crypto/sha256"
-	"errors"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -47,9 +46,6 @@ const (
 	CodeUnavailable  Code = "channel_unavailable" // this build has no such channel
 	CodeNoService    Code = "no_integration"      // the platform has no integration behind the channel
 )
-
-// ErrUnchanged is returned by a function given to Store.Amend when there is nothing to change.
-var ErrUnchanged = errors.New("unchanged")
 
 // Delivery is one message to one recipient: the row that the delivery log lists. It
 // never holds an address, a URL or a secret.

@@ -41,7 +41,7 @@ type Store interface {
 	// Insert keeps the rows whose ids are new and returns those; durable when it returns.
 	Insert(ctx context.Context, rows []Delivery) ([]Delivery, error)
 	// Amend changes a row, guarded against others; the outcome, if any, is published at
-	// least once. ErrUnchanged from change leaves the row as it is, without an error.
+	// least once. fault.ErrUnchanged from change leaves the row as it is, without an error.
 	Amend(ctx context.Context, id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error)
 	// Waiting lists a partition's rows that wait for another attempt, the earliest due first.
 	// after is a former answer's position, empty for the start; so is the returned one at the end.

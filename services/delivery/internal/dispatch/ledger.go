@@ -154,7 +154,7 @@ func (l *ledger) reconcile(ctx context.Context, row Delivery) (Delivery, error) 
 	err := l.persist(ctx, "a delivery cannot be recorded yet", func() (err error) {
 		stored, err = l.store.Amend(ctx, row.ID, func(d *Delivery) (*topic.Outcome, error) {
 			if d.Status != StatusRetrying || row.Status != StatusDelivered {
-				return nil, ErrUnchanged
+				return nil, fault.ErrUnchanged
 			}
 			d.Attempts = append(d.Attempts, row.Attempts...)
 			d.end(StatusDelivered, "", *row.EndedAt)

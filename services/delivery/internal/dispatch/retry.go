@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -71,7 +72,7 @@ func (s *Sender) lease(m *member) (bool, error) {
 		taken = d.Status == StatusRetrying &&
 			(!d.NextAttemptAt.After(now) || m.leased && d.NextAttemptAt.Equal(*m.row.NextAttemptAt))
 		if !taken {
-			return nil, ErrUnchanged
+			return nil, fault.ErrUnchanged
 		}
 		d.NextAttemptAt = &until
 		return nil, nil

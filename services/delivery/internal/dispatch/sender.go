@@ -214,7 +214,7 @@ func (s *Sender) lost(sh *shard, members []*member, code Code) (opened, error) {
 		}
 		row, err := s.amend(m.row.ID, func(d *Delivery) (*topic.Outcome, error) {
 			if d.Status != StatusRetrying {
-				return nil, ErrUnchanged
+				return nil, fault.ErrUnchanged
 			}
 			d.end(StatusFailed, code, s.Now())
 			return d.outcome(), nil

@@ -8,7 +8,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
@@ -92,15 +91,12 @@ func (s *Store) Insert(ctx context.Context, rows []dispatch.Delivery) ([]dispatc
 
 // Amend implements dispatch.Store; the outcome goes into the row's outbox.
 func (s *Store) Amend(ctx context.Context, id string, change func(*dispatch.Delivery) (*topic.Outcome, error)) (dispatch.Delivery, error) {
-	return s.deliveries.Update(ctx, id, func(d *dispatch.Delivery) ([]document.Message, error) {
+	return s.deliveries.Update(ctx, id, func(d *dispatch.Delivery) ([]topic.Message, error) {
 		outcome, err := change(d)
-		switch {
-		case errors.Is(err, dispatch.ErrUnchanged):
-			return nil, document.Unchanged
-		case err != nil || outcome == nil:
+		if err != nil || outcome == nil {
 			return nil, err
 		}
-		return []document.Message{*outcome}, nil
+		return []topic.Message{*outcome}, nil
 	})
 }
 

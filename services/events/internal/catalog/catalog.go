@@ -24,18 +24,9 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/google/uuid"
 )
-
-// Message is saved with the record whose change it tells of, and published after it.
-type Message interface {
-	Topic() string
-	Key() string
-}
-
-// ErrUnchanged is returned by the function given to Update or Upsert when there is
-// nothing to write: the store answers with the current record and no error.
-var ErrUnchanged = errors.New("catalog: unchanged")
 
 // ErrSlugTaken is the store's answer to a dashboard whose slug another one has.
 var ErrSlugTaken = errors.New("catalog: the slug is taken")
@@ -48,10 +39,10 @@ type Collection[T any] interface {
 	Find(ctx context.Context, query find.Query) (find.Page[T], error)
 	Each(ctx context.Context, query find.Query, visit func(T) error) error
 	Count(ctx context.Context, query find.Query) (int64, error)
-	Insert(ctx context.Context, item T, messages ...Message) error
-	Update(ctx context.Context, key string, change func(*T) ([]Message, error)) (T, error)
-	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]Message, error)) (T, error)
-	Delete(ctx context.Context, key string, decide func(*T) ([]Message, error)) error
+	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
+	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
+	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 }
 
 // Rows is where derived rows are kept.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Component is something whose state is shown: the legacy interface's service.
@@ -97,7 +98,7 @@ func (c *Catalog) join(ctx context.Context, organization, id string) error {
 		if err != nil || len(first.Items) == 0 {
 			return struct{}{}, err
 		}
-		_, err = c.store.Dashboards.Update(ctx, first.Items[0].ID, func(d *Dashboard) ([]Message, error) {
+		_, err = c.store.Dashboards.Update(ctx, first.Items[0].ID, func(d *Dashboard) ([]topic.Message, error) {
 			next := d.nextPosition()
 			for i, id := range ids {
 				d.Components = append(d.Components, Placement{ComponentID: id, Position: next + int64(i)})
@@ -116,7 +117,7 @@ func (c *Catalog) ChangeComponent(ctx context.Context, organization string, lega
 	if err != nil {
 		return Component{}, err
 	}
-	return c.store.Components.Update(ctx, found.ID, func(component *Component) ([]Message, error) {
+	return c.store.Components.Update(ctx, found.ID, func(component *Component) ([]topic.Message, error) {
 		if component.Leaving {
 			return nil, fault.New(fault.NotFound, "There is no such component.")
 		}
@@ -125,7 +126,7 @@ func (c *Catalog) ChangeComponent(ctx context.Context, organization string, lega
 			return nil, err
 		}
 		if !changed {
-			return nil, ErrUnchanged
+			return nil, fault.ErrUnchanged
 		}
 		component.UpdatedAt = c.now()
 		component.Version++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Page is what visitors get of a dashboard, rendered when something it shows changes.
@@ -118,7 +119,7 @@ func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard, written
 // renders the same page at once shares a rendering that begins after their writes.
 func (c *Catalog) render(ctx context.Context, dashboardID string, written []string) (Page, error) {
 	return c.renders.share(ctx, dashboardID, written, func(ctx context.Context, written []string) (Page, error) {
-		return c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, _ bool) ([]Message, error) {
+		return c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, _ bool) ([]topic.Message, error) {
 			next, err := c.compose(ctx, page, dashboardID, written)
 			if err != nil {
 				return nil, err

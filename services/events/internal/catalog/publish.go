@@ -6,6 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // EventDetail is an event with those of its components that there are, by id.
@@ -91,7 +92,7 @@ func (c *Catalog) ChangeEvent(ctx context.Context, by Author, organization strin
 // revise is the one way in which an event is changed: what change makes of it is written
 // together with the message that tells of it, or nothing is.
 func (c *Catalog) revise(ctx context.Context, by Author, organization, id string, change func(*revision) error) (Event, error) {
-	return c.store.Events.Update(ctx, id, func(event *Event) ([]Message, error) {
+	return c.store.Events.Update(ctx, id, func(event *Event) ([]topic.Message, error) {
 		if event.OrganizationID != organization {
 			return nil, fault.New(fault.NotFound, "There is no such event.")
 		}
@@ -104,7 +105,7 @@ func (c *Catalog) revise(ctx context.Context, by Author, organization, id string
 			if write.remembers {
 				return nil, nil
 			}
-			return nil, ErrUnchanged
+			return nil, fault.ErrUnchanged
 		}
 		event.Version++
 		event.UpdatedAt = write.now
@@ -112,7 +113,7 @@ func (c *Catalog) revise(ctx context.Context, by Author, organization, id string
 		if err != nil {
 			return nil, err
 		}
-		return []Message{message}, nil
+		return []topic.Message{message}, nil
 	})
 }
 
@@ -122,14 +123,14 @@ func (c *Catalog) RemoveEvent(ctx context.Context, organization string, legacyID
 	if err != nil {
 		return err
 	}
-	return c.store.Events.Delete(ctx, found.ID, func(event *Event) ([]Message, error) {
+	return c.store.Events.Delete(ctx, found.ID, func(event *Event) ([]topic.Message, error) {
 		before := copyOf(event)
 		event.Version++
 		message, err := c.changeOf(ctx, before, &revision{Event: event, now: c.now()})
 		if err != nil {
 			return nil, err
 		}
-		return []Message{message}, nil
+		return []topic.Message{message}, nil
 	})
 }
 

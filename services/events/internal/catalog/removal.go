@@ -20,7 +20,7 @@ func (c *Catalog) RemoveComponent(ctx context.Context, organization string, lega
 	if err != nil {
 		return err
 	}
-	_, err = c.store.Components.Update(ctx, found.ID, func(component *Component) ([]Message, error) {
+	_, err = c.store.Components.Update(ctx, found.ID, func(component *Component) ([]topic.Message, error) {
 		if component.Leaving {
 			return nil, fault.New(fault.NotFound, "There is no such component.")
 		}
@@ -75,8 +75,8 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 	if err := c.renderAll(ctx, dashboards.Items, []string{component.ID}); err != nil {
 		return err
 	}
-	err = c.store.Components.Delete(ctx, component.ID, func(gone *Component) ([]Message, error) {
-		return []Message{topic.ComponentDeleted{
+	err = c.store.Components.Delete(ctx, component.ID, func(gone *Component) ([]topic.Message, error) {
+		return []topic.Message{topic.ComponentDeleted{
 			Organization: organization, ComponentID: gone.ID, LegacyID: gone.LegacyID, OccurredAt: c.now(),
 		}}, nil
 	})
@@ -101,10 +101,10 @@ func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone
 }
 
 func (c *Catalog) unplace(ctx context.Context, dashboardID, componentID string) error {
-	_, err := c.store.Dashboards.Update(ctx, dashboardID, func(d *Dashboard) ([]Message, error) {
+	_, err := c.store.Dashboards.Update(ctx, dashboardID, func(d *Dashboard) ([]topic.Message, error) {
 		kept := slices.DeleteFunc(slices.Clone(d.Components), func(p Placement) bool { return p.ComponentID == componentID })
 		if len(kept) == len(d.Components) {
-			return nil, ErrUnchanged
+			return nil, fault.ErrUnchanged
 		}
 		d.Components = kept
 		d.touch(c.now())

@@ -13,6 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
@@ -96,7 +97,7 @@ func TestPublicPage(t *testing.T) {
 	incident(t, c, add(t, c, "API").ID)
 	set := func(enabled bool, hosts ...string) {
 		t.Helper()
-		if _, err := records.Dashboards.Update(t.Context(), board, func(d *catalog.Dashboard) ([]catalog.Message, error) {
+		if _, err := records.Dashboards.Update(t.Context(), board, func(d *catalog.Dashboard) ([]topic.Message, error) {
 			d.Enabled, d.CustomDomains = enabled, hosts
 			return nil, nil
 		}); err != nil {
@@ -219,8 +220,8 @@ type held struct {
 	composed, release chan struct{}
 }
 
-func (h *held) Upsert(ctx context.Context, key string, change func(*catalog.Page, bool) ([]catalog.Message, error)) (catalog.Page, error) {
-	return h.Collection.Upsert(ctx, key, func(page *catalog.Page, exists bool) ([]catalog.Message, error) {
+func (h *held) Upsert(ctx context.Context, key string, change func(*catalog.Page, bool) ([]topic.Message, error)) (catalog.Page, error) {
+	return h.Collection.Upsert(ctx, key, func(page *catalog.Page, exists bool) ([]topic.Message, error) {
 		messages, err := change(page, exists)
 		h.once.Do(func() {
 			close(h.composed)

@@ -94,7 +94,7 @@ func (d *Directory) noteUse(ctx context.Context, user User, key Key, scheme Sche
 	_, err := d.store.ChangeUser(ctx, user.ID, func(u *User) error {
 		used := u.keyByID(key.ID)
 		if used == nil || used.LastUsedAt != nil && now.Sub(*used.LastUsedAt) < useGranularity {
-			return Unchanged
+			return fault.ErrUnchanged
 		}
 		used.LastUsedAt = &now
 		if scheme == APIKey {

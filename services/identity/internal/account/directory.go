@@ -48,7 +48,6 @@ package account
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -62,7 +61,7 @@ type Store interface {
 	AddOrganization(ctx context.Context, o Organization) error
 	Organization(ctx context.Context, id string) (Organization, error)
 	// ChangeOrganization writes what change made of the record; change may run several
-	// times and returns Unchanged to write nothing.
+	// times and returns fault.ErrUnchanged to write nothing.
 	ChangeOrganization(ctx context.Context, id string, change func(*Organization) error) (Organization, error)
 	Organizations(ctx context.Context, q find.Query) (find.Page[Organization], error)
 
@@ -77,9 +76,6 @@ type Store interface {
 	CountUsers(ctx context.Context, q find.Query) (int64, error)
 	EachUser(ctx context.Context, q find.Query, visit func(User) error) error
 }
-
-// Unchanged is returned by a change that has nothing to write.
-var Unchanged = errors.New("unchanged")
 
 // Gateways is what the gateways have cached of credentials.
 type Gateways interface {

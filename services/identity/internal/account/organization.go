@@ -72,7 +72,7 @@ func (d *Directory) complete(ctx context.Context, o Organization) (Organization,
 	}
 	return d.store.ChangeOrganization(ctx, o.ID, func(o *Organization) error {
 		if o.State == Ready {
-			return Unchanged
+			return fault.ErrUnchanged
 		}
 		o.State, o.DashboardSlug = Ready, slug
 		return nil

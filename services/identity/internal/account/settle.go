@@ -85,7 +85,7 @@ func (d *Directory) confirmUser(ctx context.Context, user User, keys []KeyRef, c
 	if user.Unsettled == nil {
 		_, owed := d.store.ChangeUser(ctx, user.ID, func(u *User) error {
 			if u.Unsettled != nil {
-				return Unchanged
+				return fault.ErrUnchanged
 			}
 			u.Unsettled = &changed
 			return nil
@@ -105,7 +105,7 @@ func (d *Directory) settleUser(ctx context.Context, user User, keys []KeyRef) er
 	}
 	_, err := d.store.ChangeUser(ctx, user.ID, func(u *User) error {
 		if u.Unsettled == nil || !u.Unsettled.Equal(*user.Unsettled) {
-			return Unchanged // settled already, or a later change's debt
+			return fault.ErrUnchanged // settled already, or a later change's debt
 		}
 		u.Unsettled = nil
 		return nil
@@ -144,7 +144,7 @@ func (d *Directory) settleOrganization(ctx context.Context, o Organization) erro
 	}
 	_, err := d.store.ChangeOrganization(ctx, o.ID, func(now *Organization) error {
 		if now.Unsettled == nil || !now.Unsettled.Equal(*o.Unsettled) {
-			return Unchanged
+			return fault.ErrUnchanged
 		}
 		now.Unsettled = nil
 		return nil

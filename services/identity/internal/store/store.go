@@ -4,11 +4,11 @@ package store
 
 import (
 	"context"
-	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 )
@@ -147,7 +147,7 @@ func (s *Store) ChangeUser(ctx context.Context, id string, change func(*account.
 
 // RemoveUser implements account.Store.
 func (s *Store) RemoveUser(ctx context.Context, id string) error {
-	return s.users.Delete(ctx, id, func(u *account.User) ([]document.Message, error) {
+	return s.users.Delete(ctx, id, func(u *account.User) ([]topic.Message, error) {
 		if u.DeletedAt == nil || u.Unsettled != nil {
 			return nil, fault.New(fault.Internal, "a user is removed that is not ready for it")
 		}
@@ -171,12 +171,8 @@ func (s *Store) EachUser(ctx context.Context, q find.Query, visit func(account.U
 }
 
 // silent is a change without messages: nobody else follows users and organizations.
-func silent[T any](change func(*T) error) func(*T) ([]document.Message, error) {
-	return func(item *T) ([]document.Message, error) {
-		err := change(item)
-		if errors.Is(err, account.Unchanged) {
-			err = document.Unchanged
-		}
-		return nil, err
+func silent[T any](change func(*T) error) func(*T) ([]topic.Message, error) {
+	return func(item *T) ([]topic.Message, error) {
+		return nil, change(item)
 	}
 }

@@ -142,7 +142,7 @@ func (s *Endpoints) ForgetComponent(ctx context.Context, organization, component
 func (s *Endpoints) forget(ctx context.Context, id, component string) error {
 	_, err := s.store.Change(ctx, id, func(e *Endpoint) error {
 		if !e.drop(component) {
-			return ErrUnchanged
+			return fault.ErrUnchanged
 		}
 		e.UpdatedAt = s.now()
 		return nil

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -28,9 +27,6 @@ const (
 	IndexURLs      = "urls"      // organization, channel, urlHash
 	IndexConcerned = "concerned" // organization, channel, paused, components
 )
-
-// ErrUnchanged is returned by a function given to Change when there is nothing to write.
-var ErrUnchanged = errors.New("unchanged")
 
 // Store keeps the domain's records.
 type Store interface {

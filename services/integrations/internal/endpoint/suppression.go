@@ -114,7 +114,7 @@ func (s *Endpoints) settleOnce(ctx context.Context, organization string, channel
 		carried := *e.Carried
 		changed, err := s.store.Change(ctx, e.ID, func(e *Endpoint) error {
 			if e.Carried == nil || e.Carried.ID != carried.ID {
-				return ErrUnchanged
+				return fault.ErrUnchanged
 			}
 			e.Carried = nil
 			return nil

@@ -84,18 +84,14 @@ func (s *Store) Add(ctx context.Context, e endpoint.Endpoint) error {
 
 // Change implements endpoint.Store.
 func (s *Store) Change(ctx context.Context, id string, change func(*endpoint.Endpoint) error) (endpoint.Endpoint, error) {
-	return s.endpoints.Update(ctx, id, func(e *endpoint.Endpoint) ([]document.Message, error) {
-		err := change(e)
-		if errors.Is(err, endpoint.ErrUnchanged) {
-			return nil, document.Unchanged
-		}
-		return nil, err
+	return s.endpoints.Update(ctx, id, func(e *endpoint.Endpoint) ([]topic.Message, error) {
+		return nil, change(e)
 	})
 }
 
 // Remove implements endpoint.Store.
 func (s *Store) Remove(ctx context.Context, id string, agree func(endpoint.Endpoint) error) error {
-	return s.endpoints.Delete(ctx, id, func(e *endpoint.Endpoint) ([]document.Message, error) { return nil, agree(*e) })
+	return s.endpoints.Delete(ctx, id, func(e *endpoint.Endpoint) ([]topic.Message, error) { return nil, agree(*e) })
 }
 
 // Some implements endpoint.Store.
@@ -156,7 +152,7 @@ func (s *Store) AddSuppression(ctx context.Context, suppression endpoint.Suppres
 
 // PutSuppression implements endpoint.Store.
 func (s *Store) PutSuppression(ctx context.Context, suppression endpoint.Suppression) error {
-	_, err := s.suppressions.Upsert(ctx, suppression.Key(), func(current *endpoint.Suppression, _ bool) ([]document.Message, error) {
+	_, err := s.suppressions.Upsert(ctx, suppression.Key(), func(current *endpoint.Suppression, _ bool) ([]topic.Message, error) {
 		*current = suppression
 		return nil, nil
 	})
@@ -165,13 +161,13 @@ func (s *Store) PutSuppression(ctx context.Context, suppression endpoint.Suppres
 
 // RemoveSuppression implements endpoint.Store.
 func (s *Store) RemoveSuppression(ctx context.Context, suppression endpoint.Suppression) error {
-	err := s.suppressions.Delete(ctx, suppression.Key(), func(current *endpoint.Suppression) ([]document.Message, error) {
+	err := s.suppressions.Delete(ctx, suppression.Key(), func(current *endpoint.Suppression) ([]topic.Message, error) {
 		if current.ID != suppression.ID {
-			return nil, document.Unchanged
+			return nil, fault.ErrUnchanged
 		}
 		return nil, nil
 	})
-	if errors.Is(err, document.Unchanged) {
+	if errors.Is(err, fault.ErrUnchanged) {
 		return nil
 	}
 	return unlessGone(err)

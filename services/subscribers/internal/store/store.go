@@ -96,7 +96,7 @@ func (s *Store) AddAddress(ctx context.Context, a audience.Address) error {
 
 // ChangeAddress implements audience.Store.
 func (s *Store) ChangeAddress(ctx context.Context, id string, change func(*audience.Address) error) (audience.Address, error) {
-	return s.addresses.Update(ctx, id, func(a *audience.Address) ([]document.Message, error) { return nil, change(a) })
+	return s.addresses.Update(ctx, id, func(a *audience.Address) ([]topic.Message, error) { return nil, change(a) })
 }
 
 // DeleteAddress implements audience.Store.
@@ -126,7 +126,7 @@ func (s *Store) AddSubscription(ctx context.Context, subscription audience.Subsc
 
 // ChangeSubscription implements audience.Store.
 func (s *Store) ChangeSubscription(ctx context.Context, id string, change func(*audience.Subscription) error) (audience.Subscription, error) {
-	return s.subscriptions.Update(ctx, id, func(subscription *audience.Subscription) ([]document.Message, error) {
+	return s.subscriptions.Update(ctx, id, func(subscription *audience.Subscription) ([]topic.Message, error) {
 		return nil, change(subscription)
 	})
 }
