@@ -5,7 +5,7 @@ SHELL := /bin/bash
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 MODULES = $(shell go list -m -f '{{.Dir}}')
 
-.PHONY: run test up down lint tidy bench help
+.PHONY: run test up down lint tidy generate bench help
 .DEFAULT_GOAL := help
 
 run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
@@ -26,11 +26,14 @@ lint: ## formatting, vet, and every module on its own, tidy and building
 tidy: ## go mod tidy in every module
 	@for module in $(MODULES); do (cd $$module && GOWORK=off go mod tidy) || exit 1; done
 
+generate: ## the App and the operator document, from the operations that the services declare
+	go run ./deploy/standalone/generate
+
 bench: ## measured ratios against controls in the same run
 	scripts/bench
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .env:
 	@umask 077 && for name in BELLBUOY_SECRET BELLBUOY_OPERATOR_TOKEN; do \

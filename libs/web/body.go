@@ -1,9 +1,8 @@
 package web
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -13,126 +12,168 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Body reads the request's JSON object into a T, strictly: another media type,
-// an unknown field (names are compared in their exact case), a value of the wrong
-// type, null for the object or anything behind it is an Invalid fault that names the
-// field.
+// Body reads the request's JSON into a T. An unknown, wrongly cased or repeated member, a
+// value of the wrong type, and text behind the value are Invalid faults that name the member.
 func Body[T any](c *gin.Context) (T, error) {
 	var in T
-	media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type"))
-	if err != nil || media != "application/json" {
-		return in, fault.New(fault.Invalid, "The body must be JSON, with the header Content-Type: application/json.")
-	}
-	text, err := io.ReadAll(c.Request.Body)
+	text, err := readJSON(c)
 	if err != nil {
-		return in, bodyFault(err)
+		return in, err
 	}
-	if !utf8.Valid(text) {
-		return in, fault.New(fault.Invalid, "The body must be JSON in UTF-8.")
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&in); err != nil {
-		return in, bodyFault(err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return in, fault.New(fault.Invalid, "The body must be one JSON object and nothing behind it.")
-	}
-	if of := reflect.TypeFor[T](); of.Kind() == reflect.Struct {
-		if bytes.Equal(bytes.TrimSpace(text), []byte("null")) {
-			return in, notObject()
-		}
-		return in, exactNames(of, text)
-	}
-	return in, nil
+	return in, decode(text, &in)
 }
 
-// exactNames refuses what encoding/json takes for a field although its name is written
-// in another case. The text was decoded into the type before.
-func exactNames(of reflect.Type, text []byte) error {
-	if reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return nil // reads its text in its own way
+// readJSON returns the request's body after a check of its media type and encoding.
+func readJSON(c *gin.Context) ([]byte, error) {
+	media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type"))
+	if err != nil || media != "application/json" {
+		return nil, fault.New(fault.Invalid, "The body must be JSON, with the header Content-Type: application/json.")
+	}
+	text, err := io.ReadAll(c.Request.Body)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", MaxBody)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The body could not be read.")
+	}
+	if !utf8.Valid(text) {
+		return nil, fault.New(fault.Invalid, "The body must be JSON in UTF-8.")
+	}
+	return text, nil
+}
+
+// decode reads text into the value that into points to. A JSON array or null for a struct is
+// an Invalid fault, and so are members that are required but absent, or null but not nullable.
+func decode(text []byte, into any) error {
+	target := reflect.ValueOf(into).Elem()
+	if kind := jsontext.Value(text).Kind(); target.Kind() == reflect.Struct && kind != '{' && jsontext.Value(text).IsValid() {
+		return fault.New(fault.Invalid, "The body must be a JSON object.")
+	}
+	if err := json.Unmarshal(text, into, json.RejectUnknownMembers(true)); err != nil {
+		return decodeFault(text, err)
+	}
+	return checkMembers("", target)
+}
+
+// decodeFault turns an error of the decoder into a fault that names the member. Wrong syntax
+// anywhere in the text precedes a wrong member.
+func decodeFault(text []byte, err error) error {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			return fault.Field(memberPath(syntax.JSONPointer), "must be sent once")
+		}
+		return fault.Wrap(fault.Invalid, err, "The body must be one valid JSON value.")
+	}
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	if !ok || !jsontext.Value(text).IsValid() {
+		return fault.Wrap(fault.Invalid, err, "The body must be one valid JSON value.")
+	}
+	if errors.Is(err, json.ErrUnknownName) {
+		return fault.Field(memberPath(semantic.JSONPointer), "is not a field of this request")
+	}
+	return fault.Field(memberPath(semantic.JSONPointer), "must be %s", kindName(semantic.GoType))
+}
+
+// memberPath writes a JSON pointer (RFC 6901) as clients write it: rows[1].id.
+func memberPath(pointer jsontext.Pointer) string {
+	var path strings.Builder
+	for token := range pointer.Tokens() {
+		switch {
+		case token != "" && strings.Trim(token, "0123456789") == "":
+			fmt.Fprintf(&path, "[%s]", token)
+		case path.Len() == 0:
+			path.WriteString(token)
+		default:
+			path.WriteString("." + token)
+		}
+	}
+	return path.String()
+}
+
+// kindName names the JSON type that a Go type is read from.
+func kindName(of reflect.Type) string {
+	if of == nil {
+		return "of another type"
 	}
 	switch of.Kind() {
 	case reflect.Pointer:
-		return exactNames(of.Elem(), text)
-	case reflect.Struct, reflect.Slice:
-	default:
-		return nil
+		return kindName(of.Elem())
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') && start != json.Delim('[') {
-		return nil // null, or the text of a type that is read from one
-	}
-	for decoder.More() {
-		member, err := memberType(of, decoder)
-		if err != nil {
-			return err
+	return "a string"
+}
+
+// member is an optional.Value of any type.
+type member interface {
+	State() (sent, null bool)
+	Element() any
+}
+
+// checkMembers checks each optional.Value of a decoded value against the tags of its field:
+// required:"true", nullable:"true" for a member that may be null, and format (see parseFormat).
+func checkMembers(path string, value reflect.Value) error {
+	switch value.Kind() {
+	case reflect.Slice:
+		if value.Type().Elem().Kind() != reflect.Struct {
+			return nil
 		}
-		var inner json.RawMessage
-		if err := decoder.Decode(&inner); err != nil {
-			return bodyFault(err)
+		for i := range value.Len() {
+			if err := checkMembers(fmt.Sprintf("%s[%d]", path, i), value.Index(i)); err != nil {
+				return err
+			}
 		}
-		if err := exactNames(member, inner); err != nil {
-			return err
+	case reflect.Struct:
+		for field, inner := range value.Fields() {
+			if field.Anonymous {
+				if err := checkMembers(path, inner); err != nil {
+					return err
+				}
+				continue
+			}
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "" {
+				continue
+			}
+			if path != "" {
+				name = path + "." + name
+			}
+			if m, ok := inner.Interface().(member); ok {
+				sent, null := m.State()
+				switch {
+				case !sent && field.Tag.Get("required") == "true":
+					return fault.Field(name, "is required")
+				case null && field.Tag.Get("nullable") != "true":
+					return fault.Field(name, "must not be null")
+				case !sent || null:
+					continue
+				}
+				inner = inner.FieldByName("Value")
+			}
+			if inner.Kind() == reflect.String {
+				text, err := parseFormat(field.Tag, name, inner.String())
+				if err != nil {
+					return err
+				}
+				inner.SetString(text)
+				continue
+			}
+			if err := checkMembers(name, inner); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// memberType is the type of the next member: a slice's element, or the struct's field
-// whose name is read here.
-func memberType(of reflect.Type, decoder *json.Decoder) (reflect.Type, error) {
-	if of.Kind() == reflect.Slice {
-		return of.Elem(), nil
-	}
-	token, err := decoder.Token()
-	name, isName := token.(string)
-	if err != nil || !isName {
-		return nil, notObject()
-	}
-	for field := range of.Fields() {
-		tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if tagged == "" {
-			tagged = field.Name
-		}
-		if tagged == name {
-			return field.Type, nil
-		}
-	}
-	return nil, unknownField(name)
-}
-
-func notObject() error { return fault.New(fault.Invalid, "The body must be a JSON object.") }
-
-func unknownField(name string) error { return fault.Field(name, "is not a field of this request") }
-
-// OptionalBody is Body where a request may have none.
-func OptionalBody[T any](c *gin.Context) (T, error) {
-	if c.Request.ContentLength == 0 || c.Request.Body == http.NoBody {
-		var none T
-		return none, nil
-	}
-	return Body[T](c)
-}
-
-func bodyFault(err error) error {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return fault.New(fault.TooLarge, "The body is larger than %d bytes.", MaxBody)
-	}
-	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if mismatch.Field == "" {
-			return notObject()
-		}
-		return fault.Field(mismatch.Field, "has a value of the wrong type (%s)", mismatch.Value)
-	}
-	if name, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
-		return unknownField(strings.Trim(name, `"`))
-	}
-	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return f
-	}
-	return fault.Wrap(fault.Invalid, err, "The body is not valid JSON.")
 }

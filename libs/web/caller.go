@@ -2,7 +2,6 @@ package web
 
 import (
 	"log/slog"
-	"net/url"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -33,44 +32,12 @@ func checkPassport(service string, desk *passport.Desk, log *slog.Logger) gin.Ha
 	}
 }
 
-// Surface lets only callers of the surfaces in, and on those whose parameters are read one by one
-// only a query that can be read whole.
+// Surface refuses callers of other surfaces.
 func Surface(surfaces ...passport.Surface) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		surface := Caller(c).Surface
-		if !slices.Contains(surfaces, surface) {
+		if !slices.Contains(surfaces, Caller(c).Surface) {
 			Fail(c, fault.New(fault.Denied, "the passport is for another interface"))
-			return
 		}
-		if surface != passport.App && surface != passport.Operator {
-			return
-		}
-		if _, err := url.ParseQuery(c.Request.URL.RawQuery); err != nil {
-			Fail(c, fault.Wrap(fault.Invalid, err, "The query cannot be read."))
-		}
-	}
-}
-
-// Role lets only members with one of the roles in; an admin always is.
-func Role(roles ...string) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		if !Caller(c).Has(roles...) {
-			Fail(c, fault.New(fault.Forbidden, "Your role does not allow this."))
-		}
-	}
-}
-
-// Integrations lets only organizations in whose plan has the integrations.
-func Integrations(c *gin.Context) {
-	if !Caller(c).Features.Integrations {
-		Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include integrations."))
-	}
-}
-
-// UptimeReports lets only organizations in whose plan are reports of uptime.
-func UptimeReports(c *gin.Context) {
-	if !Caller(c).Features.UptimeReports {
-		Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include uptime reports."))
 	}
 }
 

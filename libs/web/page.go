@@ -4,17 +4,10 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"strconv"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/gin-gonic/gin"
-)
-
-// Page bounds of the App interface (specification, "List (GET) query parameters").
-const (
-	defaultLimit = 10
-	maxLimit     = 100
 )
 
 // Pages reads and writes the paging of App lists. A token holds a position only,
@@ -24,38 +17,42 @@ type Pages struct{ key []byte }
 // NewPages makes the pages of a platform secret.
 func NewPages(secret string) Pages { return Pages{seal.Key(secret, "page")} }
 
-// Asked reads limit and nextToken of the request: how many rows, and behind which position.
-func (p Pages) Asked(c *gin.Context) (limit int, after string, err error) {
-	limit = defaultLimit
-	if text, given := c.GetQuery("limit"); given {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxLimit {
-			return 0, "", fault.Field("limit", "must be a whole number from 1 to %d", maxLimit)
-		}
-	}
-	token, given := c.GetQuery("nextToken")
-	if !given {
-		return limit, "", nil
-	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) < sha256.Size || !hmac.Equal(raw[:sha256.Size], p.sign(c, raw[sha256.Size:])) {
-		return 0, "", fault.Field("nextToken", "is not a token of this list")
-	}
-	return limit, string(raw[sha256.Size:]), nil
+// Paging are the query parameters of every App list; P of its operation embeds them.
+type Paging struct {
+	Limit     int     `query:"limit" minimum:"1" maximum:"100" default:"10" description:"The most records of a page."`
+	NextToken *string `query:"nextToken" description:"The nextToken of the previous page, unchanged, with the other parameters of that request."`
 }
 
-// Token makes the nextToken of an answer from the position behind its last row;
-// nil, so null, when nothing follows.
-func (p Pages) Token(c *gin.Context, next string) *string {
-	if next == "" {
+// List names the list that a page token is valid for.
+type List struct{ organization, path string }
+
+func listOf(c *gin.Context) List { return List{Caller(c).Organization, c.Request.URL.Path} }
+
+// Position returns the position behind which the requested page begins; empty for the first page.
+func (p Pages) Position(list List, paging Paging) (string, error) {
+	if paging.NextToken == nil {
+		return "", nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(*paging.NextToken)
+	if err != nil || len(raw) < sha256.Size || !hmac.Equal(raw[:sha256.Size], p.sign(list, raw[sha256.Size:])) {
+		return "", fault.Field("nextToken", "must be a nextToken of this list, unchanged")
+	}
+	return string(raw[sha256.Size:]), nil
+}
+
+// Token returns the nextToken for the position behind the last row of a page; nil, so null,
+// if no row follows.
+func (p Pages) Token(list List, position string) *string {
+	if position == "" {
 		return nil
 	}
-	token := base64.RawURLEncoding.EncodeToString(append(p.sign(c, []byte(next)), next...))
+	token := base64.RawURLEncoding.EncodeToString(append(p.sign(list, []byte(position)), position...))
 	return &token
 }
 
-func (p Pages) sign(c *gin.Context, position []byte) []byte {
+func (p Pages) sign(list List, position []byte) []byte {
 	mac := hmac.New(sha256.New, p.key)
-	for _, part := range []string{Caller(c).Organization, c.Request.URL.Path} {
+	for _, part := range []string{list.organization, list.path} {
 		mac.Write([]byte(part))
 		mac.Write([]byte{0})
 	}

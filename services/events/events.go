@@ -41,6 +41,9 @@ func (c Config) Validate() error {
 	return errors.Join(boot.Upstream("SUBSCRIBERS_URL", c.SubscribersURL), boot.Upstream("INTEGRATIONS_URL", c.IntegrationsURL))
 }
 
+// Operations declares what the service offers on the App interface.
+func Operations() []web.Operation { return api.Operations() }
+
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	db, err := document.Open(c.DocumentsURL, "events", document.Options{Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator})
@@ -61,7 +64,9 @@ func Run(ctx context.Context, c Config) error {
 		Service: "events", Desk: desk,
 		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
-	api.Mount(engine, board, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), DashboardBase: c.DashboardBaseURL})
+	if err := api.Mount(engine, board, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), DashboardBase: c.DashboardBaseURL}); err != nil {
+		return errors.Join(err, bus.Close(), db.Close())
+	}
 	return errors.Join(c.Serve(ctx, boot.Service{
 		Handler: engine,
 		Start: []func(context.Context) error{db.Migrate, func(ctx context.Context) error {

@@ -32,6 +32,9 @@ type Config struct {
 // Validate is called by the settings' parser.
 func (c Config) Validate() error { return boot.Upstream("EVENTS_URL", c.EventsURL) }
 
+// Operations declares what the service offers on the App and the operator interface.
+func Operations() []web.Operation { return api.Operations() }
+
 // Run is the service, until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	db, err := document.Open(c.DocumentsURL, "identity", document.Options{Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator})
@@ -60,7 +63,9 @@ func Run(ctx context.Context, c Config) error {
 	engine := web.NewEngine(web.Options{
 		Service: "identity", Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
-	api.Mount(engine, directory, web.NewPages(c.Secret.Secret), c.Log)
+	if err := api.Mount(engine, directory, web.NewPages(c.Secret.Secret), c.Log); err != nil {
+		return err
+	}
 	return c.Serve(ctx, boot.Service{
 		Handler: engine,
 		Start:   []func(context.Context) error{db.Migrate},

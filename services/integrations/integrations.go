@@ -48,6 +48,9 @@ func (c Config) Validate() error {
 	return errors.Join(boot.Upstream("EVENTS_URL", c.EventsURL), boot.Upstream("IDENTITY_URL", c.IdentityURL))
 }
 
+// Operations declares what the service offers on the App interface.
+func Operations() []web.Operation { return api.Operations(endpoint.Kinds(endpoint.Providers{})) }
+
 // Run is the service until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	db, err := document.Open(c.DocumentsURL, name, document.Options{Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator})
@@ -72,7 +75,9 @@ func Run(ctx context.Context, c Config) error {
 	engine := web.NewEngine(web.Options{
 		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
-	api.New(endpoints, kinds, web.NewPages(c.Secret.Secret), c.Log).Mount(engine)
+	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret), c.Log).Mount(engine); err != nil {
+		return err
+	}
 	consumer := messages.New(endpoints, c.Log)
 	return c.Serve(ctx, boot.Service{
 		Handler: engine,

@@ -2,57 +2,89 @@ package api
 
 import (
 	"cmp"
-	"net/http"
 
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
-	"github.com/gin-gonic/gin"
 )
 
+// appOperations declares the operations of the App interface.
+func (a api) appOperations() []web.Operation {
+	readers := []string{passport.RoleEvent, passport.RoleSubscriber}
+	return []web.Operation{
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/app/dashboards", ID: "listDashboards", Tag: "dashboards", Summary: "List dashboards", Roles: readers, Status: 200,
+			Example: web.Example{Response: `{"dashboards": [{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "name": "Acme", "slug": "acme",
+				"url": "https://status.example.com", "enabled": true, "description": "", "timezone": "UTC", "locale": "en",
+				"customDomains": ["status.example.com"], "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1,
+				"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default", "position": 1}]}], "nextToken": null}`},
+		}, a.listDashboards),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/app/components", ID: "listComponents", Tag: "components", Summary: "List components",
+			Description: "A component is a service of the legacy interface.", Roles: readers, Status: 200,
+			Example: web.Example{Response: `{"components": [{"id": "01890a5d-ac96-774b-bcce-b302099a8061", "legacyId": 4, "name": "Checkout", "description": "",
+				"groupName": "default", "hidden": false, "hiddenFromNotifications": false, "position": 1, "status": "degraded_performance",
+				"activeEventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"], "dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "externalRefs": [],
+				"createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}], "nextToken": null}`},
+		}, a.listComponents),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/app/reports/uptime", ID: "getUptimeReport", Tag: "reports", Summary: "Report the uptime of a month",
+			Description: "Exactly one of dashboardId and componentId is required. Overlapping events count once, at the worst impact. " +
+				"Events that are hidden from the dashboard or from uptime reports do not count.",
+			Roles: []string{passport.RoleAdmin}, Entitlement: web.UptimeReports, Status: 200, Errors: []int{404},
+			Example: web.Example{Response: `{"report": {"month": "2026-01", "timezone": "UTC", "rangeStart": "2026-01-01T00:00:00.000Z",
+				"rangeEnd": "2026-02-01T00:00:00.000Z", "partial": false, "overallUptimePercent": 99.993729, "components": [
+				{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "name": "Checkout", "uptimePercent": 99.993729, "downtimeSeconds": 168,
+				"majorOutageSeconds": 168, "partialOutageSeconds": 0, "degradedSeconds": 0, "maintenanceSeconds": 0, "measuredSeconds": 2678400,
+				"days": [{"date": "2026-01-01", "uptimePercent": 100, "worstStatus": "operational"}], "eventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"]}],
+				"formula": "1 - (major + 0.3*partial) / (measured - maintenance)"}}`},
+		}, a.uptime),
+	}
+}
+
 type dashboardView struct {
-	ID            string          `json:"id"`
+	ID            string          `json:"id" format:"uuid"`
 	LegacyID      int64           `json:"legacyId"`
 	Name          string          `json:"name"`
 	Slug          string          `json:"slug"`
-	URL           string          `json:"url"`
+	URL           string          `json:"url" format:"uri"`
 	Enabled       bool            `json:"enabled"`
 	Description   string          `json:"description"`
 	Timezone      string          `json:"timezone"`
 	Locale        string          `json:"locale"`
 	CustomDomains []string        `json:"customDomains"`
-	Components    []placementView `json:"components"`
+	Components    []placementView `json:"components" description:"In the order in which visitors see them."`
 	CreatedAt     web.Time        `json:"createdAt"`
 	UpdatedAt     web.Time        `json:"updatedAt"`
 	Version       int64           `json:"version"`
 }
 
 type placementView struct {
-	ComponentID string `json:"componentId"`
+	ComponentID string `json:"componentId" format:"uuid"`
 	GroupName   string `json:"groupName"`
 	Position    int64  `json:"position"`
 }
 
-// appDashboards is GET /app/dashboards.
-func (a api) appDashboards(c *gin.Context) error {
-	limit, after, err := a.Pages.Asked(c)
+type dashboardsView struct {
+	Dashboards []dashboardView `json:"dashboards"`
+	NextToken  *string         `json:"nextToken"`
+}
+
+func (a api) listDashboards(c *web.Call[web.Paging, web.None]) (dashboardsView, error) {
+	after, err := a.Pages.Position(c.List, c.Parameters)
 	if err != nil {
-		return err
+		return dashboardsView{}, err
 	}
-	organization := web.Caller(c).Organization
-	page, err := a.catalog.PageOfDashboards(c.Request.Context(), organization, limit, after)
+	page, err := a.catalog.PageOfDashboards(c, c.Caller.Organization, c.Parameters.Limit, after)
 	if err != nil {
-		return err
+		return dashboardsView{}, err
 	}
-	components, err := a.catalog.ComponentsOn(c.Request.Context(), organization, page.Items)
-	if err != nil {
-		return err
-	}
+	components, err := a.catalog.ComponentsOn(c, c.Caller.Organization, page.Items)
 	views := make([]dashboardView, len(page.Items))
 	for i := range page.Items {
 		views[i] = a.viewDashboard(&page.Items[i], components)
 	}
-	c.PureJSON(http.StatusOK, gin.H{"dashboards": views, "nextToken": a.Pages.Token(c, page.Next)})
-	return nil
+	return dashboardsView{views, a.Pages.Token(c.List, page.Next)}, err
 }
 
 func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.Component) dashboardView {
@@ -82,15 +114,15 @@ func (a api) dashboardURL(d *catalog.Dashboard) string {
 }
 
 type componentView struct {
-	ID                      string         `json:"id"`
-	LegacyID                int64          `json:"legacyId"`
+	ID                      string         `json:"id" format:"uuid"`
+	LegacyID                int64          `json:"legacyId" description:"The id of the legacy interface's service."`
 	Name                    string         `json:"name"`
 	Description             string         `json:"description"`
 	GroupName               string         `json:"groupName"`
 	Hidden                  bool           `json:"hidden"`
 	HiddenFromNotifications bool           `json:"hiddenFromNotifications"`
 	Position                int64          `json:"position"`
-	Status                  catalog.Impact `json:"status"`
+	Status                  catalog.Impact `json:"status" enum:"operational,degraded_performance,partial_outage,major_outage,under_maintenance"`
 	ActiveEventIDs          []string       `json:"activeEventIds"`
 	DashboardIDs            []string       `json:"dashboardIds"`
 	ExternalRefs            []string       `json:"externalRefs"`
@@ -99,35 +131,35 @@ type componentView struct {
 	Version                 int64          `json:"version"`
 }
 
-// appComponents is GET /app/components.
-func (a api) appComponents(c *gin.Context) error {
-	limit, after, err := a.Pages.Asked(c)
+type componentsView struct {
+	Components []componentView `json:"components"`
+	NextToken  *string         `json:"nextToken"`
+}
+
+func (a api) listComponents(c *web.Call[web.Paging, web.None]) (componentsView, error) {
+	after, err := a.Pages.Position(c.List, c.Parameters)
 	if err != nil {
-		return err
+		return componentsView{}, err
 	}
-	ctx, organization := c.Request.Context(), web.Caller(c).Organization
-	page, err := a.catalog.PageOfComponents(ctx, organization, limit, after)
+	organization := c.Caller.Organization
+	page, err := a.catalog.PageOfComponents(c, organization, c.Parameters.Limit, after)
 	if err != nil {
-		return err
+		return componentsView{}, err
 	}
 	ids := make([]string, len(page.Items))
 	for i, component := range page.Items {
 		ids[i] = component.ID
 	}
-	holding, err := a.catalog.DashboardsHolding(ctx, organization, ids)
+	holding, err := a.catalog.DashboardsHolding(c, organization, ids)
 	if err != nil {
-		return err
+		return componentsView{}, err
 	}
-	healths, err := a.catalog.Healths(ctx, organization)
-	if err != nil {
-		return err
-	}
+	healths, err := a.catalog.Healths(c, organization)
 	views := make([]componentView, len(page.Items))
 	for i, component := range page.Items {
 		views[i] = viewComponent(component, healths[component.ID], holding[component.ID])
 	}
-	c.PureJSON(http.StatusOK, gin.H{"components": views, "nextToken": a.Pages.Token(c, page.Next)})
-	return nil
+	return componentsView{views, a.Pages.Token(c.List, page.Next)}, err
 }
 
 func viewComponent(c catalog.Component, health catalog.Health, dashboards []string) componentView {

@@ -1,17 +1,11 @@
 package api
 
 import (
-	"maps"
-	"net/http"
-	"net/url"
-	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
-	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 )
 
 type reportView struct {
@@ -20,14 +14,14 @@ type reportView struct {
 	RangeStart           web.Time              `json:"rangeStart"`
 	RangeEnd             web.Time              `json:"rangeEnd"`
 	Partial              bool                  `json:"partial"`
-	OverallUptimePercent *float64              `json:"overallUptimePercent"`
+	OverallUptimePercent *float64              `json:"overallUptimePercent" minimum:"0" maximum:"100" description:"Null if nothing but maintenance was measured."`
 	Components           []componentUptimeView `json:"components"`
 	Formula              string                `json:"formula"`
 }
 
 // componentUptimeView has seconds as numbers that are exact to the millisecond.
 type componentUptimeView struct {
-	ComponentID          string          `json:"componentId"`
+	ComponentID          string          `json:"componentId" format:"uuid"`
 	Name                 string          `json:"name"`
 	UptimePercent        *float64        `json:"uptimePercent"`
 	DowntimeSeconds      float64         `json:"downtimeSeconds"`
@@ -41,53 +35,30 @@ type componentUptimeView struct {
 }
 
 type dayUptimeView struct {
-	Date          string          `json:"date"`
+	Date          string          `json:"date" format:"date"`
 	UptimePercent *float64        `json:"uptimePercent"`
-	WorstStatus   *catalog.Impact `json:"worstStatus"` // null: nothing is measured
+	WorstStatus   *catalog.Impact `json:"worstStatus" enum:"operational,under_maintenance,degraded_performance,partial_outage,major_outage" description:"Null if nothing was measured."`
 }
 
-// appUptime is GET /app/reports/uptime.
-func (a api) appUptime(c *gin.Context) error {
-	asked, err := uptimeAsked(c.Request.URL.RawQuery)
-	if err != nil {
-		return err
-	}
-	report, err := a.catalog.Uptime(c.Request.Context(), web.Caller(c).Organization, asked)
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, gin.H{"report": viewReport(report)})
-	return nil
+type oneReportView struct {
+	Report reportView `json:"report"`
 }
 
-// uptimeAsked reads the query, in which everything is needed once and nothing else is known.
-func uptimeAsked(query string) (catalog.UptimeAsked, error) {
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return catalog.UptimeAsked{}, fault.New(fault.Invalid, "The query is malformed.")
+type uptimeParameters struct {
+	Month       string  `query:"month" required:"true" pattern:"^[0-9]{4}-[0-9]{2}$" description:"YYYY-MM, not in the future."`
+	DashboardID *string `query:"dashboardId" format:"uuid"`
+	ComponentID *string `query:"componentId" format:"uuid"`
+}
+
+func (a api) uptime(c *web.Call[uptimeParameters, web.None]) (oneReportView, error) {
+	asked := c.Parameters
+	if (asked.DashboardID == nil) == (asked.ComponentID == nil) {
+		return oneReportView{}, fault.Field("dashboardId", "must be sent, or componentId, and not both")
 	}
-	asked := catalog.UptimeAsked{}
-	fields := map[string]*string{"month": &asked.Month, "dashboardId": &asked.DashboardID, "componentId": &asked.ComponentID}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		field, known := fields[name]
-		if !known {
-			return asked, fault.Field(name, "There is no such parameter.")
-		}
-		if len(values[name]) > 1 {
-			return asked, fault.Field(name, "It is needed once.")
-		}
-		*field = values[name][0]
-		if name == "month" {
-			continue
-		}
-		if id, err := uuid.Parse(*field); err != nil || id.String() != *field {
-			return asked, fault.Field(name, "A UUID is needed.")
-		}
-	}
-	if (asked.DashboardID == "") == (asked.ComponentID == "") {
-		return asked, fault.Field("dashboardId", "Exactly one of dashboardId and componentId is needed.")
-	}
-	return asked, nil
+	report, err := a.catalog.Uptime(c, c.Caller.Organization, catalog.UptimeAsked{
+		Month: asked.Month, DashboardID: given(asked.DashboardID), ComponentID: given(asked.ComponentID),
+	})
+	return oneReportView{viewReport(report)}, err
 }
 
 func viewReport(r catalog.UptimeReport) reportView {

@@ -26,19 +26,16 @@ type api struct {
 	Options
 }
 
+// Operations declares what the service offers on the App interface.
+func Operations() []web.Operation { return api{}.appOperations() }
+
 // Mount puts all routes on the engine.
-func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) {
+func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	a := api{board, options}
 
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: options.Log},
 		a.services(), a.events(), a.eventServices(), a.eventUpdates(),
 		legacy.Statuses(), legacy.Severities(), legacy.Types())
-
-	app := engine.Group("/app", web.Surface(passport.App), web.Role(passport.RoleEvent, passport.RoleSubscriber))
-	app.GET("/dashboards", web.Handle(a.appDashboards))
-	app.GET("/components", web.Handle(a.appComponents))
-	reports := engine.Group("/app/reports", web.Surface(passport.App), web.Role(passport.RoleAdmin), web.UptimeReports)
-	reports.GET("/uptime", web.Handle(a.appUptime))
 
 	public := engine.Group("/public/v1", web.Surface(passport.Public))
 	for _, method := range []string{"GET", "HEAD"} {
@@ -51,6 +48,7 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) {
 	peers.PUT("/dashboards/:id", web.Handle(a.peerCreateDashboard))
 	peers.POST("/dashboards/lookup", web.Handle(a.peerDashboards))
 	peers.POST("/components/lookup", web.Handle(a.peerComponents))
+	return web.Mount(engine, a.appOperations())
 }
 
 // by is the caller as an author.

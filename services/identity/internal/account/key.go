@@ -34,6 +34,24 @@ func (u User) ActiveKeys() []Key {
 	return keys
 }
 
+// Caller returns the calling user and the key of its request. A user that was deleted, or a
+// key that was revoked, since the gateway admitted the request is Denied like any later request.
+func (d *Directory) Caller(ctx context.Context, organization, id, keyID string) (User, Key, error) {
+	user, err := d.Member(ctx, organization, id)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.Wrap(fault.Denied, err, "The caller was deleted.")
+	}
+	if err != nil {
+		return User{}, Key{}, err
+	}
+	for _, key := range user.ActiveKeys() {
+		if key.ID == keyID {
+			return user, key, nil
+		}
+	}
+	return User{}, Key{}, fault.New(fault.Denied, "The caller's key was revoked.")
+}
+
 // KeysAfter is a page of the active keys behind the one with the id after, and the
 // position behind it; empty when nothing follows.
 func (u User) KeysAfter(after string, limit int) (page []Key, next string) {

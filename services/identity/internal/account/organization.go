@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/google/uuid"
 )
 
@@ -98,54 +99,46 @@ func (d *Directory) Organizations(ctx context.Context, limit int, after string) 
 // OrganizationPatch is a change of an organization. An override that is null goes
 // back to the plan's.
 type OrganizationPatch struct {
-	Name            Sent[string]
-	Plan            Sent[Plan]
-	LegacyPerHour   Sent[int]
-	AppPerMinute    Sent[int]
-	UniqueEndpoints Sent[int]
-	API             Sent[bool]
-	Integrations    Sent[bool]
-	UptimeReports   Sent[bool]
+	Name            optional.Value[string]
+	Plan            optional.Value[Plan]
+	LegacyPerHour   optional.Value[int]
+	AppPerMinute    optional.Value[int]
+	UniqueEndpoints optional.Value[int]
+	API             optional.Value[bool]
+	Integrations    optional.Value[bool]
+	UptimeReports   optional.Value[bool]
 }
 
 // concernsKeys reports whether the change alters what the users' keys say.
 func (p OrganizationPatch) concernsKeys() bool {
-	return p.Plan.Is || p.LegacyPerHour.Is || p.AppPerMinute.Is || p.UniqueEndpoints.Is ||
-		p.API.Is || p.Integrations.Is || p.UptimeReports.Is
+	return p.Plan.Sent || p.LegacyPerHour.Sent || p.AppPerMinute.Sent || p.UniqueEndpoints.Sent ||
+		p.API.Sent || p.Integrations.Sent || p.UptimeReports.Sent
 }
 
 func (d *Directory) checkOrganizationPatch(p OrganizationPatch) error {
-	if !p.concernsKeys() && !p.Name.Is {
+	if !p.concernsKeys() && !p.Name.Sent {
 		return fault.New(fault.Invalid, "Send at least one of name, plan, limits, enabledFeatures, capabilities with something in it.")
 	}
-	if p.Name.Is {
-		name, err := p.Name.required("name")
-		if err != nil {
-			return err
-		}
-		if err := checkLine("name", name, 1, maxOrganizationName); err != nil {
+	if p.Name.Sent {
+		if err := checkLine("name", p.Name.Value, 1, maxOrganizationName); err != nil {
 			return err
 		}
 	}
-	if p.Plan.Is {
-		plan, err := p.Plan.required("plan")
-		if err != nil {
-			return err
-		}
-		if err := d.checkPlan(plan); err != nil {
+	if p.Plan.Sent {
+		if err := d.checkPlan(p.Plan.Value); err != nil {
 			return err
 		}
 	}
 	for _, limit := range []struct {
 		field string
-		sent  Sent[int]
+		sent  optional.Value[int]
 		least int
 	}{
 		{"limits.legacyPerHour", p.LegacyPerHour, 1},
 		{"limits.appPerMinute", p.AppPerMinute, 1},
 		{"limits.uniqueEndpoints", p.UniqueEndpoints, 0},
 	} {
-		if n := limit.sent.Value; n != nil && (*n < limit.least || *n > maxLimit) {
+		if n := limit.sent.Pointer(); n != nil && (*n < limit.least || *n > maxLimit) {
 			return fault.Field(limit.field, "must be a whole number from %d to %d", limit.least, maxLimit)
 		}
 	}
@@ -171,14 +164,14 @@ func (d *Directory) ChangeOrganization(ctx context.Context, id string, p Organiz
 }
 
 func (p OrganizationPatch) apply(o *Organization) {
-	override(&o.Name, p.Name.Value)
-	override(&o.Plan, p.Plan.Value)
-	p.LegacyPerHour.set(&o.Overrides.LegacyPerHour)
-	p.AppPerMinute.set(&o.Overrides.AppPerMinute)
-	p.UniqueEndpoints.set(&o.Overrides.UniqueEndpoints)
-	p.API.set(&o.Overrides.API)
-	p.Integrations.set(&o.Overrides.Integrations)
-	p.UptimeReports.set(&o.Overrides.UptimeReports)
+	override(&o.Name, p.Name.Pointer())
+	override(&o.Plan, p.Plan.Pointer())
+	p.LegacyPerHour.SetNullable(&o.Overrides.LegacyPerHour)
+	p.AppPerMinute.SetNullable(&o.Overrides.AppPerMinute)
+	p.UniqueEndpoints.SetNullable(&o.Overrides.UniqueEndpoints)
+	p.API.SetNullable(&o.Overrides.API)
+	p.Integrations.SetNullable(&o.Overrides.Integrations)
+	p.UptimeReports.SetNullable(&o.Overrides.UptimeReports)
 }
 
 func newID() string {

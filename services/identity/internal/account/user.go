@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 )
 
 // User is a member of an organization, with all the keys it calls with.
@@ -117,27 +118,19 @@ func (d *Directory) Members(ctx context.Context, organization string, q find.Que
 
 // UserPatch is a change of a user.
 type UserPatch struct {
-	Roles    Sent[[]Role]
-	Disabled Sent[bool]
+	Roles    optional.Value[[]Role]
+	Disabled optional.Value[bool]
 }
 
 // ChangeUser changes a user; it holds for its next request.
 func (d *Directory) ChangeUser(ctx context.Context, id string, p UserPatch) (User, error) {
-	if !p.Roles.Is && !p.Disabled.Is {
+	if !p.Roles.Sent && !p.Disabled.Sent {
 		return User{}, fault.New(fault.Invalid, "Send at least one of roles, disabled.")
 	}
 	var roles []Role
-	if p.Roles.Is {
-		sent, err := p.Roles.required("roles")
-		if err != nil {
-			return User{}, err
-		}
-		if roles, err = checkRoles(sent); err != nil {
-			return User{}, err
-		}
-	}
-	if p.Disabled.Is {
-		if _, err := p.Disabled.required("disabled"); err != nil {
+	if p.Roles.Sent {
+		var err error
+		if roles, err = checkRoles(p.Roles.Value); err != nil {
 			return User{}, err
 		}
 	}
@@ -148,7 +141,7 @@ func (d *Directory) ChangeUser(ctx context.Context, id string, p UserPatch) (Use
 		if roles != nil {
 			u.Roles = slices.Clone(roles)
 		}
-		override(&u.Disabled, p.Disabled.Value)
+		override(&u.Disabled, p.Disabled.Pointer())
 		return nil
 	})
 }

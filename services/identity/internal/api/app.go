@@ -1,16 +1,42 @@
 package api
 
 import (
-	"net/http"
-
-	"github.com/gin-gonic/gin"
-
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 )
+
+func (a api) memberOperations() []web.Operation {
+	return []web.Operation{
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/app/users", ID: "listUsers", Tag: "users", Summary: "List the organization's members",
+			Roles: []string{passport.RoleAdmin}, Status: 200,
+			Example: web.Example{Response: `{"users": [{"email": "ada@example.com", "firstName": "Ada", "lastName": "Lovelace", "roles": ["admin", "api"],
+				"allowPasswordAuth": false, "disabled": false, "createdAt": "2026-01-31T09:30:00.000Z", "lastLoginAt": null}]}`},
+		}, a.listMembers),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/app/profile", ID: "getProfile", Tag: "users", Summary: "Get the profile of the key's user", Status: 200,
+			Example: web.Example{Response: `{"profile": {"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "email": "ada@example.com",
+				"firstName": "Ada", "lastName": "Lovelace", "roles": ["admin"],
+				"organization": {"id": "01890a5d-ac96-774b-bcce-b302099a8058", "name": "Acme"},
+				"enabledFeatures": {"api": true, "integrations": true}, "capabilities": {"uptimeReports": true}, "allowPasswordAuth": false,
+				"createdAt": "2026-01-31T09:30:00.000Z", "lastLoginAt": "2026-02-01T08:00:00.000Z",
+				"apiKey": {"keyId": "01890a5d-ac96-774b-bcce-b302099a8059", "name": "deploy", "createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": null}}}`},
+		}, a.profile),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/app/api-keys", ID: "listKeys", Tag: "api-keys", Summary: "List the caller's own keys",
+			Description: "Without their secrets.", Status: 200,
+			Example: web.Example{Response: `{"apiKeys": [{"keyId": "01890a5d-ac96-774b-bcce-b302099a8059", "name": "deploy",
+				"createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": null}], "nextToken": null}`},
+		}, a.listKeys),
+		web.Declare(web.Operation{
+			Method: "DELETE", Path: "/app/api-keys/{keyId}", ID: "revokeKey", Tag: "api-keys", Summary: "Revoke one of the caller's own keys",
+			Description: "The revocation is permanent. The next request with the key gets 403.", Status: 204,
+		}, a.revokeKey),
+	}
+}
 
 // memberView is the specification's "Organization member".
 type memberView struct {
@@ -21,15 +47,15 @@ type memberView struct {
 	AllowPasswordAuth bool           `json:"allowPasswordAuth"`
 	Disabled          bool           `json:"disabled"`
 	CreatedAt         web.Time       `json:"createdAt"`
-	LastLoginAt       *web.Time      `json:"lastLoginAt"`
+	LastLoginAt       *web.Time      `json:"lastLoginAt" description:"Null if the member never called."`
 }
 
-func (a api) listMembers(c *gin.Context) error {
-	members, _, err := a.directory.Members(c.Request.Context(), web.Caller(c).Organization,
-		find.Query{Order: []find.Order{{Field: "legacyId"}}})
-	if err != nil {
-		return err
-	}
+type membersView struct {
+	Users []memberView `json:"users"`
+}
+
+func (a api) listMembers(c *web.Call[web.None, web.None]) (membersView, error) {
+	members, _, err := a.directory.Members(c, c.Caller.Organization, find.Query{Order: []find.Order{{Field: "legacyId"}}})
 	views := make([]memberView, len(members))
 	for i, u := range members {
 		views[i] = memberView{
@@ -38,12 +64,11 @@ func (a api) listMembers(c *gin.Context) error {
 			CreatedAt: web.Time(u.CreatedAt), LastLoginAt: web.TimeOf(u.LastLoginAt),
 		}
 	}
-	c.PureJSON(http.StatusOK, gin.H{"users": views})
-	return nil
+	return membersView{views}, err
 }
 
 type profileView struct {
-	UserID            string                  `json:"userId"`
+	UserID            string                  `json:"userId" format:"uuid"`
 	Email             string                  `json:"email"`
 	FirstName         string                  `json:"firstName"`
 	LastName          string                  `json:"lastName"`
@@ -54,87 +79,74 @@ type profileView struct {
 	AllowPasswordAuth bool                    `json:"allowPasswordAuth"`
 	CreatedAt         web.Time                `json:"createdAt"`
 	LastLoginAt       *web.Time               `json:"lastLoginAt"`
-	APIKey            keyView                 `json:"apiKey"`
+	APIKey            keyView                 `json:"apiKey" description:"The key of this request."`
 }
 
 type profileOrganizationView struct {
-	ID   string `json:"id"`
+	ID   string `json:"id" format:"uuid"`
 	Name string `json:"name"`
 }
 
+type oneProfileView struct {
+	Profile profileView `json:"profile"`
+}
+
 type keyView struct {
-	KeyID      string    `json:"keyId"`
+	KeyID      string    `json:"keyId" description:"The part of the key before the colon."`
 	Name       string    `json:"name"`
 	CreatedAt  web.Time  `json:"createdAt"`
-	LastUsedAt *web.Time `json:"lastUsedAt"`
+	LastUsedAt *web.Time `json:"lastUsedAt" description:"To the minute; null if the key was never used."`
 }
 
 func viewKey(k account.Key) keyView {
 	return keyView{KeyID: k.ID, Name: k.Name, CreatedAt: web.Time(k.CreatedAt), LastUsedAt: web.TimeOf(k.LastUsedAt)}
 }
 
-// member is the calling user's record. One that was deleted, or whose key was
-// revoked, since the gateway let it in is denied like any later request.
-func (a api) member(c *gin.Context) (account.User, account.Key, error) {
-	caller := web.Caller(c)
-	user, err := a.directory.Member(c.Request.Context(), caller.Organization, caller.User)
-	if fault.Is(err, fault.NotFound) {
-		return user, account.Key{}, fault.Wrap(fault.Denied, err, "the caller is gone")
-	}
-	for _, key := range user.ActiveKeys() {
-		if key.ID == caller.KeyID {
-			return user, key, err
-		}
-	}
-	if err == nil {
-		err = fault.New(fault.Denied, "the caller's key is gone")
-	}
-	return user, account.Key{}, err
-}
-
-func (a api) profile(c *gin.Context) error {
-	user, key, err := a.member(c)
+func (a api) profile(c *web.Call[web.None, web.None]) (oneProfileView, error) {
+	user, key, err := a.directory.Caller(c, c.Caller.Organization, c.Caller.User, c.Caller.KeyID)
 	if err != nil {
-		return err
+		return oneProfileView{}, err
 	}
-	organization, err := a.directory.Organization(c.Request.Context(), user.Organization)
+	organization, err := a.directory.Organization(c, user.Organization)
 	if err != nil {
-		return err
+		return oneProfileView{}, err
 	}
 	terms := a.directory.Terms(organization)
-	c.PureJSON(http.StatusOK, gin.H{"profile": profileView{
+	return oneProfileView{profileView{
 		UserID: user.ID, Email: user.Email, FirstName: user.FirstName, LastName: user.LastName, Roles: user.Roles,
 		Organization:    profileOrganizationView{organization.ID, organization.Name},
 		EnabledFeatures: viewFeatures(terms), Capabilities: capabilitiesView{terms.Features.UptimeReports},
 		AllowPasswordAuth: user.AllowPasswordAuth, CreatedAt: web.Time(user.CreatedAt), LastLoginAt: web.TimeOf(user.LastLoginAt),
 		APIKey: viewKey(key),
-	}})
-	return nil
+	}}, nil
 }
 
-func (a api) listKeys(c *gin.Context) error {
-	limit, after, err := a.pages.Asked(c)
+type keysView struct {
+	APIKeys   []keyView `json:"apiKeys"`
+	NextToken *string   `json:"nextToken"`
+}
+
+func (a api) listKeys(c *web.Call[web.Paging, web.None]) (keysView, error) {
+	after, err := a.pages.Position(c.List, c.Parameters)
 	if err != nil {
-		return err
+		return keysView{}, err
 	}
-	user, _, err := a.member(c)
+	user, _, err := a.directory.Caller(c, c.Caller.Organization, c.Caller.User, c.Caller.KeyID)
 	if err != nil {
-		return err
+		return keysView{}, err
 	}
-	keys, next := user.KeysAfter(after, limit)
+	keys, next := user.KeysAfter(after, c.Parameters.Limit)
 	views := make([]keyView, len(keys))
 	for i, key := range keys {
 		views[i] = viewKey(key)
 	}
-	c.PureJSON(http.StatusOK, gin.H{"apiKeys": views, "nextToken": a.pages.Token(c, next)})
-	return nil
+	return keysView{views, a.pages.Token(c.List, next)}, nil
 }
 
-func (a api) revokeKey(c *gin.Context) error {
-	caller := web.Caller(c)
-	if err := a.directory.RevokeKey(c.Request.Context(), caller.Organization, caller.User, c.Param("keyId")); err != nil {
-		return err
-	}
-	c.Status(http.StatusNoContent)
-	return nil
+type keyParameters struct {
+	KeyID string `path:"keyId" description:"The part of the key before the colon."`
+}
+
+func (a api) revokeKey(c *web.Call[keyParameters, web.None]) (web.None, error) {
+	return web.None{}, a.directory.RevokeKey(c, c.Caller.Organization, c.Caller.User, c.Parameters.KeyID)
 }

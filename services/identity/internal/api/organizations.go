@@ -1,19 +1,49 @@
 package api
 
 import (
-	"net/http"
-
-	"github.com/gin-gonic/gin"
-
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 )
 
+const (
+	organizationExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8058", "name": "Acme", "plan": "team",
+		"limits": {"legacyPerHour": 1000, "appPerMinute": 600, "uniqueEndpoints": 25}, "enabledFeatures": {"api": true, "integrations": true},
+		"capabilities": {"uptimeReports": true}}`
+	organizationResponseExample = `{"organization": ` + organizationExample + `,
+		"dashboard": {"id": "01890a5d-ac96-774b-bcce-b302099a8060", "slug": "acme"}}`
+)
+
+func (a api) organizationOperations() []web.Operation {
+	return []web.Operation{
+		web.Declare(web.Operation{
+			Method: "POST", Path: "/operator/v1/organizations", ID: "createOrganization", Tag: "organizations",
+			Summary: "Create an organization with its first dashboard", Status: 201,
+			Example: web.Example{Request: `{"name": "Acme", "plan": "team"}`, Response: organizationResponseExample},
+		}, a.addOrganization),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/operator/v1/organizations", ID: "listOrganizations", Tag: "organizations",
+			Summary: "List organizations, oldest first", Status: 200,
+			Example: web.Example{Response: `{"organizations": [` + organizationExample + `], "nextToken": null}`},
+		}, a.listOrganizations),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/operator/v1/organizations/{id}", ID: "getOrganization", Tag: "organizations",
+			Summary: "Get an organization", Status: 200, Example: web.Example{Response: organizationResponseExample},
+		}, a.getOrganization),
+		web.Declare(web.Operation{
+			Method: "PATCH", Path: "/operator/v1/organizations/{id}", ID: "changeOrganization", Tag: "organizations",
+			Summary:     "Change an organization",
+			Description: "At least one member is required. The change takes effect for the next request of every user.", Status: 200,
+			Example: web.Example{Request: `{"limits": {"appPerMinute": 1200}, "enabledFeatures": {"api": null}}`, Response: organizationResponseExample},
+		}, a.changeOrganization),
+	}
+}
+
 type organizationView struct {
-	ID              string           `json:"id"`
+	ID              string           `json:"id" format:"uuid"`
 	Name            string           `json:"name"`
-	Plan            account.Plan     `json:"plan"`
+	Plan            account.Plan     `json:"plan" enum:"free,team,enterprise"`
 	Limits          account.Limits   `json:"limits"`
 	EnabledFeatures featuresView     `json:"enabledFeatures"`
 	Capabilities    capabilitiesView `json:"capabilities"`
@@ -29,11 +59,11 @@ type capabilitiesView struct {
 }
 
 type dashboardView struct {
-	ID   string `json:"id"`
+	ID   string `json:"id" format:"uuid"`
 	Slug string `json:"slug"`
 }
 
-type organizationAnswer struct {
+type organizationResponse struct {
 	Organization organizationView `json:"organization"`
 	Dashboard    dashboardView    `json:"dashboard"`
 }
@@ -50,83 +80,77 @@ func viewFeatures(terms account.Terms) featuresView {
 	return featuresView{API: terms.Features.API, Integrations: terms.Features.Integrations}
 }
 
-func (a api) answerOrganization(o account.Organization) organizationAnswer {
-	return organizationAnswer{a.viewOrganization(o), dashboardView{o.DashboardID, o.DashboardSlug}}
+func (a api) organizationResponse(o account.Organization) organizationResponse {
+	return organizationResponse{a.viewOrganization(o), dashboardView{o.DashboardID, o.DashboardSlug}}
 }
 
-func (a api) addOrganization(c *gin.Context) error {
-	type body struct {
-		Name string        `json:"name"`
-		Plan *account.Plan `json:"plan"`
-	}
-	in, err := web.Body[body](c)
-	if err != nil {
-		return err
-	}
-	o, err := a.directory.AddOrganization(c.Request.Context(), account.NewOrganization{Name: in.Name, Plan: in.Plan})
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusCreated, a.answerOrganization(o))
-	return nil
+type organizationBody struct {
+	Name optional.Value[string]       `json:"name" required:"true" minLength:"1" maxLength:"100"`
+	Plan optional.Value[account.Plan] `json:"plan" enum:"free,team,enterprise" default:"team"`
 }
 
-func (a api) listOrganizations(c *gin.Context) error {
-	limit, after, err := a.pages.Asked(c)
+func (a api) addOrganization(c *web.Call[web.None, organizationBody]) (organizationResponse, error) {
+	o, err := a.directory.AddOrganization(c, account.NewOrganization{Name: c.Body.Name.Value, Plan: c.Body.Plan.Pointer()})
+	return a.organizationResponse(o), err
+}
+
+type organizationsView struct {
+	Organizations []organizationView `json:"organizations"`
+	NextToken     *string            `json:"nextToken"`
+}
+
+func (a api) listOrganizations(c *web.Call[web.Paging, web.None]) (organizationsView, error) {
+	after, err := a.pages.Position(c.List, c.Parameters)
 	if err != nil {
-		return err
+		return organizationsView{}, err
 	}
-	page, err := a.directory.Organizations(c.Request.Context(), limit, after)
-	if err != nil {
-		return err
-	}
+	page, err := a.directory.Organizations(c, c.Parameters.Limit, after)
 	views := make([]organizationView, len(page.Items))
 	for i, o := range page.Items {
 		views[i] = a.viewOrganization(o)
 	}
-	c.PureJSON(http.StatusOK, gin.H{"organizations": views, "nextToken": a.pages.Token(c, page.Next)})
-	return nil
+	return organizationsView{views, a.pages.Token(c.List, page.Next)}, err
 }
 
-func (a api) getOrganization(c *gin.Context) error {
-	o, err := a.directory.Organization(c.Request.Context(), c.Param("id"))
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, a.answerOrganization(o))
-	return nil
+type idParameters struct {
+	ID string `path:"id"`
 }
 
+func (a api) getOrganization(c *web.Call[idParameters, web.None]) (organizationResponse, error) {
+	o, err := a.directory.Organization(c, c.Parameters.ID)
+	return a.organizationResponse(o), err
+}
+
+// organizationPatch has null for a limit or feature that is the plan's again.
 type organizationPatch struct {
-	Name   account.Sent[string]       `json:"name"`
-	Plan   account.Sent[account.Plan] `json:"plan"`
-	Limits struct {
-		LegacyPerHour   account.Sent[int] `json:"legacyPerHour"`
-		AppPerMinute    account.Sent[int] `json:"appPerMinute"`
-		UniqueEndpoints account.Sent[int] `json:"uniqueEndpoints"`
-	} `json:"limits"`
-	EnabledFeatures struct {
-		API          account.Sent[bool] `json:"api"`
-		Integrations account.Sent[bool] `json:"integrations"`
-	} `json:"enabledFeatures"`
-	Capabilities struct {
-		UptimeReports account.Sent[bool] `json:"uptimeReports"`
-	} `json:"capabilities"`
+	Name            optional.Value[string]            `json:"name" minLength:"1" maxLength:"100"`
+	Plan            optional.Value[account.Plan]      `json:"plan" enum:"free,team,enterprise"`
+	Limits          optional.Value[limitsPatch]       `json:"limits"`
+	EnabledFeatures optional.Value[featuresPatch]     `json:"enabledFeatures"`
+	Capabilities    optional.Value[capabilitiesPatch] `json:"capabilities"`
 }
 
-func (a api) changeOrganization(c *gin.Context) error {
-	in, err := web.Body[organizationPatch](c)
-	if err != nil {
-		return err
-	}
-	o, err := a.directory.ChangeOrganization(c.Request.Context(), c.Param("id"), account.OrganizationPatch{
-		Name: in.Name, Plan: in.Plan,
-		LegacyPerHour: in.Limits.LegacyPerHour, AppPerMinute: in.Limits.AppPerMinute, UniqueEndpoints: in.Limits.UniqueEndpoints,
-		API: in.EnabledFeatures.API, Integrations: in.EnabledFeatures.Integrations, UptimeReports: in.Capabilities.UptimeReports,
+type limitsPatch struct {
+	LegacyPerHour   optional.Value[int] `json:"legacyPerHour" nullable:"true" minimum:"1" maximum:"1000000" description:"Null: the plan's."`
+	AppPerMinute    optional.Value[int] `json:"appPerMinute" nullable:"true" minimum:"1" maximum:"1000000" description:"Null: the plan's."`
+	UniqueEndpoints optional.Value[int] `json:"uniqueEndpoints" nullable:"true" minimum:"0" maximum:"1000000" description:"Null: the plan's."`
+}
+
+type featuresPatch struct {
+	API          optional.Value[bool] `json:"api" nullable:"true" description:"Null: the plan's."`
+	Integrations optional.Value[bool] `json:"integrations" nullable:"true" description:"Null: the plan's."`
+}
+
+type capabilitiesPatch struct {
+	UptimeReports optional.Value[bool] `json:"uptimeReports" nullable:"true" description:"Null: the plan's."`
+}
+
+func (a api) changeOrganization(c *web.Call[idParameters, organizationPatch]) (organizationResponse, error) {
+	limits, features := c.Body.Limits.Value, c.Body.EnabledFeatures.Value
+	o, err := a.directory.ChangeOrganization(c, c.Parameters.ID, account.OrganizationPatch{
+		Name: c.Body.Name, Plan: c.Body.Plan,
+		LegacyPerHour: limits.LegacyPerHour, AppPerMinute: limits.AppPerMinute, UniqueEndpoints: limits.UniqueEndpoints,
+		API: features.API, Integrations: features.Integrations, UptimeReports: c.Body.Capabilities.Value.UptimeReports,
 	})
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, a.answerOrganization(o))
-	return nil
+	return a.organizationResponse(o), err
 }

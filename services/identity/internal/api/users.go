@@ -1,19 +1,52 @@
 package api
 
 import (
-	"net/http"
-
-	"github.com/gin-gonic/gin"
-
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 )
 
+const userExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8057", "username": "ada", "email": "ada@example.com", "firstName": "Ada",
+	"lastName": "Lovelace", "roles": ["admin", "api"], "disabled": false, "createdAt": "2026-01-31T09:30:00.000Z"}`
+
+func (a api) userOperations() []web.Operation {
+	return []web.Operation{
+		web.Declare(web.Operation{
+			Method: "POST", Path: "/operator/v1/organizations/{id}/users", ID: "createUser", Tag: "users", Summary: "Create a user",
+			Status: 201, Errors: []int{409},
+			Example: web.Example{Request: `{"username": "ada", "email": "ada@example.com", "firstName": "Ada", "lastName": "Lovelace", "roles": ["admin", "api"]}`, Response: `{"user": ` + userExample + `}`},
+		}, a.addUser),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/operator/v1/organizations/{id}/users", ID: "listUsers", Tag: "users",
+			Summary: "List the users of an organization", Status: 200, Example: web.Example{Response: `{"users": [` + userExample + `]}`},
+		}, a.listUsers),
+		web.Declare(web.Operation{
+			Method: "PATCH", Path: "/operator/v1/users/{id}", ID: "changeUser", Tag: "users", Summary: "Change a user",
+			Description: "At least one member is required. The change takes effect for the user's next request.", Status: 200,
+			Example: web.Example{Request: `{"disabled": true}`, Response: `{"user": ` + userExample + `}`},
+		}, a.changeUser),
+		web.Declare(web.Operation{
+			Method: "DELETE", Path: "/operator/v1/users/{id}", ID: "deleteUser", Tag: "users", Summary: "Delete a user",
+			Description: "The user's keys are refused from the next request on.", Status: 204,
+		}, a.deleteUser),
+		web.Declare(web.Operation{
+			Method: "POST", Path: "/operator/v1/users/{id}/api-keys", ID: "createKey", Tag: "keys", Summary: "Create a key for the App interface",
+			Status: 201, Errors: []int{409}, BodyOptional: true,
+			Example: web.Example{Request: `{"name": "deploy"}`, Response: `{"keyId": "01890a5d-ac96-774b-bcce-b302099a8059", "apiKey": "01890a5d-ac96-774b-bcce-b302099a8059:secret"}`},
+		}, a.addKey),
+		web.Declare(web.Operation{
+			Method: "POST", Path: "/operator/v1/users/{id}/legacy-key", ID: "setLegacyKey", Tag: "keys", Summary: "Set the key for the legacy interface",
+			Description: "The previous legacy key of the user stops working.", Status: 201,
+			Example: web.Example{Response: `{"username": "ada", "key": "secret"}`},
+		}, a.setLegacyKey),
+	}
+}
+
 type userView struct {
-	ID        string         `json:"id"`
+	ID        string         `json:"id" format:"uuid"`
 	Username  string         `json:"username"`
 	Email     string         `json:"email"`
 	FirstName string         `json:"firstName"`
@@ -30,96 +63,81 @@ func viewUser(u account.User) userView {
 	}
 }
 
-func (a api) addUser(c *gin.Context) error {
-	type body struct {
-		Username  string         `json:"username"`
-		Email     string         `json:"email"`
-		FirstName string         `json:"firstName"`
-		LastName  string         `json:"lastName"`
-		Roles     []account.Role `json:"roles"`
-	}
-	in, err := web.Body[body](c)
-	if err != nil {
-		return err
-	}
-	user, err := a.directory.AddUser(c.Request.Context(), c.Param("id"), account.NewUser(in))
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusCreated, gin.H{"user": viewUser(user)})
-	return nil
+type oneUserView struct {
+	User userView `json:"user"`
 }
 
-// listUsers shows all of an organization's users, so that an operator who has lost an
-// id finds it again.
-func (a api) listUsers(c *gin.Context) error {
-	o, err := a.directory.Organization(c.Request.Context(), c.Param("id"))
+type userBody struct {
+	Username  optional.Value[string]         `json:"username" required:"true" minLength:"1" maxLength:"150" description:"Unique on the installation; without colon and white space."`
+	Email     optional.Value[string]         `json:"email" required:"true" format:"email" maxLength:"254"`
+	FirstName optional.Value[string]         `json:"firstName" maxLength:"100"`
+	LastName  optional.Value[string]         `json:"lastName" maxLength:"100"`
+	Roles     optional.Value[[]account.Role] `json:"roles" required:"true" minItems:"1"`
+}
+
+func (a api) addUser(c *web.Call[idParameters, userBody]) (oneUserView, error) {
+	in := c.Body
+	user, err := a.directory.AddUser(c, c.Parameters.ID, account.NewUser{
+		Username: in.Username.Value, Email: in.Email.Value, FirstName: in.FirstName.Value, LastName: in.LastName.Value, Roles: in.Roles.Value,
+	})
+	return oneUserView{viewUser(user)}, err
+}
+
+type usersView struct {
+	Users []userView `json:"users"`
+}
+
+// listUsers shows all users of an organization, so that an operator who lost an id finds the
+// user again.
+func (a api) listUsers(c *web.Call[idParameters, web.None]) (usersView, error) {
+	o, err := a.directory.Organization(c, c.Parameters.ID)
 	if err != nil {
-		return err
+		return usersView{}, err
 	}
-	users, _, err := a.directory.Members(c.Request.Context(), o.ID, find.Query{Order: []find.Order{{Field: "legacyId"}}})
-	if err != nil {
-		return err
-	}
+	users, _, err := a.directory.Members(c, o.ID, find.Query{Order: []find.Order{{Field: "legacyId"}}})
 	views := make([]userView, len(users))
 	for i, u := range users {
 		views[i] = viewUser(u)
 	}
-	c.PureJSON(http.StatusOK, gin.H{"users": views})
-	return nil
+	return usersView{views}, err
 }
 
-func (a api) changeUser(c *gin.Context) error {
-	type body struct {
-		Roles    account.Sent[[]account.Role] `json:"roles"`
-		Disabled account.Sent[bool]           `json:"disabled"`
-	}
-	in, err := web.Body[body](c)
-	if err != nil {
-		return err
-	}
-	user, err := a.directory.ChangeUser(c.Request.Context(), c.Param("id"), account.UserPatch(in))
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, gin.H{"user": viewUser(user)})
-	return nil
+type userPatch struct {
+	Roles    optional.Value[[]account.Role] `json:"roles" minItems:"1"`
+	Disabled optional.Value[bool]           `json:"disabled"`
 }
 
-func (a api) deleteUser(c *gin.Context) error {
-	if err := a.directory.DeleteUser(c.Request.Context(), c.Param("id")); err != nil {
-		return err
-	}
-	c.Status(http.StatusNoContent)
-	return nil
+func (a api) changeUser(c *web.Call[idParameters, userPatch]) (oneUserView, error) {
+	user, err := a.directory.ChangeUser(c, c.Parameters.ID, account.UserPatch(c.Body))
+	return oneUserView{viewUser(user)}, err
 }
 
-func (a api) addKey(c *gin.Context) error {
-	type body struct {
-		Name string `json:"name"`
-	}
-	in, err := web.OptionalBody[body](c)
-	if err != nil {
-		return err
-	}
+func (a api) deleteUser(c *web.Call[idParameters, web.None]) (web.None, error) {
+	return web.None{}, a.directory.DeleteUser(c, c.Parameters.ID)
+}
+
+type keyBody struct {
+	Name optional.Value[string] `json:"name" maxLength:"80"`
+}
+
+type newKeyView struct {
+	KeyID  string `json:"keyId"`
+	APIKey string `json:"apiKey" description:"<keyId>:<secret>, shown once."`
+}
+
+func (a api) addKey(c *web.Call[idParameters, keyBody]) (newKeyView, error) {
 	secret := seal.Random()
-	key, err := a.directory.AddKey(c.Request.Context(), c.Param("id"), in.Name, seal.Digest(secret))
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusCreated, gin.H{"keyId": key.ID, "apiKey": key.ID + ":" + secret})
-	return nil
+	key, err := a.directory.AddKey(c, c.Parameters.ID, c.Body.Name.Value, seal.Digest(secret))
+	return newKeyView{key.ID, key.ID + ":" + secret}, err
 }
 
-func (a api) setLegacyKey(c *gin.Context) error {
-	if _, err := web.OptionalBody[struct{}](c); err != nil {
-		return err
-	}
+type newLegacyKeyView struct {
+	Username string `json:"username"`
+	Key      string `json:"key" description:"Shown once."`
+}
+
+func (a api) setLegacyKey(c *web.Call[idParameters, web.None]) (newLegacyKeyView, error) {
 	secret := seal.Random()
-	user, err := a.directory.SetLegacyKey(c.Request.Context(), c.Param("id"), seal.Digest(secret))
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusCreated, gin.H{"username": user.Username, "key": secret})
-	return nil
+	user, err := a.directory.SetLegacyKey(c, c.Parameters.ID, seal.Digest(secret))
+	return newLegacyKeyView{user.Username, secret}, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
@@ -181,7 +182,7 @@ func TestNextChangeSettles(t *testing.T) {
 		}
 	})
 	disabled := true
-	user, err := s.ChangeUser(t.Context(), s.user.ID, account.UserPatch{Disabled: account.Sent[bool]{Is: true, Value: &disabled}})
+	user, err := s.ChangeUser(t.Context(), s.user.ID, account.UserPatch{Disabled: optional.Of(disabled)})
 	if err != nil || user.Unsettled != nil || !s.void(s.key) {
 		t.Errorf("owed since %v, void %t, %v", user.Unsettled, s.void(s.key), err)
 	}
@@ -199,7 +200,7 @@ func TestKeyMadeBehindTheVoid(t *testing.T) {
 		s.cache(late)
 	}
 	roles := []account.Role{account.Event}
-	if _, err := s.ChangeUser(t.Context(), s.user.ID, account.UserPatch{Roles: account.Sent[[]account.Role]{Is: true, Value: &roles}}); err != nil {
+	if _, err := s.ChangeUser(t.Context(), s.user.ID, account.UserPatch{Roles: optional.Of(roles)}); err != nil {
 		t.Fatal(err)
 	}
 	if !s.void(late) || !s.void(s.key) {
@@ -216,7 +217,7 @@ func TestKeyMadeBehindTheVoidOfItsOrganization(t *testing.T) {
 		s.cache(late)
 	}
 	off := false
-	o, err := s.ChangeOrganization(t.Context(), s.user.Organization, account.OrganizationPatch{API: account.Sent[bool]{Is: true, Value: &off}})
+	o, err := s.ChangeOrganization(t.Context(), s.user.Organization, account.OrganizationPatch{API: optional.Of(off)})
 	if err != nil || o.Unsettled != nil {
 		t.Fatalf("owed since %v, %v", o.Unsettled, err)
 	}

@@ -1,209 +1,207 @@
 package api
 
 import (
-	"net/http"
+	"cmp"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
-	"github.com/gin-gonic/gin"
 )
 
-// resource is the endpoints of one kind in the App interface.
+// resource serves the endpoints of one kind on the App interface.
 type resource struct {
 	*API
 	kind endpoint.Kind
 }
 
-func (r resource) list(c *gin.Context) error {
-	limit, after, err := r.pages.Asked(c)
+// operations declares list, create, change and delete. Only the bodies of signed kinds have
+// eventKinds and rotateSecret.
+func (r resource) operations() []web.Operation {
+	name := string(r.kind.Channel)
+	declared := func(method, verb, summary, description string, status int, errors ...int) web.Operation {
+		return web.Operation{
+			Method: method, Path: "/app/integrations/" + r.kind.Path + "/endpoints", ID: verb + strings.ToUpper(name[:1]) + name[1:] + "Endpoint",
+			Tag: name + " endpoints", Summary: summary, Description: description,
+			Roles: []string{passport.RoleSubscriber}, Entitlement: web.Integrations, Status: status, Errors: errors,
+		}
+	}
+	list := declared("GET", "list", "List endpoints", "No row shows the full URL.", 200, 404)
+	create := declared("POST", "create", "Create an endpoint", "The full URL, and the secret of a webhook, are shown in this response only.", 201, 404, 409)
+	change := declared("PATCH", "change", "Change an endpoint", "At least one member beside dashboardId and urlHash is required.", 200, 404, 409)
+	remove := declared("DELETE", "delete", "Delete an endpoint", "urlHash or url is required. Values of the body precede those of the query.", 204, 404)
+	remove.BodyOptional = true
+	list.Example.Response = r.example(`{"endpoints": [`, `], "nextToken": null, "usage": {"uniqueEndpoints": 1, "limit": 25}}`, "")
+	create.Example = web.Example{
+		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "url": "` + r.exampleURL() + `",
+			"managementEmail": "ops@example.com", "componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"]}`,
+		Response: r.example(`{"endpoint": `, `}`, `"url": "`+r.exampleURL()+`", `),
+	}
+	change.Example = web.Example{
+		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060",
+			"urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90", "paused": true}`,
+		Response: r.example(`{"endpoint": `, `}`, ""),
+	}
+	if r.kind.Signed {
+		return []web.Operation{
+			web.Declare(list, r.list), web.Declare(create, r.createSigned), web.Declare(change, r.changeSigned), web.Declare(remove, r.remove),
+		}
+	}
+	return []web.Operation{
+		web.Declare(list, r.list), web.Declare(create, r.create), web.Declare(change, r.change), web.Declare(remove, r.remove),
+	}
+}
+
+func (r resource) exampleURL() string {
+	return cmp.Or(r.kind.Example, "https://hooks.example.com/bellbuoy")
+}
+
+func (r resource) example(before, after, more string) string {
+	return before + `{"legacyId": 1, "channel": "` + string(r.kind.Channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "dashboardName": "Acme",
+		"urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90", ` + more + `"urlDisplay": "hooks.example.com/bellb...",
+		"managementEmail": "ops@example.com", "verified": true, "verifiedAt": "2026-01-31T09:30:00.000Z", "paused": false, "locked": false, "suppressed": false,
+		"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "consecutiveFailures": 0, "lastSuccessAt": null,
+		"createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}` + after
+}
+
+type listParameters struct {
+	web.Paging
+	DashboardID *string `query:"dashboardId" format:"uuid"`
+	URLHash     *string `query:"urlHash" format:"sha256"`
+}
+
+func (r resource) list(c *web.Call[listParameters, web.None]) (endpointsView, error) {
+	asked := c.Parameters
+	after, err := r.pages.Position(c.List, asked.Paging)
 	if err != nil {
-		return err
+		return endpointsView{}, err
 	}
-	filter := endpoint.Filter{Limit: limit, After: after}
-	if filter.DashboardID, err = queried(c, "dashboardId", endpoint.ParseID); err != nil {
-		return err
+	filter := endpoint.Filter{Limit: asked.Limit, After: after}
+	if asked.DashboardID != nil {
+		filter.DashboardID = *asked.DashboardID
 	}
-	if filter.URLHash, err = queried(c, "urlHash", endpoint.ParseURLHash); err != nil {
-		return err
+	if asked.URLHash != nil {
+		filter.URLHash = *asked.URLHash
 	}
-	page, usage, err := r.endpoints.List(c.Request.Context(), web.Caller(c).Organization, r.kind, filter)
-	if err != nil {
-		return err
-	}
-	answer := listView{Endpoints: make([]endpointView, 0, len(page.Items)), NextToken: r.pages.Token(c, page.Next)}
-	answer.Usage.UniqueEndpoints, answer.Usage.Limit = usage.UniqueEndpoints, usage.Limit
+	page, usage, err := r.endpoints.List(c, c.Caller.Organization, r.kind, filter)
+	response := endpointsView{Endpoints: make([]endpointView, 0, len(page.Items)), NextToken: r.pages.Token(c.List, page.Next)}
+	response.Usage = usageView(usage)
 	for _, record := range page.Items {
-		answer.Endpoints = append(answer.Endpoints, view(r.kind, record))
+		response.Endpoints = append(response.Endpoints, view(r.kind, record))
 	}
-	c.PureJSON(http.StatusOK, answer)
-	return nil
+	return response, err
 }
 
-type createBody struct {
-	DashboardID     sent[string]       `json:"dashboardId"`
-	URL             sent[string]       `json:"url"`
-	ManagementEmail sent[string]       `json:"managementEmail"`
-	ComponentIDs    sent[[]string]     `json:"componentIds"`
-	Locked          sent[bool]         `json:"locked"`
-	EventKinds      sent[[]topic.Kind] `json:"eventKinds"`
+type endpointBody struct {
+	DashboardID     optional.Value[string]   `json:"dashboardId" required:"true" format:"uuid"`
+	URL             optional.Value[string]   `json:"url" required:"true" format:"uri" maxLength:"2048" description:"https, port 443, without credentials; on a host of the kind."`
+	ManagementEmail optional.Value[string]   `json:"managementEmail" required:"true" format:"email" maxLength:"254" description:"Notified when deliveries fail."`
+	ComponentIDs    optional.Value[[]string] `json:"componentIds" required:"true" minItems:"1" description:"Components of the dashboard."`
+	Locked          optional.Value[bool]     `json:"locked" default:"false" description:"Visitors of the dashboard cannot manage the endpoint."`
 }
 
-func (r resource) create(c *gin.Context) error {
-	body, err := web.Body[createBody](c)
+type signedEndpointBody struct {
+	endpointBody
+	EventKinds optional.Value[[]topic.Kind] `json:"eventKinds" minItems:"1" description:"The kinds to send; all if absent."`
+}
+
+func (r resource) create(c *web.Call[web.None, endpointBody]) (oneEndpointView, error) {
+	record, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, c.Body.draft())
+	return oneEndpointView{view(r.kind, record)}, err
+}
+
+func (r resource) createSigned(c *web.Call[web.None, signedEndpointBody]) (oneEndpointView, error) {
+	draft := c.Body.draft()
+	draft.EventKinds = c.Body.EventKinds.Value
+	record, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, draft)
+	return oneEndpointView{view(r.kind, record)}, err
+}
+
+func (b endpointBody) draft() endpoint.Draft {
+	return endpoint.Draft{
+		DashboardID: b.DashboardID.Value, URL: b.URL.Value, ManagementEmail: b.ManagementEmail.Value,
+		ComponentIDs: b.ComponentIDs.Value, Locked: b.Locked.Value,
+	}
+}
+
+type endpointPatch struct {
+	DashboardID     optional.Value[string]   `json:"dashboardId" required:"true" format:"uuid"`
+	URLHash         optional.Value[string]   `json:"urlHash" required:"true" format:"sha256" description:"Of the present URL."`
+	ComponentIDs    optional.Value[[]string] `json:"componentIds" minItems:"1" description:"Components of the dashboard."`
+	URL             optional.Value[string]   `json:"url" format:"uri" maxLength:"2048" description:"A new URL; the response has its urlHash."`
+	ManagementEmail optional.Value[string]   `json:"managementEmail" format:"email" maxLength:"254"`
+	Paused          optional.Value[bool]     `json:"paused"`
+	Locked          optional.Value[bool]     `json:"locked"`
+}
+
+type signedEndpointPatch struct {
+	endpointPatch
+	EventKinds   optional.Value[[]topic.Kind] `json:"eventKinds" minItems:"1"`
+	RotateSecret optional.Value[bool]         `json:"rotateSecret" description:"The previous secret signs beside the new one for 24 h."`
+}
+
+func (r resource) change(c *web.Call[web.None, endpointPatch]) (oneEndpointView, error) {
+	record, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, c.Body.DashboardID.Value, c.Body.URLHash.Value, c.Body.patch())
+	return oneEndpointView{view(r.kind, record)}, err
+}
+
+func (r resource) changeSigned(c *web.Call[web.None, signedEndpointPatch]) (oneEndpointView, error) {
+	patch := c.Body.patch()
+	patch.EventKinds, patch.RotateSecret = c.Body.EventKinds.Pointer(), c.Body.RotateSecret.Value
+	record, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, c.Body.DashboardID.Value, c.Body.URLHash.Value, patch)
+	return oneEndpointView{view(r.kind, record)}, err
+}
+
+func (b endpointPatch) patch() endpoint.Patch {
+	return endpoint.Patch{
+		ComponentIDs: b.ComponentIDs.Pointer(), URL: b.URL.Pointer(), ManagementEmail: b.ManagementEmail.Pointer(),
+		Paused: b.Paused.Pointer(), Locked: b.Locked.Pointer(),
+	}
+}
+
+type removeParameters struct {
+	DashboardID *string `query:"dashboardId" format:"uuid" description:"Required here or in the body."`
+	URLHash     *string `query:"urlHash" format:"sha256"`
+	URL         *string `query:"url"`
+}
+
+type removedEndpointBody struct {
+	DashboardID optional.Value[string] `json:"dashboardId" format:"uuid"`
+	URLHash     optional.Value[string] `json:"urlHash" format:"sha256"`
+	URL         optional.Value[string] `json:"url"`
+}
+
+func (r resource) remove(c *web.Call[removeParameters, removedEndpointBody]) (web.None, error) {
+	dashboardID := cmp.Or(c.Body.DashboardID.Pointer(), c.Parameters.DashboardID)
+	if dashboardID == nil {
+		return web.None{}, fault.Field("dashboardId", "is required")
+	}
+	urlHash, err := r.named(c.Parameters, c.Body)
 	if err != nil {
-		return err
+		return web.None{}, err
 	}
-	draft, err := r.draft(body)
-	if err != nil {
-		return err
-	}
-	record, err := r.endpoints.Create(c.Request.Context(), web.Caller(c).Organization, r.kind, draft)
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusCreated, oneView{view(r.kind, record)})
-	return nil
+	return web.None{}, r.endpoints.Delete(c, c.Caller.Organization, r.kind, *dashboardID, urlHash)
 }
 
-func (r resource) draft(body createBody) (endpoint.Draft, error) {
-	var in reader
-	draft := endpoint.Draft{
-		DashboardID:     required(&in, "dashboardId", body.DashboardID),
-		URL:             required(&in, "url", body.URL),
-		ManagementEmail: required(&in, "managementEmail", body.ManagementEmail),
-		ComponentIDs:    required(&in, "componentIds", body.ComponentIDs),
-	}
-	if locked := optional(&in, "locked", body.Locked); locked != nil {
-		draft.Locked = *locked
-	}
-	if kinds := r.eventKinds(&in, body.EventKinds); kinds != nil {
-		draft.EventKinds = *kinds
-	}
-	in.id("dashboardId", &draft.DashboardID)
-	return draft, in.err
-}
-
-type patchBody struct {
-	DashboardID     sent[string]       `json:"dashboardId"`
-	URLHash         sent[string]       `json:"urlHash"`
-	ComponentIDs    sent[[]string]     `json:"componentIds"`
-	URL             sent[string]       `json:"url"`
-	ManagementEmail sent[string]       `json:"managementEmail"`
-	Paused          sent[bool]         `json:"paused"`
-	Locked          sent[bool]         `json:"locked"`
-	EventKinds      sent[[]topic.Kind] `json:"eventKinds"`
-	RotateSecret    sent[bool]         `json:"rotateSecret"`
-}
-
-func (r resource) change(c *gin.Context) error {
-	body, err := web.Body[patchBody](c)
-	if err != nil {
-		return err
-	}
-	var in reader
-	dashboardID, urlHash := required(&in, "dashboardId", body.DashboardID), required(&in, "urlHash", body.URLHash)
-	patch := r.patch(&in, body)
-	in.id("dashboardId", &dashboardID)
-	in.hash("urlHash", &urlHash)
-	if in.err != nil {
-		return in.err
-	}
-	record, err := r.endpoints.Change(c.Request.Context(), web.Caller(c).Organization, r.kind, dashboardID, urlHash, patch)
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, oneView{view(r.kind, record)})
-	return nil
-}
-
-func (r resource) patch(in *reader, body patchBody) endpoint.Patch {
-	patch := endpoint.Patch{
-		ComponentIDs:    optional(in, "componentIds", body.ComponentIDs),
-		URL:             optional(in, "url", body.URL),
-		ManagementEmail: optional(in, "managementEmail", body.ManagementEmail),
-		Paused:          optional(in, "paused", body.Paused),
-		Locked:          optional(in, "locked", body.Locked),
-		EventKinds:      r.eventKinds(in, body.EventKinds),
-	}
-	if body.RotateSecret.given && !r.kind.Signed {
-		in.fail(fault.Field("rotateSecret", "is not a field of this kind of endpoint"))
-	}
-	if rotate := optional(in, "rotateSecret", body.RotateSecret); rotate != nil {
-		patch.RotateSecret = *rotate
-	}
-	return patch
-}
-
-// eventKinds are chosen for signed kinds only.
-func (r resource) eventKinds(in *reader, kinds sent[[]topic.Kind]) *[]topic.Kind {
-	if kinds.given && !r.kind.Signed {
-		in.fail(fault.Field("eventKinds", "is not a field of this kind of endpoint"))
-	}
-	return optional(in, "eventKinds", kinds)
-}
-
-type deleteBody struct {
-	DashboardID sent[string] `json:"dashboardId"`
-	URLHash     sent[string] `json:"urlHash"`
-	URL         sent[string] `json:"url"`
-}
-
-func (r resource) remove(c *gin.Context) error {
-	body, err := web.OptionalBody[deleteBody](c)
-	if err != nil {
-		return err
-	}
-	dashboardID, urlHash, err := r.named(c, body)
-	if err != nil {
-		return err
-	}
-	if err := r.endpoints.Delete(c.Request.Context(), web.Caller(c).Organization, r.kind, dashboardID, urlHash); err != nil {
-		return err
-	}
-	c.Status(http.StatusNoContent)
-	c.Writer.WriteHeaderNow()
-	return nil
-}
-
-// named reads which endpoint is meant, from the query and the body: values of the
-// body win, and an endpoint named there in either way wins over one named in the query.
-func (r resource) named(c *gin.Context, body deleteBody) (dashboardID, urlHash string, err error) {
-	if !body.URLHash.given && !body.URL.given {
-		body.URLHash.query(c, "urlHash")
-		body.URL.query(c, "url")
-	}
-	if !body.DashboardID.given {
-		body.DashboardID.query(c, "dashboardId")
-	}
-	var in reader
-	dashboardID = required(&in, "dashboardId", body.DashboardID)
-	in.id("dashboardId", &dashboardID)
-	hash, url := optional(&in, "urlHash", body.URLHash), optional(&in, "url", body.URL)
-	if in.err != nil {
-		return "", "", in.err
+// named returns the urlHash of the endpoint to delete. An endpoint that the body names, by
+// urlHash or by url, precedes an endpoint that the query names.
+func (r resource) named(query removeParameters, body removedEndpointBody) (string, error) {
+	hash, url := body.URLHash.Pointer(), body.URL.Pointer()
+	if hash == nil && url == nil {
+		hash, url = query.URLHash, query.URL
 	}
 	switch {
 	case hash == nil && url == nil:
-		return "", "", fault.New(fault.Invalid, "Either urlHash or url is required.")
-	case hash != nil:
-		if urlHash, err = endpoint.ParseURLHash("urlHash", *hash); err != nil || url == nil {
-			return dashboardID, urlHash, err
-		}
+		return "", fault.New(fault.Invalid, "Either urlHash or url is required.")
+	case url == nil:
+		return *hash, nil
 	}
 	ofURL, err := r.endpoints.HashOf("url", *url)
-	if err == nil && hash != nil && ofURL != urlHash {
-		err = fault.New(fault.Invalid, "urlHash and url name different endpoints.")
+	if err == nil && hash != nil && ofURL != *hash {
+		err = fault.New(fault.Invalid, "urlHash and url must name the same endpoint.")
 	}
-	return dashboardID, ofURL, err
-}
-
-// queried reads an optional query parameter.
-func queried(c *gin.Context, name string, parse func(field, text string) (string, error)) (string, error) {
-	text, given := c.GetQuery(name)
-	if !given {
-		return "", nil
-	}
-	return parse(name, text)
+	return ofURL, err
 }

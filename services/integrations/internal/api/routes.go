@@ -26,19 +26,24 @@ func New(endpoints *endpoint.Endpoints, kinds []endpoint.Kind, pages web.Pages, 
 	return &API{endpoints: endpoints, kinds: kinds, pages: pages, log: log}
 }
 
-// Mount puts the routes on the engine.
-func (a *API) Mount(engine *gin.Engine) {
-	app := engine.Group("/app/integrations", web.Surface(passport.App), web.Role(passport.RoleSubscriber), web.Integrations)
+// Operations declares what the service offers on the App interface for the kinds.
+func Operations(kinds []endpoint.Kind) []web.Operation {
+	return (&API{kinds: kinds}).operations()
+}
+
+func (a *API) operations() []web.Operation {
+	var operations []web.Operation
 	for _, kind := range a.kinds {
-		r := resource{a, kind}
-		path := "/" + kind.Path + "/endpoints"
-		app.GET(path, web.Handle(r.list))
-		app.POST(path, web.Handle(r.create))
-		app.PATCH(path, web.Handle(r.change))
-		app.DELETE(path, web.Handle(r.remove))
+		operations = append(operations, resource{a, kind}.operations()...)
 	}
+	return operations
+}
+
+// Mount adds the routes to the engine.
+func (a *API) Mount(engine *gin.Engine) error {
 	recipients := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/recipients", web.Surface(passport.Peer))
 	recipients.POST("/concerned", web.Handle(a.concerned))
 	recipients.POST("/resolve", web.Handle(a.resolve))
 	recipients.DELETE("/components/:component", web.Handle(a.forgetComponent))
+	return web.Mount(engine, a.operations())
 }

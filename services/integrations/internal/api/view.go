@@ -11,37 +11,39 @@ import (
 type endpointView struct {
 	LegacyID            int64         `json:"legacyId"`
 	Channel             topic.Channel `json:"channel"`
-	DashboardID         string        `json:"dashboardId"`
+	DashboardID         string        `json:"dashboardId" format:"uuid"`
 	DashboardName       string        `json:"dashboardName"`
-	URLHash             string        `json:"urlHash"`
-	URL                 string        `json:"url,omitempty"` // create only
-	URLDisplay          string        `json:"urlDisplay"`
+	URLHash             string        `json:"urlHash" format:"sha256" description:"SHA-256 of the normalized URL."`
+	URL                 string        `json:"url,omitempty" format:"uri" description:"On create only."`
+	URLDisplay          string        `json:"urlDisplay" description:"The host and a hint of the path."`
 	ManagementEmail     string        `json:"managementEmail"`
 	Verified            bool          `json:"verified"`
 	VerifiedAt          *web.Time     `json:"verifiedAt"`
 	Paused              bool          `json:"paused"`
 	Locked              bool          `json:"locked"`
-	Suppressed          bool          `json:"suppressed"`
+	Suppressed          bool          `json:"suppressed" description:"Nothing is sent after too many failures."`
 	ComponentIDs        []string      `json:"componentIds"`
-	EventKinds          []topic.Kind  `json:"eventKinds,omitempty"` // signed kinds only
-	Secret              string        `json:"secret,omitempty"`     // create and rotation only
+	EventKinds          []topic.Kind  `json:"eventKinds,omitempty" description:"Of webhooks."`
+	Secret              string        `json:"secret,omitempty" description:"Of webhooks, on create and rotation only: whsec_ and Base64, for Standard Webhooks."`
 	ConsecutiveFailures int           `json:"consecutiveFailures"`
 	LastSuccessAt       *web.Time     `json:"lastSuccessAt"`
 	CreatedAt           web.Time      `json:"createdAt"`
 	UpdatedAt           web.Time      `json:"updatedAt"`
 }
 
-type oneView struct {
+type oneEndpointView struct {
 	Endpoint endpointView `json:"endpoint"`
 }
 
-type listView struct {
+type endpointsView struct {
 	Endpoints []endpointView `json:"endpoints"`
 	NextToken *string        `json:"nextToken"`
-	Usage     struct {
-		UniqueEndpoints int `json:"uniqueEndpoints"`
-		Limit           int `json:"limit"`
-	} `json:"usage"`
+	Usage     usageView      `json:"usage"`
+}
+
+type usageView struct {
+	UniqueEndpoints int `json:"uniqueEndpoints" description:"Unique URLs of the kind in the organization."`
+	Limit           int `json:"limit"`
 }
 
 func view(kind endpoint.Kind, record endpoint.Record) endpointView {

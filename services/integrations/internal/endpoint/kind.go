@@ -17,6 +17,8 @@ type Kind struct {
 	Signed bool
 	// Rule is where its URLs may lead.
 	Rule Rule
+	// Example is a URL that fits Rule; empty: any public URL does.
+	Example string
 }
 
 // Providers are the hosts at which chat providers receive, as the operator names
@@ -31,7 +33,7 @@ type Providers struct {
 func Kinds(at Providers) []Kind {
 	return []Kind{
 		{Channel: topic.Webhook, Path: "webhooks/outbound", Signed: true},
-		{Channel: topic.Teams, Path: "teams", Rule: Rule{
+		{Channel: topic.Teams, Path: "teams", Example: "https://acme.logic.azure.com/workflows/1/triggers/manual/paths/invoke", Rule: Rule{
 			Refused: []Place{{Hosts: at.TeamsConnector}},
 			Refusal: "must be a Teams workflow URL; this is one of a classic connector, which Teams is retiring",
 			Allowed: []Place{{Hosts: at.TeamsWorkflow, Path: "/workflows/"}, {Hosts: at.TeamsPlatform}},

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+func TestDocumentsAreCurrent(t *testing.T) {
+	for name, write := range documents() {
+		want, err := write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("..", "..", "..", folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s/%s is not what the services declare; run make generate and commit the result", folder, name)
+		}
+	}
+}
+
+// Every example fits its schema, in the document as it is served.
+func TestExamplesFitTheirSchemas(t *testing.T) {
+	checked := 0
+	for name, write := range documents() {
+		text, err := write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		converted, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(converted))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiler := jsonschema.NewCompiler()
+		compiler.DefaultDraft(jsonschema.Draft2020)
+		compiler.AssertFormat()
+		if err := compiler.AddResource(name, document); err != nil {
+			t.Fatal(err)
+		}
+		walk(document, "", func(pointer string, media map[string]any) {
+			example, has := media["example"]
+			if !has {
+				return
+			}
+			checked++
+			schema, err := compiler.Compile(name + "#" + pointer + "/schema")
+			if err != nil {
+				t.Fatalf("%s%s: %v", name, pointer, err)
+			}
+			if err := schema.Validate(example); err != nil {
+				t.Errorf("%s%s: %v", name, pointer, err)
+			}
+		})
+	}
+	if checked == 0 {
+		t.Error("no document has an example")
+	}
+}
+
+// walk visits the media types of all bodies and responses.
+func walk(value any, pointer string, visit func(pointer string, media map[string]any)) {
+	object, is := value.(map[string]any)
+	if !is {
+		return
+	}
+	if _, is := object["schema"].(map[string]any); is && strings.HasSuffix(pointer, "application~1json") {
+		visit(pointer, object)
+	}
+	for name, inner := range object {
+		walk(inner, pointer+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), visit)
+	}
+}
+
+// Reads return what their type says, so every one of them has an example.
+func TestOperationsHaveExamples(t *testing.T) {
+	for _, operation := range declared.Operations() {
+		if operation.Status != http.StatusNoContent && operation.Example.Response == "" {
+			t.Errorf("%s %s has no example of a response", operation.Method, operation.Path)
+		}
+		if (operation.Method == "PATCH" || operation.Method == "PUT" || operation.Method == "POST" && !operation.BodyOptional) &&
+			operation.Example.Request == "" && operation.Body().Name() != "None" {
+			t.Errorf("%s %s has no example of a request", operation.Method, operation.Path)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+// Command generate writes the OpenAPI documents of the App and the operator interface from
+// the operations that the services declare. `make generate` runs it from the top folder; a
+// test fails if a document in the repository is not what generate writes.
+//
+// It is a program of its own because the gateway, which serves the documents and takes its
+// rows from them, imports no service.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const folder = "gateway/openapi"
+
+func main() {
+	for name, write := range documents() {
+		text, err := write()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), text, 0o644)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "generate: %s: %v\n", name, err)
+			os.Exit(1)
+		}
+	}
+}

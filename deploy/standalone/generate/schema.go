@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/goccy/go-yaml"
+	"github.com/swaggest/jsonschema-go"
+)
+
+// schemas makes JSON schemas of Go types by their tags (jsonschema-go reads description, format,
+// enum, default, required, nullable, and minimum, maxLength and the like).
+type schemas struct {
+	reflector   jsonschema.Reflector
+	definitions map[string]jsonschema.Schema
+	types       map[string]reflect.Type // by the name of their definition
+	mapped      map[reflect.Type]bool
+	conflict    error
+}
+
+func newSchemas() *schemas {
+	s := &schemas{definitions: map[string]jsonschema.Schema{}, types: map[string]reflect.Type{}, mapped: map[reflect.Type]bool{}}
+	s.reflector.AddTypeMapping(web.Time{}, time.Time{})
+	return s
+}
+
+// reflect returns the schema of a type; structs become definitions. A body refuses members that
+// it does not declare. Every member of a response that is not omitted is required.
+func (s *schemas) reflect(of reflect.Type, body bool) (yaml.MapSlice, error) {
+	s.mapMembers(of)
+	schema, err := s.reflector.Reflect(reflect.New(of).Elem().Interface(),
+		jsonschema.RootRef,
+		jsonschema.DefinitionsPrefix("#/components/schemas/"),
+		jsonschema.CollectDefinitions(func(name string, schema jsonschema.Schema) { s.definitions[name] = schema }),
+		jsonschema.InterceptDefName(s.name),
+		jsonschema.InterceptNullability(func(in jsonschema.InterceptNullabilityParams) {
+			if kind := in.Type.Kind(); in.NullAdded && (kind == reflect.Slice || kind == reflect.Map) {
+				in.Schema.Type = in.OrigSchema.Type // an empty list is [], never null
+			}
+		}),
+		jsonschema.InterceptSchema(func(in jsonschema.InterceptSchemaParams) (bool, error) {
+			if in.Processed && body && in.Value.Kind() == reflect.Struct && in.Value.Type() != reflect.TypeFor[time.Time]() {
+				in.Schema.AdditionalProperties = (&jsonschema.SchemaOrBool{}).WithTypeBoolean(false)
+			}
+			return false, nil
+		}),
+		jsonschema.InterceptProp(func(in jsonschema.InterceptPropParams) error {
+			if in.Processed && !body && !strings.Contains(in.Field.Tag.Get("json"), "omit") {
+				in.ParentSchema.Required = append(in.ParentSchema.Required, in.Name)
+			}
+			return nil
+		}))
+	if err != nil {
+		return nil, err
+	}
+	if s.conflict != nil {
+		return nil, s.conflict
+	}
+	return ordered(schema)
+}
+
+// content returns the content of a body or a response with its example.
+func (s *schemas) content(of reflect.Type, body bool, example string) (object, error) {
+	schema, err := s.reflect(of, body)
+	if err != nil {
+		return nil, err
+	}
+	media := object{{"schema", schema}}
+	if example != "" {
+		value, err := parse([]byte(example))
+		if err != nil {
+			return nil, fmt.Errorf("example: %w", err)
+		}
+		media = append(media, entry{"example", value})
+	}
+	return object{{"application/json", media}}, nil
+}
+
+// parameters returns the parameters of a struct with the tags path and query.
+func (s *schemas) parameters(of reflect.Type) ([]any, error) {
+	var out []any
+	for _, field := range reflect.VisibleFields(of) {
+		in, name := "path", field.Tag.Get("path")
+		if name == "" {
+			in, name = "query", field.Tag.Get("query")
+		}
+		if name == "" {
+			continue
+		}
+		kind := field.Type
+		if kind.Kind() == reflect.Pointer { // it may be absent, never null
+			kind = kind.Elem()
+		}
+		one := reflect.StructOf([]reflect.StructField{{Name: "Parameter", Type: kind, Tag: reflect.StructTag(`json:"parameter" `) + field.Tag}})
+		schema, err := s.reflector.Reflect(reflect.New(one).Elem().Interface(), jsonschema.InlineRefs)
+		if err != nil {
+			return nil, err
+		}
+		described, err := ordered(*schema.Properties["parameter"].TypeObject)
+		if err != nil {
+			return nil, err
+		}
+		parameter := object{{"name", name}, {"in", in}}
+		if in == "path" || field.Tag.Get("required") == "true" {
+			parameter = append(parameter, entry{"required", true})
+		}
+		kept := yaml.MapSlice{}
+		for _, item := range described {
+			if item.Key == "description" {
+				parameter = append(parameter, entry{"description", item.Value})
+			} else {
+				kept = append(kept, item)
+			}
+		}
+		out = append(out, append(parameter, entry{"schema", kept}))
+	}
+	return out, nil
+}
+
+// all returns the definitions in the order of their names, and that of an error.
+func (s *schemas) all() object {
+	out := object{{"Error", object{
+		{"type", "object"}, {"required", []any{"error"}}, {"properties", object{{"error", object{{"type", "string"}}}}},
+	}}}
+	text, err := json.Marshal(s.definitions) // in the order of the names
+	if err != nil {
+		panic(err) // the schemas came from the reflector
+	}
+	definitions, err := parse(text)
+	if err != nil {
+		panic(err)
+	}
+	for _, definition := range definitions.(yaml.MapSlice) {
+		out = append(out, entry{definition.Key.(string), definition.Value})
+	}
+	return out
+}
+
+// mapMembers maps each optional.Value[T] in the type to T: the member's absence is not part of
+// its schema.
+func (s *schemas) mapMembers(of reflect.Type) {
+	if s.mapped[of] {
+		return
+	}
+	s.mapped[of] = true
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		s.mapMembers(of.Elem())
+	case reflect.Struct:
+		if member, is := reflect.Zero(of).Interface().(interface{ Element() any }); is {
+			s.reflector.AddTypeMapping(reflect.Zero(of).Interface(), member.Element())
+			s.mapMembers(reflect.TypeOf(member.Element()))
+			return
+		}
+		for field := range of.Fields() {
+			s.mapMembers(field.Type)
+		}
+	}
+}
+
+// name is a definition's name: the type's, without the ending View. Two
+// types of one name are an error.
+func (s *schemas) name(of reflect.Type, _ string) string {
+	name := []rune(strings.TrimSuffix(of.Name(), "View"))
+	if len(name) == 0 {
+		return ""
+	}
+	name[0] = unicode.ToUpper(name[0])
+	if other, taken := s.types[string(name)]; taken && other != of {
+		s.conflict = fmt.Errorf("%v and %v would both be the schema %s; rename one", of, other, string(name))
+	}
+	s.types[string(name)] = of
+	return string(name)
+}
+
+// ordered keeps the order in which the schema writes its members.
+func ordered(schema jsonschema.Schema) (yaml.MapSlice, error) {
+	text, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	value, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if mapping, is := value.(yaml.MapSlice); is {
+		return mapping, nil
+	}
+	return nil, fmt.Errorf("the schema %s is no object", strconv.Quote(string(text)))
+}
+
+// parse reads JSON, which is YAML too once it is on one line, and keeps the order of members.
+func parse(text []byte) (any, error) {
+	var line bytes.Buffer
+	if err := json.Compact(&line, text); err != nil {
+		return nil, err
+	}
+	var value any
+	err := yaml.UnmarshalWithOptions(line.Bytes(), &value, yaml.UseOrderedMap())
+	return value, err
+}

@@ -1,0 +1,58 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+)
+
+const (
+	noRole        = "Your role does not allow this."
+	noEntitlement = "The plan of your organization does not include "
+)
+
+// The matrix of every App operation by every role and entitlement follows from the
+// declarations. A request that is admitted may still be wrong: only the two refusals count.
+func TestEveryOperationAdmitsTheRolesItDeclares(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=100000")
+	paying := provision(t, base, "Acme", "acme-admin", "admin")
+	free := provision(t, base, "Free", "free-admin", "admin")
+	send(t, http.MethodPatch, base+"/operator/v1/organizations/"+free.OrganizationID, free.operator(),
+		map[string]any{"enabledFeatures": map[string]any{"integrations": false}, "capabilities": map[string]any{"uptimeReports": false}}).expect(t, http.StatusOK)
+	members := map[string]credentials{passport.RoleAdmin: paying}
+	for _, role := range []string{passport.RoleEvent, passport.RoleSubscriber, passport.RoleAPI} {
+		members[role] = addUser(t, paying, "acme-"+role, role)
+	}
+	walked := 0
+	for _, operation := range declared.Operations() {
+		if operation.Surface() != passport.App {
+			continue
+		}
+		walked++
+		path := base + regexp.MustCompile(`\{\w+\}`).ReplaceAllString(operation.Path, "01890a5d-ac96-774b-bcce-b302099a8057")
+		for role, member := range members {
+			t.Run(operation.Method+" "+operation.Path+" "+role, func(t *testing.T) {
+				got := send(t, operation.Method, path, member.app(), nil)
+				if refused := strings.Contains(string(got.body), noRole); refused == operation.Allows(role) {
+					t.Errorf("%d %s; the declaration says that the role is allowed: %v", got.status, got.body, operation.Allows(role))
+				}
+			})
+		}
+		t.Run(operation.Method+" "+operation.Path+" without entitlements", func(t *testing.T) {
+			got := send(t, operation.Method, path, free.app(), nil)
+			needed := operation.Entitlement != web.NoEntitlement
+			if refused := got.status == http.StatusForbidden && strings.Contains(string(got.body), noEntitlement); refused != needed {
+				t.Errorf("%d %s; the declaration needs %q", got.status, got.body, fmt.Sprint(operation.Entitlement))
+			}
+		})
+	}
+	if walked == 0 {
+		t.Error("no operation was walked")
+	}
+}

@@ -1,0 +1,248 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/gin-gonic/gin"
+)
+
+// Operation declares one operation of the App or the operator interface, beside its handler.
+// Everything else follows from the declaration: the service's route with its checks and
+// bindings (Mount), the OpenAPI document, from which the gateway takes its rows
+// (deploy/standalone/generate), and the matrix of roles that the tests walk.
+//
+// Decision: the declaration is our own. huma v2 was tried: it validates a request against its
+// schema before the handler runs, but here an unknown record (404) precedes a wrong field
+// (400), and unknown members, the empty 403 and the error form all need its hooks. Schemas
+// come from Go types by swaggest/jsonschema-go; go-json-experiment decodes strictly in one pass.
+type Operation struct {
+	Method string // GET, POST, PUT, PATCH or DELETE
+	Path   string // begins with /app/ or /operator/v1/; {name} is one path parameter
+	ID     string // operationId of the document, unique on its interface
+	Tag    string // the group in the document
+	// Summary is a short sentence without a full stop; Description says what the types cannot.
+	Summary     string
+	Description string
+	// Roles of which the caller needs one. The role admin always suffices. Empty: every member may call.
+	Roles       []string
+	Entitlement Entitlement
+	// Status of success. A response type None goes with 204 only.
+	Status int
+	// Errors are the statuses beyond those that follow from the declaration (see Statuses).
+	Errors []int
+	// BodyOptional allows a request without a body.
+	BodyOptional bool
+	// Example has the JSON of a request body and of its response. A test reads both strictly.
+	Example Example
+
+	parameters, body, response reflect.Type
+	handler                    gin.HandlerFunc
+}
+
+// Example is one request body and one response, as JSON. Empty: there is none.
+type Example struct{ Request, Response string }
+
+// Entitlement names what an organization's plan must include for an operation.
+type Entitlement string
+
+const (
+	NoEntitlement Entitlement = ""
+	Integrations  Entitlement = "integrations"
+	UptimeReports Entitlement = "uptimeReports"
+)
+
+// None is the type of parameters, a body or a response that an operation does not have.
+type None struct{}
+
+// Call is one request to an operation with parameters P and body B, checked and bound.
+type Call[P, B any] struct {
+	context.Context
+	Caller     passport.Passport
+	Parameters P
+	Body       B
+	List       List // for page tokens
+}
+
+// Declare adds the handler to a declaration. The types of parameters, body and response are
+// those of the handler.
+//
+// Fields of P have the tag path:"name" or query:"name". Body members are optional.Values where
+// absent or null matters; the tags required:"true" and nullable:"true" apply to them.
+func Declare[P, B, R any](operation Operation, handler func(*Call[P, B]) (R, error)) Operation {
+	operation.parameters, operation.body, operation.response = reflect.TypeFor[P](), reflect.TypeFor[B](), reflect.TypeFor[R]()
+	operation.handler = Handle(func(c *gin.Context) error {
+		call := Call[P, B]{Context: c.Request.Context(), Caller: Caller(c), List: listOf(c)}
+		text, err := operation.readBody(c)
+		if err != nil {
+			return err
+		}
+		if err := bindParameters(c, &call.Parameters); err != nil {
+			return err
+		}
+		if text != nil {
+			if err := decode(text, &call.Body); err != nil {
+				return err
+			}
+		}
+		response, err := handler(&call)
+		if err != nil {
+			return err
+		}
+		if operation.Status == http.StatusNoContent {
+			c.Status(http.StatusNoContent)
+			c.Writer.WriteHeaderNow()
+			return nil
+		}
+		c.PureJSON(operation.Status, response)
+		return nil
+	})
+	return operation
+}
+
+// readBody returns the text of the body, or nil if the operation takes none or none was sent.
+func (o Operation) readBody(c *gin.Context) ([]byte, error) {
+	sent := c.Request.ContentLength != 0 && c.Request.Body != http.NoBody
+	takesNone := o.body == reflect.TypeFor[None]()
+	switch {
+	case takesNone && (o.Method == http.MethodGet || o.Method == http.MethodDelete):
+		return nil, nil // the body has no meaning there (RFC 9110, 9.3.1 and 9.3.5)
+	case !sent && (takesNone || o.BodyOptional):
+		return nil, nil
+	}
+	return readJSON(c)
+}
+
+// Parameters, Body and Response are the operation's types; None where it has none.
+func (o Operation) Parameters() reflect.Type { return o.parameters }
+func (o Operation) Body() reflect.Type       { return o.body }
+func (o Operation) Response() reflect.Type   { return o.response }
+
+// Surface is the interface that the operation belongs to.
+func (o Operation) Surface() passport.Surface {
+	if strings.HasPrefix(o.Path, "/operator/v1/") {
+		return passport.Operator
+	}
+	return passport.App
+}
+
+// Idempotent reports whether the operation takes an Idempotency-Key: every write of the App
+// interface does.
+func (o Operation) Idempotent() bool {
+	return o.Surface() == passport.App && o.Method != http.MethodGet
+}
+
+// Allows reports whether a member with the roles may call the operation.
+func (o Operation) Allows(roles ...string) bool {
+	return len(o.Roles) == 0 || passport.Passport{Roles: roles}.Has(o.Roles...)
+}
+
+// Statuses are all that the operation responds with, in rising order.
+func (o Operation) Statuses() []int {
+	statuses := append([]int{
+		o.Status, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusServiceUnavailable,
+	}, o.Errors...)
+	hasBody := o.body != reflect.TypeFor[None]()
+	if hasBody || o.Idempotent() {
+		statuses = append(statuses, http.StatusRequestEntityTooLarge)
+	}
+	if hasBody || o.parameters != reflect.TypeFor[None]() || o.Surface() == passport.App {
+		statuses = append(statuses, http.StatusBadRequest) // at least for an unknown query parameter
+	}
+	if strings.Contains(o.Path, "{") {
+		statuses = append(statuses, http.StatusNotFound)
+	}
+	if o.Idempotent() {
+		statuses = append(statuses, http.StatusConflict)
+	}
+	slices.Sort(statuses)
+	return slices.Compact(statuses)
+}
+
+var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
+
+// check returns an error for a declaration that cannot be served as it stands.
+func (o Operation) check() error {
+	var failures []error
+	fail := func(format string, args ...any) {
+		failures = append(failures, fmt.Errorf("operation %s %s: "+format, append([]any{o.Method, o.Path}, args...)...))
+	}
+	if !slices.Contains([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, o.Method) {
+		fail("the method is unknown")
+	}
+	if !strings.HasPrefix(o.Path, "/app/") && !strings.HasPrefix(o.Path, "/operator/v1/") {
+		fail("the path is on no interface that declares operations")
+	}
+	if o.ID == "" || o.Tag == "" || o.Summary == "" || o.handler == nil {
+		fail("ID, Tag, Summary and a handler are required")
+	}
+	if (o.Status == http.StatusNoContent) != (o.response == reflect.TypeFor[None]()) || o.Status < 200 || o.Status > 299 {
+		fail("status %d does not go with the response %v", o.Status, o.response)
+	}
+	for _, role := range o.Roles {
+		if !slices.Contains([]string{passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber, passport.RoleAPI}, role) {
+			fail("role %q is unknown", role)
+		}
+	}
+	if !slices.Contains([]Entitlement{NoEntitlement, Integrations, UptimeReports}, o.Entitlement) {
+		fail("entitlement %q is unknown", o.Entitlement)
+	}
+	if o.parameters != nil {
+		var inPath, declared []string
+		for _, match := range pathParameter.FindAllStringSubmatch(o.Path, -1) {
+			inPath = append(inPath, match[1])
+		}
+		for _, field := range parameterFields(o.parameters) {
+			if name := field.Tag.Get("path"); name != "" {
+				declared = append(declared, name)
+			}
+		}
+		if !slices.Equal(inPath, declared) {
+			fail("the path has the parameters %v, the handler takes %v", inPath, declared)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// Mount adds the operations' routes to the engine. It returns an error, and the service does
+// not start, if a declaration is incomplete, contradicts its handler or repeats another's ID.
+func Mount(engine *gin.Engine, operations []Operation) error {
+	ids := map[string]bool{}
+	for _, operation := range operations {
+		if err := operation.check(); err != nil {
+			return err
+		}
+		if id := string(operation.Surface()) + " " + operation.ID; ids[id] {
+			return fmt.Errorf("operation %s %s: another one has the ID %s", operation.Method, operation.Path, operation.ID)
+		} else {
+			ids[id] = true
+		}
+		engine.Handle(operation.Method, pathParameter.ReplaceAllString(operation.Path, ":$1"),
+			Surface(operation.Surface()), operation.admit, operation.handler)
+	}
+	return nil
+}
+
+// admit refuses members without the role and organizations without the entitlement.
+func (o Operation) admit(c *gin.Context) {
+	caller := Caller(c)
+	switch {
+	case o.Surface() != passport.App:
+	case !caller.Features.API:
+		Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include the API."))
+	case !o.Allows(caller.Roles...):
+		Fail(c, fault.New(fault.Forbidden, "Your role does not allow this."))
+	case o.Entitlement == Integrations && !caller.Features.Integrations:
+		Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include integrations."))
+	case o.Entitlement == UptimeReports && !caller.Features.UptimeReports:
+		Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include uptime reports."))
+	}
+}
