@@ -64,8 +64,8 @@ func Run(ctx context.Context, c Config) error {
 		Brokers: c.KafkaBrokers, ClientID: name, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Registerer: c.Metrics,
 	})
 	defer kafka.Close()
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
-	calls := peer.Options{Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator}
+	signer := passport.NewSigner(c.Secret.Secret, c.Now)
+	calls := peer.Options{Caller: name, Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator}
 	messages := bus.New(kafka, c.Log)
 	channels, err := channel.Table(channel.Options{
 		Timeout: c.Timeout, Resolve: c.Resolve, Roots: authorities, Mail: c.Mail, Texts: c.Texts, Data: c.Data,
@@ -84,7 +84,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
 	return c.Serve(ctx, boot.Service{
-		Handler: api.New(web.Options{Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics}),
+		Handler: api.New(web.Options{Service: name, Signer: signer, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics}),
 		Start:   []func(context.Context) error{db.Migrate, messages.EnsureTopics},
 		Ready:   map[string]func(context.Context) error{"documents": db.Ping, "kafka": kafka.Ping},
 		Background: []func(context.Context) error{

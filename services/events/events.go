@@ -50,15 +50,15 @@ func Run(ctx context.Context, c Config) error {
 	bus := stream.Connect(stream.Options{
 		Brokers: c.KafkaBrokers, ClientID: "events", Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Registerer: c.Metrics,
 	})
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
-	calls := peer.Options{Caller: "events", Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator}
+	signer := passport.NewSigner(c.Secret.Secret, c.Now)
+	calls := peer.Options{Caller: "events", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator}
 	others := cascade.New(c.Log,
 		peer.Recipients{Client: peer.NewClient("subscribers", c.SubscribersURL, calls)},
 		peer.Recipients{Client: peer.NewClient("integrations", c.IntegrationsURL, calls)})
 	var board *catalog.Catalog
 	board = catalog.New(store.Declare(db, func() store.Follower { return board }), others, c.Now)
 	engine := web.NewEngine(web.Options{
-		Service: "events", Desk: desk,
+		Service: "events", Signer: signer,
 		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
 	api.Mount(engine, board, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), DashboardBase: c.DashboardBaseURL})

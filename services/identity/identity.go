@@ -45,9 +45,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	gateways := store.NewGateways(redis)
 	defer gateways.Close()
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
+	signer := passport.NewSigner(c.Secret.Secret, c.Now)
 	events := peer.Events{Client: peer.NewClient("events", c.EventsURL, peer.Options{
-		Caller: "identity", Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator,
+		Caller: "identity", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator,
 	})}
 	directory := account.New(account.Options{
 		Store: store.New(db), Gateways: gateways,
@@ -58,7 +58,7 @@ func Run(ctx context.Context, c Config) error {
 		LegacyPerHour: c.LegacyRatePerHour, AppPerMinute: c.AppRatePerMinute, Log: c.Log, Now: c.Now,
 	})
 	engine := web.NewEngine(web.Options{
-		Service: "identity", Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
+		Service: "identity", Signer: signer, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
 	api.Mount(engine, directory, web.NewPages(c.Secret.Secret), c.Log)
 	return c.Serve(ctx, boot.Service{

@@ -59,8 +59,8 @@ func Run(ctx context.Context, c Config) error {
 		Brokers: c.KafkaBrokers, ClientID: name, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Registerer: c.Metrics,
 	})
 	defer bus.Close()
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
-	calls := peer.Options{Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator}
+	signer := passport.NewSigner(c.Secret.Secret, c.Now)
+	calls := peer.Options{Caller: name, Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator}
 	known := directory.New(
 		peer.Events{Client: peer.NewClient("events", c.EventsURL, calls)},
 		peer.Identity{Client: peer.NewClient("identity", c.IdentityURL, calls)}, c.Now)
@@ -70,7 +70,7 @@ func Run(ctx context.Context, c Config) error {
 	endpoints := endpoint.New(store.New(db), known, c.Resolve, seal.NewBox(c.Secret.Secret, "endpoint"), kinds,
 		endpoint.Policy{SuppressAfter: c.SuppressAfter}, c.Now)
 	engine := web.NewEngine(web.Options{
-		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
+		Service: name, Signer: signer, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
 	api.New(endpoints, kinds, web.NewPages(c.Secret.Secret), c.Log).Mount(engine)
 	consumer := messages.New(endpoints, c.Log)

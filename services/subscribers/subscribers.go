@@ -52,14 +52,14 @@ func Run(ctx context.Context, c Config) error {
 		Brokers: c.KafkaBrokers, ClientID: name, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Registerer: c.Metrics,
 	})
 	defer bus.Close()
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
+	signer := passport.NewSigner(c.Secret.Secret, c.Now)
 	events := peer.Events{Client: peer.NewClient("events", c.EventsURL, peer.Options{
-		Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator,
+		Caller: name, Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator,
 	})}
 	people := audience.New(store.New(db), directory.New(events), c.Now)
 	doors, heard := api.New(people, api.NewPasses(c.Secret.Secret, c.AppBaseURL), c.Log), messages.New(people, c.Log)
 	engine := web.NewEngine(web.Options{
-		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
+		Service: name, Signer: signer, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
 	doors.Mount(engine)
 	return c.Serve(ctx, boot.Service{
