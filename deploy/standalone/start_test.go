@@ -20,8 +20,6 @@ import (
 func TestFirstStartMakesTheSeedOnceAndTellsTheCredentials(t *testing.T) {
 	p, base := started(t)
 	file := filepath.Join(dataFolder(p), "credentials.json")
-	// Readiness is the gateway's; the seed follows it.
-	eventually(t, 60*time.Second, "credentials", func() error { _, err := os.Stat(file); return err })
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("credentials.json has mode %v, %v", info.Mode(), err)
@@ -251,42 +249,92 @@ func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
 	seeded(t, p)
 }
 
-func TestReadyIsSaidOnceDeliveryIsReadyToo(t *testing.T) {
+// blockDelivery returns the DOCUMENTS_URL of a folder in which delivery's database cannot be
+// opened, and the function that unblocks it. The service waits, because it can open a socket
+// as little as a file that is locked for a time.
+func blockDelivery(t *testing.T) (setting string, unblock func()) {
+	t.Helper()
 	documents, err := os.MkdirTemp("", "bellbuoy-") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(documents) })
-	// A socket cannot be opened as a file, which may heal by itself and so is waited for.
-	blocked, err := net.Listen("unix", filepath.Join(documents, "delivery.db"))
+	socket, err := net.Listen("unix", filepath.Join(documents, "delivery.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer blocked.Close()
-	p, base := standalone(t, "DOCUMENTS_URL=sqlite:"+documents, "BELLBUOY_SEED=")
+	t.Cleanup(func() { socket.Close() })
+	return "DOCUMENTS_URL=sqlite:" + documents, func() {
+		if err := socket.Close(); err != nil { // removes the socket
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReadyIsPrintedOnlyWhenDeliveryIsReadyToo(t *testing.T) {
+	documents, unblock := blockDelivery(t)
+	p, base := standalone(t, documents, "BELLBUOY_SEED=")
 	p.start()
-	eventually(t, 30*time.Second, "ready but for delivery", ready(base))
+	eventually(t, 30*time.Second, "the gateway is ready without delivery", ready(base))
 	tries := func() int { return strings.Count(p.output(), "waiting for the database") }
 	before := tries()
-	eventually(t, 60*time.Second, "delivery trying again", func() error {
+	eventually(t, 60*time.Second, "delivery retries", func() error {
 		if tries() < before+2 {
 			return fmt.Errorf("%d tries after %d", tries(), before)
 		}
 		return nil
 	})
-	const said = "Bellbuoy is ready."
-	if strings.Contains(p.output(), said) {
-		t.Error("it says that it is ready while delivery's database cannot be opened")
+	const line = "Bellbuoy is ready."
+	if strings.Contains(p.output(), line) {
+		t.Error("the platform prints that it is ready while delivery's database cannot be opened")
 	}
-	if err := blocked.Close(); err != nil { // removes it
-		t.Fatal(err)
-	}
-	eventually(t, 60*time.Second, "the platform saying that it is ready", func() error {
-		if !strings.Contains(p.output(), said) {
+	unblock()
+	eventually(t, 60*time.Second, "the platform prints that it is ready", func() error {
+		if !strings.Contains(p.output(), line) {
 			return fmt.Errorf("only %q", p.output())
 		}
 		return nil
 	})
+}
+
+func TestReadyzWaitsForTheCredentialsOfTheFirstStart(t *testing.T) {
+	documents, unblock := blockDelivery(t) // and with it the first start, which waits for all services
+	p, base := standalone(t, documents)
+	p.start()
+	eventually(t, 30*time.Second, "only the first start is missing", func() error {
+		got, err := try(t.Context(), http.MethodGet, base+"/readyz", "", nil)
+		if err == nil && (got.status != http.StatusServiceUnavailable || string(got.body) != "gateway: first start is not ready\n") {
+			err = fmt.Errorf("%d %s", got.status, got.body)
+		}
+		return err
+	})
+	file := filepath.Join(dataFolder(p), "credentials.json")
+	if _, err := os.Stat(file); err == nil {
+		t.Error("credentials.json exists before the first start")
+	}
+	unblock()
+	eventually(t, 60*time.Second, "ready", ready(base))
+	var c credentials
+	readJSON(t, file, &c) // without waiting
+	if c.LegacyKey == "" || c.AppKey == "" || c.DashboardURL == "" || c.OperatorToken == "" {
+		t.Errorf("credentials.json is not complete: %+v", c)
+	}
+	send(t, http.MethodGet, base+"/api/v1/service/", c.legacy(), nil).expect(t, http.StatusOK)
+}
+
+func TestLogsAreInUTC(t *testing.T) {
+	p, _ := started(t, "TZ=America/New_York")
+	for line := range strings.Lines(p.output()) {
+		var logged struct{ Time string }
+		if json.Unmarshal([]byte(line), &logged) != nil {
+			continue // printed, not logged
+		}
+		if !strings.HasSuffix(logged.Time, "Z") {
+			t.Errorf("a log line is not in UTC: %s", line)
+		}
+		return
+	}
+	t.Error("there is no log line")
 }
 
 func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
