@@ -90,7 +90,7 @@ type guard struct {
 	identity peer.Identity
 	lookups  *rounds[presented, *caller]
 	callers  *lru[string, *caller]
-	desk     *passport.Desk
+	signer   *passport.Signer
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -237,7 +237,7 @@ func (g *guard) passport(c *caller, service string, surface passport.Surface) st
 	if last := slot.Load(); last != nil && now.Sub(last.at) < passportUse {
 		return last.token
 	}
-	token := g.desk.Issue(passport.Passport{
+	token := g.signer.Sign(passport.Passport{
 		Audience: service, Surface: surface,
 		Organization: c.credential.Organization, User: c.credential.User, Username: c.credential.Username,
 		Email: c.credential.Email, LegacyUser: c.credential.LegacyUser, KeyID: c.credential.KeyID,

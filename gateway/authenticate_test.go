@@ -198,7 +198,7 @@ func TestClientsCannotSpeakForThePlatform(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
-	forged := w.desk.Issue(passport.Passport{Audience: identity, Surface: passport.Operator, Organization: "another"})
+	forged := w.signer.Sign(passport.Passport{Audience: identity, Surface: passport.Operator, Organization: "another"})
 	e := d.get(t, "/app/users", map[string]string{
 		"Authorization": m.bearer(), "Bellbuoy-Passport": forged, "bellbuoy-anything": "x", "X-Forwarded-For": "1.2.3.4",
 		"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https", "X-Forwarded-Port": "1", "Forwarded": "for=1.2.3.4", "X-Real-Ip": "1.2.3.4",

@@ -31,7 +31,7 @@ type edge struct {
 	proxy      *proxy
 	pages      *pages
 	once       *once
-	desk       *passport.Desk
+	signer     *passport.Signer
 	operator   *[sha256.Size]byte // digest of the token; nil: no operator surface
 	discovery  []byte
 	docs       map[string]*page // by path
@@ -125,7 +125,7 @@ func (e *edge) serveOperator(v *visit) {
 		e.refuse(v, nothingHere())
 		return
 	}
-	e.forward(v, e.desk.Issue(passport.Passport{Audience: route.Service, Surface: passport.Operator}))
+	e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Operator}))
 }
 
 // servePublic serves what needs no key: the dashboards' lists, the interfaces'
@@ -136,7 +136,7 @@ func (e *edge) servePublic(v *visit) {
 		return
 	}
 	if route := v.found.route; route != nil && route.Service == subscribers {
-		e.forward(v, e.desk.Issue(passport.Passport{Audience: route.Service, Surface: passport.Public}))
+		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public}))
 		return
 	}
 	v.Header().Set("Access-Control-Allow-Origin", "*")

@@ -83,7 +83,7 @@ func Run(ctx context.Context, c Config) error {
 
 // newEdge wires the gateway up. Nothing behind it needs to be reachable yet.
 func newEdge(c Config) (*edge, error) {
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
+	signer := passport.NewSigner(c.Secret.Secret, c.Now)
 	memory := newMemory(c.Now)
 	ledger, err := newLedger(c.Redis, memory, c.Log, c.Metrics)
 	if err != nil {
@@ -105,20 +105,20 @@ func newEdge(c Config) (*edge, error) {
 		return nil, err
 	}
 	keys := peer.Identity{Client: peer.NewClient(identity, c.IdentityURL, peer.Options{
-		Caller: "gateway", Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator,
+		Caller: "gateway", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator,
 	})}
 	return &edge{
 		router: newRouter(Routes(), baseHosts(c.Links)),
 		guard: &guard{
 			ledger: ledger, memory: memory, identity: keys, lookups: newRounds[presented, *caller](),
-			callers: newLRU[string, *caller](maxCallers), desk: desk, now: c.Now, log: c.Log,
+			callers: newLRU[string, *caller](maxCallers), signer: signer, now: c.Now, log: c.Log,
 		},
 		proxy: proxy,
 		pages: &pages{
-			proxy: proxy, desk: desk, now: c.Now,
+			proxy: proxy, signer: signer, now: c.Now,
 			kept: newLRU[pageKey, *page](pagesRoom), rounds: newRounds[pageKey, *page](),
 		},
-		once: newOnce(ledger, c.Secret.Secret, c.Now), desk: desk, operator: tokenDigest(c.OperatorToken),
+		once: newOnce(ledger, c.Secret.Secret, c.Now), signer: signer, operator: tokenDigest(c.OperatorToken),
 		discovery: legacy.Discovery(), docs: docs, log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: seconds,
 	}, nil
 }

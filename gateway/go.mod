@@ -83,4 +83,6 @@ require (
 	go.opentelemetry.io/otel/trace v1.47.0
 )
 
+require github.com/twmb/franz-go/pkg/kadm v1.18.0 // indirect
+
 replace github.com/bellbuoy/bellbuoy/libs/engines => ../libs/engines

@@ -37,7 +37,7 @@ const (
 type world struct {
 	redis    *redis.Client
 	redisURL string
-	desk     *passport.Desk
+	signer   *passport.Signer
 	keys     *keys
 	services map[string]*service
 	client   *http.Client
@@ -66,7 +66,7 @@ func newWorldOn(t testing.TB, redisURL string) *world {
 	}
 	w := &world{
 		redis: redis.NewClient(options), redisURL: redisURL,
-		desk:     passport.NewDesk(testSecret, func() time.Time { return time.Now() }),
+		signer:   passport.NewSigner(testSecret, func() time.Time { return time.Now() }),
 		services: map[string]*service{},
 		client:   &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
@@ -76,7 +76,7 @@ func newWorldOn(t testing.TB, redisURL string) *world {
 		w.redis.Close()
 	})
 	for _, name := range []string{identity, events, subscribers, integrations} {
-		w.services[name] = newService(t, name, w.desk, w.keys)
+		w.services[name] = newService(t, name, w.signer, w.keys)
 	}
 	return w
 }
@@ -100,13 +100,13 @@ type echo struct {
 	Passport passport.Passport `json:"passport"`
 }
 
-func newService(t testing.TB, name string, desk *passport.Desk, keys *keys) *service {
+func newService(t testing.TB, name string, signer *passport.Signer, keys *keys) *service {
 	s := &service{name: name}
 	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" {
 			return
 		}
-		p, err := desk.Check(r.Header.Get(passport.Header), name)
+		p, err := signer.Verify(r.Header.Get(passport.Header), name)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusTeapot)
 			return

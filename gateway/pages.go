@@ -38,7 +38,7 @@ const (
 // written; while events is down the last good answer goes on being served.
 type pages struct {
 	proxy  *proxy
-	desk   *passport.Desk
+	signer *passport.Signer
 	kept   *lru[pageKey, *page]
 	rounds *rounds[pageKey, *page]
 	now    func() time.Time
@@ -165,7 +165,7 @@ func (p *pages) request(ctx context.Context, key pageKey, id string, former *pag
 	}
 	answer, err := p.proxy.send(ctx, r, id, sending{
 		method: http.MethodGet, service: events,
-		passport: p.desk.Issue(passport.Passport{Audience: events, Surface: passport.Public}),
+		passport: p.signer.Sign(passport.Passport{Audience: events, Surface: passport.Public}),
 	})
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func publish(w *world) (change func(text string), asked, full *atomic.Int64) {
 	change("one")
 	w.services[events].handle(func(out http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		if p, err := w.desk.Check(r.Header.Get(passport.Header), events); err != nil || p.Surface != passport.Public {
+		if p, err := w.signer.Verify(r.Header.Get(passport.Header), events); err != nil || p.Surface != passport.Public {
 			http.Error(out, "wrong passport", http.StatusTeapot)
 			return
 		}

@@ -24,6 +24,7 @@ require (
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
+	github.com/twmb/franz-go/pkg/kadm v1.18.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 )
 

@@ -143,9 +143,9 @@ func TestServiceReachedDirectlyRefusesAllButAValidPassport(t *testing.T) {
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
 	rival := provision(t, cluster.base, "Rival", "rival-admin", "admin", "api")
 	now := time.Now()
-	desk := passport.NewDesk(secret, func() time.Time { return now })
-	expired := passport.NewDesk(secret, func() time.Time { return now.Add(-2 * passport.Life) })
-	forger := passport.NewDesk(strings.Repeat("f", 40), func() time.Time { return now })
+	signer := passport.NewSigner(secret, func() time.Time { return now })
+	expired := passport.NewSigner(secret, func() time.Time { return now.Add(-2 * passport.Life) })
+	forger := passport.NewSigner(strings.Repeat("f", 40), func() time.Time { return now })
 	for service, path := range map[string]string{
 		"identity": "/app/users", "events": "/api/v1/service/", "subscribers": "/api/v1/email/",
 		"integrations": "/app/integrations/webhooks/outbound/endpoints", "delivery": "/internal/v1/anything",
@@ -159,7 +159,7 @@ func TestServiceReachedDirectlyRefusesAllButAValidPassport(t *testing.T) {
 		elsewhere := good
 		elsewhere.Audience = "gateway"
 		for name, token := range map[string]string{
-			"none": "", "garbage": "x.y", "forged": forger.Issue(good), "expired": expired.Issue(good), "for another service": desk.Issue(elsewhere),
+			"none": "", "garbage": "x.y", "forged": forger.Sign(good), "expired": expired.Sign(good), "for another service": signer.Sign(elsewhere),
 		} {
 			t.Run(service+": "+name, func(t *testing.T) {
 				expectRefused(t, direct(t, http.MethodGet, "http://"+cluster.addresses[service]+path, token, ""))
@@ -167,13 +167,13 @@ func TestServiceReachedDirectlyRefusesAllButAValidPassport(t *testing.T) {
 		}
 		if service != "delivery" {
 			t.Run(service+": a good one", func(t *testing.T) {
-				direct(t, http.MethodGet, "http://"+cluster.addresses[service]+path, desk.Issue(good), "").expect(t, http.StatusOK)
+				direct(t, http.MethodGet, "http://"+cluster.addresses[service]+path, signer.Sign(good), "").expect(t, http.StatusOK)
 			})
 		}
 	}
 	// A peer's passport for one organization does not open another's path.
 	events := "http://" + cluster.addresses["events"]
-	peer := desk.Issue(passport.Passport{Audience: "events", Surface: passport.Peer, Organization: acme.OrganizationID, Caller: "integrations"})
+	peer := signer.Sign(passport.Passport{Audience: "events", Surface: passport.Peer, Organization: acme.OrganizationID, Caller: "integrations"})
 	direct(t, http.MethodGet, events+"/internal/v1/organizations/"+acme.OrganizationID+"/dashboards/"+acme.DashboardID, peer, "").expect(t, http.StatusOK)
 	direct(t, http.MethodGet, events+"/internal/v1/organizations/"+rival.OrganizationID+"/dashboards/"+rival.DashboardID, peer, "").expect(t, http.StatusForbidden)
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,12 +23,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers"
 )
 
-// platform is what run has opened for the services to share.
+// platform holds the parts that the services share.
 type platform struct {
 	settings settings
 	links    boot.Links
 	registry *prometheus.Registry
 	closers  []func()
+	seeded   atomic.Bool // no first start is pending
 
 	documents boot.Documents
 	kafka     boot.Kafka
@@ -36,22 +38,23 @@ type platform struct {
 	listeners map[string]net.Listener
 }
 
-// names of the services and the gateway, in the order they start; they stop the other way round.
+// names lists the services and the gateway in the order of their start. They stop in the reverse order.
 var names = []string{"identity", "events", "subscribers", "integrations", "delivery", "gateway"}
 
-// run is the platform from the data folder to the stop.
+// run starts the platform and runs it until ctx ends.
 func run(ctx context.Context, s settings) error {
-	seed, err := readSeed(s.Seed)
-	if err != nil {
-		return err
-	}
 	folder, err := openFolder(s.Data)
 	if err != nil {
 		return err
 	}
 	defer folder.close()
+	seed, err := folder.pendingSeed(s.Seed)
+	if err != nil {
+		return err
+	}
 	p := &platform{settings: s, registry: prometheus.NewRegistry(), documents: s.documents(), listeners: map[string]net.Listener{}}
 	defer p.close()
+	p.seeded.Store(seed == nil)
 	if p.secret.Secret, err = folder.sealSecret(s.Secret); err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func run(ctx context.Context, s settings) error {
 	)
 }
 
-// listen opens the public address and one on loopback for each service.
+// listen opens the public address, and a loopback address for each service.
 func (p *platform) listen() error {
 	for _, name := range names {
 		address := "127.0.0.1:0"
@@ -96,7 +99,7 @@ func (p *platform) listen() error {
 	return nil
 }
 
-// startEngines starts the engines that the settings do not name.
+// startEngines starts an embedded engine in place of each one that the settings do not name.
 func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 	p.kafka, p.redis = boot.Kafka{KafkaBrokers: p.settings.KafkaBrokers}, boot.Redis{RedisURL: p.settings.RedisURL}
 	if len(p.kafka.KafkaBrokers) == 0 {
@@ -118,11 +121,14 @@ func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 	return nil
 }
 
-// parts makes a part of each service, configured as its own binary would be.
+// parts returns one part per service, with the settings that the binary of the service would have.
 func (p *platform) parts(ctx context.Context) ([]part, error) {
 	processes := map[string]boot.Process{}
 	for _, name := range names {
 		process := boot.Process{Settings: p.settings.Settings, Listener: p.listeners[name]}
+		if name == "gateway" {
+			process.Ready = map[string]func(context.Context) error{"first start": p.firstStartDone}
+		}
 		closeTelemetry, err := process.Open(ctx, name, p.registry, os.Stderr)
 		if err != nil {
 			return nil, err
@@ -182,53 +188,64 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 	return parts, nil
 }
 
-// ready waits for each part's own word: the gateway's says nothing of delivery.
-func (p *platform) ready(ctx context.Context, client *http.Client) error {
-	for _, name := range names {
-		part := &sower{dial: p.listeners[name].Addr().String(), client: client}
-		if err := part.ready(ctx); err != nil {
-			return err
-		}
+// firstStartDone is a check behind /readyz: readiness includes credentials.json.
+func (p *platform) firstStartDone(context.Context) error {
+	if p.seeded.Load() {
+		return nil
 	}
-	return nil
+	return errors.New("The first start has not written credentials.json yet.")
 }
 
-// welcome waits until every part is ready, makes the first start's organization
-// and says where things are.
-func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
-	s := &sower{
-		base: p.links.LegacyBaseURL, dashboards: p.links.DashboardBaseURL, dial: p.listeners["gateway"].Addr().String(),
+// sower returns a sower that dials the part name.
+func (p *platform) sower(name string) *sower {
+	return &sower{
+		base: p.links.LegacyBaseURL, dashboards: p.links.DashboardBaseURL, dial: p.listeners[name].Addr().String(),
 		operatorToken: p.settings.OperatorToken, client: &http.Client{Timeout: 10 * time.Second},
 	}
-	if err := p.ready(ctx, s.client); err != nil {
-		return stopped(ctx, err)
+}
+
+// welcome waits for the services, does a pending first start, waits for the gateway and
+// prints the addresses. The gateway is ready without delivery, so welcome asks each service itself.
+func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
+	for _, name := range names[:len(names)-1] {
+		if err := p.sower(name).ready(ctx); err != nil {
+			return stopped(ctx, err)
+		}
 	}
-	made, err := folder.firstStart(ctx, seed, s)
-	if err != nil {
+	gateway := p.sower("gateway")
+	var made credentials
+	if seed != nil {
+		var err error
+		if made, err = folder.firstStart(ctx, seed, gateway); err != nil {
+			return stopped(ctx, err)
+		}
+		p.seeded.Store(true)
+	}
+	if err := gateway.ready(ctx); err != nil {
 		return stopped(ctx, err)
 	}
 	fmt.Printf("Bellbuoy is ready.\n  legacy interface   %s/api/v1/\n  App interface      %s/app/\n  dashboards         %s/d/{slug}\n  files              %s\n",
 		p.links.LegacyBaseURL, p.links.AppBaseURL, p.links.DashboardBaseURL, folder.path)
-	if made == nil {
+	if seed == nil {
 		return nil
 	}
 	content, err := json.MarshalIndent(made, "", "  ")
 	if err != nil {
 		return err
 	}
-	fmt.Printf("The first start made an organization; %s has what you need to use it:\n%s\n", folder.file(credentialsFile), content)
+	fmt.Printf("The first start created an organization. %s has the credentials:\n%s\n", folder.file(credentialsFile), content)
 	return nil
 }
 
 func (p *platform) url(name string) string { return "http://" + p.listeners[name].Addr().String() }
 
-// close ends what run opened, the last first.
+// close closes what run has opened, in reverse order.
 func (p *platform) close() {
 	for i := len(p.closers) - 1; i >= 0; i-- {
 		p.closers[i]()
 	}
 	for _, listener := range p.listeners {
-		listener.Close() // most are closed by their service
+		listener.Close() // most services have closed their listener
 	}
 }
 
@@ -240,9 +257,9 @@ func closer(name string, closing func() error) func() {
 	}
 }
 
-// stopped makes nothing of an error that is only the stop.
+// stopped returns nil if ctx has ended because of a stop, else err.
 func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if ctx.Err() != nil {
 		return nil
 	}
 	return err

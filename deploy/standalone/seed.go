@@ -17,7 +17,7 @@ import (
 //go:embed seed.json
 var builtInSeed []byte
 
-// seed is what the first start makes.
+// seed describes the records that the first start creates.
 type seed struct {
 	Organization struct {
 		Name string `json:"name"`
@@ -37,7 +37,7 @@ type seed struct {
 	} `json:"components"`
 }
 
-// credentials is what the first start tells the operator, and data/credentials.json.
+// credentials are the contents of credentials.json, which the first start also prints.
 type credentials struct {
 	OrganizationID string `json:"organizationId"`
 	UserID         string `json:"userId"`
@@ -51,8 +51,8 @@ type credentials struct {
 	BaseURL        string `json:"baseUrl"`
 }
 
-// File names in the data folder. The mark outlives the credentials, which an
-// operator may well remove once they are in a safe place.
+// File names in the data folder. An operator may move credentials.json to a safe place, so a
+// second file marks a completed first start.
 const (
 	credentialsFile = "credentials.json"
 	seededMark      = "seeded"
@@ -74,18 +74,18 @@ func readSeed(setting string) (*seed, error) {
 	decoder.DisallowUnknownFields()
 	var s seed
 	if err := decoder.Decode(&s); err != nil {
-		return nil, fmt.Errorf("BELLBUOY_SEED: %s is not a seed: %w", setting, err)
+		return nil, fmt.Errorf("BELLBUOY_SEED: %s is not a valid seed: %w", setting, err)
 	}
 	return &s, nil
 }
 
-// sower plants the seed through the platform's own front door, so that it can do
-// nothing an operator could not. Every step first looks for what a killed first
-// start may have left, so it can be repeated.
+// sower creates the seed's records through the platform's public address, with the rights of an
+// operator. Each step first looks for the record that a killed first start may have
+// created, so a first start can be repeated.
 type sower struct {
-	base          string // what clients reach the legacy interface under
-	dashboards    string // what visitors reach /d/{slug} under
-	dial          string // where it listens
+	base          string // base URL of the legacy interface
+	dashboards    string // base URL of the dashboards
+	dial          string // address to dial
 	operatorToken string
 	client        *http.Client
 }
@@ -171,13 +171,27 @@ func (s *sower) components(ctx context.Context, legacy string, seed *seed) error
 	return nil
 }
 
-// ready waits until the part that listens where the sower dials is ready.
+// ready waits until the part at the sower's address is ready.
 func (s *sower) ready(ctx context.Context) error {
-	ticker := time.NewTicker(20 * time.Millisecond)
+	return s.call(ctx, "", http.MethodGet, "/readyz", nil, nil)
+}
+
+// call sends a request and decodes the response into out, if out is not nil. It repeats a
+// request that gets status 503, and a GET that gets no response, until ctx ends.
+func (s *sower) call(ctx context.Context, authorization, method, path string, in, out any) error {
+	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		if err := s.call(ctx, "", http.MethodGet, "/readyz", nil, nil); err == nil {
+		status, content, err := s.send(ctx, authorization, method, path, in)
+		switch {
+		case err == nil && status < http.StatusBadRequest && out != nil:
+			return json.Unmarshal(content, out)
+		case err == nil && status < http.StatusBadRequest:
 			return nil
+		case err != nil && method != http.MethodGet:
+			return err
+		case err == nil && status != http.StatusServiceUnavailable:
+			return fmt.Errorf("%s %s returned status %d: %s", method, path, status, bytes.TrimSpace(content))
 		}
 		select {
 		case <-ticker.C:
@@ -187,18 +201,16 @@ func (s *sower) ready(ctx context.Context) error {
 	}
 }
 
-func (s *sower) call(ctx context.Context, authorization, method, path string, in, out any) error {
-	var body io.Reader
+func (s *sower) send(ctx context.Context, authorization, method, path string, in any) (status int, content []byte, err error) {
+	body := &bytes.Buffer{}
 	if in != nil {
-		content, err := json.Marshal(in)
-		if err != nil {
-			return err
+		if err := json.NewEncoder(body).Encode(in); err != nil {
+			return 0, nil, err
 		}
-		body = bytes.NewReader(content)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.dial+path, body)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if authorization != "" {
@@ -206,40 +218,38 @@ func (s *sower) call(ctx context.Context, authorization, method, path string, in
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	if response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s %s answered %d: %s", method, path, response.StatusCode, bytes.TrimSpace(answer))
-	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, out)
+	content, err = io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	return response.StatusCode, content, err
 }
 
-// firstStart plants the seed once in the life of a data folder and tells what came of it.
-func (f *folder) firstStart(ctx context.Context, seed *seed, s *sower) (*credentials, error) {
-	if seed == nil {
-		return nil, nil
+// pendingSeed returns the seed, or nil if the setting names none or a first start of this
+// data folder has created its records.
+func (f *folder) pendingSeed(setting string) (*seed, error) {
+	s, err := readSeed(setting)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := os.Stat(f.file(seededMark)); !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
+	return s, nil
+}
+
+// firstStart creates the seed's records and writes credentials.json.
+func (f *folder) firstStart(ctx context.Context, seed *seed, s *sower) (credentials, error) {
 	made, err := s.sow(ctx, seed)
 	if err != nil {
-		return nil, fmt.Errorf("the first start could not make the seed's organization: %w", err)
+		return made, fmt.Errorf("The first start could not create the seed's records: %w", err)
 	}
 	content, err := json.MarshalIndent(made, "", "  ")
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	if err := f.write(credentialsFile, append(content, '\n')); err != nil {
-		return nil, err
+		return made, err
 	}
-	return &made, f.write(seededMark, []byte(made.OrganizationID+"\n"))
+	return made, f.write(seededMark, []byte(made.OrganizationID+"\n"))
 }

@@ -20,8 +20,6 @@ import (
 func TestFirstStartMakesTheSeedOnceAndTellsTheCredentials(t *testing.T) {
 	p, base := started(t)
 	file := filepath.Join(dataFolder(p), "credentials.json")
-	// Readiness is the gateway's; the seed follows it.
-	eventually(t, 60*time.Second, "credentials", func() error { _, err := os.Stat(file); return err })
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("credentials.json has mode %v, %v", info.Mode(), err)
@@ -156,14 +154,13 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 		{"standalone", "DELIVERY_RETRY_SCHEDULE=soon"},
 		{"standalone", "DELIVERY_TIMEOUT=0s"},
 		{"standalone", "SUPPRESS_AFTER=0"},
-		{"standalone", "ALERT_AFTER=-1"},
 		{"standalone", "SMTP_URL=zzz"},
 		{"standalone", "MAIL_FROM=nobody"},
 		{"standalone", "SMTP_URL=smtp://mail.example"},
 		{"standalone", "SMS_URL=zzz"},
 		{"standalone", "SMS_URL=https://api.example/"},
 		{"standalone", "SMS_URL=https://sid:token@api.example/?from=-"},
-		{"standalone", "GCHAT_HOSTS=*"},
+		{"standalone", "TEAMS_CONNECTOR_HOSTS=*"},
 		{"standalone", "TEAMS_WORKFLOW_HOSTS=a b"},
 		{"gateway", "BELLBUOY_SECRET="},
 		{"gateway", "REDIS_URL="},
@@ -201,8 +198,8 @@ func TestHelpExplainsEverySetting(t *testing.T) {
 	for binary, settings := range map[string][]string{
 		"standalone": {"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "BELLBUOY_DATA", "BELLBUOY_SEED", "BELLBUOY_OPERATOR_TOKEN", "BELLBUOY_SECRET",
 			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL",
-			"DELIVERY_RESOLVE", "DELIVERY_CA_FILE", "DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT", "SUPPRESS_AFTER", "ALERT_AFTER",
-			"TEAMS_WORKFLOW_HOSTS", "TEAMS_PLATFORM_HOSTS", "TEAMS_CONNECTOR_HOSTS", "GCHAT_HOSTS", "SMTP_URL", "MAIL_FROM", "SMS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE"},
+			"DELIVERY_RESOLVE", "DELIVERY_CA_FILE", "DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT", "SUPPRESS_AFTER",
+			"TEAMS_WORKFLOW_HOSTS", "TEAMS_PLATFORM_HOSTS", "TEAMS_CONNECTOR_HOSTS", "SMTP_URL", "MAIL_FROM", "SMS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE"},
 		"gateway":      {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "REDIS_URL", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "BELLBUOY_OPERATOR_TOKEN"},
 		"identity":     {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "REDIS_URL", "EVENTS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE"},
 		"events":       {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "DASHBOARD_BASE_URL"},
@@ -251,42 +248,92 @@ func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
 	seeded(t, p)
 }
 
-func TestReadyIsSaidOnceDeliveryIsReadyToo(t *testing.T) {
+// blockDelivery returns the DOCUMENTS_URL of a folder in which delivery's database cannot be
+// opened, and the function that unblocks it. The service waits, because it can open a socket
+// as little as a file that is locked for a time.
+func blockDelivery(t *testing.T) (setting string, unblock func()) {
+	t.Helper()
 	documents, err := os.MkdirTemp("", "bellbuoy-") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(documents) })
-	// A socket cannot be opened as a file, which may heal by itself and so is waited for.
-	blocked, err := net.Listen("unix", filepath.Join(documents, "delivery.db"))
+	socket, err := net.Listen("unix", filepath.Join(documents, "delivery.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer blocked.Close()
-	p, base := standalone(t, "DOCUMENTS_URL=sqlite:"+documents, "BELLBUOY_SEED=")
+	t.Cleanup(func() { socket.Close() })
+	return "DOCUMENTS_URL=sqlite:" + documents, func() {
+		if err := socket.Close(); err != nil { // removes the socket
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReadyIsPrintedOnlyWhenDeliveryIsReadyToo(t *testing.T) {
+	documents, unblock := blockDelivery(t)
+	p, base := standalone(t, documents, "BELLBUOY_SEED=")
 	p.start()
-	eventually(t, 30*time.Second, "ready but for delivery", ready(base))
+	eventually(t, 30*time.Second, "the gateway is ready without delivery", ready(base))
 	tries := func() int { return strings.Count(p.output(), "waiting for the database") }
 	before := tries()
-	eventually(t, 60*time.Second, "delivery trying again", func() error {
+	eventually(t, 60*time.Second, "delivery retries", func() error {
 		if tries() < before+2 {
 			return fmt.Errorf("%d tries after %d", tries(), before)
 		}
 		return nil
 	})
-	const said = "Bellbuoy is ready."
-	if strings.Contains(p.output(), said) {
-		t.Error("it says that it is ready while delivery's database cannot be opened")
+	const line = "Bellbuoy is ready."
+	if strings.Contains(p.output(), line) {
+		t.Error("the platform prints that it is ready while delivery's database cannot be opened")
 	}
-	if err := blocked.Close(); err != nil { // removes it
-		t.Fatal(err)
-	}
-	eventually(t, 60*time.Second, "the platform saying that it is ready", func() error {
-		if !strings.Contains(p.output(), said) {
+	unblock()
+	eventually(t, 60*time.Second, "the platform prints that it is ready", func() error {
+		if !strings.Contains(p.output(), line) {
 			return fmt.Errorf("only %q", p.output())
 		}
 		return nil
 	})
+}
+
+func TestReadyzWaitsForTheCredentialsOfTheFirstStart(t *testing.T) {
+	documents, unblock := blockDelivery(t) // and with it the first start, which waits for all services
+	p, base := standalone(t, documents)
+	p.start()
+	eventually(t, 30*time.Second, "only the first start is missing", func() error {
+		got, err := try(t.Context(), http.MethodGet, base+"/readyz", "", nil)
+		if err == nil && (got.status != http.StatusServiceUnavailable || string(got.body) != "gateway: first start is not ready\n") {
+			err = fmt.Errorf("%d %s", got.status, got.body)
+		}
+		return err
+	})
+	file := filepath.Join(dataFolder(p), "credentials.json")
+	if _, err := os.Stat(file); err == nil {
+		t.Error("credentials.json exists before the first start")
+	}
+	unblock()
+	eventually(t, 60*time.Second, "ready", ready(base))
+	var c credentials
+	readJSON(t, file, &c) // without waiting
+	if c.LegacyKey == "" || c.AppKey == "" || c.DashboardURL == "" || c.OperatorToken == "" {
+		t.Errorf("credentials.json is not complete: %+v", c)
+	}
+	send(t, http.MethodGet, base+"/api/v1/service/", c.legacy(), nil).expect(t, http.StatusOK)
+}
+
+func TestLogsAreInUTC(t *testing.T) {
+	p, _ := started(t, "TZ=America/New_York")
+	for line := range strings.Lines(p.output()) {
+		var logged struct{ Time string }
+		if json.Unmarshal([]byte(line), &logged) != nil {
+			continue // printed, not logged
+		}
+		if !strings.HasSuffix(logged.Time, "Z") {
+			t.Errorf("a log line is not in UTC: %s", line)
+		}
+		return
+	}
+	t.Error("there is no log line")
 }
 
 func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {

@@ -1,12 +1,12 @@
-// Package boot is what every binary of the platform does the same way: read its
-// settings (a flag and an environment variable each), open its listeners, build
-// its logger, traces and metrics, start serving before its engines can be
-// reached and say when they are, and finish what is in flight on SIGTERM.
+// Package boot is the start of every binary of the platform. It reads the settings (a flag
+// and an environment variable each), opens the listeners, and builds the logger, the traces and the
+// metrics. It serves before the engines can be reached and reports readiness when they can.
+// On SIGTERM it lets running work finish.
 //
-// A service's Config embeds Process and those of the setting groups it needs;
-// its Run(ctx, Config) is then one straight line that ends in Process.Serve.
-// Nothing here is global: logger, tracer provider and registry are fields of
-// Process, so that six services live in one process without knowing of each other.
+// The Config of a service embeds Process and the groups of settings that the service needs.
+// Its Run(ctx, Config) is one sequence that ends in Process.Serve. Nothing here is
+// global: logger, tracer provider and registry are fields of Process, so six services
+// can run in one process.
 package boot
 
 import (
@@ -26,22 +26,22 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Settings are every binary's own.
+// Settings are the settings of every binary.
 type Settings struct {
-	Addr         string `name:"addr" env:"BELLBUOY_ADDR" default:"${addr}" help:"Address to serve on (host:port)."`
-	InternalAddr string `name:"internal-addr" env:"BELLBUOY_INTERNAL_ADDR" default:"${internal_addr}" help:"Address for metrics and profiles; port 0 takes any."`
-	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" default:"" help:"Where traces leave by OTLP over HTTP, e.g. http://jaeger:4318; empty: nowhere."`
-	LogLevel     string `name:"log-level" env:"BELLBUOY_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least level of the logs: debug, info, warn or error."`
+	Addr         string `name:"addr" env:"BELLBUOY_ADDR" default:"${addr}" help:"Address to serve on, host:port."`
+	InternalAddr string `name:"internal-addr" env:"BELLBUOY_INTERNAL_ADDR" default:"${internal_addr}" help:"Address for metrics and profiles; port 0 selects a free port."`
+	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" default:"" help:"Receiver of traces by OTLP over HTTP, e.g. http://jaeger:4318; empty: no traces are sent."`
+	LogLevel     string `name:"log-level" env:"BELLBUOY_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Lowest level that is logged: debug, info, warn or error."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (s Settings) Validate() error {
 	return errors.Join(Address("BELLBUOY_ADDR", s.Addr), Address("BELLBUOY_INTERNAL_ADDR", s.InternalAddr),
 		OptionalURL("OTEL_EXPORTER_OTLP_ENDPOINT", s.OTLPEndpoint, "http", "https"))
 }
 
-// Process is one service's share of the operating system process: its settings,
-// and what Open builds of them.
+// Process is the part of the operating system process that belongs to one service: its
+// settings, and the fields that Open sets from them.
 type Process struct {
 	Settings `embed:""`
 
@@ -52,16 +52,19 @@ type Process struct {
 	Propagator propagation.TextMapPropagator `kong:"-"`
 	Metrics    prometheus.Registerer         `kong:"-"`
 	Now        func() time.Time              `kong:"-"`
+	// Ready are checks behind /readyz in addition to those of the service.
+	Ready map[string]func(context.Context) error `kong:"-"`
 }
 
-// Config is a service's Config: it embeds Process.
+// Config is implemented by a service's Config, which embeds Process.
 type Config interface{ Host() *Process }
 
-// Host gives Main the process inside a service's Config.
+// Host returns the process inside a service's Config to Main.
 func (p *Process) Host() *Process { return p }
 
-// Main is a binary: it parses the settings into a C, opens the process and runs
-// until SIGINT or SIGTERM. It does not return.
+// Main is the main function of a binary. It parses the settings into a C, opens the
+// process and calls run, whose ctx ends at SIGINT or SIGTERM. If run fails, Main exits with
+// status 1.
 func Main[C any, P interface {
 	*C
 	Config
@@ -98,5 +101,5 @@ func (p *Process) main(ctx context.Context, name string, run func(context.Contex
 	)
 }
 
-// clock is the time as the platform keeps it: UTC, to the millisecond.
+// clock returns the time in the precision of the platform: UTC, in whole milliseconds.
 func clock() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

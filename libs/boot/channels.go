@@ -9,91 +9,86 @@ import (
 	"strings"
 )
 
-// Providers are the hosts at which chat providers receive; an endpoint of their kind
-// must have its URL there.
+// Providers are the hosts of chat providers. The URL of an endpoint of their kind must be on
+// one of them.
 type Providers struct {
 	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" help:"Hosts of Teams workflow URLs, separated by commas; *. allowed in front."`
 	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" help:"Hosts of Teams platform URLs."`
 	TeamsConnectorHosts []string `name:"teams-connector-hosts" env:"TEAMS_CONNECTOR_HOSTS" default:"*.webhook.office.com,outlook.office.com" help:"Hosts of classic Teams connectors, which are refused."`
-	GChatHosts          []string `name:"gchat-hosts" env:"GCHAT_HOSTS" default:"chat.googleapis.com" help:"Hosts of Google Chat webhooks. Checked only: this build has no Google Chat channel."`
-	AlertAfter          int      `name:"alert-after" env:"ALERT_AFTER" default:"5" help:"Consecutive failed deliveries after which an endpoint's managementEmail is told. Checked only: this build sends no alerts."`
 }
 
 var hostPattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (p Providers) Validate() error {
 	var failures []error
 	for setting, hosts := range map[string][]string{
 		"TEAMS_WORKFLOW_HOSTS": p.TeamsWorkflowHosts, "TEAMS_PLATFORM_HOSTS": p.TeamsPlatformHosts,
-		"TEAMS_CONNECTOR_HOSTS": p.TeamsConnectorHosts, "GCHAT_HOSTS": p.GChatHosts,
+		"TEAMS_CONNECTOR_HOSTS": p.TeamsConnectorHosts,
 	} {
 		for _, host := range hosts {
 			if !hostPattern.MatchString(host) {
-				failures = append(failures, fmt.Errorf("%s: %q is not a host name, with or without *. in front", setting, host))
+				failures = append(failures, fmt.Errorf("%s: %q must be a host name, with or without *. in front", setting, host))
 			}
 		}
-	}
-	if p.AlertAfter < 1 {
-		failures = append(failures, fmt.Errorf("ALERT_AFTER: %d is less than 1", p.AlertAfter))
 	}
 	return errors.Join(failures...)
 }
 
-// Mail is how mail leaves. Its URL may hold a password.
+// Mail are the settings of mail. The URL may contain a password.
 type Mail struct {
-	SMTPURL  string `name:"smtp-url" env:"SMTP_URL" placeholder:"smtp://USER:PASSWORD@HOST:PORT" help:"Mail server: smtp:// (STARTTLS where the server offers it) or smtps://; without it each mail is written to mail/*.eml in the data folder."`
-	MailFrom string `name:"mail-from" env:"MAIL_FROM" help:"Sender of mail, an address with or without a name; needed with SMTP_URL."`
+	SMTPURL  string `name:"smtp-url" env:"SMTP_URL" placeholder:"smtp://USER:PASSWORD@HOST:PORT" help:"Mail server: smtp:// (STARTTLS if the server offers it) or smtps://; if empty, each mail is written to mail/*.eml in the data folder."`
+	MailFrom string `name:"mail-from" env:"MAIL_FROM" help:"Sender of mail, an address with or without a name; required with SMTP_URL."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (m Mail) Validate() error {
 	if err := OptionalURL("SMTP_URL", m.SMTPURL, "smtp", "smtps"); err != nil {
 		return err
 	}
 	if m.MailFrom == "" {
 		if m.SMTPURL != "" {
-			return errors.New("MAIL_FROM is needed with SMTP_URL")
+			return errors.New("MAIL_FROM is required with SMTP_URL")
 		}
 		return nil
 	}
 	if _, err := mail.ParseAddress(m.MailFrom); err != nil {
-		return errors.New("MAIL_FROM is not a mail address")
+		return errors.New("MAIL_FROM must be a mail address")
 	}
 	return nil
 }
 
-// Texts is how SMS leave. Its URL holds a token.
+// Texts are the settings of SMS. The URL contains a token.
 type Texts struct {
-	SMSURL string `name:"sms-url" env:"SMS_URL" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"A Twilio-compatible API; from is the sender, a number, a name (Bellbuoy when not given) or a messaging service. Without it each text is written to sms/*.json in the data folder."`
+	SMSURL string `name:"sms-url" env:"SMS_URL" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"Twilio-compatible API; from is the sender: a number, a name (default: Bellbuoy) or a messaging service. If empty, each text is written to sms/*.json in the data folder."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (t Texts) Validate() error {
 	if err := OptionalURL("SMS_URL", t.SMSURL, "https", "http"); err != nil || t.SMSURL == "" {
 		return err
 	}
 	u, err := url.Parse(t.SMSURL)
 	if err != nil || u.User.Username() == "" {
-		return errors.New("SMS_URL must hold the account: https://SID:TOKEN@host/")
+		return errors.New("SMS_URL must contain the account: https://SID:TOKEN@host/")
 	}
 	if _, given := u.User.Password(); !given {
-		return errors.New("SMS_URL must hold the account's token: https://SID:TOKEN@host/")
+		return errors.New("SMS_URL must contain the account's token: https://SID:TOKEN@host/")
 	}
 	if !senderPattern.MatchString(t.From()) {
-		return errors.New("SMS_URL: from is no sender, which is a number, a name or a messaging service: https://SID:TOKEN@host/?from=+15550100")
+		return errors.New("SMS_URL: from must be a number, a name or a messaging service: https://SID:TOKEN@host/?from=+15550100")
 	}
 	return nil
 }
 
-// senderPattern is a number with its country code, a short code, a messaging service's
-// id, or a name.
+// senderPattern matches a number with its country code, a short code, the id of a messaging
+// service, and a name.
 var senderPattern = regexp.MustCompile(`^(\+[0-9]{7,15}|[0-9]{3,8}|MG[0-9a-fA-F]{32}|[A-Za-z0-9][A-Za-z0-9 ]{0,10})$`)
 
-// defaultSender is a sender id of letters, which needs no number of one's own in most countries.
+// defaultSender is a sender id of letters. In most countries it needs no number.
 const defaultSender = "Bellbuoy"
 
-// From is the sender that SMSURL names. Its plus sign may be written as it is.
+// From returns the sender in SMSURL. The plus sign of a number need not be escaped.
 func (t Texts) From() string {
 	u, err := url.Parse(t.SMSURL)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// redisTimeout is how long one call may hang before Redis counts as down, unless REDIS_URL says otherwise.
+// redisTimeout is the time limit of a call, unless REDIS_URL sets another.
 const redisTimeout = time.Second
 
-// Redis names the Redis server.
+// Redis is the setting of the Redis server.
 type Redis struct {
-	RedisURL string `name:"redis-url" env:"REDIS_URL" required:"" help:"Redis, e.g. redis://localhost:6379/0; ?read_timeout=3s is how long a call may hang (1s)."`
+	RedisURL string `name:"redis-url" env:"REDIS_URL" required:"" help:"Redis, e.g. redis://localhost:6379/0; ?read_timeout=3s is the time limit of a call (default 1s)."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (r Redis) Validate() error {
 	if r.RedisURL == "" {
-		return errors.New("REDIS_URL must name a server")
+		return errors.New("REDIS_URL must not be empty")
 	}
 	if err := OptionalURL("REDIS_URL", r.RedisURL, "redis", "rediss"); err != nil {
 		return err
@@ -31,12 +31,12 @@ func (r Redis) Validate() error {
 	return err
 }
 
-// Options are how the platform talks to Redis: within bounds, and in silence, for an outage is told
-// once, by whoever notices it.
+// Options returns the options of a Redis client: each call has a time limit, and the client
+// logs nothing, because the platform logs an outage once.
 func (r Redis) Options() (*redis.Options, error) {
 	options, err := redis.ParseURL(r.RedisURL)
 	if err != nil {
-		return nil, errors.New("REDIS_URL has a path or parameter that Redis clients do not know") // the cause would quote a password
+		return nil, errors.New("REDIS_URL has an unknown path or parameter") // the cause may contain a password
 	}
 	quiet()
 	timeout := cmp.Or(max(0, options.ReadTimeout), redisTimeout)
@@ -48,8 +48,8 @@ func (r Redis) Options() (*redis.Options, error) {
 	return options, nil
 }
 
-// quiet ends the client's own lines on standard error, one for each connection it cannot make. The client
-// has one logger for all of the process.
+// quiet turns off the log of the Redis client, which writes a line to standard error for each
+// failed connection. The client has one logger for the process.
 var quiet = sync.OnceFunc(func() { redis.SetLogger(silence{}) })
 
 type silence struct{}

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,30 +24,33 @@ const (
 	stopTimeout  = 15 * time.Second
 )
 
-// Service is what a Run hands over to be served.
+// Service is what the Run of a service passes to Serve.
 type Service struct {
 	Handler http.Handler
-	// Start prepares the engines, in order. Each step waits for its engine and says
-	// so in the log; until all are done every request is answered 503.
+	// Start prepares the engines, in order. Each step waits for its engine and logs that it
+	// waits. Until the last step has returned, every request gets status 503.
 	Start []func(ctx context.Context) error
-	// Ready are the checks behind /readyz, by the name of what they reach.
+	// Ready are the checks behind /readyz, by the name of the checked engine or service.
 	Ready map[string]func(ctx context.Context) error
-	// Background runs from the end of Start until ctx ends: consumers, relays. It
-	// may use its context's end to finish what is in flight.
+	// Background are consumers and relays. They run from the end of Start until ctx ends, and
+	// may then finish running work before they return.
 	Background []func(ctx context.Context) error
 }
 
-// Serve answers on the process's listener and runs the service until ctx ends;
-// then requests in flight and the background finish.
+// Serve serves the handler on the process's listener and runs the service until ctx ends. It
+// returns after running requests and the background functions have ended.
 func (p *Process) Serve(ctx context.Context, s Service) error {
+	checks := map[string]func(context.Context) error{}
+	maps.Copy(checks, s.Ready)
+	maps.Copy(checks, p.Ready)
 	var started atomic.Bool
-	// A switch and not a ServeMux, which would answer odd paths ("//", CONNECT) itself.
+	// This is a switch and not a ServeMux, which would respond to unusual paths ("//", CONNECT) itself.
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/healthz" && isRead(r):
 			w.WriteHeader(http.StatusNoContent)
 		case r.URL.Path == "/readyz" && isRead(r):
-			p.readyz(w, r, started.Load(), s.Ready)
+			p.readyz(w, r, started.Load(), checks)
 		case !started.Load():
 			refuse(w)
 		default:
@@ -70,7 +77,7 @@ func (p *Process) Serve(ctx context.Context, s Service) error {
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// refuse holds a request off until the service has started.
+// refuse responds to a request that arrives before the service has started.
 func refuse(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	w.Header().Set("Content-Type", "application/json")
@@ -78,6 +85,7 @@ func refuse(w http.ResponseWriter) {
 	fmt.Fprintln(w, `{"error":"The service is starting; try again shortly."}`)
 }
 
+// readyz responds with 200, or with 503 and one line for each check that fails.
 func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, checks map[string]func(context.Context) error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if !started {
@@ -87,26 +95,32 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
-	var group errgroup.Group
+	var mu sync.Mutex
+	var lines []string
+	var group sync.WaitGroup
 	for name, check := range checks {
-		group.Go(func() error {
+		group.Go(func() {
 			if err := check(ctx); err != nil {
 				p.Log.DebugContext(ctx, "not ready", "check", name, "error", err)
-				return fmt.Errorf("%s: %s cannot be reached", p.Name, name)
+				mu.Lock()
+				defer mu.Unlock()
+				lines = append(lines, fmt.Sprintf("%s: %s is not ready\n", p.Name, name))
 			}
-			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
+	group.Wait()
+	slices.Sort(lines)
+	if len(lines) == 0 {
+		lines = []string{p.Name + ": ready\n"}
+	} else {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintln(w, err)
-		return
 	}
-	fmt.Fprintf(w, "%s: ready\n", p.Name)
+	fmt.Fprint(w, strings.Join(lines, ""))
 }
 
-// ServeHTTP serves handler on the listener until ctx ends, then lets requests in
-// flight finish. Slow clients are cut off: everything read from outside is bounded in time.
+// ServeHTTP serves handler on the listener until ctx ends. It returns after the running
+// requests have ended. Each read and write has a time limit, so a slow client cannot hold a
+// connection.
 func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           handler,
@@ -128,14 +142,14 @@ func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 			defer cancel()
 			if err := server.Shutdown(ctx); err != nil {
-				return errors.Join(fmt.Errorf("requests still in flight at the stop: %w", err), server.Close())
+				return errors.Join(fmt.Errorf("requests did not end in time at the stop: %w", err), server.Close())
 			}
 			return nil
 		},
 	)
 }
 
-// ServeInternal serves metrics and profiles, which are nobody's outside.
+// ServeInternal serves metrics and profiles. They must not be on the public address.
 func ServeInternal(ctx context.Context, listener net.Listener, metrics prometheus.Gatherer) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
@@ -146,8 +160,8 @@ func ServeInternal(ctx context.Context, listener net.Listener, metrics prometheu
 	return ServeHTTP(ctx, listener, mux)
 }
 
-// Together runs the functions until all have returned; the first error ends the
-// context of the others and is returned.
+// Together runs the functions at the same time and returns when all have returned. The first
+// error ends the context of the others, and Together returns that error.
 func Together(ctx context.Context, functions ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, function := range functions {

@@ -16,12 +16,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// Documents names the engine that holds a service's records.
+// Documents is the setting of the database.
 type Documents struct {
-	DocumentsURL string `name:"documents-url" env:"DOCUMENTS_URL" required:"" help:"Where records are kept: mongodb://host:port/prefix or sqlite:FOLDER."`
+	DocumentsURL string `name:"documents-url" env:"DOCUMENTS_URL" required:"" help:"Database: mongodb://host:port/prefix or sqlite:FOLDER."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (d Documents) Validate() error {
 	if folder, found := strings.CutPrefix(d.DocumentsURL, "sqlite:"); found && folder != "" {
 		return nil
@@ -32,15 +32,15 @@ func (d Documents) Validate() error {
 	return errors.New("DOCUMENTS_URL must be mongodb://host:port/prefix or sqlite:FOLDER")
 }
 
-// Kafka names the brokers.
+// Kafka is the setting of the brokers.
 type Kafka struct {
 	KafkaBrokers []string `name:"kafka-brokers" env:"KAFKA_BROKERS" required:"" help:"Kafka brokers, host:port, separated by commas."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (k Kafka) Validate() error {
 	if len(k.KafkaBrokers) == 0 {
-		return errors.New("KAFKA_BROKERS must name at least one broker")
+		return errors.New("KAFKA_BROKERS must contain at least one broker")
 	}
 	for _, broker := range k.KafkaBrokers {
 		if err := Address("KAFKA_BROKERS", broker); err != nil {
@@ -50,12 +50,12 @@ func (k Kafka) Validate() error {
 	return nil
 }
 
-// Secret is the platform's one secret, the same for every binary.
+// Secret is the secret of the platform, the same for every binary.
 type Secret struct {
-	Secret string `name:"secret" env:"BELLBUOY_SECRET" required:"" help:"Signs internal callers and page tokens, seals stored secrets; at least 32 characters, the same everywhere."`
+	Secret string `name:"secret" env:"BELLBUOY_SECRET" required:"" help:"Signs passports and page tokens and seals stored secrets; at least 32 characters, the same for every binary."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (s Secret) Validate() error {
 	if len(s.Secret) < seal.MinSecret {
 		return fmt.Errorf("BELLBUOY_SECRET must have at least %d characters", seal.MinSecret)
@@ -63,27 +63,27 @@ func (s Secret) Validate() error {
 	return nil
 }
 
-// Links are what URLs handed to clients are made of.
+// Links are the base URLs of the links in responses and notifications.
 type Links struct {
-	LegacyBaseURL    string `name:"legacy-base-url" env:"LEGACY_BASE_URL" default:"${base_url}" help:"What /api/v1/ is reached under."`
-	AppBaseURL       string `name:"app-base-url" env:"APP_BASE_URL" default:"${base_url}" help:"What /app/ is reached under."`
-	DashboardBaseURL string `name:"dashboard-base-url" env:"DASHBOARD_BASE_URL" default:"${base_url}" help:"What /d/{slug} is reached under."`
+	LegacyBaseURL    string `name:"legacy-base-url" env:"LEGACY_BASE_URL" default:"${base_url}" help:"Base URL of /api/v1/ for clients."`
+	AppBaseURL       string `name:"app-base-url" env:"APP_BASE_URL" default:"${base_url}" help:"Base URL of /app/ for clients."`
+	DashboardBaseURL string `name:"dashboard-base-url" env:"DASHBOARD_BASE_URL" default:"${base_url}" help:"Base URL of /d/{slug} for visitors."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (l Links) Validate() error {
 	return errors.Join(optionalBase("LEGACY_BASE_URL", l.LegacyBaseURL),
 		optionalBase("APP_BASE_URL", l.AppBaseURL),
 		optionalBase("DASHBOARD_BASE_URL", l.DashboardBaseURL))
 }
 
-// Rates are the default plan's limits.
+// Rates are the rate limits of the default plan.
 type Rates struct {
-	LegacyRatePerHour int `name:"legacy-rate-per-hour" env:"LEGACY_RATE_PER_HOUR" default:"1000" help:"Calls to /api/v1 one user may make in any 3600 s, on the default plan."`
-	AppRatePerMinute  int `name:"app-rate-per-minute" env:"APP_RATE_PER_MINUTE" default:"600" help:"Calls to /app one organization may make in a minute, on the default plan."`
+	LegacyRatePerHour int `name:"legacy-rate-per-hour" env:"LEGACY_RATE_PER_HOUR" default:"1000" help:"Highest number of calls to /api/v1 per user in any 3600 s, on the default plan."`
+	AppRatePerMinute  int `name:"app-rate-per-minute" env:"APP_RATE_PER_MINUTE" default:"600" help:"Highest number of calls to /app per organization in a minute, on the default plan."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (r Rates) Validate() error {
 	if r.LegacyRatePerHour < 1 || r.AppRatePerMinute < 1 {
 		return errors.New("LEGACY_RATE_PER_HOUR and APP_RATE_PER_MINUTE must be at least 1")
@@ -91,55 +91,55 @@ func (r Rates) Validate() error {
 	return nil
 }
 
-// Receivers names those that are reached otherwise than by the internet's rules.
+// Receivers are exceptions for receivers that are not on the internet.
 type Receivers struct {
-	Resolve outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers dialled elsewhere than their name says, exempt from the guard against private addresses."`
+	Resolve outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers that are dialled at another address; the refusal of private addresses does not apply to them."`
 }
 
-// Suppression is when an endpoint's URL is given up.
+// Suppression is the setting of the suppression of endpoints.
 type Suppression struct {
 	SuppressAfter int `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (s Suppression) Validate() error {
 	if s.SuppressAfter < 1 {
-		return fmt.Errorf("SUPPRESS_AFTER: %d is less than 1", s.SuppressAfter)
+		return errors.New("SUPPRESS_AFTER must be at least 1")
 	}
 	return nil
 }
 
 const (
-	maxTimeout = stopTimeout - time.Second // leaves an attempt time to end within a stop
+	maxTimeout = stopTimeout - time.Second // an attempt must be able to end within a stop
 	maxWaits   = 20
 	maxWait    = 24 * time.Hour
 )
 
-// Sending is how deliveries are attempted.
+// Sending are the settings of delivery attempts.
 type Sending struct {
-	CAFile        string          `name:"delivery-ca-file" env:"DELIVERY_CA_FILE" help:"Certificate authorities trusted beside the system's, a PEM file."`
-	RetrySchedule []time.Duration `name:"delivery-retry-schedule" env:"DELIVERY_RETRY_SCHEDULE" default:"5s,30s,2m,10m,30m,60m" help:"Waits between the attempts of a delivery, separated by commas."`
-	Timeout       time.Duration   `name:"delivery-timeout" env:"DELIVERY_TIMEOUT" default:"10s" help:"Time of one attempt, at most 14s."`
+	CAFile        string          `name:"delivery-ca-file" env:"DELIVERY_CA_FILE" help:"PEM file of certificate authorities that are trusted in addition to those of the system."`
+	RetrySchedule []time.Duration `name:"delivery-retry-schedule" env:"DELIVERY_RETRY_SCHEDULE" default:"5s,30s,2m,10m,30m,60m" help:"Pauses between the attempts of a delivery, separated by commas."`
+	Timeout       time.Duration   `name:"delivery-timeout" env:"DELIVERY_TIMEOUT" default:"10s" help:"Time limit of one attempt, at most 14s."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (s Sending) Validate() error {
 	if s.Timeout <= 0 || s.Timeout > maxTimeout {
 		return fmt.Errorf("DELIVERY_TIMEOUT must be longer than 0 and at most %s", maxTimeout)
 	}
 	if len(s.RetrySchedule) == 0 || len(s.RetrySchedule) > maxWaits ||
 		slices.ContainsFunc(s.RetrySchedule, func(wait time.Duration) bool { return wait <= 0 || wait > maxWait }) {
-		return fmt.Errorf("DELIVERY_RETRY_SCHEDULE must have 1 to %d waits, each longer than 0 and at most %s", maxWaits, maxWait)
+		return fmt.Errorf("DELIVERY_RETRY_SCHEDULE must have 1 to %d pauses, each longer than 0 and at most %s", maxWaits, maxWait)
 	}
 	_, err := s.Authorities()
 	return err
 }
 
-// Authorities are the system's and those of CAFile.
+// Authorities returns the certificate authorities of the system and of CAFile.
 func (s Sending) Authorities() (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // a machine without any trusts those of the file alone
+		pool = x509.NewCertPool() // a system without any; only those of the file are trusted
 	}
 	if s.CAFile == "" {
 		return pool, nil
@@ -149,13 +149,13 @@ func (s Sending) Authorities() (*x509.CertPool, error) {
 		return nil, fmt.Errorf("DELIVERY_CA_FILE: %w", err)
 	}
 	if !pool.AppendCertsFromPEM(content) {
-		return nil, fmt.Errorf("DELIVERY_CA_FILE: %s holds no PEM certificate", s.CAFile)
+		return nil, fmt.Errorf("DELIVERY_CA_FILE: %s contains no PEM certificate", s.CAFile)
 	}
 	return pool, nil
 }
 
-// Upstream checks the address of another service. Its paths begin at the root, so
-// nothing stands behind host and port, not even a slash.
+// Upstream checks the URL of another service. It must end after host and port, without a
+// slash, because the paths of a service begin at the root.
 func Upstream(setting, value string) error {
 	if value == "" {
 		return fmt.Errorf("%s must not be empty", setting)
@@ -164,25 +164,25 @@ func Upstream(setting, value string) error {
 		return err
 	}
 	if _, rest, _ := strings.Cut(value, "://"); strings.Contains(rest, "/") {
-		return fmt.Errorf("%s must be http://host:port with nothing behind it", setting)
+		return fmt.Errorf("%s must be http://host:port without a path", setting)
 	}
 	return nil
 }
 
-// optionalBase checks a setting that is empty or a URL which paths are put behind.
+// optionalBase checks a setting that is empty or a base URL.
 func optionalBase(setting, value string) error {
 	if err := OptionalURL(setting, value, "http", "https"); err != nil || value == "" {
 		return err
 	}
 	u, err := url.Parse(value)
 	if err != nil || u.Hostname() == "" {
-		return fmt.Errorf("%s must name a host", setting)
+		return fmt.Errorf("%s must contain a host", setting)
 	}
 	if u.User != nil || strings.ContainsAny(value, "?#") {
 		return fmt.Errorf("%s must have no user info, query or fragment", setting)
 	}
 	if number, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || number == 0) {
-		return fmt.Errorf("%s has no valid port", setting)
+		return fmt.Errorf("%s must have a valid port", setting)
 	}
 	return nil
 }
@@ -191,16 +191,16 @@ func optionalBase(setting, value string) error {
 func Address(setting, value string) error {
 	_, port, err := net.SplitHostPort(value)
 	if err != nil {
-		return fmt.Errorf("%s: %q is not host:port", setting, value)
+		return fmt.Errorf("%s: %q must be host:port", setting, value)
 	}
 	if number, err := strconv.Atoi(port); err != nil || number < 0 || number > 65535 {
-		return fmt.Errorf("%s: %q has no valid port", setting, value)
+		return fmt.Errorf("%s: %q must have a valid port", setting, value)
 	}
 	return nil
 }
 
-// OptionalURL checks a setting that is empty or a URL of one of the schemes. The
-// message leaves the value out, since it may hold a password.
+// OptionalURL checks a setting that is empty or a URL of one of the schemes. The message does
+// not contain the value, because it may contain a password.
 func OptionalURL(setting, value string, schemes ...string) error {
 	if value == "" {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,9 +20,9 @@ import (
 
 const flushTimeout = 3 * time.Second
 
-// Open builds the process's logger (JSON lines on logs, each with the service's
-// name and the trace's id), tracer provider and metrics, all under name. The
-// function it returns sends the last traces away.
+// Open sets the process's logger, tracer provider and metrics, all under name. The logger
+// writes JSON lines to logs, each with the service's name, the trace's id and the time in
+// UTC. The returned function sends the last traces.
 func (p *Process) Open(ctx context.Context, name string, registry prometheus.Registerer, logs io.Writer) (func(), error) {
 	p.Name = name
 	p.Now = clock
@@ -30,7 +31,7 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 	if err := level.UnmarshalText([]byte(p.LogLevel)); err != nil {
 		return nil, fmt.Errorf("BELLBUOY_LOG_LEVEL: %w", err)
 	}
-	p.Log = slog.New(traceHandler{slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})}).With("service", name)
+	p.Log = slog.New(logHandler{slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})}).With("service", name)
 	p.Metrics = prometheus.WrapRegistererWith(prometheus.Labels{"service": name}, registry)
 	for _, collector := range []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
 		if err := p.Metrics.Register(collector); err != nil {
@@ -47,7 +48,7 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 		}
 		options = append(options, sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(time.Second)))
 	} else {
-		// Without a receiver nothing is recorded, but ids still exist and travel, so logs can be joined.
+		// Without a receiver no span is recorded, but the ids still exist, so log lines of one trace can be found.
 		options = append(options, sdktrace.WithSampler(sdktrace.NeverSample()))
 	}
 	provider := sdktrace.NewTracerProvider(options...)
@@ -61,29 +62,25 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 	}, nil
 }
 
-// traceHandler adds the ids of the context's span to every line.
-type traceHandler struct{ slog.Handler }
+// logHandler adds the ids of the context's span to every line, and writes the time in UTC.
+type logHandler struct{ slog.Handler }
 
-func (h traceHandler) Handle(ctx context.Context, record slog.Record) error {
+func (h logHandler) Handle(ctx context.Context, record slog.Record) error {
+	record.Time = record.Time.UTC()
 	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
 		record.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
 	}
 	return h.Handler.Handle(ctx, record)
 }
 
-func (h traceHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return traceHandler{h.Handler.WithAttrs(attrs)}
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logHandler{h.Handler.WithAttrs(attrs)}
 }
 
-func (h traceHandler) WithGroup(name string) slog.Handler {
-	return traceHandler{h.Handler.WithGroup(name)}
+func (h logHandler) WithGroup(name string) slog.Handler {
+	return logHandler{h.Handler.WithGroup(name)}
 }
 
-// tracesURL is where the base endpoint takes traces, as the OTLP exporter
-// specification has it for a setting that is not the traces' own.
-func tracesURL(endpoint string) string {
-	for len(endpoint) > 0 && endpoint[len(endpoint)-1] == '/' {
-		endpoint = endpoint[:len(endpoint)-1]
-	}
-	return endpoint + "/v1/traces"
-}
+// tracesURL returns the URL for traces below the base endpoint, by the OTLP exporter
+// specification.
+func tracesURL(endpoint string) string { return strings.TrimRight(endpoint, "/") + "/v1/traces" }

@@ -1,21 +1,20 @@
-// Package engines is what stands in for Kafka and Redis when the platform is one
-// process: franz-go's broker kfake on a data folder, and miniredis in memory. They
-// speak the real protocols on a local address, so that everything above them is the
-// code that runs against the real ones.
+// Package engines provides the engines of the platform as one process: a Kafka broker
+// (kfake of the franz-go project) on a data folder, and Redis (miniredis) in memory. Both speak the
+// real protocols on a local address, so all code above them is the code that runs against
+// the real engines.
 //
-// Both were made for tests; what they need to carry a small installation was decided
-// here:
+// Both were made for tests. Decisions that let them carry a small installation:
 //
-//   - The broker writes synced: a record that was acknowledged, a committed offset and
-//     a topic survive kill -9 and loss of power. It restarts by reading all it has, so
-//     what it has is kept small (see trim.go): small segments, and records go once every
-//     group has committed them and an hour has passed, or after seven days.
-//   - Its own retention is not used: it may empty a partition, and an empty partition
-//     begins again at offset 0 after a restart, below what its groups have committed.
-//   - It remembers group members over a clean stop, as a broker beside its clients would;
-//     here they went with the process, and a group would wait for them until they
-//     time out. That memory is removed at the start; after a kill there is none.
-//   - miniredis lets no time pass by itself: a clock ages its keys every 200 ms. Its
-//     own way to do that (ClockTTL) sorts all keys with each command.
-//   - Redis keeps nothing over a restart, which is what the services expect of it.
+//   - The broker syncs its writes. An acknowledged record, a committed offset and a topic
+//     survive kill -9 and loss of power. A restart reads all data of the broker. The data
+//     is therefore kept small (see trim.go): segments are small, and a record is deleted when every
+//     group has committed it and it is an hour old, or when it is seven days old.
+//   - The broker's own retention is off. It can empty a partition, and an empty partition
+//     starts again at offset 0 after a restart, below the offsets that its groups have committed.
+//   - After a clean stop the broker remembers group members, as suits a broker whose clients
+//     outlive it. Here the clients ended with the process, and a group would wait for them
+//     until they time out. StartKafka removes this memory. After a kill there is none.
+//   - The keys of miniredis do not age. A goroutine ages them every 200 ms. The option of
+//     miniredis for this (ClockTTL) sorts all keys with each command.
+//   - Redis loses its data at a restart. The services allow for that.
 package engines

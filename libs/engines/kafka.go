@@ -13,13 +13,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-const segmentBytes = "1048576" // a whole segment is the least that trimming gives back
+const segmentBytes = "1048576" // trimming frees whole segments only
 
-// Kafka says where the in-process broker listens and where it keeps its data.
+// Kafka holds the settings of the in-process broker.
 type Kafka struct {
-	Addr string       // host:port as clients dial it; port 0 is a free one
-	Dir  string       // data folder, made when missing; one broker at a time
-	Log  *slog.Logger // nil: nobody is told
+	Addr string       // host:port that clients dial; port 0 selects a free port
+	Dir  string       // data folder, created if missing; for one broker at a time
+	Log  *slog.Logger // nil: no log
 }
 
 // Broker is a running Kafka broker.
@@ -27,12 +27,12 @@ type Broker struct {
 	cluster *kfake.Cluster
 	addr    string
 	stop    context.CancelFunc
-	trimmed chan struct{} // ends with the trimming
+	trimmed chan struct{} // closed when the trimming has ended
 }
 
-// StartKafka opens the folder and listens. The broker lives until Close; ctx only
-// gives its values. It may listen elsewhere than the last time: the address is not
-// part of what it keeps.
+// StartKafka opens the folder and listens. The broker runs until Close; StartKafka uses only
+// the values of ctx. The address may differ from the one of an earlier start, because the
+// folder does not contain it.
 func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 	if kafka.Log == nil {
 		kafka.Log = slog.New(slog.DiscardHandler)
@@ -44,7 +44,7 @@ func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 	addr := listener.Addr().String()
 	if host, _, _ := net.SplitHostPort(addr); net.ParseIP(host).IsUnspecified() {
 		listener.Close()
-		return nil, fmt.Errorf("Kafka broker: clients cannot be sent to %s, listen on one address", addr)
+		return nil, fmt.Errorf("Kafka broker: clients cannot dial %s; listen on a specific address", addr)
 	}
 	if err := forgetMembers(kafka.Dir); err != nil {
 		listener.Close()
@@ -61,9 +61,9 @@ func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 			"log.retention.ms":           "-1",
 			"state.log.compact.bytes":    segmentBytes,
 			"default.replication.factor": "1",
-			"offsets.retention.minutes":  "525600", // a group that rests for a year is gone
+			"offsets.retention.minutes":  "525600", // one year; then an unused group is forgotten
 
-			"group.min.session.timeout.ms": "2000", // what libs/stream asks for is less than the usual 6 s
+			"group.min.session.timeout.ms": "2000", // libs/stream requests less than the default of 6 s
 		}),
 		kfake.WithLogger(logger{kafka.Log}),
 	)
@@ -80,10 +80,10 @@ func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 	return broker, nil
 }
 
-// Addr is where the broker listens, host:port.
+// Addr returns the host:port on which the broker listens.
 func (b *Broker) Addr() string { return b.addr }
 
-// Close ends the broker; its folder can be opened again.
+// Close stops the broker. Its folder can then be opened again.
 func (b *Broker) Close() error {
 	b.stop()
 	<-b.trimmed
@@ -91,7 +91,7 @@ func (b *Broker) Close() error {
 	return nil
 }
 
-// forgetMembers removes what a clean stop kept of group members.
+// forgetMembers removes the file in which a clean stop stored the group members.
 func forgetMembers(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -103,7 +103,7 @@ func forgetMembers(dir string) error {
 	return err
 }
 
-// logger passes on what the broker warns of.
+// logger logs the warnings and errors of the broker.
 type logger struct{ log *slog.Logger }
 
 func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {

@@ -37,7 +37,7 @@ func createTopic(t *testing.T, client *kafka.Client, name string) {
 	}
 }
 
-// produce appends a record and tells its offset.
+// produce appends a record and returns its offset.
 func produce(t *testing.T, client *kafka.Client, topic string, value []byte, at time.Time) int64 {
 	t.Helper()
 	answer, err := client.Produce(t.Context(), &kafka.ProduceRequest{Topic: topic, RequiredAcks: kafka.RequireAll,
@@ -57,7 +57,7 @@ func commit(t *testing.T, client *kafka.Client, group, topic string, offset int6
 	}
 }
 
-// bounds are the first offset of a topic's partition and the one behind its last.
+// bounds returns the first offset of the partition and the offset after its last record.
 func bounds(t *testing.T, client *kafka.Client, topic string) (first, end int64) {
 	t.Helper()
 	answer, err := client.ListOffsets(t.Context(), &kafka.ListOffsetsRequest{
@@ -69,7 +69,7 @@ func bounds(t *testing.T, client *kafka.Client, topic string) (first, end int64)
 	return partition.FirstOffset, partition.LastOffset
 }
 
-// killed copies the folder of a running broker: what kill -9 leaves.
+// killed returns a copy of the folder of a running broker, as kill -9 would leave the folder.
 func killed(t *testing.T, dir string) string {
 	t.Helper()
 	left := filepath.Join(t.TempDir(), "left")
@@ -79,8 +79,8 @@ func killed(t *testing.T, dir string) string {
 	return left
 }
 
-// Topics, records and commits are there again on another port, after a stop and
-// after a kill.
+// Topics, records and commits survive a stop and a kill, and the broker may restart on
+// another port.
 func TestKafka_restart(t *testing.T) {
 	dir := t.TempDir()
 	broker, client := startKafka(t, dir)
@@ -109,8 +109,8 @@ func TestKafka_restart(t *testing.T) {
 	}
 }
 
-// Records go when every group has committed them and they are an hour old, and when
-// they are a week old; the last one stays, and offsets go on after it.
+// trim deletes records that every group has committed and that are an hour old, and
+// records that are a week old. The last record stays, and offsets continue after it.
 func TestKafka_trim(t *testing.T) {
 	dir := t.TempDir()
 	broker, client := startKafka(t, dir)
@@ -183,7 +183,7 @@ func folderSize(t *testing.T, dir string) (size int64) {
 	return size
 }
 
-// A broker is refused an address that is taken, or that says nothing to clients.
+// StartKafka refuses an address that is in use, and one that clients cannot dial.
 func TestKafka_refuses(t *testing.T) {
 	broker, _ := startKafka(t, t.TempDir())
 	defer closeKafka(t, broker)

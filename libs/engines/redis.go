@@ -7,10 +7,10 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// clockInterval is how exact times to live are.
-const clockInterval = 200 * time.Millisecond
+// ageInterval is the precision of the expiry of keys.
+const ageInterval = 200 * time.Millisecond
 
-// Redis is a running Redis server; it keeps its data in memory.
+// Redis is a running Redis server. Its data are in memory only.
 type Redis struct {
 	server *miniredis.Miniredis
 	addr   string
@@ -18,7 +18,7 @@ type Redis struct {
 	ended  chan struct{}
 }
 
-// StartRedis starts the server on addr, host:port with port 0 for a free one.
+// StartRedis starts the server on addr, host:port. Port 0 selects a free port.
 func StartRedis(addr string) (*Redis, error) {
 	server := miniredis.NewMiniRedis()
 	if err := server.StartAddr(addr); err != nil {
@@ -29,11 +29,11 @@ func StartRedis(addr string) (*Redis, error) {
 	return redis, nil
 }
 
-// age lets time pass for the keys. The TIME command needs no help: it answers from
-// the machine's clock.
+// age expires the keys. The TIME command needs no such help: it returns the time of
+// the machine.
 func (r *Redis) age() {
 	defer close(r.ended)
-	ticker := time.NewTicker(clockInterval)
+	ticker := time.NewTicker(ageInterval)
 	defer ticker.Stop()
 	last := time.Now()
 	for {
@@ -47,10 +47,10 @@ func (r *Redis) age() {
 	}
 }
 
-// URL is the server's address in the form of a Redis client's setting.
+// URL returns the redis:// URL of the server.
 func (r *Redis) URL() string { return "redis://" + r.addr + "/0" }
 
-// Close ends the server and forgets its data. It is called once.
+// Close stops the server and discards its data. The caller calls it once.
 func (r *Redis) Close() error {
 	close(r.stop)
 	<-r.ended

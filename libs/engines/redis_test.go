@@ -23,7 +23,7 @@ func startRedis(t *testing.T) (*Redis, *redis.Client) {
 	return server, client
 }
 
-// Keys end in real time, those of a script too.
+// Keys expire in real time, also those that a script writes.
 func TestRedis_timeToLive(t *testing.T) {
 	server, client := startRedis(t)
 	defer server.Close()
@@ -42,19 +42,19 @@ func TestRedis_timeToLive(t *testing.T) {
 	defer ticker.Stop()
 	for client.Exists(ctx, "soon", "list").Val() > 0 {
 		if time.Since(began) > 30*time.Second {
-			t.Fatal("keys do not end")
+			t.Fatal("the keys do not expire")
 		}
 		<-ticker.C
 	}
-	if lived := time.Since(began); lived < 400*time.Millisecond-clockInterval {
-		t.Errorf("keys ended after %v", lived)
+	if lived := time.Since(began); lived < 400*time.Millisecond-ageInterval {
+		t.Errorf("the keys expired after %v", lived)
 	}
 	if left := client.TTL(ctx, "later").Val(); left > time.Hour-200*time.Millisecond || left < time.Hour-time.Minute {
 		t.Errorf("the other key has %v left", left)
 	}
 }
 
-// A script sees the machine's clock, and the kinds of keys a rate needs.
+// A script can read the time of the machine and use the kinds of keys that a rate limit needs.
 func TestRedis_script(t *testing.T) {
 	server, client := startRedis(t)
 	defer server.Close()
@@ -73,20 +73,20 @@ func TestRedis_script(t *testing.T) {
 	}
 	now := time.UnixMilli(got[0].(int64))
 	if now.Before(before.Truncate(time.Millisecond)) || now.After(time.Now()) {
-		t.Errorf("the script's clock says %v", now)
+		t.Errorf("the TIME command in a script returns %v", now)
 	}
 	if got[1] != int64(1) || got[3].(int64) < 700 || got[3].(int64) > 1000 {
-		t.Errorf("the script answers %v", got)
+		t.Errorf("the script returns %v", got)
 	}
 }
 
-// An address that is taken is refused, and free again after the close.
+// StartRedis refuses an address in use. Close frees the address.
 func TestRedis_address(t *testing.T) {
 	first, _ := startRedis(t)
 	addr := strings.TrimSuffix(strings.TrimPrefix(first.URL(), "redis://"), "/0")
 	if second, err := StartRedis(addr); err == nil {
 		second.Close()
-		t.Error("two servers have one address")
+		t.Error("two servers listen on one address")
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)

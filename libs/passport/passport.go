@@ -1,12 +1,13 @@
-// Package passport is the signed statement with which the gateway tells a service
-// who is calling, and with which one service calls another. A service accepts
-// nothing without a valid one, so reaching it past the gateway gains nothing.
+// Package passport signs and verifies the token that names the caller of a request. The
+// gateway sends a passport with each request that it forwards, and a service sends one
+// with each call to another service. A service accepts no request without a valid
+// passport, so direct access to a service gives a client nothing.
 //
-// The form is the HTTP header Bellbuoy-Passport: base64url(JSON) "." base64url(
-// HMAC-SHA256), keyed from BELLBUOY_SECRET. It is our own and not a JWT because
-// there is one algorithm, one issuer and nothing to negotiate. It names the one
-// service it is for and lives 60 seconds, so a copied one is soon worth nothing
-// and never opens another door.
+// A passport is the HTTP header Bellbuoy-Passport: base64url(JSON) "." base64url(
+// HMAC-SHA256). The key is derived from BELLBUOY_SECRET. The form is our own and not a
+// JWT, because there is one algorithm and one issuer and nothing to negotiate. A passport
+// names the one service that may accept it and expires after 60 seconds, which limits
+// the use of a copied passport.
 package passport
 
 import (
@@ -23,28 +24,28 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// Header carries a passport. The gateway strips it, and every other header that
-// starts with HeaderPrefix, from what clients send.
+// Header is the header that carries a passport. The gateway removes this header, and every
+// other one that starts with HeaderPrefix, from the requests of clients.
 const (
 	Header       = "Bellbuoy-Passport"
 	HeaderPrefix = "Bellbuoy-"
 )
 
-// Life is how long a passport is good for.
+// Life is the time from the signing of a passport to its expiry.
 const Life = 60 * time.Second
 
-// Surface is the interface a request came in by.
+// Surface is the interface through which a request arrived.
 type Surface string
 
 const (
 	Legacy   Surface = "legacy"   // /api/v1, ApiKey
 	App      Surface = "app"      // /app, Bearer
-	Public   Surface = "public"   // dashboards and what needs no key
-	Operator Surface = "operator" // /operator/v1, the installation's owner
+	Public   Surface = "public"   // dashboards and other paths that need no key
+	Operator Surface = "operator" // /operator/v1, the owner of the installation
 	Peer     Surface = "peer"     // a service calls a service
 )
 
-// Role names, as the specification has them; RoleAPI is the legacy interface's.
+// Role names of the specification. RoleAPI permits the legacy interface.
 const (
 	RoleAdmin      = "admin"
 	RoleEvent      = "event"
@@ -52,10 +53,10 @@ const (
 	RoleAPI        = "api"
 )
 
-// Passport says who is calling.
+// Passport names the caller of a request.
 type Passport struct {
-	Audience     string   `json:"aud"`           // the service it is for
-	Surface      Surface  `json:"sur"`           //
+	Audience     string   `json:"aud"` // the service that may accept it
+	Surface      Surface  `json:"sur"`
 	Organization string   `json:"org,omitempty"` // empty for the operator and anonymous visitors
 	User         string   `json:"usr,omitempty"` // uuid
 	Username     string   `json:"unm,omitempty"`
@@ -75,76 +76,77 @@ type Features struct {
 	UptimeReports bool `json:"upt,omitempty"`
 }
 
-// Has reports whether the caller has one of the roles; an admin has them all.
+// Has reports whether the caller has one of the roles. An admin has every role.
 func (p Passport) Has(roles ...string) bool {
 	return slices.ContainsFunc(p.Roles, func(role string) bool {
 		return role == RoleAdmin || slices.Contains(roles, role)
 	})
 }
 
-// Desk issues and checks passports.
-type Desk struct {
+// Signer signs and verifies passports.
+type Signer struct {
 	key []byte
 	now func() time.Time
 }
 
-// NewDesk makes the desk of a platform secret.
-func NewDesk(secret string, now func() time.Time) *Desk {
-	return &Desk{key: seal.Key(secret, "passport"), now: now}
+// NewSigner returns a Signer whose key is derived from the platform's secret.
+func NewSigner(secret string, now func() time.Time) *Signer {
+	return &Signer{key: seal.Key(secret, "passport"), now: now}
 }
 
-// Issue signs p, good from now on for Life.
-func (d *Desk) Issue(p Passport) string {
-	p.Expires = d.now().Add(Life).UnixMilli()
+// Sign returns p as a signed token that expires after Life.
+func (s *Signer) Sign(p Passport) string {
+	p.Expires = s.now().Add(Life).UnixMilli()
 	body, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // strings, numbers and booleans only: cannot fail
+		panic(err) // cannot happen: p consists of strings, numbers and booleans
 	}
 	text := base64.RawURLEncoding.EncodeToString(body)
-	return text + "." + base64.RawURLEncoding.EncodeToString(d.sign(text))
+	return text + "." + base64.RawURLEncoding.EncodeToString(s.mac(text))
 }
 
-// Check returns the passport that Issue signed for the audience, or a Denied fault.
-func (d *Desk) Check(token, audience string) (Passport, error) {
+// Verify returns the passport in the token. It returns a Denied fault unless this platform
+// signed the token for the audience less than Life ago.
+func (s *Signer) Verify(token, audience string) (Passport, error) {
 	text, mac, found := strings.Cut(token, ".")
 	if !found {
-		return Passport{}, fault.New(fault.Denied, "no passport")
+		return Passport{}, fault.New(fault.Denied, "The request has no passport.")
 	}
 	sum, err := base64.RawURLEncoding.DecodeString(mac)
-	if err != nil || !hmac.Equal(sum, d.sign(text)) {
-		return Passport{}, fault.New(fault.Denied, "the passport's signature is wrong")
+	if err != nil || !hmac.Equal(sum, s.mac(text)) {
+		return Passport{}, fault.New(fault.Denied, "The signature of the passport is wrong.")
 	}
 	body, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
-		return Passport{}, fault.Wrap(fault.Denied, err, "the passport is damaged")
+		return Passport{}, fault.Wrap(fault.Denied, err, "The passport cannot be decoded.")
 	}
 	var p Passport
 	if err := json.Unmarshal(body, &p); err != nil {
-		return Passport{}, fault.Wrap(fault.Denied, err, "the passport is damaged")
+		return Passport{}, fault.Wrap(fault.Denied, err, "The passport cannot be decoded.")
 	}
 	if p.Audience != audience {
-		return Passport{}, fault.New(fault.Denied, "the passport is for %s", p.Audience)
+		return Passport{}, fault.New(fault.Denied, "The passport is for the service %s.", p.Audience)
 	}
-	if d.now().UnixMilli() >= p.Expires {
-		return Passport{}, fault.New(fault.Denied, "the passport has expired")
+	if s.now().UnixMilli() >= p.Expires {
+		return Passport{}, fault.New(fault.Denied, "The passport has expired.")
 	}
 	return p, nil
 }
 
-func (d *Desk) sign(text string) []byte {
-	mac := hmac.New(sha256.New, d.key)
+func (s *Signer) mac(text string) []byte {
+	mac := hmac.New(sha256.New, s.key)
 	mac.Write([]byte(text))
 	return mac.Sum(nil)
 }
 
 type contextKey struct{}
 
-// With puts a checked passport into a request's context.
+// With returns a context that carries a verified passport.
 func With(ctx context.Context, p Passport) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
-// From is the passport of the request; the zero one where there is none.
+// From returns the passport of the request's context, or the zero Passport if the context has none.
 func From(ctx context.Context) Passport {
 	p, _ := ctx.Value(contextKey{}).(Passport)
 	return p

@@ -11,11 +11,11 @@ import (
 func TestOnlyAnUntouchedCurrentPassportForTheServicePasses(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	clock := func() time.Time { return now }
-	desk := passport.NewDesk(strings.Repeat("a", 32), clock)
-	other := passport.NewDesk(strings.Repeat("b", 32), clock)
-	token := desk.Issue(passport.Passport{Audience: "events", Surface: passport.App, Organization: "o-1", Roles: []string{"event"}})
+	signer := passport.NewSigner(strings.Repeat("a", 32), clock)
+	other := passport.NewSigner(strings.Repeat("b", 32), clock)
+	token := signer.Sign(passport.Passport{Audience: "events", Surface: passport.App, Organization: "o-1", Roles: []string{"event"}})
 
-	got, err := desk.Check(token, "events")
+	got, err := signer.Verify(token, "events")
 	if err != nil || got.Organization != "o-1" || !got.Has("event") || got.Has("subscriber") {
 		t.Fatalf("a good passport: %+v, %v", got, err)
 	}
@@ -26,15 +26,15 @@ func TestOnlyAnUntouchedCurrentPassportForTheServicePasses(t *testing.T) {
 		"cut signature":    text + "." + mac[:10],
 		"changed body":     "f" + text[1:] + "." + mac,
 		"changed bit":      strings.Replace(text, text[5:6], "A", 1) + "x." + mac,
-		"another platform": other.Issue(passport.Passport{Audience: "events", Organization: "o-1"}),
-		"another service":  desk.Issue(passport.Passport{Audience: "identity", Organization: "o-1"}),
+		"another platform": other.Sign(passport.Passport{Audience: "events", Organization: "o-1"}),
+		"another service":  signer.Sign(passport.Passport{Audience: "identity", Organization: "o-1"}),
 	} {
-		if p, err := desk.Check(bad, "events"); err == nil {
+		if p, err := signer.Verify(bad, "events"); err == nil {
 			t.Errorf("%s passed as %+v", name, p)
 		}
 	}
 	now = now.Add(passport.Life)
-	if _, err := desk.Check(token, "events"); err == nil {
+	if _, err := signer.Verify(token, "events"); err == nil {
 		t.Error("a passport passed after its life")
 	}
 }

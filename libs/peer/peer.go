@@ -41,14 +41,14 @@ type Client struct {
 	base    string
 	service string
 	caller  string
-	desk    *passport.Desk
+	signer  *passport.Signer
 	http    *http.Client
 }
 
 // Options say who calls and how.
 type Options struct {
 	Caller     string // the calling service's name
-	Desk       *passport.Desk
+	Signer     *passport.Signer
 	Tracer     trace.TracerProvider
 	Propagator propagation.TextMapPropagator
 }
@@ -62,7 +62,7 @@ func NewClient(service, base string, o Options) *Client {
 		IdleConnTimeout:     90 * time.Second,
 	}
 	return &Client{
-		base: base, service: service, caller: o.Caller, desk: o.Desk,
+		base: base, service: service, caller: o.Caller, signer: o.Signer,
 		http: &http.Client{
 			Timeout: timeout,
 			Transport: otelhttp.NewTransport(transport,
@@ -91,7 +91,7 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 		return fault.Wrap(fault.Internal, err, "a request to %s could not be made", c.service)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set(passport.Header, c.desk.Issue(passport.Passport{
+	request.Header.Set(passport.Header, c.signer.Sign(passport.Passport{
 		Audience: c.service, Surface: passport.Peer, Organization: organization, Caller: c.caller,
 	}))
 	response, err := c.http.Do(request)

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,43 +15,44 @@ import (
 
 const (
 	commitInterval = 100 * time.Millisecond
-	// rebalanceGrace is how long work goes on after the group began to rebalance:
-	// what finishes in it is committed and not repeated by the next owner. Everybody
-	// in the group waits for it.
+	// rebalanceGrace is the time for running work after the group began to rebalance. Work that
+	// finishes in this time is committed, so the next owner does not repeat it. All
+	// members of the group wait for it.
 	rebalanceGrace = 2 * time.Second
-	// interruptGrace is how long a handler may take to notice that its context ended.
+	// interruptGrace is the time in which a handler must return after its context has ended.
 	interruptGrace = 5 * time.Second
 )
 
-// assignment is one generation of the group as this member sees it: its partitions,
-// from being assigned to being given back. Three things end it: the stop, the loss
-// of the partitions to a rebalance, or of the connection. In each case nothing is
-// handed out from then on, running work gets some time, what is finished is
-// committed, and only then the group goes on.
+// assignment is one generation of the consumer group for this member: the member's
+// partitions from their assignment to their return. It ends when the consumer stops, when a
+// rebalance takes the partitions away, or when the connection breaks. In each case the
+// assignment hands out no further record, gives running work some time, and commits the
+// finished records. Only then does the member take part in the next generation.
 type assignment struct {
 	client       *Client
 	generation   *kafka.Generation
 	subscription Subscription
-	lanes        []*lane
-	slots        chan struct{} // one per unfinished claim
-	gate         *gate         // work in hand
-	room         *bell         // a lane asks for more, or moved
+	partitions   []*partition
+	slots        chan struct{} // contains one value per unfinished claim
+	room         *broadcast    // sent when a buffer has room again or a leader changed
 	fetchers     sync.WaitGroup
-	fetching     map[int]bool // leaders that have a fetcher
-	mu           sync.Mutex   // guards fetching
-	intake, work context.Context
+	fetching     map[int]bool    // leaders that have a fetcher
+	mu           sync.Mutex      // guards fetching
+	intake       context.Context // ends when no further record may be handed out
+	work         context.Context // ends when handlers must return
 }
 
 func newAssignment(client *Client, generation *kafka.Generation, subscription Subscription) *assignment {
 	return &assignment{
 		client: client, generation: generation, subscription: subscription,
 		slots: make(chan struct{}, subscription.MaxPending),
-		gate:  newGate(), room: newBell(), fetching: make(map[int]bool),
+		room:  newBroadcast(), fetching: make(map[int]bool),
 	}
 }
 
-// serve runs the assignment until stop ends or the generation is lost.
-func (a *assignment) serve(stop, lost context.Context, work func(*assignment, *lane)) {
+// serve runs the assignment until stop ends or the generation is lost. It runs work in one
+// goroutine per partition.
+func (a *assignment) serve(stop, lost context.Context, work func(*assignment, *partition)) {
 	intake, endIntake := context.WithCancel(stop)
 	defer endIntake()
 	defer context.AfterFunc(lost, endIntake)()
@@ -62,9 +64,9 @@ func (a *assignment) serve(stop, lost context.Context, work func(*assignment, *l
 	if !a.prepare() {
 		return
 	}
-	var background sync.WaitGroup
-	for _, lane := range a.lanes {
-		background.Go(func() { work(a, lane) })
+	var workers sync.WaitGroup
+	for _, p := range a.partitions {
+		workers.Go(func() { work(a, p) })
 	}
 	a.locate()
 	commits, endCommits := context.WithCancel(context.WithoutCancel(stop))
@@ -73,38 +75,44 @@ func (a *assignment) serve(stop, lost context.Context, work func(*assignment, *l
 	committer.Go(func() { a.commitEvery(commits, commitInterval) })
 
 	<-intake.Done()
-	a.settle(stop, interrupt, &background)
+	a.finish(stop, interrupt, &workers)
 	endCommits()
 	committer.Wait()
 	a.commit()
-	a.fetchers.Wait() // they set the lag
-	for _, lane := range a.lanes {
-		lane.close()
-		a.client.metrics.lag.DeleteLabelValues(a.subscription.Group, lane.topic, strconv.Itoa(lane.partition))
+	a.fetchers.Wait() // a running fetcher could set the lag again
+	for _, p := range a.partitions {
+		p.close()
+		a.client.metrics.lag.DeleteLabelValues(a.subscription.Group, p.topic, strconv.Itoa(p.id))
 	}
 }
 
-// settle waits for the work in hand, then interrupts it.
-func (a *assignment) settle(stop context.Context, interrupt func(), background *sync.WaitGroup) {
+// finish waits for the running handlers and the unfinished claims. After the time for them it
+// ends their context, and then waits for the handlers only.
+func (a *assignment) finish(stop context.Context, interrupt func(), workers *sync.WaitGroup) {
 	patience := rebalanceGrace
 	if stop.Err() != nil {
 		patience = StopTimeout
 	}
 	group := a.subscription.Group
-	if !within(patience, a.gate.close()) {
-		a.client.log.Info("work is given back unfinished", "group", group, "after", patience)
+	returned, finished := make(chan struct{}), make(chan struct{})
+	go func() {
+		workers.Wait()
+		close(returned)
+		for range cap(a.slots) { // the worker goroutines have ended, so nothing claims a slot any more
+			a.slots <- struct{}{}
+		}
+		close(finished)
+	}()
+	if !within(patience, finished) {
+		a.client.log.Info("unfinished records go back to the group", "group", group, "after", patience)
 	}
 	interrupt()
-	idle := make(chan struct{})
-	go func() {
-		background.Wait()
-		close(idle)
-	}()
-	if !within(interruptGrace, idle) {
-		a.client.log.Warn("a handler goes on although its context ended", "group", group)
+	if !within(interruptGrace, returned) {
+		a.client.log.Warn("a handler still runs although its context has ended", "group", group)
 	}
 }
 
+// within reports whether done is closed before the time has passed.
 func within(patience time.Duration, done <-chan struct{}) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -116,54 +124,47 @@ func within(patience time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// announce tells the subscriber what it owns.
+// announce calls the subscription's Assigned for each topic.
 func (a *assignment) announce() {
 	for _, topic := range a.subscription.Topics {
-		var partitions []int
-		for _, partition := range a.generation.Assignments[topic] {
-			partitions = append(partitions, partition.ID)
+		var ids []int
+		for _, assigned := range a.generation.Assignments[topic] {
+			ids = append(ids, assigned.ID)
 		}
-		slices.Sort(partitions)
+		slices.Sort(ids)
 		a.client.log.InfoContext(a.work, "partitions assigned", "group", a.subscription.Group,
-			"topic", topic, "partitions", partitions, "generation", a.generation.ID)
+			"topic", topic, "partitions", ids, "generation", a.generation.ID)
 		if a.subscription.Assigned != nil {
-			a.subscription.Assigned(a.work, topic, partitions)
+			a.subscription.Assigned(a.work, topic, ids)
 		}
 	}
 }
 
-// prepare makes the lanes; false means that the assignment ended before.
+// prepare creates the partitions' buffers. It returns false if the assignment has ended.
 func (a *assignment) prepare() bool {
-	for topic, partitions := range a.generation.Assignments {
-		for _, partition := range partitions {
-			a.lanes = append(a.lanes, newLane(topic, partition.ID, partition.Offset, a.room.ring))
+	for topic, assigned := range a.generation.Assignments {
+		for _, each := range assigned {
+			a.partitions = append(a.partitions, newPartition(topic, each.ID, each.Offset, a.room.send))
 		}
 	}
-	slices.SortFunc(a.lanes, func(x, y *lane) int {
-		if x.topic != y.topic {
-			return strings.Compare(x.topic, y.topic)
-		}
-		return x.partition - y.partition
+	slices.SortFunc(a.partitions, func(x, y *partition) int {
+		return cmp.Or(strings.Compare(x.topic, y.topic), x.id-y.id)
 	})
-	pace := reconnecting()
-	for _, lane := range a.lanes {
-		for lane.next < 0 { // a group that is new to this partition
-			first, err := a.firstOffset(lane)
-			if err == nil {
-				lane.reset(first) // and commit it: nobody takes away what this group still needs
-				break
-			}
-			a.client.log.WarnContext(a.intake, "waiting for a partition's first offset",
-				"topic", lane.topic, "partition", lane.partition, "error", err)
-			if !pace.wait(a.intake) {
-				return false
-			}
+	for _, p := range a.partitions {
+		if p.next >= 0 {
+			continue
+		}
+		// The group is new to this partition. It commits the first offset, so that the records
+		// that the group still needs are not trimmed.
+		if !a.client.retry(a.intake, func() error { return a.startAtFirst(p) },
+			"waiting for the first offset of a partition", "topic", p.topic, "partition", p.id) {
+			return false
 		}
 	}
 	return a.intake.Err() == nil
 }
 
-// commitEvery commits now and then until ctx ends.
+// commitEvery commits at the interval until ctx ends.
 func (a *assignment) commitEvery(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -177,20 +178,20 @@ func (a *assignment) commitEvery(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// commit writes the lanes' positions that changed, all in one request.
+// commit commits the positions that have changed, in one request.
 func (a *assignment) commit() {
 	offsets := make(map[string]map[int]int64)
-	var changed []*lane
-	for _, lane := range a.lanes {
-		position, differs := lane.uncommitted()
+	var changed []*partition
+	for _, p := range a.partitions {
+		position, differs := p.uncommitted()
 		if !differs {
 			continue
 		}
-		if offsets[lane.topic] == nil {
-			offsets[lane.topic] = make(map[int]int64)
+		if offsets[p.topic] == nil {
+			offsets[p.topic] = make(map[int]int64)
 		}
-		offsets[lane.topic][lane.partition] = position
-		changed = append(changed, lane)
+		offsets[p.topic][p.id] = position
+		changed = append(changed, p)
 	}
 	if len(changed) == 0 {
 		return
@@ -198,32 +199,32 @@ func (a *assignment) commit() {
 	if err := a.generation.CommitOffsets(offsets); err != nil {
 		level := a.client.log.Warn
 		if errors.Is(err, kafka.RebalanceInProgress) || a.intake.Err() != nil {
-			level = a.client.log.Info // the records come again: known, and handled by their consumers
+			level = a.client.log.Info // expected: the records are delivered again, and consumers deduplicate them
 		}
 		level("offsets were not committed", "group", a.subscription.Group, "error", err)
 		return
 	}
-	for _, lane := range changed {
-		lane.commit(offsets[lane.topic][lane.partition])
+	for _, p := range changed {
+		p.commit(offsets[p.topic][p.id])
 	}
 }
 
-// bell wakes all who listen at the time.
-type bell struct {
+// broadcast wakes all goroutines that wait for it.
+type broadcast struct {
 	mu sync.Mutex
 	ch chan struct{}
 }
 
-func newBell() *bell { return &bell{ch: make(chan struct{})} }
+func newBroadcast() *broadcast { return &broadcast{ch: make(chan struct{})} }
 
-// heard ends at the next ring.
-func (b *bell) heard() <-chan struct{} {
+// next returns a channel that the next send closes.
+func (b *broadcast) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ch
 }
 
-func (b *bell) ring() {
+func (b *broadcast) send() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	close(b.ch)

@@ -24,12 +24,12 @@ func TestAssignment_endsWithoutLag(t *testing.T) {
 		a.fetchers.Go(func() {
 			<-stop.Done()
 			time.Sleep(10 * time.Millisecond) // the answer is on its way
-			if err := a.receive(ask{lane: a.lanes[0], offset: 5}, &fetch.ResponsePartition{HighWatermark: 9}); err != nil {
+			if err := a.receive(wanted{partition: a.partitions[0], offset: 5}, &fetch.ResponsePartition{HighWatermark: 9}); err != nil {
 				t.Error(err)
 			}
 		})
 		time.AfterFunc(time.Second, end)
-		a.serve(stop, context.Background(), func(*assignment, *lane) {})
+		a.serve(stop, context.Background(), func(*assignment, *partition) {})
 		if n := testutil.CollectAndCount(registry, "bellbuoy_stream_lag"); n != 0 {
 			t.Errorf("%d series of lag are left", n)
 		}

@@ -2,7 +2,7 @@ package stream
 
 import "context"
 
-// Claim is one record in a handler's hands.
+// Claim is one record that was handed out to a handler.
 type Claim struct {
 	Record    Record
 	Partition int
@@ -11,37 +11,36 @@ type Claim struct {
 	handout *handout
 }
 
-// Done says that the record's effect is durable. It may be called from any
+// Done reports that the effect of the record is durable. It may be called from any
 // goroutine, in any order, more than once, and after the partition is lost.
-func (c Claim) Done() { c.handout.settle(true) }
+func (c Claim) Done() { c.handout.end(true) }
 
-// Abandon says that nobody works on the record any more although its effect is
-// not durable: at a stop, nobody waits for it then. It keeps the partition from being
-// committed further, so the record and what follows it are handed out again once the
-// partition is assigned anew.
-func (c Claim) Abandon() { c.handout.settle(false) }
+// Abandon reports that nothing works on the record any more although its effect is not
+// durable. A stop then does not wait for the record. The group's offset stays at or before an
+// abandoned record, so the record and those after it are handed out again when the
+// partition is assigned the next time.
+func (c Claim) Abandon() { c.handout.end(false) }
 
-// Consume is a member of the group until ctx ends; then it returns nil, after
-// unfinished work was waited for (StopTimeout at most), offsets were committed and the
-// group was left. An error means that the subscription itself is wrong.
+// Consume consumes as a member of the group until ctx ends. It then waits for unfinished
+// claims (at most StopTimeout), commits the offsets, leaves the group and returns nil. It
+// returns an error only if the subscription is invalid.
 //
-// handle gets the records of a partition in order, from one goroutine per
-// partition, and hands them on: it may return before the record is finished, and must
-// see to it that the claim is Done (or abandoned) some day. While MaxPending claims are
-// unfinished it gets no more, and reading stops. Its ctx carries the record's trace in
-// a span that ends with the claim; ctx itself ends two seconds after the partition
-// began to move to another member, or when the stop's time is over. The record is then
-// another's.
+// handle gets the records of a partition in order, in one goroutine per partition. It may
+// return before the record is finished, and must see to it that Done or Abandon is called
+// later. While MaxPending claims are unfinished, nothing is handed out and reading stops. The
+// ctx of handle carries the record's trace in a span that ends with the claim. This ctx ends two
+// seconds after a rebalance took the partition away, or when the time for a stop has
+// passed. The record then belongs to another member.
 func (c *Client) Consume(ctx context.Context, subscription Subscription, handle func(ctx context.Context, claim Claim)) error {
-	return c.subscribe(ctx, subscription, func(a *assignment, l *lane) {
-		for a.claim(l, handle) {
+	return c.subscribe(ctx, subscription, func(a *assignment, p *partition) {
+		for a.claim(p, handle) {
 		}
 	})
 }
 
-// claim hands out the lane's next record; false means that the assignment ends.
-func (a *assignment) claim(l *lane, handle func(context.Context, Claim)) bool {
-	taken := l.take(a.intake, 1)
+// claim hands out the next record of the partition. It returns false if the assignment ends.
+func (a *assignment) claim(p *partition, handle func(context.Context, Claim)) bool {
+	taken := p.take(a.intake, 1)
 	if len(taken) == 0 {
 		return false
 	}
@@ -50,23 +49,21 @@ func (a *assignment) claim(l *lane, handle func(context.Context, Claim)) bool {
 		return false
 	case a.slots <- struct{}{}:
 	}
-	if !a.gate.enter() {
+	if a.intake.Err() != nil { // both cases were ready
+		<-a.slots
 		return false
 	}
-	a.gate.again() // once for the claim, once for the call
-	defer a.gate.leave()
 	next := taken[0]
 	group := a.subscription.Group
-	unfinished := a.client.metrics.unfinished.WithLabelValues(group, l.topic)
+	unfinished := a.client.metrics.unfinished.WithLabelValues(group, p.topic)
 	unfinished.Inc()
-	a.client.metrics.consumed.WithLabelValues(group, l.topic).Inc()
-	ctx, span := a.client.consume(a.work, group, l.partition, next.offset, []Record{next.record})
-	handout := l.handOut(next.offset, next.offset, func() {
+	a.client.metrics.consumed.WithLabelValues(group, p.topic).Inc()
+	ctx, span := a.client.consume(a.work, group, p.id, next.offset, []Record{next.record})
+	handout := p.handOut(next.offset, next.offset, func() {
 		span.End()
 		unfinished.Dec()
 		<-a.slots
-		a.gate.leave()
 	})
-	handle(ctx, Claim{Record: next.record, Partition: l.partition, Offset: next.offset, handout: handout})
+	handle(ctx, Claim{Record: next.record, Partition: p.id, Offset: next.offset, handout: handout})
 	return true
 }

@@ -14,79 +14,67 @@ import (
 )
 
 const (
-	fetchWait      = 250 * time.Millisecond // a broker's long poll
-	fetchWaitShort = 50 * time.Millisecond  // while some lanes are full and may want more soon
+	fetchWait      = 250 * time.Millisecond // the longest time that a broker waits for records
+	fetchWaitShort = 50 * time.Millisecond  // while a buffer is full, which may have room soon
 	fetchBytes     = 8 << 20
 	partitionBytes = 1 << 20
 )
 
-// locate asks who leads the lanes' partitions and sees to it that each leader has a
-// fetcher.
+// locate finds the leader of each partition and starts a fetcher for each leader without one.
 func (a *assignment) locate() {
-	pace := reconnecting()
-	for a.intake.Err() == nil {
-		leaders, err := a.leaders()
-		if err == nil {
-			for _, lane := range a.lanes {
-				lane.move(leaders[lane.topic][lane.partition])
-			}
-			a.startFetchers()
-			a.room.ring()
-			return
-		}
-		a.client.log.WarnContext(a.intake, "waiting for partition leaders", "group", a.subscription.Group, "error", err)
-		if !pace.wait(a.intake) {
-			return
-		}
+	if a.client.retry(a.intake, a.setLeaders, "waiting for partition leaders", "group", a.subscription.Group) {
+		a.startFetchers()
+		a.room.send()
 	}
 }
 
-func (a *assignment) leaders() (map[string]map[int]int, error) {
+func (a *assignment) setLeaders() error {
 	ctx, cancel := context.WithTimeout(a.intake, requestTimeout)
 	defer cancel()
-	answer, err := a.client.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: a.subscription.Topics})
+	response, err := a.client.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: a.subscription.Topics})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	leaders := make(map[string]map[int]int)
-	for _, topic := range answer.Topics {
-		leaders[topic.Name] = make(map[int]int)
-		for _, partition := range topic.Partitions {
-			leaders[topic.Name][partition.ID] = partition.Leader.ID
+	leaders := make(map[string]int)
+	for _, topic := range response.Topics {
+		for _, each := range topic.Partitions {
+			leaders[partitionName(topic.Name, each.ID)] = each.Leader.ID
 		}
 	}
-	for _, lane := range a.lanes {
-		if _, known := leaders[lane.topic][lane.partition]; !known {
-			return nil, fmt.Errorf("partition %d of %s has no leader", lane.partition, lane.topic)
+	for _, p := range a.partitions {
+		leader, known := leaders[partitionName(p.topic, p.id)]
+		if !known {
+			return fmt.Errorf("partition %d of %s has no leader", p.id, p.topic)
 		}
+		p.setLeader(leader)
 	}
-	return leaders, nil
+	return nil
 }
 
 func (a *assignment) startFetchers() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, lane := range a.lanes {
-		if leader := lane.at(); !a.fetching[leader] {
+	for _, p := range a.partitions {
+		if leader := p.ledBy(); !a.fetching[leader] {
 			a.fetching[leader] = true
 			a.fetchers.Go(func() { a.fetchFrom(leader) })
 		}
 	}
 }
 
-// ask is what one fetch asks for: lanes and the offsets they want.
-type ask struct {
-	lane   *lane
-	offset int64
+// wanted is a partition of a fetch request and the offset to fetch from.
+type wanted struct {
+	partition *partition
+	offset    int64
 }
 
-// fetchFrom fills the lanes of one leader while the assignment lasts.
+// fetchFrom fetches from one leader into the buffers of its partitions until the assignment ends.
 func (a *assignment) fetchFrom(leader int) {
-	pace := reconnecting()
+	pause := reconnecting()
 	for turn := 0; a.intake.Err() == nil; turn++ {
-		room := a.room.heard()
-		asks, full := a.asks(leader, turn)
-		if len(asks) == 0 {
+		room := a.room.next()
+		wants, full := a.wants(leader, turn)
+		if len(wants) == 0 {
 			select {
 			case <-a.intake.Done():
 			case <-room:
@@ -97,115 +85,124 @@ func (a *assignment) fetchFrom(leader int) {
 		if full {
 			wait = fetchWaitShort
 		}
-		err := a.fetch(asks, wait)
+		err := a.fetch(wants, wait)
 		if err == nil {
-			pace.reset()
+			pause.reset()
 			continue
 		}
 		if a.intake.Err() != nil {
 			return
 		}
-		a.client.log.WarnContext(a.intake, "fetching failed, trying again", "group", a.subscription.Group, "error", err)
-		if pace.wait(a.intake) {
+		a.client.log.WarnContext(a.intake, "a fetch failed and is retried", "group", a.subscription.Group, "error", err)
+		if pause.wait(a.intake) {
 			a.locate()
 		}
 	}
 }
 
-// asks lists what the leader's lanes want, beginning with another one each turn,
-// because an answer is cut off when it is large enough.
-func (a *assignment) asks(leader, turn int) (asks []ask, full bool) {
-	for i := range a.lanes {
-		lane := a.lanes[(i+turn)%len(a.lanes)]
-		if lane.at() != leader {
+// wants lists the leader's partitions with room and their offsets, and reports whether another
+// buffer is full. Each turn begins with another partition, because the response is cut off at
+// fetchBytes.
+func (a *assignment) wants(leader, turn int) (wants []wanted, full bool) {
+	for i := range a.partitions {
+		p := a.partitions[(i+turn)%len(a.partitions)]
+		if p.ledBy() != leader {
 			continue
 		}
-		if offset, wants := lane.wants(); wants {
-			asks = append(asks, ask{lane: lane, offset: offset})
+		if offset, room := p.wants(); room {
+			wants = append(wants, wanted{partition: p, offset: offset})
 		} else {
 			full = true
 		}
 	}
-	return asks, full
+	return wants, full
 }
 
-// fetch is one round trip for all asks. Its error says that some of them got no
-// answer they can use.
-func (a *assignment) fetch(asks []ask, wait time.Duration) error {
+// fetch sends one request for all wanted partitions. It returns an error if one of them got
+// no usable response.
+func (a *assignment) fetch(wants []wanted, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(a.intake, wait+requestTimeout)
 	defer cancel()
-	answer, err := a.client.transport.RoundTrip(ctx, a.client.kafka.Addr, fetchRequest(asks, wait))
+	message, err := a.client.transport.RoundTrip(ctx, a.client.kafka.Addr, fetchRequest(wants, wait))
 	if err != nil {
 		return err
 	}
-	response := answer.(*fetch.Response)
+	response := message.(*fetch.Response)
 	if response.ErrorCode != 0 {
 		return kafka.Error(response.ErrorCode)
 	}
-	byName := make(map[string]ask, len(asks))
-	for _, each := range asks {
-		byName[partitionName(each.lane.topic, each.lane.partition)] = each
+	byName := make(map[string]wanted, len(wants))
+	for _, each := range wants {
+		byName[partitionName(each.partition.topic, each.partition.id)] = each
 	}
 	var failure error
 	for i := range response.Topics {
 		topic := &response.Topics[i]
 		for j := range topic.Partitions {
-			each, asked := byName[partitionName(topic.Topic, int(topic.Partitions[j].Partition))]
-			if !asked {
+			each, found := byName[partitionName(topic.Topic, int(topic.Partitions[j].Partition))]
+			if !found {
 				continue
 			}
 			if err := a.receive(each, &topic.Partitions[j]); err != nil {
-				failure = fmt.Errorf("partition %d of %s: %w", each.lane.partition, each.lane.topic, err)
+				failure = fmt.Errorf("partition %d of %s: %w", each.partition.id, each.partition.topic, err)
 			}
 		}
 	}
 	return failure
 }
 
-func partitionName(topic string, partition int) string { return topic + "/" + strconv.Itoa(partition) }
+func partitionName(topic string, id int) string { return topic + "/" + strconv.Itoa(id) }
 
-func fetchRequest(asks []ask, wait time.Duration) *fetch.Request {
+func fetchRequest(wants []wanted, wait time.Duration) *fetch.Request {
 	request := &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: 1, MaxBytes: fetchBytes,
 		SessionEpoch: -1, // no incremental session
 	}
 	topics := make(map[string]int)
-	for _, each := range asks {
-		i, seen := topics[each.lane.topic]
+	for _, each := range wants {
+		topic := each.partition.topic
+		i, seen := topics[topic]
 		if !seen {
 			i = len(request.Topics)
-			topics[each.lane.topic] = i
-			request.Topics = append(request.Topics, fetch.RequestTopic{Topic: each.lane.topic})
+			topics[topic] = i
+			request.Topics = append(request.Topics, fetch.RequestTopic{Topic: topic})
 		}
 		request.Topics[i].Partitions = append(request.Topics[i].Partitions, fetch.RequestPartition{
-			Partition: int32(each.lane.partition), CurrentLeaderEpoch: -1,
+			Partition: int32(each.partition.id), CurrentLeaderEpoch: -1,
 			FetchOffset: each.offset, LogStartOffset: -1, PartitionMaxBytes: partitionBytes,
 		})
 	}
 	return request
 }
 
-// receive hands one partition's answer to its lane.
-func (a *assignment) receive(each ask, answer *fetch.ResponsePartition) error {
-	if answer.ErrorCode != 0 {
-		err := kafka.Error(answer.ErrorCode)
-		if errors.Is(err, kafka.OffsetOutOfRange) {
-			return a.startOver(each)
+// receive puts the response for one partition into its buffer.
+func (a *assignment) receive(each wanted, response *fetch.ResponsePartition) error {
+	p := each.partition
+	if response.ErrorCode != 0 {
+		err := kafka.Error(response.ErrorCode)
+		if !errors.Is(err, kafka.OffsetOutOfRange) {
+			return err
 		}
-		return err
+		// The next record has expired, or the log has lost its end.
+		if err := a.startAtFirst(p); err != nil {
+			return err
+		}
+		a.client.log.WarnContext(a.intake, "the log does not contain the next record, continuing at the first record",
+			"group", a.subscription.Group, "topic", p.topic, "partition", p.id, "wanted", each.offset)
+		return nil
 	}
-	records, err := readRecords(each, answer.RecordSet.Records)
-	each.lane.push(each.offset, records)
-	if committed := each.lane.known(); committed >= 0 {
-		a.client.metrics.lag.WithLabelValues(a.subscription.Group, each.lane.topic, strconv.Itoa(each.lane.partition)).
-			Set(float64(answer.HighWatermark - committed))
+	records, err := readRecords(each, response.RecordSet.Records)
+	p.push(each.offset, records)
+	if committed := p.lastCommitted(); committed >= 0 {
+		a.client.metrics.lag.WithLabelValues(a.subscription.Group, p.topic, strconv.Itoa(p.id)).
+			Set(float64(response.HighWatermark - committed))
 	}
 	return err
 }
 
-// readRecords copies what is at or behind the asked offset; a broker answers with
-// whole batches, which may begin before it.
-func readRecords(each ask, reader protocol.RecordReader) ([]fetched, error) {
+// readRecords copies the records from the wanted offset on. A broker sends whole batches,
+// which may begin before this offset.
+func readRecords(each wanted, reader protocol.RecordReader) ([]fetched, error) {
 	if reader == nil {
 		return nil, nil
 	}
@@ -218,7 +215,7 @@ func readRecords(each ask, reader protocol.RecordReader) ([]fetched, error) {
 		if err != nil {
 			return records, err
 		}
-		record, err := copyRecord(each.lane.topic, found)
+		record, err := copyRecord(each.partition.topic, found)
 		if err != nil {
 			return records, err
 		}
@@ -247,7 +244,7 @@ func copyRecord(topic string, found *protocol.Record) (Record, error) {
 	return record, nil
 }
 
-// readBytes copies from the library's reused memory and gives it back.
+// readBytes copies bytes, which use memory that the library reuses.
 func readBytes(bytes protocol.Bytes) ([]byte, error) {
 	if bytes == nil {
 		return nil, nil
@@ -256,33 +253,23 @@ func readBytes(bytes protocol.Bytes) ([]byte, error) {
 	return protocol.ReadAll(bytes)
 }
 
-// startOver goes on at the partition's first record, because the log does not hold
-// the one that is next: it expired, or the log lost its end.
-func (a *assignment) startOver(each ask) error {
-	first, err := a.firstOffset(each.lane)
+// startAtFirst resets p to the first record of its log.
+func (a *assignment) startAtFirst(p *partition) error {
+	ctx, cancel := context.WithTimeout(a.intake, requestTimeout)
+	defer cancel()
+	response, err := a.client.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{
+		Topics: map[string][]kafka.OffsetRequest{p.topic: {kafka.FirstOffsetOf(p.id)}},
+	})
 	if err != nil {
 		return err
 	}
-	a.client.log.WarnContext(a.intake, "the next record is not in the log, starting at the first one",
-		"group", a.subscription.Group, "topic", each.lane.topic, "partition", each.lane.partition,
-		"wanted", each.offset, "first", first)
-	each.lane.reset(first)
-	return nil
-}
-
-func (a *assignment) firstOffset(lane *lane) (int64, error) {
-	ctx, cancel := context.WithTimeout(a.intake, requestTimeout)
-	defer cancel()
-	answer, err := a.client.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{
-		Topics: map[string][]kafka.OffsetRequest{lane.topic: {kafka.FirstOffsetOf(lane.partition)}},
-	})
-	if err != nil {
-		return 0, err
-	}
-	for _, partition := range answer.Topics[lane.topic] {
-		if partition.Partition == lane.partition {
-			return partition.FirstOffset, partition.Error
+	for _, each := range response.Topics[p.topic] {
+		if each.Partition == p.id && each.Error == nil {
+			p.reset(each.FirstOffset)
+			return nil
+		} else if each.Partition == p.id {
+			return each.Error
 		}
 	}
-	return 0, kafka.UnknownTopicOrPartition
+	return kafka.UnknownTopicOrPartition
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the client's own. Several clients may share a registry; they count
-// into the same series then.
+// metrics are the metrics of a client. Clients that share a registry count into the same
+// series.
 type metrics struct {
 	published     *prometheus.CounterVec // topic
 	publishErrors prometheus.Counter
@@ -27,9 +27,9 @@ func register(registerer prometheus.Registerer) *metrics {
 		publishErrors: registered(registerer, prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "bellbuoy", Subsystem: "stream", Name: "publish_errors_total", Help: "Calls of Publish that failed."})),
 		consumed:   counters(registerer, "consumed_total", "Records handed out to handlers.", perGroup...),
-		failed:     counters(registerer, "handler_errors_total", "Errors of handlers; each is tried again.", perGroup...),
+		failed:     counters(registerer, "handler_errors_total", "Errors of handlers; each is retried.", perGroup...),
 		unfinished: gauges(registerer, "unfinished", "Records handed out and not finished yet.", perGroup...),
-		lag:        gauges(registerer, "lag", "Records of the partition that are not behind the group's commit.", "group", "topic", "partition"),
+		lag:        gauges(registerer, "lag", "Records of the partition that the group has not committed.", "group", "topic", "partition"),
 	}
 }
 
@@ -43,7 +43,7 @@ func gauges(registerer prometheus.Registerer, name, help string, labels ...strin
 		prometheus.GaugeOpts{Namespace: "bellbuoy", Subsystem: "stream", Name: name, Help: help}, labels))
 }
 
-// registered is the collector that the registry holds under this name.
+// registered registers the collector and returns it, or the one that is registered under its name.
 func registered[C prometheus.Collector](registerer prometheus.Registerer, collector C) C {
 	err := registerer.Register(collector)
 	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {

@@ -12,15 +12,15 @@ import (
 const (
 	publishTimeout = 10 * time.Second
 	batchRecords   = 512
-	batchBytes     = 1 << 20   // a broker's own bound of a request is a little more
-	portionBytes   = 512 << 10 // leaves room for records of other callers in the same batch
+	batchBytes     = 1 << 20   // slightly less than a broker's own limit of a request
+	portionBytes   = 512 << 10 // leaves room for other callers' records in the same batch
 )
 
-// Publish writes records and returns when all in-sync replicas have them. A record
-// goes to the partition of its key and carries ctx's trace, unless it carries one
-// already. When the brokers cannot be reached until ctx ends or ten seconds have
-// passed, the error is fault.Unavailable, and some of the records may have been
-// written: publish all of them again, consumers know a repetition by its id.
+// Publish writes records and returns when all in-sync replicas have stored them. A record
+// goes to the partition of its key. It carries the trace of ctx unless it carries one
+// already. If the brokers cannot be reached before ctx ends or ten seconds have passed, the
+// error is fault.Unavailable, and some of the records may have been written. The caller then
+// publishes all of them again. Consumers detect a repetition by its id.
 func (c *Client) Publish(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (c *Client) Publish(ctx context.Context, records ...Record) error {
 	return err
 }
 
-// write sends messages portion by portion.
+// write sends messages in portions.
 func (c *Client) write(ctx context.Context, messages []kafka.Message) error {
 	for len(messages) > 0 {
 		n, size := 0, 0
@@ -56,22 +56,22 @@ func (c *Client) write(ctx context.Context, messages []kafka.Message) error {
 	return nil
 }
 
-// writePortion tries again only while nothing of the portion was handed to the
-// writer; from then on the writer's own attempts are all there are.
+// writePortion retries while the writer has not accepted the portion. Later failures are
+// retried by the writer only.
 func (c *Client) writePortion(ctx context.Context, portion []kafka.Message) error {
-	pace := &backoff{min: 50 * time.Millisecond, max: time.Second}
+	pause := &backoff{min: 50 * time.Millisecond, max: time.Second}
 	for {
 		err := c.writer.WriteMessages(ctx, portion...)
 		if err == nil {
 			return nil
 		}
 		if _, ok := errors.AsType[kafka.MessageTooLargeError](err); ok {
-			return fault.Wrap(fault.Internal, err, "A record for topic %s is too large.", portion[0].Topic)
+			return fault.Wrap(fault.Internal, err, "A record for the topic %s is too large.", portion[0].Topic)
 		}
 		if failures, ok := errors.AsType[kafka.WriteErrors](err); ok {
 			return writeFault(failures)
 		}
-		if ctx.Err() != nil || !pace.wait(ctx) {
+		if ctx.Err() != nil || !pause.wait(ctx) {
 			return fault.Wrap(fault.Unavailable, err, "Kafka cannot be reached.")
 		}
 	}
@@ -85,7 +85,7 @@ func writeFault(failures kafka.WriteErrors) error {
 		if !temporary(err) {
 			return fault.Wrap(fault.Internal, err, "Kafka refused a record.")
 		}
-		return fault.Wrap(fault.Unavailable, err, "Kafka did not take a record.")
+		return fault.Wrap(fault.Unavailable, err, "Kafka did not store a record.")
 	}
 	return nil
 }

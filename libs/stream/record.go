@@ -10,20 +10,21 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Record is one message of a topic. Records of one key keep their order; without a
-// key a record goes to any partition.
+// Record is one message of a topic. Records of one key keep their order. A record without a
+// key goes to any partition.
 type Record struct {
 	Topic   string
 	Key     string
 	Value   []byte
 	Headers map[string]string
-	// Partition, if set, is where Publish puts the record, whatever its key; one that the
-	// topic does not have is taken modulo its partitions. It is not set on what is consumed.
+	// Partition, if set, is the partition to which Publish writes the record, for any key. A
+	// number that the topic does not have is taken modulo its partitions. Consumed records do not
+	// have it set.
 	Partition *int
 }
 
-// message is the record in Kafka's form, with extra headers where the record has
-// none of that name.
+// message returns the record as a Kafka message. Headers of the record replace extra headers
+// of the same name.
 func (r Record) message(extra map[string]string) kafka.Message {
 	message := kafka.Message{Topic: r.Topic, Value: r.Value}
 	if r.Partition != nil {
@@ -44,27 +45,26 @@ func (r Record) message(extra map[string]string) kafka.Message {
 	return message
 }
 
-// placed is the balancer of records that say where they go; the others go where it
-// would put them anyway.
+// placed is a balancer that respects Record.Partition. It passes other records to Balancer.
 type placed struct{ kafka.Balancer }
 
-// Balance implements kafka.Balancer. A message's own field for its partition may not be
-// set by writers, so the wish comes as data of the writer's.
+// Balance implements kafka.Balancer. A writer refuses messages whose own partition field is
+// set, so WriterData carries the partition.
 func (p placed) Balance(message kafka.Message, partitions ...int) int {
-	if wish, ok := message.WriterData.(int); ok && wish >= 0 {
-		return partitions[wish%len(partitions)]
+	if partition, ok := message.WriterData.(int); ok && partition >= 0 {
+		return partitions[partition%len(partitions)]
 	}
 	return p.Balancer.Balance(message, partitions...)
 }
 
-// Read decodes the JSON of a batch. A record that cannot be read would not be readable
-// the next time either: it is logged and left out, and holds up no other.
+// Read decodes the JSON values of a batch. It logs and skips a record that it cannot decode,
+// because a retry could not decode it either and would block the records after it.
 func Read[T any](ctx context.Context, log *slog.Logger, batch []Record) []T {
 	messages := make([]T, 0, len(batch))
 	for _, record := range batch {
 		var message T
 		if err := json.Unmarshal(record.Value, &message); err != nil {
-			log.ErrorContext(ctx, "a message cannot be read", "topic", record.Topic, "key", record.Key, "error", err)
+			log.ErrorContext(ctx, "a message cannot be decoded and is skipped", "topic", record.Topic, "key", record.Key, "error", err)
 			continue
 		}
 		messages = append(messages, message)

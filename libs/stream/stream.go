@@ -1,31 +1,29 @@
-// Package stream is Kafka for the services: publish records, consume them in a
-// group, at least once and in order per key. It hides segmentio/kafka-go behind a
-// few methods, because that library leaves traps that every caller would have to
-// know again. What was decided about each:
+// Package stream is the Kafka client of the services. It publishes records and consumes them
+// in a consumer group, at least once and in order per key. It wraps segmentio/kafka-go, whose
+// types have properties that every caller would have to allow for. Decisions about each:
 //
-//   - A Writer waits a second before it sends: BatchTimeout is 5 ms, records are
-//     handed over as slices, every in-sync replica acknowledges (publish.go).
-//   - There is no idempotent producer: a record may arrive twice, so consumers
-//     deduplicate by the id in its value. A Publish goes out in portions that fit one
-//     request, the next only after the one before, so that a failure in the middle
-//     does not let a later record of a key overtake an earlier one.
-//   - A Reader hands out what it fetched before a rebalance after it: this package
-//     reads with ConsumerGroup, Generation and plain fetches. An assignment hands out
-//     nothing any more before its generation ends, and the group goes on only after
-//     that (assignment.go).
-//   - A Reader holds one connection and one long poll per partition: here one fetch
-//     asks a broker for all partitions of the assignment, for at most 250 ms (fetch.go).
-//   - A commit keeps the highest offset: a tracker per partition commits only behind
-//     its lowest unfinished record (lane.go), every 100 ms and when an assignment ends.
+//   - A Writer waits one second before it sends. Here BatchTimeout is 5 ms, records are
+//     passed as slices, and every in-sync replica acknowledges (publish.go).
+//   - There is no idempotent producer. A record may arrive twice, so consumers deduplicate
+//     by the id in its value. Publish sends portions that fit into one request, and sends a
+//     portion only after the one before it. A failure in the middle therefore lets no later
+//     record of a key overtake an earlier one.
+//   - A Reader hands out records after a rebalance that it fetched before it. This package
+//     uses ConsumerGroup, Generation and plain fetches instead. An assignment stops handing out
+//     records before its generation ends, and the group continues only after that
+//     (assignment.go).
+//   - A Reader uses one connection and one long poll per partition. Here one fetch
+//     requests all partitions of the assignment from a broker, for at most 250 ms (fetch.go).
+//   - A commit keeps the highest offset. Here each partition commits only up to its
+//     lowest unfinished record (partition.go), every 100 ms and when an assignment ends.
 //   - A group that is new to a topic starts at the first record, explicitly.
-//   - Joining a group whose topic is missing rejoins in a tight loop: Consume waits
-//     for its topics first.
-//   - Transport answers metadata from its memory while the brokers are dead: Ping
-//     asks one of them. Its idle time, metadata age and dial time are explicit here, as
-//     is the compression (snappy: little work, and every Kafka tool reads it).
-//   - An unreachable broker is no reason to end: EnsureTopics and the consumers try
-//     again, with a warning each time, at most one every five seconds; Publish gives up
-//     after ten seconds with fault.Unavailable, because a caller waits for its answer.
+//   - A group whose topic is missing rejoins without a pause. Consume waits for its topics first.
+//   - Transport returns metadata from memory while the brokers are down. Ping sends a
+//     request to a broker. Idle time, metadata age, dial time and compression are explicit here
+//     (snappy: it needs little CPU, and every Kafka tool can read it).
+//   - An unreachable broker ends nothing. EnsureTopics and the consumers retry, with
+//     a warning each time, at most one every five seconds. Publish returns fault.Unavailable
+//     after ten seconds, because its caller waits for the result.
 package stream
 
 import (
@@ -49,22 +47,22 @@ const (
 	dialTimeout    = 3 * time.Second
 	requestTimeout = 5 * time.Second
 	idleTimeout    = 2 * time.Minute
-	metadataAge    = 2 * time.Second // also the bound of one metadata request
+	metadataAge    = 2 * time.Second // also the time limit of one metadata request
 	pingTimeout    = 2 * time.Second
 )
 
-// Options say where the brokers are and whom to tell what happens. Brokers and
-// ClientID are required; whatever is nil is told nothing.
+// Options are the settings of a Client. Brokers and ClientID are required. A nil Log,
+// Tracer or Registerer receives nothing.
 type Options struct {
-	Brokers    []string // host:port, any of the cluster's brokers
-	ClientID   string   // the service's name
+	Brokers    []string // host:port of one or more brokers of the cluster
+	ClientID   string   // the name of the service
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
-	Propagator propagation.TextMapPropagator // nil is W3C trace context
+	Propagator propagation.TextMapPropagator // nil means W3C trace context
 	Registerer prometheus.Registerer
 }
 
-// Client publishes and consumes; all of it may be used by many goroutines.
+// Client publishes and consumes. Many goroutines may use it at the same time.
 type Client struct {
 	brokers    []string
 	id         string
@@ -77,8 +75,8 @@ type Client struct {
 	writer     *kafka.Writer
 }
 
-// Connect makes a client. It never fails and dials nothing: brokers are sought when
-// they are needed.
+// Connect returns a client. It dials nothing: the client connects to brokers when it needs
+// them.
 func Connect(options Options) *Client {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
@@ -109,7 +107,7 @@ func Connect(options Options) *Client {
 		writer: &kafka.Writer{
 			Addr:            address,
 			Transport:       transport,
-			Balancer:        placed{kafka.Murmur2Balancer{}}, // as the Java clients do; without a key any partition
+			Balancer:        placed{kafka.Murmur2Balancer{}}, // like the Java clients; any partition for a record without a key
 			RequiredAcks:    kafka.RequireAll,
 			Compression:     kafka.Snappy,
 			BatchTimeout:    5 * time.Millisecond,
@@ -124,47 +122,65 @@ func Connect(options Options) *Client {
 	}
 }
 
-// Ping asks a broker whether it answers, within two seconds.
+// Ping returns nil if a broker responds within two seconds.
 func (c *Client) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	answer, err := c.kafka.ApiVersions(ctx, &kafka.ApiVersionsRequest{})
+	response, err := c.kafka.ApiVersions(ctx, &kafka.ApiVersionsRequest{})
 	if err == nil {
-		err = answer.Error
+		err = response.Error
 	}
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "Kafka does not answer.")
+		return fault.Wrap(fault.Unavailable, err, "Kafka does not respond.")
 	}
 	return nil
 }
 
-// Close ends the client's connections, after what is being published; brokers that
-// do not answer get ten seconds. Consumers end with their own context.
+// Close closes the client's connections after running calls of Publish have ended. It waits
+// ten seconds for brokers that do not respond. Consumers end with their own context.
 func (c *Client) Close() error {
-	closed := make(chan error, 1)
-	go func() { closed <- c.writer.Close() }()
-	timer := time.NewTimer(publishTimeout)
-	defer timer.Stop()
 	defer c.transport.CloseIdleConnections()
-	select {
-	case err := <-closed:
-		if err != nil {
-			return fmt.Errorf("closing the Kafka writer: %w", err)
+	var err error
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		err = c.writer.Close()
+	}()
+	if !within(publishTimeout, closed) {
+		return errors.New("The Kafka client was closed before the brokers acknowledged all records.")
+	}
+	if err != nil {
+		return fmt.Errorf("closing the Kafka writer: %w", err)
+	}
+	return nil
+}
+
+// retry calls try until it returns nil, and reports whether it did so before ctx ended. It logs
+// each failure as a warning with the message and the attributes, and pauses between calls.
+func (c *Client) retry(ctx context.Context, try func() error, message string, attributes ...any) bool {
+	pause := reconnecting()
+	for {
+		err := try()
+		if err == nil {
+			return true
 		}
-		return nil
-	case <-timer.C:
-		return errors.New("closing the Kafka writer: records wait for brokers that do not answer")
+		if ctx.Err() != nil {
+			return false
+		}
+		c.log.With(attributes...).WarnContext(ctx, message, "error", err)
+		if !pause.wait(ctx) {
+			return false
+		}
 	}
 }
 
-// backoff counts tries that failed.
+// backoff is the pause between retries.
 type backoff struct {
 	min, max time.Duration
 	next     time.Duration
 }
 
-// wait rests before the next try, longer each time and never quite the same; false
-// means that ctx ended.
+// wait pauses, longer each time and with a random part. It returns false if ctx ends.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, b.min), b.max)
 	timer := time.NewTimer(b.next/2 + rand.N(b.next/2+1))
@@ -179,5 +195,5 @@ func (b *backoff) wait(ctx context.Context) bool {
 
 func (b *backoff) reset() { b.next = 0 }
 
-// reconnecting is the pace of tries to reach the brokers.
+// reconnecting returns the backoff for connecting to the brokers.
 func reconnecting() *backoff { return &backoff{min: 250 * time.Millisecond, max: 5 * time.Second} }

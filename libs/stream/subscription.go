@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// A member that is killed is missed after sessionTimeout, and its partitions move
-	// then. It leaves rebalanceGrace and some: between the heartbeat that tells of a
-	// rebalance and joining again there are no heartbeats. Brokers refuse less than
-	// their group.min.session.timeout.ms; as delivered that is acceptedTimeout.
+	// After sessionTimeout without heartbeats the group gives the partitions of a killed member
+	// to others. It is longer than rebalanceGrace, because a member sends no heartbeats
+	// between the notice of a rebalance and its next join. Brokers refuse a session timeout
+	// below their group.min.session.timeout.ms, whose default is acceptedTimeout.
 	sessionTimeout  = 4 * time.Second
 	acceptedTimeout = 6 * time.Second
-	// Heartbeats also bring the news that the group rebalances. They have a goroutine
-	// of their own, so that no handler holds them up; seven may fail to come.
+	// A heartbeat also returns the notice of a rebalance. Heartbeats have their own goroutine, so
+	// no handler delays them. Seven may be lost.
 	heartbeatInterval = 500 * time.Millisecond
 	rebalanceTimeout  = 15 * time.Second
 	partitionsWatch   = 10 * time.Second
 
-	// StopTimeout bounds how long a consumer waits for unfinished work once its
+	// StopTimeout is the longest time that a consumer waits for unfinished work after its
 	// context has ended.
 	StopTimeout  = 15 * time.Second
 	leaveTimeout = 5 * time.Second
@@ -30,23 +30,24 @@ const (
 	defaultPending = 1000
 )
 
-// Subscription names what one member of a consumer group reads.
+// Subscription describes one member of a consumer group.
 type Subscription struct {
 	Group      string
 	Topics     []string
 	MaxPending int // unfinished claims of this member, or records of one batch; 0 is 1000
-	// Assigned, if set, is told the partitions this member owns, once per topic and
-	// before the first record of an assignment is handed out; with none when it owns
-	// none. ctx ends with the assignment. It returns soon: nothing is read meanwhile.
+	// Assigned, if set, is called with the partitions that this member owns, once per topic and
+	// before the first record of an assignment is handed out. The list is empty if it owns
+	// none. ctx ends with the assignment. Assigned must return soon, because nothing is read
+	// in the meantime.
 	Assigned func(ctx context.Context, topic string, partitions []int)
 }
 
 func (s *Subscription) check() error {
 	if s.Group == "" || len(s.Topics) == 0 {
-		return errors.New("a subscription needs a group and a topic")
+		return errors.New("A subscription must have a group and a topic.")
 	}
 	if s.MaxPending < 0 {
-		return errors.New("a subscription's MaxPending is negative")
+		return errors.New("MaxPending of a subscription must not be negative.")
 	}
 	if s.MaxPending == 0 {
 		s.MaxPending = defaultPending
@@ -54,9 +55,9 @@ func (s *Subscription) check() error {
 	return nil
 }
 
-// subscribe is a member of the group until ctx ends: one assignment after the
-// other, work being what each partition's goroutine does.
-func (c *Client) subscribe(ctx context.Context, subscription Subscription, work func(*assignment, *lane)) error {
+// subscribe is a member of the group until ctx ends. It runs one assignment after the
+// other, with work in one goroutine per partition.
+func (c *Client) subscribe(ctx context.Context, subscription Subscription, work func(*assignment, *partition)) error {
 	if err := subscription.check(); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 		return err
 	}
 	defer func() { c.leave(subscription.Group, group) }()
-	pace := reconnecting()
+	pause := reconnecting()
 	for {
 		generation, err := group.Next(ctx)
 		switch {
@@ -79,8 +80,8 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 			c.log.DebugContext(ctx, "the consumer group rebalances again", "group", subscription.Group)
 			continue
 		case errors.Is(err, kafka.InvalidSessionTimeout) && session != acceptedTimeout:
-			c.log.WarnContext(ctx, "the brokers' group.min.session.timeout.ms is more than this asks for: a killed member will be missed later",
-				"group", subscription.Group, "asked", session, "instead", acceptedTimeout)
+			c.log.WarnContext(ctx, "the brokers' group.min.session.timeout.ms is longer than requested: a killed member will be noticed later",
+				"group", subscription.Group, "requested", session, "instead", acceptedTimeout)
 			session = acceptedTimeout
 			longer, err := kafka.NewConsumerGroup(c.groupConfig(subscription, session))
 			if err != nil {
@@ -92,12 +93,12 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 		case err != nil:
 			c.log.WarnContext(ctx, "waiting to join the consumer group",
 				"group", subscription.Group, "brokers", c.brokers, "error", err)
-			if !pace.wait(ctx) {
+			if !pause.wait(ctx) {
 				return nil
 			}
 			continue
 		}
-		pace.reset()
+		pause.reset()
 		c.own(ctx, generation, subscription, work)
 		if ctx.Err() != nil {
 			return nil
@@ -105,9 +106,9 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 	}
 }
 
-// own runs one assignment to its end. When that is the stop, the generation lives
-// on until the group is left, lest the library joins once more in between.
-func (c *Client) own(stop context.Context, generation *kafka.Generation, subscription Subscription, work func(*assignment, *lane)) {
+// own runs one assignment until it ends. At a stop it keeps the generation until the group
+// is left. The library would otherwise join the group again before leaving it.
+func (c *Client) own(stop context.Context, generation *kafka.Generation, subscription Subscription, work func(*assignment, *partition)) {
 	ended := make(chan struct{})
 	generation.Start(func(lost context.Context) {
 		newAssignment(c, generation, subscription).serve(stop, lost, work)
@@ -119,20 +120,16 @@ func (c *Client) own(stop context.Context, generation *kafka.Generation, subscri
 	<-ended
 }
 
-// leave ends the membership. The library cannot be interrupted while it waits for
-// other members in a rebalance, so this waits only so long; the library leaves by
-// itself afterwards.
+// leave leaves the group. The library cannot be interrupted while it waits for other
+// members in a rebalance. leave therefore returns after leaveTimeout, and the library leaves
+// the group later.
 func (c *Client) leave(name string, group *kafka.ConsumerGroup) {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		_ = group.Close() // never fails
+		_ = group.Close() // always returns nil
 	}()
-	timer := time.NewTimer(leaveTimeout)
-	defer timer.Stop()
-	select {
-	case <-left:
-	case <-timer.C:
+	if !within(leaveTimeout, left) {
 		c.log.Warn("leaving the consumer group takes long", "group", name)
 	}
 }
@@ -151,7 +148,7 @@ func (c *Client) groupConfig(subscription Subscription, session time.Duration) k
 		SessionTimeout:         session,
 		HeartbeatInterval:      heartbeatInterval,
 		RebalanceTimeout:       rebalanceTimeout,
-		JoinGroupBackoff:       100 * time.Millisecond, // own backoff comes on top
+		JoinGroupBackoff:       100 * time.Millisecond, // subscribe pauses as well
 		WatchPartitionChanges:  true,
 		PartitionWatchInterval: partitionsWatch,
 		Timeout:                requestTimeout,

@@ -4,62 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/segmentio/kafka-go"
 )
 
-// Topic is what EnsureTopics creates when it is not there yet. How long records are
-// kept is the cluster's setting.
+// Topic is a topic for EnsureTopics. The cluster's settings decide on replicas and retention.
 type Topic struct {
 	Name       string
-	Partitions int // 0 is the cluster's default
-	Copies     int // 0 is the cluster's default
+	Partitions int
 }
 
-// EnsureTopics creates the topics that are missing and leaves the others as they
-// are. It waits for a broker, with one warning a try, until ctx ends; the error is
-// ctx's then, and otherwise the broker's refusal.
+// EnsureTopics creates the topics that do not exist. It does not change existing ones. While
+// no broker responds it retries, with one warning per try, until ctx ends. It returns the
+// error of ctx or the broker's refusal.
 func (c *Client) EnsureTopics(ctx context.Context, topics ...Topic) error {
 	request := &kafka.CreateTopicsRequest{}
 	for _, topic := range topics {
-		config := kafka.TopicConfig{Topic: topic.Name, NumPartitions: topic.Partitions, ReplicationFactor: topic.Copies}
-		if config.NumPartitions == 0 {
-			config.NumPartitions = -1
-		}
-		if config.ReplicationFactor == 0 {
-			config.ReplicationFactor = -1
-		}
-		request.Topics = append(request.Topics, config)
+		request.Topics = append(request.Topics,
+			kafka.TopicConfig{Topic: topic.Name, NumPartitions: topic.Partitions, ReplicationFactor: -1})
 	}
-	pace := reconnecting()
-	for {
-		refused, err := c.createTopics(ctx, request)
-		if refused != nil {
-			return refused
-		}
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		c.log.WarnContext(ctx, "waiting for Kafka to create topics", "brokers", c.brokers, "error", err)
-		if !pace.wait(ctx) {
-			return ctx.Err()
-		}
+	var refused error
+	if !c.retry(ctx, func() (err error) {
+		refused, err = c.createTopics(ctx, request)
+		return err
+	}, "waiting for Kafka to create topics", "brokers", c.brokers) {
+		return ctx.Err()
 	}
+	return refused
 }
 
-// createTopics separates what trying again cannot change from what it may.
+// createTopics sends one request. refused is an error that a retry cannot change, err is one
+// that a retry may change.
 func (c *Client) createTopics(ctx context.Context, request *kafka.CreateTopicsRequest) (refused, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
-	answer, err := c.kafka.CreateTopics(ctx, request)
+	response, err := c.kafka.CreateTopics(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	for name, err := range answer.Errors {
+	for name, err := range response.Errors {
 		switch {
 		case err == nil, errors.Is(err, kafka.TopicAlreadyExists):
 		case temporary(err):
@@ -71,46 +54,30 @@ func (c *Client) createTopics(ctx context.Context, request *kafka.CreateTopicsRe
 	return nil, nil
 }
 
-// awaitTopics returns when all topics exist, or false when ctx ends before.
+// awaitTopics returns true when all topics exist, and false if ctx ends before that.
 func (c *Client) awaitTopics(ctx context.Context, group string, topics []string) bool {
-	pace := reconnecting()
-	for {
-		missing, err := c.missingTopics(ctx, topics)
-		if err == nil && len(missing) == 0 {
-			return true
-		}
-		if ctx.Err() != nil {
-			return false
-		}
-		if err != nil {
-			c.log.WarnContext(ctx, "waiting for Kafka", "group", group, "brokers", c.brokers, "error", err)
-		} else {
-			c.log.WarnContext(ctx, "waiting for topics", "group", group, "missing", strings.Join(missing, " "))
-		}
-		if !pace.wait(ctx) {
-			return false
-		}
-	}
+	return c.retry(ctx, func() error { return c.findTopics(ctx, topics) },
+		"waiting for topics", "group", group, "brokers", c.brokers)
 }
 
-func (c *Client) missingTopics(ctx context.Context, topics []string) ([]string, error) {
+// findTopics returns an error unless all topics exist.
+func (c *Client) findTopics(ctx context.Context, topics []string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	answer, err := c.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
+	response, err := c.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var missing []string
-	for _, topic := range answer.Topics {
+	for _, topic := range response.Topics {
 		if topic.Error != nil || len(topic.Partitions) == 0 {
-			missing = append(missing, topic.Name)
+			err = errors.Join(err, fmt.Errorf("topic %s does not exist", topic.Name))
 		}
 	}
-	return missing, nil
+	return err
 }
 
-// temporary reports whether Kafka itself says that the same request may succeed
-// later. What is no answer of Kafka (a broken connection) counts as temporary.
+// temporary reports whether the same request may succeed later according to Kafka. An error
+// that is not a response of Kafka, such as a broken connection, counts as temporary.
 func temporary(err error) bool {
 	code, ok := errors.AsType[kafka.Error](err)
 	return !ok || code.Temporary()

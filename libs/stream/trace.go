@@ -12,11 +12,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxLinks bounds how many other traces one span names.
+// maxLinks is the highest number of other traces to which a span links.
 const maxLinks = 32
 
-// Context puts the trace a record carries into ctx, for a handler of batches that
-// goes on with one record at a time. Without one ctx stays as it is.
+// Context returns ctx with the trace that the record carries. A handler of batches uses it
+// when it processes one record at a time. If the record carries no trace, it returns ctx.
 func (c *Client) Context(ctx context.Context, record Record) context.Context {
 	if len(record.Headers) == 0 {
 		return ctx
@@ -28,10 +28,10 @@ func (c *Client) remote(record Record) trace.SpanContext {
 	return trace.SpanContextFromContext(c.Context(context.Background(), record))
 }
 
-// produce starts one span a topic and puts its context into the records that carry
-// no trace yet. Records that do (an outbox saved it with them) keep theirs, so that
-// what follows belongs to the call that caused it; the span then belongs to the first
-// of them and names the others. Keys are not recorded: they may be somebody's address.
+// produce starts one span per topic and puts its context into the records that carry no
+// trace yet. A record from an outbox carries the trace of the call that wrote it, and keeps it.
+// The span is then a child of the first such trace and links to the others. The span does
+// not contain keys, because a key may be a person's address.
 func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message, func(error)) {
 	byTopic := make(map[string][]int)
 	for i, record := range records {
@@ -74,8 +74,8 @@ func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message
 	}
 }
 
-// consume starts the span of handling records of one partition, as a child of the
-// first one's trace, so that a trace runs through; other traces are linked.
+// consume starts the span of processing records of one partition. The span is a child of the
+// trace of the first record, so that the trace continues. It links to the other traces.
 func (c *Client) consume(ctx context.Context, group string, partition int, offset int64, records []Record) (context.Context, trace.Span) {
 	first := c.remote(records[0])
 	var others []trace.SpanContext
@@ -107,7 +107,7 @@ func (c *Client) attributes(topic string) []attribute.KeyValue {
 	}
 }
 
-// linksTo names each trace once, without the span's own.
+// linksTo returns one link per trace, without the span's own trace.
 func linksTo(own trace.SpanContext, remotes []trace.SpanContext) []trace.Link {
 	var links []trace.Link
 	seen := map[trace.TraceID]bool{own.TraceID(): true}

@@ -14,9 +14,9 @@ const OrganizationParam = "organization"
 
 // checkPassport refuses every request without a valid passport for this service,
 // and one whose path names another organization than its passport.
-func checkPassport(service string, desk *passport.Desk, log *slog.Logger) gin.HandlerFunc {
+func checkPassport(service string, signer *passport.Signer, log *slog.Logger) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		p, err := desk.Check(c.GetHeader(passport.Header), service)
+		p, err := signer.Verify(c.GetHeader(passport.Header), service)
 		if err != nil {
 			log.WarnContext(c.Request.Context(), "request without a valid passport", "reason", err.Error(), "path", c.FullPath())
 			Fail(c, err)

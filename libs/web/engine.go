@@ -33,7 +33,7 @@ const (
 // Options are what an engine is made of; they are the service's boot.Process'.
 type Options struct {
 	Service    string
-	Desk       *passport.Desk
+	Signer     *passport.Signer
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
 	Propagator propagation.TextMapPropagator
@@ -58,7 +58,7 @@ func NewEngine(o Options) *gin.Engine {
 		observe(o.Log, o.Metrics),
 		recovery(o.Log),
 		bound,
-		checkPassport(o.Service, o.Desk, o.Log),
+		checkPassport(o.Service, o.Signer, o.Log),
 	)
 	engine.NoRoute(Handle(func(*gin.Context) error { return fault.New(fault.NotFound, "There is nothing at this path.") }))
 	engine.NoMethod(Handle(func(*gin.Context) error {

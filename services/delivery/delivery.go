@@ -1,7 +1,7 @@
-// Package delivery is the service that tells people: it takes the changes of events,
-// finds out who wants to hear of them (integrations, subscribers), sends to each of
-// them, again where that may help, and keeps the log of it. It tells the owners of the
-// recipients how each delivery ended. Several processes share the work by partition.
+// Package delivery is the service that notifies. It consumes the changes of events, asks
+// integrations and subscribers for the recipients, sends to each recipient, retries after a
+// failure that may pass, and logs each attempt. It publishes the outcome of each delivery.
+// Several processes share the work by partition.
 package delivery
 
 import (
@@ -9,13 +9,8 @@ import (
 	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
-	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
-	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/libs/web"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/bus"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/directory"
@@ -24,11 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
-const (
-	name = "delivery"
-)
-
-// Config are the service's settings.
+// Config holds the service's settings.
 type Config struct {
 	boot.Process   `embed:""`
 	boot.Documents `embed:""`
@@ -39,34 +30,27 @@ type Config struct {
 	boot.Mail      `embed:""`
 	boot.Texts     `embed:""`
 
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service answers."`
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service answers."`
-	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for the mail and texts that no server is configured for."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"URL of the integrations service."`
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"URL of the subscribers service."`
+	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (c Config) Validate() error {
 	return errors.Join(boot.Upstream("INTEGRATIONS_URL", c.IntegrationsURL), boot.Upstream("SUBSCRIBERS_URL", c.SubscribersURL))
 }
 
-// Run is the service until ctx ends.
+// Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	authorities, err := c.Authorities()
 	if err != nil {
 		return err
 	}
-	db, err := document.Open(c.DocumentsURL, name, document.Options{Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator})
+	s, err := service.Open("delivery", c.Process, c.Documents, c.Kafka, c.Secret)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	kafka := stream.Connect(stream.Options{
-		Brokers: c.KafkaBrokers, ClientID: name, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Registerer: c.Metrics,
-	})
-	defer kafka.Close()
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
-	calls := peer.Options{Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator}
-	messages := bus.New(kafka, c.Log)
+	defer s.Close()
 	channels, err := channel.Table(channel.Options{
 		Timeout: c.Timeout, Resolve: c.Resolve, Roots: authorities, Mail: c.Mail, Texts: c.Texts, Data: c.Data,
 		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator,
@@ -74,33 +58,30 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	messages := bus.New(s.Kafka, c.Log)
 	parts := dispatch.Parts{
-		Store: store.New(db), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
+		Store: store.New(s.Database), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
 		Routes: routes(
 			channels,
-			directory.New(peer.NewClient("integrations", c.IntegrationsURL, calls)),
-			directory.New(peer.NewClient("subscribers", c.SubscribersURL, calls))),
+			directory.New(s.Peer("integrations", c.IntegrationsURL)),
+			directory.New(s.Peer("subscribers", c.SubscribersURL))),
 		Traces: gauge.Traces{Propagator: c.Propagator}, Observer: gauge.New(c.Metrics),
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
-	return c.Serve(ctx, boot.Service{
-		Handler: api.New(web.Options{Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics}),
-		Start:   []func(context.Context) error{db.Migrate, messages.EnsureTopics},
-		Ready:   map[string]func(context.Context) error{"documents": db.Ping, "kafka": kafka.Ping},
+	return s.Serve(ctx, service.Work{
+		Start: []func(context.Context) error{messages.EnsureTopics},
 		Background: []func(context.Context) error{
 			sender.Run,
 			func(ctx context.Context) error { return messages.Send(ctx, sender) },
 			func(ctx context.Context) error { return messages.Plan(ctx, planner) },
-			func(ctx context.Context) error {
-				return db.Relay(ctx, func(ctx context.Context, records []stream.Record) error { return kafka.Publish(ctx, records...) })
-			},
+			s.Relay,
 			func(ctx context.Context) error { return dispatch.Retain(ctx, parts) },
 		},
 	})
 }
 
-// routes puts each channel together with the service that knows its recipients:
-// integrations knows endpoints, subscribers knows people.
+// routes combines each channel with the client of the service that owns its recipients:
+// integrations owns endpoints, subscribers owns people.
 func routes(channels map[topic.Channel]dispatch.Channel, endpoints, people dispatch.Recipients) map[topic.Channel]dispatch.Route {
 	table := make(map[topic.Channel]dispatch.Route, len(channels))
 	for name, channel := range channels {

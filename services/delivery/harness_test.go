@@ -320,12 +320,12 @@ type integrations struct {
 
 func newPeer(t testing.TB, service string) *integrations {
 	i := &integrations{endpoints: map[string][]*peer.Destination{}, byID: map[string]*peer.Destination{}}
-	desk := passport.NewDesk(platformSecret, time.Now)
+	signer := passport.NewSigner(platformSecret, time.Now)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/resolve", i.resolve)
 	i.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, err := desk.Check(r.Header.Get(passport.Header), service)
+		p, err := signer.Verify(r.Header.Get(passport.Header), service)
 		i.mu.Lock()
 		down := i.down
 		i.mu.Unlock()

@@ -65,13 +65,13 @@ func TestDoors(t *testing.T) {
 			t.Errorf("%s: %d", path, response.StatusCode)
 		}
 	}
-	desk := passport.NewDesk(platformSecret, time.Now)
+	signer := passport.NewSigner(platformSecret, time.Now)
 	for audience, want := range map[string]int{"delivery": 404, "events": 403} {
 		request, err := http.NewRequest(http.MethodGet, s.url+"/internal/v1/anything", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header.Set(passport.Header, desk.Issue(passport.Passport{Audience: audience, Surface: passport.Peer, Organization: organization, Caller: "test"}))
+		request.Header.Set(passport.Header, signer.Sign(passport.Passport{Audience: audience, Surface: passport.Peer, Organization: organization, Caller: "test"}))
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)

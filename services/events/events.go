@@ -1,18 +1,16 @@
-// Package events is the service of what an organization publishes: dashboards,
-// components, incidents and maintenance, their timelines, and the public list of a
-// dashboard. It tells of every change through Kafka and tells nobody itself.
+// Package events is the service of an organization's publications: dashboards, components,
+// incidents and maintenances, their timelines, and the public list of a dashboard. It
+// publishes each change to Kafka and sends no notification itself.
 package events
 
 import (
 	"context"
 	"errors"
-	_ "time/tzdata" // reports are in dashboards' time zones, also where the system has no zones
+	_ "time/tzdata" // reports use the time zones of dashboards, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
-	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
-	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/api"
@@ -21,10 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-// partitions of the topics this service writes to.
-const partitions = 12
-
-// Config are the service's settings.
+// Config holds the service's settings.
 type Config struct {
 	boot.Process   `embed:""`
 	boot.Documents `embed:""`
@@ -32,11 +27,11 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Links     `embed:""`
 
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service answers."`
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service answers."`
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"URL of the subscribers service."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"URL of the integrations service."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (c Config) Validate() error {
 	return errors.Join(boot.Upstream("SUBSCRIBERS_URL", c.SubscribersURL), boot.Upstream("INTEGRATIONS_URL", c.IntegrationsURL))
 }
@@ -46,36 +41,24 @@ func Operations() []web.Operation { return api.Operations() }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	db, err := document.Open(c.DocumentsURL, "events", document.Options{Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator})
+	s, err := service.Open("events", c.Process, c.Documents, c.Kafka, c.Secret)
 	if err != nil {
 		return err
 	}
-	bus := stream.Connect(stream.Options{
-		Brokers: c.KafkaBrokers, ClientID: "events", Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Registerer: c.Metrics,
-	})
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
-	calls := peer.Options{Caller: "events", Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator}
+	defer s.Close()
 	others := cascade.New(c.Log,
-		peer.Recipients{Client: peer.NewClient("subscribers", c.SubscribersURL, calls)},
-		peer.Recipients{Client: peer.NewClient("integrations", c.IntegrationsURL, calls)})
-	var board *catalog.Catalog
-	board = catalog.New(store.Declare(db, func() store.Follower { return board }), others, c.Now)
-	engine := web.NewEngine(web.Options{
-		Service: "events", Desk: desk,
-		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
-	})
-	if err := api.Mount(engine, board, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), DashboardBase: c.DashboardBaseURL}); err != nil {
-		return errors.Join(err, bus.Close(), db.Close())
+		peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
+		peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)})
+	var events *catalog.Catalog
+	events = catalog.New(store.Declare(s.Database, func() store.Follower { return events }), others, c.Now)
+	if err := api.Mount(s.Engine, events, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), DashboardBase: c.DashboardBaseURL}); err != nil {
+		return err
 	}
-	return errors.Join(c.Serve(ctx, boot.Service{
-		Handler: engine,
-		Start: []func(context.Context) error{db.Migrate, func(ctx context.Context) error {
-			return bus.EnsureTopics(ctx,
-				stream.Topic{Name: topic.EventChanges, Partitions: partitions}, stream.Topic{Name: topic.ComponentChanges, Partitions: partitions})
-		}},
-		Ready: map[string]func(context.Context) error{"documents": db.Ping, "kafka": bus.Ping},
-		Background: []func(context.Context) error{func(ctx context.Context) error {
-			return db.Relay(ctx, func(ctx context.Context, records []stream.Record) error { return bus.Publish(ctx, records...) })
-		}, func(ctx context.Context) error { return board.KeepTime(ctx, c.Log) }},
-	}), bus.Close(), db.Close())
+	return s.Serve(ctx, service.Work{
+		Start: []func(context.Context) error{s.Topics(topic.EventChanges, topic.ComponentChanges)},
+		Background: []func(context.Context) error{
+			s.Relay,
+			func(ctx context.Context) error { return events.KeepTime(ctx, c.Log) },
+		},
+	})
 }

@@ -39,7 +39,7 @@ type platform struct {
 	documents string
 	broker    string
 	ahead     atomic.Int64 // of the clock, in nanoseconds
-	desk      *passport.Desk
+	signer    *passport.Signer
 	url       string
 	peers     peer.Events
 	stop      func()
@@ -63,7 +63,7 @@ func startBroker(t testing.TB) string {
 func start(t testing.TB, broker string) *platform {
 	t.Helper()
 	p := &platform{t: t, documents: apitest.Documents(t), broker: broker}
-	p.desk = passport.NewDesk(secret, p.now)
+	p.signer = passport.NewSigner(secret, p.now)
 	p.run()
 	p.dashboards()
 	return p
@@ -80,13 +80,13 @@ func (p *platform) run() {
 	config.Process = apitest.Process(p.t, "events", "warn", p.t.Output(), p.now)
 	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return events.Run(ctx, config) })
 	p.peers = peer.Events{Client: peer.NewClient("events", p.url, peer.Options{
-		Caller: "identity", Desk: p.desk, Tracer: config.Tracer, Propagator: config.Propagator,
+		Caller: "identity", Signer: p.signer, Tracer: config.Tracer, Propagator: config.Propagator,
 	})}
 }
 
 // in is the platform for a test within the one that started it.
 func (p *platform) in(t testing.TB) *platform {
-	return &platform{t: t, documents: p.documents, broker: p.broker, desk: p.desk, url: p.url, peers: p.peers}
+	return &platform{t: t, documents: p.documents, broker: p.broker, signer: p.signer, url: p.url, peers: p.peers}
 }
 
 func configOf(broker, documents string) events.Config {
@@ -140,16 +140,16 @@ func (p *platform) token(as string) string {
 	case "nobody":
 		return ""
 	case "forger":
-		return passport.NewDesk(strings.Repeat("another secret ", 3), p.now).Issue(caller("legacy admin a"))
+		return passport.NewSigner(strings.Repeat("another secret ", 3), p.now).Sign(caller("legacy admin a"))
 	case "late":
-		then := passport.NewDesk(secret, func() time.Time { return p.now().Add(-2 * passport.Life) })
-		return then.Issue(caller("legacy admin a"))
+		then := passport.NewSigner(secret, func() time.Time { return p.now().Add(-2 * passport.Life) })
+		return then.Sign(caller("legacy admin a"))
 	case "elsewhere":
 		other := caller("legacy admin a")
 		other.Audience = "delivery"
-		return p.desk.Issue(other)
+		return p.signer.Sign(other)
 	}
-	return p.desk.Issue(caller(as))
+	return p.signer.Sign(caller(as))
 }
 
 // door stands in front of the service like a gateway: it issues the passport that the

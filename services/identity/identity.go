@@ -1,16 +1,14 @@
-// Package identity is the service that knows who may use the platform:
-// organizations with their plans, users with their roles, and keys. The operator
-// provisions them, gateways ask it whose key they were shown, and every change of
-// what a key may do holds for the next request.
+// Package identity is the service of accounts: organizations with their plans, users with
+// their roles, and keys. The operator provisions accounts. Gateways look up keys here. Each
+// change of the rights of a key takes effect for the next request.
 package identity
 
 import (
 	"context"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
-	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
@@ -18,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/store"
 )
 
-// Config is everything that can be set.
+// Config holds the service's settings.
 type Config struct {
 	boot.Process   `embed:""`
 	boot.Documents `embed:""`
@@ -26,51 +24,40 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Rates     `embed:""`
 
-	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Where the events service is."`
+	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"URL of the events service."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (c Config) Validate() error { return boot.Upstream("EVENTS_URL", c.EventsURL) }
 
 // Operations declares what the service offers on the App and the operator interface.
 func Operations() []web.Operation { return api.Operations() }
 
-// Run is the service, until ctx ends.
+// Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	db, err := document.Open(c.DocumentsURL, "identity", document.Options{Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator})
+	s, err := service.Open("identity", c.Process, c.Documents, boot.Kafka{}, c.Secret)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer s.Close()
 	redis, err := c.Redis.Options()
 	if err != nil {
 		return err
 	}
 	gateways := store.NewGateways(redis)
 	defer gateways.Close()
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
-	events := peer.Events{Client: peer.NewClient("events", c.EventsURL, peer.Options{
-		Caller: "identity", Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator,
-	})}
-	directory := account.New(account.Options{
-		Store: store.New(db), Gateways: gateways,
+	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
+	accounts := account.New(account.Options{
+		Store: store.New(s.Database), Gateways: gateways,
 		Dashboard: func(ctx context.Context, organization, id, name string) (string, error) {
 			dashboard, err := events.CreateDashboard(ctx, organization, id, peer.NewDashboard{Name: name})
 			return dashboard.Slug, err
 		},
 		LegacyPerHour: c.LegacyRatePerHour, AppPerMinute: c.AppRatePerMinute, Log: c.Log, Now: c.Now,
 	})
-	engine := web.NewEngine(web.Options{
-		Service: "identity", Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
-	})
-	if err := api.Mount(engine, directory, web.NewPages(c.Secret.Secret), c.Log); err != nil {
+	if err := api.Mount(s.Engine, accounts, web.NewPages(c.Secret.Secret), c.Log); err != nil {
 		return err
 	}
-	return c.Serve(ctx, boot.Service{
-		Handler: engine,
-		Start:   []func(context.Context) error{db.Migrate},
-		// Without Redis keys are still looked up and changed, so it does not make identity unready.
-		Ready:      map[string]func(context.Context) error{"database": db.Ping},
-		Background: []func(context.Context) error{directory.Sweep},
-	})
+	// Readiness does not depend on Redis: without Redis the service still looks up and changes keys.
+	return s.Serve(ctx, service.Work{Background: []func(context.Context) error{accounts.Sweep}})
 }

@@ -52,25 +52,25 @@ func TestPassportRefusals(t *testing.T) {
 		good.Surface, good.Audience = surface, "identity"
 		other := good
 		other.Audience = "events"
-		expired := p.desk.Issue(good)
+		expired := p.signer.Sign(good)
 		p.ahead.Add(int64(passport.Life))
-		valid := p.desk.Issue(good)
+		valid := p.signer.Sign(good)
 		text, mac, _ := strings.Cut(valid, ".")
-		forged := passport.NewDesk(strings.Repeat("another secret ", 4), p.now).Issue(good)
+		forged := passport.NewSigner(strings.Repeat("another secret ", 4), p.now).Sign(good)
 		tokens := map[string]string{
 			"none": "", "garbage": "x.y", "without signature": text + ".", "of another secret": forged,
-			"altered": text[:len(text)-2] + "A." + mac, "expired": expired, "for another service": p.desk.Issue(other),
+			"altered": text[:len(text)-2] + "A." + mac, "expired": expired, "for another service": p.signer.Sign(other),
 		}
 		for wrong := range routes(m) {
 			if wrong != surface {
 				as := good
 				as.Surface = wrong
-				tokens["of the surface "+string(wrong)] = p.desk.Issue(as)
+				tokens["of the surface "+string(wrong)] = p.signer.Sign(as)
 			}
 		}
 		public := good
 		public.Surface = passport.Public
-		tokens["of a visitor"] = p.desk.Issue(public)
+		tokens["of a visitor"] = p.signer.Sign(public)
 		for _, r := range all {
 			for name, token := range tokens {
 				a := p.sendToken(token, r.method, r.path, r.body)

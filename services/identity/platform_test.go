@@ -39,7 +39,7 @@ type platform struct {
 	events  *events
 	redis   *engines.Redis
 	client  *redis.Client
-	desk    *passport.Desk
+	signer  *passport.Signer
 	process boot.Process
 	url     string
 	stop    func()
@@ -49,8 +49,8 @@ type platform struct {
 func start(t *testing.T, set func(*identity.Config)) *platform {
 	t.Helper()
 	p := &platform{t: t, records: apitest.Documents(t)}
-	p.desk = passport.NewDesk(secret, p.now)
-	p.events = startEvents(t, p.desk)
+	p.signer = passport.NewSigner(secret, p.now)
+	p.events = startEvents(t, p.signer)
 	p.startRedis("127.0.0.1:0")
 	p.run(set)
 	return p
@@ -113,7 +113,7 @@ func (p *platform) run(set func(*identity.Config)) {
 // identity is how gateways call the service.
 func (p *platform) identity() peer.Identity {
 	return peer.Identity{Client: peer.NewClient("identity", p.url, peer.Options{
-		Caller: "gateway", Desk: p.desk, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+		Caller: "gateway", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
 	})}
 }
 
@@ -136,7 +136,7 @@ func (p *platform) send(as passport.Passport, method, path, body string) answer 
 	token := ""
 	if as.Surface != "" {
 		as.Audience = "identity"
-		token = p.desk.Issue(as)
+		token = p.signer.Sign(as)
 	}
 	return p.sendToken(token, method, path, body)
 }
@@ -220,13 +220,13 @@ type events struct {
 	lastOrganization string
 }
 
-func startEvents(t *testing.T, desk *passport.Desk) *events {
+func startEvents(t *testing.T, signer *passport.Signer) *events {
 	e := &events{dashboards: map[string]peer.Dashboard{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT "+peer.Prefix+"/organizations/{organization}/dashboards/{id}", func(w http.ResponseWriter, r *http.Request) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		p, err := desk.Check(r.Header.Get(passport.Header), "events")
+		p, err := signer.Verify(r.Header.Get(passport.Header), "events")
 		if err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization") {
 			refuse(w, fault.Denied)
 			return
@@ -279,7 +279,7 @@ func (p *platform) door() http.Handler {
 			return
 		}
 		onward.Header = r.Header.Clone()
-		onward.Header.Set(passport.Header, p.desk.Issue(as))
+		onward.Header.Set(passport.Header, p.signer.Sign(as))
 		response, err := http.DefaultTransport.RoundTrip(onward)
 		if err != nil {
 			w.WriteHeader(http.StatusBadGateway)

@@ -1,8 +1,8 @@
-// Package integrations is the service of outbound integration endpoints: who wants
-// to be told where, whether deliveries arrive there, and when to stop. Delivery asks it who is
-// concerned by a change and, right before sending, where they live; it learns from
-// delivery's outcomes how that went. URLs and signing secrets rest sealed, and leave
-// only in the answer that creates them and to delivery.
+// Package integrations is the service of outbound integration endpoints. Delivery asks it
+// for the recipients of a change and, immediately before sending, for their URLs. The
+// service counts the failures that delivery publishes as outcomes, and suppresses an endpoint
+// that fails too often. URLs and signing secrets are stored sealed. They leave the service
+// only in the response that creates them and in responses to delivery.
 package integrations
 
 import (
@@ -10,11 +10,9 @@ import (
 	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
-	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
-	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/api"
@@ -24,12 +22,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
-const (
-	name       = "integrations"
-	partitions = 12
-)
-
-// Config are the service's settings.
+// Config holds the service's settings.
 type Config struct {
 	boot.Process     `embed:""`
 	boot.Documents   `embed:""`
@@ -39,11 +32,11 @@ type Config struct {
 	boot.Suppression `embed:""`
 	boot.Providers   `embed:""`
 
-	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Where the events service answers."`
-	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" help:"Where the identity service answers."`
+	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"URL of the events service."`
+	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" help:"URL of the identity service."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (c Config) Validate() error {
 	return errors.Join(boot.Upstream("EVENTS_URL", c.EventsURL), boot.Upstream("IDENTITY_URL", c.IdentityURL))
 }
@@ -51,49 +44,30 @@ func (c Config) Validate() error {
 // Operations declares what the service offers on the App interface.
 func Operations() []web.Operation { return api.Operations(endpoint.Kinds(endpoint.Providers{})) }
 
-// Run is the service until ctx ends.
+// Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	db, err := document.Open(c.DocumentsURL, name, document.Options{Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator})
+	s, err := service.Open("integrations", c.Process, c.Documents, c.Kafka, c.Secret)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	bus := stream.Connect(stream.Options{
-		Brokers: c.KafkaBrokers, ClientID: name, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Registerer: c.Metrics,
-	})
-	defer bus.Close()
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
-	calls := peer.Options{Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator}
-	known := directory.New(
-		peer.Events{Client: peer.NewClient("events", c.EventsURL, calls)},
-		peer.Identity{Client: peer.NewClient("identity", c.IdentityURL, calls)}, c.Now)
+	defer s.Close()
+	others := directory.New(
+		peer.Events{Client: s.Peer("events", c.EventsURL)},
+		peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
 	kinds := endpoint.Kinds(endpoint.Providers{
 		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts,
 	})
-	endpoints := endpoint.New(store.New(db), known, c.Resolve, seal.NewBox(c.Secret.Secret, "endpoint"), kinds,
+	endpoints := endpoint.New(store.New(s.Database), others, c.Resolve, seal.NewBox(c.Secret.Secret, "endpoint"), kinds,
 		endpoint.Policy{SuppressAfter: c.SuppressAfter}, c.Now)
-	engine := web.NewEngine(web.Options{
-		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
-	})
-	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret), c.Log).Mount(engine); err != nil {
+	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret), c.Log).Mount(s.Engine); err != nil {
 		return err
 	}
 	consumer := messages.New(endpoints, c.Log)
-	return c.Serve(ctx, boot.Service{
-		Handler: engine,
-		Start: []func(context.Context) error{db.Migrate, func(ctx context.Context) error {
-			return bus.EnsureTopics(ctx,
-				stream.Topic{Name: topic.DeliveryOutcomes, Partitions: partitions},
-				stream.Topic{Name: topic.ComponentChanges, Partitions: partitions})
-		}},
-		Ready: map[string]func(context.Context) error{"documents": db.Ping, "kafka": bus.Ping},
+	return s.Serve(ctx, service.Work{
+		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges)},
 		Background: []func(context.Context) error{
-			func(ctx context.Context) error {
-				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "integrations-outcomes", Topics: []string{topic.DeliveryOutcomes}}, consumer.Outcomes)
-			},
-			func(ctx context.Context) error {
-				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "integrations-components", Topics: []string{topic.ComponentChanges}}, consumer.ComponentChanges)
-			},
+			s.Consume("integrations-outcomes", topic.DeliveryOutcomes, consumer.Outcomes),
+			s.Consume("integrations-components", topic.ComponentChanges, consumer.ComponentChanges),
 		},
 	})
 }

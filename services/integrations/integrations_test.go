@@ -41,13 +41,13 @@ func TestOperations(t *testing.T) {
 		plain.Features.Integrations = false
 		return apitest.Target{
 			URL:    p.url,
-			Header: http.Header{passport.Header: {p.desk.Issue(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
+			Header: http.Header{passport.Header: {p.signer.Sign(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
 			Vars: map[string]string{
-				"subscriber": p.desk.Issue(ours.member(passport.RoleSubscriber)),
-				"event":      p.desk.Issue(ours.member(passport.RoleEvent)),
-				"noplan":     p.desk.Issue(plain),
-				"small":      p.desk.Issue(small.member(passport.RoleAdmin)),
-				"others":     p.desk.Issue(others.member(passport.RoleAdmin)),
+				"subscriber": p.signer.Sign(ours.member(passport.RoleSubscriber)),
+				"event":      p.signer.Sign(ours.member(passport.RoleEvent)),
+				"noplan":     p.signer.Sign(plain),
+				"small":      p.signer.Sign(small.member(passport.RoleAdmin)),
+				"others":     p.signer.Sign(others.member(passport.RoleAdmin)),
 				"dashboard":  ours.dashboard, "second": ours.second, "one": ours.one, "two": ours.two, "elsewhere": ours.elsewhere,
 				"smallDashboard": small.dashboard, "smallSecond": small.second, "smallOne": small.one,
 				"othersDashboard": others.dashboard, "othersOne": others.one,
@@ -65,17 +65,17 @@ func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
 		change(&m)
 		return m
 	}
-	expired := p.desk.Issue(o.member(passport.RoleAdmin))
-	good := p.desk.Issue(o.member(passport.RoleAdmin))
-	forged := passport.NewDesk(strings.Repeat("x", 32), p.now).Issue(o.member(passport.RoleAdmin))
+	expired := p.signer.Sign(o.member(passport.RoleAdmin))
+	good := p.signer.Sign(o.member(passport.RoleAdmin))
+	forged := passport.NewSigner(strings.Repeat("x", 32), p.now).Sign(o.member(passport.RoleAdmin))
 	for name, token := range map[string]string{
 		"none":            "",
 		"damaged":         good[:len(good)-4],
 		"forged":          forged,
-		"another service": p.desk.Issue(change(func(m *passport.Passport) { m.Audience = "events" })),
-		"legacy":          p.desk.Issue(change(func(m *passport.Passport) { m.Surface = passport.Legacy })),
-		"public":          p.desk.Issue(change(func(m *passport.Passport) { m.Surface = passport.Public })),
-		"peer":            p.desk.Issue(change(func(m *passport.Passport) { m.Surface = passport.Peer })),
+		"another service": p.signer.Sign(change(func(m *passport.Passport) { m.Audience = "events" })),
+		"legacy":          p.signer.Sign(change(func(m *passport.Passport) { m.Surface = passport.Legacy })),
+		"public":          p.signer.Sign(change(func(m *passport.Passport) { m.Surface = passport.Public })),
+		"peer":            p.signer.Sign(change(func(m *passport.Passport) { m.Surface = passport.Peer })),
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 			if got := p.send(token, method, path, nil); got.status != http.StatusForbidden || strings.Contains(got.text, "error") {
@@ -89,7 +89,7 @@ func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
 		"another organization's": {Audience: "integrations", Surface: passport.Peer, Organization: other.id},
 		"no organization's":      {Audience: "integrations", Surface: passport.Peer},
 	} {
-		if got := p.send(p.desk.Issue(m), http.MethodPost, resolve, []string{}); got.status != http.StatusForbidden {
+		if got := p.send(p.signer.Sign(m), http.MethodPost, resolve, []string{}); got.status != http.StatusForbidden {
 			t.Errorf("resolve with %s passport: %d %s", name, got.status, got.text)
 		}
 	}
@@ -102,7 +102,7 @@ func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
 func TestOneOfFiftyConcurrentCreatesOfOneURLSucceeds(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
-	token := p.desk.Issue(o.member(passport.RoleAdmin))
+	token := p.signer.Sign(o.member(passport.RoleAdmin))
 	body := object{"dashboardId": o.dashboard, "url": "https://hooks.example.com/same", "managementEmail": "ops@example.com", "componentIds": []string{o.one}}
 	statuses := map[int]int{}
 	var mu sync.Mutex
@@ -136,7 +136,7 @@ func TestConcurrentChangesAreAllKept(t *testing.T) {
 	for _, change := range []object{{"paused": true}, {"locked": true}, {"managementEmail": "new@example.com"}, {"componentIds": []string{o.two}}} {
 		change["dashboardId"], change["urlHash"] = o.dashboard, made.URLHash
 		group.Go(func() {
-			if got, err := p.try(p.desk.Issue(o.member(passport.RoleSubscriber)), http.MethodPatch, path, change); err != nil || got.status != http.StatusOK {
+			if got, err := p.try(p.signer.Sign(o.member(passport.RoleSubscriber)), http.MethodPatch, path, change); err != nil || got.status != http.StatusOK {
 				t.Errorf("%v: %d %s %v", change, got.status, got.text, err)
 			}
 		})

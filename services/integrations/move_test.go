@@ -109,7 +109,7 @@ func TestASuppressionGoesAlongWithTheURL(t *testing.T) {
 func TestConcurrentMovesLoseNoSuppression(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
-	token := p.desk.Issue(o.member(passport.RoleAdmin))
+	token := p.signer.Sign(o.member(passport.RoleAdmin))
 	const url = "https://hooks.example.com/"
 	at := map[string]string{} // hashes by dashboard
 	at[o.dashboard] = p.create(o, url, nil).URLHash
@@ -117,7 +117,7 @@ func TestConcurrentMovesLoseNoSuppression(t *testing.T) {
 	p.suppress(o, p.only(o, o.one), at[o.dashboard])
 	for round, urls := range [][2]string{{"a", "a"}, {"b", "c"}, {"d", "d"}, {"e", "e"}, {"d", "e"}, {"f", "f"}} {
 		p.ahead.Add(int64(time.Minute))
-		token = p.desk.Issue(o.member(passport.RoleAdmin))
+		token = p.signer.Sign(o.member(passport.RoleAdmin))
 		var mu sync.Mutex
 		var group sync.WaitGroup
 		for i, dashboard := range []string{o.dashboard, o.second} {
@@ -156,7 +156,7 @@ func TestOneOfTwoMovesOfOneEndpointHappens(t *testing.T) {
 	hash := p.create(o, url, nil).URLHash
 	p.suppress(o, p.only(o, o.one), hash)
 	for round := range 5 {
-		token := p.desk.Issue(o.member(passport.RoleAdmin))
+		token := p.signer.Sign(o.member(passport.RoleAdmin))
 		targets := []string{url + string(rune('a'+2*round)), url + string(rune('b'+2*round))}
 		answers := make([]answer, 2)
 		var group sync.WaitGroup

@@ -35,7 +35,7 @@ type platform struct {
 	t         *testing.T
 	documents string
 	ahead     atomic.Int64 // of the clock, in nanoseconds
-	desk      *passport.Desk
+	signer    *passport.Signer
 	upstream  *upstream
 	broker    *engines.Broker
 	bus       *stream.Client // delivery's and events' end of the topics
@@ -47,8 +47,8 @@ type platform struct {
 func start(t *testing.T, set func(*integrations.Config)) *platform {
 	t.Helper()
 	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
-	p.desk = passport.NewDesk(secret, p.now)
-	p.upstream = startUpstream(t, p.desk)
+	p.signer = passport.NewSigner(secret, p.now)
+	p.upstream = startUpstream(t, p.signer)
 	var err error
 	if p.broker, err = engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ type object map[string]any
 // call is a request of an admin of the organization that must answer with the status.
 func (p *platform) call(o organization, status int, method, target string, body any) answer {
 	p.t.Helper()
-	out := p.send(p.desk.Issue(o.member(passport.RoleAdmin)), method, target, body)
+	out := p.send(p.signer.Sign(o.member(passport.RoleAdmin)), method, target, body)
 	if out.status != status {
 		p.t.Fatalf("%s %s answered %d %s, want %d", method, target, out.status, out.text, status)
 	}
@@ -218,7 +218,7 @@ func (p *platform) shown(o organization, urlHash string) record {
 // recipients is delivery's end of the calls to the service.
 func (p *platform) recipients() peer.Recipients {
 	return peer.Recipients{Client: peer.NewClient("integrations", p.url, peer.Options{
-		Caller: "delivery", Desk: p.desk, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+		Caller: "delivery", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
 	})}
 }
 

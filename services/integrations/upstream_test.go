@@ -44,11 +44,11 @@ func (u *upstream) remove(organization, dashboard string) {
 	delete(u.dashboards[organization], dashboard)
 }
 
-func startUpstream(t *testing.T, desk *passport.Desk) *upstream {
+func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
 	u := &upstream{limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{}}
 	answer := func(service string, handle func(r *http.Request, organization string) (any, bool)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			p, err := desk.Check(r.Header.Get(passport.Header), service)
+			p, err := signer.Verify(r.Header.Get(passport.Header), service)
 			if err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization") {
 				refuse(w, fault.Denied)
 				return

@@ -39,9 +39,9 @@ func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
 		change(&c)
 		return c
 	}
-	good, expired := p.desk.Issue(o.member(passport.RoleAdmin)), p.desk.Issue(o.member(passport.RoleAdmin))
-	goodPeer, expiredPeer := p.desk.Issue(o.peer()), p.desk.Issue(o.peer())
-	forger := passport.NewDesk(strings.Repeat("x", 32), p.now)
+	good, expired := p.signer.Sign(o.member(passport.RoleAdmin)), p.signer.Sign(o.member(passport.RoleAdmin))
+	goodPeer, expiredPeer := p.signer.Sign(o.peer()), p.signer.Sign(o.peer())
+	forger := passport.NewSigner(strings.Repeat("x", 32), p.now)
 	elsewhere := func(p *passport.Passport) { p.Audience = "events" }
 
 	refused := func(why, token string, doors []door) {
@@ -55,26 +55,26 @@ func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
 	for why, token := range map[string]string{
 		"none":             "",
 		"damaged":          good[:len(good)-4],
-		"forged":           forger.Issue(o.member(passport.RoleAdmin)),
-		"for another":      p.desk.Issue(member(elsewhere)),
-		"of the App":       p.desk.Issue(member(func(p *passport.Passport) { p.Surface = passport.App })),
-		"the public's":     p.desk.Issue(member(func(p *passport.Passport) { p.Surface = passport.Public })),
-		"the operator's":   p.desk.Issue(member(func(p *passport.Passport) { p.Surface = passport.Operator })),
+		"forged":           forger.Sign(o.member(passport.RoleAdmin)),
+		"for another":      p.signer.Sign(member(elsewhere)),
+		"of the App":       p.signer.Sign(member(func(p *passport.Passport) { p.Surface = passport.App })),
+		"the public's":     p.signer.Sign(member(func(p *passport.Passport) { p.Surface = passport.Public })),
+		"the operator's":   p.signer.Sign(member(func(p *passport.Passport) { p.Surface = passport.Operator })),
 		"a service's":      goodPeer,
-		"nobody's at all":  p.desk.Issue(member(func(p *passport.Passport) { p.Organization = "" })),
+		"nobody's at all":  p.signer.Sign(member(func(p *passport.Passport) { p.Organization = "" })),
 		"something else":   "a.b",
-		"a service's copy": p.desk.Issue(member(func(p *passport.Passport) { p.Surface = passport.Peer })),
+		"a service's copy": p.signer.Sign(member(func(p *passport.Passport) { p.Surface = passport.Peer })),
 	} {
 		refused(why, token, public)
 	}
 	for why, token := range map[string]string{
 		"none":                   "",
 		"damaged":                goodPeer[:len(goodPeer)-4],
-		"forged":                 forger.Issue(o.peer()),
-		"for another":            p.desk.Issue(colleague(elsewhere)),
+		"forged":                 forger.Sign(o.peer()),
+		"for another":            p.signer.Sign(colleague(elsewhere)),
 		"a member's":             good,
-		"another organization's": p.desk.Issue(other.peer()),
-		"no organization's":      p.desk.Issue(colleague(func(p *passport.Passport) { p.Organization = "" })),
+		"another organization's": p.signer.Sign(other.peer()),
+		"no organization's":      p.signer.Sign(colleague(func(p *passport.Passport) { p.Organization = "" })),
 	} {
 		refused(why, token, internal)
 	}

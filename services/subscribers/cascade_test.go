@@ -40,11 +40,11 @@ func TestADeletedComponentTakesItsSubscriptionsAlong(t *testing.T) {
 		"by the call": func(p *platform, o organization, component string) {
 			path := peer.Prefix + "/organizations/" + o.id + "/recipients/components/" + component
 			for range 2 {
-				if got := p.send(p.desk.Issue(o.peer()), http.MethodDelete, path, nil); got.status != http.StatusNoContent || got.text != "" {
+				if got := p.send(p.signer.Sign(o.peer()), http.MethodDelete, path, nil); got.status != http.StatusNoContent || got.text != "" {
 					p.t.Errorf("%d %s", got.status, got.text)
 				}
 			}
-			if got := p.send(p.desk.Issue(o.peer()), http.MethodDelete, peer.Prefix+"/organizations/"+o.id+"/recipients/components/nobodys", nil); got.status != http.StatusNoContent {
+			if got := p.send(p.signer.Sign(o.peer()), http.MethodDelete, peer.Prefix+"/organizations/"+o.id+"/recipients/components/nobodys", nil); got.status != http.StatusNoContent {
 				p.t.Errorf("nobody's: %d %s", got.status, got.text)
 			}
 		},
@@ -116,7 +116,7 @@ func TestWhatIsDeletedMeanwhileIsNotSubscribed(t *testing.T) {
 	meanwhile(func() { meanwhile(func() { p.events.remove(o.id, o.services[2].ID) }) })
 	p.call(o, http.StatusBadRequest, http.MethodPut, moved, object{"service": o.uri(2)})
 	p.call(o, http.StatusNotFound, http.MethodGet, moved, nil)
-	if left := p.send(p.desk.Issue(o.member(passport.RoleAdmin)), http.MethodGet, subscriptions, nil); left.Meta.TotalCount != 1 {
+	if left := p.send(p.signer.Sign(o.member(passport.RoleAdmin)), http.MethodGet, subscriptions, nil); left.Meta.TotalCount != 1 {
 		t.Errorf("left are %s", left.text) // ann's, of which nobody has told us yet
 	}
 	// An address that was stored for a subscription that is refused goes with it.
@@ -144,7 +144,7 @@ func TestAnOutageOfEventsIs503(t *testing.T) {
 		{http.MethodGet, subscriptions}, {http.MethodGet, s}, {http.MethodPut, s}, {http.MethodGet, subscriptions + "?service__service_name=API"},
 		{http.MethodGet, subscriptions + "set/1/"}, {http.MethodPost, subscriptions},
 	} {
-		got := p.send(p.desk.Issue(o.member(passport.RoleAdmin)), d.method, d.path, object{"email": object{"email": "bob@example.com"}, "service": o.uri(0)})
+		got := p.send(p.signer.Sign(o.member(passport.RoleAdmin)), d.method, d.path, object{"email": object{"email": "bob@example.com"}, "service": o.uri(0)})
 		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.text, `"error"`) {
 			t.Errorf("%s %s: %d %s", d.method, d.path, got.status, got.text)
 		}
@@ -305,7 +305,7 @@ func (p *platform) killWithin(o organization, legacyID int64, after time.Duratio
 	p.url = strings.TrimSpace(line)
 	apitest.Ready(p.t, p.url)
 	start := time.Now()
-	token, asked := p.desk.Issue(o.member(passport.RoleAdmin)), make(chan struct{})
+	token, asked := p.signer.Sign(o.member(passport.RoleAdmin)), make(chan struct{})
 	go func() {
 		defer close(asked)
 		_, _ = p.try(token, http.MethodDelete, legacy.URI("email", legacyID), nil) // it may not live to answer

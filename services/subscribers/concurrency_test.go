@@ -19,7 +19,7 @@ import (
 
 // atOnce sends the same kind of request n times and counts the answers by status.
 func (p *platform) atOnce(o organization, n int, request func(i int) (method, target string, body object)) map[int]int {
-	token := p.desk.Issue(o.member(passport.RoleAdmin))
+	token := p.signer.Sign(o.member(passport.RoleAdmin))
 	statuses := map[int]int{}
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -145,7 +145,7 @@ func TestARefusedSubscriptionTakesNobodyElsesAddress(t *testing.T) {
 			p.subscribe(o, email, 1)
 		}
 	}}, directory.New(peer.Events{Client: peer.NewClient("events", p.events.server.URL, peer.Options{
-		Caller: "subscribers", Desk: p.desk, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+		Caller: "subscribers", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
 	})}), p.now)
 	p.events.remove(o.id, component)
 	_, err = second.Subscribe(t.Context(), o.id, topic.Email, audience.SubscriptionPatch{AddressText: &email, ComponentID: &component})

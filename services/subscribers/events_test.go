@@ -30,11 +30,11 @@ type events struct {
 	components map[string][]peer.Component // by organization
 }
 
-func startEvents(t *testing.T, desk *passport.Desk) *events {
+func startEvents(t *testing.T, signer *passport.Signer) *events {
 	e := &events{components: map[string][]peer.Component{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/components/lookup", func(w http.ResponseWriter, r *http.Request) {
-		p, err := desk.Check(r.Header.Get(passport.Header), "events")
+		p, err := signer.Verify(r.Header.Get(passport.Header), "events")
 		var query peer.ComponentQuery
 		switch {
 		case err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization"):

@@ -32,7 +32,7 @@ type platform struct {
 	t         *testing.T
 	documents string
 	ahead     atomic.Int64 // of the clock, in nanoseconds
-	desk      *passport.Desk
+	signer    *passport.Signer
 	events    *events
 	broker    *engines.Broker
 	bus       *stream.Client // the events service's end of the topic
@@ -46,8 +46,8 @@ type platform struct {
 func surround(t *testing.T) *platform {
 	t.Helper()
 	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
-	p.desk = passport.NewDesk(secret, p.now)
-	p.events = startEvents(t, p.desk)
+	p.signer = passport.NewSigner(secret, p.now)
+	p.events = startEvents(t, p.signer)
 	var err error
 	if p.broker, err = engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func (p *platform) send(token, method, target string, body any) answer {
 // call is a request of an admin of the organization that must answer with the status.
 func (p *platform) call(o organization, status int, method, target string, body any) answer {
 	p.t.Helper()
-	out := p.send(p.desk.Issue(o.member(passport.RoleAdmin)), method, target, body)
+	out := p.send(p.signer.Sign(o.member(passport.RoleAdmin)), method, target, body)
 	if out.status != status {
 		p.t.Fatalf("%s %s answered %d %s, want %d", method, target, out.status, out.text, status)
 	}
@@ -212,7 +212,7 @@ func (p *platform) total(o organization, list string) int {
 // recipients is delivery's end of the calls to the service.
 func (p *platform) recipients() peer.Recipients {
 	return peer.Recipients{Client: peer.NewClient("subscribers", p.url, peer.Options{
-		Caller: "delivery", Desk: p.desk, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+		Caller: "delivery", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
 	})}
 }
 

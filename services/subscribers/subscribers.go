@@ -1,18 +1,15 @@
-// Package subscribers is the service of people who want to be told: mail addresses,
-// phone numbers and their subscriptions to components. Delivery asks it who is
-// concerned by a change and, right before sending, where they are reached.
+// Package subscribers is the service of people who subscribe: mail addresses, phone
+// numbers and their subscriptions to components. Delivery asks it for the recipients of a
+// change and, immediately before sending, for their addresses.
 package subscribers
 
 import (
 	"context"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
-	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
-	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/directory"
@@ -20,12 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
-const (
-	name       = "subscribers"
-	partitions = 12
-)
-
-// Config are the service's settings.
+// Config holds the service's settings.
 type Config struct {
 	boot.Process   `embed:""`
 	boot.Documents `embed:""`
@@ -33,54 +25,30 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Links     `embed:""`
 
-	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Where the events service answers."`
+	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"URL of the events service."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the settings. The parser of settings calls it.
 func (c Config) Validate() error {
 	return boot.Upstream("EVENTS_URL", c.EventsURL)
 }
 
-// Run is the service until ctx ends.
+// Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	db, err := document.Open(c.DocumentsURL, name, document.Options{Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator})
+	s, err := service.Open("subscribers", c.Process, c.Documents, c.Kafka, c.Secret)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	bus := stream.Connect(stream.Options{
-		Brokers: c.KafkaBrokers, ClientID: name, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Registerer: c.Metrics,
-	})
-	defer bus.Close()
-	desk := passport.NewDesk(c.Secret.Secret, c.Now)
-	events := peer.Events{Client: peer.NewClient("events", c.EventsURL, peer.Options{
-		Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator,
-	})}
-	people := audience.New(store.New(db), directory.New(events), c.Now)
-	doors, heard := api.New(people, api.NewPasses(c.Secret.Secret, c.AppBaseURL), c.Log), messages.New(people, c.Log)
-	engine := web.NewEngine(web.Options{
-		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
-	})
-	doors.Mount(engine)
-	return c.Serve(ctx, boot.Service{
-		Handler: engine,
-		Start: []func(context.Context) error{
-			db.Migrate,
-			people.Sweep,
-			func(ctx context.Context) error {
-				return bus.EnsureTopics(ctx,
-					stream.Topic{Name: topic.ComponentChanges, Partitions: partitions},
-					stream.Topic{Name: topic.DeliveryOutcomes, Partitions: partitions})
-			},
-		},
-		Ready: map[string]func(context.Context) error{"documents": db.Ping, "kafka": bus.Ping},
+	defer s.Close()
+	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
+	people := audience.New(store.New(s.Database), directory.New(events), c.Now)
+	api.New(people, api.NewPasses(c.Secret.Secret, c.AppBaseURL), c.Log).Mount(s.Engine)
+	consumer := messages.New(people, c.Log)
+	return s.Serve(ctx, service.Work{
+		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DeliveryOutcomes)},
 		Background: []func(context.Context) error{
-			func(ctx context.Context) error {
-				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "subscribers-components", Topics: []string{topic.ComponentChanges}}, heard.ComponentChanges)
-			},
-			func(ctx context.Context) error {
-				return bus.ConsumeBatches(ctx, stream.Subscription{Group: "subscribers-outcomes", Topics: []string{topic.DeliveryOutcomes}}, heard.Outcomes)
-			},
+			s.Consume("subscribers-components", topic.ComponentChanges, consumer.ComponentChanges),
+			s.Consume("subscribers-outcomes", topic.DeliveryOutcomes, consumer.Outcomes),
 		},
 	})
 }

@@ -22,13 +22,13 @@ func TestOperations(t *testing.T) {
 		number := func(o organization, n int) string { return strconv.FormatInt(o.services[n].LegacyID, 10) }
 		return apitest.Target{
 			URL:    p.url,
-			Header: http.Header{passport.Header: {p.desk.Issue(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
+			Header: http.Header{passport.Header: {p.signer.Sign(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
 			Vars: map[string]string{
-				"others": p.desk.Issue(others.member(passport.RoleAdmin)),
-				"api":    p.desk.Issue(ours.member(passport.RoleAPI)),
-				"event":  p.desk.Issue(ours.member(passport.RoleEvent)),
-				"noplan": p.desk.Issue(noplan),
-				"peer":   p.desk.Issue(ours.peer()), "org": ours.id,
+				"others": p.signer.Sign(others.member(passport.RoleAdmin)),
+				"api":    p.signer.Sign(ours.member(passport.RoleAPI)),
+				"event":  p.signer.Sign(ours.member(passport.RoleEvent)),
+				"noplan": p.signer.Sign(noplan),
+				"peer":   p.signer.Sign(ours.peer()), "org": ours.id,
 				"api1": number(ours, 0), "web": number(ours, 1), "zurich": number(ours, 2), "theirs": number(others, 0),
 				"apiID": ours.services[0].ID, "webID": ours.services[1].ID, "zurichID": ours.services[2].ID, "theirsID": others.services[0].ID,
 			},

@@ -21,7 +21,7 @@ func (p *platform) visit(method, link, form string) (int, string, http.Header) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	request.Header.Set(passport.Header, p.desk.Issue(passport.Passport{Audience: "subscribers", Surface: passport.Public}))
+	request.Header.Set(passport.Header, p.signer.Sign(passport.Passport{Audience: "subscribers", Surface: passport.Public}))
 	request.Header.Set("Accept", "text/html")
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	response, err := http.DefaultClient.Do(request)

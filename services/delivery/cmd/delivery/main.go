@@ -1,4 +1,4 @@
-// Delivery is the service that tells people of events as a process.
+// Command delivery runs the delivery service.
 package main
 
 import (
@@ -7,5 +7,5 @@ import (
 )
 
 func main() {
-	boot.Main[delivery.Config]("delivery", "Deliveries: plan, send, retry, and the log of it.", delivery.Run)
+	boot.Main[delivery.Config]("delivery", "Deliveries: planning, sending, retries and their log.", delivery.Run)
 }

@@ -1,4 +1,4 @@
-// Command events runs the events service as a process of its own.
+// Command events runs the events service.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Integrations is the service of outbound integration endpoints as a process.
+// Command integrations runs the integrations service.
 package main
 
 import (
@@ -7,5 +7,5 @@ import (
 )
 
 func main() {
-	boot.Main[integrations.Config]("integrations", "Outbound integration endpoints: who is told where, and when to stop.", integrations.Run)
+	boot.Main[integrations.Config]("integrations", "Outbound integration endpoints and their suppression.", integrations.Run)
 }

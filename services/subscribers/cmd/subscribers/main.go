@@ -7,5 +7,5 @@ import (
 )
 
 func main() {
-	boot.Main[subscribers.Config]("subscribers", "Who wants to be told: mail addresses, phone numbers and their subscriptions.", subscribers.Run)
+	boot.Main[subscribers.Config]("subscribers", "Subscribers: mail addresses, phone numbers and their subscriptions.", subscribers.Run)
 }

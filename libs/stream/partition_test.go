@@ -3,7 +3,7 @@ package stream
 import "testing"
 
 // The position is the lowest unfinished offset, in whatever order records finish.
-func TestLane_position(t *testing.T) {
+func TestPartition_position(t *testing.T) {
 	tests := []struct {
 		name     string
 		finish   []int64
@@ -22,29 +22,29 @@ func TestLane_position(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			lane, released := newLane("t", 0, 10, func() {}), 0
+			p, released := newPartition("t", 0, 10, func() {}), 0
 			handouts := make(map[int64]*handout)
 			for offset := int64(10); offset < 15; offset++ {
-				handouts[offset] = lane.handOut(offset, offset, func() { released++ })
+				handouts[offset] = p.handOut(offset, offset, func() { released++ })
 			}
-			settled := make(map[int64]bool)
+			ended := make(map[int64]bool)
 			for _, offset := range test.abandon {
-				handouts[offset].settle(false)
-				settled[offset] = true
+				handouts[offset].end(false)
+				ended[offset] = true
 			}
 			for _, offset := range test.finish {
-				handouts[offset].settle(true)
-				settled[offset] = true
+				handouts[offset].end(true)
+				ended[offset] = true
 			}
-			position, differs := lane.uncommitted()
+			position, differs := p.uncommitted()
 			if position != test.position || differs != (position != 10) {
 				t.Errorf("position %d, differs %v", position, differs)
 			}
-			if released != len(settled) {
-				t.Errorf("%d released, %d settled", released, len(settled))
+			if released != len(ended) {
+				t.Errorf("%d released, %d ended", released, len(ended))
 			}
-			lane.close()
-			handouts[10].settle(true)
+			p.close()
+			handouts[10].end(true)
 			if released != 5 {
 				t.Errorf("%d of 5 released after the close", released)
 			}
@@ -52,24 +52,24 @@ func TestLane_position(t *testing.T) {
 	}
 }
 
-// A lane that is full asks for nothing, and rings once it has room.
-func TestLane_room(t *testing.T) {
-	rung := 0
-	lane := newLane("t", 0, 0, func() { rung++ })
+// A full buffer requests nothing, and calls drained when it has room again.
+func TestPartition_room(t *testing.T) {
+	drained := 0
+	p := newPartition("t", 0, 0, func() { drained++ })
 	var records []fetched
 	for offset := range int64(lowRecords + 10) {
 		records = append(records, fetched{offset: offset})
 	}
-	lane.push(0, records)
-	if _, wants := lane.wants(); wants {
-		t.Error("a full lane wants more")
+	p.push(0, records)
+	if _, wants := p.wants(); wants {
+		t.Error("a full buffer wants more")
 	}
-	lane.push(0, records) // fetched from an offset that is not next any more
-	if n := len(lane.poll(5)); n != 5 || rung != 0 {
-		t.Errorf("took %d, rung %d times", n, rung)
+	p.push(0, records) // fetched from an offset that is no longer the next
+	if n := len(p.poll(5)); n != 5 || drained != 0 {
+		t.Errorf("took %d, drained called %d times", n, drained)
 	}
-	lane.poll(10)
-	if next, wants := lane.wants(); !wants || next != lowRecords+10 || rung != 1 {
-		t.Errorf("wants %v from %d, rung %d times", wants, next, rung)
+	p.poll(10)
+	if next, wants := p.wants(); !wants || next != lowRecords+10 || drained != 1 {
+		t.Errorf("wants %v from %d, drained called %d times", wants, next, drained)
 	}
 }

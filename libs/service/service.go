@@ -1,0 +1,122 @@
+// Package service opens the parts that every service consists of: its database, its Kafka
+// client, its passport signer and its HTTP engine. The Run of a service opens them, wires
+// what is particular to the service, and ends in Serve. The package is not part of boot,
+// because the gateway uses boot and must link neither a database nor Kafka.
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/gin-gonic/gin"
+)
+
+// partitions is the number of partitions of the topics that Topics creates.
+const partitions = 12
+
+// Service holds the open parts of a service.
+type Service struct {
+	Database *document.Database
+	Kafka    *stream.Client // nil for a service without Kafka
+	Engine   *gin.Engine    // refuses each request without a passport for this service
+
+	name    string
+	process boot.Process
+	signer  *passport.Signer
+}
+
+// Open opens the parts of the service name. It connects to nothing yet. The caller closes the
+// Service. With no brokers in kafka the service has no Kafka client.
+func Open(name string, process boot.Process, documents boot.Documents, kafka boot.Kafka, secret boot.Secret) (*Service, error) {
+	database, err := document.Open(documents.DocumentsURL, name, document.Options{
+		Log: process.Log, Tracer: process.Tracer, Propagator: process.Propagator,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{Database: database, name: name, process: process, signer: passport.NewSigner(secret.Secret, process.Now)}
+	if len(kafka.KafkaBrokers) > 0 {
+		s.Kafka = stream.Connect(stream.Options{
+			Brokers: kafka.KafkaBrokers, ClientID: name, Log: process.Log,
+			Tracer: process.Tracer, Propagator: process.Propagator, Registerer: process.Metrics,
+		})
+	}
+	s.Engine = web.NewEngine(web.Options{
+		Service: name, Signer: s.signer, Log: process.Log,
+		Tracer: process.Tracer, Propagator: process.Propagator, Metrics: process.Metrics,
+	})
+	return s, nil
+}
+
+// Close closes the Kafka client and the database. It logs an error, because a Run that
+// has stopped can do nothing about it.
+func (s *Service) Close() {
+	var err error
+	if s.Kafka != nil {
+		err = s.Kafka.Close()
+	}
+	if err = errors.Join(err, s.Database.Close()); err != nil {
+		s.process.Log.Warn("the service was not closed cleanly", "error", err)
+	}
+}
+
+// Peer returns a client of the service name at url. It signs its calls with this service as the caller.
+func (s *Service) Peer(name, url string) *peer.Client {
+	return peer.NewClient(name, url, peer.Options{
+		Caller: s.name, Signer: s.signer, Tracer: s.process.Tracer, Propagator: s.process.Propagator,
+	})
+}
+
+// Topics returns a step of Work.Start that creates the topics that do not exist yet.
+func (s *Service) Topics(names ...string) func(context.Context) error {
+	topics := make([]stream.Topic, len(names))
+	for i, name := range names {
+		topics[i] = stream.Topic{Name: name, Partitions: partitions}
+	}
+	return func(ctx context.Context) error { return s.Kafka.EnsureTopics(ctx, topics...) }
+}
+
+// Consume returns a function for Work.Background that passes the records of the topic to
+// handle, in batches, as a member of the consumer group.
+func (s *Service) Consume(group, topic string, handle func(context.Context, []stream.Record) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return s.Kafka.ConsumeBatches(ctx, stream.Subscription{Group: group, Topics: []string{topic}}, handle)
+	}
+}
+
+// Relay publishes the messages in the database's outboxes until ctx ends. It belongs in Work.Background.
+func (s *Service) Relay(ctx context.Context) error {
+	return s.Database.Relay(ctx, func(ctx context.Context, records []stream.Record) error {
+		return s.Kafka.Publish(ctx, records...)
+	})
+}
+
+// Work is what a service does apart from serving requests.
+type Work struct {
+	// Start runs after the migration of the database, in order. The service is ready when the last
+	// function has returned.
+	Start []func(context.Context) error
+	// Background runs from then on until ctx ends.
+	Background []func(context.Context) error
+}
+
+// Serve migrates the database, serves the engine and does the work until ctx ends. The service
+// is ready while its database and Kafka respond.
+func (s *Service) Serve(ctx context.Context, work Work) error {
+	ready := map[string]func(context.Context) error{"database": s.Database.Ping}
+	if s.Kafka != nil {
+		ready["kafka"] = s.Kafka.Ping
+	}
+	return s.process.Serve(ctx, boot.Service{
+		Handler:    s.Engine,
+		Start:      append([]func(context.Context) error{s.Database.Migrate}, work.Start...),
+		Ready:      ready,
+		Background: work.Background,
+	})
+}

@@ -1,0 +1,201 @@
+package stream
+
+import (
+	"context"
+	"sync"
+)
+
+// The buffer of a partition requests more records while it has fewer than these.
+const (
+	lowRecords = 512
+	lowBytes   = 512 << 10
+)
+
+// fetched is a buffered record.
+type fetched struct {
+	record Record
+	offset int64
+}
+
+// partition is one partition during one assignment: a buffer of fetched records, and the
+// records that were handed out and are not finished. Its position is the lowest unfinished
+// offset. The group may commit up to this position.
+type partition struct {
+	topic string
+	id    int
+
+	mu         sync.Mutex
+	waiting    []fetched
+	bytes      int           // of the values in waiting
+	arrived    chan struct{} // has a value after records arrived
+	drained    func()        // called when the buffer has room again
+	leader     int           // the broker to fetch from, -1 if unknown
+	next       int64         // the offset to fetch from
+	unfinished []*handout    // in the order of their offsets, from the lowest unfinished one
+	handedOut  int64         // the offset after the last record that was handed out
+	committed  int64         // -1 if unknown
+}
+
+// handout is a record, or several consecutive ones, that was handed out to a handler.
+type handout struct {
+	partition *partition
+	offset    int64 // of the first record
+	finished  bool  // the effect is durable
+	ended     bool  // nothing works on it any more
+	release   func()
+}
+
+func newPartition(topic string, id int, offset int64, drained func()) *partition {
+	return &partition{
+		topic: topic, id: id, leader: -1,
+		next: offset, handedOut: offset, committed: offset,
+		arrived: make(chan struct{}, 1), drained: drained,
+	}
+}
+
+// full reports whether the buffer is full. The caller holds mu.
+func (p *partition) full() bool { return len(p.waiting) >= lowRecords || p.bytes >= lowBytes }
+
+// wants returns the offset to fetch next, and false if the buffer is full.
+func (p *partition) wants() (int64, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.next, !p.full()
+}
+
+// push appends records that were fetched from the offset at. It discards them if at is not
+// the next offset, because the partition was reset in the meantime.
+func (p *partition) push(at int64, records []fetched) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at != p.next || len(records) == 0 {
+		return
+	}
+	for _, each := range records {
+		p.bytes += len(each.record.Value)
+	}
+	p.waiting = append(p.waiting, records...)
+	p.next = records[len(records)-1].offset + 1
+	select {
+	case p.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// take waits for records and returns at most limit of them. It returns none if ctx has ended.
+func (p *partition) take(ctx context.Context, limit int) []fetched {
+	for ctx.Err() == nil {
+		if taken := p.poll(limit); len(taken) > 0 {
+			return taken
+		}
+		select {
+		case <-ctx.Done():
+		case <-p.arrived:
+		}
+	}
+	return nil
+}
+
+func (p *partition) poll(limit int) []fetched {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	full := p.full()
+	taken := p.waiting[:min(limit, len(p.waiting))]
+	p.waiting = p.waiting[len(taken):]
+	for _, each := range taken {
+		p.bytes -= len(each.record.Value)
+	}
+	if full && !p.full() {
+		p.drained()
+	}
+	return taken
+}
+
+// handOut records that a handler got the records from first to last. release is called
+// once, when nothing works on them any more. It must not call the partition.
+func (p *partition) handOut(first, last int64, release func()) *handout {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := &handout{partition: p, offset: first, release: release}
+	p.unfinished = append(p.unfinished, h)
+	p.handedOut = last + 1
+	return h
+}
+
+// end ends the work on the records. Only the first call has an effect. If they are not
+// finished, the position stays at or before them.
+func (h *handout) end(finished bool) {
+	p := h.partition
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h.endLocked(finished)
+	for len(p.unfinished) > 0 && p.unfinished[0].finished {
+		p.unfinished[0] = nil
+		p.unfinished = p.unfinished[1:]
+	}
+}
+
+func (h *handout) endLocked(finished bool) {
+	if h.ended {
+		return
+	}
+	h.ended, h.finished = true, finished
+	h.release()
+}
+
+// uncommitted returns the position, and whether it differs from the committed offset.
+func (p *partition) uncommitted() (int64, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	position := p.handedOut
+	if len(p.unfinished) > 0 {
+		position = p.unfinished[0].offset
+	}
+	return position, position != p.committed
+}
+
+func (p *partition) commit(position int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.committed = position
+}
+
+// reset discards all records and continues at offset. It serves a log that does not contain
+// the next record any more.
+func (p *partition) reset(offset int64) {
+	p.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting, p.bytes = nil, 0
+	p.next, p.handedOut, p.committed = offset, offset, -1
+}
+
+// close ends the unfinished handouts. The next owner of the partition gets their records again.
+func (p *partition) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.unfinished {
+		h.endLocked(false)
+	}
+	p.unfinished = nil
+}
+
+// ledBy returns the broker that leads the partition, -1 if unknown.
+func (p *partition) ledBy() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leader
+}
+
+func (p *partition) setLeader(leader int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leader = leader
+}
+
+// lastCommitted returns the offset that the group has committed, -1 if unknown.
+func (p *partition) lastCommitted() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.committed
+}
