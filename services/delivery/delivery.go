@@ -18,7 +18,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/bus"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/directory"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/gauge"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
@@ -78,8 +77,8 @@ func Run(ctx context.Context, c Config) error {
 		Store: store.New(db), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
 		Routes: routes(
 			channels,
-			directory.New(peer.NewClient("integrations", c.IntegrationsURL, calls)),
-			directory.New(peer.NewClient("subscribers", c.SubscribersURL, calls))),
+			peer.Recipients{Client: peer.NewClient("integrations", c.IntegrationsURL, calls)},
+			peer.Recipients{Client: peer.NewClient("subscribers", c.SubscribersURL, calls)}),
 		Traces: gauge.Traces{Propagator: c.Propagator}, Observer: gauge.New(c.Metrics),
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)

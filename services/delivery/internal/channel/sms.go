@@ -208,7 +208,7 @@ func textOf(message dispatch.Message) string {
 // defaultText names the dashboard, what happened and where to read on, in one segment.
 // Where that needs room the title is cut; where too little would be left of it, the dashboard's
 // name goes first, then the link: half a link leads nowhere.
-func defaultText(event *topic.Event, dashboard dispatch.Dashboard) string {
+func defaultText(event *topic.Event, dashboard topic.Dashboard) string {
 	title := plain(event.Title)
 	status := plain(event.Type + " " + event.Status)
 	name, link := "", ""

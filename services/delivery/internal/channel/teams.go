@@ -31,6 +31,6 @@ func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Answ
 }
 
 // Pace implements dispatch.Paced: a URL's, whoever subscribed it.
-func (t teams) Pace(to *dispatch.Destination) (string, time.Duration) {
+func (t teams) Pace(to *topic.Destination) (string, time.Duration) {
 	return string(topic.Teams) + " " + to.URLHash, teamsGap
 }

@@ -96,7 +96,7 @@ func (s *Sender) begin(m *member) Delivery {
 		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.change.EventChange, s.Policy, s.Now())
 		row.Partition = m.shard.partition
 	}
-	if m.to.State != Gone {
+	if m.to.State != topic.RecipientGone {
 		row.DashboardID, row.URLHash, row.URLDisplay = m.to.Dashboard.ID, m.to.URLHash, m.to.URLDisplay
 	}
 	return row
@@ -110,11 +110,11 @@ func (s *Sender) without(m *member, row *Delivery, slot *slot) bool {
 		return true
 	}
 	switch m.to.State {
-	case Active:
-	case Paused:
+	case topic.RecipientActive:
+	case topic.RecipientPaused:
 		row.end(StatusSkipped, CodePaused, now)
 		return true
-	case Suppressed:
+	case topic.RecipientSuppressed:
 		row.end(StatusSuppressed, CodeSuppressed, now)
 		return true
 	default:

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	planPage   = 5000 // recipients asked for at once
 	shardSize  = 256
 	planPause  = 100 * time.Millisecond // before a plan that failed is tried again, at first
 	planLonger = 10 * time.Second       // and at the most
@@ -179,7 +178,7 @@ func missing(channel topic.Channel) Code {
 
 // channel hands out the recipients of one channel, page by page.
 func (p *Planner) channel(ctx context.Context, change topic.EventChange, channel topic.Channel, route Route) error {
-	concern := Concern{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: planPage}
+	concern := topic.RecipientQuery{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxRecipients}
 	for _, component := range change.Event.Components {
 		concern.Components = append(concern.Components, component.ID)
 	}
@@ -202,7 +201,7 @@ func (p *Planner) channel(ctx context.Context, change topic.EventChange, channel
 }
 
 // shards groups recipients by the bucket of where they live.
-func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []Recipient) []topic.Shard {
+func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) []topic.Shard {
 	var buckets [topic.Buckets][]string
 	for _, recipient := range recipients {
 		bucket := bucketOf(recipient.Destination)

@@ -50,19 +50,19 @@ type directory struct {
 	paused    *atomic.Bool // nil: nobody ever is
 }
 
-func (d directory) Resolve(_ context.Context, _ string, ids []string) ([]Destination, error) {
-	state := Active
+func (d directory) Resolve(_ context.Context, _ string, ids []string) ([]topic.Destination, error) {
+	state := topic.RecipientActive
 	if d.paused != nil && d.paused.Load() {
-		state = Paused
+		state = topic.RecipientPaused
 	}
 	took := d.many
 	if len(ids) == 1 {
 		took = d.one
 	}
 	time.Sleep(took)
-	out := make([]Destination, len(ids))
+	out := make([]topic.Destination, len(ids))
 	for i, id := range ids {
-		out[i] = Destination{ID: id, State: state}
+		out[i] = topic.Destination{ID: id, State: state}
 	}
 	return out, nil
 }

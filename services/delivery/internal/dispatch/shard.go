@@ -61,7 +61,7 @@ type member struct {
 	id         string
 	recipient  string
 	row        *Delivery // a retry's
-	to         *Destination
+	to         *topic.Destination
 	asked      time.Time // when its destination was asked for
 	change     *Snapshot
 	components []topic.Component
@@ -74,7 +74,7 @@ type member struct {
 type opened struct {
 	change       *Snapshot
 	members      []*member
-	destinations []Destination
+	destinations []topic.Destination
 	asked        time.Time
 }
 
