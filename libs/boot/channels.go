@@ -15,8 +15,6 @@ type Providers struct {
 	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" help:"Hosts of Teams workflow URLs, separated by commas; *. allowed in front."`
 	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" help:"Hosts of Teams platform URLs."`
 	TeamsConnectorHosts []string `name:"teams-connector-hosts" env:"TEAMS_CONNECTOR_HOSTS" default:"*.webhook.office.com,outlook.office.com" help:"Hosts of classic Teams connectors, which are refused."`
-	GChatHosts          []string `name:"gchat-hosts" env:"GCHAT_HOSTS" default:"chat.googleapis.com" help:"Hosts of Google Chat webhooks. Checked only: this build has no Google Chat channel."`
-	AlertAfter          int      `name:"alert-after" env:"ALERT_AFTER" default:"5" help:"Consecutive failed deliveries after which an endpoint's managementEmail is told. Checked only: this build sends no alerts."`
 }
 
 var hostPattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
@@ -26,16 +24,13 @@ func (p Providers) Validate() error {
 	var failures []error
 	for setting, hosts := range map[string][]string{
 		"TEAMS_WORKFLOW_HOSTS": p.TeamsWorkflowHosts, "TEAMS_PLATFORM_HOSTS": p.TeamsPlatformHosts,
-		"TEAMS_CONNECTOR_HOSTS": p.TeamsConnectorHosts, "GCHAT_HOSTS": p.GChatHosts,
+		"TEAMS_CONNECTOR_HOSTS": p.TeamsConnectorHosts,
 	} {
 		for _, host := range hosts {
 			if !hostPattern.MatchString(host) {
 				failures = append(failures, fmt.Errorf("%s: %q is not a host name, with or without *. in front", setting, host))
 			}
 		}
-	}
-	if p.AlertAfter < 1 {
-		failures = append(failures, fmt.Errorf("ALERT_AFTER: %d is less than 1", p.AlertAfter))
 	}
 	return errors.Join(failures...)
 }

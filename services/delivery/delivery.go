@@ -7,6 +7,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
@@ -73,12 +74,16 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	table, err := routes(channels, map[topic.Keeper]dispatch.Recipients{
+		topic.Integrations: peer.Recipients{Client: peer.NewClient("integrations", c.IntegrationsURL, calls)},
+		topic.Subscribers:  peer.Recipients{Client: peer.NewClient("subscribers", c.SubscribersURL, calls)},
+	})
+	if err != nil {
+		return err
+	}
 	parts := dispatch.Parts{
 		Store: store.New(db), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
-		Routes: routes(
-			channels,
-			peer.Recipients{Client: peer.NewClient("integrations", c.IntegrationsURL, calls)},
-			peer.Recipients{Client: peer.NewClient("subscribers", c.SubscribersURL, calls)}),
+		Routes: table,
 		Traces: gauge.Traces{Propagator: c.Propagator}, Observer: gauge.New(c.Metrics),
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
@@ -98,17 +103,18 @@ func Run(ctx context.Context, c Config) error {
 	})
 }
 
-// routes puts each channel together with the service that knows its recipients:
-// integrations knows endpoints, subscribers knows people.
-func routes(channels map[topic.Channel]dispatch.Channel, endpoints, people dispatch.Recipients) map[topic.Channel]dispatch.Route {
+// routes combines every channel of topic.Channels with its implementation and the client of the service that
+// keeps its recipients. A channel of topic.Nobody has no route.
+func routes(channels map[topic.Channel]dispatch.Channel, keepers map[topic.Keeper]dispatch.Recipients) (map[topic.Channel]dispatch.Route, error) {
 	table := make(map[topic.Channel]dispatch.Route, len(channels))
-	for name, channel := range channels {
-		recipients := endpoints
-		switch name {
-		case topic.Email, topic.SMS, topic.WhatsApp:
-			recipients = people
+	for keeper, recipients := range keepers {
+		for _, name := range topic.ChannelsOf(keeper) {
+			channel, found := channels[name]
+			if !found {
+				return nil, fmt.Errorf("the channel %q has no implementation in package channel", name)
+			}
+			table[name] = dispatch.Route{Channel: channel, Recipients: recipients}
 		}
-		table[name] = dispatch.Route{Channel: channel, Recipients: recipients}
 	}
-	return table
+	return table, nil
 }

@@ -363,7 +363,7 @@ func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	kinds := endpoint.Kinds(endpoint.Providers{})
 	before := endpoint.New(store.New(db), directory{o}, hosts{}, seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
-		kinds, endpoint.Policy{SuppressAfter: 10}, p.now)
+		endpoint.Policy{SuppressAfter: 10}, p.now)
 	sealed, err := before.Create(t.Context(), o.id, kinds[0], endpoint.Draft{DashboardID: o.dashboard, URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}})
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func TestConcernedAreTheConfirmedEachOnceOverAllPages(t *testing.T) {
 	if d := page.Recipients[0].Destination; len(d) != 64 || strings.Trim(d, "0123456789abcdef") != "" {
 		t.Errorf("a destination is no digest: %s", d)
 	}
-	for _, channel := range []topic.Channel{topic.WhatsApp, topic.Webhook, "pigeon", ""} {
+	for _, channel := range []topic.Channel{topic.Chatroom, topic.Webhook, "pigeon", ""} {
 		if page, err := ask(topic.RecipientQuery{Channel: channel, Components: []string{api}, Limit: 10}); err != nil || len(page.Recipients) != 0 {
 			t.Errorf("by %q: %+v %v", channel, page, err)
 		}

@@ -167,10 +167,9 @@ func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel to
 	return nil
 }
 
-// missing says why a channel is not there.
+// missing returns the reason why the channel has no route.
 func missing(channel topic.Channel) Code {
-	switch channel {
-	case topic.Chatroom, topic.Workspace, topic.Microblog:
+	if channel.Keeper() == topic.Nobody {
 		return CodeNoService
 	}
 	return CodeUnavailable

@@ -11,7 +11,7 @@ import (
 // Concerned returns one page, in order of id, of the organization's endpoints that a change concerns.
 // It leaves out paused endpoints, but not suppressed ones: Resolve returns that state.
 func (s *Endpoints) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
-	if !s.known(query.Channel) || len(query.Components) == 0 {
+	if query.Channel.Keeper() != topic.Integrations || len(query.Components) == 0 {
 		return topic.RecipientPage{Recipients: []topic.Recipient{}}, nil
 	}
 	if query.Limit < 1 || query.Limit > topic.MaxRecipients {

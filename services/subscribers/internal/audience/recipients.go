@@ -16,7 +16,7 @@ import (
 // once even if it subscribed to several of the components.
 func (a *Audience) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	page := topic.RecipientPage{Recipients: []topic.Recipient{}}
-	if _, known := kindOf(query.Channel); !known {
+	if query.Channel.Keeper() != topic.Subscribers {
 		return page, nil
 	}
 	if query.Limit < 1 || query.Limit > topic.MaxRecipients {
@@ -101,7 +101,7 @@ func (r *reach) destination(manage func(Address) string) topic.Destination {
 	}
 	d.State, d.Address, d.Components = topic.RecipientActive, address.Text, r.components
 	d.Dashboard = topic.Dashboard{ID: r.dashboard.ID, Name: r.dashboard.Name, URL: r.dashboard.URL}
-	if kind, _ := kindOf(address.Channel); kind.unsubscribeLink {
+	if kindOf(address.Channel).unsubscribeLink {
 		d.Manage = manage(address)
 	}
 	return d
