@@ -165,39 +165,39 @@ func (s *Sender) replace(m *member, row *Delivery) bool {
 func (s *Sender) attempt(m *member, row *Delivery, slot *slot) bool {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
-	answer := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
+	result := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
 		DeliveryID: m.id, Change: m.change, To: m.to, Components: m.components, At: at,
 	})
 	took := time.Since(start)
 	slot.release()
 	s.Observer.InFlight(-1)
-	if answer.Code != "" && s.work.Err() != nil {
+	if result.Code != "" && s.work.Err() != nil {
 		return false
 	}
-	s.Observer.Attempted(m.shard.channel, label(answer.Code), took)
-	if answer.Code == CodeHeld {
+	s.Observer.Attempted(m.shard.channel, label(result.Code), took)
+	if result.Code == CodeHeld {
 		row.wait(CodeHeld, s.Now().Add(slowPause+jitter(slowPause)), s.Traces.Carry(m.shard.trace))
 		return true
 	}
-	s.receivers.learn(m.to.URLHash, answer, s.Now())
-	row.Attempts = append(row.Attempts, Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: answer.HTTPStatus, ErrorCode: answer.Code})
-	s.judge(m, row, answer)
+	s.receivers.learn(m.to.URLHash, result, s.Now())
+	row.Attempts = append(row.Attempts, Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: result.HTTPStatus, ErrorCode: result.Code})
+	s.judge(m, row, result)
 	return true
 }
 
-// judge decides how the delivery goes on after an answer.
-func (s *Sender) judge(m *member, row *Delivery, answer Answer) {
+// judge decides how the delivery goes on after an result.
+func (s *Sender) judge(m *member, row *Delivery, result Result) {
 	now := s.Now()
-	if answer.Code == "" {
+	if result.Code == "" {
 		row.end(StatusDelivered, "", now)
 		return
 	}
-	wait, again := s.Policy.next(len(row.Attempts), answer)
+	wait, again := s.Policy.next(len(row.Attempts), result)
 	if !again {
-		row.end(StatusFailed, answer.Code, now)
+		row.end(StatusFailed, result.Code, now)
 		return
 	}
-	row.wait(answer.Code, now.Add(wait), s.Traces.Carry(m.shard.trace))
+	row.wait(result.Code, now.Add(wait), s.Traces.Carry(m.shard.trace))
 }
 
 func label(code Code) string {

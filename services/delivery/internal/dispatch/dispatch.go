@@ -66,7 +66,7 @@ type Recipients interface {
 // Channel makes one attempt to reach a destination. It is called at the same time for
 // many, and returns within its own time limit.
 type Channel interface {
-	Send(ctx context.Context, message Message) Answer
+	Send(ctx context.Context, message Message) Result
 }
 
 // Route is a channel, and who knows its recipients.
@@ -115,9 +115,9 @@ type Message struct {
 	At         time.Time
 }
 
-// Answer is how an attempt went. An empty Code is success; CodeHeld says that there was none,
+// Result is how an attempt went. An empty Code is success; CodeHeld says that there was none,
 // because the channel had no room for it.
-type Answer struct {
+type Result struct {
 	HTTPStatus int
 	Code       Code
 	RetryAfter time.Duration // what the receiver asked for, 0 when nothing

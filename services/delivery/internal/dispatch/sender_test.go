@@ -74,11 +74,11 @@ type sending struct {
 	last atomic.Pointer[time.Time] // attempt that began
 }
 
-func (s *sending) Send(_ context.Context, message Message) Answer {
+func (s *sending) Send(_ context.Context, message Message) Result {
 	s.last.Store(&message.At)
 	time.Sleep(s.took)
 	s.sent.Add(1)
-	return Answer{}
+	return Result{}
 }
 
 // Deliveries that wait for a service that says nothing do not use up the slots of those that another knows.

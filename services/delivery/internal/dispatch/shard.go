@@ -13,7 +13,7 @@ import (
 const (
 	staleAfter    = 50 * time.Millisecond
 	strictlyAfter = 60 * time.Millisecond
-	// Where asking itself takes longer, so many members go with each answer, and are asked for one by one.
+	// Where asking itself takes longer, so many members go with each result, and are asked for one by one.
 	slowlyAsked = 64
 )
 
