@@ -161,6 +161,7 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 		{"standalone", "SMS_URL=https://api.example/"},
 		{"standalone", "SMS_URL=https://sid:token@api.example/?from=-"},
 		{"standalone", "TEAMS_CONNECTOR_HOSTS=*"},
+		{"standalone", "TEAMS_PLATFORM_HOSTS=*"},
 		{"standalone", "TEAMS_WORKFLOW_HOSTS=a b"},
 		{"gateway", "BELLBUOY_SECRET="},
 		{"gateway", "REDIS_URL="},

@@ -28,21 +28,6 @@ const (
 // deliveries has a partition for each, so this is also how far delivery scales out.
 const Buckets = 48
 
-// Channel is a way to tell somebody.
-type Channel string
-
-const (
-	Webhook   Channel = "webhook"
-	Teams     Channel = "teams"
-	GChat     Channel = "gchat"
-	Email     Channel = "email"
-	SMS       Channel = "sms"
-	WhatsApp  Channel = "whatsapp"
-	Chatroom  Channel = "chatroom"  // legacy room chat
-	Workspace Channel = "workspace" // legacy workspace chat
-	Microblog Channel = "microblog" // legacy short posts
-)
-
 // Kind names what happened to an event, as receivers are told.
 type Kind string
 

@@ -7,13 +7,14 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/bus"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/directory"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/gauge"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
@@ -58,13 +59,17 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	table, err := routes(channels, map[topic.Keeper]dispatch.Recipients{
+		topic.Integrations: peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)},
+		topic.Subscribers:  peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
+	})
+	if err != nil {
+		return err
+	}
 	messages := bus.New(s.Kafka, c.Log)
 	parts := dispatch.Parts{
 		Store: store.New(s.Database), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
-		Routes: routes(
-			channels,
-			directory.New(s.Peer("integrations", c.IntegrationsURL)),
-			directory.New(s.Peer("subscribers", c.SubscribersURL))),
+		Routes: table,
 		Traces: gauge.Traces{Propagator: c.Propagator}, Observer: gauge.New(c.Metrics),
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
@@ -80,17 +85,18 @@ func Run(ctx context.Context, c Config) error {
 	})
 }
 
-// routes combines each channel with the client of the service that owns its recipients:
-// integrations owns endpoints, subscribers owns people.
-func routes(channels map[topic.Channel]dispatch.Channel, endpoints, people dispatch.Recipients) map[topic.Channel]dispatch.Route {
+// routes combines every channel of topic.Channels with its implementation and the client of the service that
+// keeps its recipients. A channel of topic.Nobody has no route.
+func routes(channels map[topic.Channel]dispatch.Channel, keepers map[topic.Keeper]dispatch.Recipients) (map[topic.Channel]dispatch.Route, error) {
 	table := make(map[topic.Channel]dispatch.Route, len(channels))
-	for name, channel := range channels {
-		recipients := endpoints
-		switch name {
-		case topic.Email, topic.SMS, topic.WhatsApp:
-			recipients = people
+	for keeper, recipients := range keepers {
+		for _, name := range topic.ChannelsOf(keeper) {
+			channel, found := channels[name]
+			if !found {
+				return nil, fmt.Errorf("the channel %q has no implementation in package channel", name)
+			}
+			table[name] = dispatch.Route{Channel: channel, Recipients: recipients}
 		}
-		table[name] = dispatch.Route{Channel: channel, Recipients: recipients}
 	}
-	return table
+	return table, nil
 }

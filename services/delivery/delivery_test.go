@@ -12,7 +12,6 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -66,7 +65,7 @@ func TestRetry_anotherURL(t *testing.T) {
 	w.peer.add("r1", "https://one.test/hook")
 	hash := strings.Repeat("2", 64)
 	one := w.receiver("one.test", func(out http.ResponseWriter, _ *http.Request) {
-		w.peer.set("r1", func(d *peer.Destination) {
+		w.peer.set("r1", func(d *topic.Destination) {
 			d.URL, d.URLHash, d.URLDisplay = "https://two.test/hook", hash, "two.test/ho…"
 		})
 		out.WriteHeader(http.StatusInternalServerError)
@@ -266,18 +265,18 @@ func TestWebhook_retryAfter(t *testing.T) {
 func TestSkipped(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
-	for id, change := range map[string]func(*peer.Destination){
-		"paused":        func(d *peer.Destination) { d.State = peer.Paused },
-		"suppressed":    func(d *peer.Destination) { d.State = peer.Suppressed },
-		"gone":          func(d *peer.Destination) { d.State = peer.Gone },
-		"not-concerned": func(d *peer.Destination) { d.Components = []string{"another"} },
-		"all":           func(d *peer.Destination) { d.Components = nil },
+	for id, change := range map[string]func(*topic.Destination){
+		"paused":        func(d *topic.Destination) { d.State = topic.RecipientPaused },
+		"suppressed":    func(d *topic.Destination) { d.State = topic.RecipientSuppressed },
+		"gone":          func(d *topic.Destination) { d.State = topic.RecipientGone },
+		"not-concerned": func(d *topic.Destination) { d.Components = []string{"another"} },
+		"all":           func(d *topic.Destination) { d.Components = nil },
 	} {
 		change(w.peer.add(id, "https://hooks.test/"+id))
 	}
 	w.start(w.config())
 	sent := change(newEvent(), 1)
-	sent.Notify[topic.WhatsApp], sent.Notify[topic.Chatroom], sent.Notify["pigeon"] = topic.Wording{}, topic.Wording{}, topic.Wording{}
+	sent.Notify["whatsapp"], sent.Notify[topic.Chatroom], sent.Notify["pigeon"] = topic.Wording{}, topic.Wording{}, topic.Wording{}
 	w.publish(sent, nil)
 	want := map[string]dispatch.Delivery{
 		"paused":        {Status: dispatch.StatusSkipped, ErrorCode: dispatch.CodePaused},
@@ -299,7 +298,7 @@ func TestSkipped(t *testing.T) {
 		t.Errorf("%d requests arrived", len(got))
 	}
 	for channel, code := range map[topic.Channel]dispatch.Code{
-		topic.WhatsApp: dispatch.CodeUnavailable, topic.Chatroom: dispatch.CodeNoService, "pigeon": dispatch.CodeUnavailable,
+		"whatsapp": dispatch.CodeUnavailable, topic.Chatroom: dispatch.CodeNoService, "pigeon": dispatch.CodeUnavailable,
 	} {
 		rows := w.rows(dispatch.ChannelDeliveryID(sent.ID, channel))
 		if len(rows) != 1 || rows[0].Status != dispatch.StatusSkipped || rows[0].ErrorCode != code {

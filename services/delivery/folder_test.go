@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
@@ -16,7 +15,7 @@ import (
 // A data folder that cannot be written to is in the log, and what was to be written there waits until it can.
 func TestFolder_unwritable(t *testing.T) {
 	for folder, x := range map[string]struct {
-		to     peer.Destination
+		to     topic.Destination
 		file   string
 		notify topic.Notify
 	}{

@@ -308,8 +308,8 @@ type integrations struct {
 	server *httptest.Server
 
 	mu        sync.Mutex
-	endpoints map[string][]*peer.Destination // by organization
-	byID      map[string]*peer.Destination
+	endpoints map[string][]*topic.Destination // by organization
+	byID      map[string]*topic.Destination
 	down      bool
 	refusals  atomic.Int64
 	asked     int // times recipients were resolved
@@ -319,7 +319,7 @@ type integrations struct {
 }
 
 func newPeer(t testing.TB, service string) *integrations {
-	i := &integrations{endpoints: map[string][]*peer.Destination{}, byID: map[string]*peer.Destination{}}
+	i := &integrations{endpoints: map[string][]*topic.Destination{}, byID: map[string]*topic.Destination{}}
 	signer := passport.NewSigner(platformSecret, time.Now)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
@@ -344,14 +344,14 @@ func newPeer(t testing.TB, service string) *integrations {
 }
 
 // add makes an endpoint with the id that lives at the URL.
-func (i *integrations) add(id, url string) *peer.Destination { return i.addFor(organization, id, url) }
+func (i *integrations) add(id, url string) *topic.Destination { return i.addFor(organization, id, url) }
 
 // addFor makes an endpoint of another organization's.
-func (i *integrations) addFor(owner, id, url string) *peer.Destination {
+func (i *integrations) addFor(owner, id, url string) *topic.Destination {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	d := &peer.Destination{
-		ID: id, Channel: topic.Webhook, State: peer.Active, Dashboard: peer.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
+	d := &topic.Destination{
+		ID: id, Channel: topic.Webhook, State: topic.RecipientActive, Dashboard: topic.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
 		Components: []string{componentID}, URL: url, URLHash: fmt.Sprintf("%064x", len(i.byID)), URLDisplay: "hooks.test/…", Secrets: []string{signingSecret},
 	}
 	i.endpoints[owner] = append(i.endpoints[owner], d)
@@ -360,7 +360,7 @@ func (i *integrations) addFor(owner, id, url string) *peer.Destination {
 }
 
 // set changes an endpoint.
-func (i *integrations) set(id string, change func(*peer.Destination)) {
+func (i *integrations) set(id string, change func(*topic.Destination)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	changed := *i.byID[id]
@@ -384,7 +384,7 @@ func (i *integrations) setDown(down bool) {
 }
 
 func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
-	var concern peer.Concern
+	var concern topic.RecipientQuery
 	if err := json.NewDecoder(r.Body).Decode(&concern); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -397,14 +397,14 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 	}
 	from := 0
 	fmt.Sscan(concern.After, &from)
-	page := peer.RecipientPage{}
+	page := topic.RecipientPage{}
 	if i.page > 0 {
 		concern.Limit = min(concern.Limit, i.page)
 	}
 	owned := i.endpoints[r.PathValue("organization")]
 	to := min(from+concern.Limit, len(owned))
 	for _, d := range owned[from:to] {
-		page.Recipients = append(page.Recipients, peer.Recipient{ID: d.ID, Destination: d.URLHash})
+		page.Recipients = append(page.Recipients, topic.Recipient{ID: d.ID, Destination: d.URLHash})
 	}
 	if to < len(owned) {
 		page.Next = fmt.Sprint(to)
@@ -426,12 +426,12 @@ func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
 		resolved(ids)
 	}
 	i.mu.Lock()
-	out := make([]peer.Destination, len(ids))
+	out := make([]topic.Destination, len(ids))
 	for n, id := range ids {
 		if d := i.byID[id]; d != nil {
 			out[n] = *d
 		} else {
-			out[n] = peer.Destination{ID: id, State: peer.Gone}
+			out[n] = topic.Destination{ID: id, State: topic.RecipientGone}
 		}
 	}
 	i.mu.Unlock()

@@ -18,7 +18,6 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -237,10 +236,10 @@ func reply(code int, status smtp.EnhancedCode) error {
 }
 
 // reader is a subscriber by mail.
-func reader(id string) peer.Destination {
-	return peer.Destination{
+func reader(id string) topic.Destination {
+	return topic.Destination{
 		ID: id, Channel: topic.Email, Address: mailAddress, Manage: mailManage,
-		Dashboard: peer.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
+		Dashboard: topic.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
@@ -116,7 +115,7 @@ func TestRetry_pausedMeanwhile(t *testing.T) {
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
 	apitest.Eventually(t, "the first attempt", func() bool { return len(hooks.got()) == 1 })
-	w.peer.set("r1", func(d *peer.Destination) { d.State = peer.Paused })
+	w.peer.set("r1", func(d *topic.Destination) { d.State = topic.RecipientPaused })
 	row := w.ended(sent.ID, "r1")[0]
 	if row.Status != dispatch.StatusSkipped || row.ErrorCode != dispatch.CodePaused || len(hooks.got()) != 1 {
 		t.Errorf("row %+v", row)
@@ -249,7 +248,7 @@ func TestPause_midway(t *testing.T) {
 	w.publish(sent, nil)
 	apitest.Eventually(t, "the first to arrive", func() bool { return len(hooks.got()) > 0 })
 	for _, id := range ids {
-		w.peer.set(id, func(d *peer.Destination) { d.State = peer.Paused })
+		w.peer.set(id, func(d *topic.Destination) { d.State = topic.RecipientPaused })
 	}
 	paused := time.Now()
 	after, skipped := 0, 0

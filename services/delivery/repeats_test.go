@@ -10,7 +10,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -40,7 +39,7 @@ func TestPeer_down_otherChannels(t *testing.T) {
 	office := newPostOffice(t, &postOffice{})
 	c := w.config()
 	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
-	people := w.person(&c, peer.Destination{ID: "p1", Channel: topic.Email, Address: mailAddress, Dashboard: peer.Dashboard{ID: dashboardID}})
+	people := w.person(&c, topic.Destination{ID: "p1", Channel: topic.Email, Address: mailAddress, Dashboard: topic.Dashboard{ID: dashboardID}})
 	people.setDown(true)
 	w.start(c)
 	event := newEvent()

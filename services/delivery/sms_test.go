@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -89,12 +88,12 @@ func refuseSMS(status, code int) http.HandlerFunc {
 }
 
 // person makes a subscriber whom the service asks for at the subscribers service.
-func (w *world) person(c *delivery.Config, subscriber peer.Destination) *integrations {
+func (w *world) person(c *delivery.Config, subscriber topic.Destination) *integrations {
 	w.t.Helper()
 	people := newPeer(w.t, "subscribers")
 	people.add(subscriber.ID, "")
-	people.set(subscriber.ID, func(d *peer.Destination) {
-		subscriber.State, subscriber.Components = peer.Active, []string{componentID}
+	people.set(subscriber.ID, func(d *topic.Destination) {
+		subscriber.State, subscriber.Components = topic.RecipientActive, []string{componentID}
 		*d = subscriber
 	})
 	c.SubscribersURL = people.server.URL
@@ -102,8 +101,8 @@ func (w *world) person(c *delivery.Config, subscriber peer.Destination) *integra
 }
 
 // phone is a subscriber by SMS.
-func phone() peer.Destination {
-	return peer.Destination{ID: "p1", Channel: topic.SMS, Address: smsNumber}
+func phone() topic.Destination {
+	return topic.Destination{ID: "p1", Channel: topic.SMS, Address: smsNumber}
 }
 
 func smsURL(base, token, from string) string {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
@@ -18,7 +17,7 @@ import (
 func (w *world) workflow(id, url string) {
 	w.t.Helper()
 	w.peer.add(id, url)
-	w.peer.set(id, func(d *peer.Destination) { d.Channel, d.Secrets = topic.Teams, nil })
+	w.peer.set(id, func(d *topic.Destination) { d.Channel, d.Secrets = topic.Teams, nil })
 }
 
 // toTeams is a change that Teams is told of.
@@ -97,7 +96,7 @@ func TestTeams_pace(t *testing.T) {
 	hooks := w.receiver("hooks.test", nil)
 	w.workflow("t1", "https://prod.flows.test/workflows/x")
 	w.workflow("t2", "https://prod.flows.test/workflows/x") // the same URL on another dashboard
-	w.peer.set("t2", func(d *peer.Destination) { d.URLHash = fmt.Sprintf("%064x", 0) })
+	w.peer.set("t2", func(d *topic.Destination) { d.URLHash = fmt.Sprintf("%064x", 0) })
 	w.start(w.config())
 	const events = 24
 	var sent []topic.EventChange

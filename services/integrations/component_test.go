@@ -30,7 +30,7 @@ func TestADeletedComponentLeavesItsEndpoints(t *testing.T) {
 		t.Errorf("concerned are %v", concerned)
 	}
 	for _, d := range p.resolve(o, ids...) {
-		if d.URLHash == last.URLHash && (d.State != peer.Active || d.Components == nil || len(d.Components) != 0) {
+		if d.URLHash == last.URLHash && (d.State != topic.RecipientActive || d.Components == nil || len(d.Components) != 0) {
 			t.Errorf("the endpoint without components: %+v", d)
 		}
 	}

@@ -84,7 +84,7 @@ func (p *platform) second(o organization, c *cut) *endpoint.Endpoints {
 	p.t.Cleanup(func() { db.Close() })
 	c.Store = store.New(db)
 	return endpoint.New(c, directory{o}, hosts{}, seal.NewBox(secret, "endpoint"),
-		endpoint.Kinds(endpoint.Providers{}), endpoint.Policy{SuppressAfter: 10}, p.now)
+		endpoint.Policy{SuppressAfter: 10}, p.now)
 }
 
 // A process that is killed at any write of a move leaves an endpoint that is suppressed,

@@ -57,7 +57,7 @@ func Run(ctx context.Context, c Config) error {
 	kinds := endpoint.Kinds(endpoint.Providers{
 		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts,
 	})
-	endpoints := endpoint.New(store.New(s.Database), others, c.Resolve, seal.NewBox(c.Secret.Secret, "endpoint"), kinds,
+	endpoints := endpoint.New(store.New(s.Database), others, c.Resolve, seal.NewBox(c.Secret.Secret, "endpoint"),
 		endpoint.Policy{SuppressAfter: c.SuppressAfter}, c.Now)
 	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret), c.Log).Mount(s.Engine); err != nil {
 		return err

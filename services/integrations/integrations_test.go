@@ -163,7 +163,7 @@ func TestConcernedAndResolveFollowEveryChangeAtOnce(t *testing.T) {
 	if ids := p.concerned(o, nil, other.one); len(ids) != 0 {
 		t.Errorf("another organization's component concerns %v", ids)
 	}
-	if ids := p.concerned(o, func(c *peer.Concern) { c.Channel = topic.Teams }, o.one); len(ids) != 0 {
+	if ids := p.concerned(o, func(c *topic.RecipientQuery) { c.Channel = topic.Teams }, o.one); len(ids) != 0 {
 		t.Errorf("another channel concerns %v", ids)
 	}
 	if ids := p.concerned(o, nil); len(ids) != 0 {
@@ -172,11 +172,11 @@ func TestConcernedAndResolveFollowEveryChangeAtOnce(t *testing.T) {
 
 	gone := p.only(other, other.one)
 	found := p.resolve(o, id(), recipient, gone, "nonsense")
-	if len(found) != 4 || found[0].State != peer.Gone || found[2].State != peer.Gone || found[3].State != peer.Gone || found[2].URL != "" {
+	if len(found) != 4 || found[0].State != topic.RecipientGone || found[2].State != topic.RecipientGone || found[3].State != topic.RecipientGone || found[2].URL != "" {
 		t.Fatalf("resolved: %+v", found)
 	}
 	d := found[1]
-	if d.ID != recipient || d.State != peer.Active || d.URL != "https://hooks.example.com/services/token" || d.URLHash != made.URLHash ||
+	if d.ID != recipient || d.State != topic.RecipientActive || d.URL != "https://hooks.example.com/services/token" || d.URLHash != made.URLHash ||
 		!slices.Equal(d.Secrets, []string{made.Secret}) || d.Channel != topic.Webhook || !slices.Equal(d.Components, []string{o.one}) ||
 		d.Dashboard.Name != "Main" || d.Dashboard.URL != "http://d.test/d/main" || d.Dashboard.ID != o.dashboard {
 		t.Fatalf("resolved: %+v", d)
@@ -199,18 +199,18 @@ func TestConcernedAndResolveFollowEveryChangeAtOnce(t *testing.T) {
 	if ids := p.concerned(o, nil, o.one); len(ids) != 0 {
 		t.Errorf("paused, but concerned: %v", ids)
 	}
-	if d := p.resolve(o, recipient)[0]; d.State != peer.Paused || d.URL != "" || d.Secrets != nil {
+	if d := p.resolve(o, recipient)[0]; d.State != topic.RecipientPaused || d.URL != "" || d.Secrets != nil {
 		t.Errorf("paused: %+v", d)
 	}
 	patch(object{"paused": false, "componentIds": []string{o.two}, "eventKinds": []topic.Kind{topic.IncidentResolved, topic.MaintenanceStarted}})
 	if ids := p.concerned(o, nil, o.one, o.two); len(ids) != 0 {
 		t.Errorf("concerned by a kind it does not want: %v", ids)
 	}
-	if ids := p.concerned(o, func(c *peer.Concern) { c.Kind = topic.MaintenanceStarted }, o.one, o.two); !slices.Equal(ids, []string{recipient}) {
+	if ids := p.concerned(o, func(c *topic.RecipientQuery) { c.Kind = topic.MaintenanceStarted }, o.one, o.two); !slices.Equal(ids, []string{recipient}) {
 		t.Errorf("not concerned by a kind it wants: %v", ids)
 	}
 	p.call(o, http.StatusNoContent, http.MethodDelete, path+"?dashboardId="+o.dashboard+"&urlHash="+made.URLHash, nil)
-	if d := p.resolve(o, recipient)[0]; d.State != peer.Gone || d.URL != "" || d.Secrets != nil {
+	if d := p.resolve(o, recipient)[0]; d.State != topic.RecipientGone || d.URL != "" || d.Secrets != nil {
 		t.Errorf("deleted: %+v", d)
 	}
 }
@@ -225,7 +225,7 @@ func TestConcernedPagesThroughManyById(t *testing.T) {
 		legacy = append(legacy, made.LegacyID)
 	}
 	for _, limit := range []int{1, 5, 23, 24, 5000} {
-		ids := p.concerned(o, func(c *peer.Concern) { c.Limit = limit }, o.one, o.two)
+		ids := p.concerned(o, func(c *topic.RecipientQuery) { c.Limit = limit }, o.one, o.two)
 		if len(ids) != 23 || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != 23 {
 			t.Fatalf("by pages of %d: %d ids, sorted %t", limit, len(ids), slices.IsSorted(ids))
 		}
@@ -236,17 +236,17 @@ func TestConcernedPagesThroughManyById(t *testing.T) {
 			t.Fatalf("pages of %d hold others", limit)
 		}
 	}
-	some := p.concerned(o, func(c *peer.Concern) { c.Endpoints, c.Limit = []int64{legacy[20], legacy[3], 1 << 40}, 1 }, o.one)
+	some := p.concerned(o, func(c *topic.RecipientQuery) { c.Endpoints, c.Limit = []int64{legacy[20], legacy[3], 1 << 40}, 1 }, o.one)
 	if !slices.Equal(some, []string{all[3], all[20]}) {
 		t.Errorf("by legacy id: %v", some)
 	}
 	for _, limit := range []int{0, -1, 5001} {
-		_, err := p.recipients().Concerned(t.Context(), o.id, peer.Concern{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: []string{o.one}, Limit: limit})
+		_, err := p.recipients().Concerned(t.Context(), o.id, topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: []string{o.one}, Limit: limit})
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("a limit of %d: %v", limit, err)
 		}
 	}
-	if _, err := p.recipients().Concerned(t.Context(), o.id, peer.Concern{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: []string{o.one}, Limit: 5, After: "nonsense"}); !fault.Is(err, fault.Invalid) {
+	if _, err := p.recipients().Concerned(t.Context(), o.id, topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: []string{o.one}, Limit: 5, After: "nonsense"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a nonsensical position: %v", err)
 	}
 }
@@ -264,13 +264,13 @@ func TestAnOutageOfAnotherServiceIsSaidToBeOne(t *testing.T) {
 	p.call(o, http.StatusServiceUnavailable, http.MethodPost, path, object{"dashboardId": o.dashboard, "url": "https://hooks.example.com/2", "managementEmail": "a@example.com", "componentIds": []string{o.one}})
 	p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash})
 	p.upstream.down.Store(false)
-	if d := p.resolve(o, recipient)[0]; d.State != peer.Gone {
+	if d := p.resolve(o, recipient)[0]; d.State != topic.RecipientGone {
 		t.Errorf("deleted during the outage: %+v", d)
 	}
 	p.create(o, "https://hooks.example.com/2", nil)
 	p.upstream.remove(o.id, o.dashboard)
 	p.ahead.Add(int64(2 * time.Second))
-	if d := p.resolve(o, p.only(o, o.one))[0]; d.State != peer.Gone {
+	if d := p.resolve(o, p.only(o, o.one))[0]; d.State != topic.RecipientGone {
 		t.Errorf("on a dashboard that is no more: %+v", d)
 	}
 }
@@ -363,7 +363,7 @@ func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	kinds := endpoint.Kinds(endpoint.Providers{})
 	before := endpoint.New(store.New(db), directory{o}, hosts{}, seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
-		kinds, endpoint.Policy{SuppressAfter: 10}, p.now)
+		endpoint.Policy{SuppressAfter: 10}, p.now)
 	sealed, err := before.Create(t.Context(), o.id, kinds[0], endpoint.Draft{DashboardID: o.dashboard, URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}})
 	if err != nil {
 		t.Fatal(err)
@@ -371,10 +371,10 @@ func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 	p.create(o, "https://hooks.example.com/present", object{"componentIds": []string{o.two}})
 	present := p.only(o, o.two)
 	found := p.resolve(o, sealed.Endpoint.ID, present)
-	if d := found[0]; d.State != peer.Active || d.URL != "" || len(d.Secrets) != 0 || d.URLHash != sealed.Endpoint.URLHash {
+	if d := found[0]; d.State != topic.RecipientActive || d.URL != "" || len(d.Secrets) != 0 || d.URLHash != sealed.Endpoint.URLHash {
 		t.Errorf("the former one: %+v", d)
 	}
-	if d := found[1]; d.State != peer.Active || d.URL != "https://hooks.example.com/present" || len(d.Secrets) != 1 {
+	if d := found[1]; d.State != topic.RecipientActive || d.URL != "https://hooks.example.com/present" || len(d.Secrets) != 1 {
 		t.Errorf("the present one: %+v", d)
 	}
 	if log := p.logs.String(); !strings.Contains(log, "another BELLBUOY_SECRET") || !strings.Contains(log, sealed.Endpoint.ID) {

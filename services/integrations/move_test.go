@@ -8,7 +8,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -75,7 +74,7 @@ func TestASuppressionGoesAlongWithTheURL(t *testing.T) {
 		if !moved.Suppressed || moved.ConsecutiveFailures != 1 {
 			t.Errorf("moved to %s: %+v", to, moved)
 		}
-		if d := p.resolve(o, recipient)[0]; d.State != peer.Suppressed || d.URL != "" {
+		if d := p.resolve(o, recipient)[0]; d.State != topic.RecipientSuppressed || d.URL != "" {
 			t.Errorf("moved to %s: resolved %+v", to, d)
 		}
 		hash = moved.URLHash
@@ -91,7 +90,7 @@ func TestASuppressionGoesAlongWithTheURL(t *testing.T) {
 	// A URL that is another endpoint's already keeps the state it has, either way.
 	p.create(o, url+"/4", object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
 	moved := p.move(o, o.dashboard, hash, url+"/4")
-	if moved.Suppressed || moved.ConsecutiveFailures != 1 || p.resolve(o, recipient)[0].State != peer.Active {
+	if moved.Suppressed || moved.ConsecutiveFailures != 1 || p.resolve(o, recipient)[0].State != topic.RecipientActive {
 		t.Errorf("moved to a URL that is in use: %+v", moved)
 	}
 	p.suppress(o, p.only(o, o.elsewhere), moved.URLHash)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
@@ -60,17 +59,17 @@ func TestAURLIsSuppressedAtTheLimitForEveryDashboardOfTheOrganization(t *testing
 		p.publish(p.outcome(o, recipient, topic.Failed))
 	}
 	apitest.Eventually(p.t, "nine failures", func() bool { return p.shown(o, made.URLHash).ConsecutiveFailures == 9 })
-	if p.shown(o, made.URLHash).Suppressed || p.resolve(o, recipient)[0].State != peer.Active {
+	if p.shown(o, made.URLHash).Suppressed || p.resolve(o, recipient)[0].State != topic.RecipientActive {
 		t.Fatal("suppressed after nine failures")
 	}
 	p.publish(p.outcome(o, recipient, topic.Failed))
 	apitest.Eventually(p.t, "suppressed at ten", func() bool { return p.shown(o, made.URLHash).Suppressed })
 	for _, d := range p.resolve(o, recipient, beside) {
-		if d.State != peer.Suppressed || d.URL != "" || d.Secrets != nil {
+		if d.State != topic.RecipientSuppressed || d.URL != "" || d.Secrets != nil {
 			t.Errorf("resolved to %+v", d)
 		}
 	}
-	if p.shown(other, theirs.URLHash).Suppressed || p.resolve(other, p.only(other, other.one))[0].State != peer.Active {
+	if p.shown(other, theirs.URLHash).Suppressed || p.resolve(other, p.only(other, other.one))[0].State != topic.RecipientActive {
 		t.Error("another organization's endpoint is suppressed too")
 	}
 
@@ -80,7 +79,7 @@ func TestAURLIsSuppressedAtTheLimitForEveryDashboardOfTheOrganization(t *testing
 		t.Errorf("the new URL: %+v", moved)
 	}
 	for _, d := range p.resolve(o, recipient, beside) {
-		if d.State != peer.Suppressed {
+		if d.State != topic.RecipientSuppressed {
 			t.Errorf("after the move: %+v", d)
 		}
 	}
@@ -92,7 +91,7 @@ func TestAURLIsSuppressedAtTheLimitForEveryDashboardOfTheOrganization(t *testing
 	// The last endpoint of the URL takes the suppression with it.
 	p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.second, "url": url})
 	again := p.create(o, url, object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
-	if again.Suppressed || p.resolve(o, p.only(o, o.elsewhere))[0].State != peer.Active {
+	if again.Suppressed || p.resolve(o, p.only(o, o.elsewhere))[0].State != topic.RecipientActive {
 		t.Error("the URL is still suppressed after its last endpoint was deleted")
 	}
 }

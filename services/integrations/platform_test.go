@@ -223,9 +223,9 @@ func (p *platform) recipients() peer.Recipients {
 }
 
 // concerned lists the ids of those who are told of an incident on the components.
-func (p *platform) concerned(o organization, change func(*peer.Concern), components ...string) []string {
+func (p *platform) concerned(o organization, change func(*topic.RecipientQuery), components ...string) []string {
 	p.t.Helper()
-	concern := peer.Concern{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: components, Limit: 5000}
+	concern := topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: components, Limit: 5000}
 	if change != nil {
 		change(&concern)
 	}
@@ -245,7 +245,7 @@ func (p *platform) concerned(o organization, change func(*peer.Concern), compone
 	}
 }
 
-func (p *platform) resolve(o organization, ids ...string) []peer.Destination {
+func (p *platform) resolve(o organization, ids ...string) []topic.Destination {
 	p.t.Helper()
 	found, err := p.recipients().Resolve(p.t.Context(), o.id, ids)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // door is a route with what opens it.
@@ -133,7 +134,7 @@ func TestOrganizationsNeverSeeEachOther(t *testing.T) {
 	if ids := p.concerned(ours, 10, theirs.services[0].ID); len(ids) != 0 {
 		t.Errorf("their service concerns %v of ours", ids)
 	}
-	if d := p.resolve(ours, others[0])[0]; d.State != peer.Gone || d.Address != "" || d.Channel != "" {
+	if d := p.resolve(ours, others[0])[0]; d.State != topic.RecipientGone || d.Address != "" || d.Channel != "" {
 		t.Errorf("theirs resolved for us: %+v", d)
 	}
 }

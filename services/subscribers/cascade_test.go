@@ -154,7 +154,7 @@ func TestAnOutageOfEventsIs503(t *testing.T) {
 	}
 	// What needs nobody else goes on, above all telling people.
 	ids := p.concerned(o, 10, o.services[0].ID)
-	if len(ids) != 1 || p.resolve(o, ids[0])[0].State != peer.Active {
+	if len(ids) != 1 || p.resolve(o, ids[0])[0].State != topic.RecipientActive {
 		t.Errorf("concerned: %v", ids)
 	}
 	p.call(o, http.StatusNoContent, http.MethodDelete, s, nil)

@@ -155,7 +155,7 @@ func TestARefusedSubscriptionTakesNobodyElsesAddress(t *testing.T) {
 	if a, s := p.total(o, "/api/v1/email/"), p.total(o, subscriptions); a != 1 || s != 1 {
 		t.Errorf("%d addresses, %d subscriptions", a, s)
 	}
-	if ids := p.concerned(o, 10, o.services[1].ID); len(ids) != 1 || p.resolve(o, ids[0])[0].State != peer.Active {
+	if ids := p.concerned(o, 10, o.services[1].ID); len(ids) != 1 || p.resolve(o, ids[0])[0].State != topic.RecipientActive {
 		t.Errorf("concerned are %v", ids)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -30,7 +29,7 @@ func (p *platform) told(outcomes ...topic.Outcome) {
 	if err := p.bus.Publish(p.t.Context(), records...); err != nil {
 		p.t.Fatal(err)
 	}
-	apitest.Eventually(p.t, "the outcomes are taken", func() bool { return p.resolve(o, marker)[0].State == peer.Suppressed })
+	apitest.Eventually(p.t, "the outcomes are taken", func() bool { return p.resolve(o, marker)[0].State == topic.RecipientSuppressed })
 }
 
 func gone(o organization, channel topic.Channel, recipient string, at time.Time) topic.Outcome {
@@ -45,7 +44,7 @@ func (p *platform) number(o organization, number string) (uri, recipient string)
 	p.t.Helper()
 	uri = p.call(o, http.StatusCreated, http.MethodPost, "/api/v1/number/", object{"number": number}).ResourceURI
 	p.call(o, http.StatusCreated, http.MethodPost, "/api/v1/subscribers/sms/", object{"number": uri, "service": o.uri(0), "confirmed": true})
-	page, err := p.recipients().Concerned(p.t.Context(), o.id, peer.Concern{
+	page, err := p.recipients().Concerned(p.t.Context(), o.id, topic.RecipientQuery{
 		Kind: topic.IncidentCreated, Channel: topic.SMS, Components: []string{o.services[0].ID}, Limit: 100,
 	})
 	if err != nil {
@@ -70,7 +69,7 @@ func TestOutcomeGoneSuppressesTheNumberUntilItIsAnother(t *testing.T) {
 		if strings.Contains(got, `"blocked":true`) != want {
 			t.Errorf("shown as %s", got)
 		}
-		if d := p.resolve(o, recipient)[0]; (d.State == peer.Suppressed) != want || (d.Address == "") != want {
+		if d := p.resolve(o, recipient)[0]; (d.State == topic.RecipientSuppressed) != want || (d.Address == "") != want {
 			t.Errorf("resolved %+v", d)
 		}
 	}
@@ -106,16 +105,16 @@ func TestOutcomeGoneSuppressesTheMailAddressUntilItIsAnother(t *testing.T) {
 		ann, bob = bob, ann
 	}
 	p.told(gone(o, topic.Email, ann, p.now()))
-	if d := p.resolve(o, ann, bob); d[0].State != peer.Suppressed || d[0].Address != "" || d[1].State != peer.Active {
+	if d := p.resolve(o, ann, bob); d[0].State != topic.RecipientSuppressed || d[0].Address != "" || d[1].State != topic.RecipientActive {
 		t.Errorf("resolved %+v", d)
 	}
 	email := "/api/v1/email/" + p.legacyID(o, "ann@example.com") + "/"
 	p.call(o, http.StatusOK, http.MethodPut, email, object{"email": "Ann@example.com"})
-	if d := p.resolve(o, ann)[0]; d.State != peer.Suppressed {
+	if d := p.resolve(o, ann)[0]; d.State != topic.RecipientSuppressed {
 		t.Errorf("the same address in other letters is %s", d.State)
 	}
 	p.call(o, http.StatusOK, http.MethodPut, email, object{"email": "anna@example.org"})
-	if d := p.resolve(o, ann)[0]; d.State != peer.Active || d.Address != "anna@example.org" {
+	if d := p.resolve(o, ann)[0]; d.State != topic.RecipientActive || d.Address != "anna@example.org" {
 		t.Errorf("another address: %+v", d)
 	}
 }
@@ -133,13 +132,13 @@ func TestOutcomesThatConcernNoAddress(t *testing.T) {
 		gone(o, topic.SMS, id(), p.now()),
 		failed,
 	)
-	if d := p.resolve(o, recipient)[0]; d.State != peer.Active || d.Address != "+4915112345678" {
+	if d := p.resolve(o, recipient)[0]; d.State != topic.RecipientActive || d.Address != "+4915112345678" {
 		t.Errorf("resolved %+v", d)
 	}
 	uri, removed := p.number(o, "+4915112345679")
 	p.call(o, http.StatusNoContent, http.MethodDelete, uri, nil)
 	p.told(gone(o, topic.SMS, removed, p.now()))
-	if d := p.resolve(o, removed)[0]; d.State != peer.Gone {
+	if d := p.resolve(o, removed)[0]; d.State != topic.RecipientGone {
 		t.Errorf("a removed one is %s", d.State)
 	}
 }

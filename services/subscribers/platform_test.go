@@ -219,7 +219,7 @@ func (p *platform) recipients() peer.Recipients {
 // concerned lists the ids of those who are told by mail of an incident on the services.
 func (p *platform) concerned(o organization, limit int, services ...string) []string {
 	p.t.Helper()
-	concern := peer.Concern{Kind: topic.IncidentCreated, Channel: topic.Email, Components: services, Limit: limit}
+	concern := topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.Email, Components: services, Limit: limit}
 	var ids []string
 	for {
 		page, err := p.recipients().Concerned(p.t.Context(), o.id, concern)
@@ -239,7 +239,7 @@ func (p *platform) concerned(o organization, limit int, services ...string) []st
 	}
 }
 
-func (p *platform) resolve(o organization, ids ...string) []peer.Destination {
+func (p *platform) resolve(o organization, ids ...string) []topic.Destination {
 	p.t.Helper()
 	found, err := p.recipients().Resolve(p.t.Context(), o.id, ids)
 	if err != nil {

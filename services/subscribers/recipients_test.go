@@ -56,23 +56,23 @@ func TestConcernedAreTheConfirmedEachOnceOverAllPages(t *testing.T) {
 		}
 	}
 
-	ask := func(concern peer.Concern) (peer.RecipientPage, error) {
+	ask := func(concern topic.RecipientQuery) (topic.RecipientPage, error) {
 		return p.recipients().Concerned(t.Context(), o.id, concern)
 	}
-	page, err := ask(peer.Concern{Channel: topic.SMS, Components: []string{api, web}, Limit: 10})
+	page, err := ask(topic.RecipientQuery{Channel: topic.SMS, Components: []string{api, web}, Limit: 10})
 	if err != nil || len(page.Recipients) != 1 || page.Next != "" {
 		t.Errorf("by SMS: %+v %v", page, err)
 	}
 	if d := page.Recipients[0].Destination; len(d) != 64 || strings.Trim(d, "0123456789abcdef") != "" {
 		t.Errorf("a destination is no digest: %s", d)
 	}
-	for _, channel := range []topic.Channel{topic.WhatsApp, topic.Webhook, "pigeon", ""} {
-		if page, err := ask(peer.Concern{Channel: channel, Components: []string{api}, Limit: 10}); err != nil || len(page.Recipients) != 0 {
+	for _, channel := range []topic.Channel{topic.Chatroom, topic.Webhook, "pigeon", ""} {
+		if page, err := ask(topic.RecipientQuery{Channel: channel, Components: []string{api}, Limit: 10}); err != nil || len(page.Recipients) != 0 {
 			t.Errorf("by %q: %+v %v", channel, page, err)
 		}
 	}
 	for _, limit := range []int{-1, 0, 5001} {
-		if _, err := ask(peer.Concern{Channel: topic.Email, Components: []string{api}, Limit: limit}); !fault.Is(err, fault.Invalid) {
+		if _, err := ask(topic.RecipientQuery{Channel: topic.Email, Components: []string{api}, Limit: limit}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("a limit of %d: %v", limit, err)
 		}
 	}
@@ -88,16 +88,16 @@ func TestResolveFollowsEveryChangeAtOnce(t *testing.T) {
 
 	nobody := id()
 	found := p.resolve(o, nobody, bob, ann, "nonsense", bob)
-	want := []peer.Destination{
-		{ID: nobody, State: peer.Gone, Components: []string{}},
-		{ID: bob, Channel: topic.Email, State: peer.Active, Address: "bob@example.com", Components: []string{api}},
-		{ID: ann, Channel: topic.Email, State: peer.Active, Address: "ann@example.com", Components: []string{api, web}},
-		{ID: "nonsense", State: peer.Gone, Components: []string{}},
-		{ID: bob, Channel: topic.Email, State: peer.Active, Address: "bob@example.com", Components: []string{api}},
+	want := []topic.Destination{
+		{ID: nobody, State: topic.RecipientGone, Components: []string{}},
+		{ID: bob, Channel: topic.Email, State: topic.RecipientActive, Address: "bob@example.com", Components: []string{api}},
+		{ID: ann, Channel: topic.Email, State: topic.RecipientActive, Address: "ann@example.com", Components: []string{api, web}},
+		{ID: "nonsense", State: topic.RecipientGone, Components: []string{}},
+		{ID: bob, Channel: topic.Email, State: topic.RecipientActive, Address: "bob@example.com", Components: []string{api}},
 	}
 	for i := range want {
 		slices.Sort(found[i].Components)
-		if (found[i].Manage != "") != (found[i].State == peer.Active) {
+		if (found[i].Manage != "") != (found[i].State == topic.RecipientActive) {
 			t.Errorf("the link to unsubscribe is %q", found[i].Manage)
 		}
 		found[i].Manage = "" // its own test is in unsubscribe_test.go
@@ -154,7 +154,7 @@ func TestABlockedNumberIsSuppressed(t *testing.T) {
 	p.keep(func(s *store.Store) error { return s.AddAddress(t.Context(), number) })
 	p.run()
 	p.call(o, http.StatusCreated, http.MethodPost, "/api/v1/subscribers/sms/", object{"number": "/api/v1/number/7/", "service": o.uri(0), "confirmed": true})
-	if d := p.resolve(o, number.ID)[0]; d.State != peer.Suppressed || d.Address != "" || d.Channel != topic.SMS {
+	if d := p.resolve(o, number.ID)[0]; d.State != topic.RecipientSuppressed || d.Address != "" || d.Channel != topic.SMS {
 		t.Errorf("resolved: %+v", d)
 	}
 	if got := p.call(o, http.StatusOK, http.MethodGet, "/api/v1/number/7/", nil); !strings.Contains(got.text, `"blocked":true`) {

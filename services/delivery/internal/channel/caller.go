@@ -101,14 +101,14 @@ func guard(_, address string, _ syscall.RawConn) error {
 }
 
 // post makes one attempt. No part of the URL but its host leaves this function: not in
-// the answer, not in the span.
-func (c *caller) post(ctx context.Context, address string, header http.Header, body []byte) dispatch.Answer {
+// the result, not in the span.
+func (c *caller) post(ctx context.Context, address string, header http.Header, body []byte) dispatch.Result {
 	if address == "" {
-		return dispatch.Answer{Code: codeUnsendable}
+		return dispatch.Result{Code: codeUnsendable}
 	}
 	target, err := url.Parse(address)
 	if err != nil || !reachable(target) {
-		return dispatch.Answer{Code: dispatch.CodeBlocked}
+		return dispatch.Result{Code: dispatch.CodeBlocked}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -118,21 +118,21 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 	}
 	defer span.End()
 	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
-	answer := c.send((&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx), body)
+	result := c.send((&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx), body)
 	if span.IsRecording() {
-		describe(span, answer)
+		describe(span, result)
 	}
-	return answer
+	return result
 }
 
 // describe writes an answer into the attempt's span.
-func describe(span trace.Span, answer dispatch.Answer) {
-	if answer.HTTPStatus > 0 {
-		span.SetAttributes(semconv.HTTPResponseStatusCode(answer.HTTPStatus))
+func describe(span trace.Span, result dispatch.Result) {
+	if result.HTTPStatus > 0 {
+		span.SetAttributes(semconv.HTTPResponseStatusCode(result.HTTPStatus))
 	}
-	if answer.Code != "" {
-		span.SetAttributes(attribute.String("error.type", string(answer.Code)))
-		span.SetStatus(codes.Error, string(answer.Code))
+	if result.Code != "" {
+		span.SetAttributes(attribute.String("error.type", string(result.Code)))
+		span.SetStatus(codes.Error, string(result.Code))
 	}
 }
 
@@ -144,15 +144,15 @@ func reachable(target *url.URL) bool {
 
 // send may send the request twice, when a kept connection breaks before an answer: as often as a later
 // attempt would, and receivers tell it by its id.
-func (c *caller) send(request *http.Request, body []byte) dispatch.Answer {
+func (c *caller) send(request *http.Request, body []byte) dispatch.Result {
 	response, err := c.wire.Do(request, body, true)
 	if err != nil {
-		return dispatch.Answer{Code: codeOf(request.Context(), err)}
+		return dispatch.Result{Code: codeOf(request.Context(), err)}
 	}
 	defer response.Body.Close()
 	// The status is the answer; the body is read only so that the connection can be used again.
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer+1)
-	return dispatch.Answer{
+	return dispatch.Result{
 		HTTPStatus: response.StatusCode,
 		Code:       dispatch.CodeOf(response.StatusCode),
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),

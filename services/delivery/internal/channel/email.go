@@ -35,7 +35,7 @@ type letter struct {
 
 // outbox is where mail leaves: a server, or a folder.
 type outbox interface {
-	send(ctx context.Context, l letter) dispatch.Answer
+	send(ctx context.Context, l letter) dispatch.Result
 }
 
 // newEmail is the channel as the operator configured it; the settings were checked when
@@ -61,10 +61,10 @@ func newEmail(o Options) (email, error) {
 
 // Send makes the mail and hands it on. Its Message-ID is the delivery's id and so the
 // same over retries: whoever gets it twice can tell.
-func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Answer {
+func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	body, err := e.write(message)
 	if err != nil {
-		return dispatch.Answer{Code: codeUnsendable, Again: dispatch.Never}
+		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
 	return e.out.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
 }

@@ -16,10 +16,10 @@ type mailFolder struct {
 
 // send writes the mail under its delivery's name; a folder that cannot be written to is
 // the operator's to put right, so the mail waits.
-func (f mailFolder) send(ctx context.Context, l letter) dispatch.Answer {
+func (f mailFolder) send(ctx context.Context, l letter) dispatch.Result {
 	if err := f.files.put(l.id+".eml", l.body); err != nil {
 		f.log.WarnContext(ctx, "mail cannot be written to its folder", "delivery", l.id, "error", err)
-		return dispatch.Answer{Code: codeUnwritten}
+		return dispatch.Result{Code: codeUnwritten}
 	}
-	return dispatch.Answer{}
+	return dispatch.Result{}
 }

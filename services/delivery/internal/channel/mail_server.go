@@ -90,7 +90,7 @@ func newMailServer(u *url.URL, o Options) *mailServer {
 }
 
 // send makes one attempt within the time limit. Its span knows the server, not the recipient.
-func (s *mailServer) send(ctx context.Context, l letter) dispatch.Answer {
+func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	ctx, span := s.tracer.Start(ctx, "SMTP", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.ServerAddress(s.host)))
@@ -100,11 +100,11 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Answer {
 		span.SetAttributes(attribute.String("error.type", string(code)))
 		span.SetStatus(codes.Error, string(code))
 	}
-	answer := dispatch.Answer{Code: code}
+	result := dispatch.Result{Code: code}
 	if code == codeMailRefused {
-		answer.Again = dispatch.Never
+		result.Again = dispatch.Never
 	}
-	return answer
+	return result
 }
 
 // attempt waits for a connection to be free, for half the time: what has not begun by then is no

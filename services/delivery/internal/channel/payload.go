@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 const (
@@ -102,7 +101,7 @@ func bodyOf(id string, shared []byte) []byte {
 
 // render writes everything but the id, for one dashboard and the components a receiver
 // hears of. HTML is not escaped. What is too long is cut and said to be.
-func render(change *topic.EventChange, dashboard dispatch.Dashboard, components []topic.Component) ([]byte, error) {
+func render(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	p := compose(change, dashboard, components)
 	text, err := write(p)
 	if err != nil || len(text) <= payloadLimit-idRoom {
@@ -111,7 +110,7 @@ func render(change *topic.EventChange, dashboard dispatch.Dashboard, components 
 	return shorten(p)
 }
 
-func compose(change *topic.EventChange, dashboard dispatch.Dashboard, components []topic.Component) payload {
+func compose(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) payload {
 	event := change.Event
 	p := payload{
 		Kind: change.Kind, Version: payloadVersion, CreatedAt: stamp(change.OccurredAt), Sequence: change.Sequence,

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 func encode(key []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(key) }
@@ -26,7 +25,7 @@ func sample() topic.EventChange {
 	}
 }
 
-var dashboard = dispatch.Dashboard{ID: "d", Name: "Status", URL: "https://status.test/d/main/"}
+var dashboard = topic.Dashboard{ID: "d", Name: "Status", URL: "https://status.test/d/main/"}
 
 // The whole body, word for word: what receivers build on.
 func TestRender_golden(t *testing.T) {

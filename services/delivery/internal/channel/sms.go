@@ -108,7 +108,7 @@ func http1() *http.Protocols {
 }
 
 // Send makes one attempt. The number and the token leave in the request alone.
-func (s *sms) Send(ctx context.Context, message dispatch.Message) dispatch.Answer {
+func (s *sms) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	form := url.Values{"To": {message.To.Address}, "Body": {textOf(message)}}
 	for name, value := range s.sender {
 		form[name] = value
@@ -123,18 +123,18 @@ func (s *sms) Send(ctx context.Context, message dispatch.Message) dispatch.Answe
 	var written atomic.Bool
 	request, err := http.NewRequestWithContext(watched(ctx, &written), http.MethodPost, s.target.String(), strings.NewReader(form.Encode()))
 	if err != nil {
-		return dispatch.Answer{Code: codeUnsendable, Again: dispatch.Never}
+		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
 	request.SetBasicAuth(s.account, s.token)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", userAgent)
 	s.propagator.Inject(ctx, propagation.HeaderCarrier(request.Header))
-	answer := s.post(request, &written)
+	result := s.post(request, &written)
 	if span.IsRecording() {
-		describe(span, answer)
+		describe(span, result)
 	}
-	return answer
+	return result
 }
 
 // watched makes ctx tell whether the request may have been written: from when it has a
@@ -146,44 +146,44 @@ func watched(ctx context.Context, written *atomic.Bool) context.Context {
 	})
 }
 
-func (s *sms) post(request *http.Request, written *atomic.Bool) dispatch.Answer {
+func (s *sms) post(request *http.Request, written *atomic.Bool) dispatch.Result {
 	response, err := s.transport.RoundTrip(request)
 	if err != nil {
-		answer := dispatch.Answer{Code: codeOf(request.Context(), err)}
+		result := dispatch.Result{Code: codeOf(request.Context(), err)}
 		if written.Load() {
-			answer.Again = dispatch.Never
+			result.Again = dispatch.Never
 		}
-		return answer
+		return result
 	}
 	defer response.Body.Close()
 	// The status alone says whether it was accepted; half an answer does as well.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	answer := dispatch.Answer{
+	result := dispatch.Result{
 		HTTPStatus: response.StatusCode,
 		Code:       dispatch.CodeOf(response.StatusCode),
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
 	}
-	s.judge(request.Context(), &answer, body)
-	return answer
+	s.judge(request.Context(), &result, body)
+	return result
 }
 
 // judge says what a refusal is about: the account, which is the operator's to put right, or
 // the number, or this request. What the API answers is never about an address as HTTP's 410 is.
-func (s *sms) judge(ctx context.Context, answer *dispatch.Answer, body []byte) {
-	status := answer.HTTPStatus
+func (s *sms) judge(ctx context.Context, result *dispatch.Result, body []byte) {
+	status := result.HTTPStatus
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		answer.Again = dispatch.AsPlanned
+		result.Again = dispatch.AsPlanned
 		s.remind(ctx, status)
 	case status >= 400 && status < 500 && status != http.StatusTooManyRequests:
-		answer.Code, answer.Again = dispatch.CodeClientError, dispatch.Never
+		result.Code, result.Again = dispatch.CodeClientError, dispatch.Never
 		var refusal struct{ Code int }
 		if json.Unmarshal(body, &refusal) != nil {
 			return
 		}
 		switch refusal.Code {
 		case errorNotANumber, errorOptedOut, errorNotMobile:
-			answer.Code = dispatch.CodeGone
+			result.Code = dispatch.CodeGone
 		}
 	}
 }
@@ -208,7 +208,7 @@ func textOf(message dispatch.Message) string {
 // defaultText names the dashboard, what happened and where to read on, in one segment.
 // Where that needs room the title is cut; where too little would be left of it, the dashboard's
 // name goes first, then the link: half a link leads nowhere.
-func defaultText(event *topic.Event, dashboard dispatch.Dashboard) string {
+func defaultText(event *topic.Event, dashboard topic.Dashboard) string {
 	title := plain(event.Title)
 	status := plain(event.Type + " " + event.Status)
 	name, link := "", ""
@@ -255,7 +255,7 @@ type text struct {
 }
 
 // Send writes the file of the delivery, the same one over retries.
-func (t textFolder) Send(ctx context.Context, message dispatch.Message) dispatch.Answer {
+func (t textFolder) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	content, err := json.MarshalIndent(text{
 		To: message.To.Address, Body: textOf(message), DeliveryID: message.DeliveryID, EventID: message.Change.Event.ID,
 	}, "", "  ")
@@ -264,7 +264,7 @@ func (t textFolder) Send(ctx context.Context, message dispatch.Message) dispatch
 	}
 	if err != nil {
 		t.log.ErrorContext(ctx, "a text cannot be written to the data folder", "delivery", message.DeliveryID, "error", err)
-		return dispatch.Answer{Code: codeUnwritten}
+		return dispatch.Result{Code: codeUnwritten}
 	}
-	return dispatch.Answer{}
+	return dispatch.Result{}
 }

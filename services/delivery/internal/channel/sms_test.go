@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 func TestSeptets(t *testing.T) {
@@ -74,22 +73,22 @@ func TestPlain(t *testing.T) {
 
 func TestDefaultText(t *testing.T) {
 	const link = "https://status.example.com/events/0190a000-0000-7000-8000-000000000001"
-	board := dispatch.Dashboard{Name: "Acme", URL: "https://status.example.com"}
+	board := topic.Dashboard{Name: "Acme", URL: "https://status.example.com"}
 	for name, c := range map[string]struct {
 		title     string
-		dashboard dispatch.Dashboard
+		dashboard topic.Dashboard
 		want      string
 	}{
 		"whole":            {"Logins fail", board, "Acme: incident investigating: Logins fail " + link},
 		"typographic":      {"“Logins” fail…", board, `Acme: incident investigating: "Logins" fail... ` + link},
-		"no dashboard":     {"Logins fail", dispatch.Dashboard{}, "incident investigating: Logins fail"},
+		"no dashboard":     {"Logins fail", topic.Dashboard{}, "incident investigating: Logins fail"},
 		"long title":       {strings.Repeat("Logins fail ", 20), board, "Acme: incident investigating: Logins fail Logins fail Logins fail Logins fail Logins f... " + link},
-		"long name":        {"Logins fail", dispatch.Dashboard{Name: strings.Repeat("Acme ", 20), URL: board.URL}, "incident investigating: Logins fail " + link},
-		"long link":        {"Logins fail", dispatch.Dashboard{Name: "Acme", URL: "https://" + strings.Repeat("x", 120)}, "Acme: incident investigating: Logins fail"},
+		"long name":        {"Logins fail", topic.Dashboard{Name: strings.Repeat("Acme ", 20), URL: board.URL}, "incident investigating: Logins fail " + link},
+		"long link":        {"Logins fail", topic.Dashboard{Name: "Acme", URL: "https://" + strings.Repeat("x", 120)}, "Acme: incident investigating: Logins fail"},
 		"UCS-2":            {"Вход не работает", board, "Acme: incident investigating: Вход не работает"},
 		"UCS-2, long":      {strings.Repeat("я", 100), board, "Acme: incident investigating: " + strings.Repeat("я", 37) + "..."},
-		"marks stay whole": {strings.Repeat("e\u0301", 40), dispatch.Dashboard{}, "incident investigating: " + strings.Repeat("e\u0301", 21) + "..."},
-		"pairs stay whole": {strings.Repeat("🚨", 40), dispatch.Dashboard{}, "incident investigating: " + strings.Repeat("🚨", 21) + "..."},
+		"marks stay whole": {strings.Repeat("e\u0301", 40), topic.Dashboard{}, "incident investigating: " + strings.Repeat("e\u0301", 21) + "..."},
+		"pairs stay whole": {strings.Repeat("🚨", 40), topic.Dashboard{}, "incident investigating: " + strings.Repeat("🚨", 21) + "..."},
 	} {
 		event := &topic.Event{ID: "0190a000-0000-7000-8000-000000000001", Type: "incident", Status: "investigating", Title: c.title}
 		got := defaultText(event, c.dashboard)
@@ -107,7 +106,7 @@ func FuzzDefaultText(f *testing.F) {
 	f.Add(strings.Repeat("👩‍👩‍👧", 30), "Zürich", "")
 	f.Add(strings.Repeat("€", 90), strings.Repeat("€", 90), "https://x")
 	f.Fuzz(func(t *testing.T, title, name, link string) {
-		got := defaultText(&topic.Event{ID: "1", Type: "incident", Status: "investigating", Title: title}, dispatch.Dashboard{Name: name, URL: link})
+		got := defaultText(&topic.Event{ID: "1", Type: "incident", Status: "investigating", Title: title}, topic.Dashboard{Name: name, URL: link})
 		if spare(got) < 0 || !strings.Contains(got, "incident investigating") {
 			t.Errorf("%q", got)
 		}

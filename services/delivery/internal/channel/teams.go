@@ -17,12 +17,12 @@ const teamsGap = 260 * time.Millisecond
 type teams struct{ caller *caller }
 
 // Send posts the card. It is the same for all who hear of the same components of one dashboard.
-func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Answer {
+func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	body, err := message.Change.Rendered("teams "+textKey(message), func() ([]byte, error) {
 		return renderCard(&message.Change.EventChange, message.To.Dashboard, message.Components)
 	})
 	if err != nil {
-		return dispatch.Answer{Code: codeUnsendable}
+		return dispatch.Result{Code: codeUnsendable}
 	}
 	return t.caller.post(ctx, message.To.URL, http.Header{
 		"Content-Type": {"application/json"},
@@ -31,6 +31,6 @@ func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Answ
 }
 
 // Pace implements dispatch.Paced: a URL's, whoever subscribed it.
-func (t teams) Pace(to *dispatch.Destination) (string, time.Duration) {
+func (t teams) Pace(to *topic.Destination) (string, time.Duration) {
 	return string(topic.Teams) + " " + to.URLHash, teamsGap
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 const (
@@ -83,7 +82,7 @@ func (p prosePart) within(keep int) string {
 
 // renderCard writes the card for one dashboard and the components a receiver hears of. When it is
 // too long, every text is cut to the same length, so that none crowds out the others.
-func renderCard(change *topic.EventChange, dashboard dispatch.Dashboard, components []topic.Component) ([]byte, error) {
+func renderCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	body, err := writeCard(composeCard(change, dashboard, components, -1))
 	for keep := cardText; err == nil && len(body) > cardLimit && keep > 0; keep = keep * 3 / 4 {
 		body, err = writeCard(composeCard(change, dashboard, components, keep))
@@ -99,7 +98,7 @@ func writeCard(card cardBody) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-func composeCard(change *topic.EventChange, dashboard dispatch.Dashboard, components []topic.Component, keep int) cardBody {
+func composeCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component, keep int) cardBody {
 	event, wording := change.Event, change.Notify[topic.Teams]
 	head := []string{dashboard.Name, cardWord(event.Status)}
 	if event.Severity != "" {

@@ -15,18 +15,18 @@ type webhook struct{ caller *caller }
 
 // Send posts the delivery. The id and the body are the same over retries, the timestamp
 // and with it the signature are each attempt's own.
-func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Answer {
+func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	shared, err := message.Change.Rendered(textKey(message), func() ([]byte, error) {
 		return render(&message.Change.EventChange, message.To.Dashboard, message.Components)
 	})
 	if err != nil {
-		return dispatch.Answer{Code: codeUnsendable}
+		return dispatch.Result{Code: codeUnsendable}
 	}
 	body := bodyOf(message.DeliveryID, shared)
 	timestamp := strconv.FormatInt(message.At.Unix(), 10)
 	signature, err := sign(message.To.Secrets, message.DeliveryID, timestamp, body)
 	if err != nil {
-		return dispatch.Answer{Code: codeUnsendable}
+		return dispatch.Result{Code: codeUnsendable}
 	}
 	return w.caller.post(ctx, message.To.URL, http.Header{
 		"Content-Type":      {"application/json"},

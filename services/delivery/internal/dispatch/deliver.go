@@ -96,7 +96,7 @@ func (s *Sender) begin(m *member) Delivery {
 		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.change.EventChange, s.Policy, s.Now())
 		row.Partition = m.shard.partition
 	}
-	if m.to.State != Gone {
+	if m.to.State != topic.RecipientGone {
 		row.DashboardID, row.URLHash, row.URLDisplay = m.to.Dashboard.ID, m.to.URLHash, m.to.URLDisplay
 	}
 	return row
@@ -110,11 +110,11 @@ func (s *Sender) without(m *member, row *Delivery, slot *slot) bool {
 		return true
 	}
 	switch m.to.State {
-	case Active:
-	case Paused:
+	case topic.RecipientActive:
+	case topic.RecipientPaused:
 		row.end(StatusSkipped, CodePaused, now)
 		return true
-	case Suppressed:
+	case topic.RecipientSuppressed:
 		row.end(StatusSuppressed, CodeSuppressed, now)
 		return true
 	default:
@@ -165,39 +165,39 @@ func (s *Sender) replace(m *member, row *Delivery) bool {
 func (s *Sender) attempt(m *member, row *Delivery, slot *slot) bool {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
-	answer := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
+	result := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
 		DeliveryID: m.id, Change: m.change, To: m.to, Components: m.components, At: at,
 	})
 	took := time.Since(start)
 	slot.release()
 	s.Observer.InFlight(-1)
-	if answer.Code != "" && s.work.Err() != nil {
+	if result.Code != "" && s.work.Err() != nil {
 		return false
 	}
-	s.Observer.Attempted(m.shard.channel, label(answer.Code), took)
-	if answer.Code == CodeHeld {
+	s.Observer.Attempted(m.shard.channel, label(result.Code), took)
+	if result.Code == CodeHeld {
 		row.wait(CodeHeld, s.Now().Add(slowPause+jitter(slowPause)), s.Traces.Carry(m.shard.trace))
 		return true
 	}
-	s.receivers.learn(m.to.URLHash, answer, s.Now())
-	row.Attempts = append(row.Attempts, Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: answer.HTTPStatus, ErrorCode: answer.Code})
-	s.judge(m, row, answer)
+	s.receivers.learn(m.to.URLHash, result, s.Now())
+	row.Attempts = append(row.Attempts, Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: result.HTTPStatus, ErrorCode: result.Code})
+	s.judge(m, row, result)
 	return true
 }
 
-// judge decides how the delivery goes on after an answer.
-func (s *Sender) judge(m *member, row *Delivery, answer Answer) {
+// judge decides how the delivery goes on after an result.
+func (s *Sender) judge(m *member, row *Delivery, result Result) {
 	now := s.Now()
-	if answer.Code == "" {
+	if result.Code == "" {
 		row.end(StatusDelivered, "", now)
 		return
 	}
-	wait, again := s.Policy.next(len(row.Attempts), answer)
+	wait, again := s.Policy.next(len(row.Attempts), result)
 	if !again {
-		row.end(StatusFailed, answer.Code, now)
+		row.end(StatusFailed, result.Code, now)
 		return
 	}
-	row.wait(answer.Code, now.Add(wait), s.Traces.Carry(m.shard.trace))
+	row.wait(result.Code, now.Add(wait), s.Traces.Carry(m.shard.trace))
 }
 
 func label(code Code) string {

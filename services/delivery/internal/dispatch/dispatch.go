@@ -58,15 +58,15 @@ type Bus interface {
 
 // Recipients knows who wants to be told on some channels, and where they live.
 type Recipients interface {
-	Concerned(ctx context.Context, organization string, concern Concern) (Concerned, error)
-	// Resolve answers in the order asked.
-	Resolve(ctx context.Context, organization string, ids []string) ([]Destination, error)
+	Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error)
+	// Resolve returns the destinations in the order of ids.
+	Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error)
 }
 
 // Channel makes one attempt to reach a destination. It is called at the same time for
 // many, and returns within its own time limit.
 type Channel interface {
-	Send(ctx context.Context, message Message) Answer
+	Send(ctx context.Context, message Message) Result
 }
 
 // Route is a channel, and who knows its recipients.
@@ -106,66 +106,18 @@ type Parts struct {
 	Observer Observer
 }
 
-// Concern describes a change to those who know recipients.
-type Concern struct {
-	Kind       topic.Kind
-	Channel    topic.Channel
-	Components []string
-	Endpoints  []int64
-	After      string
-	Limit      int
-}
-
-// Concerned is a page of who is to be told.
-type Concerned struct {
-	Recipients []Recipient
-	Next       string // empty on the last page
-}
-
-// Recipient is an id, and a digest of where it lives.
-type Recipient struct{ ID, Destination string }
-
-// State is whether a destination may be sent to.
-type State string
-
-// The states of destinations.
-const (
-	Active     State = "active"
-	Paused     State = "paused"
-	Suppressed State = "suppressed"
-	Gone       State = "gone" // deleted, or no longer concerned
-)
-
-// Destination is where a recipient lives right now. It holds secrets and is neither
-// stored nor logged.
-type Destination struct {
-	ID         string
-	State      State
-	Dashboard  Dashboard
-	Components []string // those it subscribed to; nil: all of the dashboard's
-	URL        string
-	URLHash    string
-	URLDisplay string
-	Secrets    []string
-	Address    string
-	Manage     string
-}
-
-// Dashboard is what a message says of the dashboard it belongs to.
-type Dashboard struct{ ID, Name, URL string }
-
 // Message is one delivery to be attempted.
 type Message struct {
 	DeliveryID string
 	Change     *Snapshot
-	To         *Destination
+	To         *topic.Destination
 	Components []topic.Component // of the change's, those this destination hears of
 	At         time.Time
 }
 
-// Answer is how an attempt went. An empty Code is success; CodeHeld says that there was none,
+// Result is how an attempt went. An empty Code is success; CodeHeld says that there was none,
 // because the channel had no room for it.
-type Answer struct {
+type Result struct {
 	HTTPStatus int
 	Code       Code
 	RetryAfter time.Duration // what the receiver asked for, 0 when nothing

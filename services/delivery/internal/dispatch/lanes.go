@@ -150,19 +150,19 @@ func (r *receivers) heldUntil(hash string, now time.Time) (time.Time, bool) {
 	return until, found && now.Before(until)
 }
 
-// learn draws conclusions from an answer.
-func (r *receivers) learn(hash string, answer Answer, now time.Time) {
+// learn draws conclusions from an result.
+func (r *receivers) learn(hash string, result Result, now time.Time) {
 	if hash == "" {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case answer.Code == CodeTimeout:
+	case result.Code == CodeTimeout:
 		remember(r.slow, hash, now.Add(slowMemory), now)
-	case asked(answer):
-		remember(r.held, hash, now.Add(min(answer.RetryAfter, maxRetryAfter)), now)
-	case answer.Code == "":
+	case asked(result):
+		remember(r.held, hash, now.Add(min(result.RetryAfter, maxRetryAfter)), now)
+	case result.Code == "":
 		delete(r.slow, hash)
 		delete(r.held, hash)
 	}

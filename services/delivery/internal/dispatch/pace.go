@@ -3,6 +3,8 @@ package dispatch
 import (
 	"sync"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 // The pace is kept in this process's memory. That is exact when key follows from where the destination
 // lives, for what lives at one place is in one bucket, and a bucket has one sender at a time.
 type Paced interface {
-	Pace(to *Destination) (key string, gap time.Duration)
+	Pace(to *topic.Destination) (key string, gap time.Duration)
 }
 
 // paces knows when a destination may be asked next.

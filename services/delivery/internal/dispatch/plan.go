@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	planPage   = 5000 // recipients asked for at once
 	shardSize  = 256
 	planPause  = 100 * time.Millisecond // before a plan that failed is tried again, at first
 	planLonger = 10 * time.Second       // and at the most
@@ -168,10 +167,9 @@ func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel to
 	return nil
 }
 
-// missing says why a channel is not there.
+// missing returns the reason why the channel has no route.
 func missing(channel topic.Channel) Code {
-	switch channel {
-	case topic.Chatroom, topic.Workspace, topic.Microblog:
+	if channel.Keeper() == topic.Nobody {
 		return CodeNoService
 	}
 	return CodeUnavailable
@@ -179,7 +177,7 @@ func missing(channel topic.Channel) Code {
 
 // channel hands out the recipients of one channel, page by page.
 func (p *Planner) channel(ctx context.Context, change topic.EventChange, channel topic.Channel, route Route) error {
-	concern := Concern{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: planPage}
+	concern := topic.RecipientQuery{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxRecipients}
 	for _, component := range change.Event.Components {
 		concern.Components = append(concern.Components, component.ID)
 	}
@@ -202,7 +200,7 @@ func (p *Planner) channel(ctx context.Context, change topic.EventChange, channel
 }
 
 // shards groups recipients by the bucket of where they live.
-func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []Recipient) []topic.Shard {
+func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) []topic.Shard {
 	var buckets [topic.Buckets][]string
 	for _, recipient := range recipients {
 		bucket := bucketOf(recipient.Destination)

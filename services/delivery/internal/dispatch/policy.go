@@ -20,26 +20,26 @@ func (p Policy) attempts() int { return len(p) + 1 }
 
 // next says how long to wait after the attempt that was the count-th; false means
 // that the delivery has failed.
-func (p Policy) next(count int, answer Answer) (time.Duration, bool) {
+func (p Policy) next(count int, result Result) (time.Duration, bool) {
 	switch {
-	case answer.Code == CodeBlocked || answer.Code == CodeGone || answer.Again == Never:
+	case result.Code == CodeBlocked || result.Code == CodeGone || result.Again == Never:
 		return 0, false
 	case count >= p.attempts():
 		return 0, false
-	case answer.Again != AsPlanned && wrong(answer.HTTPStatus) && count >= clientAttempts:
+	case result.Again != AsPlanned && wrong(result.HTTPStatus) && count >= clientAttempts:
 		return 0, false
 	}
 	wait := p[count-1]
-	if asked(answer) {
-		wait = min(max(answer.RetryAfter, p[0]), maxRetryAfter)
+	if asked(result) {
+		wait = min(max(result.RetryAfter, p[0]), maxRetryAfter)
 	}
 	return wait + jitter(wait), true
 }
 
 // asked reports an answer that names a time to come again.
-func asked(answer Answer) bool {
-	return answer.RetryAfter > 0 &&
-		(answer.HTTPStatus == http.StatusTooManyRequests || answer.HTTPStatus == http.StatusServiceUnavailable)
+func asked(result Result) bool {
+	return result.RetryAfter > 0 &&
+		(result.HTTPStatus == http.StatusTooManyRequests || result.HTTPStatus == http.StatusServiceUnavailable)
 }
 
 // wrong reports a status that says the same request will hardly be accepted later.

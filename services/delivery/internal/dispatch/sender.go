@@ -156,7 +156,7 @@ func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 	return found, err
 }
 
-func (s *Sender) resolve(sh *shard, ids []string) ([]Destination, error) {
+func (s *Sender) resolve(sh *shard, ids []string) ([]topic.Destination, error) {
 	destinations, err := s.Routes[sh.channel].Recipients.Resolve(sh.trace, sh.organization, ids)
 	if err == nil && len(destinations) != len(ids) {
 		err = fault.New(fault.Internal, "%d recipients were asked for, %d came", len(ids), len(destinations))

@@ -50,19 +50,19 @@ type directory struct {
 	paused    *atomic.Bool // nil: nobody ever is
 }
 
-func (d directory) Resolve(_ context.Context, _ string, ids []string) ([]Destination, error) {
-	state := Active
+func (d directory) Resolve(_ context.Context, _ string, ids []string) ([]topic.Destination, error) {
+	state := topic.RecipientActive
 	if d.paused != nil && d.paused.Load() {
-		state = Paused
+		state = topic.RecipientPaused
 	}
 	took := d.many
 	if len(ids) == 1 {
 		took = d.one
 	}
 	time.Sleep(took)
-	out := make([]Destination, len(ids))
+	out := make([]topic.Destination, len(ids))
 	for i, id := range ids {
-		out[i] = Destination{ID: id, State: state}
+		out[i] = topic.Destination{ID: id, State: state}
 	}
 	return out, nil
 }
@@ -74,11 +74,11 @@ type sending struct {
 	last atomic.Pointer[time.Time] // attempt that began
 }
 
-func (s *sending) Send(_ context.Context, message Message) Answer {
+func (s *sending) Send(_ context.Context, message Message) Result {
 	s.last.Store(&message.At)
 	time.Sleep(s.took)
 	s.sent.Add(1)
-	return Answer{}
+	return Result{}
 }
 
 // Deliveries that wait for a service that says nothing do not use up the slots of those that another knows.

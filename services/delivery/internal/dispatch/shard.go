@@ -13,7 +13,7 @@ import (
 const (
 	staleAfter    = 50 * time.Millisecond
 	strictlyAfter = 60 * time.Millisecond
-	// Where asking itself takes longer, so many members go with each answer, and are asked for one by one.
+	// Where asking itself takes longer, so many members go with each result, and are asked for one by one.
 	slowlyAsked = 64
 )
 
@@ -61,7 +61,7 @@ type member struct {
 	id         string
 	recipient  string
 	row        *Delivery // a retry's
-	to         *Destination
+	to         *topic.Destination
 	asked      time.Time // when its destination was asked for
 	change     *Snapshot
 	components []topic.Component
@@ -74,7 +74,7 @@ type member struct {
 type opened struct {
 	change       *Snapshot
 	members      []*member
-	destinations []Destination
+	destinations []topic.Destination
 	asked        time.Time
 }
 

@@ -41,7 +41,7 @@ func (s *Snapshot) Rendered(key string, render func() ([]byte, error)) ([]byte, 
 }
 
 // componentsFor are the change's components that the destination hears of.
-func (s *Snapshot) componentsFor(to *Destination) []topic.Component {
+func (s *Snapshot) componentsFor(to *topic.Destination) []topic.Component {
 	wanted := func(c topic.Component) bool {
 		if to.Components == nil {
 			return slices.Contains(c.Dashboards, to.Dashboard.ID)

@@ -23,14 +23,13 @@ type Endpoints struct {
 	directory Directory
 	hosts     Hosts
 	box       Sealer
-	kinds     []Kind
 	policy    Policy
 	now       func() time.Time
 }
 
-// New makes the domain of these kinds; now is in UTC with milliseconds.
-func New(store Store, directory Directory, hosts Hosts, box Sealer, kinds []Kind, policy Policy, now func() time.Time) *Endpoints {
-	return &Endpoints{store: store, directory: directory, hosts: hosts, box: box, kinds: kinds, policy: policy, now: now}
+// New makes the domain; now is in UTC with milliseconds.
+func New(store Store, directory Directory, hosts Hosts, box Sealer, policy Policy, now func() time.Time) *Endpoints {
+	return &Endpoints{store: store, directory: directory, hosts: hosts, box: box, policy: policy, now: now}
 }
 
 // Draft is what a new endpoint is made of.

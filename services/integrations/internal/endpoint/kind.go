@@ -7,57 +7,64 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Kind is a sort of endpoint. A further kind is a further row of Kinds.
+// Kind holds the rules for the endpoints of one channel.
 type Kind struct {
 	Channel topic.Channel
-	// Path is its part of the App interface: /app/integrations/{Path}/endpoints.
+	// Path is the kind's part of the App interface: /app/integrations/{Path}/endpoints.
 	Path string
-	// Signed kinds have signing secrets, and their owner chooses event kinds; the
-	// others are chat providers' URLs, which carry their own token.
+	// Signed is true if endpoints have signing secrets and choose event kinds. URLs of chat providers
+	// contain a token instead.
 	Signed bool
-	// Rule is where its URLs may lead.
+	// Rule limits the URLs of endpoints.
 	Rule Rule
 	// Example is a URL that fits Rule; empty: any public URL does.
 	Example string
 }
 
-// Providers are the hosts at which chat providers receive, as the operator names
-// them: a host, or "*." and a domain.
+// Providers are the hosts of chat providers from the settings: a host, or "*." and a domain.
 type Providers struct {
 	TeamsWorkflow  []string
 	TeamsPlatform  []string
-	TeamsConnector []string // what Teams had before workflows
+	TeamsConnector []string // classic connectors, which Teams is retiring
 }
 
-// Kinds is the table of kinds.
+// Kinds returns the kinds of all channels of topic.Integrations.
 func Kinds(at Providers) []Kind {
-	return []Kind{
-		{Channel: topic.Webhook, Path: "webhooks/outbound", Signed: true},
-		{Channel: topic.Teams, Path: "teams", Example: "https://acme.logic.azure.com/workflows/1/triggers/manual/paths/invoke", Rule: Rule{
+	rules := map[topic.Channel]Kind{
+		topic.Webhook: {Path: "webhooks/outbound", Signed: true},
+		topic.Teams: {Path: "teams", Example: "https://acme.logic.azure.com/workflows/1/triggers/manual/paths/invoke", Rule: Rule{
 			Refused: []Place{{Hosts: at.TeamsConnector}},
 			Refusal: "must be a Teams workflow URL; this is one of a classic connector, which Teams is retiring",
 			Allowed: []Place{{Hosts: at.TeamsWorkflow, Path: "/workflows/"}, {Hosts: at.TeamsPlatform}},
 			Needed:  "must be a Teams workflow URL, as Teams shows it for the workflow that posts to a channel when a webhook request is received",
 		}},
 	}
+	var kinds []Kind
+	for _, channel := range topic.ChannelsOf(topic.Integrations) {
+		kind := rules[channel]
+		kind.Channel = channel
+		kinds = append(kinds, kind)
+	}
+	return kinds
 }
 
-// Rule is where the URLs of a kind may lead. Refused is looked at first, so that a host which an
-// allowed wildcard covers can be refused by name. The zero Rule lets every public URL pass.
+// Rule limits the URLs of a kind. Refused is checked first, so that the operator can refuse one host that
+// an allowed wildcard covers. The zero Rule allows every public URL.
 type Rule struct {
 	Refused []Place
-	Refusal string // what is said of a URL in Refused
+	Refusal string // the error message for a URL in Refused
 	Allowed []Place
-	Needed  string // what is said of a URL that is not in Allowed
+	Needed  string // the error message for a URL outside Allowed
 }
 
-// Place is a set of URLs. A host "*.x" stands for every subdomain of x, at any depth, but not for
-// x itself. Path, when there is one, must be a part of the URL's path as it is written.
+// Place is a set of URLs. The host "*.x" matches every subdomain of x at any depth, but not x. If Path is
+// set, the URL's path, as written, must contain Path.
 type Place struct {
 	Hosts []string
 	Path  string
 }
 
+// check returns an error about the field if the rule does not allow the URL.
 func (r Rule) check(field string, a Address) error {
 	for _, place := range r.Refused {
 		if place.holds(a) {
@@ -88,7 +95,7 @@ func (p Place) holds(a Address) bool {
 	return false
 }
 
-// matches compares a canonical host with a host of the settings.
+// matches reports whether the canonical host is covered by a host of the settings.
 func matches(pattern, host string) bool {
 	if domain, wild := strings.CutPrefix(pattern, "*."); wild {
 		return strings.HasSuffix(host, "."+domain)
@@ -96,17 +103,7 @@ func matches(pattern, host string) bool {
 	return host == pattern
 }
 
-// known reports whether endpoints of the channel are this service's.
-func (s *Endpoints) known(channel topic.Channel) bool {
-	for _, kind := range s.kinds {
-		if kind.Channel == channel {
-			return true
-		}
-	}
-	return false
-}
-
-// addressOf reads a URL for an endpoint of the kind.
+// addressOf parses and checks the URL of an endpoint of the kind. Errors name the field.
 func (s *Endpoints) addressOf(kind Kind, field, text string) (Address, error) {
 	address, err := parseAddress(field, text, s.hosts)
 	if err != nil {

@@ -9,12 +9,16 @@ import (
 
 // A refused host is refused although a wildcard allows it, and a wildcard is not its own domain.
 func TestRule_teams(t *testing.T) {
-	s := &Endpoints{hosts: outward.Resolve{}, kinds: Kinds(Providers{
+	s := &Endpoints{hosts: outward.Resolve{}}
+	kinds := Kinds(Providers{
 		TeamsWorkflow: []string{"*.flows.example.com", "one.example.com"}, TeamsPlatform: []string{"*.platform.example.com"},
 		TeamsConnector: []string{"old.platform.example.com", "*.classic.flows.example.com"},
-	})}
+	})
 	var kind Kind
-	for _, k := range s.kinds {
+	for _, k := range kinds {
+		if k.Path == "" {
+			t.Errorf("the channel %s has no kind", k.Channel)
+		}
 		if k.Channel == topic.Teams {
 			kind = k
 		}

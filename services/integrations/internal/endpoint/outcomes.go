@@ -15,7 +15,7 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) ([]Supp
 	var all, asked unique
 	counted := outcomes[:0:0]
 	for _, o := range outcomes {
-		if !s.known(o.Channel) || o.Result != topic.Delivered && o.Result != topic.Failed {
+		if o.Channel.Keeper() != topic.Integrations || o.Result != topic.Delivered && o.Result != topic.Failed {
 			continue
 		}
 		counted = append(counted, o)

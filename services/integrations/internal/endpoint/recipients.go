@@ -8,68 +8,44 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// MaxConcerned is the most recipients a page of Concerned holds.
-const MaxConcerned = 5000
-
-// Concern describes a change of an event to those who know recipients.
-type Concern struct {
-	Kind       topic.Kind
-	Channel    topic.Channel
-	Components []string
-	LegacyIDs  []int64 // only these endpoints, when any
-	After      string
-	Limit      int
-}
-
-// Concerned lists, by id, the organization's endpoints that a change is to be told to.
-// Paused ones are left out; whether one is suppressed shows when it is resolved.
-func (s *Endpoints) Concerned(ctx context.Context, organization string, concern Concern) (find.Page[Endpoint], error) {
-	if !s.known(concern.Channel) || len(concern.Components) == 0 {
-		return find.Page[Endpoint]{}, nil
+// Concerned returns one page, in order of id, of the organization's endpoints that a change concerns.
+// It leaves out paused endpoints, but not suppressed ones: Resolve returns that state.
+func (s *Endpoints) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
+	if query.Channel.Keeper() != topic.Integrations || len(query.Components) == 0 {
+		return topic.RecipientPage{Recipients: []topic.Recipient{}}, nil
 	}
-	if concern.Limit < 1 || concern.Limit > MaxConcerned {
-		return find.Page[Endpoint]{}, fault.Field("limit", "must be from 1 to %d", MaxConcerned)
+	if query.Limit < 1 || query.Limit > topic.MaxRecipients {
+		return topic.RecipientPage{}, fault.Field("limit", "must be from 1 to %d", topic.MaxRecipients)
 	}
-	where := append(ofKind(organization, concern.Channel),
+	where := append(ofKind(organization, query.Channel),
 		find.Eq(FieldPaused, false),
-		find.Has(FieldComponents, concern.Components...),
-		find.Has(FieldKinds, AllKinds, string(concern.Kind)))
-	if len(concern.LegacyIDs) > 0 {
-		where = append(where, find.In(FieldLegacyID, concern.LegacyIDs...))
+		find.Has(FieldComponents, query.Components...),
+		find.Has(FieldKinds, AllKinds, string(query.Kind)))
+	if len(query.Endpoints) > 0 {
+		where = append(where, find.In(FieldLegacyID, query.Endpoints...))
 	}
-	return s.store.Find(ctx, find.Query{Where: where, Limit: concern.Limit, After: concern.After, Scan: IndexConcerned})
+	found, err := s.store.Find(ctx, find.Query{Where: where, Limit: query.Limit, After: query.After, Scan: IndexConcerned})
+	if err != nil {
+		return topic.RecipientPage{}, err
+	}
+	page := topic.RecipientPage{Recipients: make([]topic.Recipient, len(found.Items)), Next: found.Next}
+	for i, e := range found.Items {
+		page.Recipients[i] = topic.Recipient{ID: e.ID, Destination: e.URLHash}
+	}
+	return page, nil
 }
 
-// State is whether an endpoint may be sent to.
-type State string
-
-const (
-	Active     State = "active"
-	Paused     State = "paused"
-	Suppressed State = "suppressed"
-	Gone       State = "gone"
-)
-
-// Destination is where an endpoint lives right now. It holds secrets and is made
-// for the answer to a peer only. Of one that is not Active, only ID and State are set,
-// and what a log of the refusal shows.
-type Destination struct {
-	ID        string
-	State     State
-	Endpoint  Endpoint
-	Dashboard Dashboard
-	URL       string
-	Secrets   []string
-	// Unreadable is why there is neither, although the endpoint is active: its URL or secret was sealed with
-	// another secret of the platform. Deliveries to it fail; those to others go on.
-	Unreadable error
-}
-
-// Resolve tells where the endpoints live, in the order of ids.
-func (s *Endpoints) Resolve(ctx context.Context, organization string, ids []string) ([]Destination, error) {
+// Resolve returns the current destinations of the endpoints, in the order of ids. A destination that is not
+// active has no URL and no secret. unreadable holds an error for each active endpoint, by id, whose URL or
+// secret cannot be decrypted, because it was sealed with another secret of the platform. Such a destination
+// has no URL either, so that only deliveries to this endpoint fail.
+func (s *Endpoints) Resolve(ctx context.Context, organization string, ids []string) (out []topic.Destination, unreadable map[string]error, err error) {
+	if len(ids) > topic.MaxRecipients {
+		return nil, nil, fault.New(fault.Invalid, "At most %d recipients can be resolved at once.", topic.MaxRecipients)
+	}
 	found, err := s.store.Some(ctx, ids)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	endpoints := make(map[string]Endpoint, len(found))
 	var own []Endpoint
@@ -84,44 +60,56 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, ids []stri
 	}
 	suppressions, err := s.suppressions(ctx, own)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dashboards, err := s.directory.Dashboards(ctx, organization, dashboardIDs.list)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]Destination, len(ids))
+	out, unreadable = make([]topic.Destination, len(ids)), make(map[string]error)
 	for i, id := range ids {
-		out[i] = Destination{ID: id, State: Gone}
+		out[i] = topic.Destination{ID: id, State: topic.RecipientGone, Components: []string{}}
 		e, found := endpoints[id]
 		dashboard, shown := dashboards[e.DashboardID]
 		if !found || !shown {
 			continue
 		}
 		_, suppressed := suppressions[e.suppression()]
-		out[i] = s.destination(e, dashboard, suppressed)
+		if out[i], err = s.destination(e, dashboard, suppressed); err != nil {
+			unreadable[id] = err
+		}
 	}
-	return out, nil
+	return out, unreadable, nil
 }
 
-func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool) Destination {
-	d := Destination{ID: e.ID, State: Active, Endpoint: e, Dashboard: dashboard}
+// destination returns the endpoint's destination. After an error it has neither URL nor secrets.
+func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool) (topic.Destination, error) {
+	d := topic.Destination{
+		ID: e.ID, Channel: e.Channel, State: topic.RecipientActive,
+		Dashboard:  topic.Dashboard{ID: dashboard.ID, Name: dashboard.Name, URL: dashboard.URL},
+		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
+	}
+	if d.Components == nil {
+		d.Components = []string{} // in a Destination nil means all components
+	}
 	switch {
 	case e.Paused:
-		d.State = Paused
+		d.State = topic.RecipientPaused
+		return d, nil
 	case suppressed:
-		d.State = Suppressed
+		d.State = topic.RecipientSuppressed
+		return d, nil
 	}
-	if d.State != Active {
-		return d
+	url, err := s.box.Open(e.URL, e.ID)
+	if err != nil {
+		return d, err
 	}
-	if d.URL, d.Unreadable = s.box.Open(e.URL, e.ID); d.Unreadable == nil {
-		d.Secrets, d.Unreadable = e.signing(s.box, s.now())
+	secrets, err := e.signing(s.box, s.now())
+	if err != nil {
+		return d, err
 	}
-	if d.Unreadable != nil {
-		d.URL, d.Secrets = "", nil
-	}
-	return d
+	d.URL, d.Secrets = url, secrets
+	return d, nil
 }
 
 // unique is a list without repetitions.

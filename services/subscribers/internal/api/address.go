@@ -6,12 +6,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// addresses is email/ or number/.
-func (k kind) addresses() legacy.Resource[audience.Address] {
+// addressResource returns the resource email/ or number/.
+func (k kind) addressResource() legacy.Resource[audience.Address] {
 	return legacy.Resource[audience.Address]{
 		Name:   k.name,
 		Fields: k.addressFields(),
@@ -20,7 +19,7 @@ func (k kind) addresses() legacy.Resource[audience.Address] {
 			{Name: audience.IndexText, Equal: []string{audience.FieldText}},
 		},
 		ID:   func(a audience.Address) int64 { return a.LegacyID },
-		View: func(a audience.Address) any { return viewAddress(a) },
+		View: k.addressView,
 		List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]audience.Address, int64, error) {
 			return k.audience.Addresses(ctx, caller.Organization, k.channel, q)
 		},
@@ -42,26 +41,17 @@ func (k kind) addresses() legacy.Resource[audience.Address] {
 
 func (k kind) addressFields() []legacy.Field {
 	fields := []legacy.Field{{Name: k.name, Type: legacy.String, Required: true, Unique: true, Max: 254, Find: audience.FieldText, Help: k.label + "."}}
-	if k.channel == topic.SMS {
+	if k.blocked {
 		fields = append(fields, legacy.Field{Name: "blocked", Type: legacy.Boolean, Readonly: true, Find: audience.FieldBlocked, Help: "Nothing is sent to it."})
 	}
 	return fields
 }
 
-type emailView struct {
-	Email       string `json:"email"`
-	ResourceURI string `json:"resource_uri"`
-}
-
-type numberView struct {
-	Blocked     bool   `json:"blocked"`
-	Number      string `json:"number"`
-	ResourceURI string `json:"resource_uri"`
-}
-
-func viewAddress(a audience.Address) any {
-	if a.Channel == topic.Email {
-		return emailView{a.Text, legacy.URI("email", a.LegacyID)}
+// addressView returns the address as the legacy interface shows it. Keys are written in alphabetical order.
+func (k kind) addressView(a audience.Address) any {
+	view := map[string]any{k.name: a.Text, "resource_uri": legacy.URI(k.name, a.LegacyID)}
+	if k.blocked {
+		view["blocked"] = a.Blocked
 	}
-	return numberView{a.Blocked, a.Text, legacy.URI("number", a.LegacyID)}
+	return view
 }

@@ -27,20 +27,22 @@ func New(audience *audience.Audience, passes Passes, log *slog.Logger) *API {
 	return &API{audience: audience, passes: passes, log: log}
 }
 
-// kind is one of the two channels in the legacy interface's words.
+// kind holds the legacy interface's names for the addresses and subscriptions of one channel.
 type kind struct {
 	*API
-	channel topic.Channel
-	name    string // of the resource of addresses, and of its field
-	label   string
+	channel       topic.Channel
+	name          string // of the resource of addresses, and of its field
+	subscriptions string // the name of the resource of subscriptions
+	label         string
+	blocked       bool // an address shows whether it is blocked
 }
 
 // Mount puts the routes on the engine.
 func (a *API) Mount(engine *gin.Engine) {
-	email := kind{a, topic.Email, "email", "Email address"}
-	sms := kind{a, topic.SMS, "number", "Phone number: a plus sign, country code and number"}
+	email := kind{a, topic.Email, "email", "subscribers/email", "Email address", false}
+	sms := kind{a, topic.SMS, "number", "subscribers/sms", "Phone number: a plus sign, country code and number", true}
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log},
-		email.addresses(), sms.addresses(), email.subscriptions("subscribers/email"), sms.subscriptions("subscribers/sms"))
+		email.addressResource(), sms.addressResource(), email.subscriptionResource(), sms.subscriptionResource())
 
 	public := engine.Group("", secretive, web.Surface(passport.Public))
 	public.GET(unsubscribePath, web.Handle(a.askUnsubscribe))

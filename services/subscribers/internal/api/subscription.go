@@ -6,14 +6,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// subscriptions is subscribers/email/ or subscribers/sms/.
-func (k kind) subscriptions(name string) legacy.Resource[audience.Detail] {
+// subscriptionResource returns the resource subscribers/email/ or subscribers/sms/.
+func (k kind) subscriptionResource() legacy.Resource[audience.Detail] {
 	return legacy.Resource[audience.Detail]{
-		Name: name,
+		Name: k.subscriptions,
 		Fields: []legacy.Field{
 			{Name: k.name, Type: legacy.Related, Required: true, Find: audience.FieldAddress, Relation: k.addressRelation(), Help: k.label + " to be told."},
 			{Name: "service", Type: legacy.Related, Required: true, Find: audience.FieldComponent, Relation: k.serviceRelation(), Help: "Service to be told of."},
@@ -25,7 +24,7 @@ func (k kind) subscriptions(name string) legacy.Resource[audience.Detail] {
 			{Name: audience.IndexComponent, Equal: []string{audience.FieldComponent}},
 		},
 		ID:   func(d audience.Detail) int64 { return d.LegacyID },
-		View: func(d audience.Detail) any { return viewSubscription(name, d) },
+		View: k.subscriptionView,
 		List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]audience.Detail, int64, error) {
 			return k.audience.Subscriptions(ctx, caller.Organization, k.channel, q)
 		},
@@ -96,29 +95,15 @@ type serviceView struct {
 	ServiceName         string `json:"service_name"`
 }
 
-type emailSubscriptionView struct {
-	Confirmed   bool        `json:"confirmed"`
-	Email       any         `json:"email"`
-	ResourceURI string      `json:"resource_uri"`
-	Service     serviceView `json:"service"`
-}
-
-type smsSubscriptionView struct {
-	Confirmed   bool        `json:"confirmed"`
-	Number      any         `json:"number"`
-	ResourceURI string      `json:"resource_uri"`
-	Service     serviceView `json:"service"`
-}
-
-func viewSubscription(name string, d audience.Detail) any {
-	service := serviceView{
-		Description: d.Component.Description, Group: d.Component.Group, Hidden: d.Component.Hidden,
-		HiddenNotifications: d.Component.HiddenFromNotifications, ServiceName: d.Component.Name,
-		ResourceURI: legacy.URI("service", d.Component.LegacyID),
+// subscriptionView returns the subscription as the legacy interface shows it. Keys are written in
+// alphabetical order.
+func (k kind) subscriptionView(d audience.Detail) any {
+	return map[string]any{
+		"confirmed": d.Confirmed, k.name: k.addressView(d.Address), "resource_uri": legacy.URI(k.subscriptions, d.LegacyID),
+		"service": serviceView{
+			Description: d.Component.Description, Group: d.Component.Group, Hidden: d.Component.Hidden,
+			HiddenNotifications: d.Component.HiddenFromNotifications, ServiceName: d.Component.Name,
+			ResourceURI: legacy.URI("service", d.Component.LegacyID),
+		},
 	}
-	uri := legacy.URI(name, d.LegacyID)
-	if d.Channel == topic.Email {
-		return emailSubscriptionView{d.Confirmed, viewAddress(d.Address), uri, service}
-	}
-	return smsSubscriptionView{d.Confirmed, viewAddress(d.Address), uri, service}
 }

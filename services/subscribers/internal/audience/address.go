@@ -2,9 +2,7 @@ package audience
 
 import (
 	"context"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -12,33 +10,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Octets that SMTP carries (RFC 5321, 4.5.3.1): of a local part, and of a path less its brackets.
-const (
-	maxLocal = 64
-	maxEmail = 254
-)
-
-// What a mail address is made of, in letters of any script (RFC 6531).
-const (
-	atom  = "[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+"
-	label = `[\pL\pN](?:[\pL\pM\pN-]{0,61}[\pL\pM\pN])?`
-	top   = `\pL[\pL\pM\pN-]{0,61}[\pL\pM\pN]`
-)
-
-// email is a local part without quotes and a domain name of at least two labels. Quoted
-// local parts, comments, address literals and what cannot be seen are legal somewhere
-// in the RFCs; here they are mistakes.
-var email = regexp.MustCompile("^" + atom + `(?:\.` + atom + ")*@(?:" + label + `\.)+` + top + "$")
-
-// number is a plus sign, the country code and the subscriber's number (E.164: at
-// most 15 digits; the least there is in use has 8).
-var number = regexp.MustCompile(`^\+[0-9]{8,15}$`)
-
 // Address is a mail address or a phone number of somebody who may subscribe.
 type Address struct {
 	ID             string        `json:"id"`
 	OrganizationID string        `json:"organizationId"`
-	Channel        topic.Channel `json:"channel"` // email or sms
+	Channel        topic.Channel `json:"channel"` // one of topic.Subscribers
 	LegacyID       int64         `json:"legacyId"`
 	Text           string        `json:"text"`                  // as given
 	Normal         string        `json:"normal"`                // as compared: mail addresses regardless of case
@@ -48,25 +24,18 @@ type Address struct {
 	CreatedAt      time.Time     `json:"createdAt"`
 }
 
-// write checks text and makes it the address's. Another address was not heard of yet, so
-// what its predecessor was blocked for is not its business.
+// write checks text and stores it in the address. If the address becomes another one, write unblocks it:
+// only the previous one was blocked.
 func (a *Address) write(text string, now time.Time) error {
-	former := a.Normal
-	switch a.Channel {
-	case topic.Email:
-		if len(text) > maxEmail || strings.IndexByte(text, '@') > maxLocal || !email.MatchString(text) {
-			return fault.Field("email", "Enter a valid email address.")
-		}
-		a.Text, a.Normal = text, strings.ToLower(text)
-	case topic.SMS:
-		if !number.MatchString(text) {
-			return fault.Field("number", "Enter a plus sign, the country code and the number, 8 to 15 digits.")
-		}
-		a.Text, a.Normal = text, text
+	kind := kindOf(a.Channel)
+	normal, ok := kind.normal(text)
+	if !ok {
+		return fault.Field(kind.field, "%s", kind.needed)
 	}
-	if former != "" && former != a.Normal {
+	if a.Normal != "" && a.Normal != normal {
 		a.Blocked, a.RewrittenAt = false, &now
 	}
+	a.Text, a.Normal = text, normal
 	return nil
 }
 
@@ -127,7 +96,7 @@ func (a *Audience) AddAddress(ctx context.Context, organization string, channel 
 	if address.LegacyID, err = a.store.NextLegacyID(ctx, channel, "address"); err != nil {
 		return Address{}, err
 	}
-	return address, taken(a.store.AddAddress(ctx, address), channel)
+	return address, kindOf(channel).taken(a.store.AddAddress(ctx, address))
 }
 
 // ensureAddress finds the address, or stores it, and says whether it did.
@@ -160,7 +129,7 @@ func (a *Audience) ChangeAddress(ctx context.Context, organization string, chann
 		}
 		return address.write(*text, a.now())
 	})
-	return changed, taken(err, channel)
+	return changed, kindOf(channel).taken(err)
 }
 
 // RemoveAddress removes an address and its subscriptions.
@@ -213,18 +182,6 @@ func (a *Audience) Sweep(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// taken says of which field another record has the value.
-func taken(err error, channel topic.Channel) error {
-	if !fault.Is(err, fault.Conflict) {
-		return err
-	}
-	field, what := "email", "email address"
-	if channel == topic.SMS {
-		field, what = "number", "phone number"
-	}
-	return &fault.Error{Kind: fault.Conflict, Field: field, Message: "This " + what + " is there already.", Err: err}
 }
 
 func first[T any](items []T) T {

@@ -23,7 +23,7 @@ func (a *Audience) Suppress(ctx context.Context, outcomes []topic.Outcome) ([]Ad
 	var gone []topic.Outcome
 	var ids []string
 	for _, o := range outcomes {
-		if o.Gone && (o.Channel == topic.Email || o.Channel == topic.SMS) {
+		if o.Gone && o.Channel.Keeper() == topic.Subscribers {
 			gone, ids = append(gone, o), append(ids, o.Recipient)
 		}
 	}

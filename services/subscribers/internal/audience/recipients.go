@@ -11,61 +11,69 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// MaxRecipients bounds one page of Concerned and one question of Resolve.
-const MaxRecipients = 5000
-
-// Concerned finds the ids of the addresses with a confirmed subscription to one of
-// the components, in order, those behind after, at most limit. There are more when it
-// returns limit of them. Each component is one indexed find; their rows are merged,
-// so that an address is there once however many of the components it subscribed to.
-func (a *Audience) Concerned(ctx context.Context, organization string, channel topic.Channel, components []string, after string, limit int) ([]string, error) {
-	if channel != topic.Email && channel != topic.SMS {
-		return nil, nil
+// Concerned returns one page of the addresses with a confirmed subscription to one of the components, in
+// order of id. It runs one indexed find for each component and merges the rows, so that an address occurs
+// once even if it subscribed to several of the components.
+func (a *Audience) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
+	page := topic.RecipientPage{Recipients: []topic.Recipient{}}
+	if query.Channel.Keeper() != topic.Subscribers {
+		return page, nil
 	}
-	if limit < 1 || limit > MaxRecipients {
-		return nil, fault.Field("limit", "must be from 1 to %d", MaxRecipients)
+	if query.Limit < 1 || query.Limit > topic.MaxRecipients {
+		return page, fault.Field("limit", "must be from 1 to %d", topic.MaxRecipients)
 	}
 	var ids []string
-	for _, component := range components {
-		page, err := a.store.FindSubscriptions(ctx, find.Query{
-			Where: of(organization, channel, find.Eq(FieldConfirmed, true), find.Eq(FieldComponent, component), find.Gt(FieldAddress, after)),
-			Order: []find.Order{{Field: FieldAddress}}, Limit: limit,
+	for _, component := range query.Components {
+		found, err := a.store.FindSubscriptions(ctx, find.Query{
+			Where: of(organization, query.Channel, find.Eq(FieldConfirmed, true), find.Eq(FieldComponent, component), find.Gt(FieldAddress, query.After)),
+			Order: []find.Order{{Field: FieldAddress}}, Limit: query.Limit,
 		})
 		if err != nil {
-			return nil, err
+			return page, err
 		}
-		for _, s := range page.Items {
+		for _, s := range found.Items {
 			ids = append(ids, s.AddressID)
 		}
 		slices.Sort(ids)
 		ids = slices.Compact(ids)
-		ids = ids[:min(limit, len(ids))]
+		ids = ids[:min(query.Limit, len(ids))]
 	}
-	return ids, nil
+	for _, id := range ids {
+		page.Recipients = append(page.Recipients, topic.Recipient{ID: id, Destination: digest(query.Channel, id)})
+	}
+	if len(ids) == query.Limit {
+		page.Next = ids[len(ids)-1]
+	}
+	return page, nil
 }
 
-// Reach is whether and where an address is reached now.
-type Reach struct {
-	ID         string
-	Found      bool // it exists and is subscribed to something
-	Address    Address
-	Components []string // confirmed subscriptions
-	Dashboard  Dashboard
+// digest returns the Destination of a Recipient: a hash that does not show the address.
+func digest(channel topic.Channel, id string) string {
+	sum := sha256.Sum256([]byte(string(channel) + ":" + id))
+	return hex.EncodeToString(sum[:])
 }
 
-// Resolve tells where the addresses are reached now, in the order asked.
-func (a *Audience) Resolve(ctx context.Context, organization string, ids []string) ([]Reach, error) {
-	if len(ids) > MaxRecipients {
-		return nil, fault.New(fault.Invalid, "At most %d recipients can be asked for at once.", MaxRecipients)
+// reach is an address with its confirmed subscriptions.
+type reach struct {
+	address    Address
+	components []string // ids
+	dashboard  Dashboard
+}
+
+// Resolve returns the current destinations of the addresses, in the order of ids. manage returns the URL
+// where the owner of an address unsubscribes.
+func (a *Audience) Resolve(ctx context.Context, organization string, ids []string, manage func(Address) string) ([]topic.Destination, error) {
+	if len(ids) > topic.MaxRecipients {
+		return nil, fault.New(fault.Invalid, "At most %d recipients can be resolved at once.", topic.MaxRecipients)
 	}
 	found, err := a.store.AddressesByID(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]*Reach{}
+	known := map[string]*reach{}
 	for _, address := range found {
 		if address.OrganizationID == organization && !address.Removed {
-			known[address.ID] = &Reach{ID: address.ID, Address: address}
+			known[address.ID] = &reach{address: address}
 		}
 	}
 	if err := a.confirmed(ctx, organization, known); err != nil {
@@ -74,23 +82,36 @@ func (a *Audience) Resolve(ctx context.Context, organization string, ids []strin
 	if err := a.placed(ctx, organization, known); err != nil {
 		return nil, err
 	}
-	reaches := make([]Reach, len(ids))
+	out := make([]topic.Destination, len(ids))
 	for i, id := range ids {
-		if reach, there := known[id]; there && len(reach.Components) > 0 {
-			reach.Found = true
-			reaches[i] = *reach
-		} else {
-			reaches[i] = Reach{ID: id}
+		out[i] = topic.Destination{ID: id, State: topic.RecipientGone, Components: []string{}}
+		if r := known[id]; r != nil && len(r.components) > 0 {
+			out[i] = r.destination(manage)
 		}
 	}
-	return reaches, nil
+	return out, nil
 }
 
-// confirmed adds the components of the confirmed subscriptions, one find a channel.
-func (a *Audience) confirmed(ctx context.Context, organization string, known map[string]*Reach) error {
+// destination returns the address as a Destination. The destination of a blocked address does not show it.
+func (r *reach) destination(manage func(Address) string) topic.Destination {
+	address := r.address
+	d := topic.Destination{ID: address.ID, Channel: address.Channel, State: topic.RecipientSuppressed, Components: []string{}}
+	if address.Blocked {
+		return d
+	}
+	d.State, d.Address, d.Components = topic.RecipientActive, address.Text, r.components
+	d.Dashboard = topic.Dashboard{ID: r.dashboard.ID, Name: r.dashboard.Name, URL: r.dashboard.URL}
+	if kindOf(address.Channel).unsubscribeLink {
+		d.Manage = manage(address)
+	}
+	return d
+}
+
+// confirmed adds the components of the confirmed subscriptions. It runs one find for each channel.
+func (a *Audience) confirmed(ctx context.Context, organization string, known map[string]*reach) error {
 	byChannel := map[topic.Channel][]string{}
 	for id, reach := range known {
-		byChannel[reach.Address.Channel] = append(byChannel[reach.Address.Channel], id)
+		byChannel[reach.address.Channel] = append(byChannel[reach.address.Channel], id)
 	}
 	for channel, ids := range byChannel {
 		page, err := a.store.FindSubscriptions(ctx, find.Query{
@@ -100,18 +121,19 @@ func (a *Audience) confirmed(ctx context.Context, organization string, known map
 			return err
 		}
 		for _, s := range page.Items {
-			known[s.AddressID].Components = append(known[s.AddressID].Components, s.ComponentID)
+			r := known[s.AddressID]
+			r.components = append(r.components, s.ComponentID)
 		}
 	}
 	return nil
 }
 
-// placed adds the dashboard that shows what each subscribed to, the first where there
-// are several; asked for all of them at once.
-func (a *Audience) placed(ctx context.Context, organization string, known map[string]*Reach) error {
+// placed adds to each address the first dashboard that shows one of its components. It asks the events
+// service once for all addresses.
+func (a *Audience) placed(ctx context.Context, organization string, known map[string]*reach) error {
 	var components []string
 	for _, reach := range known {
-		components = append(components, reach.Components...)
+		components = append(components, reach.components...)
 	}
 	if len(components) == 0 {
 		return nil
@@ -119,24 +141,18 @@ func (a *Audience) placed(ctx context.Context, organization string, known map[st
 	slices.Sort(components)
 	dashboards, err := a.components.Dashboards(ctx, organization, slices.Compact(components))
 	if fault.Is(err, fault.Unavailable) {
-		return nil // a mail without its dashboard's name is better than none during an outage
+		return nil // during an outage, a mail without the dashboard's name is better than no mail
 	}
 	if err != nil {
 		return err
 	}
 	for _, reach := range known {
 		for _, dashboard := range dashboards {
-			if slices.ContainsFunc(reach.Components, func(id string) bool { return slices.Contains(dashboard.Components, id) }) {
-				reach.Dashboard = dashboard
+			if slices.ContainsFunc(reach.components, func(id string) bool { return slices.Contains(dashboard.Components, id) }) {
+				reach.dashboard = dashboard
 				break
 			}
 		}
 	}
 	return nil
-}
-
-// Destination is what decides the bucket of an address: a digest, never the address.
-func Destination(channel topic.Channel, id string) string {
-	sum := sha256.Sum256([]byte(string(channel) + ":" + id))
-	return hex.EncodeToString(sum[:])
 }

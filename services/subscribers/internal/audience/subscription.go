@@ -231,7 +231,7 @@ func (a *Audience) Unsubscribe(ctx context.Context, organization string, channel
 // ForgetComponent removes the subscriptions to a deleted component. It may be told
 // so more than once.
 func (a *Audience) ForgetComponent(ctx context.Context, organization, component string) error {
-	for _, channel := range []topic.Channel{topic.Email, topic.SMS} {
+	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := a.store.DeleteSubscriptions(ctx, find.Query{
 			Where: of(organization, channel, find.Eq(FieldComponent, component)), Scan: IndexComponent,
 		})

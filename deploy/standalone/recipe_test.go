@@ -1,0 +1,153 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
+)
+
+// slackHost is the host to which the recipe's channel posts.
+const slackHost = "hooks.slack.com"
+
+// TestReadmeRecipeAddsAChannel follows the README's recipe in a copy of the source tree, builds the platform
+// there, and receives a message of the new channel. The endpoint shows the delivery's success, which the
+// platform publishes after the row of the delivery log is durable.
+func TestReadmeRecipeAddsAChannel(t *testing.T) {
+	clone := t.TempDir()
+	copyTree(t, repository, clone)
+	follow(t, clone, recipe(t, "Add a channel."))
+	binary := filepath.Join(t.TempDir(), "bellbuoy")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./deploy/standalone")
+	build.Dir = clone
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+
+	servers, env := startTeams(t, slackHost)
+	p, base := standalone(t, env...)
+	p.binary = binary
+	p.start()
+	eventually(t, 30*time.Second, "ready", ready(base))
+	a := actor{t, seeded(t, p)}
+	service, component := a.service("Checkout")
+	const path = "/services/T0/B0/token"
+	register := func(url string) answer {
+		return send(t, http.MethodPost, base+"/app/integrations/slack/endpoints", a.app(), map[string]any{
+			"dashboardId": a.DashboardID, "url": url, "managementEmail": "ops@example.com", "componentIds": []string{component},
+		})
+	}
+	register("https://"+slackHost+path).expect(t, http.StatusCreated)
+	var refusal struct{ Error string }
+	register("https://"+receiverHost+path).expect(t, http.StatusBadRequest).into(t, &refusal)
+	if want := "url: must be the URL of an incoming webhook of Slack"; refusal.Error != want {
+		t.Errorf("the URL of another host: %q instead of %q", refusal.Error, want)
+	}
+
+	body := incident(service, "Payments fail")
+	body["notifications"] = map[string]any{"slack": map[string]any{"enabled": true}}
+	send(t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), body).expect(t, http.StatusCreated)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	requests, err := servers[slackHost].Wait(ctx, func(all []receiver.Request) bool { return len(all) > 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(requests[0].Body), `{"text":"Payments fail: investigating"}`; got != want || requests[0].Path != path {
+		t.Errorf("Slack received %s at %s, want %s", got, requests[0].Path, want)
+	}
+	eventually(t, 30*time.Second, "the logged success", func() error {
+		var list struct {
+			Endpoints []struct {
+				Channel       string
+				LastSuccessAt *time.Time
+			}
+		}
+		send(t, http.MethodGet, base+"/app/integrations/slack/endpoints", a.app(), nil).expect(t, http.StatusOK).into(t, &list)
+		if len(list.Endpoints) != 1 || list.Endpoints[0].Channel != "slack" || list.Endpoints[0].LastSuccessAt == nil {
+			return fmt.Errorf("the endpoints are %+v", list.Endpoints)
+		}
+		return nil
+	})
+}
+
+// recipe returns the README's recipe with the title.
+func recipe(t *testing.T, title string) string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(readme), "\n**"+title+"**")
+	if !found {
+		t.Fatalf("the README has no recipe %q", title)
+	}
+	text, _, _ := strings.Cut(rest, "\n**")
+	return text
+}
+
+var (
+	step    = regexp.MustCompile("(?s)(.*?)\n```(go|bash)\n(.*?)```\n")
+	newFile = regexp.MustCompile("New file `([^`]+)`")
+	inFile  = regexp.MustCompile(`In \[[^]]+\]\(([^)]+)\)`)
+	below   = regexp.MustCompile("below `([^`]+)`:$")
+)
+
+// follow applies every code block of the recipe in the folder. It runs a block of bash. The text before a
+// block of go names a new file, or an existing file and a part of the line below which the block belongs.
+func follow(t *testing.T, folder, text string) {
+	t.Helper()
+	steps := step.FindAllStringSubmatch(text, -1)
+	if len(steps) == 0 {
+		t.Fatal("the recipe has no code blocks")
+	}
+	file := ""
+	for _, s := range steps {
+		prose, language, code := s[1], s[2], []byte(s[3])
+		if named := inFile.FindStringSubmatch(prose); named != nil {
+			file = filepath.Join(folder, named[1])
+		}
+		if language == "bash" {
+			command := exec.CommandContext(t.Context(), "bash", "-e", "-c", s[3])
+			command.Dir = folder
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v:\n%s", code, err, out)
+			}
+		} else if made := newFile.FindStringSubmatch(prose); made != nil {
+			if err := os.WriteFile(filepath.Join(folder, made[1]), code, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if anchor := below.FindStringSubmatch(prose); anchor != nil {
+			insert(t, file, anchor[1], code)
+		} else {
+			t.Fatalf("the recipe does not say where this belongs:\n%s", code)
+		}
+	}
+}
+
+// insert adds the code below the only line of the file that contains the anchor.
+func insert(t *testing.T, file, anchor string, code []byte) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(content, []byte(anchor)); n != 1 {
+		t.Fatalf("%s contains %q %d times", file, anchor, n)
+	}
+	at := bytes.Index(content, []byte(anchor))
+	at += bytes.IndexByte(content[at:], '\n') + 1
+	content = append(content[:at:at], append(code, content[at:]...)...)
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

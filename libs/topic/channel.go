@@ -1,0 +1,66 @@
+package topic
+
+// Channel names a way to reach a recipient. To add a channel, follow the recipe in README.md.
+type Channel string
+
+// The channels.
+const (
+	Webhook   Channel = "webhook"
+	Teams     Channel = "teams"
+	Email     Channel = "email"
+	SMS       Channel = "sms"
+	Chatroom  Channel = "chatroom"  // legacy room chat
+	Workspace Channel = "workspace" // legacy workspace chat
+	Microblog Channel = "microblog" // legacy short posts
+)
+
+// Keeper names the service that stores the recipients of a channel.
+type Keeper string
+
+// The keepers. The legacy interface accepts the channels of Nobody, and delivery logs them as skipped.
+const (
+	Integrations Keeper = "integrations" // a recipient is an endpoint, which has a URL
+	Subscribers  Keeper = "subscribers"  // a recipient is a mail address or a phone number
+	Nobody       Keeper = "nobody"
+)
+
+// Registration is a channel with the keeper of its recipients.
+type Registration struct {
+	Channel Channel
+	Keeper  Keeper
+}
+
+// Channels returns all channels. No other code lists them: a package with rules for channels keeps a table
+// with the channel as key.
+func Channels() []Registration {
+	return []Registration{
+		{Webhook, Integrations},
+		{Teams, Integrations},
+		{Email, Subscribers},
+		{SMS, Subscribers},
+		{Chatroom, Nobody},
+		{Workspace, Nobody},
+		{Microblog, Nobody},
+	}
+}
+
+// ChannelsOf returns the channels whose recipients the keeper stores.
+func ChannelsOf(keeper Keeper) []Channel {
+	var out []Channel
+	for _, registered := range Channels() {
+		if registered.Keeper == keeper {
+			out = append(out, registered.Channel)
+		}
+	}
+	return out
+}
+
+// Keeper returns the keeper of the channel's recipients, and "" if the channel is not registered.
+func (c Channel) Keeper() Keeper {
+	for _, registered := range Channels() {
+		if registered.Channel == c {
+			return registered.Keeper
+		}
+	}
+	return ""
+}

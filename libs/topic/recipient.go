@@ -1,0 +1,63 @@
+package topic
+
+// RecipientQuery asks a service which of its recipients a change concerns.
+type RecipientQuery struct {
+	Kind       Kind     `json:"kind"`
+	Channel    Channel  `json:"channel"`
+	Components []string `json:"components"`          // ids of the affected components that may be named
+	Endpoints  []int64  `json:"endpoints,omitempty"` // only these legacy ids; empty: every endpoint
+	After      string   `json:"after,omitempty"`     // Next of the previous page; empty: the first page
+	Limit      int      `json:"limit"`               // at most MaxRecipients
+}
+
+// MaxRecipients is the largest Limit of a RecipientQuery. It also bounds the number of recipients
+// that are resolved in one call.
+const MaxRecipients = 5000
+
+// Recipient is an endpoint or a subscriber. It never holds an address.
+type Recipient struct {
+	ID string `json:"id"`
+	// Destination is a digest of the URL or address. Recipients of the same URL have the same digest, so
+	// they share a bucket.
+	Destination string `json:"destination"`
+}
+
+// RecipientPage is one page of recipients, ordered by ID.
+type RecipientPage struct {
+	Recipients []Recipient `json:"recipients"`
+	Next       string      `json:"next,omitempty"` // empty on the last page
+}
+
+// RecipientState says whether messages may be sent to a recipient.
+type RecipientState string
+
+// The states of a recipient. Delivery asks for the state right before it sends.
+const (
+	RecipientActive     RecipientState = "active"
+	RecipientPaused     RecipientState = "paused"
+	RecipientSuppressed RecipientState = "suppressed"
+	RecipientGone       RecipientState = "gone" // deleted, or no longer subscribed
+)
+
+// Destination is a resolved recipient: its state and how to reach it. It holds secrets. Delivery never
+// logs or stores it, and never publishes it to Kafka.
+type Destination struct {
+	ID         string         `json:"id"`
+	Channel    Channel        `json:"channel"`
+	State      RecipientState `json:"state"`
+	Dashboard  Dashboard      `json:"dashboard"`
+	Components []string       `json:"components"` // ids of the components it subscribed to; nil: all of the dashboard's
+	URL        string         `json:"url,omitempty"`
+	URLHash    string         `json:"urlHash,omitempty"`
+	URLDisplay string         `json:"urlDisplay,omitempty"`
+	Secrets    []string       `json:"secrets,omitempty"` // signing secrets of a webhook, the newest first
+	Address    string         `json:"address,omitempty"` // mail address or phone number
+	Manage     string         `json:"manage,omitempty"`  // URL where the subscriber unsubscribes
+}
+
+// Dashboard identifies the dashboard that a message belongs to.
+type Dashboard struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
