@@ -79,8 +79,10 @@ replace github.com/bellbuoy/bellbuoy/libs => ../libs
 
 require (
 	github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
+	github.com/swaggest/swgui v1.8.5
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
+	go.yaml.in/yaml/v3 v3.0.5
 )
 
 replace github.com/bellbuoy/bellbuoy/libs/engines => ../libs/engines
