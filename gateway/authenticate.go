@@ -20,27 +20,27 @@ import (
 )
 
 const (
-	// maxCallers is how many credentials a gateway keeps decoded.
+	// maxCallers is the number of credentials that a gateway keeps decoded.
 	maxCallers = 16384
 	// maxKeyID bounds a key id or user name, in bytes; it becomes part of a Redis key.
 	maxKeyID = 512
-	// maxLooks bounds how often a request follows an entry that changes under it.
+	// maxLooks bounds the attempts of a request whose entry in Redis keeps changing.
 	maxLooks = 4
-	// lookupTimeout is less than peer.VoidTTL: a lookup cannot outlive the Void that
+	// lookupTimeout is less than peer.VoidTTL, so a lookup ends before the Void entry that
 	// keeps its result out of the cache.
 	lookupTimeout = 4 * time.Second
 )
 
-// presented is what a client says it is: a key's id and the digest of its secret.
+// presented is the key that a client sent: its id and the digest of its secret.
 type presented struct {
 	scheme peer.Scheme
 	id     string
 	digest string
 }
 
-// readKey reads an Authorization header: the scheme in any case, white space, and
-// two parts split at the first colon. Anything else is no key; nor is an id that is no
-// UTF-8, which identity would read as another one than its entry is named by.
+// readKey reads the Authorization header: the scheme in any case, white space, and two
+// parts separated by the first colon. It reports false for anything else, and for an id
+// that is not UTF-8: identity would read another id than the one in the entry's name.
 func readKey(header http.Header, want peer.Scheme) (presented, bool) {
 	values := header["Authorization"]
 	if len(values) != 1 {
@@ -65,8 +65,8 @@ func cutSpace(value string) (scheme, rest string, found bool) {
 	return value[:at], strings.Trim(value[at:], " \t"), true
 }
 
-// caller is a credential as its entry in Redis said when it was last read. It is no
-// cache of who may pass: every request asks Redis whether the entry is still this one.
+// caller is a credential and the entry in Redis from which it was read. It does not decide
+// alone who may pass: every request asks Redis whether the entry is still this one.
 type caller struct {
 	entry      string
 	credential peer.Credential
@@ -74,101 +74,104 @@ type caller struct {
 	passports  map[string]*atomic.Pointer[issued] // by service
 }
 
-// issued is a passport that is used for some of its life, because signing one for
-// each request of a busy caller costs as much as forwarding it.
+// issued is a passport that serves several requests. Signing a passport for each request
+// of a busy caller costs as much as forwarding the request.
 type issued struct {
 	token string
 	at    time.Time
 }
 
+// passportUse is the time for which a passport serves requests.
 const passportUse = passport.Life / 3
 
-// guard decides who a request's caller is and whether one more call is within its rate.
+// guard decides who the caller of a request is, and whether one more call is within the
+// rate limit.
 type guard struct {
-	ledger   *ledger
+	redis    *redisClient
 	memory   *memory
 	identity peer.Identity
-	lookups  *rounds[presented, *caller]
+	lookups  *sharedRuns[presented, *caller]
 	callers  *lru[string, *caller]
 	signer   *passport.Signer
 	now      func() time.Time
 	log      *slog.Logger
 }
 
-// errUnread stands for the refusal while the entry has not been read.
+// errUnread is the refusal of a key whose entry has not been read yet.
 var errUnread = errors.New("gateway: a credential's entry is empty")
 
-// throttled is the refusal of a call beyond the rate.
+// throttled is the refusal of a call that exceeds the rate limit.
 type throttled struct{ retry time.Duration }
 
-func (throttled) Error() string { return "gateway: beyond the rate" }
+func (throttled) Error() string { return "gateway: the rate limit is exceeded" }
 
-// admit finds the caller and counts the call. Its errors: Denied for every kind of
-// wrong key, Forbidden for an organization without API access, throttled beyond the
-// rate, Unavailable when nobody can be asked. Refused calls are not counted.
+// admit returns the caller and counts the call. Its errors are Denied for every kind of
+// wrong key, Forbidden for an organization without API access, throttled if the rate
+// limit is exceeded, and Unavailable if neither Redis nor identity can check the key.
+// Refused calls are not counted.
 func (g *guard) admit(ctx context.Context, header http.Header, route Auth) (*caller, error) {
 	key, ok := readKey(header, peer.Scheme(route))
 	if !ok {
-		return nil, fault.New(fault.Denied, "no key")
+		return nil, fault.New(fault.Denied, "The request has no key.")
 	}
 	entryKey := peer.CredentialKey(key.scheme, key.id)
 	known, _ := g.callers.get(entryKey)
 	for range maxLooks {
-		q := question{entryKey: entryKey}
+		what := check{entryKey: entryKey}
 		refusal := errUnread
 		if known != nil {
-			q.entry, refusal = known.entry, known.refuse(key)
-			q.quota, q.counted = known.quota, refusal == nil
+			what.entry, refusal = known.entry, known.refuse(key)
+			what.quota, what.counted = known.quota, refusal == nil
 		}
-		told, granted, err := g.ledger.ask(ctx, q)
+		reply, granted, err := g.redis.ask(ctx, what)
 		switch {
 		case err == errDown:
 			return g.admitWithoutRedis(ctx, key)
 		case err != nil:
 			return nil, err
-		case told.state == entrySame && refusal != nil:
+		case reply.state == entrySame && refusal != nil:
 			return nil, refusal
-		case told.state == entrySame && !granted:
-			return nil, throttled{told.retry}
-		case told.state == entrySame:
+		case reply.state == entrySame && !granted:
+			return nil, throttled{reply.retry}
+		case reply.state == entrySame:
 			return known, nil
 		}
-		if known, err = g.read(ctx, key, entryKey, told); err != nil {
+		if known, err = g.read(ctx, key, entryKey, reply); err != nil {
 			return nil, err
 		}
 	}
-	return nil, fault.New(fault.Unavailable, "The key is being changed; try again shortly.")
+	return nil, fault.New(fault.Unavailable, "The key is being changed. Try again shortly.")
 }
 
-// read makes the caller of an entry that is not as it was known: from the entry
-// itself, or from identity when there is none or a Void one.
-func (g *guard) read(ctx context.Context, key presented, entryKey string, told told) (*caller, error) {
-	if told.state == entryChanged && told.entry != peer.Void {
-		known := &caller{entry: told.entry}
-		if err := json.Unmarshal([]byte(told.entry), &known.credential); err == nil {
+// read returns the caller of an entry that is not the known one. It reads the entry
+// itself. If there is no entry, or a Void one, it asks identity.
+func (g *guard) read(ctx context.Context, key presented, entryKey string, reply reply) (*caller, error) {
+	if reply.state == entryChanged && reply.entry != peer.Void {
+		known := &caller{entry: reply.entry}
+		if err := json.Unmarshal([]byte(reply.entry), &known.credential); err == nil {
 			known.prepare(key.scheme)
 			g.callers.put(entryKey, known, 1)
 			return known, nil
 		}
-		g.log.ErrorContext(ctx, "a credential's entry in Redis cannot be read; asking identity")
+		g.log.ErrorContext(ctx, "an entry of a credential in Redis cannot be read; identity is asked instead")
 	}
 	known, err := g.lookup(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	if told.state == entryMissing {
-		if err := g.ledger.fill(ctx, entryKey, known.entry); err == nil {
+	if reply.state == entryMissing {
+		if err := g.redis.fill(ctx, entryKey, known.entry); err == nil {
 			g.callers.put(entryKey, known, 1)
 		}
 		return known, nil
 	}
-	// Counted against the entry that is there: the answer was made after it was written.
-	voided := &caller{entry: told.entry, credential: known.credential}
+	// The next check compares with the Void entry, which is older than identity's response.
+	voided := &caller{entry: reply.entry, credential: known.credential}
 	voided.prepare(key.scheme)
 	return voided, nil
 }
 
-// admitWithoutRedis asks identity about every call and counts in memory.
+// admitWithoutRedis asks identity about the key and counts the call in memory.
 func (g *guard) admitWithoutRedis(ctx context.Context, key presented) (*caller, error) {
 	known, err := g.lookup(ctx, key)
 	if err != nil {
@@ -183,7 +186,7 @@ func (g *guard) admitWithoutRedis(ctx context.Context, key presented) (*caller, 
 	return known, nil
 }
 
-// lookup asks identity, after lookup was called.
+// lookup asks identity. The request to identity begins after the call of lookup.
 func (g *guard) lookup(ctx context.Context, key presented) (*caller, error) {
 	work := context.WithoutCancel(ctx)
 	return g.lookups.do(ctx, key, func() (*caller, error) {
@@ -192,13 +195,13 @@ func (g *guard) lookup(ctx context.Context, key presented) (*caller, error) {
 		credential, err := g.identity.Credential(ctx, peer.KeyLookup{Scheme: key.scheme, ID: key.id, SecretDigest: key.digest})
 		switch {
 		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Invalid):
-			return nil, fault.Wrap(fault.Denied, err, "no such key")
+			return nil, fault.Wrap(fault.Denied, err, "There is no such key.")
 		case err != nil:
-			return nil, fault.Wrap(fault.Unavailable, err, "Keys cannot be checked at the moment; try again shortly.")
+			return nil, fault.Wrap(fault.Unavailable, err, "Keys cannot be checked at the moment. Try again shortly.")
 		}
 		entry, err := json.Marshal(credential)
 		if err != nil {
-			return nil, fault.Wrap(fault.Internal, err, "a credential could not be written")
+			return nil, fault.Wrap(fault.Internal, err, "A credential cannot be encoded.")
 		}
 		known := &caller{entry: string(entry), credential: credential}
 		known.prepare(key.scheme)
@@ -206,7 +209,7 @@ func (g *guard) lookup(ctx context.Context, key presented) (*caller, error) {
 	})
 }
 
-// prepare derives what each request of the caller needs.
+// prepare sets the quota and makes room for the passports.
 func (c *caller) prepare(scheme peer.Scheme) {
 	if scheme == peer.APIKey {
 		c.quota = quota{"rate:user:" + c.credential.User, c.credential.Limits.LegacyPerHour, time.Hour}
@@ -214,15 +217,16 @@ func (c *caller) prepare(scheme peer.Scheme) {
 		c.quota = quota{"rate:organization:" + c.credential.Organization, c.credential.Limits.AppPerMinute, time.Minute}
 	}
 	c.passports = map[string]*atomic.Pointer[issued]{}
-	for _, service := range []string{identity, events, subscribers, integrations} {
+	for _, service := range services() {
 		c.passports[service] = &atomic.Pointer[issued]{}
 	}
 }
 
-// refuse says why the key may not pass, whatever the rate; nil when it may.
+// refuse returns the error for a wrong secret or an organization without API access, else
+// nil.
 func (c *caller) refuse(key presented) error {
 	if subtle.ConstantTimeCompare([]byte(c.credential.SecretDigest), []byte(key.digest)) != 1 {
-		return fault.New(fault.Denied, "wrong secret")
+		return fault.New(fault.Denied, "The secret is wrong.")
 	}
 	if !c.credential.Features.API {
 		return fault.New(fault.Forbidden, "The plan of your organization does not include API access.")
@@ -230,7 +234,7 @@ func (c *caller) refuse(key presented) error {
 	return nil
 }
 
-// passport is the signed statement of who the caller is, for a service.
+// passport returns a passport of the caller for a service.
 func (g *guard) passport(c *caller, service string, surface passport.Surface) string {
 	now := g.now()
 	slot := c.passports[service]
@@ -247,7 +251,8 @@ func (g *guard) passport(c *caller, service string, surface passport.Surface) st
 	return token
 }
 
-// isOperator checks the Authorization of the operator surface in constant time.
+// isOperator reports whether the Authorization header has the operator token. It compares
+// in constant time.
 func isOperator(header http.Header, token [sha256.Size]byte) bool {
 	values := header["Authorization"]
 	if len(values) != 1 {

@@ -1,42 +1,45 @@
 package gateway
 
 import (
+	"compress/gzip"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 )
 
-// documents are the documents' paths by the surface they are of.
-func documents() map[passport.Surface]string {
+// documentsBySurface returns the paths of the documents.
+func documentsBySurface() map[passport.Surface]string {
 	return map[passport.Surface]string{
-		passport.Legacy: legacyDocument, passport.App: appDocument, passport.Public: publicDocument,
+		passport.Legacy: legacyDocument, passport.App: appDocument, passport.Operator: operatorDocument, passport.Public: publicDocument,
 	}
 }
 
-// object is a mapping of a document, as YAML has it.
+// object is a mapping in a document.
 type object = map[string]any
 
-func readDocument(t *testing.T, path string) (string, object) {
+func readDocument(t *testing.T, path string) object {
 	t.Helper()
-	text, err := interfaceFiles.ReadFile(strings.TrimPrefix(path, "/"))
+	text, err := documents.ReadFile(strings.TrimPrefix(path, "/"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var document object
-	if err := yaml.UnmarshalWithOptions(text, &document, yaml.Strict()); err != nil { // a key twice is an error
+	if err := yaml.Unmarshal(text, &document); err != nil { // a repeated key is an error
 		t.Fatal(err)
 	}
-	return string(text), document
+	return document
 }
 
-// under walks down a document; nil when there is nothing at the end.
+// under returns the value at a path of names, or nil.
 func under(in any, names ...string) any {
 	for _, name := range names {
 		of, _ := in.(object)
@@ -45,19 +48,22 @@ func under(in any, names ...string) any {
 	return in
 }
 
-func TestDocumentsSayWhatTheRouteTableSays(t *testing.T) {
-	want, got := map[string][]string{}, map[string][]string{}
+func TestDocumentsListTheRoutesOfTheTable(t *testing.T) {
+	want, got, auth := map[string][]string{}, map[string][]string{}, map[string]Auth{}
 	for _, route := range Routes() {
-		document, has := documents()[route.Surface]
+		document, has := documentsBySurface()[route.Surface]
+		if !has || strings.HasPrefix(route.Path, docsPath+"/") { // the files of the page are not in a document
+			continue
+		}
+		if route.Auth != AuthNone {
+			auth[document] = route.Auth
+		}
 		for _, method := range route.Methods {
-			if has {
-				want[document] = append(want[document], method+" "+route.Path+" "+string(route.Auth))
-			}
+			want[document] = append(want[document], method+" "+route.Path+" "+string(route.Auth))
 		}
 	}
-	auth := map[string]string{"apiKey": string(AuthAPIKey), "key": string(AuthBearer)}
-	for _, path := range documents() {
-		_, document := readDocument(t, path)
+	for _, path := range documentsBySurface() {
+		document := readDocument(t, path)
 		for template, item := range under(document, "paths").(object) {
 			for method, operation := range item.(object) {
 				if method == "parameters" {
@@ -67,42 +73,35 @@ func TestDocumentsSayWhatTheRouteTableSays(t *testing.T) {
 				if !own {
 					security, _ = document["security"].([]any)
 				}
-				asked := string(AuthNone)
-				for _, one := range security {
-					for name := range one.(object) {
-						asked = auth[name]
-					}
+				asked := AuthNone
+				if len(security) > 0 {
+					asked = auth[path]
 				}
-				got[path] = append(got[path], strings.ToUpper(method)+" "+template+" "+asked)
+				got[path] = append(got[path], strings.ToUpper(method)+" "+template+" "+string(asked))
 			}
 		}
 	}
-	for path, rows := range want {
-		for _, row := range rows {
-			if !slices.Contains(got[path], row) {
-				t.Errorf("%s does not have the route %s", path, row)
-			}
-		}
-		for _, row := range got[path] {
-			if !slices.Contains(rows, row) {
-				t.Errorf("%s has %s, which is no route", path, row)
-			}
+	for _, path := range documentPaths() {
+		slices.Sort(want[path])
+		slices.Sort(got[path])
+		if !slices.Equal(got[path], want[path]) {
+			t.Errorf("%s has\n%s\nthe table has\n%s", path, strings.Join(got[path], "\n"), strings.Join(want[path], "\n"))
 		}
 	}
 }
 
-// TestDocumentsAreOpenAPI holds the documents to what OpenAPI 3.1 asks for and a
-// reader of them relies on: references lead somewhere, path parameters are declared,
-// operations have an id of their own and answers, schemas' types exist.
+// TestDocumentsAreOpenAPI checks rules of OpenAPI 3.1 that readers rely on: references have
+// targets, path parameters are declared, operations have unique ids and responses, and
+// the types of schemas exist.
 func TestDocumentsAreOpenAPI(t *testing.T) {
-	for _, path := range documents() {
+	for _, path := range documentsBySurface() {
 		t.Run(path, func(t *testing.T) {
-			text, document := readDocument(t, path)
+			document := readDocument(t, path)
 			if document["openapi"] != "3.1.0" || under(document, "info", "title") == nil || under(document, "info", "version") == nil {
 				t.Error("the head is incomplete")
 			}
 			check := checker{t: t, document: document, ids: map[string]bool{}}
-			check.references(text)
+			check.references()
 			check.values(document, "")
 			for template, item := range under(document, "paths").(object) {
 				check.path(template, item.(object))
@@ -117,23 +116,38 @@ type checker struct {
 	ids      map[string]bool
 }
 
-// references are all followed, and all that is shared is referred to.
-func (c checker) references(text string) {
+// references checks that each reference has a target in components, and that each
+// component has a reference.
+func (c checker) references() {
 	referred := map[string]bool{}
-	for _, match := range regexp.MustCompile(`\$ref: '#/([^']+)'`).FindAllStringSubmatch(text, -1) {
-		referred[match[1]] = true
-		if under(c.document, strings.Split(match[1], "/")...) == nil {
-			c.t.Errorf("%s leads nowhere", match[1])
+	eachReference(c.document, func(ref string) {
+		referred[ref] = true
+		if !strings.HasPrefix(ref, "#/components/") || c.followed(object{"$ref": ref}) == nil {
+			c.t.Errorf("%s has no target in components", ref)
 		}
-	}
-	if strings.Count(text, "$ref") != strings.Count(text, "$ref: '#/components/") {
-		c.t.Error("a reference has another form")
-	}
+	})
 	for kind, shared := range under(c.document, "components").(object) {
 		for name := range shared.(object) {
-			if kind != "securitySchemes" && !referred["components/"+kind+"/"+name] {
+			if kind != "securitySchemes" && !referred["#/components/"+kind+"/"+name] {
 				c.t.Errorf("nothing refers to components/%s/%s", kind, name)
 			}
+		}
+	}
+}
+
+// eachReference calls visit for each $ref that is a text.
+func eachReference(in any, visit func(ref string)) {
+	switch in := in.(type) {
+	case []any:
+		for _, one := range in {
+			eachReference(one, visit)
+		}
+	case object:
+		if ref, ok := in["$ref"].(string); ok {
+			visit(ref)
+		}
+		for _, one := range in {
+			eachReference(one, visit)
 		}
 	}
 }
@@ -147,7 +161,7 @@ func (c checker) path(template string, item object) {
 		name := method + " " + template
 		id, _ := under(operation, "operationId").(string)
 		if id == "" || c.ids[id] {
-			c.t.Errorf("%s: its operationId %q is missing or another's too", name, id)
+			c.t.Errorf("%s: its operationId %q is missing or used twice", name, id)
 		}
 		c.ids[id] = true
 		if under(operation, "summary") == nil {
@@ -176,8 +190,8 @@ func (c checker) tags(name string, operation any) {
 func (c checker) responses(name string, responses any) {
 	all, _ := responses.(object)
 	success := 0
-	for status, answer := range all {
-		if under(c.followed(answer), "description") == nil {
+	for status, response := range all {
+		if under(c.followed(response), "description") == nil {
 			c.t.Errorf("%s: %s has no description", name, status)
 		}
 		if strings.HasPrefix(status, "2") {
@@ -185,11 +199,11 @@ func (c checker) responses(name string, responses any) {
 		}
 	}
 	if success != 1 || all["405"] == nil {
-		c.t.Errorf("%s answers %v", name, slices.Sorted(maps.Keys(all)))
+		c.t.Errorf("%s has the responses %v", name, slices.Sorted(maps.Keys(all)))
 	}
 }
 
-// parameters in the path are declared once, and only those it has.
+// parameters checks that the parameters of the path, and no others, are declared once.
 func (c checker) parameters(name, template string, parameters []any) {
 	var declared []string
 	for _, parameter := range parameters {
@@ -217,7 +231,7 @@ func (c checker) followed(of any) any {
 	return of
 }
 
-// values are checked wherever a schema is: its types exist, and what it requires it has.
+// values checks each schema: its types exist, and it has the properties that it requires.
 func (c checker) values(in any, at string) {
 	switch in := in.(type) {
 	case []any:
@@ -251,7 +265,7 @@ func (c checker) schema(schema object, at string) {
 	c.gather(schema, properties, &required)
 	for _, name := range required {
 		if properties[name.(string)] == nil {
-			c.t.Errorf("%s requires %v, which it does not have", at, name)
+			c.t.Errorf("%s requires %v, but does not have it", at, name)
 		}
 	}
 	for name, one := range properties {
@@ -270,53 +284,104 @@ func (c checker) gather(schema object, properties object, required *[]any) {
 	*required = append(*required, names...)
 }
 
-func TestDocumentsAreServed(t *testing.T) {
+// The policy of the documentation page is the proof that it makes no request to another
+// host: everything is loaded from the gateway and only the gateway can be called.
+const wantDocsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func TestDocumentsAndTheirPageAreServed(t *testing.T) {
 	d := newWorld(t).gateway(t, nil)
-	for path, mediaType := range map[string]string{
-		legacyDocument: "application/yaml", appDocument: "application/yaml", publicDocument: "application/yaml",
-		docsPath: "text/html; charset=utf-8",
-	} {
+	rows := map[string][2]string{}
+	for _, path := range documentPaths() {
+		rows[path] = [2]string{"application/yaml", "default-src 'none'"}
+	}
+	rows[docsPath] = [2]string{"text/html; charset=utf-8", wantDocsPolicy}
+	for _, asset := range pageAssets(t, d.get(t, docsPath, nil).body) {
+		mediaType := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".png": "image/png"}
+		rows[asset] = [2]string{mediaType[filepath.Ext(asset)], wantDocsPolicy}
+	}
+	if len(rows) != len(documentPaths())+len(docsFiles()) {
+		t.Errorf("the page names other files than are served: %v", rows)
+	}
+	for path, want := range rows {
 		t.Run(path, func(t *testing.T) {
-			g := d.do(t, http.MethodGet, path, "", nil)
+			g := d.get(t, path, map[string]string{"Accept-Encoding": "gzip"})
 			wantStatus(t, g, http.StatusOK)
 			etag := g.header.Get("ETag")
-			if g.header.Get("Content-Type") != mediaType || !strings.HasPrefix(etag, `"`) || g.header.Get("Cache-Control") == "" ||
-				!strings.HasPrefix(g.header.Get("Content-Security-Policy"), "default-src 'none'") {
+			if g.header.Get("Content-Type") != want[0] || g.header.Get("Content-Security-Policy") != want[1] || !strings.HasPrefix(etag, `"`) ||
+				g.header.Get("Cache-Control") == "" || g.header.Get("X-Content-Type-Options") != "nosniff" || g.body == "" {
 				t.Errorf("header %v", g.header)
 			}
-			wantStatus(t, d.do(t, http.MethodGet, path, "", map[string]string{"If-None-Match": etag}), http.StatusNotModified)
-			if head := d.do(t, http.MethodHead, path, "", nil); head.status != http.StatusOK || len(head.body) != 0 || head.header.Get("ETag") != etag {
+			wantStatus(t, d.do(t, http.MethodGet, path, "", map[string]string{"If-None-Match": etag, "Accept-Encoding": "gzip"}), http.StatusNotModified)
+			if head := d.do(t, http.MethodHead, path, "", map[string]string{"Accept-Encoding": "gzip"}); head.status != http.StatusOK || len(head.body) != 0 || head.header.Get("ETag") != etag {
 				t.Errorf("HEAD: %d %v", head.status, head.header)
 			}
-			if post := d.do(t, http.MethodPost, path, "{}", nil); post.status != http.StatusMethodNotAllowed || post.header.Get("Allow") != "GET" {
-				t.Errorf("POST: %d %v", post.status, post.header)
+			post := d.do(t, http.MethodPost, path, "{}", nil)
+			wantError(t, post, http.StatusMethodNotAllowed, noMethod)
+			if post.header.Get("Allow") != "GET" {
+				t.Errorf("Allow %q", post.header.Get("Allow"))
 			}
 		})
 	}
 }
 
-func TestThePageShowsEveryOperationAndItsLinksLeadSomewhere(t *testing.T) {
-	docs, err := newDocs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(docs[docsPath].body)
-	for _, route := range Routes() {
-		if _, shown := documents()[route.Surface]; !shown {
-			continue
+// pageAssets returns the addresses in the HTML of the documentation page.
+func pageAssets(t *testing.T, html string) []string {
+	t.Helper()
+	var assets []string
+	for _, match := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+		if !strings.HasPrefix(match[1], docsPath+"/") {
+			t.Errorf("the page refers to %s", match[1])
 		}
-		for _, method := range route.Methods {
-			if !strings.Contains(page, fmt.Sprintf(`<span class="method">%s</span> <code>%s</code>`, method, route.Path)) {
-				t.Errorf("%s %s is not shown", method, route.Path)
+		assets = append(assets, match[1])
+	}
+	return assets
+}
+
+// TestThePageNamesNoOtherHost reads the files as a client that does not accept gzip. The
+// bundle of Swagger UI is left out: it contains the addresses of XML namespaces and of
+// projects, which the policy does not let it load.
+func TestThePageNamesNoOtherHost(t *testing.T) {
+	d := newWorld(t).gateway(t, nil)
+	for _, path := range []string{docsPath, docsPath + "/start.js", docsPath + "/swagger-ui.css"} {
+		g := d.get(t, path, map[string]string{"Accept-Encoding": "identity"})
+		wantStatus(t, g, http.StatusOK)
+		if g.header.Get("Content-Encoding") != "" {
+			t.Errorf("%s is encoded as %s", path, g.header.Get("Content-Encoding"))
+		}
+		for _, address := range regexp.MustCompile(`(?:https?:)?//[a-z0-9.-]+\.[a-z]+`).FindAllString(g.body, -1) {
+			if !strings.HasSuffix(address, "//www.w3.org") { // the namespace of an SVG
+				t.Errorf("%s contains %s", path, address)
 			}
 		}
 	}
-	for _, link := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(page, -1) {
-		if strings.Count(page, `id="`+link[1]+`"`) != 1 {
-			t.Errorf("the link #%s leads to %d places", link[1], strings.Count(page, `id="`+link[1]+`"`))
+	start := d.get(t, docsPath+"/start.js", nil).body
+	for _, path := range documentPaths() {
+		if strings.Count(start, fmt.Sprintf("url: %q", path)) != 1 {
+			t.Errorf("the page does not offer %s", path)
 		}
 	}
-	if regexp.MustCompile(`<script|<link|src=|@import|ZgotmplZ`).MatchString(page) {
-		t.Error("the page is not self-contained")
+}
+
+// TestAssetsAreTheSameWithAndWithoutGzip compares both forms of each compressed file.
+func TestAssetsAreTheSameWithAndWithoutGzip(t *testing.T) {
+	d := newWorld(t).gateway(t, nil)
+	for path, file := range docsFiles() {
+		if !strings.HasSuffix(file.name, ".gz") {
+			continue
+		}
+		zipped, plain := d.get(t, path, map[string]string{"Accept-Encoding": "gzip"}), d.get(t, path, map[string]string{"Accept-Encoding": "identity"})
+		reader, err := gzip.NewReader(strings.NewReader(zipped.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unzipped, err := io.ReadAll(reader)
+		if err != nil || string(unzipped) != plain.body || plain.body == "" {
+			t.Errorf("%s: %d bytes with gzip, %d without, %v", path, len(unzipped), len(plain.body), err)
+		}
+		if zipped.header.Get("Vary") != "Accept-Encoding" || plain.header.Get("Vary") != "Accept-Encoding" ||
+			zipped.header.Get("ETag") == plain.header.Get("ETag") || plain.header.Get("ETag") == "" {
+			t.Errorf("%s: %v, %v", path, zipped.header, plain.header)
+		}
 	}
 }

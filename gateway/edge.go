@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -24,7 +23,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// edge is the public door. ServeHTTP holds the order of checks of each surface.
+// edge handles all requests. The serve functions contain the order of checks of each
+// surface.
 type edge struct {
 	router     *router
 	guard      *guard
@@ -32,9 +32,9 @@ type edge struct {
 	pages      *pages
 	once       *once
 	signer     *passport.Signer
-	operator   *[sha256.Size]byte // digest of the token; nil: no operator surface
+	operator   *[sha256.Size]byte // digest of the token; nil: there is no operator surface
 	discovery  []byte
-	docs       map[string]*page // by path
+	docs       map[string]http.Handler // by path
 	log        *slog.Logger
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
@@ -57,12 +57,11 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveLegacy checks in the order of the legacy interface: path, method override,
-// OPTIONS, method, key, rate.
+// serveLegacy checks in this order: path, method override, OPTIONS, method, key, rate.
 func (e *edge) serveLegacy(v *visit) {
 	route, path := v.found.route, v.found.legacy
 	if route == nil {
-		e.refuse(v, nothingHere())
+		e.refuse(v, unknownPath())
 		return
 	}
 	if method := legacy.Method(v.request); method == http.MethodOptions || !path.Allows(method) {
@@ -84,8 +83,7 @@ func (e *edge) serveLegacy(v *visit) {
 	e.forward(v, e.guard.passport(caller, route.Service, passport.Legacy))
 }
 
-// serveApp checks in the order of the App interface: key and rate before anything
-// else, then path, then method.
+// serveApp checks in this order: key, rate, path, method.
 func (e *edge) serveApp(v *visit) {
 	caller, err := e.guard.admit(v.ctx, v.request.Header, AuthBearer)
 	if err != nil {
@@ -93,72 +91,76 @@ func (e *edge) serveApp(v *visit) {
 		return
 	}
 	v.organization = caller.credential.Organization
-	if v.found.pattern == "" {
-		e.refuse(v, nothingHere())
+	if route := e.knownRoute(v); route != nil {
+		e.forwardOperation(v, e.guard.passport(caller, route.Service, passport.App), caller)
+	}
+}
+
+// serveOperator checks in this order: whether there is a token, token, path, method.
+func (e *edge) serveOperator(v *visit) {
+	if e.operator == nil {
+		e.refuse(v, unknownPath())
 		return
 	}
+	if !isOperator(v.request.Header, *e.operator) {
+		e.refuse(v, fault.New(fault.Denied, "The operator token is wrong."))
+		return
+	}
+	if route := e.knownRoute(v); route != nil {
+		token := e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Operator})
+		e.forwardOperation(v, token, nil)
+	}
+}
+
+// servePublic serves everything that needs no key: the lists of dashboards, the documents
+// of the interfaces, and the pages behind links in mail. Scripts of other sites may read
+// all of it except the pages behind links.
+func (e *edge) servePublic(v *visit) {
 	route := v.found.route
-	if route == nil {
-		e.refuseMethod(v)
+	if len(v.found.rows) > 0 && (route == nil || route.Service != subscribers) {
+		v.Header().Set("Access-Control-Allow-Origin", "*")
+	}
+	if route = e.knownRoute(v); route == nil {
 		return
 	}
-	token := e.guard.passport(caller, route.Service, passport.App)
-	if key, sent := idempotencyKey(v.request); sent {
-		e.forwardOnce(v, caller, token, key)
-		return
+	switch route.Service {
+	case subscribers:
+		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public}))
+	case events:
+		e.servePage(v)
+	default:
+		e.docs[route.Path].ServeHTTP(v, v.request)
+	}
+}
+
+// knownRoute returns the row of the request. If there is none, it refuses the request and
+// returns nil.
+func (e *edge) knownRoute(v *visit) *Route {
+	switch {
+	case len(v.found.rows) == 0:
+		e.refuse(v, unknownPath())
+	case v.found.route == nil:
+		v.Header().Set("Allow", v.found.allow())
+		e.refuse(v, fault.New(fault.Method, "The path does not have this method."))
+	}
+	return v.found.route
+}
+
+func unknownPath() error { return fault.New(fault.NotFound, "There is nothing at this path.") }
+
+// forwardOperation forwards the request, at most once if the operation takes an
+// Idempotency-Key and the request has one. The caller is nil on the operator surface.
+func (e *edge) forwardOperation(v *visit, token string, caller *caller) {
+	if v.found.route.Once {
+		if key := v.request.Header.Get(idempotencyHeader); key != "" {
+			e.forwardOnce(v, token, caller.owner(), key)
+			return
+		}
 	}
 	e.forward(v, token)
 }
 
-// serveOperator serves the installation's owner, when there is a token for it.
-func (e *edge) serveOperator(v *visit) {
-	if e.operator == nil {
-		e.refuse(v, nothingHere())
-		return
-	}
-	if !isOperator(v.request.Header, *e.operator) {
-		e.refuse(v, fault.New(fault.Denied, "not the operator"))
-		return
-	}
-	route := v.found.route
-	if route == nil {
-		e.refuse(v, nothingHere())
-		return
-	}
-	e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Operator}))
-}
-
-// servePublic serves what needs no key: the dashboards' lists, the interfaces'
-// documents, and the pages behind links in mail, which no script is to read.
-func (e *edge) servePublic(v *visit) {
-	if v.found.pattern == "" {
-		e.refuse(v, nothingHere())
-		return
-	}
-	if route := v.found.route; route != nil && route.Service == subscribers {
-		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public}))
-		return
-	}
-	v.Header().Set("Access-Control-Allow-Origin", "*")
-	if v.found.route == nil {
-		e.refuseMethod(v)
-		return
-	}
-	if v.found.route.Service == "" {
-		e.docs[v.found.pattern].write(v, v.request)
-		return
-	}
-	e.servePage(v)
-}
-
-func (e *edge) refuseMethod(v *visit) {
-	v.Header().Set("Allow", strings.Join(v.found.allow, ", "))
-	e.refuse(v, fault.New(fault.Method, "The path does not have this method."))
-}
-
-func nothingHere() error { return fault.New(fault.NotFound, "There is nothing at this path.") }
-
-// forward passes the request on to its route's service and the answer back.
+// forward forwards the request to the service of its route, and the response to the client.
 func (e *edge) forward(v *visit, token string) {
 	body, size, err := boundedBody(v.request)
 	if err != nil {
@@ -167,20 +169,21 @@ func (e *edge) forward(v *visit, token string) {
 	}
 	ctx, cancel := context.WithTimeout(v.ctx, upstreamTimeout)
 	defer cancel()
-	out := sending{method: v.request.Method, service: v.found.route.Service, passport: token, body: body, bodySize: size}
+	out := outgoing{method: v.request.Method, service: v.found.route.Service, passport: token, body: body, bodySize: size}
 	if v.bare {
 		out.method, out.body, out.bodySize = http.MethodHead, nil, 0
 	}
-	answer, err := e.proxy.send(ctx, v.request, v.id, out)
+	response, err := e.proxy.send(ctx, v.request, v.id, out)
 	if err != nil {
 		e.refuse(v, err)
 		return
 	}
-	e.proxy.relay(v, answer)
+	e.proxy.relay(v, response)
 }
 
-// boundedBody is the request's body within the bound. One of unknown length is read
-// here, so that a service never gets the first part of one that is too large.
+// boundedBody returns the body of a request and its size, or an error if it is too large.
+// It reads a body of unknown length, so that a service never gets a part of a body that
+// is too large.
 func boundedBody(r *http.Request) (io.ReadCloser, int64, error) {
 	switch {
 	case r.ContentLength > maxBody:
@@ -192,14 +195,14 @@ func boundedBody(r *http.Request) (io.ReadCloser, int64, error) {
 	return io.NopCloser(bytes.NewReader(body)), int64(len(body)), err
 }
 
-// readBody reads the whole of a body within the bound.
+// readBody returns the whole body, or an error if it is too large.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, tooLarge()
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "The body broke off.")
+		return nil, brokenBody(err)
 	}
 	if len(body) > maxBody {
 		return nil, tooLarge()
@@ -207,9 +210,9 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// open begins a visit: its id, its row, its span. The span is made here and not by
-// otelhttp, which knows no route until the handler has run and costs as much as all
-// the checks together.
+// open begins a visit: it sets the id, finds the row and starts the span. It does not use
+// otelhttp, which has no route until the handler returns, and costs as much as all the
+// checks together.
 func (e *edge) open(w http.ResponseWriter, r *http.Request) *visit {
 	v := &visit{ResponseWriter: w, request: r, start: time.Now(), found: e.router.find(r)}
 	v.bare = v.found.surface == passport.Legacy && r.Method == http.MethodPost && legacy.Method(r) == http.MethodHead
@@ -228,14 +231,14 @@ func (e *edge) open(w http.ResponseWriter, r *http.Request) *visit {
 }
 
 func spanName(v *visit) string {
-	if v.found.pattern == "" {
-		return knownMethod(v.request.Method)
+	if pattern := v.found.pattern(); pattern != "" {
+		return knownMethod(v.request.Method) + " " + pattern
 	}
-	return knownMethod(v.request.Method) + " " + v.found.pattern
+	return knownMethod(v.request.Method)
 }
 
-// close ends a visit: its span, its line in the log, its measure. A panic is answered
-// 500 and logged; http.ErrAbortHandler goes on to the server.
+// close ends a visit: it ends the span, writes the line of the log and observes the time.
+// A panic gets 500 and is logged. http.ErrAbortHandler is passed to the server.
 func (e *edge) close(v *visit) {
 	failure := recover()
 	if failure != nil && failure != http.ErrAbortHandler {
@@ -245,7 +248,7 @@ func (e *edge) close(v *visit) {
 			failure = nil
 		}
 	}
-	route, took := v.found.pattern, time.Since(v.start)
+	route, took := v.found.pattern(), time.Since(v.start)
 	if route == "" {
 		route = "none"
 	}
@@ -264,11 +267,12 @@ func (e *edge) close(v *visit) {
 		slog.Int("status", v.status), slog.Int64("us", took.Microseconds()),
 		slog.String("organization", v.organization), slog.String("request_id", v.id))
 	if failure != nil || v.status == statusGone {
-		panic(http.ErrAbortHandler) // an unwritten answer would be taken for an empty 200
+		panic(http.ErrAbortHandler) // without a panic, the server would send an empty 200
 	}
 }
 
-// knownMethod keeps invented method names out of metrics and traces.
+// knownMethod returns the method, or "other" for an unknown one, so that clients cannot
+// add values to metrics and traces.
 func knownMethod(name string) string {
 	switch name {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

@@ -1,20 +1,26 @@
-// Package gateway is the public door of the platform. It decides who is calling and
-// how often they may; the services behind it decide what. For each request it finds
-// the row in the route table (routes.go), checks the key and counts the call in one
-// look at Redis (authenticate.go, ledger.go, limit.lua), takes away whatever a client
-// has no business saying, signs a passport and forwards (proxy.go).
+// Package gateway is the public entrance of the platform. It decides who the caller is and
+// how many calls the caller may make. The services decide what the caller may do. For each
+// request the gateway finds the row in the route table (routes.go), checks the key and
+// counts the call in one round trip to Redis (authenticate.go, redis.go, limit.lua),
+// removes the headers that a client may not send, signs a passport and forwards the
+// request (proxy.go).
 //
-// What was decided here:
+// Decisions:
 //
-//   - No gateway keeps a key's state to itself: each request asks Redis whether the
-//     credential is still what it was, so a revocation holds for the very next request
-//     everywhere. Requests that come while a question is under way share the next one,
-//     so a busy gateway pays a fraction of a round trip for each.
-//   - Without Redis, identity is asked about each request and calls are counted in
-//     memory; an outage is never a 403, and a 503 only when a key can be checked nowhere.
-//   - A public dashboard's list is served from memory, confirmed by events, and without
-//     events as it last was (pages.go).
-//   - A write with an Idempotency-Key happens once (once.go).
+//   - The App and operator rows come from the OpenAPI documents, which are generated from
+//     the operations that the services declare (openapi.go). A document that is wrong stops
+//     the start.
+//   - Each request asks Redis whether the credential is unchanged, so a revocation holds
+//     for the next request at every gateway. Requests that come during a round trip share
+//     the next one, so a busy gateway pays a fraction of a round trip for each request.
+//   - While Redis is down, the gateway asks identity about each request and counts calls in
+//     memory. An outage causes no 403, and a 503 only if identity is down too. The counts
+//     of an outage are not added to those in Redis afterwards: a caller may reach the limit
+//     once in Redis and, during outages, once in each gateway (limit.go). Exact counts over
+//     an outage cost 100 lines and a lock for each call, and no goal requires them.
+//   - The list of a public dashboard is served from memory after the events service has
+//     confirmed it. If the events service is down, the last list is served (pages.go).
+//   - A write with an Idempotency-Key happens at most once (once.go).
 package gateway
 
 import (
@@ -22,7 +28,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -32,6 +37,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -43,49 +49,53 @@ type Config struct {
 	boot.Links   `embed:""`
 	Upstreams    `embed:""`
 
-	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" help:"Enables /operator for who presents it; empty: there is none."`
+	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" help:"The token of the operator interface. Empty: /operator does not exist."`
 }
 
-// Upstreams are the services' addresses.
+// Upstreams are the addresses of the services.
 type Upstreams struct {
-	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" help:"Where the identity service is."`
-	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Where the events service is."`
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service is."`
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service is."`
+	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" help:"Address of the identity service."`
+	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Address of the events service."`
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Address of the subscribers service."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Address of the integrations service."`
 }
 
-// Validate is called by the settings' parser.
+// Validate checks the addresses. The parser of the settings calls it.
 func (u Upstreams) Validate() error {
 	return errors.Join(boot.Upstream("IDENTITY_URL", u.IdentityURL), boot.Upstream("EVENTS_URL", u.EventsURL),
 		boot.Upstream("SUBSCRIBERS_URL", u.SubscribersURL), boot.Upstream("INTEGRATIONS_URL", u.IntegrationsURL))
 }
 
-// byName are the addresses by the name that passports are issued to.
+// byName returns the addresses by the names of the services.
 func (u Upstreams) byName() map[string]string {
 	return map[string]string{
 		identity: u.IdentityURL, events: u.EventsURL, subscribers: u.SubscribersURL, integrations: u.IntegrationsURL,
 	}
 }
 
-// Run serves until ctx ends.
+// Run serves requests until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	edge, err := newEdge(c)
 	if err != nil {
 		return err
 	}
-	defer edge.guard.ledger.client.Close() // behind what is in flight
+	defer edge.guard.redis.client.Close() // after the last request
 	return c.Serve(ctx, boot.Service{
 		Handler:    edge,
 		Ready:      ready(c, edge),
-		Background: []func(context.Context) error{edge.guard.ledger.watch},
+		Background: []func(context.Context) error{edge.guard.redis.watch},
 	})
 }
 
-// newEdge wires the gateway up. Nothing behind it needs to be reachable yet.
+// newEdge returns the handler of all requests. Redis and the services need not be
+// reachable yet.
 func newEdge(c Config) (*edge, error) {
 	signer := passport.NewSigner(c.Secret.Secret, c.Now)
-	memory := newMemory(c.Now)
-	ledger, err := newLedger(c.Redis, memory, c.Log, c.Metrics)
+	table, err := routes(documents)
+	if err != nil {
+		return nil, err
+	}
+	redis, err := newRedisClient(c.Redis, c.Log, c.Metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +104,7 @@ func newEdge(c Config) (*edge, error) {
 		return nil, err
 	}
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "http_request_seconds", Help: "Time to answer a request.",
+		Name: "http_request_seconds", Help: "Time from a request to the end of its response.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"method", "route", "status"})
 	if err := c.Metrics.Register(seconds); err != nil {
@@ -108,18 +118,19 @@ func newEdge(c Config) (*edge, error) {
 		Caller: "gateway", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator,
 	})}
 	return &edge{
-		router: newRouter(Routes(), baseHosts(c.Links)),
+		router: newRouter(table, platformHosts(c.Links)),
 		guard: &guard{
-			ledger: ledger, memory: memory, identity: keys, lookups: newRounds[presented, *caller](),
+			redis: redis, memory: newMemory(c.Now), identity: keys, lookups: newSharedRuns[presented, *caller](),
 			callers: newLRU[string, *caller](maxCallers), signer: signer, now: c.Now, log: c.Log,
 		},
 		proxy: proxy,
 		pages: &pages{
 			proxy: proxy, signer: signer, now: c.Now,
-			kept: newLRU[pageKey, *page](pagesRoom), rounds: newRounds[pageKey, *page](),
+			kept: newLRU[pageKey, *page](pagesRoom), runs: newSharedRuns[pageKey, *page](),
 		},
-		once: newOnce(ledger, c.Secret.Secret, c.Now), signer: signer, operator: tokenDigest(c.OperatorToken),
-		discovery: legacy.Discovery(), docs: docs, log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: seconds,
+		once:   &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
+		signer: signer, operator: tokenDigest(c.OperatorToken), discovery: legacy.Discovery(), docs: docs,
+		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: seconds,
 	}, nil
 }
 
@@ -131,9 +142,10 @@ func tokenDigest(token string) *[sha256.Size]byte {
 	return &sum
 }
 
-// baseHosts tells the platform's own hosts, those of the links it hands out and plain
-// addresses, from the dashboards' own.
-func baseHosts(links boot.Links) func(host string) bool {
+// platformHosts returns a function that reports whether a host is one of the platform: a
+// host of the links that the platform writes, localhost, or an IP address. Every other
+// host is one of a dashboard.
+func platformHosts(links boot.Links) func(host string) bool {
 	own := map[string]bool{"localhost": true, "": true}
 	for _, base := range []string{links.LegacyBaseURL, links.AppBaseURL, links.DashboardBaseURL} {
 		if u, err := url.Parse(base); err == nil {
@@ -146,30 +158,28 @@ func baseHosts(links boot.Links) func(host string) bool {
 	}
 }
 
-// ready are the checks behind /readyz: Redis, and that every service is ready itself.
+// ready returns the checks behind /readyz: Redis, and the readiness of each service.
 func ready(c Config, e *edge) map[string]func(context.Context) error {
-	checks := map[string]func(context.Context) error{"redis": e.guard.ledger.ready}
+	checks := map[string]func(context.Context) error{"redis": e.guard.redis.ready}
 	client := &http.Client{Transport: e.proxy.transport, Timeout: 2 * time.Second}
 	for name, base := range c.byName() {
-		checks[name] = func(ctx context.Context) error { return readyUpstream(ctx, client, base, c.Log) }
+		checks[name] = func(ctx context.Context) error { return readyUpstream(ctx, client, base) }
 	}
 	return checks
 }
 
-func readyUpstream(ctx context.Context, client *http.Client, base string, log *slog.Logger) error {
+func readyUpstream(ctx context.Context, client *http.Client, base string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
 	if err != nil {
 		return fmt.Errorf("readyz: %w", err)
 	}
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return fmt.Errorf("readyz: %w", err)
 	}
-	if err := answer.Body.Close(); err != nil {
-		log.WarnContext(ctx, "readyz: the answer was not closed", "error", err)
-	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("readyz: %s", answer.Status)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("readyz: %s", response.Status)
 	}
 	return nil
 }

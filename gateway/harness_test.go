@@ -394,15 +394,34 @@ func wantEmpty403(t testing.TB, g got) {
 	}
 }
 
-// wantError is the form of all other errors.
-func wantError(t testing.TB, g got, status int) {
+// wantError checks the form of all other errors, and the text.
+func wantError(t testing.TB, g got, status int, message string) {
 	t.Helper()
 	wantStatus(t, g, status)
 	var body struct{ Error string }
-	if err := json.Unmarshal([]byte(g.body), &body); err != nil || body.Error == "" {
-		t.Fatalf("%d without an error: %q", g.status, g.body)
+	if err := json.Unmarshal([]byte(g.body), &body); err != nil || body.Error != message {
+		t.Fatalf("%d %s, want the error %q", g.status, g.body, message)
 	}
 	if g.header.Get("Content-Type") != "application/json" {
 		t.Fatalf("Content-Type %q", g.header.Get("Content-Type"))
 	}
 }
+
+// The errors that several tests expect.
+const (
+	noPath        = "There is nothing at this path."
+	noMethod      = "The path does not have this method."
+	noService     = "A part of the platform cannot be reached. Try again shortly."
+	noPage        = "The dashboard cannot be read at the moment. Try again shortly."
+	noKeyCheck    = "Keys cannot be checked at the moment. Try again shortly."
+	noOnceCheck   = "The Idempotency-Key cannot be checked at the moment. Try again shortly."
+	onceOther     = "This Idempotency-Key was used for another request. Use another key."
+	onceUnderWay  = "The first request with this Idempotency-Key is still under way. Try again shortly."
+	onceUnknown   = "It is not known whether the first request with this Idempotency-Key was carried out. Check the record; to write again, use another key."
+	onceOmitted   = "The first request with this Idempotency-Key was carried out, but its response was too large to be stored."
+	onceLost      = "The response was lost: it is not known whether the request was carried out."
+	bodyTooLarge  = "The body must be at most 1048576 bytes."
+	noAPI         = "The plan of your organization does not include API access."
+	keyTooLong    = "The header Idempotency-Key must be at most 255 characters."
+	brokenOffBody = "The body is shorter than its Content-Length."
+)

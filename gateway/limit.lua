@@ -1,22 +1,20 @@
--- One look at a credential's cache entry and, while it is as the caller knows it,
--- calls counted against a limit in any window of time (a sliding log). Atomic, and
--- by this server's clock, so it is exact however many gateways ask.
+-- Compares a credential's entry with the one the caller knows. If they are equal, counts
+-- calls against a limit in any window of time (a sliding log). The script is atomic and
+-- uses the clock of this server, so the count is exact for any number of gateways.
 --
 -- KEYS[1] the credential's entry     KEYS[2] the log
 -- ARGV[1] the entry as the caller knows it
--- ARGV[2] calls asked for; 0: only look
+-- ARGV[2] number of calls asked for; 0: only compare the entry
 -- ARGV[3] limit   ARGV[4] window (ms)
--- ARGV[5] slot (ms): calls of one slot share a mark, dated by the newest of them
--- ARGV[6] calls the caller let through within the window, when this log may not
---         know of them (after an outage); else 0
--- ARGV[7] calls the caller let through by itself, of which this log cannot know
+-- ARGV[5] slot (ms): calls of one slot share a mark, which has the time of the newest call
 --
--- Answers {'missing'}, {'changed', entry}, or {'same', calls granted, ms until
--- one more can be granted}.
+-- Returns {'missing'}, {'changed', entry}, or {'same', calls granted, ms until one more
+-- call can be granted}.
 --
--- The log is a list of marks "time:sum", sum counting all calls ever. Its head is
--- the last mark that has left the window (or 0:0), so the calls in the window are
--- the tail's sum less the head's. There are never more marks than the limit.
+-- The log is a list of marks "time:sum". sum counts all calls since the log began. The
+-- head is the last mark that has left the window (or 0:0), so the number of calls in the
+-- window is the sum of the tail minus the sum of the head. There are never more marks
+-- than the limit.
 local entry = redis.call('GET', KEYS[1])
 if not entry then return {'missing'} end
 if entry ~= ARGV[1] then return {'changed', entry} end
@@ -25,7 +23,7 @@ if asked == 0 then return {'same', 0, 0} end
 
 local log = KEYS[2]
 local limit, window = tonumber(ARGV[3]), tonumber(ARGV[4])
-local slot, known, alone = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local slot = tonumber(ARGV[5])
 
 local function read(text)
   if not text then return nil end
@@ -41,7 +39,7 @@ if not tail then
   redis.call('RPUSH', log, '0:0')
   tail, sum = 0, 0
 end
-now = math.max(now, tail) -- a clock set back must not date a call before an older one
+now = math.max(now, tail) -- the times in a log never decrease, even if the clock is set back
 
 local oldest = redis.call('LRANGE', log, 0, 1)
 local _, gone = read(oldest[1])
@@ -52,11 +50,10 @@ while at and at + window < now do
   at, upto = mark(1)
 end
 
-local unknown = math.max(alone, known - (sum - gone))
-local granted = math.max(0, math.min(asked, limit - (sum - gone) - unknown))
-if granted + unknown > 0 then
+local granted = math.max(0, math.min(asked, limit - (sum - gone)))
+if granted > 0 then
   local same = sum > gone and math.floor(tail / slot) == math.floor(now / slot)
-  sum = sum + granted + unknown
+  sum = sum + granted
   local text = string.format('%.0f:%.0f', now, sum)
   if same then
     redis.call('LSET', log, -1, text)
@@ -67,8 +64,8 @@ if granted + unknown > 0 then
 end
 if granted == asked then return {'same', granted, 0} end
 
--- The first mark whose leaving makes room. It is the oldest one unless the limit
--- has been lowered.
+-- Find the first mark whose expiry makes room. It is the oldest mark unless the limit
+-- was lowered.
 local low, high = 1, redis.call('LLEN', log) - 1
 if limit < 1 or high < 1 then return {'same', granted, window} end
 while low < high do

@@ -5,12 +5,13 @@ import (
 	"sync"
 )
 
-// lru keeps what was used last, up to a total weight. It is safe for concurrent use.
+// lru keeps the most recently used values, up to a total weight. It is safe for
+// concurrent use.
 type lru[K comparable, V any] struct {
 	mu     sync.Mutex
 	room   int
 	items  map[K]*list.Element
-	recent *list.List // of lruItem, the last used first
+	recent *list.List // of lruItem, the most recently used first
 }
 
 type lruItem[K comparable, V any] struct {
@@ -35,7 +36,8 @@ func (l *lru[K, V]) get(key K) (V, bool) {
 	return element.Value.(lruItem[K, V]).value, true
 }
 
-// put keeps the value, forgetting the least recently used ones that it displaces.
+// put stores the value and removes the least recently used values that do not fit any
+// more.
 func (l *lru[K, V]) put(key K, value V, weight int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -13,45 +11,46 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
 const (
-	// pagesRoom bounds all kept pages together, maxPage one of them, in bytes.
-	pagesRoom = 64 << 20
-	maxPage   = 4 << 20
-	// pageTimeout bounds the making of an answer nobody has yet; patience how long a
-	// visitor waits for a fresh one when there is a former; restTime how long events is
-	// left alone after it could not be reached or did not answer.
+	pagesRoom = 64 << 20 // of all kept pages together, in bytes
+	maxPage   = 4 << 20  // of one page, in bytes
+	// pageTimeout bounds a request to the events service.
 	pageTimeout = 5 * time.Second
-	patience    = 500 * time.Millisecond
-	restTime    = time.Second
-	// maxQuery bounds the query of a page that is kept, in bytes; one with a longer query
-	// is made for its visitor alone.
+	// patience is the time for which a visitor waits if there is a kept page.
+	patience = 500 * time.Millisecond
+	// restTime is the time for which the events service gets no request after a failure.
+	restTime = time.Second
+	// maxQuery bounds the query of a kept page, in bytes. A page with a longer query is
+	// requested for each visitor.
 	maxQuery = 1024
 )
 
-// pages answers for public dashboards from memory. Each answer was confirmed by
-// events (If-None-Match, one question for all who wait) after the visitor asked for
-// it, so a visitor sees a change as soon as its writer has been told that it is
-// written; while events is down the last good answer goes on being served.
+// pages serves the lists of public dashboards from memory. The events service confirms
+// each response after the visitor's request (If-None-Match, one request for all visitors
+// who wait), so every visitor sees a change from the moment when its writer has the
+// response. While the events service is down, pages serves the last good response.
 type pages struct {
 	proxy  *proxy
 	signer *passport.Signer
 	kept   *lru[pageKey, *page]
-	rounds *rounds[pageKey, *page]
+	runs   *sharedRuns[pageKey, *page]
 	now    func() time.Time
-	rested atomic.Pointer[time.Time] // until when events is not asked
+	rested atomic.Pointer[time.Time] // the end of restTime
 }
 
-// errUnmade means that events answers, but not with this page; others it may make.
-var errUnmade = errors.New("gateway: events did not make the page")
+// errNoPage means that the events service responds, but not with this page. Other pages
+// may still be available.
+var errNoPage = errors.New("gateway: the events service did not return the page")
 
-// pageKey names a page: the path under which events serves it, and the query.
+// pageKey is the path of a page in the events service, and the query.
 type pageKey struct{ path, query string }
 
-// page is an answer of events.
+// page is a response of the events service, or of the gateway itself.
 type page struct {
 	status int
 	header http.Header
@@ -59,30 +58,27 @@ type page struct {
 	etag   string
 }
 
-// servePage answers with a dashboard's list.
+// servePage serves the list of a dashboard.
 func (e *edge) servePage(v *visit) {
 	key, ok := keyOfPage(v)
 	if !ok {
-		e.refuse(v, nothingHere())
+		e.refuse(v, unknownPath())
 		return
 	}
-	get := e.pages.get
-	if len(key.query) > maxQuery {
-		get = e.pages.fetch
-	}
-	page, err := get(v.ctx, key, v.id)
+	page, err := e.pages.get(v.ctx, key, v.id)
 	if err != nil {
 		e.refuse(v, err)
 		return
 	}
-	page.write(v, v.request)
+	page.ServeHTTP(v, v.request)
 }
 
-// keyOfPage reads the slug or the host of a request; not ok when it can be none.
+// keyOfPage returns the key for the slug or the host of a request. It reports false if no
+// dashboard can have that slug or host.
 func keyOfPage(v *visit) (pageKey, bool) {
 	r := v.request
 	key := pageKey{query: r.URL.RawQuery}
-	if v.found.pattern == ownHostPath {
+	if v.found.route.Path == ownHostPath {
 		host := hostname(r.Host)
 		key.path = "/public/v1/hosts/" + url.PathEscape(host) + "/list"
 		return key, host != "" && len(host) <= 253
@@ -98,8 +94,11 @@ func isSlug(slug string) bool {
 	return len(slug) >= 3 && len(slug) <= 63 && strings.Trim(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// get answers with the page as it is now, or as it last was while events is down.
+// get returns the current page, or the last one while the events service is down.
 func (p *pages) get(ctx context.Context, key pageKey, id string) (*page, error) {
+	if len(key.query) > maxQuery {
+		return p.request(ctx, key, id, nil)
+	}
 	former, kept := p.kept.get(key)
 	if kept {
 		if until := p.rested.Load(); until != nil && p.now().Before(*until) {
@@ -113,7 +112,7 @@ func (p *pages) get(ctx context.Context, key pageKey, id string) (*page, error) 
 	work := context.WithoutCancel(ctx)
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	fresh, err := p.rounds.do(waiting, key, func() (*page, error) { return p.ask(work, key, id) })
+	fresh, err := p.runs.do(waiting, key, func() (*page, error) { return p.ask(work, key, id) })
 	if err == nil {
 		return fresh, nil
 	}
@@ -121,19 +120,23 @@ func (p *pages) get(ctx context.Context, key pageKey, id string) (*page, error) 
 		return nil, context.Cause(ctx)
 	}
 	if kept {
-		if !errors.Is(err, errUnmade) {
+		if !errors.Is(err, errNoPage) {
 			until := p.now().Add(restTime)
 			p.rested.Store(&until)
 		}
 		return former, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment; try again shortly.")
+		err = unreadable(err)
 	}
 	return nil, err
 }
 
-// ask gets the page from events, or its word that the kept one still holds.
+func unreadable(err error) error {
+	return fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment. Try again shortly.")
+}
+
+// ask returns the current page from the events service and keeps it.
 func (p *pages) ask(ctx context.Context, key pageKey, id string) (*page, error) {
 	former, _ := p.kept.get(key)
 	fresh, err := p.request(ctx, key, id, former)
@@ -148,12 +151,8 @@ func (p *pages) ask(ctx context.Context, key pageKey, id string) (*page, error) 
 	return fresh, nil
 }
 
-// fetch gets the page from events and keeps nothing.
-func (p *pages) fetch(ctx context.Context, key pageKey, id string) (*page, error) {
-	return p.request(ctx, key, id, nil)
-}
-
-// request gets the page from events; former, when there is one and it still holds.
+// request returns the page from the events service, or former if that is still current.
+// former may be nil.
 func (p *pages) request(ctx context.Context, key pageKey, id string, former *page) (*page, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
@@ -163,48 +162,47 @@ func (p *pages) request(ctx context.Context, key pageKey, id string, former *pag
 	if former != nil && former.etag != "" {
 		r.Header.Set("If-None-Match", former.etag)
 	}
-	answer, err := p.proxy.send(ctx, r, id, sending{
+	response, err := p.proxy.send(ctx, r, id, outgoing{
 		method: http.MethodGet, service: events,
 		passport: p.signer.Sign(passport.Passport{Audience: events, Surface: passport.Public}),
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode == http.StatusNotModified && former != nil {
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotModified && former != nil {
 		return former, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxPage+1))
-	if err == nil && (len(body) > maxPage || answer.StatusCode >= http.StatusInternalServerError) {
-		err = errUnmade
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxPage+1))
+	if err == nil && (len(body) > maxPage || response.StatusCode >= http.StatusInternalServerError) {
+		err = errNoPage
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment; try again shortly.")
+		return nil, unreadable(err)
 	}
-	return newPage(answer, body), nil
+	return newPage(response, body), nil
 }
 
-func newPage(answer *http.Response, body []byte) *page {
-	out := &page{status: answer.StatusCode, header: http.Header{}, body: body}
-	copyAnswerHeader(out.header, answer.Header)
+func newPage(response *http.Response, body []byte) *page {
+	out := &page{status: response.StatusCode, header: http.Header{}, body: body}
+	copyResponseHeader(out.header, response.Header)
 	out.header.Del("Date")
 	out.header.Set("Content-Length", strconv.Itoa(len(body)))
 	out.etag = out.header.Get("Etag")
 	if out.etag == "" && out.status == http.StatusOK {
-		sum := sha256.Sum256(body)
-		out.etag = `"` + hex.EncodeToString(sum[:16]) + `"`
+		out.etag = etag.Of(body)
 		out.header.Set("Etag", out.etag)
 	}
 	return out
 }
 
-// write answers a visitor, with 304 when it has this page already (RFC 9110, 13.1.2).
-func (p *page) write(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP sends the page, or 304 if the client has it already.
+func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := w.Header()
 	for name, values := range p.header {
 		out[name] = values
 	}
-	if p.status == http.StatusOK && holdsETag(r.Header["If-None-Match"], p.etag) {
+	if p.status == http.StatusOK && etag.Match(r.Header["If-None-Match"], p.etag) {
 		delete(out, "Content-Length")
 		delete(out, "Content-Type")
 		w.WriteHeader(http.StatusNotModified)
@@ -212,24 +210,12 @@ func (p *page) write(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(p.status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(p.body) // the client is gone: nobody is left to tell
+		_, _ = w.Write(p.body) // fails only if the client has left
 	}
 }
 
-// holdsETag compares weakly, as If-None-Match is compared.
-func holdsETag(lists []string, etag string) bool {
-	for _, list := range lists {
-		for one := range strings.SplitSeq(list, ",") {
-			one = strings.TrimSpace(one)
-			if one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(etag, "W/") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// hostname is a Host header's name in lower case, without port and final dot.
+// hostname returns the name in a Host header in lower case, without the port and the final
+// dot.
 func hostname(host string) string {
 	if at := strings.LastIndexByte(host, ':'); at >= 0 && !strings.HasSuffix(host, "]") {
 		host = host[:at]

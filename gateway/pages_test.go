@@ -78,7 +78,7 @@ func TestDashboardList(t *testing.T) {
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
 		g := d.do(t, method, listPath, "", nil)
-		wantError(t, g, 405)
+		wantError(t, g, 405, noMethod)
 		if g.header.Get("Allow") != "GET" {
 			t.Errorf("Allow %q", g.header.Get("Allow"))
 		}
@@ -87,7 +87,7 @@ func TestDashboardList(t *testing.T) {
 	if g := d.get(t, listPath, map[string]string{"If-None-Match": `"one"`}); g.status != 200 || g.header.Get("Etag") != `"two"` {
 		t.Errorf("%d %v", g.status, g.header)
 	}
-	wantError(t, d.get(t, "/d/unknown/api/v1/dashboard/", nil), 404)
+	wantError(t, d.get(t, "/d/unknown/api/v1/dashboard/", nil), 404, "no dashboard")
 }
 
 func TestAListWithALongQueryIsNotKept(t *testing.T) {
@@ -109,16 +109,16 @@ func TestAListWithALongQueryIsNotKept(t *testing.T) {
 	if g := d.do(t, "HEAD", listPath+query, "", nil); g.status != 200 || g.body != "" {
 		t.Errorf("HEAD %d %q", g.status, g.body)
 	}
-	wantError(t, d.get(t, "/d/unknown/api/v1/dashboard/"+query, nil), 404)
+	wantError(t, d.get(t, "/d/unknown/api/v1/dashboard/"+query, nil), 404, "no dashboard")
 	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Content-Type", "application/json")
 		out.WriteHeader(http.StatusBadRequest)
 		io.WriteString(out, `{"error":"limit"}`)
 	})
-	wantError(t, d.get(t, listPath+"?limit="+strings.Repeat("9", 20), nil), 400)
-	wantError(t, d.get(t, listPath+"?limit="+strings.Repeat("9", maxQuery), nil), 400)
+	wantError(t, d.get(t, listPath+"?limit="+strings.Repeat("9", 20), nil), 400, "limit")
+	wantError(t, d.get(t, listPath+"?limit="+strings.Repeat("9", maxQuery), nil), 400, "limit")
 	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusInternalServerError) })
-	wantError(t, d.get(t, listPath+query, nil), 503)
+	wantError(t, d.get(t, listPath+query, nil), 503, noPage)
 }
 
 func TestDashboardOnItsOwnHost(t *testing.T) {
@@ -132,11 +132,11 @@ func TestDashboardOnItsOwnHost(t *testing.T) {
 			t.Errorf("%q", g.body)
 		}
 		g = d.do(t, "POST", "/api/v1/dashboard/", "", map[string]string{"Host": host})
-		wantError(t, g, 405)
+		wantError(t, g, 405, noMethod)
 	}
-	wantError(t, d.get(t, "/api/v1/dashboard/", map[string]string{"Host": "other.test"}), 404)
+	wantError(t, d.get(t, "/api/v1/dashboard/", map[string]string{"Host": "other.test"}), 404, "no dashboard")
 	for _, host := range []string{"status.example.com", "127.0.0.1", "localhost:8080", "[::1]:8080", "192.0.2.1:80"} {
-		wantError(t, d.get(t, "/api/v1/dashboard/", map[string]string{"Host": host}), 404)
+		wantError(t, d.get(t, "/api/v1/dashboard/", map[string]string{"Host": host}), 404, noPath)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestDashboardOutlivesEvents(t *testing.T) {
 	wantStatus(t, d.get(t, listPath, nil), 200)
 	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusServiceUnavailable) })
 	wantStatus(t, d.get(t, listPath, nil), 200)
-	wantError(t, d.get(t, "/d/never-seen/api/v1/dashboard/", nil), 503)
+	wantError(t, d.get(t, "/d/never-seen/api/v1/dashboard/", nil), 503, noPage)
 	w.services[events].server.Close()
 	for range 3 {
 		if g := d.get(t, listPath, nil); g.status != 200 || g.body != "one /public/v1/dashboards/main/list" {
@@ -195,7 +195,7 @@ func TestADisabledDashboardIsForgotten(t *testing.T) {
 	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusNotFound) })
 	wantStatus(t, d.get(t, listPath, nil), 404)
 	w.services[events].server.Close()
-	wantError(t, d.get(t, listPath, nil), 503)
+	wantError(t, d.get(t, listPath, nil), 503, noService)
 }
 
 func TestASlugIsOneSegment(t *testing.T) {
@@ -204,7 +204,7 @@ func TestASlugIsOneSegment(t *testing.T) {
 	publish(w)
 	wantStatus(t, d.get(t, "/d/%6dain/api/v1/dashboard/", nil), 200)
 	for _, slug := range []string{"main%2Fx", "main%2F..", "main%00", "MAIN", "main%3F"} {
-		wantError(t, d.get(t, "/d/"+slug+"/api/v1/dashboard/", nil), 404)
+		wantError(t, d.get(t, "/d/"+slug+"/api/v1/dashboard/", nil), 404, noPath)
 	}
 }
 

@@ -19,16 +19,17 @@ import (
 )
 
 const (
-	// maxBody bounds a request's body, in bytes; services have the same bound.
+	// maxBody bounds the body of a request, in bytes. Services have the same bound.
 	maxBody = 1 << 20
-	// upstreamTimeout bounds a service's answer; its own bound is a little less.
+	// upstreamTimeout bounds the time of a request to a service. The bound inside a service
+	// is a little lower.
 	upstreamTimeout = 25 * time.Second
 	copyBuffer      = 32 << 10
 )
 
-// proxy forwards requests to services. It is not httputil.ReverseProxy because all
-// it may pass on is decided here, header by header, and because that one copies every
-// request deeply first: the key check and the rate are paid for with what this saves.
+// proxy forwards requests to services. It does not use httputil.ReverseProxy: the gateway
+// decides for each header whether to forward it, and ReverseProxy first makes a deep copy
+// of every request, which costs as much as the key check and the rate limit.
 type proxy struct {
 	bases      map[string]*url.URL
 	transport  *upstream
@@ -44,15 +45,15 @@ func newProxy(services map[string]string, propagator propagation.TextMapPropagat
 	for name, base := range services {
 		u, err := url.Parse(base)
 		if err != nil {
-			return nil, fmt.Errorf("the address of %s: %w", name, err)
+			return nil, fmt.Errorf("address of %s: %w", name, err)
 		}
 		p.bases[name] = u
 	}
 	return p, nil
 }
 
-// sending is what is forwarded.
-type sending struct {
+// outgoing describes a request to a service.
+type outgoing struct {
 	method   string
 	service  string
 	passport string
@@ -60,9 +61,9 @@ type sending struct {
 	bodySize int64
 }
 
-// send forwards the request and returns the service's answer, whose body must be
-// closed. Path and query go unchanged.
-func (p *proxy) send(ctx context.Context, r *http.Request, id string, s sending) (*http.Response, error) {
+// send forwards the request with the same path and query. The caller must close the body
+// of the response.
+func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing) (*http.Response, error) {
 	base := p.bases[s.service]
 	out := (&http.Request{
 		Method: s.method,
@@ -80,29 +81,35 @@ func (p *proxy) send(ctx context.Context, r *http.Request, id string, s sending)
 	out.Header["X-Request-Id"] = []string{id}
 	out.Header[passport.Header] = []string{s.passport}
 	p.propagator.Inject(ctx, propagation.HeaderCarrier(out.Header))
-	answer, err := p.transport.RoundTrip(out)
+	response, err := p.transport.RoundTrip(out)
 	if err != nil {
 		return nil, sendFault(ctx, err)
 	}
-	return answer, nil
+	return response, nil
 }
 
-// sendFault names what went wrong between here and the service.
+// sendFault returns the fault of a failed exchange with a service.
 func sendFault(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return context.Canceled // the client is gone
+		return context.Canceled // the client has left
 	}
 	if _, ok := errors.AsType[bodyFault](err); ok {
-		return fault.Wrap(fault.Invalid, err, "The body broke off.")
+		return brokenBody(err)
 	}
-	return fault.Wrap(fault.Unavailable, err, "A part of the platform cannot be reached; try again shortly.")
+	return fault.Wrap(fault.Unavailable, err, "A part of the platform cannot be reached. Try again shortly.")
 }
 
-func tooLarge() error { return fault.New(fault.TooLarge, "The body is larger than %d bytes.", maxBody) }
+func tooLarge() error {
+	return fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody)
+}
 
-// copyRequestHeader passes on what services may see of a client's headers: nothing
-// that speaks of the connection (RFC 9110, 7.6.1), no credential, no claim about who
-// is calling, from where or with which trace.
+func brokenBody(err error) error {
+	return fault.Wrap(fault.Invalid, err, "The body is shorter than its Content-Length.")
+}
+
+// copyRequestHeader copies the headers that a service may see. It omits the headers of the
+// connection (RFC 9110, 7.6.1), credentials, and all claims about the caller, the address
+// of the caller and the trace.
 func copyRequestHeader(out, in http.Header) {
 	listed := listedInConnection(in)
 	for name, values := range in {
@@ -118,12 +125,12 @@ func copyRequestHeader(out, in http.Header) {
 		out[name] = values
 	}
 	if _, sent := out["User-Agent"]; !sent {
-		out["User-Agent"] = nil // else the transport would name itself
+		out["User-Agent"] = nil // otherwise the transport sets its own
 	}
 }
 
-// isInternal reports whether a header is one of those the platform's parts use among
-// themselves, in whatever case it came.
+// isInternal reports whether only the parts of the platform may send the header. It
+// ignores case.
 func isInternal(name string) bool {
 	return len(name) >= len(passport.HeaderPrefix) && strings.EqualFold(name[:len(passport.HeaderPrefix)], passport.HeaderPrefix)
 }
@@ -156,9 +163,9 @@ func forwardedFor(out http.Header, r *http.Request) {
 	out["X-Forwarded-Proto"] = []string{scheme}
 }
 
-// copyAnswerHeader passes on a service's headers, without those of its connection
-// and the platform's own.
-func copyAnswerHeader(out, in http.Header) {
+// copyResponseHeader copies the headers of a service, without the headers of the
+// connection and the internal ones.
+func copyResponseHeader(out, in http.Header) {
 	listed := listedInConnection(in)
 	for name, values := range in {
 		switch name {
@@ -171,22 +178,22 @@ func copyAnswerHeader(out, in http.Header) {
 	}
 }
 
-// relay writes a service's answer to the client. A body that breaks off is broken
-// off for the client too, so that it cannot be taken for a whole one.
-func (p *proxy) relay(w http.ResponseWriter, answer *http.Response) {
-	defer answer.Body.Close()
-	copyAnswerHeader(w.Header(), answer.Header)
-	w.WriteHeader(answer.StatusCode)
-	if answer.ContentLength == 0 || answer.Body == http.NoBody {
+// relay writes the response of a service to the client. If the body breaks off, relay
+// closes the connection to the client, so that the client does not take it for complete.
+func (p *proxy) relay(w http.ResponseWriter, response *http.Response) {
+	defer response.Body.Close()
+	copyResponseHeader(w.Header(), response.Header)
+	w.WriteHeader(response.StatusCode)
+	if response.ContentLength == 0 || response.Body == http.NoBody {
 		return
 	}
 	buffer := p.buffers.Get().(*[copyBuffer]byte)
 	defer p.buffers.Put(buffer)
 	for {
-		n, err := answer.Body.Read(buffer[:])
+		n, err := response.Body.Read(buffer[:])
 		if n > 0 {
 			if _, failed := w.Write(buffer[:n]); failed != nil {
-				return // the client is gone
+				return // the client has left
 			}
 		}
 		if errors.Is(err, io.EOF) {

@@ -17,13 +17,13 @@ func TestBodyBound(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
-	for path, key := range map[string]string{endpointsPath: m.bearer(), "/api/v1/service/": m.apiKey(), "/operator/v1/x": "Operator " + operatorToken} {
+	for path, key := range map[string]string{endpointsPath: m.bearer(), "/api/v1/service/": m.apiKey(), "/operator/v1/organizations": "Operator " + operatorToken} {
 		header := map[string]string{"Authorization": key}
 		exact := strings.Repeat("x", maxBody)
 		if e := d.do(t, "POST", path, exact, header).echo(t); len(e.Body) != maxBody {
 			t.Errorf("%s: %d bytes arrived", path, len(e.Body))
 		}
-		wantError(t, d.do(t, "POST", path, exact+"x", header), 413)
+		wantError(t, d.do(t, "POST", path, exact+"x", header), 413, bodyTooLarge)
 		for size, status := range map[int]int{maxBody: 200, maxBody + 1: 413, 5 << 20: 413} {
 			r, err := http.NewRequestWithContext(t.Context(), "POST", d.base+path, io.MultiReader(strings.NewReader(strings.Repeat("x", size))))
 			if err != nil {
@@ -53,7 +53,7 @@ func TestUpstreamDown(t *testing.T) {
 	}
 	for path, key := range map[string]string{endpointsPath: m.bearer(), "/api/v1/service/": m.apiKey()} {
 		g := d.get(t, path, map[string]string{"Authorization": key})
-		wantError(t, g, 503)
+		wantError(t, g, 503, noService)
 		if g.header.Get("Retry-After") == "" {
 			t.Error("503 without Retry-After")
 		}
@@ -66,7 +66,7 @@ func TestUpstreamBreaksOff(t *testing.T) {
 	d := w.gateway(t, nil)
 	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
 	w.services[identity].handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	wantError(t, d.get(t, "/app/users", header), 503)
+	wantError(t, d.get(t, "/app/users", header), 503, noService)
 	w.services[identity].handle(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		io.WriteString(w, "half")
@@ -233,7 +233,7 @@ func TestAPostForHeadHasAWholeAnswer(t *testing.T) {
 	}
 	// Elsewhere the header means nothing.
 	header := map[string]string{"Authorization": m.bearer(), "X-HTTP-Method-Override": "HEAD"}
-	wantError(t, d.do(t, "POST", "/app/nothing", "{}", header), 404)
+	wantError(t, d.do(t, "POST", "/app/nothing", "{}", header), 404, noPath)
 	if g := d.do(t, "POST", endpointsPath, "{}", header).echo(t); g.Method != "POST" || g.Body != "{}" {
 		t.Errorf("%+v", g)
 	}

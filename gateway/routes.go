@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,7 +20,9 @@ const (
 	integrations = "integrations"
 )
 
-// Auth is how a route's callers prove who they are.
+func services() []string { return []string{identity, events, subscribers, integrations} }
+
+// Auth is the credential that a route requires.
 type Auth string
 
 const (
@@ -29,75 +32,76 @@ const (
 	AuthOperator Auth = "operator"        // Operator <token>
 )
 
-// Rate is what a route's calls are counted against.
-type Rate string
-
-const (
-	RateNone         Rate = "none"
-	RateUser         Rate = "user"         // LegacyPerHour of the user, in any 3600 s
-	RateOrganization Rate = "organization" // AppPerMinute of the organization, in any 60 s
-)
-
 // Route is a row of the route table.
 type Route struct {
-	// Methods in the order of the Allow header. HEAD comes with GET on the legacy and
-	// the public surface, OPTIONS on the legacy one. Empty: the service decides.
+	// Methods are in the order of the Allow header. GET includes HEAD on the legacy and
+	// the public surface.
 	Methods []string
-	// Path holds {name} for one segment and ends in {rest...} for any number of them.
-	// Legacy paths end in a slash and are served without it too.
+	// Path is a template: {name} stands for one segment. Legacy and public paths are
+	// served with and without a slash at the end.
 	Path string
-	// Service is who answers; empty: the gateway itself.
+	// Service is the upstream. An empty Service means the gateway itself.
 	Service string
 	Surface passport.Surface
 	Auth    Auth
-	Rate    Rate
+	// Once means that the operation takes an Idempotency-Key.
+	Once bool
 }
 
-// Routes is THE route table: what is not in it does not exist outside.
+// Routes returns the route table of the embedded documents. A path outside the table does
+// not exist for clients. Routes panics if a document is wrong; Run returns that error.
 func Routes() []Route {
-	table := legacyRoutes()
-	for _, row := range []struct {
-		methods, path, service string
-	}{
-		{"GET", "/app/users", identity},
-		{"GET", "/app/profile", identity},
-		{"GET", "/app/api-keys", identity},
-		{"DELETE", "/app/api-keys/{keyId}", identity},
-		{"GET", "/app/dashboards", events},
-		{"GET", "/app/components", events},
-		{"GET", "/app/reports/uptime", events},
-		{"GET POST PATCH DELETE", "/app/integrations/webhooks/outbound/endpoints", integrations},
-		{"GET POST PATCH DELETE", "/app/integrations/teams/endpoints", integrations},
+	table, err := routes(documents)
+	if err != nil {
+		panic(err)
+	}
+	return table
+}
+
+func routes(documents fs.FS) ([]Route, error) {
+	get := []string{http.MethodGet}
+	own := func(path string) Route {
+		return Route{Methods: get, Path: path, Surface: passport.Public, Auth: AuthNone}
+	}
+	table := append(legacyRoutes(),
+		Route{Methods: get, Path: dashboardPath, Service: events, Surface: passport.Public, Auth: AuthNone},
+		Route{Methods: get, Path: ownHostPath, Service: events, Surface: passport.Public, Auth: AuthNone},
+		Route{Methods: []string{http.MethodGet, http.MethodPost}, Path: "/public/unsubscribe", Service: subscribers, Surface: passport.Public, Auth: AuthNone})
+	for _, path := range documentPaths() {
+		table = append(table, own(path))
+	}
+	for path := range docsFiles() {
+		table = append(table, own(path))
+	}
+	for _, source := range []declared{
+		{appDocument, "/app/", Route{Surface: passport.App, Auth: AuthBearer}},
+		{operatorDocument, "/operator/v1/", Route{Surface: passport.Operator, Auth: AuthOperator}},
 	} {
-		table = append(table, Route{strings.Fields(row.methods), row.path, row.service, passport.App, AuthBearer, RateOrganization})
+		rows, err := source.routes(documents)
+		if err != nil {
+			return nil, err
+		}
+		table = append(table, rows...)
 	}
-	for _, path := range []string{legacyDocument, appDocument, publicDocument, docsPath} {
-		table = append(table, Route{[]string{http.MethodGet}, path, "", passport.Public, AuthNone, RateNone})
-	}
-	return append(table,
-		Route{[]string{http.MethodGet}, dashboardPath, events, passport.Public, AuthNone, RateNone},
-		Route{[]string{http.MethodGet}, ownHostPath, events, passport.Public, AuthNone, RateNone},
-		Route{[]string{http.MethodGet, http.MethodPost}, "/public/unsubscribe", subscribers, passport.Public, AuthNone, RateNone},
-		Route{nil, "/operator/v1/{rest...}", identity, passport.Operator, AuthOperator, RateNone},
-	)
+	return table, nil
 }
 
 const (
-	// dashboardPath is where a dashboard's list is on the platform's own host;
-	// ownHostPath where it is on a host of the dashboard's.
+	// dashboardPath is the path of a dashboard's list on the platform's own host.
 	dashboardPath = "/d/{slug}/api/v1/dashboard/"
-	ownHostPath   = legacy.Base + "dashboard/"
+	// ownHostPath is the path of the list on a host of the dashboard.
+	ownHostPath = legacy.Base + "dashboard/"
 )
 
-// legacyRoutes are the discovery document and four paths for each resource of the
-// legacy interface's own table.
+// legacyRoutes returns the discovery document and four paths for each resource in the
+// table of the legacy interface.
 func legacyRoutes() []Route {
 	get := []string{http.MethodGet}
-	rows := []Route{{get, legacy.Base, "", passport.Legacy, AuthNone, RateNone}}
+	rows := []Route{{Methods: get, Path: legacy.Base, Surface: passport.Legacy, Auth: AuthNone}}
 	for _, resource := range legacy.Resources() {
-		base, service := legacy.ListURI(resource.Name), legacyService(resource.Name)
+		base := legacy.ListURI(resource.Name)
 		row := func(methods []string, path string) Route {
-			return Route{methods, path, service, passport.Legacy, AuthAPIKey, RateUser}
+			return Route{Methods: methods, Path: path, Service: legacyService(resource.Name), Surface: passport.Legacy, Auth: AuthAPIKey}
 		}
 		rows = append(rows, row(resource.List, base), row(get, base+"schema/"), row(get, base+"set/{ids}/"), row(resource.Detail, base+"{id}/"))
 	}
@@ -117,11 +121,11 @@ func legacyService(resource string) string {
 
 // router finds the row of a request.
 type router struct {
-	root      segment
-	legacy    map[legacyPlace]*Route
-	discovery *Route
-	ownHost   *Route
-	isBase    func(host string) bool
+	root           segment
+	legacy         map[legacyPlace]*Route
+	discovery      *Route
+	ownHost        *Route
+	isPlatformHost func(host string) bool
 }
 
 type legacyPlace struct {
@@ -129,18 +133,19 @@ type legacyPlace struct {
 	place    legacy.Place
 }
 
+// parameter is the key of a segment's child for {name}.
+const parameter = "{}"
+
 // segment is a node of the tree of paths.
 type segment struct {
-	literal map[string]*segment
-	param   *segment
-	rest    bool // takes all that follows
-	routes  []*Route
+	next   map[string]*segment
+	routes []*Route // of the path that ends here
 }
 
-// newRouter indexes the table. isBase tells the platform's own hosts from those of
-// dashboards.
-func newRouter(table []Route, isBase func(host string) bool) *router {
-	r := &router{legacy: map[legacyPlace]*Route{}, isBase: isBase}
+// newRouter indexes the table. isPlatformHost reports whether a host is one of the
+// platform, not of a dashboard.
+func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
+	r := &router{legacy: map[legacyPlace]*Route{}, isPlatformHost: isPlatformHost}
 	for i := range table {
 		row := &table[i]
 		switch {
@@ -152,102 +157,101 @@ func newRouter(table []Route, isBase func(host string) bool) *router {
 			path, _ := legacy.ParsePath(strings.NewReplacer("{id}", "1", "{ids}", "1").Replace(row.Path))
 			r.legacy[legacyPlace{path.Resource, path.Place}] = row
 		default:
-			r.root.add(strings.Split(strings.Trim(row.Path, "/"), "/"), row)
+			r.root.add(row)
 		}
 	}
 	return r
 }
 
-func (s *segment) add(path []string, row *Route) {
-	if len(path) == 0 {
-		s.routes = append(s.routes, row)
-		return
+func (s *segment) add(row *Route) {
+	for name := range strings.SplitSeq(strings.Trim(row.Path, "/"), "/") {
+		if strings.HasPrefix(name, "{") {
+			name = parameter
+		}
+		if s.next[name] == nil {
+			if s.next == nil {
+				s.next = map[string]*segment{}
+			}
+			s.next[name] = &segment{}
+		}
+		s = s.next[name]
 	}
-	next := &segment{}
-	switch name := path[0]; {
-	case name == "{rest...}":
-		s.rest, s.routes = true, append(s.routes, row)
-		return
-	case strings.HasPrefix(name, "{"):
-		if s.param == nil {
-			s.param = next
-		}
-		next = s.param
-	default:
-		if s.literal == nil {
-			s.literal = map[string]*segment{}
-		}
-		if s.literal[name] == nil {
-			s.literal[name] = next
-		}
-		next = s.literal[name]
-	}
-	next.add(path[1:], row)
+	s.routes = append(s.routes, row)
 }
 
-// find walks down the tree. A literal segment wins over a parameter.
+// find returns the rows of a path. A literal segment has priority over a parameter.
 func (s *segment) find(path string) []*Route {
-	for {
-		if s.rest {
-			return s.routes
-		}
-		name, tail, more := strings.Cut(path, "/")
-		next := s.literal[name]
+	for more := true; more; {
+		var name string
+		name, path, more = strings.Cut(path, "/")
+		next := s.next[name]
 		if next == nil && isValue(name) {
-			next = s.param
+			next = s.next[parameter]
 		}
 		if next == nil {
 			return nil
 		}
-		if !more {
-			return next.routes
-		}
-		s, path = next, tail
+		s = next
 	}
+	return s.routes
 }
 
-// isValue reports whether a segment can stand for a parameter: any text but none at
-// all and the two that name places.
+// isValue reports whether a segment can be the value of a parameter: any text except the
+// empty one, "." and "..".
 func isValue(segment string) bool {
 	text, err := url.PathUnescape(segment)
 	return err == nil && text != "" && text != "." && text != ".."
 }
 
-// found is what the table says of a request.
+// found is the result of a search in the route table.
 type found struct {
-	// Surface is known even when the path is not: it decides the order of the checks
-	// and the form of the errors.
+	// surface is set for an unknown path too: it decides the order of the checks and the
+	// form of the errors.
 	surface passport.Surface
-	// route is the row; nil when the path is unknown or has not this method.
+	// route is nil if the path is unknown or does not have the method.
 	route *Route
-	// pattern is the path's template; empty when the path is unknown.
-	pattern string
-	// allow are the methods of a known path.
-	allow []string
+	// rows are all rows of the path; none if the path is unknown.
+	rows []*Route
 	// legacy is set for paths of a legacy resource.
 	legacy legacy.Path
 }
 
-// find looks the request up. Legacy paths are compared decoded, as their services do
-// (set/1%3B3/), others segment by segment as sent.
+// pattern returns the template of the path, or an empty string if the path is unknown.
+func (f found) pattern() string {
+	if len(f.rows) == 0 {
+		return ""
+	}
+	return f.rows[0].Path
+}
+
+// allow returns the value of the Allow header of a known path.
+func (f found) allow() string {
+	var methods []string
+	for _, row := range f.rows {
+		methods = append(methods, row.Methods...)
+	}
+	return strings.Join(methods, ", ")
+}
+
+// find looks up the request. Legacy paths are compared decoded, as the services do
+// (set/1%3B3/). Other paths are compared by segment, as sent.
 func (t *router) find(r *http.Request) found {
 	path := r.URL.Path
 	switch {
 	case path == ownHostPath || path+"/" == ownHostPath:
-		if t.isBase(r.Host) {
+		if t.isPlatformHost(r.Host) {
 			return found{surface: passport.Legacy}
 		}
 		return pick(passport.Public, r.Method, []*Route{t.ownHost})
 	case path == legacy.Base || path+"/" == legacy.Base:
-		return found{surface: passport.Legacy, route: t.discovery, pattern: legacy.Base,
-			legacy: legacy.Path{Methods: t.discovery.Methods}}
+		return found{surface: passport.Legacy, route: t.discovery, rows: []*Route{t.discovery}, legacy: legacy.Path{Methods: t.discovery.Methods}}
 	case strings.HasPrefix(path, legacy.Base):
 		parsed, known := legacy.ParsePath(path)
 		row := t.legacy[legacyPlace{parsed.Resource, parsed.Place}]
 		if !known || row == nil {
 			return found{surface: passport.Legacy}
 		}
-		return found{surface: passport.Legacy, route: row, pattern: row.Path, legacy: parsed}
+		return found{surface: passport.Legacy, route: row, rows: []*Route{row}, legacy: parsed}
 	}
 	surface := surfaceOf(path)
 	raw := strings.TrimPrefix(escapedPath(r.URL), "/")
@@ -257,14 +261,14 @@ func (t *router) find(r *http.Request) found {
 	return pick(surface, r.Method, t.root.find(raw))
 }
 
-// pick chooses among the rows of a path by the method.
+// pick chooses the row of the method.
 func pick(surface passport.Surface, method string, rows []*Route) found {
-	out := found{surface: surface}
+	if surface == passport.Public && method == http.MethodHead {
+		method = http.MethodGet
+	}
+	out := found{surface: surface, rows: rows}
 	for _, row := range rows {
-		out.pattern = row.Path
-		out.allow = append(out.allow, row.Methods...)
-		if len(row.Methods) == 0 || slices.Contains(row.Methods, method) ||
-			surface == passport.Public && method == http.MethodHead && slices.Contains(row.Methods, http.MethodGet) {
+		if slices.Contains(row.Methods, method) {
 			out.route = row
 		}
 	}
@@ -272,19 +276,18 @@ func pick(surface passport.Surface, method string, rows []*Route) found {
 }
 
 func surfaceOf(path string) passport.Surface {
-	for _, under := range []struct {
-		base    string
-		surface passport.Surface
-	}{{"/app", passport.App}, {"/operator", passport.Operator}} {
-		if rest, ok := strings.CutPrefix(path, under.base); ok && (rest == "" || rest[0] == '/') {
-			return under.surface
-		}
+	switch first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); first {
+	case "app":
+		return passport.App
+	case "operator":
+		return passport.Operator
+	default:
+		return passport.Public
 	}
-	return passport.Public
 }
 
-// escapedPath is u.EscapedPath without its cost for the usual path, in which nothing
-// is escaped.
+// escapedPath returns u.EscapedPath, but without its cost for the usual path, in which
+// nothing is escaped.
 func escapedPath(u *url.URL) string {
 	if u.RawPath == "" {
 		return u.Path

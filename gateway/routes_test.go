@@ -14,20 +14,16 @@ func TestEveryRowReachesItsService(t *testing.T) {
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
 	authorization := map[Auth]string{AuthAPIKey: m.apiKey(), AuthBearer: m.bearer(), AuthOperator: "Operator " + operatorToken}
-	fill := strings.NewReplacer("{id}", "4", "{ids}", "1;3", "{keyId}", "k%2F1", "{rest...}", "organizations/x")
+	fill := strings.NewReplacer("{id}", "4", "{ids}", "1;3", "{keyId}", "k%2F1")
 	for _, row := range Routes() {
 		if row.Service == "" || row.Surface == passport.Public {
 			continue
-		}
-		methods := row.Methods
-		if len(methods) == 0 {
-			methods = []string{"GET", "POST", "PATCH", "DELETE"}
 		}
 		paths := []string{fill.Replace(row.Path)}
 		if row.Surface == passport.Legacy {
 			paths = append(paths, strings.TrimSuffix(paths[0], "/"))
 		}
-		for _, method := range methods {
+		for _, method := range row.Methods {
 			for _, path := range paths {
 				t.Run(method+" "+path, func(t *testing.T) {
 					body := ""
@@ -113,8 +109,11 @@ func TestLegacyOrderOfChecks(t *testing.T) {
 			if g.header.Get("Allow") != row.allow {
 				t.Errorf("Allow %q, want %q", g.header.Get("Allow"), row.allow)
 			}
-			if row.status == 404 || row.status == 405 {
-				wantError(t, g, row.status)
+			if row.status == 404 {
+				wantError(t, g, row.status, noPath)
+			}
+			if row.status == 405 && !strings.Contains(g.body, row.allow) {
+				t.Errorf("%s does not name the methods %s", g.body, row.allow)
 			}
 			if row.status == 403 {
 				wantEmpty403(t, g)
@@ -165,7 +164,7 @@ func TestAppOrderOfChecks(t *testing.T) {
 			}
 			wantStatus(t, g, row.status)
 			if row.method != "HEAD" {
-				wantError(t, g, row.status)
+				wantError(t, g, row.status, map[int]string{404: noPath, 405: noMethod}[row.status])
 			}
 			if g.header.Get("Allow") != row.allow {
 				t.Errorf("Allow %q, want %q", g.header.Get("Allow"), row.allow)
@@ -179,15 +178,27 @@ func TestOperatorSurface(t *testing.T) {
 	with, without := w.gateway(t, nil), w.gateway(t, func(c *Config) { c.OperatorToken = "" })
 	right := map[string]string{"Authorization": "operator  " + operatorToken}
 	wantStatus(t, with.get(t, "/operator/v1/organizations", right), 200)
-	wantError(t, with.get(t, "/operator/v2/organizations", right), 404)
-	wantError(t, with.get(t, "/operator", right), 404)
+	wantError(t, with.get(t, "/operator/v2/organizations", right), 404, noPath)
+	wantError(t, with.get(t, "/operator", right), 404, noPath)
+	wantError(t, with.get(t, "/operator/v1/nothing", right), 404, noPath)
+	wantError(t, with.get(t, "/operator/v1/organizations/", right), 404, noPath)
+	for path, allow := range map[string]string{
+		"/operator/v1/organizations": "GET, POST", "/operator/v1/organizations/x": "GET, PATCH", "/operator/v1/users/x": "PATCH, DELETE",
+	} {
+		g := with.do(t, "PUT", path, "{}", right)
+		wantError(t, g, 405, noMethod)
+		if g.header.Get("Allow") != allow {
+			t.Errorf("%s: Allow %q, want %q", path, g.header.Get("Allow"), allow)
+		}
+	}
 	for _, authorization := range []string{"", "Operator", "Operator ", "Operator wrong", "Bearer " + operatorToken, operatorToken} {
 		wantEmpty403(t, with.get(t, "/operator/v1/organizations", map[string]string{"Authorization": authorization}))
 		wantEmpty403(t, with.get(t, "/operator/nothing", map[string]string{"Authorization": authorization}))
+		wantEmpty403(t, with.do(t, "PUT", "/operator/v1/organizations", "", map[string]string{"Authorization": authorization}))
 	}
-	for _, path := range []string{"/operator/v1/organizations", "/operator", "/operator/x"} {
-		wantError(t, without.get(t, path, right), 404)
-		wantError(t, without.get(t, path, map[string]string{"Authorization": "Operator "}), 404)
+	for _, path := range []string{"/operator/v1/organizations", "/operator/v1/nothing", "/operator", "/operator/x"} {
+		wantError(t, without.get(t, path, right), 404, noPath)
+		wantError(t, without.get(t, path, map[string]string{"Authorization": "Operator "}), 404, noPath)
 	}
 }
 
@@ -198,7 +209,7 @@ func TestWhatIsNotInTheTableDoesNotExist(t *testing.T) {
 		"/", "/internal/v1/keys/lookup", "/public/v1/dashboards/x/list", "/metrics", "/debug/pprof/", "/api/v2/", "/api", "/d/", "/d/slug",
 		"/d/slug/api/v1/", "/d/UPPER/api/v1/dashboard/", "/d/a%2Fb/api/v1/dashboard/", "/application", "/operators",
 	} {
-		wantError(t, d.get(t, path, map[string]string{"Authorization": w.keys.member(nil).bearer()}), 404)
+		wantError(t, d.get(t, path, map[string]string{"Authorization": w.keys.member(nil).bearer()}), 404, noPath)
 	}
 	for name, service := range w.services {
 		if n := service.calls.Load(); n != 0 {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// idleConns are kept for each service; idleTime is less than the services keep
-	// theirs, so that no request is sent on a connection that is being closed.
-	idleConns = 256
+	idleConns = 256 // for each service
 	idleTotal = 1024
-	idleTime  = 60 * time.Second
-	dialTime  = 2 * time.Second
-	maxHead   = 1 << 20 // of a service's answer, as net/http has it
+	// idleTime is shorter than in the services, so that no request is sent on a connection
+	// that the service is closing.
+	idleTime = 60 * time.Second
+	dialTime = 2 * time.Second
+	maxHead  = 1 << 20 // of a response, as in net/http
 )
 
-// upstream sends requests to the services: those of known, small size over package
-// wire, everything else the usual way.
+// upstream sends requests to the services. It sends a small body of known length with
+// package wire, which is faster, and any other body with net/http.
 type upstream struct {
 	direct *wire.Client
 	usual  *http.Transport
@@ -53,8 +53,8 @@ func address(host string) string {
 	return host
 }
 
-// RoundTrip implements http.RoundTripper. Hop-by-hop headers are the caller's affair.
-// Only what changes nothing is sent again on a connection that was closed under it.
+// RoundTrip implements http.RoundTripper. The caller removes hop-by-hop headers. If a kept
+// connection turns out to be closed, only GET and HEAD are sent again.
 func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "http" || r.ContentLength < 0 || r.ContentLength > wire.MaxBody {
 		return u.usual.RoundTrip(r)
@@ -66,13 +66,13 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.direct.Do(r, body, r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
-// bodyFault is the failure of the client to send the body it announced.
+// bodyFault means that the client did not send the whole body.
 type bodyFault struct{ error }
 
 func (f bodyFault) Unwrap() error { return f.error }
 
-// wholeBody reads the body before a connection is taken for it: a client that sends
-// slowly or breaks off costs no service anything.
+// wholeBody reads the body before a connection is used for it, so that a client that sends
+// slowly or breaks off does not occupy a service.
 func wholeBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.ContentLength == 0 {
 		return nil, nil

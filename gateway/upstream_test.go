@@ -96,7 +96,7 @@ func TestOnlyReadsAreSentTwice(t *testing.T) {
 		wantStatus(t, d.get(t, "/api/v1/service/", header), 200) // leaves a connection behind
 		w.services[events].handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		before := w.services[events].calls.Load()
-		wantError(t, d.do(t, method, "/api/v1/service/", "", header), 503)
+		wantError(t, d.do(t, method, "/api/v1/service/", "", header), 503, noService)
 		if n := w.services[events].calls.Load() - before; n != want {
 			t.Errorf("%s arrived %d times", method, n)
 		}

@@ -82,6 +82,10 @@ func document(surface passport.Surface, title, description string, security obje
 	for _, scheme := range security {
 		required = append(required, object{{scheme.key, []any{}}})
 	}
+	components := object{{"securitySchemes", security}}
+	if surface == passport.App { // the operator interface takes no Idempotency-Key
+		components = append(components, entry{"parameters", object{{"IdempotencyKey", idempotencyKey}}})
+	}
 	text, err := yaml.MarshalWithOptions(object{
 		{"openapi", "3.1.0"},
 		{"info", object{{"title", title}, {"version", "1"}, {"description", strings.ReplaceAll(description, "\n", " ")}}},
@@ -89,12 +93,7 @@ func document(surface passport.Surface, title, description string, security obje
 		{"security", required},
 		{"tags", tags},
 		{"paths", paths},
-		{"components", object{
-			{"securitySchemes", security},
-			{"parameters", object{{"IdempotencyKey", idempotencyKey}}},
-			{"responses", errorResponses()},
-			{"schemas", schemas.all()},
-		}},
+		{"components", append(components, entry{"responses", errorResponses()}, entry{"schemas", schemas.all()})},
 	}, yaml.Indent(2), yaml.IndentSequence(true))
 	if err != nil {
 		return nil, err

@@ -1,12 +1,11 @@
 package api
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/gin-gonic/gin"
@@ -65,28 +64,16 @@ func list(c *gin.Context, page catalog.Page, path string) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(body)
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:]) + `"`
+	tag := etag.Of(body)
 	header := c.Writer.Header()
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "no-cache")
 	header.Set("Vary", "Accept")
-	if matches(c.Request.Header.Values("If-None-Match"), tag) {
+	if etag.Match(c.Request.Header.Values("If-None-Match"), tag) {
 		c.Status(http.StatusNotModified)
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
 	legacy.WriteJSON(c.Writer, c.Request, http.StatusOK, body)
 	return nil
-}
-
-// matches compares as RFC 9110, section 13.1.2 has it for If-None-Match.
-func matches(sent []string, tag string) bool {
-	for candidate := range strings.SplitSeq(strings.Join(sent, ","), ",") {
-		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-		if candidate == "*" || candidate == tag {
-			return true
-		}
-	}
-	return false
 }

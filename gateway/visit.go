@@ -13,11 +13,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// statusGone is what the log and the metrics say of a request whose client did not
-// wait for the answer.
+// statusGone is the status in the log and the metrics of a request whose client left
+// before the response.
 const statusGone = 499
 
-// visit is one request on its way through the gateway, and the writer of its answer.
+// visit is one request in the gateway, and the writer of its response.
 type visit struct {
 	http.ResponseWriter
 	ctx          context.Context // with the request's span
@@ -28,12 +28,12 @@ type visit struct {
 	found        found
 	organization string
 	status       int
-	// bare is set for a POST that the legacy interface takes for a HEAD: its client
-	// waits for a body as any POST's does, so it is told that there is none.
+	// bare is set for a POST that the legacy interface treats as a HEAD. Its client reads a
+	// body as after any POST, so the response states a length of 0.
 	bare bool
 }
 
-// WriteHeader notes the status for the log.
+// WriteHeader implements http.ResponseWriter. It keeps the status for the log.
 func (v *visit) WriteHeader(status int) {
 	if v.bare {
 		v.Header().Set("Content-Length", "0")
@@ -55,11 +55,11 @@ func (v *visit) Write(data []byte) (int, error) {
 	return v.ResponseWriter.Write(data)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController find the server's writer.
 func (v *visit) Unwrap() http.ResponseWriter { return v.ResponseWriter }
 
-// refuse answers with an error in the form of the interface: a Denied or throttled
-// one without a body on both, the others with {"error": "..."}.
+// refuse writes an error in the form of the interface. A Denied or throttled error has no
+// body. Any other error is {"error": "..."}.
 func (e *edge) refuse(v *visit, err error) {
 	if errors.Is(err, context.Canceled) && v.request.Context().Err() != nil {
 		v.status = statusGone
@@ -67,7 +67,7 @@ func (e *edge) refuse(v *visit, err error) {
 	}
 	if late, ok := errors.AsType[throttled](err); ok {
 		v.Header().Set("Retry-After", strconv.Itoa(seconds(late.retry)))
-		err = fault.Wrap(fault.Denied, err, "beyond the rate")
+		err = fault.Wrap(fault.Denied, err, "The rate limit is exceeded.")
 	}
 	f := fault.As(err)
 	if f.Kind == fault.Unavailable {
@@ -84,7 +84,7 @@ func (e *edge) refuse(v *visit, err error) {
 	}
 	status := f.Kind.Status()
 	if status >= http.StatusInternalServerError {
-		e.log.ErrorContext(v.ctx, "request failed", "route", v.found.pattern, "status", status, "error", err.Error())
+		e.log.ErrorContext(v.ctx, "request failed", "route", v.found.pattern(), "status", status, "error", err.Error())
 	}
 	body, failed := legacy.Encode(struct {
 		Error string `json:"error"`
@@ -95,10 +95,11 @@ func (e *edge) refuse(v *visit, err error) {
 	v.Header().Set("Content-Type", "application/json")
 	v.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	v.WriteHeader(status)
-	_, _ = v.Write(body) // the server drops a HEAD's; a client that is gone needs none
+	_, _ = v.Write(body) // fails only if the client has left; the server drops the body of a HEAD
 }
 
-// requestID is the client's own, when it is one: at most 128 visible ASCII characters.
+// requestID returns the X-Request-Id of the client. It reports false if there is none, or
+// if it is not 1 to 128 visible ASCII characters.
 func requestID(header http.Header) (string, bool) {
 	values := header["X-Request-Id"]
 	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 {

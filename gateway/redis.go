@@ -1,0 +1,275 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+)
+
+// probeInterval is the time between two probes of a Redis that is down.
+const probeInterval = 200 * time.Millisecond
+
+// errDown means that Redis is down.
+var errDown = errors.New("gateway: Redis cannot be reached")
+
+// redisClient reads credentials' entries and counts calls, both in one round trip. While
+// Redis is down, its methods return errDown without a round trip.
+//
+// One pipeline is sent at a time. Queries that come meanwhile share the next pipeline: a
+// busy gateway pays a fraction of a round trip for each call, and an idle gateway does not
+// wait.
+type redisClient struct {
+	client  *redis.Client
+	timeout time.Duration // of a round trip
+	script  *redis.Script
+	log     *slog.Logger
+	up      prometheus.Gauge
+	down    atomic.Bool
+
+	mu      sync.Mutex
+	sending bool
+	queue   []*query
+	queued  map[check]*query
+}
+
+// check asks Redis whether a credential's entry is still the known one and, if it is and
+// counted is set, whether one more call is within the quota.
+type check struct {
+	entryKey string
+	entry    string // the known one
+	counted  bool
+	quota    quota
+}
+
+// query is a check in a pipeline, for all calls that have the same check.
+type query struct {
+	check
+	calls int
+	done  chan struct{}
+	reply reply
+	err   error
+}
+
+// reply is the result of limit.lua.
+type reply struct {
+	state   entryState
+	entry   string // if it has changed
+	granted int    // of the query's calls
+	retry   time.Duration
+}
+
+type entryState string
+
+const (
+	entrySame    entryState = "same"
+	entryChanged entryState = "changed"
+	entryMissing entryState = "missing"
+)
+
+func newRedisClient(settings boot.Redis, log *slog.Logger, metrics prometheus.Registerer) (*redisClient, error) {
+	options, err := settings.Options()
+	if err != nil {
+		return nil, err
+	}
+	options.MaxRetries = -1 // the gateway asks identity instead, which is faster
+	c := &redisClient{
+		client:  redis.NewClient(options),
+		timeout: options.ReadTimeout,
+		script:  redis.NewScript(limitScript),
+		log:     log,
+		up:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "gateway_redis_up", Help: "1 while Redis responds, 0 during an outage."}),
+		queued:  map[check]*query{},
+	}
+	c.up.Set(1)
+	return c, metrics.Register(c.up)
+}
+
+// ask returns the reply of Redis to a round trip that began after the call of ask, and
+// whether the call is granted.
+func (c *redisClient) ask(ctx context.Context, what check) (out reply, granted bool, err error) {
+	if c.down.Load() {
+		return reply{}, false, errDown
+	}
+	q, place := c.enqueue(what)
+	select {
+	case <-q.done:
+		return q.reply, place < q.reply.granted, q.err
+	case <-ctx.Done():
+		return reply{}, false, context.Cause(ctx)
+	}
+}
+
+// enqueue adds a call to the queued query with the same check, or queues a new query. It
+// returns the query and the number of calls that were in it before.
+func (c *redisClient) enqueue(what check) (q *query, place int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q = c.queued[what]
+	if q == nil {
+		q = &query{check: what, done: make(chan struct{})}
+		c.queued[what] = q
+		c.queue = append(c.queue, q)
+	}
+	place = q.calls
+	q.calls++
+	if !c.sending {
+		c.sending = true
+		go c.sendAll(c.takeQueue())
+	}
+	return q, place
+}
+
+func (c *redisClient) takeQueue() []*query {
+	all := c.queue
+	c.queue = nil
+	clear(c.queued)
+	return all
+}
+
+// sendAll sends pipelines until no query is queued.
+func (c *redisClient) sendAll(queries []*query) {
+	for len(queries) > 0 {
+		c.send(queries)
+		c.mu.Lock()
+		queries = c.takeQueue()
+		c.sending = len(queries) > 0
+		c.mu.Unlock()
+	}
+}
+
+// send sends all queries in one round trip. A second round trip follows for a query if
+// Redis does not have the script.
+func (c *redisClient) send(queries []*query) {
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	pipe := c.client.Pipeline()
+	commands := make([]*redis.Cmd, len(queries))
+	if !c.down.Load() { // Redis may have failed while these waited
+		for i, q := range queries {
+			commands[i] = c.script.EvalSha(ctx, pipe, q.keys(), q.arguments()...)
+		}
+		_, _ = pipe.Exec(ctx) // each command has its own error
+	}
+	for i, q := range queries {
+		if q.err = errDown; commands[i] != nil {
+			q.err = c.receive(ctx, q, commands[i])
+		}
+		close(q.done)
+	}
+}
+
+// receive reads the reply to a query. Every failure counts as an outage.
+func (c *redisClient) receive(ctx context.Context, q *query, command *redis.Cmd) error {
+	values, err := command.Slice()
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		values, err = c.script.Eval(ctx, c.client, q.keys(), q.arguments()...).Slice()
+	}
+	if err == nil {
+		q.reply, err = readReply(values)
+	}
+	if err != nil {
+		c.fail(err)
+		return errDown
+	}
+	return nil
+}
+
+func (q *query) keys() []string { return []string{q.entryKey, q.quota.log} }
+
+func (q *query) arguments() []any {
+	calls := q.calls
+	if !q.counted {
+		calls = 0
+	}
+	return []any{q.entry, calls, q.quota.limit, q.quota.window.Milliseconds(), q.quota.slot().Milliseconds()}
+}
+
+func readReply(values []any) (reply, error) {
+	state, _ := values[0].(string)
+	switch out := (reply{state: entryState(state)}); {
+	case out.state == entryMissing:
+		return out, nil
+	case out.state == entryChanged && len(values) == 2:
+		out.entry, _ = values[1].(string)
+		return out, nil
+	case out.state == entrySame && len(values) == 3:
+		granted, _ := values[1].(int64)
+		retry, _ := values[2].(int64)
+		out.granted, out.retry = int(granted), time.Duration(retry)*time.Millisecond
+		return out, nil
+	}
+	return reply{}, fmt.Errorf("unexpected reply of limit.lua: %v", values)
+}
+
+// fill stores an entry if there is none. It never replaces an entry, because identity may
+// have written a Void one meanwhile.
+func (c *redisClient) fill(ctx context.Context, key, entry string) error {
+	if c.down.Load() {
+		return errDown
+	}
+	err := c.client.SetArgs(ctx, key, entry, redis.SetArgs{Mode: "NX", TTL: peer.CredentialTTL}).Err()
+	if err == nil || errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if ctx.Err() == nil {
+		c.fail(err)
+	}
+	return errDown
+}
+
+// fail marks Redis as down and logs the cause once.
+func (c *redisClient) fail(err error) {
+	if c.down.Swap(true) {
+		return
+	}
+	c.up.Set(0)
+	c.log.Error("Redis cannot be reached: identity checks keys, and memory counts calls", "error", cause(err))
+}
+
+// watch probes a Redis that is down and marks it as up when a probe succeeds. It returns
+// when ctx ends.
+func (c *redisClient) watch(ctx context.Context) error {
+	ticker := time.NewTicker(probeInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if c.down.Load() && c.probe(ctx) == nil {
+			c.up.Set(1)
+			c.down.Store(false)
+			c.log.Info("Redis is back")
+		}
+	}
+}
+
+// probe writes a key. A PING would also succeed on a Redis that is loading its data, is a
+// replica, or has no memory left.
+func (c *redisClient) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.client.Set(ctx, "gateway:probe", "1", time.Second).Err()
+}
+
+// ready is the check behind /readyz.
+func (c *redisClient) ready(ctx context.Context) error { return c.client.Ping(ctx).Err() }
+
+// cause returns the error without addresses, because an address may contain a password.
+func cause(err error) string {
+	if network, ok := errors.AsType[*net.OpError](err); ok {
+		return network.Op + ": " + network.Err.Error()
+	}
+	return err.Error()
+}
