@@ -92,6 +92,7 @@ package legacy
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -152,6 +153,7 @@ type Options struct {
 	Log          *slog.Logger // required: causes of 5xx
 	DefaultLimit int          // rows of a list that asks for no limit; 20 when 0
 	MaxLimit     int          // rows of a list at the most; 1000 when 0
+	BaseURL      string       // what Location starts with: LEGACY_BASE_URL
 }
 
 // Declared is a Resource of any record type.
@@ -185,5 +187,6 @@ func (o Options) withDefaults() Options {
 		o.MaxLimit = 1000
 	}
 	o.DefaultLimit = min(o.DefaultLimit, o.MaxLimit)
+	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
 	return o
 }

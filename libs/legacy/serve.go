@@ -240,7 +240,7 @@ func (e endpoint[T]) create(w http.ResponseWriter, r *http.Request, caller passp
 	if err != nil {
 		return fmt.Errorf("encoding a %s: %w", e.Name, err)
 	}
-	w.Header().Set("Location", origin(r)+URI(e.Name, e.ID(item)))
+	w.Header().Set("Location", e.options.BaseURL+URI(e.Name, e.ID(item)))
 	WriteJSON(w, r, http.StatusCreated, answer)
 	return nil
 }
@@ -276,22 +276,6 @@ func (e endpoint[T]) delete(w http.ResponseWriter, r *http.Request, caller passp
 func (e endpoint[T]) refuse(w http.ResponseWriter, r *http.Request, err error) error {
 	writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
 	return nil
-}
-
-// origin is scheme and host under which the client reached us, for Location. The
-// gateway sets the forwarded headers and lets none of a client's through.
-func origin(r *http.Request) string {
-	scheme, host := "http", r.Host
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	if forwarded := r.Header.Get("X-Forwarded-Proto"); forwarded == "http" || forwarded == "https" {
-		scheme = forwarded
-	}
-	if forwarded := r.Header.Get("X-Forwarded-Host"); forwarded != "" {
-		host = forwarded
-	}
-	return scheme + "://" + host
 }
 
 // Check implements Declared.

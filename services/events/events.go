@@ -61,7 +61,7 @@ func Run(ctx context.Context, c Config) error {
 		Service: "events", Desk: desk,
 		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})
-	api.Mount(engine, board, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), DashboardBase: c.DashboardBaseURL})
+	api.Mount(engine, board, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, DashboardBase: c.DashboardBaseURL})
 	return errors.Join(c.Serve(ctx, boot.Service{
 		Handler: engine,
 		Start: []func(context.Context) error{db.Migrate, func(ctx context.Context) error {

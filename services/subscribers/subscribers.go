@@ -57,7 +57,7 @@ func Run(ctx context.Context, c Config) error {
 		Caller: name, Desk: desk, Tracer: c.Tracer, Propagator: c.Propagator,
 	})}
 	people := audience.New(store.New(db), directory.New(events), c.Now)
-	doors, heard := api.New(people, api.NewPasses(c.Secret.Secret, c.AppBaseURL), c.Log), messages.New(people, c.Log)
+	doors, heard := api.New(people, api.NewPasses(c.Secret.Secret, c.AppBaseURL), c.LegacyBaseURL, c.Log), messages.New(people, c.Log)
 	engine := web.NewEngine(web.Options{
 		Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics,
 	})

@@ -19,12 +19,13 @@ import (
 type API struct {
 	audience *audience.Audience
 	passes   Passes
+	base     string // of the legacy interface: LEGACY_BASE_URL
 	log      *slog.Logger
 }
 
 // New makes the handlers.
-func New(audience *audience.Audience, passes Passes, log *slog.Logger) *API {
-	return &API{audience: audience, passes: passes, log: log}
+func New(audience *audience.Audience, passes Passes, base string, log *slog.Logger) *API {
+	return &API{audience: audience, passes: passes, base: base, log: log}
 }
 
 // kind is one of the two channels in the legacy interface's words.
@@ -39,7 +40,7 @@ type kind struct {
 func (a *API) Mount(engine *gin.Engine) {
 	email := kind{a, topic.Email, "email", "Email address"}
 	sms := kind{a, topic.SMS, "number", "Phone number: a plus sign, country code and number"}
-	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log},
+	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log, BaseURL: a.base},
 		email.addresses(), sms.addresses(), email.subscriptions("subscribers/email"), sms.subscriptions("subscribers/sms"))
 
 	public := engine.Group("", secretive, web.Surface(passport.Public))
