@@ -174,8 +174,8 @@ GET /exact
 	}
 }
 
-// The update mode writes the texts that came, in the form of the row's columns where all rows allow that, and nothing
-// else: not another status, not a body that is no error.
+// The update mode writes the texts that came, with the columns of a table where all rows allow that. It changes nothing
+// else: not a step with another status, not a body that is not an error.
 func TestPlayFileUpdatesErrorTexts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "script.txtar")
 	write := func(text string) {
@@ -202,7 +202,7 @@ func TestPlayFileUpdatesErrorTexts(t *testing.T) {
 	}
 	errors := func(error, field, column, first, second string) string {
 		return "-- request: rows with errors of their own --\nGET /refuse/a/${x}\n" + refused + `{"error": "` + error + `", "note": {"a": ["` + field + `"]}}` + "\n" +
-			"-- each --\nx" + column + "\n%63" + first + "\n%64" + second + "\n"
+			"-- each --\nx  " + column + "\n%63" + first + "\n%64" + second + "\n"
 	}
 	const others = "-- request: not an error --\nGET /exact\n-- response --\n200\n\n{\"a\": \"<text>\", \"b\": 1}\n" +
 		"-- request: another status --\nGET /refuse/a/it\n-- response --\n404\n\n{\"error\": \"<text>\", \"...\": true}\n"

@@ -1,9 +1,10 @@
 package apitest
 
 import (
-	"bytes"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Update names the environment variable of the update mode: with the value 1, PlayFile rewrites scripts.
@@ -32,15 +33,16 @@ func (b *block) pin() {
 	renewed := false
 	for k := len(places) - 1; k >= 0; k-- { // from the last, so that earlier places stay valid
 		from, to := places[k][0], places[k][1]
-		if strings.HasSuffix(body[from:to], ":") {
-			continue
-		}
 		texts := make([]string, len(b.steps))
 		for i := range texts {
-			if strings.HasSuffix(came[i][k], ":") {
+			texts[i] = came[i][k][1:strings.LastIndex(came[i][k], `"`)]
+			name, expected := strings.HasSuffix(came[i][k], ":"), strings.HasSuffix(body[from:to], ":")
+			if name != expected || name && b.fill(i, body[from:to]) != came[i][k] {
 				return
 			}
-			texts[i] = came[i][k][1 : len(came[i][k])-1]
+		}
+		if strings.HasSuffix(body[from:to], ":") {
+			continue
 		}
 		body = body[:from+1] + b.express(body[from+1:to-1], texts, &renewed) + body[to-1:]
 	}
@@ -54,11 +56,7 @@ func (b *block) express(pattern string, texts []string, renewed *bool) string {
 	fits := pattern != "<text>" && pattern != "<any>"
 	same := true
 	for i, text := range texts {
-		filled := pattern
-		if b.each != nil {
-			filled = strings.NewReplacer(b.pairs(b.rows[i])...).Replace(pattern)
-		}
-		fits = fits && b.steps[i].vars.match(filled, text) == nil
+		fits = fits && b.steps[i].vars.match(b.fill(i, pattern), text) == nil
 		same = same && text == texts[0]
 	}
 	switch {
@@ -70,6 +68,10 @@ func (b *block) express(pattern string, texts []string, renewed *bool) string {
 	for c, column := range b.columns {
 		if found := b.surround(c, texts); found != "" && (column != errorColumn || *renewed) {
 			return found
+		}
+		pattern := "${" + column + "}: ${" + errorColumn + "}"
+		if *renewed && !slices.ContainsFunc(texts, func(text string) bool { return b.fill(slices.Index(texts, text), pattern) != text }) {
+			return pattern
 		}
 	}
 	if *renewed {
@@ -94,19 +96,31 @@ func (b *block) surround(column int, texts []string) string {
 	return common
 }
 
+// fill returns the pattern with the values of a row.
+func (b *block) fill(row int, pattern string) string {
+	if b.each == nil {
+		return pattern
+	}
+	return strings.NewReplacer(b.pairs(b.rows[row])...).Replace(pattern)
+}
+
 // setErrors sets the last column of the table, and adds the column if it is missing.
 func (b *block) setErrors(texts []string) {
 	last := len(b.columns) - 1
 	present := b.columns[last] == errorColumn
-	lines := bytes.Split(bytes.TrimSpace(b.each.Data), []byte("\n"))
-	values := append([]string{errorColumn}, texts...)
+	lines := strings.Split(strings.TrimSpace(string(b.each.Data)), "\n")
+	width := 0
 	for i, line := range lines {
 		if present {
-			line = line[:bytes.LastIndex(line, []byte(" | "))]
+			line = line[:strings.LastIndex(line, " | ")]
 		}
-		lines[i] = append(bytes.Clone(line), " | "+values[i]...)
+		lines[i] = strings.TrimRight(line, " ")
+		width = max(width, utf8.RuneCountInString(lines[i]))
 	}
-	b.each.Data = append(bytes.Join(lines, []byte("\n")), '\n')
+	for i, text := range append([]string{errorColumn}, texts...) {
+		lines[i] += strings.Repeat(" ", width-utf8.RuneCountInString(lines[i])) + " | " + text
+	}
+	b.each.Data = []byte(strings.Join(lines, "\n") + "\n")
 	if !present {
 		b.columns = append(b.columns, errorColumn)
 	}
