@@ -116,6 +116,10 @@ func TestCredentialsHoldTheAddressesThatClientsUse(t *testing.T) {
 	if len(list.Dashboards) != 1 || list.Dashboards[0].URL != want || c.DashboardURL != want || c.BaseURL != "https://api.example.com/status" {
 		t.Errorf("the dashboard is at %q, or at %v; the legacy interface at %q", c.DashboardURL, list.Dashboards, c.BaseURL)
 	}
+	created := send(t, http.MethodPost, base+"/api/v1/service/", c.legacy(), map[string]any{"service_name": "Roof"}).expect(t, http.StatusCreated)
+	if location := created.header.Get("Location"); !strings.HasPrefix(location, "https://api.example.com/status/api/v1/service/") {
+		t.Errorf("the Location of a new service is %q", location)
+	}
 }
 
 func TestDataFolderIsForOnePlatformAlone(t *testing.T) {
@@ -203,8 +207,8 @@ func TestHelpExplainsEverySetting(t *testing.T) {
 			"TEAMS_WORKFLOW_HOSTS", "TEAMS_PLATFORM_HOSTS", "TEAMS_CONNECTOR_HOSTS", "SMTP_URL", "MAIL_FROM", "SMS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE"},
 		"gateway":      {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "REDIS_URL", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "BELLBUOY_OPERATOR_TOKEN"},
 		"identity":     {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "REDIS_URL", "EVENTS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE"},
-		"events":       {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "DASHBOARD_BASE_URL"},
-		"subscribers":  {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "EVENTS_URL"},
+		"events":       {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "LEGACY_BASE_URL", "DASHBOARD_BASE_URL"},
+		"subscribers":  {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "LEGACY_BASE_URL", "EVENTS_URL"},
 		"integrations": {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "EVENTS_URL", "IDENTITY_URL", "SUPPRESS_AFTER", "DELIVERY_RESOLVE"},
 		"delivery":     {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "INTEGRATIONS_URL", "SUBSCRIBERS_URL", "DELIVERY_RESOLVE", "DELIVERY_CA_FILE", "DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT"},
 	} {

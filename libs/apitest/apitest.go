@@ -1,6 +1,5 @@
-// Package apitest plays request/answer scripts against a server and says precisely
-// where an answer differs. A script is a txtar archive, so that what a client sends
-// and sees stands in the test as it goes over the wire:
+// Package apitest plays request/response scripts against a server and reports each difference of each step. A script
+// is a txtar archive that shows requests and responses as they go over the wire:
 //
 //	A service is created, read and deleted.     <- any text before the first part
 //
@@ -9,44 +8,60 @@
 //	Content-Type: application/json
 //
 //	{"service_name": "API"}
-//	-- answer --
+//	-- response --
 //	201
 //	Location: ${base}/api/v1/service/${id}/
 //
 //	{"service_name": "API", "group": "default", "resource_uri": "/api/v1/service/${id}/", "...": true}
 //	-- request: delete --
 //	DELETE /api/v1/service/${id}/
-//	-- answer --
+//	-- response --
 //	204
 //	Content-Type: <none>
 //
+// A step that fails does not end the script. A step that needs a variable of a failed step is reported as not played.
+//
 // # Requests
 //
-// The first line is the method and the path (or a whole URL, for a second server).
-// Headers follow, then an empty line and the body. Headers of Target.Header are sent
-// too unless the request names them; "Name: <none>" sends none. Bodies are sent
-// without the final newline. "<chars:5001>" in a request is that many letters x, and
-// "<chars:50:é>" that many of the character.
+// The first line is the method and the path (or a whole URL, for a second server). Headers follow, then an empty line
+// and the body. Headers of Target.Header are sent too unless the request names them; "Name: <none>" sends none. Bodies
+// are sent without the final newline. "<chars:5001>" in a request is that many letters x, and "<chars:50:é>" that many
+// of the character.
 //
-// # Answers
+// # Responses
 //
-// The first line is the status. Only the headers named are compared; "<none>" demands
-// their absence. No body in the script demands an empty body; "<any>" takes any.
-// A body that is JSON is compared by structure: the order of members is free, their
-// set is not, unless the member "...": true allows others. In an array a last element
-// "..." allows more elements. "-- answer exact --" compares the body byte for byte
-// (but for the final newline) once variables are replaced. "-- answer within 5s --"
-// repeats the request until the answer fits, for what happens behind the answers.
+// The first line is the status. Only the headers named are compared; "<none>" demands their absence. No body in the
+// script demands an empty body; "<any>" accepts any body. A JSON body is compared by structure: the order of members
+// is free, their set is not, unless the member "...": true allows others. A last element "..." of an array allows more
+// elements. "-- response exact --" compares the body byte for byte (but for the final newline) after variables are
+// replaced. "-- response within 5s --" repeats the request until the response fits, for effects that follow a response.
+//
+// # Tables
+//
+// An each part behind a response plays the request once per row. The first line names the columns. ${column} in the
+// request and in the response, the status included, is replaced by the row's value. Values are separated by " | " and
+// may be padded with spaces. Values may contain variables and matchers. Each row is a step of its own, and its report
+// shows the row:
+//
+//	-- request: a wrong limit --
+//	GET /api/v1/service/?limit=${limit}
+//	-- response --
+//	400
+//
+//	{"error": "limit: ${error}"}
+//	-- each --
+//	limit | error
+//	-1    | must not be negative
+//	x     | must be a whole number
 //
 // # Variables and matchers
 //
-// ${name} is replaced in requests. In an answer a known variable must be equal, an
-// unknown one takes what is there (in a text: up to the text that follows), for this
-// answer's other places and for everything behind it. A JSON value that is nothing
-// but "${name}" takes a number, boolean or text alike; write ${name} without quotes in
-// a request's body to send it as a number. ${base} is the URL of the target.
+// ${name} is replaced in requests. In a response a known variable must be equal. An unknown variable is set to the
+// value that came (inside a text: up to the text that follows), for the other places of the response and for the steps
+// behind it. A JSON value that is only "${name}" accepts a number, boolean or text; write ${name} without quotes in a
+// request's body to send it as a number. ${base} is the URL of the target.
 //
-// Matchers in an answer, as a whole JSON value or inside a text or a header:
+// Matchers in a response, as a whole JSON value or inside a text or a header:
 //
 //	<any>     anything, null included      <text>    a text that is not empty
 //	<uuid>    a UUID                       <number>  a number
@@ -54,6 +69,13 @@
 //	<hex64>   64 lower-case hex digits
 //
 // A variable takes a matcher's shape behind a colon: ${key:uuid}.
+//
+// # Update mode
+//
+// With APITEST_UPDATE=1 each text of an error body ({"error": "<text>"}, with or without the texts per field) that is
+// <text>, or that differs, is replaced in the script file by the text that came, if the status is the expected one. In
+// a table whose rows got different texts, the last column, error, is added or rewritten. Nothing else is changed.
+// Review the diff: a new text can come from the wrong check.
 package apitest
 
 import (
@@ -67,13 +89,13 @@ import (
 type Target struct {
 	Handler http.Handler // served on loopback while the script is played; or
 	URL     string       // the base of relative paths, without trailing slash
-	Client  *http.Client // one that follows no redirects when nil
+	Client  *http.Client // nil: a client that does not follow redirects
 	Header  http.Header  // sent with every request
 	Vars    map[string]string
 }
 
-// Run plays every script that matches pattern ("testdata/*.txtar"), each in a subtest
-// named by its file against a target of its own. A pattern without matches fails.
+// Run plays every script that matches pattern ("testdata/*.txtar"), each in a subtest named by its file and against a
+// new target. A pattern without matches fails.
 func Run(t *testing.T, pattern string, target func(t *testing.T) Target) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// compare lists in what an answer differs from the expected one.
-func (a answer) compare(got exchange, vars variables) []string {
+// compare returns the differences between the response that came and the expected one.
+func (r response) compare(got exchange, vars variables) []string {
 	var differences []string
-	if got.status != a.status {
-		differences = append(differences, fmt.Sprintf("status: expected %d, got %d", a.status, got.status))
+	if got.status != r.status {
+		differences = append(differences, fmt.Sprintf("status: expected %d, got %d", r.status, got.status))
 	}
-	for _, h := range a.headers {
+	for _, h := range r.headers {
 		values, present := got.header[textproto.CanonicalMIMEHeaderKey(h.name)]
 		value := strings.Join(values, ", ")
 		switch {
@@ -31,17 +31,17 @@ func (a answer) compare(got exchange, vars variables) []string {
 			}
 		}
 	}
-	return append(differences, a.compareBody(got.body, vars)...)
+	return append(differences, r.compareBody(got.body, vars)...)
 }
 
-func (a answer) compareBody(got []byte, vars variables) []string {
+func (r response) compareBody(got []byte, vars variables) []string {
 	switch {
-	case !a.hasBody && len(got) > 0:
+	case !r.hasBody && len(got) > 0:
 		return []string{fmt.Sprintf("body: expected none, got %d bytes", len(got))}
-	case !a.hasBody || a.body == "<any>":
+	case !r.hasBody || r.body == "<any>":
 		return nil
-	case a.exact:
-		want, err := vars.replace(a.body)
+	case r.exact:
+		want, err := vars.replace(r.body)
 		if err != nil {
 			return []string{"body: " + err.Error()}
 		}
@@ -50,9 +50,9 @@ func (a answer) compareBody(got []byte, vars variables) []string {
 		}
 		return nil
 	}
-	want, err := decode([]byte(a.body))
+	want, err := decode([]byte(r.body))
 	if err != nil {
-		if err := vars.match(a.body, strings.TrimSuffix(string(got), "\n")); err != nil {
+		if err := vars.match(r.body, strings.TrimSuffix(string(got), "\n")); err != nil {
 			return []string{"body: " + err.Error()}
 		}
 		return nil
@@ -136,8 +136,7 @@ func compareLists(path string, want, got []any, vars variables) []string {
 	return differences
 }
 
-// compareText compares an expected text, which may be a matcher or a variable, with
-// any value.
+// compareText compares any value with an expected text, which may be a matcher or a variable.
 func compareText(path, want string, got any, vars variables) []string {
 	var err error
 	switch value := got.(type) {

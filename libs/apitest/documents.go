@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// DocumentsServer names the environment variable that lets services' tests keep their records on a MongoDB
-// server, mongodb://host:port, instead of in files.
+// DocumentsServer names the environment variable with the address of a MongoDB server, mongodb://host:port. If it is
+// set, the tests of services store their records there instead of in files.
 const DocumentsServer = "BELLBUOY_TEST_DOCUMENTS"
 
-// Documents is the address of an empty database for one test, in the form of DOCUMENTS_URL: SQLite in a
-// folder of its own, or a database of its own on the server that DocumentsServer names.
+// Documents returns the address of an empty database for one test, in the form of DOCUMENTS_URL: SQLite in a folder
+// of the test, or a database of the test on the server of DocumentsServer.
 func Documents(t testing.TB) string {
 	server := os.Getenv(DocumentsServer)
 	if server == "" {

@@ -1,12 +1,15 @@
 package apitest
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,22 +17,27 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// pause is between two tries of an answer that may take a while.
+// pause is the wait between two tries of a step that may take a while.
 const pause = 20 * time.Millisecond
 
-// PlayFile plays one script file. The error names the step that failed, with the
-// request, the answer and every difference.
+// PlayFile plays one script file. The error names each step that failed, with its request, its response and every
+// difference. In update mode PlayFile then rewrites the error texts in the file.
 func PlayFile(ctx context.Context, target Target, file string) error {
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
 		return fmt.Errorf("reading the script: %w", err)
 	}
-	return Play(ctx, target, file, archive)
+	before := txtar.Format(archive)
+	err = Play(ctx, target, file, archive)
+	if after := txtar.Format(archive); !bytes.Equal(before, after) {
+		return errors.Join(err, os.WriteFile(file, after, 0o644))
+	}
+	return err
 }
 
-// Play plays a parsed script.
+// Play plays a parsed script, and in update mode rewrites its error texts.
 func Play(ctx context.Context, target Target, name string, archive *txtar.Archive) error {
-	steps, err := parse(archive)
+	blocks, err := parse(archive)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -47,12 +55,24 @@ func Play(ctx context.Context, target Target, name string, archive *txtar.Archiv
 	}
 	p := player{target: target, vars: variables{"base": target.URL}}
 	maps.Copy(p.vars, target.Vars)
-	for i, step := range steps {
-		if err := p.play(ctx, step); err != nil {
-			return fmt.Errorf("%s: step %d %q: %w", name, i+1, step.name, err)
+	var failed []error
+	number := 0
+	for _, b := range blocks {
+		for _, step := range b.steps {
+			number++
+			err := p.play(ctx, step)
+			if errors.Is(err, errNoValue) && len(failed) > 0 {
+				err = fmt.Errorf("not played, because a step before it failed: %w", err)
+			}
+			if err != nil {
+				failed = append(failed, fmt.Errorf("%s: step %d %q: %w", name, number, step.name, err))
+			}
+		}
+		if os.Getenv(Update) == "1" {
+			b.pin()
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 type player struct {
@@ -60,7 +80,7 @@ type player struct {
 	vars   variables
 }
 
-// exchange is one request and what came back.
+// exchange is a request and the response that came.
 type exchange struct {
 	sent   string
 	status int
@@ -68,33 +88,37 @@ type exchange struct {
 	body   []byte
 }
 
-// play sends a step's request until its answer fits, at the longest as long as the
-// answer allows.
-func (p *player) play(ctx context.Context, s step) error {
-	deadline := time.Now().Add(s.answer.within)
+// play sends a step's request until its response fits, or until the time that the response allows is over. The
+// variables of a response with the expected status are kept even if the response differs elsewhere, so that the
+// steps behind it can be played.
+func (p *player) play(ctx context.Context, s *step) error {
+	deadline := time.Now().Add(s.want.within)
 	for {
 		got, err := p.send(ctx, s)
 		if err != nil {
 			return err
 		}
 		vars := maps.Clone(p.vars)
-		differences := s.answer.compare(got, vars)
-		if len(differences) == 0 {
-			p.vars = vars
-			return nil
+		differences := s.want.compare(got, vars)
+		again := len(differences) > 0 && ctx.Err() == nil && time.Now().Add(pause).Before(deadline)
+		if again {
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			continue
 		}
-		if !time.Now().Add(pause).Before(deadline) {
-			return mismatch(s.answer, got, differences)
+		if got.status == s.want.status {
+			p.vars, s.got, s.vars = vars, got.body, vars
 		}
-		select {
-		case <-ctx.Done():
-			return mismatch(s.answer, got, append(differences, ctx.Err().Error()))
-		case <-time.After(pause):
+		if len(differences) > 0 {
+			return mismatch(s.want, got, differences)
 		}
+		return nil
 	}
 }
 
-func (p *player) send(ctx context.Context, s step) (exchange, error) {
+func (p *player) send(ctx context.Context, s *step) (exchange, error) {
 	request, body, err := p.request(ctx, s)
 	if err != nil {
 		return exchange{}, err
@@ -104,15 +128,15 @@ func (p *player) send(ctx context.Context, s step) (exchange, error) {
 	if err != nil {
 		return exchange{}, fmt.Errorf("%w\n--- request\n%s", err, sent)
 	}
-	defer func() { _ = response.Body.Close() }() // read to its end below
+	defer func() { _ = response.Body.Close() }() // the body is read to its end below
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
-		return exchange{}, fmt.Errorf("reading the answer: %w\n--- request\n%s", err, sent)
+		return exchange{}, fmt.Errorf("reading the response: %w\n--- request\n%s", err, sent)
 	}
 	return exchange{sent: sent, status: response.StatusCode, header: response.Header, body: content}, nil
 }
 
-func (p *player) request(ctx context.Context, s step) (*http.Request, string, error) {
+func (p *player) request(ctx context.Context, s *step) (*http.Request, string, error) {
 	url, err := p.vars.fill(s.url)
 	if err != nil {
 		return nil, "", err
@@ -145,12 +169,12 @@ func (p *player) request(ctx context.Context, s step) (*http.Request, string, er
 	return request, body, nil
 }
 
-func mismatch(want answer, got exchange, differences []string) error {
+func mismatch(want response, got exchange, differences []string) error {
 	expected := want.first
 	for _, h := range want.headers {
 		expected += "\n" + h.name + ": " + h.value
 	}
-	return fmt.Errorf("the answer differs\n--- request\n%s\n--- expected\n%s\n\n%s\n--- got\n%d\n%s\n%s\n--- differences\n%s",
+	return fmt.Errorf("the response differs\n--- request\n%s\n--- expected\n%s\n\n%s\n--- got\n%d\n%s\n%s\n--- differences\n%s",
 		got.sent, expected, want.body, got.status, headerText(got.header), shorten(string(got.body)), strings.Join(differences, "\n"))
 }
 
@@ -162,7 +186,7 @@ func headerText(header http.Header) string {
 	return text.String()
 }
 
-// shorten keeps an error readable where a body is very long.
+// shorten cuts a very long body, so that an error stays readable.
 func shorten(body string) string {
 	const most = 4000
 	if len(body) <= most {

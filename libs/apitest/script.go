@@ -9,16 +9,28 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// step is a request and the answer it must get.
+// block is a request part, its response part and, for a table, its each part. A block without a table has one step,
+// a table has one step per row.
+type block struct {
+	response, each *txtar.File
+	columns        []string
+	rows           [][]string
+	steps          []*step
+}
+
+// step is a request and the response that it must get.
 type step struct {
 	name   string
 	method string
 	url    string
 	part   // headers and body as written
-	answer answer
+	want   response
+
+	got  []byte    // the body that came, if its status was the expected one; for the update mode
+	vars variables // as they were then
 }
 
-type answer struct {
+type response struct {
 	status int
 	exact  bool
 	within time.Duration
@@ -35,33 +47,101 @@ type part struct {
 
 type header struct{ name, value string }
 
-// parse reads the steps of a script. A part that is neither a request nor the answer
-// to one is an error, so that a typing mistake does not silently test nothing.
-func parse(archive *txtar.Archive) ([]step, error) {
-	var steps []step
-	for i, file := range archive.Files {
-		section, err := parsePart(string(file.Data))
-		if err != nil {
-			return nil, fmt.Errorf("part %d (%s): %w", i+1, file.Name, err)
+// parse returns the blocks of a script. A part out of order is an error: a part with a mistyped name must not be
+// skipped silently.
+func parse(archive *txtar.Archive) ([]*block, error) {
+	var blocks []*block
+	files := archive.Files
+	for at := 0; at < len(files); {
+		name, isRequest := partName(files[at].Name, "request")
+		if !isRequest {
+			return nil, fmt.Errorf("part %d (%s): requests and responses must alternate", at+1, files[at].Name)
 		}
-		kind, rest, _ := strings.Cut(file.Name, " ")
-		switch {
-		case strings.TrimSuffix(kind, ":") == "request" && i%2 == 0:
-			steps = append(steps, step{name: rest, part: section})
-			err = steps[len(steps)-1].request()
-		case kind == "answer" && i%2 == 1:
-			steps[len(steps)-1].answer, err = parseAnswer(rest, section)
-		default:
-			err = fmt.Errorf("requests and answers must alternate")
+		if at+1 == len(files) {
+			return nil, fmt.Errorf("the script ends without a response")
 		}
-		if err != nil {
-			return nil, fmt.Errorf("part %d (%s): %w", i+1, file.Name, err)
+		mode, isResponse := partName(files[at+1].Name, "response")
+		if !isResponse {
+			return nil, fmt.Errorf("part %d (%s): requests and responses must alternate", at+2, files[at+1].Name)
+		}
+		b := &block{response: &files[at+1]}
+		request := files[at]
+		at += 2
+		if at < len(files) && files[at].Name == "each" {
+			b.each = &files[at]
+			at++
+		}
+		if err := b.parse(name, mode, string(request.Data)); err != nil {
+			return nil, fmt.Errorf("part %d (%s): %w", at, request.Name, err)
+		}
+		blocks = append(blocks, b)
+	}
+	if len(blocks) == 0 {
+		return nil, fmt.Errorf("the script has no request")
+	}
+	return blocks, nil
+}
+
+// partName returns what follows the kind of a part: the name of a request, the mode of a response.
+func partName(name, kind string) (rest string, found bool) {
+	first, rest, _ := strings.Cut(name, " ")
+	return rest, strings.TrimSuffix(first, ":") == kind
+}
+
+// parse reads the table, if there is one, and makes the steps.
+func (b *block) parse(name, mode, request string) error {
+	if b.each == nil {
+		return b.add(name, mode, request, string(b.response.Data))
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(b.each.Data)), "\n") {
+		row := strings.Split(" "+line+" ", " | ")
+		for i := range row {
+			row[i] = strings.TrimSpace(row[i])
+		}
+		if b.columns == nil {
+			b.columns = row
+			continue
+		}
+		if len(row) != len(b.columns) {
+			return fmt.Errorf("the row %q has %d values for %d columns", line, len(row), len(b.columns))
+		}
+		b.rows = append(b.rows, row)
+		fill := strings.NewReplacer(b.pairs(row)...)
+		title := fmt.Sprintf("%s, row %d: %s", name, len(b.rows), strings.Join(row, " | "))
+		if err := b.add(title, mode, fill.Replace(request), fill.Replace(string(b.response.Data))); err != nil {
+			return fmt.Errorf("row %q: %w", line, err)
 		}
 	}
-	if len(archive.Files)%2 != 0 || len(steps) == 0 {
-		return nil, fmt.Errorf("the script ends without an answer")
+	if len(b.rows) == 0 {
+		return fmt.Errorf("the table has no rows")
 	}
-	return steps, nil
+	return nil
+}
+
+// pairs returns each column's placeholder and its value in the row.
+func (b *block) pairs(row []string) []string {
+	var pairs []string
+	for i, column := range b.columns {
+		pairs = append(pairs, "${"+column+"}", row[i])
+	}
+	return pairs
+}
+
+func (b *block) add(name, mode, request, want string) error {
+	s := &step{name: name}
+	var err error
+	if s.part, err = parsePart(request); err != nil {
+		return err
+	}
+	var found bool
+	if s.method, s.url, found = strings.Cut(s.first, " "); !found {
+		return fmt.Errorf("the first line %q is not METHOD PATH", s.first)
+	}
+	if s.want, err = parseResponse(mode, want); err != nil {
+		return err
+	}
+	b.steps = append(b.steps, s)
+	return nil
 }
 
 func parsePart(text string) (part, error) {
@@ -79,28 +159,21 @@ func parsePart(text string) (part, error) {
 	return out, nil
 }
 
-func (s *step) request() error {
-	method, url, found := strings.Cut(s.first, " ")
-	if !found {
-		return fmt.Errorf("the first line %q is not METHOD PATH", s.first)
-	}
-	s.method, s.url = method, strings.TrimSpace(url)
-	return nil
-}
-
-func parseAnswer(mode string, section part) (answer, error) {
-	out := answer{part: section, exact: mode == "exact"}
-	status, err := strconv.Atoi(section.first)
+func parseResponse(mode, text string) (response, error) {
+	section, err := parsePart(text)
 	if err != nil {
-		return answer{}, fmt.Errorf("the first line %q is not a status", section.first)
+		return response{}, err
 	}
-	out.status = status
+	out := response{part: section, exact: mode == "exact"}
+	if out.status, err = strconv.Atoi(section.first); err != nil {
+		return response{}, fmt.Errorf("the first line %q is not a status", section.first)
+	}
 	if limit, found := strings.CutPrefix(mode, "within "); found {
 		if out.within, err = time.ParseDuration(limit); err != nil {
-			return answer{}, fmt.Errorf("%q is not a duration", limit)
+			return response{}, fmt.Errorf("%q is not a duration", limit)
 		}
 	} else if mode != "" && !out.exact {
-		return answer{}, fmt.Errorf("there is no answer %q, only exact and within 5s", mode)
+		return response{}, fmt.Errorf("there is no response %q, only exact and within 5s", mode)
 	}
 	return out, nil
 }

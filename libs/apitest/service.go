@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	patience = time.Minute // on a machine that has much else to do
+	patience = time.Minute // for a busy machine
 	interval = 5 * time.Millisecond
 )
 
-// Process is what a service's Config embeds, opened for a test: a listener on
-// loopback, the logs going to logs from level on, and the clock now.
+// Process returns the part that a service's Config embeds, opened for a test: with a listener on loopback, logs of at
+// least level written to logs, and now as its clock.
 func Process(t testing.TB, name, level string, logs io.Writer, now func() time.Time) boot.Process {
 	t.Helper()
 	process := boot.Process{Settings: boot.Settings{LogLevel: level}}
@@ -38,8 +38,8 @@ func Process(t testing.TB, name, level string, logs io.Writer, now func() time.T
 	return process
 }
 
-// Launch runs a service on its process, waits until it says that it is ready, and
-// returns where. stop ends it and reports how it ended; so does the test's end.
+// Launch runs a service on its process, waits until it is ready, and returns its URL. stop ends the service and
+// reports its error to the test. The end of the test calls stop too.
 func Launch(t testing.TB, process boot.Process, run func(context.Context) error) (url string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -57,9 +57,9 @@ func Launch(t testing.TB, process boot.Process, run func(context.Context) error)
 	return url, stop
 }
 
-// FreeAddress is a loopback address on which nobody listens, for a server that is told
-// where to listen and may be started there again. Its port is not of those from which
-// connections go out, one of which could take it meanwhile.
+// FreeAddress returns a loopback address with a free port, for a server that gets its address as a setting and may
+// start again on the same address. The port is outside the range of outgoing connections, because such a connection
+// could take the port before the server starts.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	const first, ports, tries = 10000, 20000, 100
@@ -74,7 +74,7 @@ func FreeAddress(t testing.TB) string {
 	return ""
 }
 
-// Ready waits until the service at url says that it is ready.
+// Ready waits until the service at url is ready.
 func Ready(t testing.TB, url string) {
 	t.Helper()
 	Eventually(t, "ready", func() bool {
@@ -87,7 +87,7 @@ func Ready(t testing.TB, url string) {
 	})
 }
 
-// Eventually waits for what happens behind the answers.
+// Eventually waits until holds returns true, for effects that follow a response. It fails the test after a minute.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(interval) {

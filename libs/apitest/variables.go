@@ -1,16 +1,20 @@
 package apitest
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-// variables are what is known by name while a script is played.
+// errNoValue is the error of a request that names a variable without a value.
+var errNoValue = errors.New("has no value yet")
+
+// variables are the values by name while a script is played.
 type variables map[string]string
 
-// shape is the expression of a matcher, which may also stand behind the colon of a variable.
+// shape returns the expression of a matcher; ${name:matcher} uses the same names.
 func shape(name string) (expression string, known bool) {
 	switch name {
 	case "any":
@@ -63,15 +67,14 @@ func (v variables) replace(text string) (string, error) {
 			return found
 		}
 		if !known {
-			unknown = fmt.Errorf("the variable %s has no value yet", found)
+			unknown = fmt.Errorf("the variable %s %w", found, errNoValue)
 		}
 		return value
 	})
 	return text, unknown
 }
 
-// match compares a text with a pattern of literals, matchers and variables, and takes
-// the values of unknown variables.
+// match compares a text with a pattern of literals, matchers and variables, and sets the unknown variables.
 func (v variables) match(pattern, text string) error {
 	var expression strings.Builder
 	var names []string
@@ -101,7 +104,7 @@ func (v variables) match(pattern, text string) error {
 	return v.take(names, found[1:])
 }
 
-// expression is that of one placeholder; capture names the unknown variable it takes.
+// expression returns the expression of one placeholder; capture names the unknown variable that it sets.
 func (v variables) expression(variable, matcher string) (expression, capture string, err error) {
 	if matcher == "" {
 		matcher = "text"
@@ -119,7 +122,7 @@ func (v variables) expression(variable, matcher string) (expression, capture str
 	return "(" + expression + ")", variable, nil
 }
 
-// take keeps captured values; a name captured twice must have one value.
+// take sets captured values. A name that is captured twice must have one value.
 func (v variables) take(names, values []string) error {
 	for i, name := range names {
 		if earlier, known := v[name]; known && earlier != values[i] {

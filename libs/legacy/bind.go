@@ -13,12 +13,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// binder turns a body into an Input. What is wrong with the body is collected, to be
-// answered all at once; a failure of ours while resolving a reference ends it.
+// binder makes an Input of a body. It collects all faults of the body. An error that is not the client's fault ends it.
 type binder struct {
 	ctx      context.Context
 	caller   passport.Passport
-	resolved map[string]Ref // by resource_uri: bodies name the same record many times
+	resolved map[string]Ref // by resource_uri, because a body can name a record many times
 }
 
 func bind(ctx context.Context, caller passport.Passport, fields []Field, body map[string]any, create bool) (Input, error) {
@@ -26,8 +25,7 @@ func bind(ctx context.Context, caller passport.Passport, fields []Field, body ma
 	return b.object(fields, body, create)
 }
 
-// object binds the members of body that fields declare. create demands the required
-// ones and fills in defaults.
+// object binds the declared members of body. With create, required fields must be present and defaults are set.
 func (b *binder) object(fields []Field, body map[string]any, create bool) (Input, error) {
 	in := Input{values: make(map[string]any, len(fields))}
 	var problems []error
@@ -48,8 +46,7 @@ func (b *binder) object(fields []Field, body map[string]any, create bool) (Input
 	return in, errors.Join(problems...)
 }
 
-// under says that problems were found in the field name; problems of a field inside it
-// keep their name in the text.
+// under returns the faults as faults of the field name. The name of a field inside it goes to the text.
 func under(name string, err error) []error {
 	var out []error
 	for _, problem := range faults(err) {
@@ -75,9 +72,9 @@ func (b *binder) member(field Field, body map[string]any, create bool) (value an
 	case present && field.Nullable:
 		return nil, true, nil
 	case present && field.Required && toOne:
-		return nil, false, invalid("This field cannot be null.")
+		return nil, false, invalid("must not be null")
 	case create && field.Required:
-		return nil, false, invalid("This field is required.")
+		return nil, false, invalid("is required")
 	case field.Default != nil && (create || field.ResetOnPut):
 		return field.Default, true, nil
 	}
@@ -89,13 +86,27 @@ func (b *binder) value(field Field, raw any, create bool) (any, error) {
 	case Boolean:
 		return bindFlag(raw)
 	case Integer:
-		return bindNumber(raw)
+		text, _ := scalarText(raw)
+		number, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, invalid("must be a whole number")
+		}
+		return number, nil
 	case Datetime:
-		return bindTime(raw)
+		text, _ := raw.(string)
+		t, ok := ParseTime(text)
+		if !ok {
+			return nil, invalid("must be a time in UTC of the form yyyy-mm-ddThh:mm:ss")
+		}
+		return t, nil
 	case List:
 		return bindTexts(raw)
 	case Object:
-		return b.dict(field, raw)
+		object, ok := raw.(map[string]any)
+		if !ok {
+			return nil, invalid("must be an object")
+		}
+		return b.object(field.Fields, object, true) // as in a create, because no stored object has values to keep
 	case Related:
 		if field.Relation.Many {
 			return b.items(field, raw, create)
@@ -108,19 +119,18 @@ func (b *binder) value(field Field, raw any, create bool) (any, error) {
 
 func bindText(field Field, raw any) (any, error) {
 	text, ok := scalarText(raw)
-	if !ok {
-		return nil, invalid("A text is needed.")
-	}
-	if field.Required && strings.TrimSpace(text) == "" {
-		return nil, invalid("This field may not be blank.")
-	}
-	if field.Max > 0 && utf8.RuneCountInString(text) > field.Max {
-		return nil, invalid("Ensure this value has at most %d characters (it has %d).", field.Max, utf8.RuneCountInString(text))
+	switch {
+	case !ok:
+		return nil, invalid("must be a string")
+	case field.Required && strings.TrimSpace(text) == "":
+		return nil, invalid("must not be empty")
+	case field.Max > 0 && utf8.RuneCountInString(text) > field.Max:
+		return nil, invalid("must be at most %d characters", field.Max)
 	}
 	return text, nil
 }
 
-// scalarText is a text, or a number as it was written.
+// scalarText returns a string, or the text of a number.
 func scalarText(raw any) (string, bool) {
 	switch value := raw.(type) {
 	case string:
@@ -144,73 +154,42 @@ func bindFlag(raw any) (any, error) {
 			return strings.EqualFold(value, "true"), nil
 		}
 	}
-	return nil, invalid("A boolean is needed.")
-}
-
-func bindNumber(raw any) (any, error) {
-	text, ok := scalarText(raw)
-	number, err := strconv.ParseInt(text, 10, 64)
-	if !ok || err != nil {
-		return nil, invalid("A whole number is needed.")
-	}
-	return number, nil
-}
-
-func bindTime(raw any) (any, error) {
-	text, ok := raw.(string)
-	t, valid := ParseTime(text)
-	if !ok || !valid {
-		return nil, invalid("A time in UTC of the form yyyy-mm-ddThh:mm:ss is needed.")
-	}
-	return t, nil
+	return nil, invalid("must be true or false")
 }
 
 func bindTexts(raw any) (any, error) {
 	list, ok := raw.([]any)
-	if !ok {
-		return nil, invalid("A list is needed.")
+	texts := make([]string, len(list))
+	for i := range list {
+		var scalar bool
+		texts[i], scalar = scalarText(list[i])
+		ok = ok && scalar
 	}
-	texts := make([]string, 0, len(list))
-	for _, one := range list {
-		text, ok := scalarText(one)
-		if !ok {
-			return nil, invalid("A list of texts or numbers is needed.")
-		}
-		texts = append(texts, text)
+	if !ok {
+		return nil, invalid("must be a list of strings or numbers")
 	}
 	return texts, nil
-}
-
-// dict binds an Object: there is no stored one to keep values of, so it is always
-// bound as in a create.
-func (b *binder) dict(field Field, raw any) (any, error) {
-	object, ok := raw.(map[string]any)
-	if !ok {
-		return nil, invalid("An object is needed.")
-	}
-	return b.object(field.Fields, object, true)
 }
 
 // items binds the children in a to-many field.
 func (b *binder) items(field Field, raw any, create bool) (any, error) {
 	list, ok := raw.([]any)
 	if !ok {
-		return nil, invalid("A list is needed.")
+		return nil, invalid("must be a list")
 	}
 	if len(list) == 0 && create && field.Required {
-		return nil, invalid("At least one is needed.")
+		return nil, invalid("must have at least one item")
 	}
-	items := make([]Input, 0, len(list))
+	items := make([]Input, len(list))
 	var problems []error
-	for i, one := range list {
-		item, err := b.item(field.Relation, one)
-		if err != nil && !fault.Is(err, fault.Invalid) {
-			return nil, err
-		}
-		if err != nil {
+	for i := range list {
+		var err error
+		if items[i], err = b.item(field.Relation, list[i]); err != nil {
+			if !fault.Is(err, fault.Invalid) {
+				return nil, err
+			}
 			problems = append(problems, under(fmt.Sprintf("item %d", i+1), err)...)
 		}
-		items = append(items, item)
 	}
 	return items, errors.Join(problems...)
 }
@@ -221,18 +200,22 @@ func (b *binder) item(relation *Relation, raw any) (Input, error) {
 	}
 	object, ok := raw.(map[string]any)
 	if !ok {
-		return Input{}, invalid("An object is needed.")
+		return Input{}, invalid("must be an object")
 	}
 	id, given, ok := parseMember(relation.To, object)
 	if given && !ok {
-		return Input{}, invalid("This does not refer to a %s.", relation.To)
+		return Input{}, notReference(relation)
 	}
 	item, err := b.object(relation.Items, object, !given)
 	item.id = id
 	return item, err
 }
 
-// reference resolves a to-one field: a URI, an object with one, or a value.
+func notReference(relation *Relation) error {
+	return invalid("must be a resource_uri of %s", relation.To)
+}
+
+// reference resolves a to-one field: a URI, an object with a URI, or a value.
 func (b *binder) reference(relation *Relation, raw any) (any, error) {
 	switch value := raw.(type) {
 	case string:
@@ -248,7 +231,7 @@ func (b *binder) reference(relation *Relation, raw any) (any, error) {
 			return b.byValue(relation, value)
 		}
 	}
-	return nil, invalid("The resource_uri of a %s is needed.", relation.To)
+	return nil, notReference(relation)
 }
 
 func (b *binder) byValue(relation *Relation, object map[string]any) (any, error) {
@@ -259,11 +242,11 @@ func (b *binder) byValue(relation *Relation, object map[string]any) (any, error)
 	name := lastPart(relation.To)
 	text, ok := object[name].(string)
 	if relation.Named == nil || !ok {
-		return nil, invalid("The resource_uri of a %s is needed.", relation.To)
+		return nil, notReference(relation)
 	}
 	id, key, found := relation.Named(text)
 	if !found {
-		return nil, invalid("There is no %s '%s'.", name, printable(text))
+		return nil, invalid("must be the name of a %s, not '%s'", name, printable(text))
 	}
 	return Ref{ID: id, Key: key}, nil
 }
@@ -277,7 +260,7 @@ func (b *binder) resolve(relation *Relation, id int64) (any, error) {
 	if relation.Resolve != nil {
 		key, err := relation.Resolve(b.ctx, b.caller, id)
 		if fault.Is(err, fault.NotFound) {
-			return nil, invalid("There is no %s.", uri)
+			return nil, invalid("must be the resource_uri of an existing object, not %s", uri)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("resolving %s: %w", uri, err)

@@ -14,47 +14,45 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// readBody reads the JSON object of a POST or PUT. Numbers stay as they were written.
+// readBody returns the JSON object of a POST or PUT. Numbers keep their text.
 func readBody(r *http.Request) (map[string]any, error) {
 	if media := r.Header.Get("Content-Type"); media != "" {
-		media, _, _ = strings.Cut(media, ";") // parameters say nothing: JSON is UTF-8
+		media, _, _ = strings.Cut(media, ";") // parameters have no effect: JSON is UTF-8
 		if !strings.EqualFold(strings.TrimSpace(media), "application/json") {
-			return nil, fault.New(fault.MediaType, "The body must be JSON (Content-Type: application/json).")
+			return nil, fault.New(fault.MediaType, "The Content-Type must be application/json.")
 		}
 	}
 	content, err := io.ReadAll(r.Body)
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, fault.New(fault.TooLarge, "The body is larger than %d bytes.", large.Limit)
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", large.Limit)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "The body ended before its end.")
+		return nil, fault.Wrap(fault.Invalid, err, "The body is incomplete. Send the whole body.")
 	}
 	return parseBody(content)
 }
 
-// parseBody is strict where encoding/json would silently put U+FFFD into a text: what is
-// not UTF-8, and an escape of half a character, is malformed.
+// parseBody refuses texts that encoding/json would silently change to U+FFFD: invalid UTF-8, and the escape of half a
+// surrogate pair.
 func parseBody(content []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
 	var object map[string]any
 	err := decoder.Decode(&object)
-	if err == nil {
-		if _, trailing := decoder.Token(); !errors.Is(trailing, io.EOF) {
-			err = errors.New("something follows the object")
-		}
-	}
-	if err == nil && (!utf8.Valid(content) || halfEscaped(content)) {
-		err = errors.New("a text is not Unicode")
-	}
 	if err != nil || object == nil {
-		return nil, fault.Wrap(fault.Invalid, err, "The body is not a JSON object.")
+		return nil, fault.Wrap(fault.Invalid, err, "The body must be a JSON object.")
+	}
+	if _, trailing := decoder.Token(); !errors.Is(trailing, io.EOF) {
+		return nil, invalid("The body must be one JSON object, with nothing behind it.")
+	}
+	if !utf8.Valid(content) || halfEscaped(content) {
+		return nil, invalid("The texts of the body must be Unicode.")
 	}
 	return object, nil
 }
 
-// halfEscaped reports a \ud800 to \udfff that is not one of a pair, in JSON of sound
-// syntax: there, a backslash is always the begin of a whole escape.
+// halfEscaped reports whether valid JSON has an escape \ud800 to \udfff that is not part of a pair. In valid JSON a
+// backslash always starts a complete escape.
 func halfEscaped(content []byte) bool {
 	for {
 		at := bytes.IndexByte(content, '\\')
@@ -78,7 +76,7 @@ func halfEscaped(content []byte) bool {
 	}
 }
 
-// escapedUnit is the UTF-16 unit of the \uXXXX with which text begins.
+// escapedUnit returns the UTF-16 unit of the \uXXXX at the start of text.
 func escapedUnit(text []byte) (rune, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkFields finds what is wrong with the fields of a declaration.
+// checkFields returns the faults of declared fields.
 func checkFields(where string, fields []Field) []error {
 	var problems []error
 	complain := func(format string, args ...any) {
@@ -15,17 +15,17 @@ func checkFields(where string, fields []Field) []error {
 	seen := map[string]bool{"id": true, "resource_uri": true, "": true}
 	for _, field := range fields {
 		if seen[field.Name] || strings.Contains(field.Name, "__") || isReserved(field.Name) {
-			complain("a field cannot be named %q, or twice so", field.Name)
+			complain("a field cannot be named %q, or two fields have the name", field.Name)
 		}
 		seen[field.Name] = true
 		if (field.Type == Related) != (field.Relation != nil) {
-			complain("%s: Relation goes with the type Related", field.Name)
+			complain("%s: Relation goes with the type Related, and only with it", field.Name)
 		}
 		if !slices.Contains([]Type{String, Integer, Boolean, Datetime, Related, Object, List}, field.Type) {
 			complain("%s: there is no type %q", field.Name, field.Type)
 		}
 		if field.InputOnly && field.Find != "" {
-			complain("%s: an InputOnly field has no values to find", field.Name)
+			complain("%s: an InputOnly field must not have a Find", field.Name)
 		}
 		if !field.defaultFits() {
 			complain("%s: the default %v is not of the type %s", field.Name, field.Default, field.Type)

@@ -139,7 +139,7 @@ func TestCheckFindsWhatIsWrongWithADeclaration(t *testing.T) {
 		"has too many":           {func(r *legacy.Resource[thing]) { r.Update = noUpdate }, "about PUT"},
 		"field id":               {with(legacy.Field{Name: "id", Type: legacy.Integer}), "cannot be named"},
 		"field without name":     {with(legacy.Field{Type: legacy.Integer}), "cannot be named"},
-		"field twice":            {with(text, text), "twice"},
+		"field twice":            {with(text, text), "two fields"},
 		"field like a parameter": {with(legacy.Field{Name: "limit", Type: legacy.Integer}), "cannot be named"},
 		"field with a lookup":    {with(legacy.Field{Name: "a__b", Type: legacy.Integer}), "cannot be named"},
 		"unknown type":           {with(legacy.Field{Name: "a", Type: "float"}), "no type"},
@@ -152,7 +152,7 @@ func TestCheckFindsWhatIsWrongWithADeclaration(t *testing.T) {
 		"match without find":     {to(*legacy.TypeRelation()), "needs a Find"},
 		"bare without item":      {to(legacy.Relation{To: "service", Many: true, Bare: "x"}), "no item field"},
 		"an item":                {to(legacy.Relation{To: "service", Many: true, Items: []legacy.Field{{Name: "a"}}}), "no type"},
-		"in an object":           {with(legacy.Field{Name: "a", Type: legacy.Object, Fields: []legacy.Field{text, text}}), "twice"},
+		"in an object":           {with(legacy.Field{Name: "a", Type: legacy.Object, Fields: []legacy.Field{text, text}}), "two fields"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resource := sound()

@@ -10,20 +10,27 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// AllFields is the key of a validation error that is about no single field.
+// AllFields is the key of the messages that concern no single field.
 const AllFields = "__all__"
 
-// cannedMessage is all a client learns about a failure of ours.
-const cannedMessage = "Sorry, this request could not be processed. Please try again later."
+const (
+	internalMessage = "Something went wrong on our side."
+	// retryMessage is the fixed error_message of a 5xx.
+	retryMessage = "Sorry, this request could not be processed. Please try again later."
+)
 
-// WriteError answers with an error in the form of this interface: {"error": "..."};
-// nothing at all in the body of a Denied one. Causes of 5xx go to log with the
-// context of the request, which carries the trace.
+type errorBody struct {
+	Error        string `json:"error"`
+	ErrorMessage string `json:"error_message,omitempty"`
+}
+
+// WriteError writes the response to a failed request: {"error": "..."}, and an empty body for a Denied fault. The cause
+// of a 5xx goes to log, with the context of the request, which carries the trace.
 func WriteError(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error) {
 	writeFault(w, r, log, err, nil)
 }
 
-// WriteNotAllowed answers 405 with the exact Allow, or what OPTIONS asks for.
+// WriteNotAllowed writes the response to OPTIONS, and 405 for any other method. Both have the exact Allow header.
 func WriteNotAllowed(w http.ResponseWriter, r *http.Request, path Path) {
 	w.Header().Set("Allow", path.Allow())
 	if Method(r) == http.MethodOptions {
@@ -31,11 +38,11 @@ func WriteNotAllowed(w http.ResponseWriter, r *http.Request, path Path) {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	message := fault.New(fault.Method, "The method %s is not allowed here; allowed: %s.", printable(Method(r)), path.Allow())
-	WriteJSON(w, r, http.StatusMethodNotAllowed, encode(errorBody{Error: message.Message}))
+	message := "The method " + printable(Method(r)) + " is not allowed here. Use " + path.Allow() + "."
+	WriteJSON(w, r, http.StatusMethodNotAllowed, encode(errorBody{Error: message}))
 }
 
-// printable bounds a client's own text in a message.
+// printable shortens a client's text for a message.
 func printable(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	if runes := []rune(text); len(runes) > 40 {
@@ -44,87 +51,70 @@ func printable(text string) string {
 	return text
 }
 
-type errorBody struct {
-	Error        string `json:"error"`
-	ErrorMessage string `json:"error_message,omitempty"`
-}
-
-// status is the legacy reading of a kind: this interface knows no 409.
-func status(kind fault.Kind) int {
-	if kind == fault.Conflict {
-		return http.StatusBadRequest
-	}
-	return kind.Status()
-}
-
-// writeFault renders err; validation, when not nil, makes the per-field object. What an
-// Internal fault says is for the log, whoever wrote it.
+// writeFault writes err. A 400 has the body that validation returns, if validation is not nil. The text of an Internal
+// fault goes to the log only. The legacy interface has no 409: a Conflict is a 400.
 func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error, validation func([]*fault.Error) any) {
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fault.Wrap(fault.Unavailable, err, "This took too long; try again shortly.")
+		err = fault.Wrap(fault.Unavailable, err, "The request took too long. Try again shortly.")
 	}
 	first := fault.As(err)
-	code := status(first.Kind)
+	code := first.Kind.Status()
+	if first.Kind == fault.Conflict {
+		code = http.StatusBadRequest
+	}
+	body := any(errorBody{Error: first.Message})
 	switch {
 	case first.Kind == fault.Denied:
 		w.Header().Set("Content-Length", "0")
 		w.WriteHeader(code)
+		return
 	case first.Kind == fault.Unavailable:
-		logFailure(log, r, code, err)
 		w.Header().Set("Retry-After", "1")
-		WriteJSON(w, r, code, encode(errorBody{Error: first.Message, ErrorMessage: cannedMessage}))
+		body = errorBody{Error: first.Message, ErrorMessage: retryMessage}
 	case code >= http.StatusInternalServerError:
-		logFailure(log, r, code, err)
-		WriteJSON(w, r, code, encode(errorBody{Error: "Something went wrong on our side.", ErrorMessage: cannedMessage}))
+		body = errorBody{Error: internalMessage, ErrorMessage: retryMessage}
 	case code == http.StatusBadRequest && validation != nil:
-		WriteJSON(w, r, code, encode(validation(faults(err))))
-	default:
-		WriteJSON(w, r, code, encode(errorBody{Error: first.Message}))
+		body = validation(faults(err))
 	}
+	if code >= http.StatusInternalServerError && r.Context().Err() != context.Canceled { // canceled: the client is gone
+		log.ErrorContext(r.Context(), "a legacy request failed", "method", r.Method, "path", r.URL.Path, "status", code, "error", err)
+	}
+	WriteJSON(w, r, code, encode(body))
 }
 
-func logFailure(log *slog.Logger, r *http.Request, code int, err error) {
-	if r.Context().Err() == context.Canceled {
-		return // the client went away, nothing failed
-	}
-	log.ErrorContext(r.Context(), "a legacy request failed", "method", r.Method, "path", r.URL.Path, "status", code, "error", err)
-}
-
-// faults are all the faults that err joins.
+// faults returns all faults that err joins.
 func faults(err error) []*fault.Error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*fault.Error
-		for _, one := range joined.Unwrap() {
-			all = append(all, faults(one)...)
-		}
-		return all
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []*fault.Error{fault.As(err)}
 	}
-	return []*fault.Error{fault.As(err)}
+	var all []*fault.Error
+	for _, part := range joined.Unwrap() {
+		all = append(all, faults(part)...)
+	}
+	return all
 }
 
-// validationError is {"error": "...", "<resource>": {field: [...]}}.
+// validationError returns a function that makes {"error": "...", "<resource>": {field: [...]}} of faults. The error is
+// the first message, with its field in front.
 func validationError(resource string, rename map[string]string) func([]*fault.Error) any {
 	return func(all []*fault.Error) any {
 		fields := map[string][]string{}
-		for _, one := range all {
-			name := one.Field
+		summary := ""
+		for _, problem := range all {
+			name := problem.Field
 			if renamed, ok := rename[name]; ok {
 				name = renamed
 			}
+			text := name + ": " + problem.Message
 			if name == "" {
-				name = AllFields
+				name, text = AllFields, problem.Message
 			}
-			fields[name] = append(fields[name], one.Message)
+			if summary == "" {
+				summary = text
+			}
+			fields[name] = append(fields[name], problem.Message)
 		}
-		return map[string]any{"error": summary(fields, all), resource: fields}
+		return map[string]any{"error": summary, resource: fields}
 	}
-}
-
-func summary(fields map[string][]string, all []*fault.Error) string {
-	for name, messages := range fields {
-		if len(all) == 1 && name != AllFields {
-			return name + ": " + messages[0]
-		}
-	}
-	return all[0].Message
 }

@@ -14,44 +14,37 @@ import (
 
 const defaultFindID = "legacyId"
 
-// translator turns query parameters into conditions on declared find fields.
+// translator makes conditions on declared find fields from query parameters.
 type translator struct {
 	ctx    context.Context
 	caller passport.Passport
 }
 
-// where are the conditions of all filters among the parameters, in their order. What
-// does not start with the name of a field is no filter and ignored.
+// where returns the conditions of all filters among the parameters, in their order. It ignores a parameter that does not
+// start with the name of a field.
 func (t translator) where(fields []Field, all params) ([]find.Condition, error) {
 	var where []find.Condition
 	for _, one := range all {
-		if isReserved(one.name) {
-			continue
-		}
 		path := strings.Split(one.name, "__")
 		field, known := fieldNamed(fields, path[0])
-		if !known {
+		if !known || isReserved(one.name) {
 			continue
 		}
 		conditions, err := t.field(field, path[1:], one.values)
+		if refused := fault.As(err); err != nil && refused.Kind == fault.Invalid {
+			return nil, invalid("%s: %s", printable(one.name), refused.Message)
+		}
 		if err != nil {
-			return nil, filterFault(one.name, err)
+			return nil, fmt.Errorf("resolving the filter %q: %w", one.name, err)
 		}
 		where = append(where, conditions...)
 	}
 	return where, nil
 }
 
-// isReserved: these are no filters, whatever the fields of a resource are called.
+// isReserved reports whether a parameter is never a filter. No field has such a name.
 func isReserved(name string) bool {
 	return slices.Contains([]string{"limit", "offset", "order_by", "format"}, name)
-}
-
-func filterFault(name string, err error) error {
-	if one := fault.As(err); one.Kind == fault.Invalid {
-		return fault.New(fault.Invalid, "Invalid filter '%s': %s", printable(name), one.Message)
-	}
-	return fmt.Errorf("resolving the filter %q: %w", name, err)
 }
 
 func fieldNamed(fields []Field, name string) (Field, bool) {
@@ -62,16 +55,15 @@ func fieldNamed(fields []Field, name string) (Field, bool) {
 	return fields[i], true
 }
 
-// idField is the field every resource has for filters and ordering without showing it.
+// idField returns the field id, which filters and orders lists and is not in the output.
 func idField(find string) Field { return Field{Name: "id", Type: Integer, Find: find} }
 
-// field translates what follows the name of a field: a lookup, or the name of a field
-// of the related resource and so on.
+// field translates the path behind the name of a field: a lookup, or fields of related resources and a lookup.
 func (t translator) field(field Field, path, values []string) ([]find.Condition, error) {
-	if field.Relation == nil {
+	relation := field.Relation
+	if relation == nil {
 		return field.compare(path, values)
 	}
-	relation := field.Relation
 	if len(path) > 0 {
 		fields := append([]Field{relation.idField(field.Multi)}, relation.Fields...)
 		if sub, known := fieldNamed(fields, path[0]); known {
@@ -88,10 +80,10 @@ func (t translator) field(field Field, path, values []string) ([]find.Condition,
 	return t.bare(field, path, values)
 }
 
-// without translates an isnull behind a relation over Match: what refers to nothing has
-// nothing of what is behind it. Those are no related records that Match could find, so
-// they and records that refer to a record without a value exclude each other: a relation
-// that may be null, or is to several records or none, leads only to fields that may not.
+// without translates isnull behind a relation with Match. A record that refers to nothing has none of the fields behind
+// the relation. Match cannot find such records, because they have no related record. They and the records that refer to
+// a record without a value would need an OR. Therefore a relation that is nullable or to-many allows isnull only behind
+// fields that are not nullable.
 func (t translator) without(field, sub Field, path, values []string) ([]find.Condition, error) {
 	conditions, err := t.field(sub, path, values)
 	several := field.Multi || field.Relation.Many
@@ -101,13 +93,13 @@ func (t translator) without(field, sub Field, path, values []string) ([]find.Con
 	case !several && !field.Nullable:
 		return t.lift(field, conditions)
 	case field.own() == "" || several && sub.mayBeNull(path[:len(path)-1]):
-		return nil, invalid("the lookup 'isnull' is not possible here.")
+		return nil, wrongLookup("isnull")
 	}
 	return absent(field.own(), values[len(values)-1])
 }
 
-// own is the find field of this record that is absent when a relation leads to nothing;
-// empty when there is none.
+// own returns the find field of this record that is absent if the relation leads to no record; "" if there is no such
+// field.
 func (field Field) own() string {
 	if field.Relation.Many {
 		return field.Relation.Any
@@ -115,7 +107,7 @@ func (field Field) own() string {
 	return field.Find
 }
 
-// mayBeNull reports whether there may be nothing at the end of the path behind the field.
+// mayBeNull reports whether the field, or a field on the path behind it, is nullable.
 func (field Field) mayBeNull(path []string) bool {
 	if field.Nullable || len(path) == 0 || field.Relation == nil {
 		return field.Nullable
@@ -124,7 +116,7 @@ func (field Field) mayBeNull(path []string) bool {
 	return known && sub.mayBeNull(path[1:])
 }
 
-// bare translates a relation without the name of a sub-field: ids or URIs.
+// bare translates a relation without the name of a sub-field: the values are ids or URIs.
 func (t translator) bare(field Field, path, values []string) ([]find.Condition, error) {
 	relation := field.Relation
 	lookup, err := lookupOf(path)
@@ -140,7 +132,7 @@ func (t translator) bare(field Field, path, values []string) ([]find.Condition, 
 	}
 	id := relation.idField(field.Multi)
 	if id.Find == "" || lookup != "exact" && lookup != "in" {
-		return nil, invalid("this lookup is not possible here.")
+		return nil, wrongLookup(lookup)
 	}
 	references := []string{value}
 	if lookup == "in" {
@@ -153,7 +145,7 @@ func (t translator) bare(field Field, path, values []string) ([]find.Condition, 
 	}
 	conditions, err := id.oneOf(references)
 	if err != nil {
-		return nil, err
+		return nil, invalid("must be an id or a resource_uri of %s, not '%s'", relation.To, printable(value))
 	}
 	return t.lift(field, conditions)
 }
@@ -167,29 +159,36 @@ func (r *Relation) idField(multi bool) Field {
 	return id
 }
 
-// lift makes conditions on the related records one on this record's field.
+// lift makes one condition on this record's field from conditions on the related records.
 func (t translator) lift(field Field, conditions []find.Condition) ([]find.Condition, error) {
 	if field.Relation.Match == nil {
 		return conditions, nil
 	}
-	var keys []string
+	var keys []any
 	if !matchesNothing(conditions) {
 		found, err := field.Relation.Match(t.ctx, t.caller, conditions)
 		if err != nil {
 			return nil, err
 		}
-		keys = found
+		for _, key := range found {
+			keys = append(keys, key)
+		}
 	}
-	switch {
-	case field.Multi:
-		return []find.Condition{find.Has(field.Find, keys...)}, nil
-	case len(keys) == 1:
-		return []find.Condition{find.Eq(field.Find, keys[0])}, nil
-	}
-	return []find.Condition{find.In(field.Find, keys...)}, nil
+	return field.has(keys), nil
 }
 
-// matchesNothing reports a condition that no record can fulfil, so that nobody is asked.
+// has returns the condition that the field has one of the values.
+func (field Field) has(values []any) []find.Condition {
+	switch {
+	case field.Multi:
+		return []find.Condition{find.Has(field.Find, values...)}
+	case len(values) == 1:
+		return []find.Condition{find.Eq(field.Find, values[0])}
+	}
+	return []find.Condition{find.In(field.Find, values...)}
+}
+
+// matchesNothing reports whether a condition excludes all records, so that no query is needed.
 func matchesNothing(where []find.Condition) bool {
 	return slices.ContainsFunc(where, func(c find.Condition) bool {
 		return (c.Op == find.OpIn || c.Op == find.OpHas) && len(c.Values) == 0
@@ -203,19 +202,24 @@ func lookupOf(path []string) (string, error) {
 	case 1:
 		return path[0], nil
 	}
-	return "", invalid("there is nothing called '%s' here.", printable(strings.Join(path, "__")))
+	return "", wrongLookup(strings.Join(path, "__"))
 }
 
-// compare translates a lookup on a field that is no relation.
+func wrongLookup(lookup string) error {
+	return invalid("must end in a lookup that this field has, not '%s'", printable(lookup))
+}
+
+// compare translates a lookup on a field that is not a relation.
 func (field Field) compare(path, values []string) ([]find.Condition, error) {
 	lookup, err := lookupOf(path)
 	if err != nil {
 		return nil, err
 	}
 	if field.Find == "" {
-		return nil, invalid("the field does not allow filtering.")
+		return nil, invalid("must be a field that filters lists")
 	}
 	value := values[len(values)-1]
+	text := field.Type == String && !field.Multi
 	switch lookup {
 	case "exact":
 		if field.Nullable && isNone(value) {
@@ -224,39 +228,35 @@ func (field Field) compare(path, values []string) ([]find.Condition, error) {
 		return field.oneOf([]string{value})
 	case "in":
 		return field.oneOf(splitValues(values))
+	case "isnull":
+		return absent(field.Find, value)
 	case "iexact":
 		if field.Type != String {
 			return field.oneOf([]string{value})
 		}
 	}
-	if lookup == "isnull" {
-		return absent(field.Find, value)
-	}
-	if field.Multi {
-		return nil, invalid("the lookup '%s' is not possible here.", printable(lookup))
-	}
-	if match, fold, ok := textMatch(lookup); ok && field.Type == String {
+	if match, fold, ok := textMatch(lookup); ok && text {
 		return []find.Condition{find.Text(field.Find, match, value, fold)}, nil
+	}
+	if field.Multi || field.Type == Boolean {
+		return nil, wrongLookup(lookup)
 	}
 	return field.inOrder(lookup, value)
 }
 
-// inOrder translates the lookups that need an order of values.
+// inOrder translates the lookups that compare the order of values.
 func (field Field) inOrder(lookup, value string) ([]find.Condition, error) {
-	if field.Type == Boolean {
-		return nil, invalid("the lookup '%s' is not possible here.", printable(lookup))
-	}
 	bounds := map[string]func(string, any) find.Condition{"gt": find.Gt, "gte": find.Gte, "lt": find.Lt, "lte": find.Lte}
 	if bound, ok := bounds[lookup]; ok {
 		limit, err := field.parse(value)
 		return []find.Condition{bound(field.Find, limit)}, err
 	}
 	if lookup != "range" {
-		return nil, invalid("there is no lookup or field '%s'.", printable(lookup))
+		return nil, wrongLookup(lookup)
 	}
 	from, to, two := strings.Cut(value, ",")
 	if !two || strings.Contains(to, ",") {
-		return nil, invalid("two values are needed, with a comma between.")
+		return nil, invalid("must be two values with a comma between them")
 	}
 	least, err := field.parse(from)
 	if err != nil {
@@ -266,7 +266,7 @@ func (field Field) inOrder(lookup, value string) ([]find.Condition, error) {
 	return []find.Condition{find.Gte(field.Find, least), find.Lte(field.Find, most)}, err
 }
 
-// oneOf is equality with one of the values.
+// oneOf returns the condition that the field equals one of the texts.
 func (field Field) oneOf(texts []string) ([]find.Condition, error) {
 	values := make([]any, 0, len(texts))
 	seen := make(map[any]bool, len(texts))
@@ -280,16 +280,10 @@ func (field Field) oneOf(texts []string) ([]find.Condition, error) {
 			values = append(values, value)
 		}
 	}
-	switch {
-	case field.Multi:
-		return []find.Condition{find.Has(field.Find, values...)}, nil
-	case len(values) == 1:
-		return []find.Condition{find.Eq(field.Find, values[0])}, nil
-	}
-	return []find.Condition{find.In(field.Find, values...)}, nil
+	return field.has(values), nil
 }
 
-// parse reads a filter's value as the field's type.
+// parse returns a filter's value as the field's type.
 func (field Field) parse(text string) (any, error) {
 	switch field.Type {
 	case Integer:
@@ -307,10 +301,10 @@ func (field Field) parse(text string) (any, error) {
 	default:
 		return text, nil
 	}
-	return nil, invalid("'%s' is not a value of the type %s.", printable(text), field.Type)
+	return nil, invalid("must be of the type %s, not '%s'", field.Type, printable(text))
 }
 
-// parseFlag reads a boolean in a query, in the forms the Tastypie family accepts.
+// parseFlag parses a boolean of a query, in the forms of the Tastypie family.
 func parseFlag(text string) (value, ok bool) {
 	switch strings.ToLower(text) {
 	case "true", "t", "1":
@@ -328,7 +322,7 @@ func isNone(text string) bool {
 func absent(field, value string) ([]find.Condition, error) {
 	flag, ok := parseFlag(value)
 	if !ok {
-		return nil, invalid("'%s' is not a boolean.", printable(value))
+		return nil, invalid("must be true or false, not '%s'", printable(value))
 	}
 	if flag {
 		return []find.Condition{find.Absent(field)}, nil
@@ -350,5 +344,5 @@ func textMatch(lookup string) (match find.Match, fold, ok bool) {
 	return "", false, false
 }
 
-// splitValues are the values of a comma list, its repeats merged.
+// splitValues returns the values of comma lists, with the repeats of the parameter merged.
 func splitValues(values []string) []string { return strings.Split(strings.Join(values, ","), ",") }

@@ -249,7 +249,7 @@ func newHandler(w *world, log *slog.Logger) http.Handler {
 		c.Request = c.Request.WithContext(passport.With(c.Request.Context(), caller))
 	})
 	engine.POST("/seed/:count", w.seed)
-	legacy.Mount(engine, legacy.Options{Log: log},
+	legacy.Mount(engine, legacy.Options{Log: log, BaseURL: "https://api.status.example.com/"},
 		w.serviceResource(), w.eventResource(), w.updateResource(), w.subscriptionResource(), userResource(), failingResource(),
 		legacy.Statuses(), legacy.Severities(), legacy.Types())
 	return engine

@@ -2,17 +2,15 @@ package legacy
 
 import "time"
 
-// Input is a checked body, or a child or object in one. Its getters return nil for
-// what was not sent (or sent as null where null means nothing), so that an operation
-// tells "keep" from "set". Getters of names that are not declared, or declared with
-// another type, return nil.
+// Input is a checked body, or a child or an object in a body. A getter returns nil for a field that was not sent, or
+// sent as null where null has no meaning: the operation then keeps the stored value. A getter also returns nil for a
+// name that is not declared or has another type.
 type Input struct {
 	id     int64
 	values map[string]any
 }
 
-// ID is the integer id of the existing child that an item refers to by resource_uri,
-// id or pk; 0 for a new one.
+// ID returns the integer id of the stored child that an item names by resource_uri, id or pk; 0 for a new child.
 func (in Input) ID() int64 { return in.id }
 
 // Sent reports whether the field has a value, null included where it is Nullable.
@@ -27,22 +25,22 @@ func (in Input) Null(name string) bool {
 	return sent && value == nil
 }
 
-// Text is the value of a String field.
+// Text returns the value of a String field.
 func (in Input) Text(name string) *string { return value[string](in, name) }
 
-// Flag is the value of a Boolean field.
+// Flag returns the value of a Boolean field.
 func (in Input) Flag(name string) *bool { return value[bool](in, name) }
 
-// Number is the value of an Integer field.
+// Number returns the value of an Integer field.
 func (in Input) Number(name string) *int64 { return value[int64](in, name) }
 
-// Time is the value of a Datetime field, in UTC, truncated to milliseconds.
+// Time returns the value of a Datetime field, in UTC, truncated to milliseconds.
 func (in Input) Time(name string) *time.Time { return value[time.Time](in, name) }
 
-// Ref is the value of a to-one Related field.
+// Ref returns the value of a to-one Related field.
 func (in Input) Ref(name string) *Ref { return value[Ref](in, name) }
 
-// Key is the key of a to-one Related field's record; nil as well when it is to be created.
+// Key returns the key of a to-one Related field's record, and nil if that record must be created.
 func (in Input) Key(name string) *string {
 	ref := in.Ref(name)
 	if ref == nil || ref.New != nil {
@@ -51,16 +49,16 @@ func (in Input) Key(name string) *string {
 	return &ref.Key
 }
 
-// Object is the value of an Object field.
+// Object returns the value of an Object field.
 func (in Input) Object(name string) *Input { return value[Input](in, name) }
 
-// Items are the children of a to-many Related field; nil when none were sent.
+// Items returns the children of a to-many Related field, and nil if none were sent.
 func (in Input) Items(name string) []Input {
 	items, _ := in.values[name].([]Input)
 	return items
 }
 
-// Texts is the value of a List field; numbers are given as their text.
+// Texts returns the values of a List field, numbers as text.
 func (in Input) Texts(name string) []string {
 	texts, _ := in.values[name].([]string)
 	return texts
@@ -77,6 +75,6 @@ func value[V any](in Input, name string) *V {
 // Ref is a resolved reference to another record.
 type Ref struct {
 	ID  int64  // integer id; 0 with New
-	Key string // what Relation.Resolve or Named gave for it
-	New *Input // set when the record was given by value and may have to be created
+	Key string // the key that Relation.Resolve or Named returned
+	New *Input // set if the record was sent by value and may have to be created
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Encode writes a value as JSON with &, <, > and non-ASCII characters literal.
+// Encode returns a value as JSON with literal &, <, > and non-ASCII characters.
 func Encode(value any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
@@ -18,8 +18,7 @@ func Encode(value any) ([]byte, error) {
 	return literal(bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))), nil
 }
 
-// literal undoes the two escapes that encoding/json cannot be talked out of: U+2028 and
-// U+2029, which JSON does not ask for.
+// literal replaces the escapes of U+2028 and U+2029, which encoding/json always writes and JSON does not need.
 func literal(body []byte) []byte {
 	if !bytes.Contains(body, []byte(`\u202`)) {
 		return body
@@ -32,7 +31,7 @@ func literal(body []byte) []byte {
 		case bytes.HasPrefix(body, []byte(`\u2029`)):
 			out, body = append(out, "\u2029"...), body[6:]
 		case body[0] == '\\':
-			out, body = append(out, body[:2]...), body[2:] // another escape, whole
+			out, body = append(out, body[:2]...), body[2:] // another escape
 		default:
 			out, body = append(out, body[0]), body[1:]
 		}
@@ -40,7 +39,7 @@ func literal(body []byte) []byte {
 	return out
 }
 
-// encode is Encode for values of this package, that cannot fail.
+// encode is Encode for values of this package, which cannot fail.
 func encode(value any) []byte {
 	body, err := Encode(value)
 	if err != nil {
@@ -49,9 +48,8 @@ func encode(value any) []byte {
 	return body
 }
 
-// WriteJSON answers with a JSON body; without the body when the request is a HEAD. To a
-// POST that is a HEAD by its override an empty body is announced: its sender reads as many
-// bytes as are.
+// WriteJSON writes a JSON response, without the body if the request is a HEAD. A POST that the override makes a HEAD
+// gets Content-Length 0, because its sender reads as many bytes as are announced.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	if r.Method == http.MethodPost && Method(r) == http.MethodHead {
 		body = nil
@@ -60,6 +58,6 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) 
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client is gone: nobody is left to tell
+		_, _ = w.Write(body) // an error means that the client is gone
 	}
 }

@@ -1,97 +1,59 @@
-// Package legacy serves the resource-oriented interface under /api/v1/: lists with
-// their meta, paging links, filters, ordering, discovery, input binding and errors,
-// as generic clients of the Tastypie family expect them. It is one implementation
-// for all resources, because forty conventions copied into twelve places drift
-// apart; a resource is a short declaration of its fields and its operations.
+// Package legacy serves the resource-oriented interface under /api/v1/ that generic clients of the Tastypie family use:
+// lists with meta, paging links, filters and ordering, discovery, input binding and errors. All resources share this
+// implementation, because copies of its forty conventions would drift apart. A resource is a declaration of fields and
+// operations:
 //
-// A service's api package declares a resource like this (the whole of it):
-//
-//	func services(board *catalog.Board) legacy.Resource[catalog.Service] {
-//		return legacy.Resource[catalog.Service]{
-//			Name:   "service",
-//			Fields: serviceFields(),
-//			Indexes: []legacy.Index{
-//				{Name: "org_legacy"},                               // (organization, legacyId)
-//				{Name: "org_group_legacy", Equal: []string{"group"}}, // (organization, group, legacyId)
-//			},
-//			ID:   func(s catalog.Service) int64 { return s.LegacyID },
-//			View: func(s catalog.Service) any { return viewService(s) },
-//			List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]catalog.Service, int64, error) {
-//				return board.Services(ctx, caller.Organization, q) // adds find.Eq("organization", ...)
-//			},
-//			Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Service, error) {
-//				return board.AddService(ctx, caller.Organization, servicePatch(in))
-//			},
-//			Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (catalog.Service, error) {
-//				return board.ChangeService(ctx, caller.Organization, id, servicePatch(in))
-//			},
-//			Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
-//				return board.RemoveService(ctx, caller.Organization, id)
-//			},
-//		}
-//	}
-//
-//	func serviceFields() []legacy.Field {
-//		return []legacy.Field{
+//	legacy.Resource[catalog.Service]{
+//		Name: "service",
+//		Fields: []legacy.Field{
 //			{Name: "service_name", Type: legacy.String, Required: true, Max: 50, Find: "name", Help: "Name shown on the dashboard"},
-//			{Name: "description", Type: legacy.String, Max: 250, Default: "", Find: "description"},
 //			{Name: "group", Type: legacy.String, Max: 50, Default: "default", ResetOnPut: true, Find: "group"},
 //			{Name: "hidden", Type: legacy.Boolean, Default: false, Find: "hidden"},
-//		}
-//	}
-//
-//	// The view is a struct: encoding/json keeps its order. Times are legacy.Time,
-//	// references legacy.URI.
-//	type serviceView struct {
-//		Description string `json:"description"`
+//		},
+//		Indexes: []legacy.Index{
+//			{Name: "org_legacy"},                                 // (organization, legacyId)
+//			{Name: "org_group_legacy", Equal: []string{"group"}}, // (organization, group, legacyId)
+//		},
+//		ID:   func(s catalog.Service) int64 { return s.LegacyID },
+//		View: func(s catalog.Service) any { return viewService(s) }, // a struct; its times are legacy.Time
+//		List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]catalog.Service, int64, error) { ... },
+//		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Service, error) {
+//			return a.catalog.AddService(ctx, caller.Organization, catalog.ServicePatch{Name: in.Text("service_name"), Hidden: in.Flag("hidden")})
+//		},
 //		...
-//		ResourceURI string `json:"resource_uri"`
 //	}
 //
-//	// Pointers say what was sent: nil keeps the stored value.
-//	func servicePatch(in legacy.Input) catalog.ServicePatch {
-//		return catalog.ServicePatch{Name: in.Text("service_name"), Hidden: in.Flag("hidden")}
-//	}
+// Mount serves the resources of a service. Resources is the table of their methods. Mount panics if a resource and the
+// table disagree, so that any test of the service fails.
 //
-// and serves all of its resources with one call:
-//
-//	legacy.Mount(router, legacy.Options{Log: log}, services(board), events(board), legacy.Statuses(), ...)
-//
-// The methods of a resource come from the table in this package (Resources); Mount
-// panics when the operations do not agree with it, so any test of the service shows it.
-//
-// Related fields. A to-one field of an event update that names its event:
+// A to-one field refers to a record of another resource:
 //
 //	{Name: "event", Type: legacy.Related, Required: true, Find: "event", Relation: &legacy.Relation{
 //		To: "event/list",
-//		// input: "/api/v1/event/list/71/", {"resource_uri": ...}: the key stored for event 71,
-//		// fault.NotFound when it is not this organization's.
-//		Resolve: func(ctx context.Context, caller passport.Passport, id int64) (string, error) { ... },
-//		// filters event=71, event__type__type=incident: keys of the events that hold to conditions
-//		// on the related fields; they become find.In("event", keys...).
+//		Resolve: ..., // the stored key of event 71 for "/api/v1/event/list/71/", or fault.NotFound
 //		Fields: eventFields(),
-//		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) { ... },
+//		Match: ..., // the keys of the events that fulfil event=71 or event__type__type=incident
 //	}}
 //
-// Without Match the names in Relation.Fields and Relation.ID are declared find fields
-// of this resource's own records (denormalised), and the conditions stay in one query.
-// StatusRelation, SeverityRelation and TypeRelation are ready-made; their keys are the
-// names ("investigating"), which is what records store and what Match and Resolve give.
+// The keys of Match become a condition on Find. Without Match, Relation.Fields and Relation.FindID name find fields of
+// this resource's own records (denormalised), and one query serves all conditions. StatusRelation, SeverityRelation and
+// TypeRelation are ready; their keys are the names ("investigating").
 //
-// Children sent within a parent are to-many fields with Items, the fields of one child:
+// A to-many field holds children, which a body sends within their parent. Items are the fields of one child:
 //
 //	{Name: "event_service", Type: legacy.Related, Required: true, Relation: &legacy.Relation{
 //		To: "event/service", Many: true, Bare: "service", Items: []legacy.Field{service},
 //		Fields: []legacy.Field{service}, // event_service__service=4
 //	}}
 //
-// and an operation reads them with in.Items("event_service"): item.ID() is the id in
-// the child's resource_uri (0 for a new one), item.Ref("service") its reference.
+// in.Items("event_service") returns the children: item.ID() is the id in a child's resource_uri (0 for a new child),
+// item.Ref("service") its reference.
 package legacy
 
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -99,74 +61,74 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// Base is the path under which all resources lie.
+// Base is the path of the interface.
 const Base = "/api/v1/"
 
-// Resource declares one resource. T is whatever its operations hand out and View
-// shows: the aggregate, or a row the api package composed from several.
+// Resource declares one resource. T is the record that the operations return and that View shows.
 type Resource[T any] struct {
-	// Name is the row of the method table: "service", "event/list".
-	Name string
-	// Fields but resource_uri and id (for filters and ordering), which all resources have.
-	Fields []Field
-	// FindID is the declared find field that holds the integer id; "legacyId" when empty.
+	Name   string  // in the table of Resources: "service", "event/list"
+	Fields []Field // without id and resource_uri, which every resource has
+	// FindID is the declared find field with the integer id; empty means "legacyId".
 	FindID string
-	// Indexes says which equality filters an index serves: see Index. The first one
-	// is (organization, id), within which everything else is scanned.
+	// Indexes lists the equality filters that an index serves: see Index. The first index is (organization, id); other
+	// queries scan within it.
 	Indexes []Index
-	// FaultFields translates the field names of the domain's faults to those of this
-	// resource, where they differ: {"name": "service_name"}.
+	// FaultFields maps field names in the domain's faults to those of this resource: {"name": "service_name"}.
 	FaultFields map[string]string
 
-	// ID is the integer id of a record.
-	ID func(T) int64
-	// View is what a client sees of a record: a struct with JSON tags.
-	View func(T) any
+	ID   func(T) int64
+	View func(T) any // a struct with JSON tags
 
-	// List finds records of the caller's organization, and how many there are before
-	// Limit and Offset. The query has no condition on the organization yet, has Order
-	// always set, and Scan where Indexes do not serve it.
+	// List returns records of the caller's organization, and their number before Limit and Offset. The query has no
+	// condition on the organization. It always has an Order, and a Scan if Indexes do not serve it.
 	List func(ctx context.Context, caller passport.Passport, query find.Query) (items []T, total int64, err error)
-	// Get returns one record or fault.NotFound. Without it List is asked.
+	// Get returns one record or fault.NotFound. Without it List is used.
 	Get func(ctx context.Context, caller passport.Passport, id int64) (T, error)
-	// GetMany returns the records there are, in any order. Without it List is asked.
+	// GetMany returns the records that exist, in any order. Without it List is used.
 	GetMany func(ctx context.Context, caller passport.Passport, ids []int64) ([]T, error)
-	// Create stores a new record. Required fields are there, defaults filled in.
+	// Create stores a new record. The input has all required fields, and defaults for the others.
 	Create func(ctx context.Context, caller passport.Passport, in Input) (T, error)
-	// Update changes what was sent of a record (it exists a moment ago; fault.NotFound when not any more).
+	// Update changes the sent fields of a record. It returns fault.NotFound if the record was deleted meanwhile.
 	Update func(ctx context.Context, caller passport.Passport, id int64, in Input) (T, error)
 	// Delete removes a record or returns fault.NotFound.
 	Delete func(ctx context.Context, caller passport.Passport, id int64) error
 }
 
-// Index is a declared index of the collection of the form (organization, Equal...,
-// id). A query that compares exactly these fields for equality, ordered by id, is
-// served by it; any other is scanned within the index with the most of its equalities.
+// Index is a declared index (organization, Equal..., id). It serves a query that compares exactly these fields for
+// equality and is ordered by id. Other queries scan the index that has the most of their equalities.
 type Index struct {
 	Name  string
 	Equal []string // names of find fields
 }
 
-// Options are the same for all resources of a service.
+// Options are shared by all resources of a service.
 type Options struct {
-	Log          *slog.Logger // required: causes of 5xx
-	DefaultLimit int          // rows of a list that asks for no limit; 20 when 0
-	MaxLimit     int          // rows of a list at the most; 1000 when 0
+	Log          *slog.Logger // required: receives the causes of 5xx
+	DefaultLimit int          // rows of a list without a limit; 0 means 20
+	MaxLimit     int          // most rows of a list; 0 means 1000
+	BaseURL      string       // LEGACY_BASE_URL: the Location of a created record starts with it
 }
 
 // Declared is a Resource of any record type.
 type Declared interface {
-	// Check says what is wrong with the declaration: an unknown name, an operation
-	// the method table does not have or misses, a relation to nothing.
+	// Check returns the faults of the declaration: an unknown name, a missing operation or one that the table of
+	// Resources does not have, a relation to an unknown resource.
 	Check() error
 	handler(Options) gin.HandlerFunc
 	name() string
 }
 
-// Mount serves the resources on router, each with and without the trailing slash.
-// It panics when Check finds fault with one: that is a programming error.
+// Mount serves the resources on router, each with and without the trailing slash. It panics if Check of a resource
+// returns an error, because that is a programming error.
 func Mount(router gin.IRouter, options Options, resources ...Declared) {
-	options = options.withDefaults()
+	if options.MaxLimit == 0 {
+		options.MaxLimit = 1000
+	}
+	if options.DefaultLimit == 0 {
+		options.DefaultLimit = 20
+	}
+	options.DefaultLimit = min(options.DefaultLimit, options.MaxLimit)
+	options.BaseURL = strings.TrimSuffix(options.BaseURL, "/")
 	for _, resource := range resources {
 		if err := resource.Check(); err != nil {
 			panic(err)
@@ -175,15 +137,4 @@ func Mount(router gin.IRouter, options Options, resources ...Declared) {
 		router.Any(Base+resource.name(), handler)
 		router.Any(Base+resource.name()+"/*rest", handler)
 	}
-}
-
-func (o Options) withDefaults() Options {
-	if o.DefaultLimit == 0 {
-		o.DefaultLimit = 20
-	}
-	if o.MaxLimit == 0 {
-		o.MaxLimit = 1000
-	}
-	o.DefaultLimit = min(o.DefaultLimit, o.MaxLimit)
-	return o
 }

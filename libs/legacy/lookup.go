@@ -1,23 +1,24 @@
 package legacy
 
-// Named is one value of a lookup, with the id that is fixed for ever.
+import "slices"
+
+// Named is one value of a lookup, with its permanent id.
 type Named struct {
 	ID   int64
 	Name string
 }
 
-// Statuses serves status/: the ten values an event or an update may have.
-func Statuses() Declared { return lookup("status", "status", statusNames()) }
+// Statuses serves status/: the ten values of the status of an event or an update.
+func Statuses() Declared { return lookup("status", statusNames()) }
 
 // Severities serves severity/.
-func Severities() Declared { return lookup("severity", "severity", severityNames()) }
+func Severities() Declared { return lookup("severity", severityNames()) }
 
 // Types serves type/: the two types of events.
-func Types() Declared { return lookup("type", "type", typeNames()) }
+func Types() Declared { return lookup("type", typeNames()) }
 
-// StatusRelation, SeverityRelation and TypeRelation refer to the lookups; keys are the
-// names, so a field of the type is declared with a Find that holds the name. The name
-// may be given by value, and filters like status__status__in need no further query.
+// StatusRelation, SeverityRelation and TypeRelation refer to the lookups. Their keys are the names, so the Find of such
+// a field has the name. A body may send the name by value, and filters like status__status__in need no further query.
 func StatusRelation() *Relation { return lookupRelation("status", statusNames()) }
 
 // SeverityRelation: see StatusRelation.
@@ -44,12 +45,12 @@ type TypeView struct {
 	Type        string `json:"type"`
 }
 
-// ViewStatus shows the status of the name.
+// ViewStatus returns the view of a status.
 func ViewStatus(name string) StatusView {
 	return StatusView{ResourceURI: lookupURI("status", statusNames(), name), Status: name}
 }
 
-// ViewSeverity shows the severity of the name; nil for none.
+// ViewSeverity returns the view of a severity, and nil for none.
 func ViewSeverity(name string) *SeverityView {
 	if name == "" {
 		return nil
@@ -57,7 +58,7 @@ func ViewSeverity(name string) *SeverityView {
 	return &SeverityView{ResourceURI: lookupURI("severity", severityNames(), name), Severity: name}
 }
 
-// ViewType shows the type of the name.
+// ViewType returns the view of a type.
 func ViewType(name string) TypeView {
 	return TypeView{ResourceURI: lookupURI("type", typeNames(), name), Type: name}
 }
@@ -82,10 +83,17 @@ func number(names ...string) []Named {
 }
 
 func lookupURI(resource string, all []Named, name string) string {
-	for _, one := range all {
-		if one.Name == name {
-			return URI(resource, one.ID)
-		}
+	one, _ := namedBy(all, func(one Named) bool { return one.Name == name })
+	if one.ID == 0 {
+		return ""
 	}
-	return ""
+	return URI(resource, one.ID)
+}
+
+func namedBy(all []Named, is func(Named) bool) (Named, bool) {
+	i := slices.IndexFunc(all, is)
+	if i < 0 {
+		return Named{}, false
+	}
+	return all[i], true
 }

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -10,30 +11,25 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// The find fields of a lookup's rows, which are kept in memory.
-const (
-	lookupID   = "legacyId"
-	lookupName = "name"
-)
+// lookupName is a find field of a lookup's rows, beside defaultFindID. The rows are in memory.
+const lookupName = "name"
 
-func lookupFields(field string) []Field {
-	return []Field{{Name: field, Type: String, Unique: true, Readonly: true, Find: lookupName, Help: "Name of the value."}}
+func lookupFields(resource string) []Field {
+	return []Field{{Name: resource, Type: String, Unique: true, Readonly: true, Find: lookupName, Help: "Name of the value."}}
 }
 
-func lookup(resource, field string, all []Named) Declared {
-	type view = map[string]string // the two members sort as they should
+func lookup(resource string, all []Named) Declared {
 	return Resource[Named]{
 		Name:   resource,
-		Fields: lookupFields(field),
+		Fields: lookupFields(resource),
 		ID:     func(one Named) int64 { return one.ID },
-		View: func(one Named) any {
-			return view{"resource_uri": URI(resource, one.ID), field: one.Name}
+		View: func(one Named) any { // encoding/json sorts the two members as the views of the lookups have them
+			return map[string]string{"resource_uri": URI(resource, one.ID), resource: one.Name}
 		},
 		List: func(_ context.Context, _ passport.Passport, query find.Query) ([]Named, int64, error) {
 			found := selectNamed(all, query.Where)
 			slices.SortStableFunc(found, func(a, b Named) int { return compareNamed(a, b, query.Order) })
-			from := min(query.Offset, len(found))
-			to := len(found)
+			from, to := min(query.Offset, len(found)), len(found)
 			if query.Limit > 0 {
 				to = min(from+query.Limit, to)
 			}
@@ -47,20 +43,15 @@ func lookupRelation(resource string, all []Named) *Relation {
 		To:     resource,
 		Fields: lookupFields(resource),
 		Resolve: func(_ context.Context, _ passport.Passport, id int64) (string, error) {
-			for _, one := range all {
-				if one.ID == id {
-					return one.Name, nil
-				}
+			one, found := namedBy(all, func(one Named) bool { return one.ID == id })
+			if !found {
+				return "", fault.New(fault.NotFound, "There is no %s %d.", resource, id)
 			}
-			return "", fault.New(fault.NotFound, "There is no %s %d.", resource, id)
+			return one.Name, nil
 		},
 		Named: func(value string) (int64, string, bool) {
-			for _, one := range all {
-				if one.Name == value {
-					return one.ID, one.Name, true
-				}
-			}
-			return 0, "", false
+			one, found := namedBy(all, func(one Named) bool { return one.Name == value })
+			return one.ID, one.Name, found
 		},
 		Match: func(_ context.Context, _ passport.Passport, where []find.Condition) ([]string, error) {
 			var keys []string
@@ -74,34 +65,40 @@ func lookupRelation(resource string, all []Named) *Relation {
 
 func selectNamed(all []Named, where []find.Condition) []Named {
 	return slices.DeleteFunc(slices.Clone(all), func(one Named) bool {
-		return slices.ContainsFunc(where, func(c find.Condition) bool { return !one.holds(c) })
+		return slices.ContainsFunc(where, func(c find.Condition) bool { return !one.fulfils(c) })
 	})
 }
 
-// holds evaluates what the filters of this package can ask of a lookup's row.
-func (n Named) holds(c find.Condition) bool {
-	var own any = n.Name
-	if c.Field == lookupID {
-		own = n.ID
-	}
+// fulfils evaluates a condition that the filters of this package make.
+func (n Named) fulfils(c find.Condition) bool {
 	switch c.Op {
-	case find.OpEq:
-		return own == c.Value
 	case find.OpIn:
-		return slices.Contains(c.Values, own)
+		return slices.ContainsFunc(c.Values, func(value any) bool { return n.compare(c.Field, value) == 0 })
+	case find.OpEq:
+		return n.compare(c.Field, c.Value) == 0
 	case find.OpGt:
-		return compareValues(own, c.Value) > 0
+		return n.compare(c.Field, c.Value) > 0
 	case find.OpGte:
-		return compareValues(own, c.Value) >= 0
+		return n.compare(c.Field, c.Value) >= 0
 	case find.OpLt:
-		return compareValues(own, c.Value) < 0
+		return n.compare(c.Field, c.Value) < 0
 	case find.OpLte:
-		return compareValues(own, c.Value) <= 0
+		return n.compare(c.Field, c.Value) <= 0
 	case find.OpText:
 		return matchText(n.Name, c)
-	default: // find.OpAbsent: every row has both
+	default: // find.OpAbsent: every row has both fields
 		return c.Value == false
 	}
+}
+
+// compare orders a field of the row and a value of the field's type.
+func (n Named) compare(field string, value any) int {
+	if field == lookupName {
+		text, _ := value.(string)
+		return strings.Compare(n.Name, text)
+	}
+	id, _ := value.(int64)
+	return cmp.Compare(n.ID, id)
 }
 
 func matchText(text string, c find.Condition) bool {
@@ -121,28 +118,11 @@ func matchText(text string, c find.Condition) bool {
 	}
 }
 
-// compareValues orders two texts or two integers.
-func compareValues(a, b any) int {
-	if text, ok := a.(string); ok {
-		other, _ := b.(string)
-		return strings.Compare(text, other)
-	}
-	id, _ := a.(int64)
-	other, _ := b.(int64)
-	switch {
-	case id < other:
-		return -1
-	case id > other:
-		return 1
-	}
-	return 0
-}
-
 func compareNamed(a, b Named, orders []find.Order) int {
 	for _, order := range orders {
-		result := compareValues(a.ID, b.ID)
+		result := cmp.Compare(a.ID, b.ID)
 		if order.Field == lookupName {
-			result = compareValues(a.Name, b.Name)
+			result = strings.Compare(a.Name, b.Name)
 		}
 		if order.Descending {
 			result = -result

@@ -7,21 +7,21 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// orderBy translates order_by; the id is always the last to decide.
+// orderBy translates order_by. The id is always the last order, so that every order is total.
 func orderBy(fields []Field, id string, all params) ([]find.Order, error) {
 	var orders []find.Order
 	for _, text := range all.all("order_by") {
 		name, descending := strings.CutPrefix(text, "-")
 		field, known := fieldNamed(fields, name)
 		if !known || !field.ordered() {
-			return nil, invalid("There is no ordering by '%s'.", printable(text))
+			return nil, invalid("order_by: must be a field that orders lists, not '%s'", printable(text))
 		}
 		orders = appendOrder(orders, find.Order{Field: field.Find, Descending: descending})
 	}
 	return appendOrder(orders, find.Order{Field: id}), nil
 }
 
-// appendOrder leaves out a field that has decided before.
+// appendOrder appends an order unless the orders have its field.
 func appendOrder(orders []find.Order, order find.Order) []find.Order {
 	if slices.ContainsFunc(orders, func(o find.Order) bool { return o.Field == order.Field }) {
 		return orders
@@ -29,13 +29,12 @@ func appendOrder(orders []find.Order, order find.Order) []find.Order {
 	return append(orders, order)
 }
 
-// ordered reports whether lists can be ordered by the field: all scalar ones.
+// ordered reports whether lists can be ordered by the field. All scalar fields with a Find can.
 func (field Field) ordered() bool {
 	return field.Find != "" && field.Relation == nil && !field.Multi
 }
 
-// scanIn names the index within which the query's records are examined one by one;
-// "" when an index serves the query as it is.
+// scanIn returns the index that the query must scan, and "" if an index serves the query.
 func scanIn(indexes []Index, id string, query find.Query) string {
 	if len(indexes) == 0 {
 		return ""

@@ -1,12 +1,8 @@
 package legacy
 
-import (
-	"strconv"
+import "strconv"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
-)
-
-// Meta is the head of a list's envelope.
+// Meta is the meta object of a list.
 type Meta struct {
 	Limit      int64   `json:"limit"`
 	Next       *string `json:"next"`
@@ -15,25 +11,24 @@ type Meta struct {
 	TotalCount int64   `json:"total_count"`
 }
 
-// Envelope is a list's answer. Objects must not be nil.
+// Envelope is the response to a list. Objects must not be nil.
 type Envelope struct {
 	Meta    Meta  `json:"meta"`
 	Objects []any `json:"objects"`
 }
 
-// Page is the slice of a list that a request asks for.
+// Page is the part of a list that a request selects.
 type Page struct {
 	Limit  int64
 	Offset int64
 	others string // the other parameters, encoded, each followed by "&"
 }
 
-// furthest bounds the offset that is handed to a store: no list is as long, and sums
-// with it do not overflow.
+// furthest is the largest offset for a store. No list is as long, and sums with it do not overflow.
 const furthest = 1 << 40
 
-// ReadPage reads limit and offset of a query string. Too large a limit is cut to
-// maximum, 0 means maximum; what is no number from 0 up is an Invalid fault.
+// ReadPage returns the page of a query string. A larger limit than maximum, and 0, mean maximum. A limit or offset that
+// is not a whole number of at least 0 is an Invalid fault.
 func ReadPage(rawQuery string, defaultLimit, maximum int) (Page, error) {
 	return parseParams(rawQuery).page(defaultLimit, maximum)
 }
@@ -60,12 +55,12 @@ func (p params) count(name string, absent int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, fault.New(fault.Invalid, "Invalid %s '%s': a whole number from 0 up is needed.", name, printable(text))
+		return 0, invalid("%s: must be a whole number of at least 0, not '%s'", name, printable(text))
 	}
 	return n, nil
 }
 
-// Meta is the envelope's head for this page of a list of total objects at path.
+// Meta returns the meta object for this page of the list at path, which has total objects.
 func (p Page) Meta(path string, total int64) Meta {
 	meta := Meta{Limit: p.Limit, Offset: p.Offset, TotalCount: total}
 	if p.Offset < total-p.Limit {
@@ -82,5 +77,5 @@ func (p Page) link(path string, offset int64) *string {
 	return &link
 }
 
-// storeOffset is Offset within what stores take.
+// storeOffset returns the offset for a store.
 func (p Page) storeOffset() int { return int(min(p.Offset, furthest)) }

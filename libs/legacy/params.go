@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// params are the query parameters of a request in the order of their first
-// appearance, each with all its values. net/url would lose the order, which the
-// links to other pages keep, and drops what is badly escaped; here that stays as it is.
+// params are the query parameters of a request in the order of their first appearance, each with all its values. The
+// links to other pages keep this order, which net/url loses. A badly escaped text stays as it is; net/url drops it.
 type params []param
 
 type param struct {
@@ -41,8 +40,8 @@ func unescape(text string) string {
 	return strings.ToValidUTF8(plain, "\uFFFD")
 }
 
-// withoutCredentials drops an api_key and the username beside it: they are no way to
-// authenticate here, and must not travel on in links.
+// withoutCredentials removes an api_key and the username beside it. They do not authenticate, and must not get into
+// links.
 func (p params) withoutCredentials() params {
 	if p.index("api_key") < 0 {
 		return p
@@ -54,7 +53,7 @@ func (p params) index(name string) int {
 	return slices.IndexFunc(p, func(one param) bool { return one.name == name })
 }
 
-// last is the value that counts of a parameter that may be repeated.
+// last returns the last value of a parameter, which counts if the parameter is repeated.
 func (p params) last(name string) (string, bool) {
 	i := p.index(name)
 	if i < 0 {
@@ -72,7 +71,7 @@ func (p params) all(name string) []string {
 
 func (p param) last() string { return p.values[len(p.values)-1] }
 
-// encodeWithout writes the parameters but for the named ones, each followed by "&".
+// encodeWithout returns the parameters except the named ones, each followed by "&".
 func (p params) encodeWithout(names ...string) string {
 	var text strings.Builder
 	for _, one := range p {

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// parseURI reads the integer id out of a resource_uri of the resource: with or without
-// the last slash, as a path or as an absolute URL of any host (behind proxies a server
-// does not know its own names).
+// parseURI returns the integer id in a resource_uri of the resource, with or without the last slash. The resource_uri may
+// be an absolute URL of any host, because behind proxies a server does not know all of its names.
 func parseURI(resource, text string) (int64, bool) {
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		absolute, err := url.Parse(text)
@@ -21,13 +20,11 @@ func parseURI(resource, text string) (int64, bool) {
 	return path.ID, known && path.Place == AtDetail && path.Resource == resource
 }
 
-// referenceMembers are the members of an object that say which record is meant, in the
-// order in which they count.
+// referenceMembers are the members of an object that name a record. The first one present counts.
 var referenceMembers = [...]string{"resource_uri", "id", "pk"}
 
-// parseMember reads the id out of an object with resource_uri, id or pk. given is
-// whether it has such a member that is not null, ok whether that is a reference to
-// the resource.
+// parseMember returns the id in the resource_uri, id or pk of an object. given reports whether the object has such a
+// member that is not null, ok whether the member refers to the resource.
 func parseMember(resource string, object map[string]any) (id int64, given, ok bool) {
 	for _, member := range referenceMembers {
 		switch value := object[member].(type) {
@@ -48,7 +45,7 @@ func parseMember(resource string, object map[string]any) (id int64, given, ok bo
 	return 0, false, false
 }
 
-// lastPart is the short name of a resource: "email" of "subscribers/email".
+// lastPart returns the short name of a resource: "email" for "subscribers/email".
 func lastPart(resource string) string {
 	return resource[strings.LastIndexByte(resource, '/')+1:]
 }

@@ -26,13 +26,13 @@ type schemaField struct {
 	VerboseName   string `json:"verbose_name"`
 }
 
-// How far the filters of a field reach, in the numbers that Tastypie's schemas have.
+// The reach of a field's filters, in the numbers of Tastypie's schemas.
 const (
 	filterField    = 1 // all lookups
 	filterRelation = 2 // all lookups, and those of the related fields
 )
 
-// schema is what schema/ answers: how generic clients learn what there is.
+// schema returns the response to schema/, which generic clients read.
 func (e endpoint[T]) schema() schema {
 	row, _ := findRow(e.Name)
 	out := schema{

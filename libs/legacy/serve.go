@@ -19,7 +19,7 @@ import (
 type endpoint[T any] struct {
 	Resource[T]
 	options Options
-	known   []Field // all that filters and ordering may name
+	known   []Field // the fields for filters and ordering
 }
 
 func (r Resource[T]) name() string { return r.Name }
@@ -42,21 +42,20 @@ func (r Resource[T]) handler(options Options) gin.HandlerFunc {
 	}
 }
 
-// recover answers a panic in an operation in this interface's form.
+// recover writes the response to a request whose operation panicked.
 func (e endpoint[T]) recover(c *gin.Context) {
 	cause := recover()
 	if cause == nil {
 		return
 	}
-	err := fault.Wrap(fault.Internal, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()), "Something went wrong on our side.")
-	WriteError(c.Writer, c.Request, e.options.Log, err)
+	WriteError(c.Writer, c.Request, e.options.Log, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 }
 
-// serve follows the interface's order of checks, which decides which error wins.
+// serve checks in the order of the interface, which decides which error a request gets.
 func (e endpoint[T]) serve(w http.ResponseWriter, r *http.Request) error {
 	path, known := ParsePath(r.URL.Path)
 	if !known || path.Resource != e.Name {
-		return fault.New(fault.NotFound, "There is nothing at this path.")
+		return fault.New(fault.NotFound, "This path does not exist.")
 	}
 	method := Method(r)
 	if method == http.MethodOptions || !path.Allows(method) {
@@ -84,21 +83,21 @@ func (e endpoint[T]) serve(w http.ResponseWriter, r *http.Request) error {
 	return e.list(w, r, caller)
 }
 
-// admit checks what the specification demands of a caller of this interface.
+// admit refuses a caller without access to this interface: another surface, no entitlement, no role.
 func admit(caller passport.Passport) error {
 	switch {
 	case caller.Surface != passport.Legacy || caller.Organization == "":
-		return fault.New(fault.Denied, "the passport is for another interface")
+		return fault.New(fault.Denied, "The passport is for another interface.")
 	case !caller.Features.API:
 		return fault.New(fault.Forbidden, "The plan of your organization does not include the API.")
 	case !caller.Has(passport.RoleAPI):
-		return fault.New(fault.Forbidden, "Your role does not allow this; an administrator or API user is needed.")
+		return fault.New(fault.Forbidden, "Your role does not allow this request. Use a user with the role administrator or API.")
 	}
 	return nil
 }
 
-func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, answer any) error {
-	body, err := Encode(answer)
+func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, view any) error {
+	body, err := Encode(view)
 	if err != nil {
 		return fmt.Errorf("encoding a %s: %w", e.Name, err)
 	}
@@ -132,30 +131,24 @@ func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passpor
 			return err
 		}
 	}
-	return e.ok(w, r, Envelope{Meta: page.Meta(ListURI(e.Name), total), Objects: e.views(items)})
-}
-
-func (e endpoint[T]) views(items []T) []any {
 	objects := make([]any, len(items))
 	for i, item := range items {
 		objects[i] = e.View(item)
 	}
-	return objects
+	return e.ok(w, r, Envelope{Meta: page.Meta(ListURI(e.Name), total), Objects: objects})
 }
 
 func (e endpoint[T]) get(r *http.Request, caller passport.Passport, id int64) (T, error) {
 	if e.Get != nil {
 		return e.Get(r.Context(), caller, id)
 	}
-	var none T
-	query := find.Query{Where: []find.Condition{find.Eq(e.findID(), id)}, Order: []find.Order{{Field: e.findID()}}, Limit: 1}
-	query.Scan = scanIn(e.Indexes, e.findID(), query)
-	items, _, err := e.List(r.Context(), caller, query)
-	if err != nil {
-		return none, err
+	items, err := e.listMany(r.Context(), caller, []int64{id})
+	if err == nil && len(items) == 0 {
+		err = fault.New(fault.NotFound, "There is no %s %d.", e.Name, id)
 	}
-	if len(items) == 0 {
-		return none, fault.New(fault.NotFound, "There is no %s %d.", e.Name, id)
+	if err != nil {
+		var none T
+		return none, err
 	}
 	return items[0], nil
 }
@@ -168,15 +161,10 @@ func (e endpoint[T]) detail(w http.ResponseWriter, r *http.Request, caller passp
 	return e.ok(w, r, e.View(item))
 }
 
-type setAnswer struct {
-	Objects  []any    `json:"objects"`
-	NotFound []string `json:"not_found,omitempty"`
-}
-
-// set answers several objects at once, in the asked order; as many at the most as a list.
+// set writes several objects in the order of the request, at most as many as a list.
 func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport.Passport, asked []string) error {
 	if len(asked) > e.options.MaxLimit {
-		return invalid("At most %d objects can be asked for at once.", e.options.MaxLimit)
+		return invalid("A set must name at most %d objects.", e.options.MaxLimit)
 	}
 	var ids []int64
 	for _, text := range asked {
@@ -188,16 +176,19 @@ func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport
 	if err != nil {
 		return err
 	}
-	answer := setAnswer{Objects: []any{}}
+	response := struct {
+		Objects  []any    `json:"objects"`
+		NotFound []string `json:"not_found,omitempty"`
+	}{Objects: []any{}}
 	for _, text := range asked {
 		id, _ := parseID(text)
 		if item, ok := found[id]; ok {
-			answer.Objects = append(answer.Objects, e.View(item))
+			response.Objects = append(response.Objects, e.View(item))
 		} else {
-			answer.NotFound = append(answer.NotFound, text)
+			response.NotFound = append(response.NotFound, text)
 		}
 	}
-	return e.ok(w, r, answer)
+	return e.ok(w, r, response)
 }
 
 func (e endpoint[T]) getMany(r *http.Request, caller passport.Passport, ids []int64) (map[int64]T, error) {
@@ -217,7 +208,11 @@ func (e endpoint[T]) getMany(r *http.Request, caller passport.Passport, ids []in
 }
 
 func (e endpoint[T]) listMany(ctx context.Context, caller passport.Passport, ids []int64) ([]T, error) {
-	query := find.Query{Where: []find.Condition{find.In(e.findID(), ids...)}, Order: []find.Order{{Field: e.findID()}}, Limit: len(ids)}
+	where := find.In(e.findID(), ids...)
+	if len(ids) == 1 {
+		where = find.Eq(e.findID(), ids[0])
+	}
+	query := find.Query{Where: []find.Condition{where}, Order: []find.Order{{Field: e.findID()}}, Limit: len(ids)}
 	query.Scan = scanIn(e.Indexes, e.findID(), query)
 	items, _, err := e.List(ctx, caller, query)
 	return items, err
@@ -236,12 +231,12 @@ func (e endpoint[T]) create(w http.ResponseWriter, r *http.Request, caller passp
 	if err != nil {
 		return e.refuse(w, r, err)
 	}
-	answer, err := Encode(e.View(item))
+	view, err := Encode(e.View(item))
 	if err != nil {
 		return fmt.Errorf("encoding a %s: %w", e.Name, err)
 	}
-	w.Header().Set("Location", origin(r)+URI(e.Name, e.ID(item)))
-	WriteJSON(w, r, http.StatusCreated, answer)
+	w.Header().Set("Location", e.options.BaseURL+URI(e.Name, e.ID(item)))
+	WriteJSON(w, r, http.StatusCreated, view)
 	return nil
 }
 
@@ -272,26 +267,10 @@ func (e endpoint[T]) delete(w http.ResponseWriter, r *http.Request, caller passp
 	return nil
 }
 
-// refuse answers what is wrong with the content of a body.
+// refuse writes the response to a body with faults.
 func (e endpoint[T]) refuse(w http.ResponseWriter, r *http.Request, err error) error {
 	writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
 	return nil
-}
-
-// origin is scheme and host under which the client reached us, for Location. The
-// gateway sets the forwarded headers and lets none of a client's through.
-func origin(r *http.Request) string {
-	scheme, host := "http", r.Host
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	if forwarded := r.Header.Get("X-Forwarded-Proto"); forwarded == "http" || forwarded == "https" {
-		scheme = forwarded
-	}
-	if forwarded := r.Header.Get("X-Forwarded-Host"); forwarded != "" {
-		host = forwarded
-	}
-	return scheme + "://" + host
 }
 
 // Check implements Declared.

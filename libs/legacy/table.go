@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Row is what the specification says of a resource: its name and its methods, in the
-// order of the Allow header.
+// Row is a resource of the specification: its name and its methods, in the order of the Allow header.
 type Row struct {
 	Name   string
 	List   []string
 	Detail []string
 }
 
-// Resources is the one table of the twelve authenticated resources. The gateway
-// routes by it, services are checked against it, discovery lists it.
+// Resources returns the table of the twelve authenticated resources. The gateway routes by it, services are checked
+// against it, and discovery lists it.
 func Resources() []Row {
 	var (
 		read   = []string{http.MethodGet}
@@ -40,17 +39,17 @@ func Resources() []Row {
 	}
 }
 
-// Find returns the row of a resource.
+// findRow returns the row of a resource.
 func findRow(name string) (Row, bool) {
-	rows := Resources()
-	i := slices.IndexFunc(rows, func(row Row) bool { return row.Name == name })
-	if i < 0 {
-		return Row{}, false
+	for _, row := range Resources() {
+		if row.Name == name {
+			return row, true
+		}
 	}
-	return rows[i], true
+	return Row{}, false
 }
 
-// Place is what kind of path a request is for.
+// Place is the kind of a path.
 type Place string
 
 const (
@@ -65,13 +64,12 @@ type Path struct {
 	Resource string
 	Place    Place
 	ID       int64    // AtDetail
-	Set      []string // AtSet: the ids as asked for
-	Methods  []string // allowed, in the order of Allow; HEAD comes with GET
+	Set      []string // AtSet: the ids of the request
+	Methods  []string // in the order of Allow; HEAD is allowed where GET is
 }
 
-// ParsePath reads a decoded URL path, with or without the trailing slash. It reports
-// false for what is not a path of this interface (404), an id that is no positive
-// 64-bit integer included. Base itself, the discovery document, is not one.
+// ParsePath parses a decoded URL path, with or without the trailing slash. It returns false for a path that is not of
+// this interface (404), also for an id that is not a positive 64-bit integer, and for Base itself (discovery).
 func ParsePath(path string) (Path, bool) {
 	rest, under := strings.CutPrefix(path, Base)
 	if !under {
@@ -95,8 +93,9 @@ func (row Row) parse(tail string) (Path, bool) {
 	tail = strings.TrimSuffix(tail, "/")
 	path := Path{Resource: row.Name, Methods: []string{http.MethodGet}}
 	if ids, found := strings.CutPrefix(tail, "set/"); found {
-		path.Place, path.Set = AtSet, splitSet(ids)
-		return path, len(path.Set) > 0
+		path.Place = AtSet
+		path.Set = slices.DeleteFunc(strings.Split(ids, ";"), func(id string) bool { return id == "" })
+		return path, len(path.Set) > 0 && !strings.Contains(ids, "/")
 	}
 	switch tail {
 	case "":
@@ -111,15 +110,7 @@ func (row Row) parse(tail string) (Path, bool) {
 	return path, ok
 }
 
-func splitSet(ids string) []string {
-	if strings.Contains(ids, "/") {
-		return nil
-	}
-	return slices.DeleteFunc(strings.Split(ids, ";"), func(id string) bool { return id == "" })
-}
-
-// Allows reports whether the method may be used here. HEAD may where GET may; OPTIONS
-// is answered everywhere, with Allow.
+// Allows reports whether the path allows the method. It allows HEAD where GET is allowed, and OPTIONS everywhere.
 func (p Path) Allows(method string) bool {
 	switch method {
 	case http.MethodOptions:
@@ -130,14 +121,13 @@ func (p Path) Allows(method string) bool {
 	return slices.Contains(p.Methods, method)
 }
 
-// Allow is the value of the Allow header.
+// Allow returns the value of the Allow header.
 func (p Path) Allow() string { return strings.Join(p.Methods, ",") }
 
-// OverrideHeader names the method that a POST really is, for clients that can only
-// GET and POST.
+// OverrideHeader names the method that replaces the POST of a client that can send only GET and POST.
 const OverrideHeader = "X-HTTP-Method-Override"
 
-// Method is the method of the request once the override is applied.
+// Method returns the method of the request after the override.
 func Method(r *http.Request) string {
 	if override := strings.TrimSpace(r.Header.Get(OverrideHeader)); r.Method == http.MethodPost && override != "" {
 		return strings.ToUpper(override)
@@ -145,15 +135,15 @@ func Method(r *http.Request) string {
 	return r.Method
 }
 
-// URI is the resource_uri of a record: /api/v1/service/4/.
+// URI returns the resource_uri of a record: /api/v1/service/4/.
 func URI(resource string, id int64) string {
-	return Base + resource + "/" + strconv.FormatInt(id, 10) + "/"
+	return ListURI(resource) + strconv.FormatInt(id, 10) + "/"
 }
 
-// ListURI is the path of a collection: /api/v1/service/.
+// ListURI returns the path of a list: /api/v1/service/.
 func ListURI(resource string) string { return Base + resource + "/" }
 
-// Discovery is the answer to GET /api/v1/, as JSON.
+// Discovery returns the response to GET /api/v1/, as JSON.
 func Discovery() []byte {
 	type entry struct {
 		ListEndpoint string `json:"list_endpoint"`
@@ -166,13 +156,8 @@ func Discovery() []byte {
 	return encode(entries)
 }
 
-// parseID reads a positive 64-bit integer without sign.
+// parseID parses a positive 64-bit integer without a sign.
 func parseID(text string) (int64, bool) {
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-	}
 	id, err := strconv.ParseInt(text, 10, 64)
-	return id, err == nil && id > 0
+	return id, err == nil && id > 0 && text[0] != '+'
 }

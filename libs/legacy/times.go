@@ -7,8 +7,8 @@ import (
 
 const timeLayout = "2006-01-02T15:04:05"
 
-// ParseTime reads the input form yyyy-mm-ddThh:mm:ss with an optional fraction and an
-// optional Z, always UTC. The result is truncated to milliseconds.
+// ParseTime parses yyyy-mm-ddThh:mm:ss with an optional fraction and an optional Z, always UTC, and truncates the
+// result to milliseconds.
 func ParseTime(text string) (time.Time, bool) {
 	text = strings.TrimSuffix(text, "Z")
 	whole, fraction, dotted := strings.Cut(text, ".")
@@ -28,8 +28,7 @@ func ParseTime(text string) (time.Time, bool) {
 	return t.Truncate(time.Millisecond), true
 }
 
-// FormatTime writes the output form: UTC without a zone, six digits of fraction only
-// when it is not zero.
+// FormatTime returns t in UTC without a zone, with six digits of fraction if the fraction is not zero.
 func FormatTime(t time.Time) string {
 	t = t.UTC()
 	if t.Nanosecond()/int(time.Microsecond) == 0 {
@@ -38,10 +37,10 @@ func FormatTime(t time.Time) string {
 	return t.Format(timeLayout + ".000000")
 }
 
-// Time is a time in a view; encoded by FormatTime. A pointer to it may be null.
+// Time is a time in a view, encoded by FormatTime.
 type Time time.Time
 
-// TimeOf is the view of an optional time.
+// TimeOf returns the view of an optional time.
 func TimeOf(t *time.Time) *Time {
 	if t == nil {
 		return nil

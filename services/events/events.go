@@ -51,7 +51,7 @@ func Run(ctx context.Context, c Config) error {
 		peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)})
 	var events *catalog.Catalog
 	events = catalog.New(store.Declare(s.Database, func() store.Follower { return events }), others, c.Now)
-	if err := api.Mount(s.Engine, events, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), DashboardBase: c.DashboardBaseURL}); err != nil {
+	if err := api.Mount(s.Engine, events, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, DashboardBase: c.DashboardBaseURL}); err != nil {
 		return err
 	}
 	return s.Serve(ctx, service.Work{

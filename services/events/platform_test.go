@@ -26,10 +26,13 @@ import (
 
 const (
 	secret = "a secret of the tests, long enough to be one"
-	orgA   = "0190aaaa-0000-7000-8000-00000000000a"
-	orgB   = "0190aaaa-0000-7000-8000-00000000000b"
-	dashA  = "0190dddd-0000-7000-8000-00000000000a"
-	dashB  = "0190dddd-0000-7000-8000-00000000000b"
+	// legacyBase is LEGACY_BASE_URL: what the Location of a created record starts with.
+	legacyBase = "https://api.status.example.com"
+
+	orgA  = "0190aaaa-0000-7000-8000-00000000000a"
+	orgB  = "0190aaaa-0000-7000-8000-00000000000b"
+	dashA = "0190dddd-0000-7000-8000-00000000000a"
+	dashB = "0190dddd-0000-7000-8000-00000000000b"
 )
 
 // platform is what surrounds the service: a Kafka broker, and a clock that can be put
@@ -94,7 +97,7 @@ func configOf(broker, documents string) events.Config {
 		Documents: boot.Documents{DocumentsURL: documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
 		Secret:    boot.Secret{Secret: secret},
-		Links:     boot.Links{DashboardBaseURL: "https://status.example"},
+		Links:     boot.Links{LegacyBaseURL: legacyBase, DashboardBaseURL: "https://status.example"},
 	}
 	config.LogLevel = "warn"
 	return config

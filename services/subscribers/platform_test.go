@@ -88,7 +88,7 @@ func configure(documents, broker, events string) subscribers.Config {
 		Documents: boot.Documents{DocumentsURL: documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
 		Secret:    boot.Secret{Secret: secret},
-		Links:     boot.Links{AppBaseURL: "https://status.example.com"},
+		Links:     boot.Links{LegacyBaseURL: "https://api.status.example.com", AppBaseURL: "https://status.example.com"},
 		EventsURL: events,
 	}
 	config.LogLevel = "info"

@@ -42,7 +42,7 @@ func Run(ctx context.Context, c Config) error {
 	defer s.Close()
 	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
 	people := audience.New(store.New(s.Database), directory.New(events), c.Now)
-	api.New(people, api.NewPasses(c.Secret.Secret, c.AppBaseURL), c.Log).Mount(s.Engine)
+	api.New(people, api.NewPasses(c.Secret.Secret, c.AppBaseURL), c.LegacyBaseURL, c.Log).Mount(s.Engine)
 	consumer := messages.New(people, c.Log)
 	return s.Serve(ctx, service.Work{
 		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DeliveryOutcomes)},

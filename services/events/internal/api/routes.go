@@ -18,6 +18,7 @@ import (
 type Options struct {
 	Log           *slog.Logger
 	Pages         web.Pages
+	LegacyBase    string // what /api/v1/ is reached under
 	DashboardBase string // what /d/{slug} is reached under
 }
 
@@ -33,7 +34,7 @@ func Operations() []web.Operation { return api{}.appOperations() }
 func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	a := api{board, options}
 
-	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: options.Log},
+	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: options.Log, BaseURL: options.LegacyBase},
 		a.services(), a.events(), a.eventServices(), a.eventUpdates(),
 		legacy.Statuses(), legacy.Severities(), legacy.Types())
 

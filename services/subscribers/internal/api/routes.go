@@ -19,12 +19,13 @@ import (
 type API struct {
 	audience *audience.Audience
 	passes   Passes
+	base     string // of the legacy interface: LEGACY_BASE_URL
 	log      *slog.Logger
 }
 
 // New makes the handlers.
-func New(audience *audience.Audience, passes Passes, log *slog.Logger) *API {
-	return &API{audience: audience, passes: passes, log: log}
+func New(audience *audience.Audience, passes Passes, base string, log *slog.Logger) *API {
+	return &API{audience: audience, passes: passes, base: base, log: log}
 }
 
 // kind holds the legacy interface's names for the addresses and subscriptions of one channel.
@@ -41,7 +42,7 @@ type kind struct {
 func (a *API) Mount(engine *gin.Engine) {
 	email := kind{a, topic.Email, "email", "subscribers/email", "Email address", false}
 	sms := kind{a, topic.SMS, "number", "subscribers/sms", "Phone number: a plus sign, country code and number", true}
-	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log},
+	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log, BaseURL: a.base},
 		email.addressResource(), sms.addressResource(), email.subscriptionResource(), sms.subscriptionResource())
 
 	public := engine.Group("", secretive, web.Surface(passport.Public))
