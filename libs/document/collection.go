@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -12,14 +11,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Collection is the records of one type.
+// Collection holds the records of one type.
 type Collection[T any] struct {
 	db     *Database
 	schema Schema[T]
 	shape  *shape
 }
 
-// Get loads the record key; fault.NotFound when there is none.
+// Get returns the record of key, or fault.NotFound.
 func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
 	ctx, end := c.db.span(ctx, "get", c.shape.name)
 	defer end()
@@ -33,7 +32,7 @@ func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
 	return *item, nil
 }
 
-// GetMany loads the records of keys in the order asked; those that are missing are left out.
+// GetMany returns the records of keys in the order of keys, without those that do not exist.
 func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error) {
 	ctx, end := c.db.span(ctx, "get many", c.shape.name)
 	defer end()
@@ -60,17 +59,19 @@ func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error)
 	return items, nil
 }
 
-// Insert stores a new record with its messages. It fails with fault.Conflict when its key or
-// a unique index is taken; ViolatedIndex tells which.
+// Insert stores a new record with its messages. It returns fault.Conflict if the key or a value
+// of a unique index exists already; ViolatedIndex returns which.
 func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
 	ctx, end := c.db.span(ctx, "insert", c.shape.name)
 	defer end()
-	return c.insert(ctx, &item, messages)
+	return c.insert(ctx, &item, messages, func() {})
 }
 
-// Update loads the record key, lets change alter it, and replaces it with its messages, provided nobody
-// has changed it meanwhile; otherwise it starts over, until ctx ends. An error of change is
-// returned and nothing is written. change may run several times, so it must have no other effect.
+// Update loads the record of key, calls change to alter it, and replaces it together with its
+// messages. If another writer has replaced it meanwhile, Update starts over until ctx ends. It
+// returns an error of change and writes nothing then. It writes nothing and returns the record if
+// change returns fault.ErrUnchanged. change may run several times, so it must have no other
+// effect. It must not write the same record: writers of one record wait for each other.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	ctx, end := c.db.span(ctx, "update", c.shape.name)
 	defer end()
@@ -82,8 +83,8 @@ func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) 
 	})
 }
 
-// Upsert is Update that creates the record when it is missing: change is then given the zero T and must
-// fill it in, so that its key is key.
+// Upsert is Update that creates the record if there is none. change then gets the zero T and must
+// fill it in, with key as its key.
 func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error) {
 	ctx, end := c.db.span(ctx, "upsert", c.shape.name)
 	defer end()
@@ -92,6 +93,11 @@ func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item
 
 func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (T, error) {
 	var none T
+	leave, err := c.db.writers.enter(ctx, c.shape.name+"/"+key)
+	if err != nil {
+		return none, c.opaque(err, "wait to update")
+	}
+	defer leave()
 	for try := 0; ; try++ {
 		item, version, err := c.load(ctx, key)
 		if err != nil {
@@ -109,9 +115,9 @@ func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, b
 			return none, err
 		}
 		if exists {
-			err = c.replace(ctx, key, item, version, messages)
+			err = c.replace(ctx, key, item, version, messages, leave)
 		} else if err = c.sameKey(item, key); err == nil {
-			err = c.insert(ctx, item, messages)
+			err = c.insert(ctx, item, messages, leave)
 		}
 		if err == nil {
 			return *item, nil
@@ -128,8 +134,8 @@ func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, b
 	}
 }
 
-// appeared reports whether conflict is about the key, which another has created meanwhile. Then unique values may be
-// taken as well, and an engine names only one of the two.
+// appeared reports whether another writer has created the record of key meanwhile. If its key
+// and its unique values both exist then, the engine names only one of them in conflict.
 func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error) bool {
 	if ViolatedIndex(conflict) == "" {
 		return true
@@ -138,10 +144,16 @@ func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error
 	return err == nil && there != nil
 }
 
-// Delete removes the record key; decide may veto by an error, or hand messages. It may be nil.
+// Delete removes the record of key together with the messages that decide returns. It returns an
+// error of decide and removes nothing then. decide may be nil.
 func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
 	ctx, end := c.db.span(ctx, "delete", c.shape.name)
 	defer end()
+	leave, err := c.db.writers.enter(ctx, c.shape.name+"/"+key)
+	if err != nil {
+		return c.opaque(err, "wait to delete")
+	}
+	defer leave()
 	for try := 0; ; try++ {
 		item, version, err := c.load(ctx, key)
 		if err != nil {
@@ -160,9 +172,8 @@ func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) 
 		if err != nil {
 			return c.opaque(err, "delete")
 		}
-		err = c.db.engine.remove(ctx, c.shape, key, version, entries)
+		err = c.commit(ctx, key, nil, entries, leave, func() error { return c.db.engine.remove(ctx, c.shape, key, version, entries) })
 		if err == nil {
-			c.written(ctx, key, entries)
 			return nil
 		}
 		if !errors.Is(err, errStale) {
@@ -174,13 +185,13 @@ func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) 
 	}
 }
 
-// backoff spreads those who compete for one document.
+// backoff waits for a random time, which separates writers of one document. It returns false if ctx ended first.
 func backoff(ctx context.Context, try int) bool {
 	limit := min(time.Millisecond<<min(try, 6), 50*time.Millisecond)
 	return sleep(ctx, time.Duration(rand.Int64N(int64(limit))))
 }
 
-// load returns nil when there is no such record.
+// load returns nil if there is no such record.
 func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error) {
 	r, err := c.db.engine.load(ctx, c.shape, key)
 	if err != nil {
@@ -196,24 +207,22 @@ func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error)
 	return item, r.version, nil
 }
 
-func (c *Collection[T]) insert(ctx context.Context, item *T, messages []topic.Message) error {
+// insert stores a new record. It calls leave when the record is committed.
+func (c *Collection[T]) insert(ctx context.Context, item *T, messages []topic.Message, leave func()) error {
 	r, err := c.record(item)
 	if err != nil {
 		return c.opaque(err, "insert")
 	}
-	// A random start keeps a version from meaning two things when a key is used again.
+	// The first version is random: a key that is used again does not repeat a version.
 	r.version = rand.Int64N(1 << 62)
 	if r.entries, err = c.db.entries(ctx, c.shape, messages); err != nil {
 		return c.opaque(err, "insert")
 	}
-	if err := c.db.engine.insert(ctx, c.shape, r); err != nil {
-		return c.opaque(err, "insert")
-	}
-	c.written(ctx, r.key, r.entries)
-	return nil
+	return c.opaque(c.commit(ctx, r.key, r, r.entries, leave, func() error { return c.db.engine.insert(ctx, c.shape, r) }), "insert")
 }
 
-func (c *Collection[T]) replace(ctx context.Context, key string, item *T, version int64, messages []topic.Message) error {
+// replace stores item if the stored record has version, else it returns errStale. It calls leave when the record is committed.
+func (c *Collection[T]) replace(ctx context.Context, key string, item *T, version int64, messages []topic.Message, leave func()) error {
 	if err := c.sameKey(item, key); err != nil {
 		return err
 	}
@@ -225,61 +234,18 @@ func (c *Collection[T]) replace(ctx context.Context, key string, item *T, versio
 	if r.entries, err = c.db.entries(ctx, c.shape, messages); err != nil {
 		return c.opaque(err, "update")
 	}
-	err = c.db.engine.replace(ctx, c.shape, r, version)
+	err = c.commit(ctx, key, r, r.entries, leave, func() error { return c.db.engine.replace(ctx, c.shape, r, version) })
 	if errors.Is(err, errStale) {
 		return err
 	}
-	if err != nil {
-		return c.opaque(err, "update")
-	}
-	c.written(ctx, key, r.entries)
-	return nil
+	return c.opaque(err, "update")
 }
 
 func (c *Collection[T]) sameKey(item *T, key string) error {
 	if got := c.schema.Key(item); got != key {
-		return fault.New(fault.Internal, "document: the key of a record of %s must be %q, not %q", c.shape.name, key, got)
+		return fault.New(fault.Internal, "document: the key of the record of %s must be %q, not %q", c.shape.name, key, got)
 	}
 	return nil
-}
-
-// written does what follows a committed write.
-func (c *Collection[T]) written(ctx context.Context, key string, entries []entry) {
-	if len(entries) == 0 {
-		return
-	}
-	if c.shape.derives {
-		// The write stands, whatever the caller thinks of it by now.
-		if err := c.derive(context.WithoutCancel(ctx), key); err != nil {
-			c.db.log.LogAttrs(ctx, slog.LevelWarn, "deriving failed; the relay repeats it",
-				slog.String("collection", c.shape.name), slog.String("key", key), slog.String("error", err.Error()))
-		} else {
-			c.db.derived.add(entries)
-		}
-	}
-	c.db.notify()
-}
-
-// derive runs Derive for what is stored, and again when that has changed in between: of several
-// that run at once the last to finish has then seen the newest.
-func (c *Collection[T]) derive(ctx context.Context, key string) error {
-	if c.schema.Derive == nil {
-		return nil
-	}
-	item, version, err := c.load(ctx, key)
-	for {
-		if err != nil {
-			return err
-		}
-		if err := c.schema.Derive(ctx, key, item); err != nil {
-			return err
-		}
-		seen, seenItem := version, item
-		item, version, err = c.load(ctx, key)
-		if err == nil && version == seen && (item == nil) == (seenItem == nil) {
-			return nil
-		}
-	}
 }
 
 // record encodes item and computes its declared fields.
@@ -307,7 +273,7 @@ func (c *Collection[T]) values(item *T) ([]any, error) {
 			return nil, fmt.Errorf("field %s: %w", c.schema.Fields[i].Name, err)
 		}
 		if _, list := value.([]any); value != nil && list != c.shape.fields[i].many {
-			return nil, fmt.Errorf("field %s is declared multi-valued %t but has a %T", c.schema.Fields[i].Name, c.shape.fields[i].many, value)
+			return nil, fmt.Errorf("field %s is declared with multi-valued %t but its value is a %T", c.schema.Fields[i].Name, c.shape.fields[i].many, value)
 		}
 		values[i] = value
 	}

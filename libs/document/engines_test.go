@@ -44,6 +44,17 @@ func onEach(t *testing.T, test func(t *testing.T, address string)) {
 	}
 }
 
+// onShared runs a test on the engines that several processes can share.
+func onShared(t *testing.T, test func(t *testing.T, address string)) {
+	onEach(t, func(t *testing.T, address string) {
+		if shared(address) {
+			test(t, address)
+		}
+	})
+}
+
+func shared(address string) bool { return !strings.HasPrefix(address, "sqlite:") }
+
 func open(t testing.TB, address string) *document.Database {
 	t.Helper()
 	db, err := document.Open(address, "conformance", document.Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil))})

@@ -100,7 +100,7 @@ func TestMigrateChangesIndexes(t *testing.T) {
 
 		second := boats()
 		second.Indexes = []document.Index{
-			{Name: "owner_number", Fields: []string{"owner", "name"}, Unique: true}, // other fields
+			{Name: "owner_number", Fields: []string{"name", "owner"}, Unique: true}, // other fields
 			{Name: "owner_built", Fields: []string{"owner", "built", "number"}},     // one more
 			{Name: "owner_name", Fields: []string{"owner", "name"}, Unique: true},   // unique now
 			{Name: "owner_harbours_built", Fields: []string{"harbours"}},            // of a list, changed
@@ -163,12 +163,15 @@ func TestMigrateOfSeveralProcesses(t *testing.T) {
 
 func TestDeclareRefusesContradictions(t *testing.T) {
 	for name, change := range map[string]func(*document.Schema[boat]){
-		"no name":           func(s *document.Schema[boat]) { s.Name = "" },
-		"no key":            func(s *document.Schema[boat]) { s.Key = nil },
-		"a field twice":     func(s *document.Schema[boat]) { s.Fields = append(s.Fields, s.Fields[0]) },
-		"an unknown field":  func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"colour"} },
-		"an empty index":    func(s *document.Schema[boat]) { s.Indexes[0].Fields = nil },
-		"an index twice":    func(s *document.Schema[boat]) { s.Indexes = append(s.Indexes, s.Indexes[0]) },
+		"no name":          func(s *document.Schema[boat]) { s.Name = "" },
+		"no key":           func(s *document.Schema[boat]) { s.Key = nil },
+		"a field twice":    func(s *document.Schema[boat]) { s.Fields = append(s.Fields, s.Fields[0]) },
+		"an unknown field": func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"colour"} },
+		"an empty index":   func(s *document.Schema[boat]) { s.Indexes[0].Fields = nil },
+		"an index twice":   func(s *document.Schema[boat]) { s.Indexes = append(s.Indexes, s.Indexes[0]) },
+		"the same fields": func(s *document.Schema[boat]) {
+			s.Indexes = append(s.Indexes, document.Index{Name: "again", Fields: s.Indexes[1].Fields, Unique: true})
+		},
 		"a unique list":     func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"harbours"} },
 		"a counted list":    func(s *document.Schema[boat]) { s.Indexes[5].Counted = true },
 		"nothing to count":  func(s *document.Schema[boat]) { s.Indexes[6].Counted = true },

@@ -53,7 +53,7 @@ func (e *mongoEngine) countDistinct(ctx context.Context, p *plan, field int) (in
 	return result[0].N, nil
 }
 
-// hint names the chosen index: the server shall not choose another.
+// hint returns the name of the chosen index. With it the server does not choose another.
 func (p *plan) hint() string {
 	if p.index == nil {
 		return "_id_"
@@ -81,7 +81,7 @@ func (p *plan) filter() bson.D {
 	for _, c := range p.where {
 		all = append(all, bson.D{p.match(c)})
 	}
-	// A tombstone has no fields, so only conditions that ask for absent ones could find it.
+	// A tombstone has no fields, so only conditions for absent fields could match it.
 	if !slices.ContainsFunc(p.where, func(c condition) bool { return c.op != find.OpAbsent || !c.absent }) {
 		all = append(all, bson.D{there("b", true)})
 	}
@@ -122,8 +122,8 @@ func (p *plan) match(c condition) bson.E {
 	return bson.E{Key: name, Value: bson.D{{Key: "$in", Value: bson.A(c.values)}}}
 }
 
-// regex says a text condition as an expression. The end is \z, for $ would also match before a
-// final line break.
+// regex returns a text condition as a regular expression. It ends with \z, because $ would also match before a final
+// line break.
 func (c *condition) regex() bson.Regex {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(c.values[0].(string)), "\x00", `\x00`) // BSON ends an expression at a NUL
 	if c.match == find.Whole || c.match == find.Prefix {
@@ -139,8 +139,9 @@ func (c *condition) regex() bson.Regex {
 	return r
 }
 
-// beyond restricts to what follows the position: equal in the first fields of the order and beyond in the next,
-// for each of them. A bound on the first field goes along, so that the index is entered there.
+// beyond returns the conditions for the records after the position. For each field of the order, and last for the key,
+// there is an alternative with the position's values in the fields before it and a later value in it. A bound on the
+// first field makes the server enter the index there.
 func (p *plan) beyond() bson.A {
 	var ranges, out bson.A
 	var equal bson.D
@@ -166,8 +167,8 @@ func (p *plan) beyond() bson.A {
 	return append(out, bson.D{{Key: "$or", Value: append(ranges, append(equal, last))}})
 }
 
-// past returns what comes after value in one field, and a range that holds it and value itself. Absent
-// values sort before all others, and no comparison with a value finds them.
+// past returns conditions on a field for the values after value, and a range that contains value and those after it.
+// Absent values sort before all others, and no comparison with a value matches them.
 func past(name string, value any, descending bool) (alternatives []bson.E, bound bson.D) {
 	is := func(operator string) bson.E {
 		return bson.E{Key: name, Value: bson.D{{Key: operator, Value: value}}}

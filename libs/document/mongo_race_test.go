@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 type mooring struct {
@@ -159,8 +163,8 @@ func TestDeleteManyOfWhatIsBeingRelayed(t *testing.T) {
 	}
 }
 
-// The outboxes of many documents are cleared in a few commands, for each waits for the journals of a majority.
-func TestSettleTakesFewCommands(t *testing.T) {
+// Many outboxes are cleared in few commands, because each command waits for the journals of a majority.
+func TestClearTakesFewCommands(t *testing.T) {
 	server := mongoServer(t)
 	if server == "" {
 		return
@@ -172,20 +176,122 @@ func TestSettleTakesFewCommands(t *testing.T) {
 		}
 	}
 	none := func(string, string) bool { return false }
-	parcels, err := c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none)
-	if err != nil || len(parcels) != 50 {
-		t.Fatalf("%d documents are claimed, %v", len(parcels), err)
-	}
 	commands := 0
 	after("", func() { commands++ })
-	if err := c.db.engine.settle(t.Context(), parcels); err != nil {
-		t.Fatal(err)
+	claims, err := c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none)
+	if err != nil || len(claims) != 50 {
+		t.Fatalf("%d documents are claimed, %v", len(claims), err)
+	}
+	if left, err := c.db.engine.clear(t.Context(), claims); left || err != nil {
+		t.Fatal(left, err)
 	}
 	if commands > 3 {
 		t.Errorf("50 documents took %d commands", commands)
 	}
-	if parcels, err = c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none); err != nil || len(parcels) != 0 {
-		t.Errorf("%d documents wait still, %v", len(parcels), err)
+	if claims, err = c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none); err != nil || len(claims) != 0 {
+		t.Errorf("%d documents still wait, %v", len(claims), err)
+	}
+}
+
+// A process is killed, or fails, in the middle of Derive for a document that it had claimed. Another process runs Derive
+// again, although it had done so itself after its write.
+func TestDeriveOfAKilledRelayIsRepeated(t *testing.T) {
+	server := mongoServer(t)
+	if server == "" {
+		return
+	}
+	for name, fail := range map[string]func(e *mongoEngine, claims []claim) error{
+		"killed": func(*mongoEngine, []claim) error { return nil },
+		"failed": func(e *mongoEngine, claims []claim) error {
+			claims[0].doubtful = true
+			return e.release(context.Background(), claims)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := fmt.Sprintf("%s/relay%d_%d", strings.TrimSuffix(server, "/"), os.Getpid(), time.Now().UnixNano())
+			var derived atomic.Int64
+			declare := func() (*Database, *Collection[mooring]) {
+				db, err := Open(address, "moorings", Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = db.Close() })
+				schema := mooringsBy("place")
+				schema.Derive = func(context.Context, string, *mooring) error { derived.Add(1); return nil }
+				c := Declare(db, schema)
+				if err := db.Migrate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return db, c
+			}
+			db, c := declare()
+			if err := c.Insert(t.Context(), mooring{ID: "a"}, moored{}); err != nil {
+				t.Fatal(err)
+			}
+			other, _ := declare()
+			claims, err := other.engine.claim(t.Context(), other.declared(), relayBatch, func(string, string) bool { return false })
+			if err != nil || len(claims) != 1 || claims[0].abandoned {
+				t.Fatalf("claimed %+v, %v", claims, err)
+			}
+			if err := fail(other.engine.(*mongoEngine), claims); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			var atPublish int64
+			_ = db.Relay(ctx, func(context.Context, []stream.Record) error {
+				atPublish = derived.Load()
+				stop()
+				return nil
+			})
+			if atPublish != 2 {
+				t.Errorf("Derive had run %d times when the message was published", atPublish)
+			}
+		})
+	}
+}
+
+// One update with a message and Derive takes few commands.
+func TestUpdateTakesFewCommands(t *testing.T) {
+	server := mongoServer(t)
+	if server == "" {
+		return
+	}
+	var mu sync.Mutex
+	var commands []string
+	address := fmt.Sprintf("%s/few%d_%d", strings.TrimSuffix(server, "/"), os.Getpid(), time.Now().UnixNano())
+	db, err := Open(address, "moorings", Options{Observe: func(operation string) {
+		mu.Lock()
+		defer mu.Unlock()
+		commands = append(commands, operation)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	schema := mooringsBy("place")
+	schema.Derive = func(context.Context, string, *mooring) error { return nil }
+	c := Declare(db, schema)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Insert(t.Context(), mooring{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	commands = nil
+	if _, err := c.Update(t.Context(), "a", func(m *mooring) ([]topic.Message, error) { m.Place = "Kiel"; return []topic.Message{moored{}}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	claims, err := db.engine.claim(t.Context(), db.takeWritten(), relayBatch, func(string, string) bool { return false })
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claimed %v, %v", claims, err)
+	}
+	if _, err := db.engine.clear(t.Context(), claims); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"find", "update", "find", "find", "update", "update"} // load, replace, check; search, claim, clear
+	if !slices.Equal(commands, want) {
+		t.Errorf("the commands were %v, want %v", commands, want)
 	}
 }
 

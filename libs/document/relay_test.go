@@ -336,7 +336,7 @@ func TestRelayPublishesABacklogPieceByPiece(t *testing.T) {
 }
 
 func TestRelaysOfTwoProcesses(t *testing.T) {
-	onEach(t, func(t *testing.T, address string) {
+	onShared(t, func(t *testing.T, address string) {
 		one, c := fleet(t, address)
 		two, d := fleet(t, address)
 		b := newBroker()

@@ -7,7 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// arms are the conjunctions whose union is the page's candidates, each one range of the index.
+// arms returns conjunctions of conditions, each of one range of the index. The union of their records contains the
+// page.
 func (p *plan) arms() [][]clause {
 	arms := [][]clause{nil}
 	if p.inside != nil {
@@ -30,11 +31,12 @@ func (p *plan) arms() [][]clause {
 	return product(arms, conjunctions(behind))
 }
 
-// leads: the field stands in the index's prefix, before what is sorted by.
+// leads reports whether the query does not sort by field f, so f is in the prefix of the index.
 func (p *plan) leads(f int) bool {
 	return !slices.ContainsFunc(p.order, func(t term) bool { return t.field == f })
 }
 
+// each returns an equality for each value of c.
 func (p *plan) each(c condition) []clause {
 	out := make([]clause, len(c.values))
 	for i, v := range c.values {
@@ -43,6 +45,7 @@ func (p *plan) each(c condition) []clause {
 	return out
 }
 
+// product returns each of arms combined with each of alternatives.
 func product(arms [][]clause, alternatives []clause) [][]clause {
 	out := make([][]clause, 0, len(arms)*len(alternatives))
 	for _, arm := range arms {
@@ -53,8 +56,9 @@ func product(arms [][]clause, alternatives []clause) [][]clause {
 	return out
 }
 
-// behind are the disjoint ranges that make up what follows the position: equal in the first fields of
-// the order and beyond in the next, for each of them, the key last. Absent values sort before all others.
+// behind returns disjoint ranges that together contain the records after the position. For each field of the order,
+// and last for the key, a range has the position's values in the fields before it and a later value in it. Absent
+// values sort before all others.
 func (p *plan) behind() [][]clause {
 	var out [][]clause
 	var equal []clause
@@ -83,7 +87,7 @@ func (p *plan) behind() [][]clause {
 	return append(out, append(equal, clause{p.key() + compare, []any{p.after.key}}))
 }
 
-// conjunctions joins each list of clauses into one.
+// conjunctions joins each list of clauses with AND.
 func conjunctions(lists [][]clause) []clause {
 	out := make([]clause, len(lists))
 	for i, list := range lists {
@@ -97,6 +101,7 @@ func conjunctions(lists [][]clause) []clause {
 	return out
 }
 
+// either joins the conjunctions of lists with OR.
 func either(lists [][]clause) clause {
 	var out clause
 	texts := make([]string, len(lists))

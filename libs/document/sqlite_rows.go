@@ -12,15 +12,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Per collection there is a table of its name: id, key, version, body and a column a declared field ("f_" and
-// its name; a list as JSON). An index with a multi-valued field is a table of its own, with a row for each
-// value. The outbox of all collections is one table, in the order of the commits.
+// Each collection has a table of its name with the columns id, key, version, body and one column per declared field
+// ("f_" and its name; a list as JSON). An index with a multi-valued field is a table with a row for each value. One
+// table holds the outbox entries of all collections in the order of the commits.
 
 func column(field string) string { return "f_" + field }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// scalar is a value as SQLite stores and compares it.
+// scalar returns the form in which SQLite stores and compares a value.
 func scalar(value any) any {
 	switch v := value.(type) {
 	case time.Time:
@@ -34,7 +34,7 @@ func scalar(value any) any {
 	return value
 }
 
-// cell is a value as a column of the collection's table.
+// cell returns the form of a value in a column of the collection's table.
 func cell(value any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -70,7 +70,7 @@ func (e *sqliteEngine) loadMany(ctx context.Context, s *shape, keys []string) ([
 	return e.records(ctx, q, 0)
 }
 
-// records reads key, version and body; extra columns behind them serve the order only.
+// records reads key, version and body. It ignores extra columns after them, which serve the order only.
 func (e *sqliteEngine) records(ctx context.Context, q *statement, extra int) ([]*record, error) {
 	var out []*record
 	dest := make([]any, 3+extra)
@@ -197,17 +197,17 @@ func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*reco
 	return isNew, nil
 }
 
-// runLengths are how many records one statement inserts: what a statement costs by itself, its journal
-// above all, is shared by them.
+// runLengths are the numbers of records that one statement inserts. The records share the fixed cost of a statement,
+// above all its journal.
 var runLengths = [...]int{64, 8, 1}
 
-// plain reports a collection whose records are one row each, with no unique index that a
-// statement which passes over known keys would pass over, too.
+// plain reports whether each record is one row and has no unique index. INSERT OR IGNORE would also ignore violations
+// of such an index.
 func (s *shape) plain() bool {
 	return !slices.ContainsFunc(s.indexes, func(ix index) bool { return ix.many >= 0 || ix.unique })
 }
 
-// insertNew inserts those whose keys are not there and marks them.
+// insertNew inserts the records whose keys do not exist, and marks them in isNew.
 func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) error {
 	if s.plain() {
 		return w.insertRuns(s, records, isNew)
@@ -228,8 +228,8 @@ func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) erro
 	return nil
 }
 
-// insertRuns is insertNew for a plain collection. It asks what was there only when a statement has
-// passed over something, which is rare; the random version of a record tells whose it is.
+// insertRuns is insertNew for a plain collection. It loads the stored versions only if a statement has ignored a
+// record, which is rare. A record is new if the stored version is its own random version.
 func (w *sqliteWriter) insertRuns(s *shape, records []*record, isNew []bool) error {
 	args := make([]any, 0, runLengths[0]*(3+len(s.fields)))
 	for i, n := range runLengths {
@@ -263,7 +263,7 @@ func (w *sqliteWriter) insertRuns(s *shape, records []*record, isNew []bool) err
 	return nil
 }
 
-// known are the versions of those records that are there, by key.
+// known returns the versions of the stored records among records, by key.
 func (w *sqliteWriter) known(s *shape, records []*record) (map[string]int64, error) {
 	keys := make([]string, len(records))
 	for i, r := range records {
@@ -284,7 +284,7 @@ func (w *sqliteWriter) known(s *shape, records []*record) (map[string]int64, err
 	return known, err
 }
 
-// writeTexts are a collection's writing statements.
+// writeTexts are the statements that write to a collection.
 type writeTexts struct {
 	insert, replace, overwrite string
 	insertRuns                 [len(runLengths)]string
