@@ -16,8 +16,7 @@ const batchSize = 500
 // edits (projections, logs): it compares no versions, writes no messages and does not run Derive.
 // A batch is one transaction on SQLite and one bulk write on MongoDB.
 func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
-	ctx, end := c.db.span(ctx, "upsert many", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "upsert many")()
 	return c.batches(items, func(records []*record) error {
 		return c.db.engine.putMany(ctx, c.shape, lastOfEach(records))
 	})
@@ -41,8 +40,7 @@ func lastOfEach(records []*record) []*record {
 // InsertMany stores the items whose keys do not exist and returns them in their order. Like
 // UpsertMany it writes no messages and does not run Derive.
 func (c *Collection[T]) InsertMany(ctx context.Context, items []T) ([]T, error) {
-	ctx, end := c.db.span(ctx, "insert many", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "insert many")()
 	var stored []T
 	done := 0
 	err := c.batches(items, func(records []*record) error {
@@ -63,7 +61,7 @@ func (c *Collection[T]) batches(items []T, write func([]*record) error) error {
 		batch := items[start:min(start+batchSize, len(items))]
 		records := make([]*record, len(batch))
 		for i := range batch {
-			r, err := c.record(&batch[i])
+			r, err := c.record(&batch[i], c.schema.Key(&batch[i]))
 			if err != nil {
 				return c.opaque(err, "write many")
 			}
@@ -81,8 +79,7 @@ func (c *Collection[T]) batches(items []T, write func([]*record) error) error {
 // number. It is for retention and projections: it writes no messages and does not run Derive. The
 // waiting messages of deleted records are still published.
 func (c *Collection[T]) DeleteMany(ctx context.Context, q find.Query) (int64, error) {
-	ctx, end := c.db.span(ctx, "delete many", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "delete many")()
 	if len(q.Order) > 0 || q.Offset > 0 || q.After != "" {
 		return 0, fault.New(fault.Internal, "document: DeleteMany of %s accepts conditions and a limit only", c.shape.name)
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -18,10 +20,20 @@ type Collection[T any] struct {
 	shape  *shape
 }
 
+// span starts a span for an operation and puts it into ctx, if the caller is traced. It returns the function that ends
+// the span.
+func (c *Collection[T]) span(ctx *context.Context, operation string) func() {
+	if !trace.SpanFromContext(*ctx).IsRecording() {
+		return func() {}
+	}
+	var span trace.Span
+	*ctx, span = c.db.tracer.Start(*ctx, operation+" "+c.shape.name, trace.WithSpanKind(trace.SpanKindClient))
+	return func() { span.End() }
+}
+
 // Get returns the record of key, or fault.NotFound.
 func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
-	ctx, end := c.db.span(ctx, "get", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "get")()
 	item, _, err := c.load(ctx, key)
 	if err == nil && item == nil {
 		err = c.notFound()
@@ -34,8 +46,7 @@ func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
 
 // GetMany returns the records of keys in the order of keys, without those that do not exist.
 func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error) {
-	ctx, end := c.db.span(ctx, "get many", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "get many")()
 	byKey := make(map[string]*record, len(keys))
 	for start := 0; start < len(keys); start += batchSize {
 		records, err := c.db.engine.loadMany(ctx, c.shape, keys[start:min(start+batchSize, len(keys))])
@@ -62,9 +73,8 @@ func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error)
 // Insert stores a new record with its messages. It returns fault.Conflict if the key or a value
 // of a unique index exists already; ViolatedIndex returns which.
 func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
-	ctx, end := c.db.span(ctx, "insert", c.shape.name)
-	defer end()
-	return c.insert(ctx, &item, messages, func() {})
+	defer c.span(&ctx, "insert")()
+	return c.store(ctx, c.schema.Key(&item), &item, false, 0, messages, func() {})
 }
 
 // Update loads the record of key, calls change to alter it, and replaces it together with its
@@ -73,25 +83,19 @@ func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Me
 // change returns fault.ErrUnchanged. change may run several times, so it must have no other
 // effect. It must not write the same record: writers of one record wait for each other.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
-	ctx, end := c.db.span(ctx, "update", c.shape.name)
-	defer end()
-	return c.write(ctx, key, func(item *T, exists bool) ([]topic.Message, error) {
-		if !exists {
-			return nil, c.notFound()
-		}
-		return change(item)
-	})
+	defer c.span(&ctx, "update")()
+	return c.write(ctx, key, false, c.existing(change))
 }
 
 // Upsert is Update that creates the record if there is none. change then gets the zero T and must
 // fill it in, with key as its key.
 func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error) {
-	ctx, end := c.db.span(ctx, "upsert", c.shape.name)
-	defer end()
-	return c.write(ctx, key, change)
+	defer c.span(&ctx, "upsert")()
+	return c.write(ctx, key, false, change)
 }
 
-func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (T, error) {
+// write loads the record of key, calls change, and replaces the record, creates it, or with remove deletes it.
+func (c *Collection[T]) write(ctx context.Context, key string, remove bool, change func(*T, bool) ([]topic.Message, error)) (T, error) {
 	var none T
 	leave, err := c.db.writers.enter(ctx, c.shape.name+"/"+key)
 	if err != nil {
@@ -114,11 +118,11 @@ func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, b
 		if err != nil {
 			return none, err
 		}
-		if exists {
-			err = c.replace(ctx, key, item, version, messages, leave)
-		} else if err = c.sameKey(item, key); err == nil {
-			err = c.insert(ctx, item, messages, leave)
+		stored := item
+		if remove {
+			stored = nil
 		}
+		err = c.store(ctx, key, stored, exists, version, messages, leave)
 		if err == nil {
 			return *item, nil
 		}
@@ -129,7 +133,7 @@ func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, b
 			return none, err
 		}
 		if !backoff(ctx, try) {
-			return none, opaque(ctx.Err(), "update "+c.shape.name)
+			return none, c.opaque(ctx.Err(), "write")
 		}
 	}
 }
@@ -147,41 +151,23 @@ func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error
 // Delete removes the record of key together with the messages that decide returns. It returns an
 // error of decide and removes nothing then. decide may be nil.
 func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
-	ctx, end := c.db.span(ctx, "delete", c.shape.name)
-	defer end()
-	leave, err := c.db.writers.enter(ctx, c.shape.name+"/"+key)
-	if err != nil {
-		return c.opaque(err, "wait to delete")
-	}
-	defer leave()
-	for try := 0; ; try++ {
-		item, version, err := c.load(ctx, key)
-		if err != nil {
-			return err
+	defer c.span(&ctx, "delete")()
+	_, err := c.write(ctx, key, true, c.existing(func(item *T) ([]topic.Message, error) {
+		if decide == nil {
+			return nil, nil
 		}
-		if item == nil {
-			return c.notFound()
+		return decide(item)
+	}))
+	return err
+}
+
+// existing returns change for write. It returns fault.NotFound if there is no record.
+func (c *Collection[T]) existing(change func(*T) ([]topic.Message, error)) func(*T, bool) ([]topic.Message, error) {
+	return func(item *T, exists bool) ([]topic.Message, error) {
+		if !exists {
+			return nil, c.notFound()
 		}
-		var messages []topic.Message
-		if decide != nil {
-			if messages, err = decide(item); err != nil {
-				return err
-			}
-		}
-		entries, err := c.db.entries(ctx, c.shape, messages)
-		if err != nil {
-			return c.opaque(err, "delete")
-		}
-		err = c.commit(ctx, key, nil, entries, leave, func() error { return c.db.engine.remove(ctx, c.shape, key, version, entries) })
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, errStale) {
-			return c.opaque(err, "delete")
-		}
-		if !backoff(ctx, try) {
-			return opaque(ctx.Err(), "delete "+c.shape.name)
-		}
+		return change(item)
 	}
 }
 
@@ -207,62 +193,46 @@ func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error)
 	return item, r.version, nil
 }
 
-// insert stores a new record. It calls leave when the record is committed.
-func (c *Collection[T]) insert(ctx context.Context, item *T, messages []topic.Message, leave func()) error {
-	r, err := c.record(item)
+// store commits a write of the record of key with its messages: it inserts item if exists is false, else it replaces the
+// record by item, or deletes it if item is nil. It returns errStale if the stored record does not have version. It
+// calls leave when the write is committed.
+func (c *Collection[T]) store(ctx context.Context, key string, item *T, exists bool, version int64, messages []topic.Message, leave func()) error {
+	entries, err := c.db.entries(ctx, c.shape, messages)
+	var r *record
+	if err == nil && item != nil {
+		r, err = c.record(item, key)
+	}
 	if err != nil {
-		return c.opaque(err, "insert")
+		return c.opaque(err, "write")
 	}
-	// The first version is random: a key that is used again does not repeat a version.
-	r.version = rand.Int64N(1 << 62)
-	if r.entries, err = c.db.entries(ctx, c.shape, messages); err != nil {
-		return c.opaque(err, "insert")
+	write := func() error { return c.db.engine.remove(ctx, c.shape, key, version, entries) }
+	switch {
+	case item != nil && exists:
+		r.version, r.entries = version+1, entries
+		write = func() error { return c.db.engine.replace(ctx, c.shape, r, version) }
+	case item != nil:
+		// The first version is random: a key that is used again does not repeat a version.
+		r.version, r.entries = rand.Int64N(1<<62), entries
+		write = func() error { return c.db.engine.insert(ctx, c.shape, r) }
 	}
-	return c.opaque(c.commit(ctx, r.key, r, r.entries, leave, func() error { return c.db.engine.insert(ctx, c.shape, r) }), "insert")
-}
-
-// replace stores item if the stored record has version, else it returns errStale. It calls leave when the record is committed.
-func (c *Collection[T]) replace(ctx context.Context, key string, item *T, version int64, messages []topic.Message, leave func()) error {
-	if err := c.sameKey(item, key); err != nil {
-		return err
-	}
-	r, err := c.record(item)
-	if err != nil {
-		return c.opaque(err, "update")
-	}
-	r.version = version + 1
-	if r.entries, err = c.db.entries(ctx, c.shape, messages); err != nil {
-		return c.opaque(err, "update")
-	}
-	err = c.commit(ctx, key, r, r.entries, leave, func() error { return c.db.engine.replace(ctx, c.shape, r, version) })
+	err = c.commit(ctx, key, r, entries, leave, write)
 	if errors.Is(err, errStale) {
 		return err
 	}
-	return c.opaque(err, "update")
+	return c.opaque(err, "write")
 }
 
-func (c *Collection[T]) sameKey(item *T, key string) error {
-	if got := c.schema.Key(item); got != key {
-		return fault.New(fault.Internal, "document: the key of the record of %s must be %q, not %q", c.shape.name, key, got)
+// record encodes item and computes its declared fields. It returns an error unless the key of item is key.
+func (c *Collection[T]) record(item *T, key string) (*record, error) {
+	if got := c.schema.Key(item); got != key || key == "" {
+		return nil, fmt.Errorf("the key of the record must be %q and not be empty, not %q", key, got)
 	}
-	return nil
-}
-
-// record encodes item and computes its declared fields.
-func (c *Collection[T]) record(item *T) (*record, error) {
 	body, err := encode(item)
 	if err != nil {
 		return nil, err
 	}
 	fields, err := c.values(item)
-	if err != nil {
-		return nil, err
-	}
-	key := c.schema.Key(item)
-	if key == "" {
-		return nil, fmt.Errorf("the key is empty")
-	}
-	return &record{key: key, body: body, fields: fields}, nil
+	return &record{key: key, body: body, fields: fields}, err
 }
 
 func (c *Collection[T]) values(item *T) ([]any, error) {

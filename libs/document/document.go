@@ -176,12 +176,3 @@ func sleep(ctx context.Context, d time.Duration) bool {
 		return true
 	}
 }
-
-// span starts a span for an operation if the caller is traced.
-func (db *Database) span(ctx context.Context, operation, collection string) (context.Context, func()) {
-	if !trace.SpanFromContext(ctx).IsRecording() {
-		return ctx, func() {}
-	}
-	ctx, span := db.tracer.Start(ctx, operation+" "+collection, trace.WithSpanKind(trace.SpanKindClient))
-	return ctx, func() { span.End() }
-}

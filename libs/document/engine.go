@@ -3,6 +3,7 @@ package document
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -75,10 +76,9 @@ func (e *conflictError) Error() string {
 func (e *conflictError) Unwrap() error { return e.err }
 
 // unavailableError means that the engine could not be reached or did not respond in time.
-type unavailableError struct{ err error }
+type unavailableError struct{ error }
 
-func (e *unavailableError) Error() string { return e.err.Error() }
-func (e *unavailableError) Unwrap() error { return e.err }
+func (e *unavailableError) Unwrap() error { return e.error }
 
 // unusableError means that the local path cannot hold the database, now or after a retry.
 type unusableError struct {
@@ -110,19 +110,10 @@ func opaque(err error, doing string) error {
 	if _, ok := errors.AsType[*conflictError](err); ok {
 		return fault.Wrap(fault.Conflict, err, "A record with these values exists already.")
 	}
-	cause := &operationError{doing: doing, err: err}
+	cause := fmt.Errorf("%s: %w", doing, err)
 	_, unreachable := errors.AsType[*unavailableError](err)
 	if unreachable || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fault.Wrap(fault.Unavailable, cause, "The database cannot be reached at the moment.")
 	}
 	return fault.Wrap(fault.Internal, cause, "Something went wrong on our side.")
 }
-
-// operationError names the failed operation for the log.
-type operationError struct {
-	doing string
-	err   error
-}
-
-func (e *operationError) Error() string { return e.doing + ": " + e.err.Error() }
-func (e *operationError) Unwrap() error { return e.err }

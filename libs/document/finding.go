@@ -12,8 +12,7 @@ import (
 // one. Without q.Order the records have the order of the index. The key is always the last part of
 // the order.
 func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
-	ctx, end := c.db.span(ctx, "find", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "find")()
 	var page find.Page[T]
 	p, err := c.shape.plan(q, finding)
 	if err != nil || p.empty {
@@ -79,8 +78,7 @@ func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) er
 
 // Count returns the number of records that match the conditions of q.
 func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) {
-	ctx, end := c.db.span(ctx, "count", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "count")()
 	q.Limit, q.Offset = 0, 0
 	p, err := c.shape.plan(q, counting)
 	if err != nil || p.empty {
@@ -93,8 +91,7 @@ func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) 
 // CountDistinct returns the number of different values of field in the records that match the
 // conditions of q. It does not count records without the field. field is single-valued.
 func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.Query) (int64, error) {
-	ctx, end := c.db.span(ctx, "count distinct", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "count distinct")()
 	at := c.shape.field(field)
 	if at < 0 || c.shape.fields[at].many {
 		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.name)

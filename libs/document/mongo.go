@@ -197,17 +197,18 @@ const uniqueSuffix = ".unique"
 // violatedBy returns the unique index that a duplicate-key error names by its key pattern, its key value or its text.
 // It returns "" for the key of the record.
 func violatedBy(err error) string {
-	for _, raw := range rawErrors(err) {
-		for _, part := range []string{"keyPattern", "keyValue"} {
-			pattern, ok := raw.Lookup(part).DocumentOK()
-			if !ok {
-				continue
+	write, _ := errors.AsType[mongo.WriteError](err)
+	if one, ok := errors.AsType[mongo.WriteException](err); ok && len(one.WriteErrors) > 0 {
+		write = one.WriteErrors[0]
+	}
+	if many, ok := errors.AsType[mongo.BulkWriteException](err); ok && len(many.WriteErrors) > 0 {
+		write = many.WriteErrors[0].WriteError
+	}
+	for _, part := range []string{"keyPattern", "keyValue"} {
+		if pattern, ok := write.Raw.Lookup(part).DocumentOK(); ok {
+			if first, err := pattern.IndexErr(0); err == nil {
+				return strings.TrimPrefix(strings.TrimSuffix(first.Key(), "_id"), uniquePath)
 			}
-			first, err := pattern.IndexErr(0)
-			if err != nil {
-				continue
-			}
-			return strings.TrimPrefix(strings.TrimSuffix(first.Key(), "_id"), uniquePath)
 		}
 	}
 	found := duplicate.FindStringSubmatch(err.Error())
@@ -217,28 +218,6 @@ func violatedBy(err error) string {
 	// A server before 4.2 writes database.collection.$index.
 	name := found[1][strings.LastIndex(found[1], "$")+1:]
 	return strings.TrimSuffix(strings.TrimSuffix(name, uniqueSuffix), "_id_")
-}
-
-// rawErrors returns the server's error documents.
-func rawErrors(err error) []bson.Raw {
-	var raws []bson.Raw
-	if command, ok := errors.AsType[mongo.CommandError](err); ok {
-		raws = append(raws, command.Raw)
-	}
-	if write, ok := errors.AsType[mongo.WriteError](err); ok {
-		raws = append(raws, write.Raw)
-	}
-	if one, ok := errors.AsType[mongo.WriteException](err); ok {
-		for _, write := range one.WriteErrors {
-			raws = append(raws, write.Raw)
-		}
-	}
-	if many, ok := errors.AsType[mongo.BulkWriteException](err); ok {
-		for _, write := range many.WriteErrors {
-			raws = append(raws, write.Raw)
-		}
-	}
-	return raws
 }
 
 // uniquePath is the path of the values of the unique indexes.

@@ -58,7 +58,6 @@ func TestViolatedIndexOfMongoErrors(t *testing.T) {
 		"pattern of the key":     {write("Duplicate key violation", raw("keyPattern", "_id")), ""},
 		"pattern in a bulk":      {bulk(raw("keyPattern", "u.slug")), "slug"},
 		"pattern of a bulk item": {mongo.WriteError{Code: 11000, Raw: raw("keyPattern", "u.slug")}, "slug"},
-		"pattern of a command":   {mongo.CommandError{Code: 11000, Raw: raw("keyPattern", "u.slug")}, "slug"},
 		"text":                   {write("E11000 duplicate key error collection: a.b index: org_legacy.unique dup key: {}", nil), "org_legacy"},
 		"text of the key":        {write("E11000 duplicate key error collection: a.b index: _id_ dup key: {}", nil), ""},
 		"text before 4.2":        {write("E11000 duplicate key error index: a.b.$slug.unique dup key: {}", nil), "slug"},

@@ -3,6 +3,9 @@ package document
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -41,8 +44,8 @@ type moored struct{}
 func (moored) Topic() string { return "moorings" }
 func (moored) Key() string   { return "" }
 
-// moorings is a collection on MongoDB, and what lets a test step in right after the server has answered: the next command
-// of a name, or each ("").
+// moorings returns a collection on MongoDB, its collection of another client, and a function that sets a callback. The
+// callback runs after the server's response to the next command of a name, or to each command ("").
 func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collection, func(command string, do func())) {
 	address := fmt.Sprintf("%s/race%d_%d", strings.TrimSuffix(server, "/"), os.Getpid(), time.Now().UnixNano())
 	db, err := Open(address, "moorings", Options{})
@@ -87,7 +90,7 @@ func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collect
 	}
 }
 
-// mongoServer is empty, and a test has nothing to do, where no server is named.
+// mongoServer returns the address of the server under test. It is empty if none is set, and the test ends then.
 func mongoServer(t *testing.T) string {
 	server := os.Getenv("BELLBUOY_TEST_MONGODB")
 	if server == "" {
@@ -96,7 +99,7 @@ func mongoServer(t *testing.T) string {
 	return server
 }
 
-// A relay may remove a tombstone between the answer that a key is taken and the next step of who was told so.
+// A relay may remove a tombstone between the response that its key exists and the next step of the writer.
 func TestInsertOverATombstoneThatGoes(t *testing.T) {
 	server := mongoServer(t)
 	if server == "" {
@@ -135,7 +138,7 @@ func TestInsertOverATombstoneThatGoes(t *testing.T) {
 	}
 }
 
-// A relay may clear the outbox of a record while it is among those that DeleteMany deletes.
+// A relay may clear the outbox of a record while DeleteMany deletes the record.
 func TestDeleteManyOfWhatIsBeingRelayed(t *testing.T) {
 	server := mongoServer(t)
 	if server == "" {
@@ -295,12 +298,56 @@ func TestUpdateTakesFewCommands(t *testing.T) {
 	}
 }
 
-// Of two processes that start with a changed index, the slower does not drop what the other has made and uses already.
+// slowly returns the address of a proxy that passes each response of the server on with a delay.
+func slowly(t *testing.T, server string) string {
+	t.Helper()
+	address, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := address.Host
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			upstream, err := net.Dial("tcp", target)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(upstream, client); upstream.Close() }()
+			go func() { _, _ = io.Copy(delayed{client}, upstream); client.Close() }()
+		}
+	}()
+	address.Host = listener.Addr().String()
+	return address.String()
+}
+
+type delayed struct{ io.Writer }
+
+func (d delayed) Write(part []byte) (int, error) {
+	time.Sleep(50 * time.Millisecond) // the latency under test
+	return d.Writer.Write(part)
+}
+
+// Two processes start with a changed index. The slower one does not drop the index that the other has created and uses.
 func TestMigrateKeepsTheIndexOfAFasterProcess(t *testing.T) {
 	server := mongoServer(t)
 	if server == "" {
 		return
 	}
+	t.Run("fast server", func(t *testing.T) { migrateBesideAFasterProcess(t, server) })
+	t.Run("slow server", func(t *testing.T) { migrateBesideAFasterProcess(t, slowly(t, server)) })
+}
+
+func migrateBesideAFasterProcess(t *testing.T, server string) {
 	c, stored, after := moorings(t, server)
 	schema := mooringsBy("place", "id")
 	shape, err := shapeOf(schema)
@@ -341,7 +388,12 @@ func TestMigrateKeepsTheIndexOfAFasterProcess(t *testing.T) {
 			}
 		})
 	})
-	if err := c.db.Migrate(t.Context()); err != nil {
+	err = c.db.Migrate(t.Context())
+	after("", func() {}) // Close sends endSessions, when the other clients are closed
+	if err != nil {
 		t.Fatal(err)
+	}
+	if n := keys(); n != 3 {
+		t.Errorf("at the end the index has %d fields", n)
 	}
 }

@@ -110,20 +110,14 @@ func (e *mongoEngine) each(claims []claim, do func(c *mongo.Collection, claims [
 	if err != nil {
 		return err
 	}
-	for len(claims) > 0 {
-		s := claims[0].shape
-		var these, others []claim
-		for _, c := range claims {
-			if c.shape == s {
-				these = append(these, c)
-			} else {
-				others = append(others, c)
-			}
-		}
-		if err := do(db.Collection(s.name), these); err != nil {
+	byShape := make(map[*shape][]claim)
+	for _, c := range claims {
+		byShape[c.shape] = append(byShape[c.shape], c)
+	}
+	for s, claims := range byShape {
+		if err := do(db.Collection(s.name), claims); err != nil {
 			return mongoError(err)
 		}
-		claims = others
 	}
 	return nil
 }
@@ -211,21 +205,13 @@ func (e *mongoEngine) renew(ctx context.Context, claims []claim) {
 	}
 }
 
-// mongoDoubt is a stored doubt.
-type mongoDoubt struct {
-	ID         string    `bson:"_id"`
-	Collection string    `bson:"s"`
-	Key        string    `bson:"k"`
-	Since      time.Time `bson:"since"`
-}
-
 // noteDoubts stores the doubts of claims.
 func (e *mongoEngine) noteDoubts(ctx context.Context, claims []claim) error {
 	var models []mongo.WriteModel
-	for _, p := range claims {
-		if p.doubtful {
-			d := mongoDoubt{ID: p.name(), Collection: p.shape.name, Key: p.key, Since: time.Now().UTC()}
-			models = append(models, mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: d.ID}}).SetReplacement(d).SetUpsert(true))
+	for _, c := range claims {
+		if c.doubtful {
+			models = append(models, mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: c.name()}}).
+				SetReplacement(doubt{c.name(), c.shape.name, c.key, time.Now()}).SetUpsert(true))
 		}
 	}
 	if len(models) == 0 {
@@ -246,27 +232,26 @@ func (e *mongoEngine) doubts(ctx context.Context, before time.Time, limit int) (
 		return nil, err
 	}
 	c := db.Collection(doubtsName)
-	cursor, err := c.Find(ctx, bson.D{{Key: "since", Value: bson.D{{Key: "$lte", Value: before.UTC()}}}}, options.Find().SetLimit(int64(limit)))
+	cursor, err := c.Find(ctx, bson.D{{Key: "since", Value: bson.D{{Key: "$lte", Value: before}}}}, options.Find().SetLimit(int64(limit)))
 	if err != nil {
 		return nil, mongoError(err)
 	}
-	var stored []mongoDoubt
+	var stored, reserved []doubt
 	if err := cursor.All(ctx, &stored); err != nil {
 		return nil, mongoError(err)
 	}
-	var out []doubt
 	for _, d := range stored {
 		// A new time reserves the doubt. If this process is killed, the doubt is due again after doubtTime.
-		now := time.UnixMilli(time.Now().UnixMilli()).UTC()
-		result, err := c.UpdateOne(ctx, bson.D{{Key: "_id", Value: d.ID}, {Key: "since", Value: d.Since}}, bson.D{{Key: "$set", Value: bson.D{{Key: "since", Value: now}}}})
+		now := time.UnixMilli(time.Now().UnixMilli())
+		result, err := c.UpdateOne(ctx, d.filter(), bson.D{{Key: "$set", Value: bson.D{{Key: "since", Value: now}}}})
 		if err != nil {
-			return out, mongoError(err)
+			return reserved, mongoError(err)
 		}
-		if result.MatchedCount == 1 {
-			out = append(out, doubt{d.Collection, d.Key, now})
+		if d.Since = now; result.MatchedCount == 1 {
+			reserved = append(reserved, d)
 		}
 	}
-	return out, nil
+	return reserved, nil
 }
 
 func (e *mongoEngine) dispel(ctx context.Context, d doubt) error {
@@ -274,6 +259,10 @@ func (e *mongoEngine) dispel(ctx context.Context, d doubt) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Collection(doubtsName).DeleteOne(ctx, bson.D{{Key: "_id", Value: d.collection + "/" + d.key}, {Key: "since", Value: d.since}})
+	_, err = db.Collection(doubtsName).DeleteOne(ctx, d.filter())
 	return mongoError(err)
+}
+
+func (d *doubt) filter() bson.D {
+	return bson.D{{Key: "_id", Value: d.Name}, {Key: "since", Value: d.Since}}
 }

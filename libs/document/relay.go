@@ -30,8 +30,10 @@ type claim struct {
 // Derive. If that process was killed, it may have left incomplete rows. The relay therefore runs
 // Derive again when doubtTime has passed.
 type doubt struct {
-	collection, key string
-	since           time.Time // UTC, whole milliseconds
+	Name       string    `bson:"_id"` // collection/key
+	Collection string    `bson:"s"`
+	Key        string    `bson:"k"`
+	Since      time.Time `bson:"since"` // whole milliseconds
 }
 
 const (
@@ -244,11 +246,11 @@ func (r *relay) dispel(ctx context.Context) {
 	}
 	doubts, err := r.shared.doubts(ctx, time.Now().Add(-doubtTime), relayBatch)
 	for _, d := range doubts {
-		s := deriving[d.collection]
+		s := deriving[d.Collection]
 		if s == nil {
 			continue
 		}
-		failed := s.rederive(ctx, d.key)
+		failed := s.rederive(ctx, d.Key)
 		if failed == nil {
 			failed = r.shared.dispel(ctx, d)
 		}

@@ -253,22 +253,13 @@ func (w *sqliteWriter) refill(s *shape) error {
 			if r.fields, err = s.refield(r.body); err != nil {
 				return fmt.Errorf("record %s: %w", r.key, err)
 			}
-			if err := w.refillRow(s, r, ids[i]); err != nil {
+			args, err := r.cells(nil)
+			if err != nil {
+				return err
+			}
+			if err := w.exec(s.texts.refill, append(args, ids[i])...); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-func (w *sqliteWriter) refillRow(s *shape, r *record, id int64) error {
-	sets := make([]string, len(s.fields))
-	args := make([]any, len(s.fields), len(s.fields)+1)
-	for i, f := range s.fields {
-		c, err := cell(r.fields[i])
-		if err != nil {
-			return err
-		}
-		sets[i], args[i] = quote(column(f.name))+" = ?", c
-	}
-	return w.exec(`UPDATE `+quote(s.name)+` SET `+strings.Join(sets, ", ")+` WHERE id = ?`, append(args, id)...)
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -96,13 +95,9 @@ func (e *sqliteEngine) insert(ctx context.Context, s *shape, r *record) error {
 }
 
 func (w *sqliteWriter) insert(s *shape, r *record) error {
-	args := []any{r.key, r.version, r.body}
-	for _, value := range r.fields {
-		c, err := cell(value)
-		if err != nil {
-			return err
-		}
-		args = append(args, c)
+	args, err := r.cells([]any{r.key})
+	if err != nil {
+		return err
 	}
 	var id int64
 	if err := w.row(s.texts.insert, args, &id); err != nil {
@@ -121,16 +116,12 @@ func (e *sqliteEngine) replace(ctx context.Context, s *shape, r *record, version
 }
 
 func (w *sqliteWriter) replace(s *shape, r *record, text string, where ...any) error {
-	args := []any{r.version, r.body}
-	for _, value := range r.fields {
-		c, err := cell(value)
-		if err != nil {
-			return err
-		}
-		args = append(args, c)
+	args, err := r.cells(nil)
+	if err != nil {
+		return err
 	}
 	var id int64
-	err := w.row(text, append(args, where...), &id)
+	err = w.row(text, append(args, where...), &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errStale
 	}
@@ -187,9 +178,18 @@ func (e *sqliteEngine) putMany(ctx context.Context, s *shape, records []*record)
 }
 
 func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*record) ([]bool, error) {
-	isNew := make([]bool, len(records))
+	isNew := make([]bool, 0, len(records))
 	err := e.write(ctx, s, func(w *sqliteWriter) error {
-		return w.insertNew(s, records, isNew)
+		isNew = isNew[:0]
+		for i, n := range runLengths {
+			for ; len(records)-len(isNew) >= n; isNew = isNew[:len(isNew)+n] {
+				at := len(isNew)
+				if err := w.insertNew(s, s.texts.insertRuns[i], records[at:at+n], isNew[at:at+n]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -201,112 +201,77 @@ func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*reco
 // above all its journal.
 var runLengths = [...]int{64, 8, 1}
 
-// plain reports whether each record is one row and has no unique index. INSERT OR IGNORE would also ignore violations
-// of such an index.
-func (s *shape) plain() bool {
-	return !slices.ContainsFunc(s.indexes, func(ix index) bool { return ix.many >= 0 || ix.unique })
-}
-
 // insertNew inserts the records whose keys do not exist, and marks them in isNew.
-func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) error {
-	if s.plain() {
-		return w.insertRuns(s, records, isNew)
-	}
-	known, err := w.known(s, records)
-	if err != nil {
-		return err
-	}
-	for i, r := range records {
-		if _, found := known[r.key]; found {
-			continue
-		}
-		if err := w.insert(s, r); err != nil {
+func (w *sqliteWriter) insertNew(s *shape, text string, records []*record, isNew []bool) error {
+	args := make([]any, 0, len(records)*(3+len(s.fields)))
+	for _, r := range records {
+		var err error
+		if args, err = r.cells(append(args, r.key)); err != nil {
 			return err
 		}
-		known[r.key], isNew[i] = r.version, true
 	}
-	return nil
-}
-
-// insertRuns is insertNew for a plain collection. It loads the stored versions only if a statement has ignored a
-// record, which is rare. A record is new if the stored version is its own random version.
-func (w *sqliteWriter) insertRuns(s *shape, records []*record, isNew []bool) error {
-	args := make([]any, 0, runLengths[0]*(3+len(s.fields)))
-	for i, n := range runLengths {
-		for ; len(records) >= n; records, isNew = records[n:], isNew[n:] {
-			args = args[:0]
-			for _, r := range records[:n] {
-				args = append(args, r.key, r.version, r.body)
-				for _, value := range r.fields {
-					c, err := cell(value)
-					if err != nil {
-						return err
-					}
-					args = append(args, c)
-				}
-			}
-			inserted, err := w.changes(s.texts.insertRuns[i], args...)
-			if err != nil {
-				return err
-			}
-			stored := make(map[string]int64)
-			if inserted < int64(n) {
-				if stored, err = w.known(s, records[:n]); err != nil {
-					return err
-				}
-			}
-			for at, r := range records[:n] {
-				isNew[at] = inserted == int64(n) || stored[r.key] == r.version
-			}
+	ids := make(map[string]int64, len(records))
+	err := w.rows(text, args, func(rows *sql.Rows) error {
+		var id int64
+		var key string
+		err := rows.Scan(&id, &key)
+		ids[key] = id
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, r := range records {
+		id, inserted := ids[r.key]
+		isNew[i] = inserted
+		if !inserted {
+			continue
+		}
+		delete(ids, r.key) // a later record may have the same key
+		if err := w.side(s, id, r, false); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// known returns the versions of the stored records among records, by key.
-func (w *sqliteWriter) known(s *shape, records []*record) (map[string]int64, error) {
-	keys := make([]string, len(records))
-	for i, r := range records {
-		keys[i] = r.key
+// cells appends the version, the body and the fields of the record to args, in the form of their columns.
+func (r *record) cells(args []any) ([]any, error) {
+	args = append(args, r.version, r.body)
+	for _, value := range r.fields {
+		c, err := cell(value)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, c)
 	}
-	list, err := json.Marshal(keys)
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[string]int64, len(records))
-	err = w.rows(`SELECT key, version FROM `+quote(s.name)+` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}, func(rows *sql.Rows) error {
-		var key string
-		var version int64
-		err := rows.Scan(&key, &version)
-		known[key] = version
-		return err
-	})
-	return known, err
+	return args, nil
 }
 
 // writeTexts are the statements that write to a collection.
 type writeTexts struct {
-	insert, replace, overwrite string
-	insertRuns                 [len(runLengths)]string
+	insert, replace, overwrite, refill string
+	insertRuns                         [len(runLengths)]string
 }
 
 func (s *shape) writeTexts() writeTexts {
-	var columns, marks, sets strings.Builder
+	var columns, sets strings.Builder
 	for _, f := range s.fields {
 		columns.WriteString(", " + quote(column(f.name)))
-		marks.WriteString(", ?")
 		sets.WriteString(", " + quote(column(f.name)) + " = ?")
 	}
 	table := quote(s.name)
 	update := `UPDATE ` + table + ` SET version = ?, body = ?` + sets.String()
+	marks := "(?, ?, ?" + strings.Repeat(", ?", len(s.fields)) + ")"
+	insert := `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES ` + marks
 	texts := writeTexts{
-		insert:    `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES (?, ?, ?` + marks.String() + `) RETURNING id`,
+		insert:    insert + ` RETURNING id`,
 		replace:   update + ` WHERE key = ? AND version = ? RETURNING id`,
 		overwrite: update + ` WHERE key = ? RETURNING id`,
+		refill:    update + ` WHERE id = ?`,
 	}
 	for i, n := range runLengths {
-		texts.insertRuns[i] = `INSERT OR IGNORE INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES ` +
-			strings.Repeat(`(?, ?, ?`+marks.String()+`), `, n-1) + `(?, ?, ?` + marks.String() + `)`
+		texts.insertRuns[i] = insert + strings.Repeat(", "+marks, n-1) + ` ON CONFLICT (key) DO NOTHING RETURNING id, key`
 	}
 	return texts
 }
