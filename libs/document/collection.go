@@ -81,7 +81,8 @@ func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Me
 // messages. If another writer has replaced it meanwhile, Update starts over until ctx ends. It
 // returns an error of change and writes nothing then. It writes nothing and returns the record if
 // change returns fault.ErrUnchanged. change may run several times, so it must have no other
-// effect. It must not write the same record: writers of one record wait for each other.
+// effect. It must not write the same record, because the writers of a record in one process wait for
+// each other for up to two seconds.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	defer c.span(&ctx, "update")()
 	return c.write(ctx, key, false, c.existing(change))
@@ -97,10 +98,7 @@ func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item
 // write loads the record of key, calls change, and replaces the record, creates it, or with remove deletes it.
 func (c *Collection[T]) write(ctx context.Context, key string, remove bool, change func(*T, bool) ([]topic.Message, error)) (T, error) {
 	var none T
-	leave, err := c.db.writers.enter(ctx, c.shape.name+"/"+key)
-	if err != nil {
-		return none, c.opaque(err, "wait to update")
-	}
+	leave := c.db.writers.enter(ctx, c.shape.name+"/"+key)
 	defer leave()
 	for try := 0; ; try++ {
 		item, version, err := c.load(ctx, key)

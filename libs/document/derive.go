@@ -252,8 +252,8 @@ func sameVersion(a, b *record) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.version == b.version
 }
 
-// gate admits one writer of this process to a document at a time. Without it, writers of one
-// document would repeat each other's conflicts.
+// gate admits one writer of this process to a document at a time, because writers at once would repeat each other's
+// conflicts. The version of the record prevents lost updates, so a writer that waits for longer than gateTime goes on.
 type gate struct {
 	mu    sync.Mutex
 	turns map[string]*turn
@@ -264,9 +264,10 @@ type turn struct {
 	users int
 }
 
-// enter waits for the caller's turn. It returns a function that ends the turn, or an error if ctx
-// ends first.
-func (g *gate) enter(ctx context.Context, name string) (func(), error) {
+const gateTime = 2 * time.Second
+
+// enter waits for the caller's turn. It returns a function that ends the turn.
+func (g *gate) enter(ctx context.Context, name string) func() {
 	g.mu.Lock()
 	if g.turns == nil {
 		g.turns = make(map[string]*turn)
@@ -278,18 +279,26 @@ func (g *gate) enter(ctx context.Context, name string) (func(), error) {
 	}
 	at.users++
 	g.mu.Unlock()
-	leave := func() {
+	entered := true
+	select {
+	case at.taken <- struct{}{}:
+	default:
+		ctx, cancel := context.WithTimeout(ctx, gateTime)
+		defer cancel()
+		select {
+		case at.taken <- struct{}{}:
+		case <-ctx.Done():
+			entered = false
+		}
+	}
+	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		if entered {
+			<-at.taken
+		}
 		if at.users--; at.users == 0 {
 			delete(g.turns, name)
 		}
-	}
-	select {
-	case at.taken <- struct{}{}:
-		return sync.OnceFunc(func() { <-at.taken; leave() }), nil
-	case <-ctx.Done():
-		leave()
-		return nil, ctx.Err()
-	}
+	})
 }

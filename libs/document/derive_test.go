@@ -35,7 +35,7 @@ func berths(db *document.Database) *document.Collection[berth] {
 	})
 }
 
-// derivedFleet keeps the berths of every boat; broken makes Derive fail.
+// derivedFleet derives the berths of every boat. broken makes Derive fail.
 func derivedFleet(t testing.TB, address string, broken *atomic.Bool) (*document.Database, *document.Collection[boat], *document.Collection[berth]) {
 	t.Helper()
 	db := open(t, address)
@@ -128,7 +128,7 @@ func TestDeriveIsRepeatedByTheRelay(t *testing.T) {
 		ctx := t.Context()
 		var broken atomic.Bool
 		_, c, _ := derivedFleet(t, address, &broken)
-		broken.Store(true) // as if the process had been killed between the write and what follows from it
+		broken.Store(true) // as if the process had been killed between the write and Derive
 		must(t, c.Insert(ctx, boat{ID: "silent", Name: "x", Harbours: []string{"Kiel"}}))
 		must(t, c.Insert(ctx, boat{ID: "gone", Harbours: []string{"Kiel"}}))
 		must(t, c.Delete(ctx, "gone", nil))

@@ -16,8 +16,8 @@ type parcelled struct {
 	Tags  []string `json:"tags"`
 }
 
-// TestFindIsServedByIndexes asks SQLite how it runs what the planner makes: it searches the chosen index, never a
-// whole table, and sorts nothing unless a Scan allows it.
+// SQLite runs a plan as intended: it searches the chosen index, never a whole table, and sorts nothing unless a Scan
+// allows that.
 func TestFindIsServedByIndexes(t *testing.T) {
 	db, err := Open("sqlite:"+t.TempDir(), "explain", Options{})
 	if err != nil {
@@ -86,7 +86,7 @@ func TestFindIsServedByIndexes(t *testing.T) {
 				used := 0
 				for _, line := range lines {
 					used += strings.Count(line, "USING INDEX "+test.index) + strings.Count(line, "USING COVERING INDEX "+test.index)
-					given := line == "SCAN s" || strings.HasPrefix(line, "SCAN json_each") // what an index has yielded, a parameter
+					given := line == "SCAN s" || strings.HasPrefix(line, "SCAN json_each") // rows of an index, or a parameter
 					if strings.HasPrefix(line, "SCAN") && !given && test.q.Where != nil {
 						t.Errorf("a table is scanned:\n%s", text)
 					}
@@ -102,7 +102,7 @@ func TestFindIsServedByIndexes(t *testing.T) {
 	}
 }
 
-// TestCountIsKept: nothing is counted when it is asked for.
+// Count by a counted prefix reads the stored count.
 func TestCountIsKept(t *testing.T) {
 	db, err := Open("sqlite:"+t.TempDir(), "explain", Options{})
 	if err != nil {
@@ -126,10 +126,10 @@ func TestCountIsKept(t *testing.T) {
 	}
 	q, kept := p.counter()
 	if !kept {
-		t.Fatal("no kept count is used")
+		t.Fatal("the stored count is not used")
 	}
 	if lines := explain(t, db.engine.(*sqliteEngine), q); len(lines) != 1 || !strings.Contains(lines[0], "SEARCH") || !strings.Contains(lines[0], "parcels.owner_size.count") {
-		t.Errorf("it is asked for by %v", lines)
+		t.Errorf("the query plan is %v", lines)
 	}
 }
 

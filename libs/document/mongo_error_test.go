@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// What may succeed later is told apart from what is wrong, and from what is taken.
+// Errors are classified as temporary, as conflicts or as mistakes.
 func TestMongoErrors(t *testing.T) {
 	taken := mongo.WriteError{Code: 11000, Message: "E11000 duplicate key error collection: a.b index: org_legacy.unique dup key: {}"}
 	unconfirmed := &mongo.WriteConcernError{Code: 64, Message: "waiting for replication timed out"}
