@@ -75,10 +75,11 @@ func TestFindIsServedByIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if behind {
-					p.after = &position{key: "k", values: make([]any, len(p.order))}
-					for i := range p.after.values {
-						p.after.values[i] = int64(i)
+					p.after = make([]any, len(p.order))
+					for i := range p.after {
+						p.after[i] = int64(i)
 					}
+					p.after[len(p.order)-1] = "k"
 				}
 				q, _ := p.outer().selection()
 				lines := explain(t, db.engine.(*sqliteEngine), q)

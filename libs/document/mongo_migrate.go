@@ -206,10 +206,10 @@ func (e *mongoEngine) backfill(ctx context.Context, db *mongo.Database, s *shape
 			return err
 		}
 	}
-	for {
+	for try := 0; ; try++ {
 		_, err = db.Collection(declarations).UpdateOne(ctx, id,
 			bson.D{{Key: "$set", Value: mongoDeclaration{Fields: s.declaration(), Unique: s.uniques()}}}, options.UpdateOne().SetUpsert(true))
-		if !mongo.IsDuplicateKeyError(err) {
+		if !mongo.IsDuplicateKeyError(err) || try == maxTries || !backoff(ctx, try) { // another process creates the document
 			return mongoError(err)
 		}
 	}

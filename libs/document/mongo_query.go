@@ -37,7 +37,7 @@ func (e *mongoEngine) countDistinct(ctx context.Context, p *plan, field int) (in
 	}
 	cursor, err := c.Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$match", Value: p.filter()}},
-		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + path(p.shape.fields[field].name)}}}},
+		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + p.path(field)}}}},
 		{{Key: "$match", Value: bson.D{{Key: "_id", Value: bson.D{{Key: "$ne", Value: nil}}}}}},
 		{{Key: "$count", Value: "n"}},
 	}, options.Aggregate().SetHint(p.hint()))
@@ -64,9 +64,16 @@ func (p *plan) hint() string {
 func (p *plan) sort() bson.D {
 	var out bson.D
 	for _, t := range p.order {
-		out = append(out, bson.E{Key: path(p.shape.fields[t.field].name), Value: sign(t.descending)})
+		out = append(out, bson.E{Key: p.path(t.field), Value: sign(t.descending)})
 	}
-	return append(out, bson.E{Key: "_id", Value: sign(p.last)})
+	return out
+}
+
+func (p *plan) path(f int) string {
+	if f == keyField {
+		return "_id"
+	}
+	return path(p.shape.fields[f].name)
 }
 
 func sign(descending bool) int {
@@ -86,7 +93,7 @@ func (p *plan) filter() bson.D {
 		all = append(all, bson.D{there("b", true)})
 	}
 	if p.after != nil {
-		all = append(all, p.beyond()...)
+		all = append(all, p.following()...)
 	}
 	if len(all) == 1 {
 		return all[0].(bson.D)
@@ -95,7 +102,7 @@ func (p *plan) filter() bson.D {
 }
 
 func (p *plan) match(c condition) bson.E {
-	name := path(p.shape.fields[c.field].name)
+	name := p.path(c.field)
 	with := func(operator string) bson.E {
 		return bson.E{Key: name, Value: bson.D{{Key: operator, Value: c.values[0]}}}
 	}
@@ -139,47 +146,29 @@ func (c *condition) regex() bson.Regex {
 	return r
 }
 
-// beyond returns the conditions for the records after the position. For each field of the order, and last for the key,
-// there is an alternative with the position's values in the fields before it and a later value in it. A bound on the
-// first field makes the server enter the index there.
-func (p *plan) beyond() bson.A {
-	var ranges, out bson.A
-	var equal bson.D
-	for i, t := range p.order {
-		name, value := path(p.shape.fields[t.field].name), p.after.values[i]
-		alternatives, bound := past(name, value, t.descending)
-		if i == 0 && bound != nil {
-			out = append(out, bound)
+// following returns the conditions for the records after the position. One of them bounds the first field of the order,
+// which makes the server enter the index there.
+func (p *plan) following() bson.A {
+	var ranges bson.A
+	for _, conditions := range p.beyond() {
+		var all bson.D
+		for _, c := range conditions {
+			all = append(all, p.match(c))
 		}
-		for _, a := range alternatives {
-			ranges = append(ranges, append(slices.Clone(equal), a))
-		}
-		equal = append(equal, bson.E{Key: name, Value: value})
+		ranges = append(ranges, all)
 	}
-	operator := "$gt"
-	if p.last {
-		operator = "$lt"
+	if len(ranges) == 1 {
+		return ranges
 	}
-	last := bson.E{Key: "_id", Value: bson.D{{Key: operator, Value: p.after.key}}}
-	if len(p.order) == 0 {
-		return bson.A{bson.D{last}}
-	}
-	return append(out, bson.D{{Key: "$or", Value: append(ranges, append(equal, last))}})
-}
-
-// past returns conditions on a field for the values after value, and a range that contains value and those after it.
-// Absent values sort before all others, and no comparison with a value matches them.
-func past(name string, value any, descending bool) (alternatives []bson.E, bound bson.D) {
-	is := func(operator string) bson.E {
-		return bson.E{Key: name, Value: bson.D{{Key: operator, Value: value}}}
-	}
+	first, name, value := p.order[0], p.path(p.order[0].field), p.after[0]
+	out := bson.A{bson.D{{Key: "$or", Value: ranges}}}
 	switch {
-	case value == nil && descending:
-		return nil, bson.D{{Key: name, Value: nil}}
+	case value == nil && first.descending:
+		return append(out, bson.D{{Key: name, Value: nil}})
 	case value == nil:
-		return []bson.E{is("$ne")}, nil
-	case descending:
-		return []bson.E{is("$lt"), {Key: name, Value: nil}}, bson.D{{Key: name, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: value}}}}}}
+		return out
+	case first.descending: // no comparison with a value matches absent values
+		return append(out, bson.D{{Key: name, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: value}}}}}})
 	}
-	return []bson.E{is("$gt")}, bson.D{is("$gte")}
+	return append(out, bson.D{{Key: name, Value: bson.D{{Key: "$gte", Value: value}}}})
 }

@@ -9,18 +9,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// position is a place in the order of a plan: after the record with these values and this key. It has values and no
-// count, so it remains right when records are added or deleted, also that record.
-type position struct {
-	values []any // of the fields of the order
-	key    string
-}
-
-// positionText is the form of a position outside of this package: BSON in base64. Package web signs it.
+// positionText is the form of a position outside of this package: BSON in base64. Package web signs it. A position has
+// the values of the order's fields and the key of the last record of a page. It has no count, so it remains right when
+// records are added or deleted, also that record.
 type positionText struct {
 	Order  string `bson:"o"`
 	Values bson.A `bson:"v"`
-	Key    string `bson:"k"`
 }
 
 // signature names the order that a position belongs to.
@@ -30,25 +24,28 @@ func (p *plan) signature() string {
 		if t.descending {
 			text.WriteByte('-')
 		}
-		text.WriteString(p.shape.fields[t.field].name)
-		text.WriteByte(',')
-	}
-	if p.last {
-		text.WriteByte('-')
+		if t.field != keyField {
+			text.WriteString(p.shape.fields[t.field].name + ",")
+		}
 	}
 	return text.String()
 }
 
 func (p *plan) position(r *record) (string, error) {
-	out := positionText{Order: p.signature(), Key: r.key}
+	out := positionText{Order: p.signature()}
 	for _, t := range p.order {
-		out.Values = append(out.Values, r.fields[t.field])
+		if t.field == keyField {
+			out.Values = append(out.Values, r.key)
+		} else {
+			out.Values = append(out.Values, r.fields[t.field])
+		}
 	}
 	raw, err := bson.Marshal(out)
 	return base64.RawURLEncoding.EncodeToString(raw), err
 }
 
-func parsePosition(text string, p *plan) (*position, error) {
+// parsePosition returns the values of a position in the order of p.
+func parsePosition(text string, p *plan) ([]any, error) {
 	var in positionText
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
@@ -66,5 +63,8 @@ func parsePosition(text string, p *plan) (*position, error) {
 			return nil, fault.New(fault.Invalid, "The position in the list is not valid.")
 		}
 	}
-	return &position{values: in.Values, key: in.Key}, nil
+	if _, ok := in.Values[len(in.Values)-1].(string); !ok {
+		return nil, fault.New(fault.Invalid, "The position in the list is not valid.")
+	}
+	return in.Values, nil
 }

@@ -16,13 +16,12 @@ type plan struct {
 	shape  *shape
 	index  *index // nil: the key is the index
 	where  []condition
-	empty  bool // no record can match
-	order  []term
-	last   bool // the direction of the key, the last tie-breaker: descending
-	sorted bool // the index has the order, so nothing is sorted
+	empty  bool   // no record can match
+	order  []term // its last term is the key
+	sorted bool   // the index has the order, so nothing is sorted
 	limit  int
 	offset int
-	after  *position
+	after  []any   // the position after which the page starts: the values of order
 	inside *clause // on SQLite, see outer
 }
 
@@ -36,6 +35,9 @@ type condition struct {
 	// again: an earlier condition is on the same list. One row of an index over the list cannot match both.
 	again bool
 }
+
+// keyField stands for the key in place of a field.
+const keyField = -1
 
 type term struct {
 	field      int
@@ -206,7 +208,7 @@ func (p *plan) choose(order []term, scan string) error {
 		return nil
 	}
 	if len(p.where) == 0 && len(order) == 0 {
-		p.sorted = true
+		p.take(nil, fit{sorted: true})
 		return nil
 	}
 	var best *index
@@ -285,8 +287,36 @@ func (p *plan) follows(rest []int, wanted []term) (bool, []term) {
 }
 
 func (p *plan) take(ix *index, f fit) {
-	p.index, p.sorted, p.order = ix, f.sorted, f.order
-	if n := len(f.order); n > 0 {
-		p.last = f.order[n-1].descending
+	p.index, p.sorted = ix, f.sorted
+	n := len(f.order)
+	p.order = append(f.order, term{keyField, n > 0 && f.order[n-1].descending})
+}
+
+// beyond returns alternatives of conditions that together match the records after the position, each record once. For
+// each term of the order, an alternative has the position's values in the terms before it and a later value in it.
+// Absent values sort before all others.
+func (p *plan) beyond() [][]condition {
+	var out [][]condition
+	var equal []condition
+	for i, t := range p.order {
+		is, value := condition{field: t.field, op: find.OpEq, values: p.after[i : i+1]}, p.after[i]
+		absent := condition{field: t.field, op: find.OpAbsent, absent: true}
+		later := func(c condition) { out = append(out, append(slices.Clone(equal), c)) }
+		switch {
+		case value == nil:
+			is = absent
+			if !t.descending {
+				later(condition{field: t.field, op: find.OpAbsent})
+			}
+		case !t.descending:
+			later(condition{field: t.field, op: find.OpGt, values: is.values})
+		default:
+			later(condition{field: t.field, op: find.OpLt, values: is.values})
+			if t.field != keyField {
+				later(absent)
+			}
+		}
+		equal = append(equal, is)
 	}
+	return out
 }

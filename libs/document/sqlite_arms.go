@@ -24,7 +24,14 @@ func (p *plan) arms() [][]clause {
 	if p.after == nil {
 		return arms
 	}
-	behind := p.behind()
+	var behind [][]clause
+	for _, conditions := range p.beyond() {
+		var clauses []clause
+		for _, c := range conditions {
+			clauses = append(clauses, p.clause(c))
+		}
+		behind = append(behind, clauses)
+	}
 	if !p.sorted || len(arms)*len(behind) > 2*maxArms {
 		return product(arms, []clause{either(behind)})
 	}
@@ -54,37 +61,6 @@ func product(arms [][]clause, alternatives []clause) [][]clause {
 		}
 	}
 	return out
-}
-
-// behind returns disjoint ranges that together contain the records after the position. For each field of the order,
-// and last for the key, a range has the position's values in the fields before it and a later value in it. Absent
-// values sort before all others.
-func (p *plan) behind() [][]clause {
-	var out [][]clause
-	var equal []clause
-	for i, t := range p.order {
-		name, value := p.column(t.field), p.after.values[i]
-		beyond := func(c clause) { out = append(out, append(slices.Clone(equal), c)) }
-		switch {
-		case value == nil && !t.descending:
-			beyond(clause{text: name + " IS NOT NULL"})
-		case value != nil && !t.descending:
-			beyond(clause{name + " > ?", []any{scalar(value)}})
-		case value != nil:
-			beyond(clause{name + " < ?", []any{scalar(value)}})
-			beyond(clause{text: name + " IS NULL"})
-		}
-		if value == nil {
-			equal = append(equal, clause{text: name + " IS NULL"})
-		} else {
-			equal = append(equal, clause{name + " = ?", []any{scalar(value)}})
-		}
-	}
-	compare := " > ?"
-	if p.last {
-		compare = " < ?"
-	}
-	return append(out, append(equal, clause{p.key() + compare, []any{p.after.key}}))
 }
 
 // conjunctions joins each list of clauses with AND.

@@ -129,7 +129,7 @@ func (p *plan) selection() (*statement, int) {
 	q := &statement{}
 	extra := 0
 	if len(arms) > 1 {
-		extra = len(p.order)
+		extra = len(p.order) - 1 // the key is there already
 	} else if p.offset > 0 && p.sorted && p.within() {
 		return p.skipping(arms[0]), 0
 	}
@@ -137,11 +137,9 @@ func (p *plan) selection() (*statement, int) {
 		if i > 0 {
 			q.add(" UNION ALL ")
 		}
-		q.add("SELECT " + p.key() + ", d.version, d.body")
-		if extra > 0 {
-			for _, t := range p.order {
-				q.add(", " + p.column(t.field))
-			}
+		q.add("SELECT " + p.column(keyField) + ", d.version, d.body")
+		for _, t := range p.order[:extra] {
+			q.add(", " + p.column(t.field))
 		}
 		q.add(p.from())
 		q.where(arm)
@@ -152,19 +150,20 @@ func (p *plan) selection() (*statement, int) {
 
 // ordered adds the order, limit and offset. Merged arms are ordered by the positions of their columns.
 func (p *plan) ordered(q *statement, merged bool) {
-	q.add(" ORDER BY ")
+	separator := " ORDER BY "
 	for i, t := range p.order {
 		name := p.column(t.field)
-		if merged {
+		if merged && t.field == keyField {
+			name = "1"
+		} else if merged {
 			name = strconv.Itoa(4 + i)
 		}
-		q.add(name + direction(t.descending) + ", ")
+		q.add(separator + name)
+		if t.descending {
+			q.add(" DESC")
+		}
+		separator = ", "
 	}
-	key := p.key()
-	if merged {
-		key = "1"
-	}
-	q.add(key + direction(p.last))
 	if p.limit > 0 || p.offset > 0 {
 		limit := p.limit
 		if limit == 0 {
@@ -172,13 +171,6 @@ func (p *plan) ordered(q *statement, merged bool) {
 		}
 		q.add(" LIMIT ? OFFSET ?", limit, p.offset)
 	}
-}
-
-func direction(descending bool) string {
-	if descending {
-		return " DESC"
-	}
-	return ""
 }
 
 // side reports whether the index is implemented by a table.
@@ -255,18 +247,13 @@ func (p *plan) fromSide() string {
 // sqlIndex returns the name of the index in the file.
 func (s *shape) sqlIndex(ix *index) string { return s.name + "." + ix.name }
 
-// key returns the column with the key: the last part of the index.
-func (p *plan) key() string {
-	if p.side() {
-		return "s.key"
-	}
-	return "d.key"
-}
-
-// column returns the column with a field. It is in the index's table if that has the field.
+// column returns the column with a field. It is in the index's table if that has the field or the key.
 func (p *plan) column(f int) string {
-	name := quote(column(p.shape.fields[f].name))
-	if p.side() && slices.Contains(p.index.fields, f) {
+	name := "key"
+	if f != keyField {
+		name = quote(column(p.shape.fields[f].name))
+	}
+	if p.side() && (f == keyField || slices.Contains(p.index.fields, f)) {
 		return "s." + name
 	}
 	return "d." + name
