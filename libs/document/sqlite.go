@@ -84,7 +84,11 @@ func opened[T any](e *sqliteEngine, at **T, open func() (*T, error)) (*T, error)
 		return nil, &unavailableError{errors.New("the database is closed")}
 	}
 	if *at == nil {
-		made, err := open()
+		err := e.create()
+		var made *T
+		if err == nil {
+			made, err = open()
+		}
 		if err != nil {
 			return nil, &unavailableError{unusablePath(e.path, err)}
 		}
@@ -93,20 +97,26 @@ func opened[T any](e *sqliteEngine, at **T, open func() (*T, error)) (*T, error)
 	return *at, nil
 }
 
-// connect creates the file if there is none, and returns a pool of connections to it.
-func (e *sqliteEngine) connect(pragmas ...string) (*sql.DB, error) {
-	if err := registerText(); err != nil {
-		return nil, err
+// create creates the file if there is none. It must not open the file while SQLite uses it: the operating system removes
+// all locks of a process on a file when the process closes the file once.
+func (e *sqliteEngine) create() error {
+	if e.reads != nil || e.writes != nil {
+		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	// SQLite gives its side files the mode of this file.
-	created, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := created.Close(); err != nil {
+	return file.Close()
+}
+
+// connect returns a pool of connections to the file.
+func (e *sqliteEngine) connect(pragmas ...string) (*sql.DB, error) {
+	if err := registerText(); err != nil {
 		return nil, err
 	}
 	v := url.Values{"_dqs": {"0"}, "_pragma": append(
