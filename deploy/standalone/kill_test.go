@@ -7,26 +7,31 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// publisher posts incidents without pause and remembers those it got a 201 for.
+// publisher posts incidents without pause. It keeps the descriptions for which it got a 201.
 type publisher struct {
 	credentials
 	service string
+	mu      sync.Mutex
 	posted  []string // descriptions acknowledged
 }
 
-// until posts until ctx ends, going on through refusals and broken connections.
+// until posts until ctx ends. It goes on after refusals and broken connections.
 func (p *publisher) until(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
-		description := fmt.Sprintf("incident %d", len(p.posted)+n*100_000)
+		description := fmt.Sprintf("incident %d", len(p.acknowledged())+n*100_000)
 		got, err := try(ctx, http.MethodPost, p.BaseURL+"/api/v1/event/list/", p.legacy(), incident(p.service, description))
 		if err == nil && got.status == http.StatusCreated {
+			p.mu.Lock()
 			p.posted = append(p.posted, description)
+			p.mu.Unlock()
 		}
 		select {
 		case <-time.After(20 * time.Millisecond): // a team's pace, not a flood
@@ -35,7 +40,25 @@ func (p *publisher) until(ctx context.Context) {
 	}
 }
 
-// titles counts what arrived by title, and how often each webhook-id did.
+func (p *publisher) acknowledged() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.posted)
+}
+
+// progress waits until n more incidents are acknowledged.
+func (p *publisher) progress(t *testing.T, n int) {
+	t.Helper()
+	enough := len(p.acknowledged()) + n
+	eventually(t, 60*time.Second, fmt.Sprintf("%d more incidents acknowledged", n), func() error {
+		if now := len(p.acknowledged()); now < enough {
+			return fmt.Errorf("%d of %d are acknowledged", now, enough)
+		}
+		return nil
+	})
+}
+
+// titles counts the requests by title and by webhook-id.
 func titles(t testing.TB, requests []receiver.Request) (byTitle, byID map[string]int) {
 	byTitle, byID = map[string]int{}, map[string]int{}
 	for _, request := range requests {
@@ -57,12 +80,20 @@ func everyPosted(t testing.TB, posted []string) func([]receiver.Request) bool {
 	}
 }
 
+// expectEveryPosted waits until each of posted is delivered. It fails if nothing arrives for a minute.
 func expectEveryPosted(t *testing.T, r *receiver.Receiver, posted []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
-	requests, err := r.Wait(ctx, everyPosted(t, posted))
-	if err != nil {
+	all := everyPosted(t, posted)
+	requests := r.Requests()
+	for !all(requests) {
+		before := len(requests)
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		var err error
+		requests, err = r.Wait(ctx, func(now []receiver.Request) bool { return len(now) > before })
+		cancel()
+		if err == nil {
+			continue
+		}
 		byTitle, _ := titles(t, requests)
 		for _, title := range posted {
 			if byTitle[title] == 0 {
@@ -99,25 +130,25 @@ func TestKillOfTheWholeProcessLosesNothing(t *testing.T) {
 		p.start()
 		eventually(t, 30*time.Second, "ready again", ready(base))
 	}
-	if len(poster.posted) < 10 {
-		t.Fatalf("only %d incidents were acknowledged between the kills: nothing is proven", len(poster.posted))
+	if len(poster.acknowledged()) < 10 {
+		t.Fatalf("only %d incidents were acknowledged between the kills: nothing is proven", len(poster.acknowledged()))
 	}
-	expectEveryPosted(t, r, poster.posted)
+	expectEveryPosted(t, r, poster.acknowledged())
 
-	// What is recorded as sent is not sent again: kill and start once more, when nothing is in flight.
+	// A delivery that is recorded as sent is not sent again: kill and start once more, when nothing is in flight.
 	before := quiet(t, r)
 	p.kill()
 	p.start()
 	eventually(t, 30*time.Second, "ready again", ready(base))
 	send(t, http.MethodPost, base+"/api/v1/event/list/", c.legacy(), incident(uri, "after it all")).expect(t, http.StatusCreated)
-	expectEveryPosted(t, r, append(poster.posted, "after it all"))
+	expectEveryPosted(t, r, append(poster.acknowledged(), "after it all"))
 	if again := quiet(t, r) - before; again != 1 {
 		t.Errorf("%d requests arrived after the last start instead of the one new", again)
 	}
 }
 
-// quiet waits until nothing has arrived for two seconds, longer than anything but a
-// retry is under way, and returns how many requests there are then.
+// quiet waits until nothing has arrived for two seconds and returns the number of requests. Only a retry takes longer
+// than that.
 func quiet(t *testing.T, r *receiver.Receiver) int {
 	t.Helper()
 	for {
@@ -144,25 +175,22 @@ func killEachProcess(t *testing.T, documents string) {
 	a.endpoint("https://"+receiverHost+"/hooks/1", id)
 
 	poster := &publisher{credentials: c, service: uri}
-	for _, name := range services {
-		acknowledged := len(poster.posted)
+	for _, name := range cluster.names {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); poster.until(ctx) }()
-		<-time.After(time.Duration(100+rand.IntN(300)) * time.Millisecond) // the moment of the kill
+		poster.progress(t, 1)
+		<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond) // the moment of the kill
 		cluster.processes[name].kill()
-		<-time.After(time.Duration(rand.IntN(200)) * time.Millisecond) // how long it stays away
+		<-time.After(time.Duration(rand.IntN(200)) * time.Millisecond) // the time without the process
 		cluster.processes[name].start()
-		eventually(t, 30*time.Second, name+" ready again", ready("http://"+cluster.addresses[name]))
-		eventually(t, 30*time.Second, "the platform ready again", ready(cluster.base))
-		<-time.After(100 * time.Millisecond) // and some incidents through the restarted process
+		eventually(t, 60*time.Second, name+" ready again", ready("http://"+cluster.addresses[name]))
+		eventually(t, 60*time.Second, "the platform ready again", ready(cluster.base))
+		poster.progress(t, 2) // through the restarted process
 		stop()
 		<-done
-		if len(poster.posted) == acknowledged {
-			t.Errorf("no incident was acknowledged around the kill of %s", name)
-		}
 	}
-	expectEveryPosted(t, r, poster.posted)
+	expectEveryPosted(t, r, poster.acknowledged())
 }
 
 func readJSON(t testing.TB, file string, out any) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,11 +93,13 @@ func addUser(t testing.TB, c credentials, username string, roles ...string) cred
 type cluster struct {
 	base      string
 	gateways  []string // base URLs
+	names     []string // of the processes, in the order of their start
 	processes map[string]*process
 	addresses map[string]string
 }
 
-// services in the order they are started; delivery runs twice.
+// services are the processes of a cluster in the order of their start. The second delivery runs on MongoDB only: one
+// process uses a SQLite file.
 var services = []string{"identity", "events", "subscribers", "integrations", "delivery", "delivery-2", "gateway", "gateway-2"}
 
 // eachDocuments runs the test on SQLite, and on MongoDB where the environment names one.
@@ -110,19 +113,22 @@ func eachDocuments(t *testing.T, test func(t *testing.T, documents string)) {
 	}
 }
 
-// startCluster starts the six binaries, delivery and the gateway twice. The broker
+// startCluster starts the six binaries, the gateway twice, and delivery twice on MongoDB. The broker
 // and Redis are real ones when the environment names them, else in-process ones.
 func startCluster(t testing.TB, env ...string) *cluster {
 	t.Helper()
-	c := &cluster{processes: map[string]*process{}, addresses: map[string]string{}}
-	for _, name := range services {
+	c := &cluster{processes: map[string]*process{}, addresses: map[string]string{}, names: slices.Clone(services)}
+	if !slices.ContainsFunc(env, func(setting string) bool { return strings.HasPrefix(setting, "DOCUMENTS_URL=mongodb") }) {
+		c.names = slices.DeleteFunc(c.names, func(name string) bool { return name == "delivery-2" })
+	}
+	for _, name := range c.names {
 		c.addresses[name] = apitest.FreeAddress(t)
 	}
 	c.base = "http://" + c.addresses["gateway"]
 	c.gateways = []string{c.base, "http://" + c.addresses["gateway-2"]}
 	kafka, redis := sharedEngines(t)
 	data := t.TempDir()
-	for _, name := range services {
+	for _, name := range c.names {
 		binary := name
 		switch name {
 		case "delivery-2":

@@ -217,7 +217,7 @@ func TestTourOnSeparateProcessesWithDeliveryTwice(t *testing.T) {
 		c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
 		tour(t, c, r)
 		expectNoMore(t, c, r, 2)
-		for _, name := range services {
+		for _, name := range cluster.names {
 			if code := cluster.processes[name].stop(); code != 0 {
 				t.Errorf("%s ends with code %d on SIGTERM", name, code)
 			}

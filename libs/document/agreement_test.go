@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// fieldOf is what the test knows of a field, beside the schema.
+// fieldOf returns the value of a field without using the schema.
 func fieldOf(b boat, name string) any {
 	switch name {
 	case "owner":
@@ -36,7 +36,7 @@ func fieldOf(b boat, name string) any {
 	return nil
 }
 
-// compareValues orders as the engines must: absent first, then by value.
+// compareValues compares in the order that the engines must have: absent first, then by value.
 func compareValues(a, b any) int {
 	if a == nil || b == nil {
 		return cmp.Compare(map[bool]int{true: 0, false: 1}[a == nil], map[bool]int{true: 0, false: 1}[b == nil])
@@ -53,7 +53,7 @@ func compareValues(a, b any) int {
 	case bool:
 		return cmp.Compare(map[bool]int{false: 0, true: 1}[x], map[bool]int{false: 0, true: 1}[b.(bool)])
 	}
-	panic("a value of no kind")
+	panic("a value of an unknown type")
 }
 
 func holds(b boat, c find.Condition) bool {
@@ -90,7 +90,7 @@ func holds(b boat, c find.Condition) bool {
 	}
 }
 
-// randomQuery asks something that is served: within the prefix of one of the indexes, whatever else.
+// randomQuery returns a query that an index serves: it has conditions on a prefix of the index and random others.
 func randomQuery(r *rand.Rand, items []boat) find.Query {
 	q := find.Query{Scan: []string{"owner_built", "owner_sunk", "owner_number", "owner_name", "owner_afloat_built"}[r.IntN(5)]}
 	if r.IntN(3) == 0 {
@@ -129,7 +129,7 @@ func randomQuery(r *rand.Rand, items []boat) find.Query {
 	return q
 }
 
-// TestFindAgreesWithPlainGo asks random queries and compares with a filter and a sort in Go.
+// Random queries return the same records as a filter and a sort in Go.
 func TestFindAgreesWithPlainGo(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		_, c := fleet(t, address)

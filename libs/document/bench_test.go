@@ -54,6 +54,21 @@ func BenchmarkOperations(b *testing.B) {
 		{"insert", func(int) error { return c.Insert(b.Context(), fresh()) }},
 		{"insert with a message", func(int) error { return c.Insert(b.Context(), fresh(), sailed{"a", 1}) }},
 		{"update with a message", func(n int) error { _, err := c.Update(b.Context(), key(n), message); return err }},
+		{"insert 500 at once", func(int) error {
+			items := make([]boat, 500)
+			for i := range items {
+				items[i] = fresh()
+			}
+			_, err := c.InsertMany(b.Context(), items)
+			return err
+		}},
+		{"upsert 500 at once", func(n int) error {
+			items := make([]boat, 500)
+			for i := range items {
+				items[i] = harbours(vessel("a", n*500%benchRecords+i+1), "Kiel")
+			}
+			return c.UpsertMany(b.Context(), items)
+		}},
 		{"find first page of 50", func(int) error { _, err := c.Find(b.Context(), newest); return err }},
 		{"find 50 at offset 50000", func(int) error { _, err := c.Find(b.Context(), deep); return err }},
 		{"find 50 behind position 50000", func(int) error { _, err := c.Find(b.Context(), behind); return err }},
@@ -85,7 +100,7 @@ func BenchmarkOperations(b *testing.B) {
 	})
 }
 
-// A document with 750 values, of which one goes and another comes.
+// A record with 750 values in a list. Each update replaces one.
 func BenchmarkManyValues(b *testing.B) {
 	_, c := fleet(b, "sqlite:"+b.TempDir())
 	many := vessel("a", 1)
@@ -98,6 +113,27 @@ func BenchmarkManyValues(b *testing.B) {
 			v.Harbours = append(v.Harbours[1:], fmt.Sprintf("another %d", n))
 			return nil, nil
 		})
+		must(b, err)
+	}
+}
+
+// A collection without unique indexes and lists, such as a log.
+func BenchmarkLog(b *testing.B) {
+	db := open(b, "sqlite:"+b.TempDir())
+	rows := document.Declare(db, document.Schema[berth]{
+		Name: "berths", Key: func(r *berth) string { return r.Boat },
+		Fields:  []document.Field[berth]{{Name: "harbour", Value: func(r *berth) any { return r.Harbour }}},
+		Indexes: []document.Index{{Name: "harbour", Fields: []string{"harbour"}}},
+	})
+	migrate(b, db)
+	n := 0
+	for b.Loop() {
+		items := make([]berth, 500)
+		for i := range items {
+			n++
+			items[i] = berth{Boat: fmt.Sprint(n), Harbour: "Kiel"}
+		}
+		_, err := rows.InsertMany(b.Context(), items)
 		must(b, err)
 	}
 }

@@ -8,22 +8,21 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// batchSize bounds what goes to an engine at once, so that a bulk write keeps others waiting for
+// batchSize bounds the records in one operation of an engine. Other writes wait for a bulk write for
 // milliseconds only.
 const batchSize = 500
 
-// UpsertMany stores items, replacing those whose keys are there. It is for rows nobody edits
-// concurrently (projections, logs): no version is compared, no message written, nothing derived. On
-// SQLite it is one transaction a batch, on MongoDB one bulk write.
+// UpsertMany stores items and replaces those whose keys exist. It is for rows without concurrent
+// edits (projections, logs): it compares no versions, writes no messages and does not run Derive.
+// A batch is one transaction on SQLite and one bulk write on MongoDB.
 func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
-	ctx, end := c.db.span(ctx, "upsert many", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "upsert many")()
 	return c.batches(items, func(records []*record) error {
 		return c.db.engine.putMany(ctx, c.shape, lastOfEach(records))
 	})
 }
 
-// lastOfEach leaves the last of those with one key.
+// lastOfEach returns records with only the last of those with the same key.
 func lastOfEach(records []*record) []*record {
 	at := make(map[string]int, len(records))
 	out := records[:0:0]
@@ -38,11 +37,10 @@ func lastOfEach(records []*record) []*record {
 	return out
 }
 
-// InsertMany stores those of items whose keys are not there yet and returns them, in their order. Like
-// UpsertMany it writes no messages and derives nothing.
+// InsertMany stores the items whose keys do not exist and returns them in their order. Like
+// UpsertMany it writes no messages and does not run Derive.
 func (c *Collection[T]) InsertMany(ctx context.Context, items []T) ([]T, error) {
-	ctx, end := c.db.span(ctx, "insert many", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "insert many")()
 	var stored []T
 	done := 0
 	err := c.batches(items, func(records []*record) error {
@@ -63,7 +61,7 @@ func (c *Collection[T]) batches(items []T, write func([]*record) error) error {
 		batch := items[start:min(start+batchSize, len(items))]
 		records := make([]*record, len(batch))
 		for i := range batch {
-			r, err := c.record(&batch[i])
+			r, err := c.record(&batch[i], c.schema.Key(&batch[i]))
 			if err != nil {
 				return c.opaque(err, "write many")
 			}
@@ -77,14 +75,13 @@ func (c *Collection[T]) batches(items []T, write func([]*record) error) error {
 	return nil
 }
 
-// DeleteMany removes what q finds, at most q.Limit when that is set, and returns how many. It is for
-// retention and projections: no messages, nothing derived. Messages of the records that wait to be
-// relayed still are.
+// DeleteMany deletes the records that match q, at most q.Limit if that is set, and returns their
+// number. It is for retention and projections: it writes no messages and does not run Derive. The
+// waiting messages of deleted records are still published.
 func (c *Collection[T]) DeleteMany(ctx context.Context, q find.Query) (int64, error) {
-	ctx, end := c.db.span(ctx, "delete many", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "delete many")()
 	if len(q.Order) > 0 || q.Offset > 0 || q.After != "" {
-		return 0, fault.New(fault.Internal, "document: DeleteMany of %s knows conditions and a limit only", c.shape.name)
+		return 0, fault.New(fault.Internal, "document: DeleteMany of %s accepts conditions and a limit only", c.shape.name)
 	}
 	p, err := c.shape.plan(q, counting)
 	if err != nil || p.empty {

@@ -4,25 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Collection is the records of one type.
+// Collection holds the records of one type.
 type Collection[T any] struct {
 	db     *Database
 	schema Schema[T]
 	shape  *shape
 }
 
-// Get loads the record key; fault.NotFound when there is none.
+// span starts a span for an operation and puts it into ctx, if the caller is traced. It returns the function that ends
+// the span.
+func (c *Collection[T]) span(ctx *context.Context, operation string) func() {
+	if !trace.SpanFromContext(*ctx).IsRecording() {
+		return func() {}
+	}
+	var span trace.Span
+	*ctx, span = c.db.tracer.Start(*ctx, operation+" "+c.shape.name, trace.WithSpanKind(trace.SpanKindClient))
+	return func() { span.End() }
+}
+
+// Get returns the record of key, or fault.NotFound.
 func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
-	ctx, end := c.db.span(ctx, "get", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "get")()
 	item, _, err := c.load(ctx, key)
 	if err == nil && item == nil {
 		err = c.notFound()
@@ -33,10 +44,9 @@ func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
 	return *item, nil
 }
 
-// GetMany loads the records of keys in the order asked; those that are missing are left out.
+// GetMany returns the records of keys in the order of keys, without those that do not exist.
 func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error) {
-	ctx, end := c.db.span(ctx, "get many", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "get many")()
 	byKey := make(map[string]*record, len(keys))
 	for start := 0; start < len(keys); start += batchSize {
 		records, err := c.db.engine.loadMany(ctx, c.shape, keys[start:min(start+batchSize, len(keys))])
@@ -60,38 +70,36 @@ func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error)
 	return items, nil
 }
 
-// Insert stores a new record with its messages. It fails with fault.Conflict when its key or
-// a unique index is taken; ViolatedIndex tells which.
+// Insert stores a new record with its messages. It returns fault.Conflict if the key or a value
+// of a unique index exists already; ViolatedIndex returns which.
 func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
-	ctx, end := c.db.span(ctx, "insert", c.shape.name)
-	defer end()
-	return c.insert(ctx, &item, messages)
+	defer c.span(&ctx, "insert")()
+	return c.store(ctx, c.schema.Key(&item), &item, false, 0, messages, func() {})
 }
 
-// Update loads the record key, lets change alter it, and replaces it with its messages, provided nobody
-// has changed it meanwhile; otherwise it starts over, until ctx ends. An error of change is
-// returned and nothing is written. change may run several times, so it must have no other effect.
+// Update loads the record of key, calls change to alter it, and replaces it together with its
+// messages. If another writer has replaced it meanwhile, Update starts over until ctx ends. It
+// returns an error of change and writes nothing then. It writes nothing and returns the record if
+// change returns fault.ErrUnchanged. change may run several times, so it must have no other
+// effect. It must not write the same record, because the writers of a record in one process wait for
+// each other for up to two seconds.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
-	ctx, end := c.db.span(ctx, "update", c.shape.name)
-	defer end()
-	return c.write(ctx, key, func(item *T, exists bool) ([]topic.Message, error) {
-		if !exists {
-			return nil, c.notFound()
-		}
-		return change(item)
-	})
+	defer c.span(&ctx, "update")()
+	return c.write(ctx, key, false, c.existing(change))
 }
 
-// Upsert is Update that creates the record when it is missing: change is then given the zero T and must
-// fill it in, so that its key is key.
+// Upsert is Update that creates the record if there is none. change then gets the zero T and must
+// fill it in, with key as its key.
 func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error) {
-	ctx, end := c.db.span(ctx, "upsert", c.shape.name)
-	defer end()
-	return c.write(ctx, key, change)
+	defer c.span(&ctx, "upsert")()
+	return c.write(ctx, key, false, change)
 }
 
-func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (T, error) {
+// write loads the record of key, calls change, and replaces the record, creates it, or with remove deletes it.
+func (c *Collection[T]) write(ctx context.Context, key string, remove bool, change func(*T, bool) ([]topic.Message, error)) (T, error) {
 	var none T
+	leave := c.db.writers.enter(ctx, c.shape.name+"/"+key)
+	defer leave()
 	for try := 0; ; try++ {
 		item, version, err := c.load(ctx, key)
 		if err != nil {
@@ -108,11 +116,11 @@ func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, b
 		if err != nil {
 			return none, err
 		}
-		if exists {
-			err = c.replace(ctx, key, item, version, messages)
-		} else if err = c.sameKey(item, key); err == nil {
-			err = c.insert(ctx, item, messages)
+		stored := item
+		if remove {
+			stored = nil
 		}
+		err = c.store(ctx, key, stored, exists, version, messages, leave)
 		if err == nil {
 			return *item, nil
 		}
@@ -123,13 +131,13 @@ func (c *Collection[T]) write(ctx context.Context, key string, change func(*T, b
 			return none, err
 		}
 		if !backoff(ctx, try) {
-			return none, opaque(ctx.Err(), "update "+c.shape.name)
+			return none, c.opaque(ctx.Err(), "write")
 		}
 	}
 }
 
-// appeared reports whether conflict is about the key, which another has created meanwhile. Then unique values may be
-// taken as well, and an engine names only one of the two.
+// appeared reports whether another writer has created the record of key meanwhile. If its key
+// and its unique values both exist then, the engine names only one of them in conflict.
 func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error) bool {
 	if ViolatedIndex(conflict) == "" {
 		return true
@@ -138,49 +146,36 @@ func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error
 	return err == nil && there != nil
 }
 
-// Delete removes the record key; decide may veto by an error, or hand messages. It may be nil.
+// Delete removes the record of key together with the messages that decide returns. It returns an
+// error of decide and removes nothing then. decide may be nil.
 func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
-	ctx, end := c.db.span(ctx, "delete", c.shape.name)
-	defer end()
-	for try := 0; ; try++ {
-		item, version, err := c.load(ctx, key)
-		if err != nil {
-			return err
+	defer c.span(&ctx, "delete")()
+	_, err := c.write(ctx, key, true, c.existing(func(item *T) ([]topic.Message, error) {
+		if decide == nil {
+			return nil, nil
 		}
-		if item == nil {
-			return c.notFound()
+		return decide(item)
+	}))
+	return err
+}
+
+// existing returns change for write. It returns fault.NotFound if there is no record.
+func (c *Collection[T]) existing(change func(*T) ([]topic.Message, error)) func(*T, bool) ([]topic.Message, error) {
+	return func(item *T, exists bool) ([]topic.Message, error) {
+		if !exists {
+			return nil, c.notFound()
 		}
-		var messages []topic.Message
-		if decide != nil {
-			if messages, err = decide(item); err != nil {
-				return err
-			}
-		}
-		entries, err := c.db.entries(ctx, c.shape, messages)
-		if err != nil {
-			return c.opaque(err, "delete")
-		}
-		err = c.db.engine.remove(ctx, c.shape, key, version, entries)
-		if err == nil {
-			c.written(ctx, key, entries)
-			return nil
-		}
-		if !errors.Is(err, errStale) {
-			return c.opaque(err, "delete")
-		}
-		if !backoff(ctx, try) {
-			return opaque(ctx.Err(), "delete "+c.shape.name)
-		}
+		return change(item)
 	}
 }
 
-// backoff spreads those who compete for one document.
+// backoff waits for a random time, which separates writers of one document. It returns false if ctx ended first.
 func backoff(ctx context.Context, try int) bool {
 	limit := min(time.Millisecond<<min(try, 6), 50*time.Millisecond)
 	return sleep(ctx, time.Duration(rand.Int64N(int64(limit))))
 }
 
-// load returns nil when there is no such record.
+// load returns nil if there is no such record.
 func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error) {
 	r, err := c.db.engine.load(ctx, c.shape, key)
 	if err != nil {
@@ -196,107 +191,46 @@ func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error)
 	return item, r.version, nil
 }
 
-func (c *Collection[T]) insert(ctx context.Context, item *T, messages []topic.Message) error {
-	r, err := c.record(item)
+// store commits a write of the record of key with its messages: it inserts item if exists is false, else it replaces the
+// record by item, or deletes it if item is nil. It returns errStale if the stored record does not have version. It
+// calls leave when the write is committed.
+func (c *Collection[T]) store(ctx context.Context, key string, item *T, exists bool, version int64, messages []topic.Message, leave func()) error {
+	entries, err := c.db.entries(ctx, c.shape, messages)
+	var r *record
+	if err == nil && item != nil {
+		r, err = c.record(item, key)
+	}
 	if err != nil {
-		return c.opaque(err, "insert")
+		return c.opaque(err, "write")
 	}
-	// A random start keeps a version from meaning two things when a key is used again.
-	r.version = rand.Int64N(1 << 62)
-	if r.entries, err = c.db.entries(ctx, c.shape, messages); err != nil {
-		return c.opaque(err, "insert")
+	write := func() error { return c.db.engine.remove(ctx, c.shape, key, version, entries) }
+	switch {
+	case item != nil && exists:
+		r.version, r.entries = version+1, entries
+		write = func() error { return c.db.engine.replace(ctx, c.shape, r, version) }
+	case item != nil:
+		// The first version is random: a key that is used again does not repeat a version.
+		r.version, r.entries = rand.Int64N(1<<62), entries
+		write = func() error { return c.db.engine.insert(ctx, c.shape, r) }
 	}
-	if err := c.db.engine.insert(ctx, c.shape, r); err != nil {
-		return c.opaque(err, "insert")
-	}
-	c.written(ctx, r.key, r.entries)
-	return nil
-}
-
-func (c *Collection[T]) replace(ctx context.Context, key string, item *T, version int64, messages []topic.Message) error {
-	if err := c.sameKey(item, key); err != nil {
-		return err
-	}
-	r, err := c.record(item)
-	if err != nil {
-		return c.opaque(err, "update")
-	}
-	r.version = version + 1
-	if r.entries, err = c.db.entries(ctx, c.shape, messages); err != nil {
-		return c.opaque(err, "update")
-	}
-	err = c.db.engine.replace(ctx, c.shape, r, version)
+	err = c.commit(ctx, key, r, entries, leave, write)
 	if errors.Is(err, errStale) {
 		return err
 	}
-	if err != nil {
-		return c.opaque(err, "update")
-	}
-	c.written(ctx, key, r.entries)
-	return nil
+	return c.opaque(err, "write")
 }
 
-func (c *Collection[T]) sameKey(item *T, key string) error {
-	if got := c.schema.Key(item); got != key {
-		return fault.New(fault.Internal, "document: the key of a record of %s must be %q, not %q", c.shape.name, key, got)
+// record encodes item and computes its declared fields. It returns an error unless the key of item is key.
+func (c *Collection[T]) record(item *T, key string) (*record, error) {
+	if got := c.schema.Key(item); got != key || key == "" {
+		return nil, fmt.Errorf("the key of the record must be %q and not be empty, not %q", key, got)
 	}
-	return nil
-}
-
-// written does what follows a committed write.
-func (c *Collection[T]) written(ctx context.Context, key string, entries []entry) {
-	if len(entries) == 0 {
-		return
-	}
-	if c.shape.derives {
-		// The write stands, whatever the caller thinks of it by now.
-		if err := c.derive(context.WithoutCancel(ctx), key); err != nil {
-			c.db.log.LogAttrs(ctx, slog.LevelWarn, "deriving failed; the relay repeats it",
-				slog.String("collection", c.shape.name), slog.String("key", key), slog.String("error", err.Error()))
-		} else {
-			c.db.derived.add(entries)
-		}
-	}
-	c.db.notify()
-}
-
-// derive runs Derive for what is stored, and again when that has changed in between: of several
-// that run at once the last to finish has then seen the newest.
-func (c *Collection[T]) derive(ctx context.Context, key string) error {
-	if c.schema.Derive == nil {
-		return nil
-	}
-	item, version, err := c.load(ctx, key)
-	for {
-		if err != nil {
-			return err
-		}
-		if err := c.schema.Derive(ctx, key, item); err != nil {
-			return err
-		}
-		seen, seenItem := version, item
-		item, version, err = c.load(ctx, key)
-		if err == nil && version == seen && (item == nil) == (seenItem == nil) {
-			return nil
-		}
-	}
-}
-
-// record encodes item and computes its declared fields.
-func (c *Collection[T]) record(item *T) (*record, error) {
 	body, err := encode(item)
 	if err != nil {
 		return nil, err
 	}
 	fields, err := c.values(item)
-	if err != nil {
-		return nil, err
-	}
-	key := c.schema.Key(item)
-	if key == "" {
-		return nil, fmt.Errorf("the key is empty")
-	}
-	return &record{key: key, body: body, fields: fields}, nil
+	return &record{key: key, body: body, fields: fields}, err
 }
 
 func (c *Collection[T]) values(item *T) ([]any, error) {
@@ -307,7 +241,7 @@ func (c *Collection[T]) values(item *T) ([]any, error) {
 			return nil, fmt.Errorf("field %s: %w", c.schema.Fields[i].Name, err)
 		}
 		if _, list := value.([]any); value != nil && list != c.shape.fields[i].many {
-			return nil, fmt.Errorf("field %s is declared multi-valued %t but has a %T", c.schema.Fields[i].Name, c.shape.fields[i].many, value)
+			return nil, fmt.Errorf("field %s is declared with multi-valued %t but its value is a %T", c.schema.Fields[i].Name, c.shape.fields[i].many, value)
 		}
 		values[i] = value
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// TestCountIsExact: what is counted by prefix is what is found, after all kinds of writes by two processes at once, and
-// for records that were there before their counting was declared.
+// Count by a counted prefix equals the number of records that Find returns: after all kinds of concurrent writes over two
+// handles, and for records that were stored before the index was counted.
 func TestCountIsExact(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		uncounted := boats()

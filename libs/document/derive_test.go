@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -34,7 +35,7 @@ func berths(db *document.Database) *document.Collection[berth] {
 	})
 }
 
-// derivedFleet keeps the berths of every boat; broken makes Derive fail.
+// derivedFleet derives the berths of every boat. broken makes Derive fail.
 func derivedFleet(t testing.TB, address string, broken *atomic.Bool) (*document.Database, *document.Collection[boat], *document.Collection[berth]) {
 	t.Helper()
 	db := open(t, address)
@@ -127,7 +128,7 @@ func TestDeriveIsRepeatedByTheRelay(t *testing.T) {
 		ctx := t.Context()
 		var broken atomic.Bool
 		_, c, _ := derivedFleet(t, address, &broken)
-		broken.Store(true) // as if the process had been killed between the write and what follows from it
+		broken.Store(true) // as if the process had been killed between the write and Derive
 		must(t, c.Insert(ctx, boat{ID: "silent", Name: "x", Harbours: []string{"Kiel"}}))
 		must(t, c.Insert(ctx, boat{ID: "gone", Harbours: []string{"Kiel"}}))
 		must(t, c.Delete(ctx, "gone", nil))
@@ -152,10 +153,11 @@ func TestDeriveIsRepeatedByTheRelay(t *testing.T) {
 	})
 }
 
-// A process is killed in the middle of a Derive, after the relay of another has derived and cleared the outbox: what
-// is left is made good.
+// A process is killed in the middle of Derive, after the relay of another process has run Derive and cleared the
+// outbox. The relay repeats Derive later.
 func TestDeriveOfAKilledProcessIsMadeGood(t *testing.T) {
-	onEach(t, func(t *testing.T, address string) {
+	t.Parallel()
+	onShared(t, func(t *testing.T, address string) {
 		survivor, _, rows := derivedFleet(t, address, nil)
 		dying := open(t, address)
 		its := berths(dying)
@@ -197,5 +199,75 @@ func TestDeriveThatFailsHoldsUpNobody(t *testing.T) {
 		b.wait(t, 1)
 		broken.Store(false)
 		b.wait(t, 2)
+	})
+}
+
+// A committed write returns no error when Derive is slow, and the relay completes the rows.
+func TestSlowDeriveFailsNoWrite(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, address string) {
+		db := open(t, address)
+		rows := berths(db)
+		var calls atomic.Int64
+		schema := boats()
+		schema.Derive = func(ctx context.Context, key string, current *boat) error {
+			if calls.Add(1) == 1 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return rows.UpsertMany(ctx, []berth{{key, "Kiel", current.Name}})
+		}
+		c := document.Declare(db, schema)
+		migrate(t, db)
+		b := newBroker()
+		run(t, db, b.publish)
+		request, cancel := context.WithTimeout(t.Context(), 20*time.Second) // as a service limits a request
+		defer cancel()
+		must(t, c.Insert(request, boat{ID: "a", Name: "x"}, sailed{"a", 1}))
+		must(t, request.Err())
+		if got := berthsOf(t, rows, "a"); got != "" {
+			t.Errorf("there are rows before Derive has run: %s", got)
+		}
+		b.wait(t, 1)
+		if got := berthsOf(t, rows, "a"); got != "Kiel:x" {
+			t.Errorf("the message was published with the rows %q", got)
+		}
+	})
+}
+
+// Writers of one record in one process wait for each other, and share runs of Derive.
+func TestWritersOfOneRecordShareTheWork(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		var operations atomic.Int64
+		db, err := document.Open(address, "conformance", document.Options{Observe: func(string) { operations.Add(1) }})
+		must(t, err)
+		t.Cleanup(func() { must(t, db.Close()) })
+		rows := berths(db)
+		schema := boats()
+		schema.Derive = func(ctx context.Context, key string, current *boat) error {
+			return rows.UpsertMany(ctx, []berth{{key, "Kiel", current.Name}})
+		}
+		c := document.Declare(db, schema)
+		migrate(t, db)
+		must(t, c.Insert(t.Context(), boat{ID: "a"}))
+		operations.Store(0)
+		const writers, each = 32, 10
+		var group sync.WaitGroup
+		for range writers {
+			group.Go(func() {
+				for range each {
+					_, err := c.Update(t.Context(), "a", func(b *boat) ([]topic.Message, error) { b.Length++; return nil, nil })
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		// Alone, an update loads, replaces, derives and loads again.
+		t.Logf("%d updates: %d operations", writers*each, operations.Load())
+		if operations.Load() > 5*writers*each {
+			t.Errorf("%d updates took %d operations", writers*each, operations.Load())
+		}
 	})
 }

@@ -1,20 +1,20 @@
-// Package document is how services keep their records: a typed collection with
-// one gesture, load, change in Go, replace guarded by the version, and with messages
-// that are saved by the very write that causes them.
+// Package document stores the records of a service in typed collections. A write loads a
+// record, changes it in Go and replaces it guarded by its version. The same write stores
+// the messages that it causes.
 //
-// Decision. Two engines stand behind it: MongoDB by its official driver where a
-// platform is deployed, and SQLite (pure Go, WAL, synced) where it runs on one machine. Both
-// keep the record as BSON beside its declared fields, which are all that queries and
-// indexes may name, so that both answer every query alike; one conformance suite
-// holds both to it. FerretDB v1 embedded, which would have been one engine only, was tried
-// and rejected: it loses concurrent updates (50 of 800 increments survived) and an
-// update by id costs a scan, 20 ms at 10,000 documents, where SQLite needs 0.24 ms with
-// fsync and 7 microseconds for a read.
+// Decision. There are two engines: MongoDB with its official driver for deployments, and
+// SQLite (pure Go, WAL, synced) for one machine. Both store a record as BSON beside its
+// declared fields. Queries and indexes can name declared fields only. Both engines therefore
+// return the same results, and one conformance suite tests both. FerretDB v1 embedded was
+// tried as the only engine and rejected: it loses concurrent updates (50 of 800 increments
+// survived), and an update by id costs a scan, 20 ms at 10,000 documents. SQLite needs
+// 0.24 ms with fsync, and 7 microseconds for a read.
 //
-// What a write gives: it is durable when the call returns, it is atomic with its messages
-// (one document, no transaction), and it fails with a conflict instead of overwriting
-// what another has written. What a query gives: it is served by a declared index on
-// both engines, or it is refused; there is no way to write a slow one by accident.
+// A write is durable when the call returns. It is atomic with its messages (one document, no
+// transaction). It fails with a conflict instead of overwriting a change of another writer. A
+// query that no declared index serves is refused on both engines.
+//
+// One process uses a SQLite file. Any number of processes share a MongoDB database.
 package document
 
 import (
@@ -35,60 +35,72 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Options are what a Database uses of its surroundings. Each may be left out.
+// Options are the optional surroundings of a Database.
 type Options struct {
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
-	Propagator propagation.TextMapPropagator // how a message carries the trace of its write; W3C trace context
+	Propagator propagation.TextMapPropagator // writes the trace of a write into its messages; default W3C trace context
+	// Observe is called with the name of each command sent to MongoDB. On SQLite it is called with "read" for each
+	// query and "write" for each write. Tests count operations with it. It must be safe for concurrent use.
+	Observe func(operation string)
 }
 
-// Database is one service's collections on one engine.
+// Database holds the collections of one service on one engine.
 type Database struct {
-	name       string
-	engine     engine
-	log        *slog.Logger
-	tracer     trace.Tracer
-	propagator propagation.TextMapPropagator
-	wake       chan struct{}
-	derived    derivedSet
+	name        string
+	engine      engine
+	log         *slog.Logger
+	tracer      trace.Tracer
+	propagator  propagation.TextMapPropagator
+	writers     gate
+	derivations derivations
 
-	mu     sync.Mutex
-	shapes []*shape
+	mu      sync.Mutex
+	shapes  []*shape
+	written map[*shape]bool // collections that the relay has to look at
+	wake    chan struct{}
 }
 
 var databaseName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
-// Open prepares the database name at address: "sqlite:FOLDER" is the file
-// FOLDER/name.db, "mongodb://host/prefix" (or mongodb+srv) is the database prefix_name, the prefix being
-// "bellbuoy" when the address has none. Nothing is contacted yet; an address that
-// cannot be understood is the only error.
+// Open prepares the database name at address. "sqlite:FOLDER" is the file FOLDER/name.db.
+// "mongodb://host/prefix" (or mongodb+srv) is the database prefix_name; the default prefix is
+// "bellbuoy". Open contacts no engine. It returns an error only for an invalid name or address.
+//
+// The first write to a SQLite file locks it until the process ends or closes the Database. A
+// write of a second process fails, and its Migrate returns an error that no retry heals. The
+// lock does not keep out a second Database of the same process: tests write beside a running
+// service.
 func Open(address, name string, options Options) (*Database, error) {
 	if !databaseName.MatchString(name) {
-		return nil, fmt.Errorf("document: %q is no database name", name)
+		return nil, fmt.Errorf("document: %q is not a valid database name", name)
 	}
-	db := &Database{
-		name: name, log: options.Log, propagator: options.Propagator,
-		wake: make(chan struct{}, 1),
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
 	}
-	if db.log == nil {
-		db.log = slog.New(slog.DiscardHandler)
-	}
-	if db.propagator == nil {
-		db.propagator = propagation.TraceContext{}
+	if options.Propagator == nil {
+		options.Propagator = propagation.TraceContext{}
 	}
 	if options.Tracer == nil {
 		options.Tracer = noop.NewTracerProvider()
 	}
-	db.tracer = options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/document")
+	if options.Observe == nil {
+		options.Observe = func(string) {}
+	}
+	db := &Database{
+		name: name, log: options.Log, propagator: options.Propagator,
+		tracer:  options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/document"),
+		written: make(map[*shape]bool), wake: make(chan struct{}, 1),
+	}
 	scheme, rest, _ := strings.Cut(address, ":")
 	var err error
 	switch scheme {
 	case "sqlite":
-		db.engine, err = newSQLite(strings.TrimPrefix(rest, "//"), name)
+		db.engine, err = newSQLite(strings.TrimPrefix(rest, "//"), name, options.Observe)
 	case "mongodb", "mongodb+srv":
-		db.engine, err = newMongo(address, name)
+		db.engine, err = newMongo(address, name, options.Observe)
 	default:
-		err = fmt.Errorf("document: an address starts with sqlite: or mongodb:, this one with %q", scheme)
+		err = fmt.Errorf("document: an address must start with sqlite: or mongodb:, not with %q", scheme)
 	}
 	if err != nil {
 		return nil, err
@@ -96,45 +108,44 @@ func Open(address, name string, options Options) (*Database, error) {
 	return db, nil
 }
 
-// Ping reports whether the engine answers.
+// Ping returns an error if the engine cannot be reached.
 func (db *Database) Ping(ctx context.Context) error {
 	return opaque(db.engine.ping(ctx), "reach the database")
 }
 
-// Close ends the connections; writes under way are finished first.
+// Close finishes the current writes and closes the connections.
 func (db *Database) Close() error { return db.engine.close() }
 
-// Next counts the named counter up and returns its new value: 1, 2, 3, and so on,
-// each once across all processes.
+// Next increments a counter and returns its new value: 1, 2, 3 and so on. No two calls in any
+// process return the same value.
 func (db *Database) Next(ctx context.Context, counter string) (int64, error) {
 	return db.NextN(ctx, counter, 1)
 }
 
-// NextN takes a block of n numbers and returns the first of them.
+// NextN reserves n consecutive values of a counter and returns the first.
 func (db *Database) NextN(ctx context.Context, counter string, n int64) (int64, error) {
 	if n < 1 {
-		return 0, fault.New(fault.Internal, "a block of %d numbers was asked of counter %s", n, counter)
+		return 0, fault.New(fault.Internal, "document: counter %s cannot reserve %d values", counter, n)
 	}
 	last, err := db.engine.next(ctx, counter, n)
 	if err != nil {
-		return 0, opaque(err, "count "+counter)
+		return 0, opaque(err, "increment counter "+counter)
 	}
 	return last - n + 1, nil
 }
 
-// Migrate brings the engine in line with what is declared: collections, columns and
-// indexes are created, changed indexes rebuilt and undeclared ones dropped, and fields
-// whose declaration is new or has another Revision are filled in for the records that are
-// there. It waits for an engine that does not answer, with a log line a try, until ctx
-// ends; a local path that cannot hold the database is not waited for. Several processes
-// may do it at once.
+// Migrate makes the engine match the declarations. It creates missing collections, columns and
+// indexes, rebuilds changed indexes and drops undeclared ones. It computes new fields and
+// fields with a new Revision for the stored records. While the engine does not respond, Migrate
+// logs a line and retries until ctx ends. It does not retry when a local path cannot hold the
+// database. On MongoDB several processes may migrate at once.
 func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond
 	for {
 		err := opaque(db.engine.migrate(ctx, shapes), "migrate "+db.name)
 		if unusable, ok := errors.AsType[*unusableError](err); ok {
-			return unusable // and nothing around it: who started the process reads this line
+			return unusable // without wrapping: the operator reads this line
 		}
 		if err == nil || !fault.Is(err, fault.Unavailable) {
 			return err
@@ -154,7 +165,7 @@ func (db *Database) declared() []*shape {
 	return slices.Clone(db.shapes)
 }
 
-// sleep waits for d and reports false when ctx ended first.
+// sleep waits for d. It returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -164,21 +175,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
-}
-
-// notify wakes the relay of this process.
-func (db *Database) notify() {
-	select {
-	case db.wake <- struct{}{}:
-	default:
-	}
-}
-
-// span times one operation when the caller is being traced.
-func (db *Database) span(ctx context.Context, operation, collection string) (context.Context, func()) {
-	if !trace.SpanFromContext(ctx).IsRecording() {
-		return ctx, func() {}
-	}
-	ctx, span := db.tracer.Start(ctx, operation+" "+collection, trace.WithSpanKind(trace.SpanKindClient))
-	return ctx, func() { span.End() }
 }

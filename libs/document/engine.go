@@ -3,28 +3,29 @@ package document
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// record is a document as the engines hold it.
+// record is a document in the form of the engines.
 type record struct {
 	key     string
 	version int64
 	body    []byte
 	fields  []any   // in the order of the shape's fields
-	entries []entry // what this write appends to the outbox
+	entries []entry // that this write appends to the outbox
 }
 
-// engine is what MongoDB and SQLite must provide; the rest of the package is the same for both.
+// engine is implemented by MongoDB and SQLite. The rest of the package is common to both.
 type engine interface {
 	ping(ctx context.Context) error
 	close() error
 	migrate(ctx context.Context, shapes []*shape) error
 	next(ctx context.Context, counter string, n int64) (int64, error)
 
-	load(ctx context.Context, s *shape, key string) (*record, error) // nil when there is none
+	load(ctx context.Context, s *shape, key string) (*record, error) // nil if there is none
 	loadMany(ctx context.Context, s *shape, keys []string) ([]*record, error)
 	insert(ctx context.Context, s *shape, r *record) error
 	replace(ctx context.Context, s *shape, r *record, version int64) error
@@ -38,31 +39,28 @@ type engine interface {
 	count(ctx context.Context, p *plan) (int64, error)
 	countDistinct(ctx context.Context, p *plan, field int) (int64, error)
 
-	outboxes
+	// claim returns up to limit documents of shapes with waiting messages. Only this process may publish them.
+	claim(ctx context.Context, shapes []*shape, limit int, skip func(collection, key string) bool) ([]claim, error)
+	// clear deletes the messages of claims from the outboxes. It returns true if other messages are left in them.
+	clear(ctx context.Context, claims []claim) (bool, error)
 }
 
-// outboxes is the relay's side of an engine.
-type outboxes interface {
-	// claim takes up to limit documents with waiting messages that nobody else is relaying.
-	claim(ctx context.Context, shapes []*shape, limit int, skip func(collection, key string) bool) ([]parcel, error)
-	// settle removes what was published, and notes a doubt where there is one; release gives back what could not be.
-	settle(ctx context.Context, parcels []parcel) error
-	release(ctx context.Context, parcels []parcel) error
-	// doubts are those noted before a time, cleared removes one unless it was noted again since.
+// sharedEngine is implemented by an engine that several processes use at once.
+type sharedEngine interface {
+	// release lets any process claim the documents again, from their notBefore on.
+	release(ctx context.Context, claims []claim) error
+	// renew keeps the claims until ctx ends.
+	renew(ctx context.Context, claims []claim)
+	// doubts returns doubts that are older than before and reserves them for this process.
 	doubts(ctx context.Context, before time.Time, limit int) ([]doubt, error)
-	cleared(ctx context.Context, d doubt) error
-	// hold keeps the claims while work on them lasts, until ctx ends.
-	hold(ctx context.Context, parcels []parcel)
-	// idle waits until there may be something to claim.
-	idle(ctx context.Context, wake <-chan struct{}, atMost time.Duration)
-	// yield lets other processes relay.
-	yield()
+	// dispel deletes a doubt unless it was noted again meanwhile.
+	dispel(ctx context.Context, d doubt) error
 }
 
-// errStale: the document is not there in the version that was to be replaced.
-var errStale = errors.New("the document was changed meanwhile")
+// errStale means that the stored document has another version than the one to be replaced.
+var errStale = errors.New("the stored document has another version")
 
-// conflictError: a key or a unique index is taken.
+// conflictError means that a key or a value of a unique index exists already.
 type conflictError struct {
 	index string // empty for the key
 	err   error
@@ -70,21 +68,19 @@ type conflictError struct {
 
 func (e *conflictError) Error() string {
 	if e.index == "" {
-		return "the key is taken"
+		return "the key exists already"
 	}
 	return "unique index " + e.index + " is violated"
 }
 
 func (e *conflictError) Unwrap() error { return e.err }
 
-// unavailableError: the engine could not be reached or did not answer in time.
-type unavailableError struct{ err error }
+// unavailableError means that the engine could not be reached or did not respond in time.
+type unavailableError struct{ error }
 
-func (e *unavailableError) Error() string { return e.err.Error() }
-func (e *unavailableError) Unwrap() error { return e.err }
+func (e *unavailableError) Unwrap() error { return e.error }
 
-// unusableError: what the address names on this machine is no place for the database, and waiting does not make
-// it one.
+// unusableError means that the local path cannot hold the database, now or after a retry.
 type unusableError struct {
 	path string
 	err  error
@@ -93,8 +89,8 @@ type unusableError struct {
 func (e *unusableError) Error() string { return e.path + " cannot be used: " + e.err.Error() }
 func (e *unusableError) Unwrap() error { return e.err }
 
-// ViolatedIndex names the unique index a Conflict of this package is about; it is empty for the key,
-// and for any other error.
+// ViolatedIndex returns the name of the unique index that a Conflict of this package violates.
+// It returns "" if the key exists already, and for any other error.
 func ViolatedIndex(err error) string {
 	if conflict, ok := errors.AsType[*conflictError](err); ok {
 		return conflict.index
@@ -102,8 +98,8 @@ func ViolatedIndex(err error) string {
 	return ""
 }
 
-// opaque turns an engine's error into a fault. The message may reach a client, so it names nothing
-// of the engine; the cause goes along for the log.
+// opaque turns an engine's error into a fault. A client may see the message, so the message
+// names nothing of the engine. The log gets the cause.
 func opaque(err error, doing string) error {
 	if err == nil {
 		return nil
@@ -114,19 +110,10 @@ func opaque(err error, doing string) error {
 	if _, ok := errors.AsType[*conflictError](err); ok {
 		return fault.Wrap(fault.Conflict, err, "A record with these values exists already.")
 	}
-	cause := &operationError{doing: doing, err: err}
+	cause := fmt.Errorf("%s: %w", doing, err)
 	_, unreachable := errors.AsType[*unavailableError](err)
 	if unreachable || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fault.Wrap(fault.Unavailable, cause, "The database cannot be reached at the moment.")
 	}
 	return fault.Wrap(fault.Internal, cause, "Something went wrong on our side.")
 }
-
-// operationError says in the log what was being done.
-type operationError struct {
-	doing string
-	err   error
-}
-
-func (e *operationError) Error() string { return e.doing + ": " + e.err.Error() }
-func (e *operationError) Unwrap() error { return e.err }

@@ -13,8 +13,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 )
 
-// testedEngine is an engine the conformance suite runs against. open gives another handle of one and the
-// same database, as another process would have it.
+// testedEngine is an engine under test. address returns the address of an empty database. A second open of the address
+// stands for a second process.
 type testedEngine struct {
 	name    string
 	address func(t *testing.T) string
@@ -22,7 +22,7 @@ type testedEngine struct {
 
 var databases atomic.Int64
 
-// engines are SQLite, and MongoDB when BELLBUOY_TEST_MONGODB is the address of a server.
+// engines returns SQLite, and MongoDB if BELLBUOY_TEST_MONGODB is the address of a server.
 func engines(t testing.TB) []testedEngine {
 	list := []testedEngine{{"sqlite", func(t *testing.T) string { return "sqlite:" + t.TempDir() }}}
 	server := os.Getenv("BELLBUOY_TEST_MONGODB")
@@ -37,12 +37,23 @@ func engines(t testing.TB) []testedEngine {
 	}})
 }
 
-// onEach runs a test on every engine, each with an empty database's address.
+// onEach runs a test on every engine with an empty database.
 func onEach(t *testing.T, test func(t *testing.T, address string)) {
 	for _, e := range engines(t) {
 		t.Run(e.name, func(t *testing.T) { test(t, e.address(t)) })
 	}
 }
+
+// onShared runs a test on the engines that several processes can share.
+func onShared(t *testing.T, test func(t *testing.T, address string)) {
+	onEach(t, func(t *testing.T, address string) {
+		if shared(address) {
+			test(t, address)
+		}
+	})
+}
+
+func shared(address string) bool { return !strings.HasPrefix(address, "sqlite:") }
 
 func open(t testing.TB, address string) *document.Database {
 	t.Helper()
@@ -139,7 +150,7 @@ func vessel(owner string, n int) boat {
 		Length: float64(n % 7), Afloat: n%2 == 0, Built: launch.Add(time.Duration(n) * time.Minute), Harbours: []string{}}
 }
 
-// eventually waits until the condition holds, which it asks again and again.
+// eventually waits until condition returns true.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)

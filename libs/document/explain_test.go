@@ -16,8 +16,8 @@ type parcelled struct {
 	Tags  []string `json:"tags"`
 }
 
-// TestFindIsServedByIndexes asks SQLite how it runs what the planner makes: it searches the chosen index, never a
-// whole table, and sorts nothing unless a Scan allows it.
+// SQLite runs a plan as intended: it searches the chosen index, never a whole table, and sorts nothing unless a Scan
+// allows that.
 func TestFindIsServedByIndexes(t *testing.T) {
 	db, err := Open("sqlite:"+t.TempDir(), "explain", Options{})
 	if err != nil {
@@ -75,10 +75,11 @@ func TestFindIsServedByIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if behind {
-					p.after = &position{key: "k", values: make([]any, len(p.order))}
-					for i := range p.after.values {
-						p.after.values[i] = int64(i)
+					p.after = make([]any, len(p.order))
+					for i := range p.after {
+						p.after[i] = int64(i)
 					}
+					p.after[len(p.order)-1] = "k"
 				}
 				q, _ := p.outer().selection()
 				lines := explain(t, db.engine.(*sqliteEngine), q)
@@ -86,7 +87,7 @@ func TestFindIsServedByIndexes(t *testing.T) {
 				used := 0
 				for _, line := range lines {
 					used += strings.Count(line, "USING INDEX "+test.index) + strings.Count(line, "USING COVERING INDEX "+test.index)
-					given := line == "SCAN s" || strings.HasPrefix(line, "SCAN json_each") // what an index has yielded, a parameter
+					given := line == "SCAN s" || strings.HasPrefix(line, "SCAN json_each") // rows of an index, or a parameter
 					if strings.HasPrefix(line, "SCAN") && !given && test.q.Where != nil {
 						t.Errorf("a table is scanned:\n%s", text)
 					}
@@ -102,7 +103,7 @@ func TestFindIsServedByIndexes(t *testing.T) {
 	}
 }
 
-// TestCountIsKept: nothing is counted when it is asked for.
+// Count by a counted prefix reads the stored count.
 func TestCountIsKept(t *testing.T) {
 	db, err := Open("sqlite:"+t.TempDir(), "explain", Options{})
 	if err != nil {
@@ -126,10 +127,10 @@ func TestCountIsKept(t *testing.T) {
 	}
 	q, kept := p.counter()
 	if !kept {
-		t.Fatal("no kept count is used")
+		t.Fatal("the stored count is not used")
 	}
 	if lines := explain(t, db.engine.(*sqliteEngine), q); len(lines) != 1 || !strings.Contains(lines[0], "SEARCH") || !strings.Contains(lines[0], "parcels.owner_size.count") {
-		t.Errorf("it is asked for by %v", lines)
+		t.Errorf("the query plan is %v", lines)
 	}
 }
 

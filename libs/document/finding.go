@@ -7,19 +7,19 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Find returns the page of records q asks for. One declared index must serve its conditions and
-// order, or q.Scan must name the one within whose prefix records are examined one by one.
-// Without an order, records come in that of the index; the key is always the last tie-breaker.
+// Find returns a page of the records that match q. A declared index must serve the conditions and
+// the order, or q.Scan must name an index: the records within its prefix are then examined one by
+// one. Without q.Order the records have the order of the index. The key is always the last part of
+// the order.
 func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
-	ctx, end := c.db.span(ctx, "find", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "find")()
 	var page find.Page[T]
 	p, err := c.shape.plan(q, finding)
 	if err != nil || p.empty {
 		return page, err
 	}
 	if q.Limit > 0 {
-		p.limit++ // one more tells whether anything follows
+		p.limit++ // with one more record it is known whether another page follows
 	}
 	records, err := c.db.engine.find(ctx, p)
 	if err != nil {
@@ -40,13 +40,14 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 		if last.fields, err = c.values(&page.Items[len(records)-1]); err != nil {
 			return page, c.opaque(err, "find")
 		}
-		page.Next = p.position(last)
+		page.Next, err = p.position(last)
 	}
-	return page, nil
+	return page, c.opaque(err, "find")
 }
 
-// Each calls visit for every record q finds, in order, reading pages of them: it sees a record that is
-// there all along exactly once while others come and go. An error of visit ends it.
+// Each calls visit for every record that matches q, in order. It reads page by page: a record that
+// exists all the time is visited exactly once while others are added and deleted. An error of
+// visit ends Each.
 func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) error) error {
 	left := q.Limit
 	for {
@@ -75,10 +76,9 @@ func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) er
 	}
 }
 
-// Count counts what q finds, disregarding its order, limit and position.
+// Count returns the number of records that match the conditions of q.
 func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) {
-	ctx, end := c.db.span(ctx, "count", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "count")()
 	q.Limit, q.Offset = 0, 0
 	p, err := c.shape.plan(q, counting)
 	if err != nil || p.empty {
@@ -88,14 +88,13 @@ func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) 
 	return n, c.opaque(err, "count")
 }
 
-// CountDistinct counts the different values field has among what q finds; absent ones do not count.
-// field is single-valued.
+// CountDistinct returns the number of different values of field in the records that match the
+// conditions of q. It does not count records without the field. field is single-valued.
 func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.Query) (int64, error) {
-	ctx, end := c.db.span(ctx, "count distinct", c.shape.name)
-	defer end()
+	defer c.span(&ctx, "count distinct")()
 	at := c.shape.field(field)
 	if at < 0 || c.shape.fields[at].many {
-		return 0, fault.New(fault.Internal, "document: %q is not a declared single-valued field of %s", field, c.shape.name)
+		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.name)
 	}
 	q.Limit, q.Offset = 0, 0
 	p, err := c.shape.plan(q, counting)

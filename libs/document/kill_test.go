@@ -28,8 +28,8 @@ import (
 // The test binary runs itself as the process that is killed.
 const (
 	childAddress = "BELLBUOY_TEST_CHILD_ADDRESS"
-	childLife    = "BELLBUOY_TEST_CHILD_LIFE" // which of its lives this is
-	childLog     = "BELLBUOY_TEST_CHILD_LOG"  // where it publishes to
+	childLife    = "BELLBUOY_TEST_CHILD_LIFE" // number of the process
+	childLog     = "BELLBUOY_TEST_CHILD_LOG"  // the file to which it publishes
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +51,7 @@ func live(address string) error {
 	failed := make(chan error)
 	go func() {
 		failed <- db.Relay(context.Background(), func(_ context.Context, records []stream.Record) error {
-			// A line that a kill cut short must not run into the next.
+			// A line that a kill has cut must not join the next.
 			lines := bytes.NewBufferString("\n")
 			for _, r := range records {
 				lines.Write(append(r.Value, '\n'))
@@ -81,7 +81,7 @@ func live(address string) error {
 	return <-failed
 }
 
-// voyage is the life of one boat: stored, changed, and every third of them deleted.
+// voyage stores and changes a boat, and deletes every third.
 func voyage(c *document.Collection[boat], key string, n int, acknowledge func(string, int)) error {
 	ctx := context.Background()
 	if err := c.Insert(ctx, boat{ID: key, Owner: "a", Length: 1, Harbours: []string{"Kiel"}}, sailed{key, 1}); err != nil {
@@ -115,8 +115,9 @@ func (*childT) Context() context.Context { return context.Background() }
 func (*childT) Output() io.Writer        { return os.Stderr }
 func (*childT) Fatal(args ...any)        { panic(fmt.Sprint(args...)) }
 
-// killedChild starts a child, kills it at a random moment and tells what it acknowledged.
+// killedChild starts a child and kills it at a random moment. It reports what the child acknowledged.
 func killedChild(t *testing.T, address, log string, life int, acknowledged func(key string, trip int)) {
+	t.Helper()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childAddress+"="+address, childLog+"="+log, fmt.Sprintf("%s=%d", childLife, life))
 	var complaints bytes.Buffer
@@ -130,13 +131,13 @@ func killedChild(t *testing.T, address, log string, life int, acknowledged func(
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadString('\n')
-		if err != nil { // a line cut short acknowledges nothing
+		if err != nil { // an incomplete line acknowledges nothing
 			break
 		}
 		var key string
 		var trip int
 		if _, err := fmt.Sscanf(line, "%s %d", &key, &trip); err != nil {
-			t.Errorf("the child says %q", line)
+			t.Errorf("the child wrote %q", line)
 		}
 		acknowledged(key, trip)
 		if first {
@@ -146,7 +147,7 @@ func killedChild(t *testing.T, address, log string, life int, acknowledged func(
 	}
 	err = child.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.Exited() {
-		t.Errorf("the child ended by itself: %v\n%s", err, complaints.String())
+		t.Errorf("the child was not killed: %v\n%s", err, complaints.String())
 	}
 }
 
@@ -160,10 +161,15 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 			defer mu.Unlock()
 			acknowledged[key] = max(acknowledged[key], trip)
 		}
-		for life := range 6 { // of two processes that share the database
+		atOnce := 1
+		if shared(address) {
+			atOnce = 2
+		}
+		for life := range 6 {
 			var processes sync.WaitGroup
-			processes.Go(func() { killedChild(t, address, log, 2*life, acknowledge) })
-			processes.Go(func() { killedChild(t, address, log, 2*life+1, acknowledge) })
+			for n := range atOnce {
+				processes.Go(func() { killedChild(t, address, log, atOnce*life+n, acknowledge) })
+			}
 			processes.Wait()
 		}
 		t.Logf("%d boats were acknowledged", len(acknowledged))
@@ -179,7 +185,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 		}
 		before := len(b.records)
 		due := maps.Clone(acknowledged)
-		for key, trip := range acknowledged { // what was stored without a chance to be acknowledged has messages, too
+		for key, trip := range acknowledged { // a record that was stored and not acknowledged has messages, too
 			item, err := c.Get(t.Context(), key)
 			due[key] = max(trip, int(item.Length))
 			if fault.Is(err, fault.NotFound) {
@@ -201,15 +207,15 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 				t.Errorf("%s: trip %d was acknowledged, stored is %+v, %v", key, trip, item, err)
 			}
 			want := map[bool]string{true: "", false: map[float64]string{1: "Kiel:", 2: "Oslo:"}[item.Length]}[gone]
-			// A Derive that was killed when another process had relayed its message already is repeated a little later.
+			// A Derive that was killed after another process had published the message is repeated later.
 			eventually(t, fmt.Sprintf("%s: derived is %q", key, want), func() bool { return berthsOf(t, rows, key) == want })
 		}
 		stop()
 	})
 }
 
-// awaitAll returns once every message that is due was published: the trips of each boat in the order of
-// their first publishing.
+// awaitAll waits until every due message is published. It returns the trips of each boat in the order of their first
+// publication.
 func awaitAll(t *testing.T, b *broker, due map[string]int) map[string][]int {
 	t.Helper()
 	patience := time.After(60 * time.Second)

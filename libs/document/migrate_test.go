@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// version declares the boats as one version of a program would, and migrates.
+// version declares the boats as one version of the program, and migrates.
 func version(t *testing.T, address string, schema document.Schema[boat]) (*document.Collection[boat], error) {
 	t.Helper()
 	db := open(t, address)
@@ -62,9 +62,9 @@ func TestMigrateFillsInNewFields(t *testing.T) {
 		taken := vessel("a", 77)
 		taken.ID = "taken"
 		if err := now.Insert(ctx, taken); document.ViolatedIndex(err) != "owner_number" {
-			t.Errorf("the new unique index does not hold what was there: %v", err)
+			t.Errorf("the new unique index does not contain the stored records: %v", err)
 		}
-		// The version before goes on working beside.
+		// The former version works at the same time.
 		must(t, old.Insert(ctx, vessel("b", 1)))
 	})
 }
@@ -85,7 +85,7 @@ func TestMigrateFillsInRevisedFields(t *testing.T) {
 			t.Errorf("found %v under the revised value", page.Items)
 		}
 		if _, err := now.Update(ctx, "a/0001", func(b *boat) ([]topic.Message, error) { b.Name = "x"; return nil, nil }); err != nil {
-			t.Errorf("a record that was filled in cannot be updated: %v", err)
+			t.Errorf("a record with a computed field cannot be updated: %v", err)
 		}
 	})
 }
@@ -100,7 +100,7 @@ func TestMigrateChangesIndexes(t *testing.T) {
 
 		second := boats()
 		second.Indexes = []document.Index{
-			{Name: "owner_number", Fields: []string{"owner", "name"}, Unique: true}, // other fields
+			{Name: "owner_number", Fields: []string{"name", "owner"}, Unique: true}, // other fields
 			{Name: "owner_built", Fields: []string{"owner", "built", "number"}},     // one more
 			{Name: "owner_name", Fields: []string{"owner", "name"}, Unique: true},   // unique now
 			{Name: "owner_harbours_built", Fields: []string{"harbours"}},            // of a list, changed
@@ -120,12 +120,12 @@ func TestMigrateChangesIndexes(t *testing.T) {
 		if n != 1 {
 			t.Errorf("the changed index of a list finds %d", n)
 		}
-		// A dropped index serves no more: the first version's query is an error of the engine.
+		// A query of the first version by a dropped index fails.
 		if _, err := old.Find(ctx, find.Query{Where: eq(find.Eq("afloat", true))}); err == nil && strings.HasPrefix(address, "sqlite") {
 			t.Error("a dropped index still serves")
 		}
 
-		// Back again, with a unique index that what is stored violates.
+		// Back to the first version: the stored records violate its unique index.
 		if _, err = version(t, address, boats()); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "owner_number") {
 			t.Errorf("a violated unique index: %v", err)
 		}
@@ -163,12 +163,15 @@ func TestMigrateOfSeveralProcesses(t *testing.T) {
 
 func TestDeclareRefusesContradictions(t *testing.T) {
 	for name, change := range map[string]func(*document.Schema[boat]){
-		"no name":           func(s *document.Schema[boat]) { s.Name = "" },
-		"no key":            func(s *document.Schema[boat]) { s.Key = nil },
-		"a field twice":     func(s *document.Schema[boat]) { s.Fields = append(s.Fields, s.Fields[0]) },
-		"an unknown field":  func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"colour"} },
-		"an empty index":    func(s *document.Schema[boat]) { s.Indexes[0].Fields = nil },
-		"an index twice":    func(s *document.Schema[boat]) { s.Indexes = append(s.Indexes, s.Indexes[0]) },
+		"no name":          func(s *document.Schema[boat]) { s.Name = "" },
+		"no key":           func(s *document.Schema[boat]) { s.Key = nil },
+		"a field twice":    func(s *document.Schema[boat]) { s.Fields = append(s.Fields, s.Fields[0]) },
+		"an unknown field": func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"colour"} },
+		"an empty index":   func(s *document.Schema[boat]) { s.Indexes[0].Fields = nil },
+		"an index twice":   func(s *document.Schema[boat]) { s.Indexes = append(s.Indexes, s.Indexes[0]) },
+		"the same fields": func(s *document.Schema[boat]) {
+			s.Indexes = append(s.Indexes, document.Index{Name: "again", Fields: s.Indexes[1].Fields, Unique: true})
+		},
 		"a unique list":     func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"harbours"} },
 		"a counted list":    func(s *document.Schema[boat]) { s.Indexes[5].Counted = true },
 		"nothing to count":  func(s *document.Schema[boat]) { s.Indexes[6].Counted = true },

@@ -10,18 +10,20 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
 
-// mongoEngine keeps a database on MongoDB. Every write is one document's, acknowledged by the majority and
-// journalled, so it works on a replica set and on a single server alike.
+// mongoEngine stores a database on MongoDB. A write changes one document. It is acknowledged by the majority and
+// journalled, so it works on a replica set and on a single server.
 type mongoEngine struct {
 	uri      string
 	database string
 	app      string
+	monitor  *event.CommandMonitor
 
 	mu     sync.Mutex // guards connecting
 	client *mongo.Client
@@ -31,17 +33,17 @@ type mongoEngine struct {
 const (
 	// mongoTimeout bounds an operation whose caller set no deadline.
 	mongoTimeout = 10 * time.Second
-	// mongoSelection is how long to look for a server before it counts as unreachable.
+	// mongoSelection bounds the search for a server.
 	mongoSelection = 4 * time.Second
 	defaultPrefix  = "bellbuoy"
-	counters       = "_counters" // no declared collection's name begins so
+	counters       = "_counters" // the name of a declared collection cannot start with _
 	declarations   = "_declared"
-	doubtful       = "_doubts"
+	doubtsName     = "_doubts"
 )
 
 var prefixName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-func newMongo(address, name string) (*mongoEngine, error) {
+func newMongo(address, name string, observe func(string)) (*mongoEngine, error) {
 	server, rest, _ := strings.Cut(address, "//")
 	hosts, rest, _ := strings.Cut(rest, "/")
 	prefix, query, _ := strings.Cut(rest, "?")
@@ -50,20 +52,23 @@ func newMongo(address, name string) (*mongoEngine, error) {
 	}
 	if hosts == "" || !prefixName.MatchString(prefix) {
 		// The address may hold a password, so it is not quoted.
-		return nil, errors.New("document: a MongoDB address is mongodb://host/prefix, the prefix a simple name")
+		return nil, errors.New("document: a MongoDB address must be mongodb://host/prefix, with letters, digits, _ and - in the prefix")
 	}
-	// Without the prefix: the driver would take it for the database to authenticate against.
-	e := &mongoEngine{uri: server + "//" + hosts + "/", database: prefix + "_" + name, app: prefix + "-" + name}
+	// The URI has no prefix, because the driver would authenticate against a database of that name.
+	e := &mongoEngine{
+		uri: server + "//" + hosts + "/", database: prefix + "_" + name, app: prefix + "-" + name,
+		monitor: &event.CommandMonitor{Started: func(_ context.Context, started *event.CommandStartedEvent) { observe(started.CommandName) }},
+	}
 	if query != "" {
 		e.uri += "?" + query
 	}
 	if server == "mongodb:" && options.Client().ApplyURI(e.uri).Validate() != nil {
-		return nil, errors.New("document: the MongoDB address cannot be understood")
+		return nil, errors.New("document: the MongoDB address is not valid")
 	}
 	return e, nil
 }
 
-// connect makes the client at the first use; it dials in the background.
+// connect returns the database. It creates the client at the first call; the client connects in the background.
 func (e *mongoEngine) connect() (*mongo.Database, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,7 +79,8 @@ func (e *mongoEngine) connect() (*mongo.Database, error) {
 		journal := true
 		client, err := mongo.Connect(options.Client().SetAppName(e.app).
 			SetTimeout(mongoTimeout).SetServerSelectionTimeout(mongoSelection).
-			ApplyURI(e.uri). // which may set these otherwise
+			ApplyURI(e.uri). // the URI may override the timeouts
+			SetMonitor(e.monitor).
 			SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}))
 		if err != nil {
 			return nil, &unavailableError{err}
@@ -119,21 +125,19 @@ func (e *mongoEngine) next(ctx context.Context, counter string, n int64) (int64,
 	if err != nil {
 		return 0, err
 	}
-	c := db.Collection(counters)
+	c, id := db.Collection(counters), bson.E{Key: "_id", Value: counter}
 	for try := 0; ; try++ {
 		var now struct {
 			Value int64 `bson:"value"`
 		}
-		id := bson.D{{Key: "_id", Value: counter}}
-		err := c.FindOne(ctx, id).Decode(&now)
+		err := c.FindOne(ctx, bson.D{id}).Decode(&now)
 		if errors.Is(err, mongo.ErrNoDocuments) {
-			_, err = c.InsertOne(ctx, append(id, bson.E{Key: "value", Value: n}))
-			if err == nil {
+			if _, err = c.InsertOne(ctx, bson.D{id, {Key: "value", Value: n}}); err == nil {
 				return n, nil
 			}
 		} else if err == nil {
-			// Guarded by the value instead of $inc: no answer can then stand for two increments.
-			result, failed := c.UpdateOne(ctx, append(id, bson.E{Key: "value", Value: now.Value}),
+			// The filter has the value that was read, instead of $inc: one response never stands for two increments.
+			result, failed := c.UpdateOne(ctx, bson.D{id, {Key: "value", Value: now.Value}},
 				bson.D{{Key: "$set", Value: bson.D{{Key: "value", Value: now.Value + n}}}})
 			if err = failed; err == nil && result.MatchedCount == 1 {
 				return now.Value + n, nil
@@ -148,10 +152,10 @@ func (e *mongoEngine) next(ctx context.Context, counter string, n int64) (int64,
 	}
 }
 
-// Codes of a server that is changing its part in the replica set, stopping, or building an index that stands in the way.
+// unreadyCodes are the codes of a server that changes its role in the replica set, stops, or builds an index.
 var unreadyCodes = []int{91, 189, 10107, 11600, 11602, 12587, 13435, 13436}
 
-// mongoError sorts the driver's errors.
+// mongoError classifies an error of the driver.
 func mongoError(err error) error {
 	if err == nil || errors.Is(err, errStale) {
 		return err
@@ -160,7 +164,7 @@ func mongoError(err error) error {
 		return &unavailableError{err}
 	}
 	if mongo.IsDuplicateKeyError(err) {
-		return &conflictError{index: violatedIn(err.Error()), err: err}
+		return &conflictError{index: violatedBy(err), err: err}
 	}
 	if mongo.IsTimeout(err) || mongo.IsNetworkError(err) || errors.Is(err, mongo.ErrClientDisconnected) {
 		return &unavailableError{err}
@@ -178,7 +182,7 @@ func mongoError(err error) error {
 	return err
 }
 
-// unconfirmed: the majority did not acknowledge a write in time, whatever else is said of it.
+// unconfirmed reports whether the majority did not acknowledge a write in time. err may have other errors, too.
 func unconfirmed(err error) bool {
 	one, isOne := errors.AsType[mongo.WriteException](err)
 	many, isMany := errors.AsType[mongo.BulkWriteException](err)
@@ -187,19 +191,37 @@ func unconfirmed(err error) bool {
 
 var duplicate = regexp.MustCompile(`index: (\S+)`)
 
-// uniqueSuffix tells the index that enforces uniqueness from the one that queries use.
+// uniqueSuffix is the suffix of the index that enforces uniqueness. Queries use the index without it.
 const uniqueSuffix = ".unique"
 
-// violatedIn finds the index in the server's words; it is empty for the key.
-func violatedIn(message string) string {
-	found := duplicate.FindStringSubmatch(message)
-	if found == nil || !strings.HasSuffix(found[1], uniqueSuffix) {
+// violatedBy returns the unique index that a duplicate-key error names by its key pattern, its key value or its text.
+// It returns "" for the key of the record.
+func violatedBy(err error) string {
+	write, _ := errors.AsType[mongo.WriteError](err)
+	if one, ok := errors.AsType[mongo.WriteException](err); ok && len(one.WriteErrors) > 0 {
+		write = one.WriteErrors[0]
+	}
+	if many, ok := errors.AsType[mongo.BulkWriteException](err); ok && len(many.WriteErrors) > 0 {
+		write = many.WriteErrors[0].WriteError
+	}
+	for _, part := range []string{"keyPattern", "keyValue"} {
+		if pattern, ok := write.Raw.Lookup(part).DocumentOK(); ok {
+			if first, err := pattern.IndexErr(0); err == nil {
+				return strings.TrimPrefix(strings.TrimSuffix(first.Key(), "_id"), uniquePath)
+			}
+		}
+	}
+	found := duplicate.FindStringSubmatch(err.Error())
+	if found == nil {
 		return ""
 	}
 	// A server before 4.2 writes database.collection.$index.
 	name := found[1][strings.LastIndex(found[1], "$")+1:]
-	return strings.TrimSuffix(name, uniqueSuffix)
+	return strings.TrimSuffix(strings.TrimSuffix(name, uniqueSuffix), "_id_")
 }
+
+// uniquePath is the path of the values of the unique indexes.
+const uniquePath = "u."
 
 func path(name string) string { return "f." + name }
 

@@ -13,14 +13,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// outboxIndex finds what waits to be relayed.
+// outboxIndex is the index of the documents with waiting messages.
 const outboxIndex = ".outbox"
 
 // migrationTime bounds a migration, which may build large indexes.
 const migrationTime = time.Hour
 
-// migrate makes each step so that it can be repeated, alone or beside another process: fields are filled in where
-// the version read still holds, and what is declared is noted only when that is done.
+// migrate runs steps that can be repeated, also beside other processes. It computes fields of a record only while the
+// record has the version that was read, and stores the declaration only after that.
 func (e *mongoEngine) migrate(ctx context.Context, shapes []*shape) error {
 	db, err := e.connect()
 	if err != nil {
@@ -58,8 +58,8 @@ type mongoIndex struct {
 	sparse bool // documents without the value are not in it
 }
 
-// mongoIndexes lists what the declaration needs: each index goes on to the key, and each unique one gets a
-// second that enforces it, over an entry that is missing when one of the fields is.
+// mongoIndexes returns the indexes that the declaration needs. Each index ends with the key. A unique index has a second
+// one that enforces it, over a value that a record without one of the fields lacks.
 func (s *shape) mongoIndexes() ([]mongoIndex, error) {
 	var out []mongoIndex
 	add := func(name string, keys bson.D, unique, sparse bool) error {
@@ -76,13 +76,13 @@ func (s *shape) mongoIndexes() ([]mongoIndex, error) {
 		}
 		err = errors.Join(err, add(ix.name, append(keys, bson.E{Key: "_id", Value: int32(1)}), false, false))
 		if ix.unique {
-			err = errors.Join(err, add(ix.name+uniqueSuffix, bson.D{{Key: "u." + ix.name, Value: int32(1)}}, true, true))
+			err = errors.Join(err, add(ix.name+uniqueSuffix, bson.D{{Key: uniquePath + ix.name, Value: int32(1)}}, true, true))
 		}
 	}
 	return out, err
 }
 
-// storedIndex is what the server tells of an index.
+// storedIndex is an index in the server's list.
 type storedIndex struct {
 	Name   string   `bson:"name"`
 	Key    bson.Raw `bson:"key"`
@@ -100,7 +100,7 @@ func hasCode(err error, code int) bool {
 	return ok && server.HasErrorCode(code)
 }
 
-// dropIndexes removes what is not declared, or is declared otherwise.
+// dropIndexes drops the indexes that are not declared or have another definition.
 func (e *mongoEngine) dropIndexes(ctx context.Context, c *mongo.Collection, wanted []mongoIndex) error {
 	cursor, err := c.Indexes().List(ctx)
 	if hasCode(err, codeNamespaceNotFound) {
@@ -123,7 +123,7 @@ func (e *mongoEngine) dropIndexes(ctx context.Context, c *mongo.Collection, want
 			continue
 		}
 		if ok {
-			// By what it was, for another process may have made the new one of this name meanwhile.
+			// It drops by the former keys, because another process may have created the new index of this name meanwhile.
 			err = c.Indexes().DropWithKey(ctx, have.Key)
 		} else {
 			err = c.Indexes().DropOne(ctx, have.Name)
@@ -135,7 +135,7 @@ func (e *mongoEngine) dropIndexes(ctx context.Context, c *mongo.Collection, want
 	return nil
 }
 
-// sameKeys compares names and directions; servers differ in the number type they report.
+// sameKeys compares names and directions. Servers return directions in different number types.
 func sameKeys(a, b bson.Raw) bool {
 	left, errLeft := a.Elements()
 	right, errRight := b.Elements()
@@ -168,22 +168,22 @@ func (e *mongoEngine) createIndexes(ctx context.Context, c *mongo.Collection, wa
 	return storedViolate(err)
 }
 
-// storedViolate tells a violation by what is stored from a conflict of something to be stored.
+// storedViolate turns a conflict into an error about stored records.
 func storedViolate(err error) error {
 	err = mongoError(err)
 	if conflict, ok := errors.AsType[*conflictError](err); ok {
-		return fmt.Errorf("records stored already violate %s: %w", conflict.index, conflict.err)
+		return fmt.Errorf("stored records violate %s: %w", conflict.index, conflict.err)
 	}
 	return err
 }
 
-// mongoDeclaration is the note of what was declared at the last migration.
+// mongoDeclaration is the stored declaration of a collection at its last migration.
 type mongoDeclaration struct {
 	Fields []declaredField `bson:"fields"`
 	Unique []string        `bson:"unique"`
 }
 
-// uniques describes the unique indexes, on which the entries of u depend.
+// uniques describes the unique indexes, on which the values of u depend.
 func (s *shape) uniques() []string {
 	out := []string{}
 	for i := range s.indexes {
@@ -206,10 +206,10 @@ func (e *mongoEngine) backfill(ctx context.Context, db *mongo.Database, s *shape
 			return err
 		}
 	}
-	for {
+	for try := 0; ; try++ {
 		_, err = db.Collection(declarations).UpdateOne(ctx, id,
 			bson.D{{Key: "$set", Value: mongoDeclaration{Fields: s.declaration(), Unique: s.uniques()}}}, options.UpdateOne().SetUpsert(true))
-		if !mongo.IsDuplicateKeyError(err) {
+		if !mongo.IsDuplicateKeyError(err) || try == maxTries || !backoff(ctx, try) { // another process creates the document
 			return mongoError(err)
 		}
 	}
@@ -239,7 +239,7 @@ func (e *mongoEngine) refill(ctx context.Context, c *mongo.Collection, s *shape)
 		if r.fields, err = s.refield(r.body); err != nil {
 			return fmt.Errorf("record %s: %w", r.key, err)
 		}
-		// The version stays: whoever replaces the record meanwhile writes the fields himself.
+		// The version stays the same. If another writer replaces the record meanwhile, that write computes the fields.
 		models = append(models, mongo.NewUpdateOneModel().
 			SetFilter(bson.D{{Key: "_id", Value: r.key}, {Key: "v", Value: r.version}}).
 			SetUpdate(bson.D{{Key: "$set", Value: contents(s, r)[2:]}}))

@@ -37,7 +37,7 @@ func (e *mongoEngine) countDistinct(ctx context.Context, p *plan, field int) (in
 	}
 	cursor, err := c.Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$match", Value: p.filter()}},
-		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + path(p.shape.fields[field].name)}}}},
+		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + p.path(field)}}}},
 		{{Key: "$match", Value: bson.D{{Key: "_id", Value: bson.D{{Key: "$ne", Value: nil}}}}}},
 		{{Key: "$count", Value: "n"}},
 	}, options.Aggregate().SetHint(p.hint()))
@@ -53,7 +53,7 @@ func (e *mongoEngine) countDistinct(ctx context.Context, p *plan, field int) (in
 	return result[0].N, nil
 }
 
-// hint names the chosen index: the server shall not choose another.
+// hint returns the name of the chosen index. With it the server does not choose another.
 func (p *plan) hint() string {
 	if p.index == nil {
 		return "_id_"
@@ -64,9 +64,16 @@ func (p *plan) hint() string {
 func (p *plan) sort() bson.D {
 	var out bson.D
 	for _, t := range p.order {
-		out = append(out, bson.E{Key: path(p.shape.fields[t.field].name), Value: sign(t.descending)})
+		out = append(out, bson.E{Key: p.path(t.field), Value: sign(t.descending)})
 	}
-	return append(out, bson.E{Key: "_id", Value: sign(p.last)})
+	return out
+}
+
+func (p *plan) path(f int) string {
+	if f == keyField {
+		return "_id"
+	}
+	return path(p.shape.fields[f].name)
 }
 
 func sign(descending bool) int {
@@ -81,12 +88,12 @@ func (p *plan) filter() bson.D {
 	for _, c := range p.where {
 		all = append(all, bson.D{p.match(c)})
 	}
-	// A tombstone has no fields, so only conditions that ask for absent ones could find it.
+	// A tombstone has no fields, so only conditions for absent fields could match it.
 	if !slices.ContainsFunc(p.where, func(c condition) bool { return c.op != find.OpAbsent || !c.absent }) {
 		all = append(all, bson.D{there("b", true)})
 	}
 	if p.after != nil {
-		all = append(all, p.beyond()...)
+		all = append(all, p.following()...)
 	}
 	if len(all) == 1 {
 		return all[0].(bson.D)
@@ -95,7 +102,7 @@ func (p *plan) filter() bson.D {
 }
 
 func (p *plan) match(c condition) bson.E {
-	name := path(p.shape.fields[c.field].name)
+	name := p.path(c.field)
 	with := func(operator string) bson.E {
 		return bson.E{Key: name, Value: bson.D{{Key: operator, Value: c.values[0]}}}
 	}
@@ -122,8 +129,8 @@ func (p *plan) match(c condition) bson.E {
 	return bson.E{Key: name, Value: bson.D{{Key: "$in", Value: bson.A(c.values)}}}
 }
 
-// regex says a text condition as an expression. The end is \z, for $ would also match before a
-// final line break.
+// regex returns a text condition as a regular expression. It ends with \z, because $ would also match before a final
+// line break.
 func (c *condition) regex() bson.Regex {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(c.values[0].(string)), "\x00", `\x00`) // BSON ends an expression at a NUL
 	if c.match == find.Whole || c.match == find.Prefix {
@@ -139,46 +146,29 @@ func (c *condition) regex() bson.Regex {
 	return r
 }
 
-// beyond restricts to what follows the position: equal in the first fields of the order and beyond in the next,
-// for each of them. A bound on the first field goes along, so that the index is entered there.
-func (p *plan) beyond() bson.A {
-	var ranges, out bson.A
-	var equal bson.D
-	for i, t := range p.order {
-		name, value := path(p.shape.fields[t.field].name), p.after.values[i]
-		alternatives, bound := past(name, value, t.descending)
-		if i == 0 && bound != nil {
-			out = append(out, bound)
+// following returns the conditions for the records after the position. One of them bounds the first field of the order,
+// which makes the server enter the index there.
+func (p *plan) following() bson.A {
+	var ranges bson.A
+	for _, conditions := range p.beyond() {
+		var all bson.D
+		for _, c := range conditions {
+			all = append(all, p.match(c))
 		}
-		for _, a := range alternatives {
-			ranges = append(ranges, append(slices.Clone(equal), a))
-		}
-		equal = append(equal, bson.E{Key: name, Value: value})
+		ranges = append(ranges, all)
 	}
-	operator := "$gt"
-	if p.last {
-		operator = "$lt"
+	if len(ranges) == 1 {
+		return ranges
 	}
-	last := bson.E{Key: "_id", Value: bson.D{{Key: operator, Value: p.after.key}}}
-	if len(p.order) == 0 {
-		return bson.A{bson.D{last}}
-	}
-	return append(out, bson.D{{Key: "$or", Value: append(ranges, append(equal, last))}})
-}
-
-// past returns what comes after value in one field, and a range that holds it and value itself. Absent
-// values sort before all others, and no comparison with a value finds them.
-func past(name string, value any, descending bool) (alternatives []bson.E, bound bson.D) {
-	is := func(operator string) bson.E {
-		return bson.E{Key: name, Value: bson.D{{Key: operator, Value: value}}}
-	}
+	first, name, value := p.order[0], p.path(p.order[0].field), p.after[0]
+	out := bson.A{bson.D{{Key: "$or", Value: ranges}}}
 	switch {
-	case value == nil && descending:
-		return nil, bson.D{{Key: name, Value: nil}}
+	case value == nil && first.descending:
+		return append(out, bson.D{{Key: name, Value: nil}})
 	case value == nil:
-		return []bson.E{is("$ne")}, nil
-	case descending:
-		return []bson.E{is("$lt"), {Key: name, Value: nil}}, bson.D{{Key: name, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: value}}}}}}
+		return out
+	case first.descending: // no comparison with a value matches absent values
+		return append(out, bson.D{{Key: name, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: value}}}}}})
 	}
-	return []bson.E{is("$gt")}, bson.D{is("$gte")}
+	return append(out, bson.D{{Key: name, Value: bson.D{{Key: "$gte", Value: value}}}})
 }

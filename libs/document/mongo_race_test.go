@@ -3,10 +3,15 @@ package document
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +21,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 type mooring struct {
@@ -37,8 +44,8 @@ type moored struct{}
 func (moored) Topic() string { return "moorings" }
 func (moored) Key() string   { return "" }
 
-// moorings is a collection on MongoDB, and what lets a test step in right after the server has answered: the next command
-// of a name, or each ("").
+// moorings returns a collection on MongoDB, its collection of another client, and a function that sets a callback. The
+// callback runs after the server's response to the next command of a name, or to each command ("").
 func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collection, func(command string, do func())) {
 	address := fmt.Sprintf("%s/race%d_%d", strings.TrimSuffix(server, "/"), os.Getpid(), time.Now().UnixNano())
 	db, err := Open(address, "moorings", Options{})
@@ -83,7 +90,7 @@ func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collect
 	}
 }
 
-// mongoServer is empty, and a test has nothing to do, where no server is named.
+// mongoServer returns the address of the server under test. It is empty if none is set, and the test ends then.
 func mongoServer(t *testing.T) string {
 	server := os.Getenv("BELLBUOY_TEST_MONGODB")
 	if server == "" {
@@ -92,7 +99,7 @@ func mongoServer(t *testing.T) string {
 	return server
 }
 
-// A relay may remove a tombstone between the answer that a key is taken and the next step of who was told so.
+// A relay may remove a tombstone between the response that its key exists and the next step of the writer.
 func TestInsertOverATombstoneThatGoes(t *testing.T) {
 	server := mongoServer(t)
 	if server == "" {
@@ -131,7 +138,7 @@ func TestInsertOverATombstoneThatGoes(t *testing.T) {
 	}
 }
 
-// A relay may clear the outbox of a record while it is among those that DeleteMany deletes.
+// A relay may clear the outbox of a record while DeleteMany deletes the record.
 func TestDeleteManyOfWhatIsBeingRelayed(t *testing.T) {
 	server := mongoServer(t)
 	if server == "" {
@@ -159,8 +166,8 @@ func TestDeleteManyOfWhatIsBeingRelayed(t *testing.T) {
 	}
 }
 
-// The outboxes of many documents are cleared in a few commands, for each waits for the journals of a majority.
-func TestSettleTakesFewCommands(t *testing.T) {
+// Many outboxes are cleared in few commands, because each command waits for the journals of a majority.
+func TestClearTakesFewCommands(t *testing.T) {
 	server := mongoServer(t)
 	if server == "" {
 		return
@@ -172,29 +179,175 @@ func TestSettleTakesFewCommands(t *testing.T) {
 		}
 	}
 	none := func(string, string) bool { return false }
-	parcels, err := c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none)
-	if err != nil || len(parcels) != 50 {
-		t.Fatalf("%d documents are claimed, %v", len(parcels), err)
-	}
 	commands := 0
 	after("", func() { commands++ })
-	if err := c.db.engine.settle(t.Context(), parcels); err != nil {
-		t.Fatal(err)
+	claims, err := c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none)
+	if err != nil || len(claims) != 50 {
+		t.Fatalf("%d documents are claimed, %v", len(claims), err)
+	}
+	if left, err := c.db.engine.clear(t.Context(), claims); left || err != nil {
+		t.Fatal(left, err)
 	}
 	if commands > 3 {
 		t.Errorf("50 documents took %d commands", commands)
 	}
-	if parcels, err = c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none); err != nil || len(parcels) != 0 {
-		t.Errorf("%d documents wait still, %v", len(parcels), err)
+	if claims, err = c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none); err != nil || len(claims) != 0 {
+		t.Errorf("%d documents still wait, %v", len(claims), err)
 	}
 }
 
-// Of two processes that start with a changed index, the slower does not drop what the other has made and uses already.
+// A process is killed, or fails, in the middle of Derive for a document that it had claimed. Another process runs Derive
+// again, although it had done so itself after its write.
+func TestDeriveOfAKilledRelayIsRepeated(t *testing.T) {
+	server := mongoServer(t)
+	if server == "" {
+		return
+	}
+	for name, fail := range map[string]func(e *mongoEngine, claims []claim) error{
+		"killed": func(*mongoEngine, []claim) error { return nil },
+		"failed": func(e *mongoEngine, claims []claim) error {
+			claims[0].doubtful = true
+			return e.release(context.Background(), claims)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := fmt.Sprintf("%s/relay%d_%d", strings.TrimSuffix(server, "/"), os.Getpid(), time.Now().UnixNano())
+			var derived atomic.Int64
+			declare := func() (*Database, *Collection[mooring]) {
+				db, err := Open(address, "moorings", Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = db.Close() })
+				schema := mooringsBy("place")
+				schema.Derive = func(context.Context, string, *mooring) error { derived.Add(1); return nil }
+				c := Declare(db, schema)
+				if err := db.Migrate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return db, c
+			}
+			db, c := declare()
+			if err := c.Insert(t.Context(), mooring{ID: "a"}, moored{}); err != nil {
+				t.Fatal(err)
+			}
+			other, _ := declare()
+			claims, err := other.engine.claim(t.Context(), other.declared(), relayBatch, func(string, string) bool { return false })
+			if err != nil || len(claims) != 1 || claims[0].abandoned {
+				t.Fatalf("claimed %+v, %v", claims, err)
+			}
+			if err := fail(other.engine.(*mongoEngine), claims); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			var atPublish int64
+			_ = db.Relay(ctx, func(context.Context, []stream.Record) error {
+				atPublish = derived.Load()
+				stop()
+				return nil
+			})
+			if atPublish != 2 {
+				t.Errorf("Derive had run %d times when the message was published", atPublish)
+			}
+		})
+	}
+}
+
+// One update with a message and Derive takes few commands.
+func TestUpdateTakesFewCommands(t *testing.T) {
+	server := mongoServer(t)
+	if server == "" {
+		return
+	}
+	var mu sync.Mutex
+	var commands []string
+	address := fmt.Sprintf("%s/few%d_%d", strings.TrimSuffix(server, "/"), os.Getpid(), time.Now().UnixNano())
+	db, err := Open(address, "moorings", Options{Observe: func(operation string) {
+		mu.Lock()
+		defer mu.Unlock()
+		commands = append(commands, operation)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	schema := mooringsBy("place")
+	schema.Derive = func(context.Context, string, *mooring) error { return nil }
+	c := Declare(db, schema)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Insert(t.Context(), mooring{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	commands = nil
+	if _, err := c.Update(t.Context(), "a", func(m *mooring) ([]topic.Message, error) { m.Place = "Kiel"; return []topic.Message{moored{}}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	claims, err := db.engine.claim(t.Context(), db.takeWritten(), relayBatch, func(string, string) bool { return false })
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claimed %v, %v", claims, err)
+	}
+	if _, err := db.engine.clear(t.Context(), claims); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"find", "update", "find", "find", "update", "update"} // load, replace, check; search, claim, clear
+	if !slices.Equal(commands, want) {
+		t.Errorf("the commands were %v, want %v", commands, want)
+	}
+}
+
+// slowly returns the address of a proxy that passes each response of the server on with a delay.
+func slowly(t *testing.T, server string) string {
+	t.Helper()
+	address, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := address.Host
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			upstream, err := net.Dial("tcp", target)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(upstream, client); upstream.Close() }()
+			go func() { _, _ = io.Copy(delayed{client}, upstream); client.Close() }()
+		}
+	}()
+	address.Host = listener.Addr().String()
+	return address.String()
+}
+
+type delayed struct{ io.Writer }
+
+func (d delayed) Write(part []byte) (int, error) {
+	time.Sleep(50 * time.Millisecond) // the latency under test
+	return d.Writer.Write(part)
+}
+
+// Two processes start with a changed index. The slower one does not drop the index that the other has created and uses.
 func TestMigrateKeepsTheIndexOfAFasterProcess(t *testing.T) {
 	server := mongoServer(t)
 	if server == "" {
 		return
 	}
+	t.Run("fast server", func(t *testing.T) { migrateBesideAFasterProcess(t, server) })
+	t.Run("slow server", func(t *testing.T) { migrateBesideAFasterProcess(t, slowly(t, server)) })
+}
+
+func migrateBesideAFasterProcess(t *testing.T, server string) {
 	c, stored, after := moorings(t, server)
 	schema := mooringsBy("place", "id")
 	shape, err := shapeOf(schema)
@@ -235,7 +388,12 @@ func TestMigrateKeepsTheIndexOfAFasterProcess(t *testing.T) {
 			}
 		})
 	})
-	if err := c.db.Migrate(t.Context()); err != nil {
+	err = c.db.Migrate(t.Context())
+	after("", func() {}) // Close sends endSessions, when the other clients are closed
+	if err != nil {
 		t.Fatal(err)
+	}
+	if n := keys(); n != 3 {
+		t.Errorf("at the end the index has %d fields", n)
 	}
 }

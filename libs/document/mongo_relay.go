@@ -11,148 +11,207 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// lease is how long a claim lasts unless it is renewed, and so how long the messages of a killed process
-// wait that it had claimed. Two renewals may fail to come. Clocks of processes should differ by less than half of
-// it: one that is ahead by more takes over what another still publishes, and consumers get it twice.
+// lease is the duration of a claim that is not renewed. The messages that a killed process had claimed wait so long.
+// Two renewals may fail. The clocks of processes should differ by less than half of it. A process whose clock is ahead
+// by more claims documents that another still publishes, and consumers get their messages twice.
 const lease = 4 * time.Second
 
-// claim takes documents whose outbox is due by moving their p into the future: whoever still finds the p he
-// has read has won.
-func (e *mongoEngine) claim(ctx context.Context, shapes []*shape, limit int, skip func(collection, key string) bool) ([]parcel, error) {
+// claim finds documents whose p has passed and moves p into the future. Of several processes that do so, the one that
+// finds the p it has read gets the document.
+func (e *mongoEngine) claim(ctx context.Context, shapes []*shape, limit int, skip func(collection, key string) bool) ([]claim, error) {
 	db, err := e.connect()
 	if err != nil {
 		return nil, err
 	}
-	var parcels []parcel
+	var claims []claim
 	for _, s := range shapes {
-		if len(parcels) >= limit {
+		if len(claims) >= limit {
 			break
 		}
-		claimed, err := e.claimIn(ctx, db.Collection(s.name), s, limit-len(parcels), skip)
+		found, err := e.claimIn(ctx, db.Collection(s.name), s, limit-len(claims), skip)
 		if err != nil {
-			return parcels, err
+			return claims, err
 		}
-		parcels = append(parcels, claimed...)
+		claims = append(claims, found...)
 	}
-	return parcels, nil
+	return claims, nil
 }
 
-func (e *mongoEngine) claimIn(ctx context.Context, c *mongo.Collection, s *shape, limit int, skip func(collection, key string) bool) ([]parcel, error) {
+func (e *mongoEngine) claimIn(ctx context.Context, c *mongo.Collection, s *shape, limit int, skip func(collection, key string) bool) ([]claim, error) {
 	due := bson.D{{Key: "p", Value: bson.D{{Key: "$lte", Value: time.Now().UTC()}}}}
 	cursor, err := c.Find(ctx, due, options.Find().SetSort(bson.D{{Key: "p", Value: 1}}).SetLimit(int64(limit)).
-		SetProjection(bson.D{{Key: "p", Value: 1}}))
+		SetProjection(bson.D{{Key: "p", Value: 1}, {Key: "c", Value: 1}, {Key: "u", Value: 1}, {Key: "o", Value: 1}}))
 	if err != nil {
 		return nil, mongoError(err)
 	}
 	var waiting []struct {
-		ID string    `bson:"_id"`
-		P  time.Time `bson:"p"`
+		ID     string    `bson:"_id"`
+		P      time.Time `bson:"p"`
+		Token  string    `bson:"c"`
+		Unique bson.Raw  `bson:"u"`
+		Outbox []entry   `bson:"o"`
 	}
 	if err := cursor.All(ctx, &waiting); err != nil {
 		return nil, mongoError(err)
 	}
-	claim := uuid.NewString()
+	token := uuid.NewString()
 	until := time.Now().UTC().Add(lease)
 	var models []mongo.WriteModel
-	var keys []string
+	var claims []claim
 	for _, w := range waiting {
 		if skip(s.name, w.ID) {
 			continue
 		}
-		keys = append(keys, w.ID)
+		// Messages that were appended since the search are left to the next claim.
+		first := w.Outbox[:min(len(w.Outbox), relayMessages)]
+		claims = append(claims, claim{shape: s, key: w.ID, entries: first, token: token, deleted: w.Unique == nil, abandoned: w.Token != ""})
 		models = append(models, mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: w.ID}, {Key: "p", Value: w.P}}).
-			SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: until}, {Key: "c", Value: claim}}}}))
+			SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: until}, {Key: "c", Value: token}}}}))
 	}
 	if len(models) == 0 {
 		return nil, nil
 	}
-	if _, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
-		return nil, mongoError(err)
-	}
-	return e.claimed(ctx, c, s, keys, claim)
-}
-
-// claimed reads what has been claimed.
-func (e *mongoEngine) claimed(ctx context.Context, c *mongo.Collection, s *shape, keys []string, claim string) ([]parcel, error) {
-	cursor, err := c.Find(ctx, bson.D{oneOfMany(keys), {Key: "c", Value: claim}},
-		options.Find().SetProjection(bson.D{{Key: "o", Value: 1}, {Key: "v", Value: 1}}))
+	result, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	if err != nil {
 		return nil, mongoError(err)
 	}
-	var documents []mongoDocument
-	if err := cursor.All(ctx, &documents); err != nil {
-		return nil, mongoError(err)
+	if result.MatchedCount == int64(len(models)) {
+		return claims, nil
 	}
-	parcels := make([]parcel, len(documents))
-	for i, d := range documents {
-		first := d.Outbox[:min(len(d.Outbox), relayMessages)]
-		parcels[i] = parcel{shape: s, key: d.ID, entries: first, claim: claim}
-	}
-	return parcels, nil
+	return e.claimed(ctx, c, claims, token)
 }
 
-// each hands the parcels of one claim to do.
-func (e *mongoEngine) each(parcels []parcel, do func(c *mongo.Collection, claim string, parcels []parcel) error) error {
+// claimed returns those of claims that this process has got.
+func (e *mongoEngine) claimed(ctx context.Context, c *mongo.Collection, claims []claim, token string) ([]claim, error) {
+	cursor, err := c.Find(ctx, bson.D{oneOfMany(keysOf(claims)), {Key: "c", Value: token}}, options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
+	if err != nil {
+		return nil, mongoError(err)
+	}
+	var got []mongoDocument
+	if err := cursor.All(ctx, &got); err != nil {
+		return nil, mongoError(err)
+	}
+	return slices.DeleteFunc(claims, func(mine claim) bool {
+		return !slices.ContainsFunc(got, func(d mongoDocument) bool { return d.ID == mine.key })
+	}), nil
+}
+
+func keysOf(claims []claim) []string {
+	keys := make([]string, len(claims))
+	for i, c := range claims {
+		keys[i] = c.key
+	}
+	return keys
+}
+
+// each calls do for the claims of each collection.
+func (e *mongoEngine) each(claims []claim, do func(c *mongo.Collection, claims []claim) error) error {
 	db, err := e.connect()
 	if err != nil {
 		return err
 	}
-	byClaim := make(map[string][]parcel)
-	for _, p := range parcels {
-		byClaim[p.claim] = append(byClaim[p.claim], p)
+	byShape := make(map[*shape][]claim)
+	for _, c := range claims {
+		byShape[c.shape] = append(byShape[c.shape], c)
 	}
-	for claim, of := range byClaim { // a claim is of one collection
-		if err := do(db.Collection(of[0].shape.name), claim, of); err != nil {
+	for s, claims := range byShape {
+		if err := do(db.Collection(s.name), claims); err != nil {
 			return mongoError(err)
 		}
 	}
 	return nil
 }
 
-// settle clears an outbox as it was read. When there is more, or the record was buried since, what was
-// published is taken out and the document is due again.
-func (e *mongoEngine) settle(ctx context.Context, parcels []parcel) error {
-	if err := e.note(ctx, parcels); err != nil {
-		return err
+// mine returns the filter for a claimed document.
+func (c *claim) mine() bson.D {
+	return bson.D{{Key: "_id", Value: c.key}, {Key: "c", Value: c.token}}
+}
+
+// unset returns the part of an update that removes fields.
+func unset(fields ...string) bson.E {
+	var all bson.D
+	for _, f := range fields {
+		all = append(all, bson.E{Key: f, Value: ""})
 	}
-	return e.each(parcels, func(c *mongo.Collection, claim string, parcels []parcel) error {
-		// Kind by kind, because what is alike goes in one command; each waits for a majority.
+	return bson.E{Key: "$unset", Value: all}
+}
+
+// clear unsets an outbox whose entries are all published, and deletes a tombstone. From an outbox with other entries
+// it removes the published ones, and the document can be claimed again.
+func (e *mongoEngine) clear(ctx context.Context, claims []claim) (left bool, err error) {
+	if err := e.noteDoubts(ctx, claims); err != nil {
+		return false, err
+	}
+	return left, e.each(claims, func(c *mongo.Collection, claims []claim) error {
+		// Models of one kind after another go to the server in one command. Each command waits for a majority.
 		var whole, buried, rest []mongo.WriteModel
-		for _, p := range parcels {
-			mine := bson.D{{Key: "_id", Value: p.key}, {Key: "c", Value: claim}}
-			same := append(mine[:2:2], bson.E{Key: "o", Value: bson.D{{Key: "$size", Value: len(p.entries)}}})
-			ids := make([]string, len(p.entries))
-			for i := range p.entries {
-				ids[i] = p.entries[i].ID
+		for i := range claims {
+			p := &claims[i]
+			all := append(p.mine(), bson.E{Key: "o", Value: bson.D{{Key: "$size", Value: len(p.entries)}}}, there("b", !p.deleted))
+			if p.deleted {
+				buried = append(buried, mongo.NewDeleteOneModel().SetFilter(all))
+			} else {
+				whole = append(whole, mongo.NewUpdateOneModel().SetFilter(all).
+					SetUpdate(bson.D{unset("o", "p", "c")}))
 			}
-			whole = append(whole, mongo.NewUpdateOneModel().SetFilter(append(same[:3:3], there("b", true))).
-				SetUpdate(bson.D{{Key: "$unset", Value: bson.D{{Key: "o", Value: ""}, {Key: "p", Value: ""}, {Key: "c", Value: ""}}}}))
-			buried = append(buried, mongo.NewDeleteOneModel().SetFilter(append(same[:3:3], there("b", false))))
-			rest = append(rest, mongo.NewUpdateOneModel().SetFilter(mine).SetUpdate(bson.D{
+			ids := make([]string, len(p.entries))
+			for j := range p.entries {
+				ids[j] = p.entries[j].ID
+			}
+			rest = append(rest, mongo.NewUpdateOneModel().SetFilter(p.mine()).SetUpdate(bson.D{
 				{Key: "$pull", Value: bson.D{{Key: "o", Value: bson.D{{Key: "id", Value: bson.D{{Key: "$in", Value: ids}}}}}}},
-				{Key: "$set", Value: bson.D{{Key: "p", Value: time.Now().UTC()}}},
-				{Key: "$unset", Value: bson.D{{Key: "c", Value: ""}}}}))
+				{Key: "$set", Value: bson.D{{Key: "p", Value: time.Now().UTC()}}}, unset("c")}))
 		}
-		_, err := c.BulkWrite(ctx, slices.Concat(whole, buried, rest))
+		result, err := c.BulkWrite(ctx, slices.Concat(whole, buried))
+		if err != nil || result.MatchedCount+result.DeletedCount == int64(len(claims)) {
+			return err
+		}
+		left = true
+		_, err = c.BulkWrite(ctx, rest)
 		return err
 	})
 }
 
-// mongoDoubt is a document of the doubts, by collection and key.
-type mongoDoubt struct {
-	ID         string    `bson:"_id"`
-	Collection string    `bson:"s"`
-	Key        string    `bson:"k"`
-	Since      time.Time `bson:"since"`
+// release sets the time of the next claim. It keeps the token where Derive failed: the next process that claims the
+// document must run Derive, because this one may have written outdated rows.
+func (e *mongoEngine) release(ctx context.Context, claims []claim) error {
+	return e.each(claims, func(c *mongo.Collection, claims []claim) error {
+		models := make([]mongo.WriteModel, len(claims))
+		for i := range claims {
+			due := time.Now()
+			if claims[i].notBefore.After(due) {
+				due = claims[i].notBefore
+			}
+			update := bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: due.UTC()}}}}
+			if !claims[i].doubtful {
+				update = append(update, unset("c"))
+			}
+			models[i] = mongo.NewUpdateOneModel().SetFilter(claims[i].mine()).SetUpdate(update)
+		}
+		_, err := c.BulkWrite(ctx, models)
+		return err
+	})
 }
 
-// note stores the doubts of parcels.
-func (e *mongoEngine) note(ctx context.Context, parcels []parcel) error {
+// renew extends the claims. If that fails, they end. Then another process may publish messages a second time, which
+// at-least-once allows.
+func (e *mongoEngine) renew(ctx context.Context, claims []claim) {
+	for sleep(ctx, lease/3) {
+		_ = e.each(claims, func(c *mongo.Collection, claims []claim) error {
+			_, err := c.UpdateMany(ctx, bson.D{oneOfMany(keysOf(claims)), {Key: "c", Value: claims[0].token}},
+				bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: time.Now().UTC().Add(lease)}}}})
+			return err
+		})
+	}
+}
+
+// noteDoubts stores the doubts of claims.
+func (e *mongoEngine) noteDoubts(ctx context.Context, claims []claim) error {
 	var models []mongo.WriteModel
-	for _, p := range parcels {
-		if p.doubtful {
-			d := mongoDoubt{ID: p.name(), Collection: p.shape.name, Key: p.key, Since: time.Now().UTC()}
-			models = append(models, mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: d.ID}}).SetReplacement(d).SetUpsert(true))
+	for _, c := range claims {
+		if c.doubtful {
+			models = append(models, mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: c.name()}}).
+				SetReplacement(doubt{c.name(), c.shape.name, c.key, time.Now()}).SetUpsert(true))
 		}
 	}
 	if len(models) == 0 {
@@ -162,8 +221,8 @@ func (e *mongoEngine) note(ctx context.Context, parcels []parcel) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Collection(doubtful).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
-	_, err = keyTaken(err) // what another relay notes in the same moment is as good
+	_, err = db.Collection(doubtsName).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	_, err = duplicates(err) // another relay has stored the same doubt at the same time
 	return err
 }
 
@@ -172,72 +231,38 @@ func (e *mongoEngine) doubts(ctx context.Context, before time.Time, limit int) (
 	if err != nil {
 		return nil, err
 	}
-	cursor, err := db.Collection(doubtful).Find(ctx, bson.D{{Key: "since", Value: bson.D{{Key: "$lte", Value: before.UTC()}}}}, options.Find().SetLimit(int64(limit)))
+	c := db.Collection(doubtsName)
+	cursor, err := c.Find(ctx, bson.D{{Key: "since", Value: bson.D{{Key: "$lte", Value: before}}}}, options.Find().SetLimit(int64(limit)))
 	if err != nil {
 		return nil, mongoError(err)
 	}
-	var stored []mongoDoubt
+	var stored, reserved []doubt
 	if err := cursor.All(ctx, &stored); err != nil {
 		return nil, mongoError(err)
 	}
-	out := make([]doubt, len(stored))
-	for i, d := range stored {
-		out[i] = doubt{d.Collection, d.Key, d.Since}
+	for _, d := range stored {
+		// A new time reserves the doubt. If this process is killed, the doubt is due again after doubtTime.
+		now := time.UnixMilli(time.Now().UnixMilli())
+		result, err := c.UpdateOne(ctx, d.filter(), bson.D{{Key: "$set", Value: bson.D{{Key: "since", Value: now}}}})
+		if err != nil {
+			return reserved, mongoError(err)
+		}
+		if d.Since = now; result.MatchedCount == 1 {
+			reserved = append(reserved, d)
+		}
 	}
-	return out, nil
+	return reserved, nil
 }
 
-func (e *mongoEngine) cleared(ctx context.Context, d doubt) error {
+func (e *mongoEngine) dispel(ctx context.Context, d doubt) error {
 	db, err := e.connect()
 	if err != nil {
 		return err
 	}
-	_, err = db.Collection(doubtful).DeleteOne(ctx, bson.D{{Key: "_id", Value: d.collection + "/" + d.key}, {Key: "since", Value: d.since}})
+	_, err = db.Collection(doubtsName).DeleteOne(ctx, d.filter())
 	return mongoError(err)
 }
 
-// release makes documents due again, those that are held back only later.
-func (e *mongoEngine) release(ctx context.Context, parcels []parcel) error {
-	return e.each(parcels, func(c *mongo.Collection, claim string, parcels []parcel) error {
-		models := make([]mongo.WriteModel, len(parcels))
-		for i, p := range parcels {
-			due := time.Now()
-			if p.again.After(due) {
-				due = p.again
-			}
-			models[i] = mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: p.key}, {Key: "c", Value: claim}}).
-				SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: due.UTC()}}}, {Key: "$unset", Value: bson.D{{Key: "c", Value: ""}}}})
-		}
-		_, err := c.BulkWrite(ctx, models)
-		return err
-	})
+func (d *doubt) filter() bson.D {
+	return bson.D{{Key: "_id", Value: d.Name}, {Key: "since", Value: d.Since}}
 }
-
-// hold renews the claims. Should it fail, they run out: then another process publishes again what this one may
-// have published, which at-least-once allows.
-func (e *mongoEngine) hold(ctx context.Context, parcels []parcel) {
-	for sleep(ctx, lease/3) {
-		_ = e.each(parcels, func(c *mongo.Collection, claim string, parcels []parcel) error {
-			keys := make([]string, len(parcels))
-			for i, p := range parcels {
-				keys[i] = p.key
-			}
-			_, err := c.UpdateMany(ctx, bson.D{oneOfMany(keys), {Key: "c", Value: claim}},
-				bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: time.Now().UTC().Add(lease)}}}})
-			return err
-		})
-	}
-}
-
-func (e *mongoEngine) idle(ctx context.Context, wake <-chan struct{}, atMost time.Duration) {
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-wake:
-	case <-timer.C:
-	}
-}
-
-// yield has nothing to give up: claims are given back one by one.
-func (e *mongoEngine) yield() {}

@@ -12,19 +12,24 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// A document: _id the key, v the version, b the body, f the declared fields that are there, u an entry for each unique
-// index none of whose fields is absent, o the outbox, p the time from which the outbox may be claimed, c by
-// whom it is. Without b it is a tombstone, which only waits for its outbox to be relayed.
+// mongoDocument is the part of a stored document that is read. A document has these fields:
+//   - _id: the key of the record
+//   - v: its version
+//   - b: its body; a document without b is a tombstone, which is stored until its outbox is cleared
+//   - f: the declared fields that the record has
+//   - u: the values of each unique index, unless the record lacks one of them
+//   - o: the outbox
+//   - p: the time from which the outbox may be claimed
+//   - c: the token of the claim
 type mongoDocument struct {
 	ID      string   `bson:"_id"`
 	Version int64    `bson:"v"`
 	Body    bson.Raw `bson:"b,omitempty"`
-	Outbox  []entry  `bson:"o,omitempty"`
 }
 
 func (d *mongoDocument) record() *record { return &record{key: d.ID, version: d.Version, body: d.Body} }
 
-// contents are the parts of a document that a write replaces.
+// contents returns the fields of a document that a write replaces.
 func contents(s *shape, r *record) bson.D {
 	fields, unique := bson.D{}, bson.D{}
 	for i, value := range r.fields {
@@ -52,8 +57,8 @@ func contents(s *shape, r *record) bson.D {
 	return bson.D{{Key: "v", Value: r.version}, {Key: "b", Value: bson.Raw(r.body)}, {Key: "f", Value: fields}, {Key: "u", Value: unique}}
 }
 
-// change is the update that stores contents and appends entries. It leaves a later p alone, for that is
-// somebody's claim.
+// change returns the update that sets fields and appends entries. It does not lower a later p, which belongs to a
+// claim.
 func change(set bson.D, entries []entry) bson.D {
 	update := bson.D{{Key: "$set", Value: set}}
 	if len(entries) > 0 {
@@ -64,10 +69,10 @@ func change(set bson.D, entries []entry) bson.D {
 	return update
 }
 
-// bury is the update that leaves a tombstone.
+// bury returns the update that makes a document a tombstone.
 func bury(version int64, entries []entry) bson.D {
 	return append(change(bson.D{{Key: "v", Value: version}}, entries),
-		bson.E{Key: "$unset", Value: bson.D{{Key: "b", Value: ""}, {Key: "f", Value: ""}, {Key: "u", Value: ""}}})
+		unset("b", "f", "u"))
 }
 
 func (e *mongoEngine) load(ctx context.Context, s *shape, key string) (*record, error) {
@@ -122,7 +127,7 @@ func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
 	if len(r.entries) > 0 {
 		d = append(d, bson.E{Key: "o", Value: r.entries}, bson.E{Key: "p", Value: time.Now().UTC()})
 	}
-	for {
+	for try := 0; ; try++ {
 		_, err = c.InsertOne(ctx, d)
 		conflict, ok := errors.AsType[*conflictError](mongoError(err))
 		if !ok || conflict.index != "" {
@@ -132,14 +137,18 @@ func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
 		if err != nil || revived {
 			return err
 		}
-		// A tombstone that a relay removed meanwhile leaves the key free.
-		if found, err := e.load(ctx, s, r.key); err != nil || found != nil {
-			return cmp.Or(err, error(conflict))
+		// If the key was that of a tombstone, a relay may have removed it meanwhile. Then the key is free.
+		found, err := e.load(ctx, s, r.key)
+		if err != nil || found != nil || try == maxTries || !backoff(ctx, try) {
+			return cmp.Or(err, ctx.Err(), error(conflict))
 		}
 	}
 }
 
-// revive stores a record over the tombstone that has its key, if that is what takes the key.
+// maxTries bounds the repetitions of a write after a conflict that should not occur twice.
+const maxTries = 10
+
+// revive replaces the tombstone of the record's key by the record. It returns false if there is no tombstone.
 func (e *mongoEngine) revive(ctx context.Context, c *mongo.Collection, s *shape, r *record) (bool, error) {
 	result, err := c.UpdateOne(ctx, bson.D{{Key: "_id", Value: r.key}, there("b", false)}, change(contents(s, r), r.entries))
 	if err != nil {
@@ -152,6 +161,7 @@ func (e *mongoEngine) replace(ctx context.Context, s *shape, r *record, version 
 	return e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.key}, {Key: "v", Value: version}, there("b", true)}, change(contents(s, r), r.entries))
 }
 
+// guarded runs an update. It returns errStale if no document matches filter.
 func (e *mongoEngine) guarded(ctx context.Context, s *shape, filter, update bson.D) error {
 	c, err := e.collection(s)
 	if err != nil {
@@ -191,29 +201,33 @@ func (e *mongoEngine) putMany(ctx context.Context, s *shape, records []*record) 
 	if err != nil {
 		return err
 	}
-	for len(records) > 0 {
+	for try := 0; len(records) > 0; try++ {
 		models := make([]mongo.WriteModel, len(records))
 		for i, r := range records {
 			models[i] = mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: r.key}}).
 				SetUpdate(change(contents(s, r), nil)).SetUpsert(true)
 		}
 		_, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
-		lost, err := keyTaken(err)
+		lost, err := duplicates(err)
 		if err != nil {
 			return err
 		}
-		// Somebody else created these in the same moment; the next try replaces theirs.
+		// Another process has inserted these keys at the same time. The next try replaces its records.
 		again := make([]*record, len(lost))
 		for i, at := range lost {
 			again[i] = records[at]
 		}
 		records = again
+		if len(lost) > 0 && (try == maxTries || !backoff(ctx, try)) {
+			return cmp.Or(ctx.Err(), error(&conflictError{err: errors.New("a key exists, but cannot be replaced")}))
+		}
 	}
 	return nil
 }
 
-// keyTaken returns which writes of a bulk met a key that is taken; any other error is returned as such.
-func keyTaken(err error) ([]int, error) {
+// duplicates returns the positions of the writes of a bulk whose key exists already. It returns any other error of the
+// bulk.
+func duplicates(err error) ([]int, error) {
 	if err == nil {
 		return nil, nil
 	}
@@ -244,7 +258,7 @@ func (e *mongoEngine) insertMany(ctx context.Context, s *shape, records []*recor
 		isNew[i] = true
 	}
 	_, err = c.InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
-	taken, err := keyTaken(err)
+	taken, err := duplicates(err)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +278,7 @@ func (e *mongoEngine) insertMany(ctx context.Context, s *shape, records []*recor
 		if there[records[i].key] {
 			continue
 		}
-		// What took the key is a tombstone, or was one.
+		// The key is or was that of a tombstone.
 		err := e.insert(ctx, s, records[i])
 		if conflict, ok := errors.AsType[*conflictError](err); ok && conflict.index == "" {
 			continue
@@ -282,7 +296,7 @@ func (e *mongoEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64
 	if err != nil {
 		return 0, err
 	}
-	// What changes while it is deleted may be left, so it ends when there is nothing, not when less is deleted than found.
+	// A record that changes meanwhile is not deleted. So it ends when none is found, not when fewer are deleted than found.
 	for deleted := int64(0); ; {
 		cursor, err := c.Find(ctx, p.filter(), options.Find().SetHint(p.hint()).SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)-deleted))
 		if err != nil {
@@ -299,7 +313,7 @@ func (e *mongoEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64
 		for i := range found {
 			keys[i] = found[i].ID
 		}
-		// The conditions once more, for a record may have changed since.
+		// The filter has the conditions again, because a record may have changed since.
 		these := bson.D{oneOfMany(keys), {Key: "$and", Value: bson.A{p.filter(), bson.D{there("b", true)}}}}
 		gone, err := c.DeleteMany(ctx, append(these[:2:2], there("o", false)))
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
+	"maps"
 
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/propagation"
@@ -13,11 +13,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// HeaderID is the header with a message's id, a uuid version 7 made when it was written.
+// HeaderID names the header with the id of a message, a uuid version 7 of the time of its write.
 const HeaderID = "outbox-id"
 
-// entry is a message in an outbox. One without a topic publishes nothing: it only records that Derive
-// is still due, so that a killed process leaves no projection behind its record.
+// entry is a message in an outbox. An entry without a topic is not published. It only notes that
+// Derive is due, so a killed process leaves no outdated rows.
 type entry struct {
 	ID      string            `bson:"id"`
 	Topic   string            `bson:"topic,omitempty"`
@@ -28,14 +28,12 @@ type entry struct {
 
 func (e *entry) record() stream.Record {
 	headers := make(map[string]string, len(e.Headers)+1)
-	for name, value := range e.Headers {
-		headers[name] = value
-	}
+	maps.Copy(headers, e.Headers)
 	headers[HeaderID] = e.ID
 	return stream.Record{Topic: e.Topic, Key: e.Key, Value: e.Value, Headers: headers}
 }
 
-// entries prepares messages for the outbox, with the trace of ctx.
+// entries makes the outbox entries of messages, with the trace of ctx.
 func (db *Database) entries(ctx context.Context, s *shape, messages []topic.Message) ([]entry, error) {
 	var out []entry
 	for _, message := range messages {
@@ -54,45 +52,9 @@ func (db *Database) entries(ctx context.Context, s *shape, messages []topic.Mess
 	if len(out) == 0 && s.derives {
 		id, err := uuid.NewV7()
 		if err != nil {
-			return nil, fmt.Errorf("make a mark: %w", err)
+			return nil, fmt.Errorf("make an entry id: %w", err)
 		}
 		out = append(out, entry{ID: id.String()})
 	}
 	return out, nil
-}
-
-// derivedSet remembers the outbox entries after whose write this process has run Derive already, so
-// that its relay need not do it again.
-type derivedSet struct {
-	mu  sync.Mutex
-	ids map[string]struct{}
-}
-
-// A relay that runs elsewhere never takes from this set; past this many all of it is forgotten, which costs
-// repeated Derives only.
-const maxDerived = 10000
-
-func (d *derivedSet) add(entries []entry) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ids == nil || len(d.ids) > maxDerived {
-		d.ids = make(map[string]struct{})
-	}
-	for i := range entries {
-		d.ids[entries[i].ID] = struct{}{}
-	}
-}
-
-// take reports whether Derive ran for all entries, and forgets them.
-func (d *derivedSet) take(entries []entry) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	all := true
-	for i := range entries {
-		if _, ok := d.ids[entries[i].ID]; !ok {
-			all = false
-		}
-		delete(d.ids, entries[i].ID)
-	}
-	return all
 }

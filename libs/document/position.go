@@ -2,115 +2,69 @@ package document
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"strconv"
 	"strings"
-	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// position is a place in the order of a plan: behind the record with these values of the order's
-// fields and this key. It stays right while records come and go, for it refers to values, not to
-// counts or to a record that must still be there.
-type position struct {
-	values []any
-	key    string
+// positionText is the form of a position outside of this package: BSON in base64. Package web signs it. A position has
+// the values of the order's fields and the key of the last record of a page. It has no count, so it remains right when
+// records are added or deleted, also that record.
+type positionText struct {
+	Order  string `bson:"o"`
+	Values bson.A `bson:"v"`
 }
 
-// written is a position as text: JSON in base64. It is not signed; package web does that.
-type written struct {
-	Order  string   `json:"o"`
-	Values []string `json:"v,omitempty"`
-	Key    string   `json:"k"`
-}
-
-// signature names the order a position belongs to.
+// signature names the order that a position belongs to.
 func (p *plan) signature() string {
 	var text strings.Builder
 	for _, t := range p.order {
 		if t.descending {
 			text.WriteByte('-')
 		}
-		text.WriteString(p.shape.fields[t.field].name)
-		text.WriteByte(',')
-	}
-	if p.last {
-		text.WriteByte('-')
+		if t.field != keyField {
+			text.WriteString(p.shape.fields[t.field].name + ",")
+		}
 	}
 	return text.String()
 }
 
-func (p *plan) position(r *record) string {
-	w := written{Order: p.signature(), Key: r.key}
+func (p *plan) position(r *record) (string, error) {
+	out := positionText{Order: p.signature()}
 	for _, t := range p.order {
-		w.Values = append(w.Values, writeValue(r.fields[t.field]))
-	}
-	text, err := json.Marshal(w)
-	if err != nil { // strings only: it cannot fail
-		panic(err)
-	}
-	return base64.RawURLEncoding.EncodeToString(text)
-}
-
-func parsePosition(text string, p *plan) (*position, error) {
-	invalid := fault.New(fault.Invalid, "The position in the list is not valid.")
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		return nil, invalid
-	}
-	var w written
-	if json.Unmarshal(raw, &w) != nil || w.Order != p.signature() || len(w.Values) != len(p.order) {
-		return nil, invalid
-	}
-	pos := &position{key: w.Key}
-	for _, v := range w.Values {
-		value, ok := readValue(v)
-		if !ok {
-			return nil, invalid
+		if t.field == keyField {
+			out.Values = append(out.Values, r.key)
+		} else {
+			out.Values = append(out.Values, r.fields[t.field])
 		}
-		pos.values = append(pos.values, value)
 	}
-	return pos, nil
+	raw, err := bson.Marshal(out)
+	return base64.RawURLEncoding.EncodeToString(raw), err
 }
 
-// writeValue puts a letter for the type before the value; an absent value is the empty text.
-func writeValue(value any) string {
-	switch v := value.(type) {
-	case string:
-		return "s" + v
-	case bool:
-		return "b" + strconv.FormatBool(v)
-	case int64:
-		return "i" + strconv.FormatInt(v, 10)
-	case float64:
-		return "f" + strconv.FormatFloat(v, 'g', -1, 64)
-	case time.Time:
-		return "t" + strconv.FormatInt(v.UnixMilli(), 10)
+// parsePosition returns the values of a position in the order of p.
+func parsePosition(text string, p *plan) ([]any, error) {
+	var in positionText
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = bson.Unmarshal(raw, &in)
 	}
-	return ""
-}
-
-func readValue(text string) (any, bool) {
-	if text == "" {
-		return nil, true
+	if err != nil || in.Order != p.signature() || len(in.Values) != len(p.order) {
+		return nil, fault.New(fault.Invalid, "The position in the list is not valid.")
 	}
-	rest := text[1:]
-	switch text[0] {
-	case 's':
-		return rest, true
-	case 'b':
-		v, err := strconv.ParseBool(rest)
-		return v, err == nil
-	case 'i':
-		v, err := strconv.ParseInt(rest, 10, 64)
-		return v, err == nil
-	case 'f':
-		v, err := strconv.ParseFloat(rest, 64)
-		return v, err == nil
-	case 't':
-		v, err := strconv.ParseInt(rest, 10, 64)
-		return time.UnixMilli(v).UTC(), err == nil
+	for i, value := range in.Values {
+		switch v := value.(type) {
+		case bson.DateTime:
+			in.Values[i] = v.Time().UTC()
+		case nil, string, bool, int64, float64:
+		default:
+			return nil, fault.New(fault.Invalid, "The position in the list is not valid.")
+		}
 	}
-	return nil, false
+	if _, ok := in.Values[len(in.Values)-1].(string); !ok {
+		return nil, fault.New(fault.Invalid, "The position in the list is not valid.")
+	}
+	return in.Values, nil
 }

@@ -128,7 +128,7 @@ func TestFindEveryOperation(t *testing.T) {
 	})
 }
 
-// TestFindAmongManyValues: more values than SQLite takes parameters.
+// A condition may have more values than SQLite accepts parameters.
 func TestFindAmongManyValues(t *testing.T) {
 	const many = 50_000
 	onEach(t, func(t *testing.T, address string) {
@@ -215,7 +215,7 @@ func TestFindRefusesWhatNoIndexServes(t *testing.T) {
 	})
 }
 
-// pages reads a query page by page, calling between after each.
+// pages reads a query page by page. It calls between after each page.
 func pages(t *testing.T, c *document.Collection[boat], q find.Query, between func()) []boat {
 	t.Helper()
 	var all []boat
@@ -237,7 +237,7 @@ func pages(t *testing.T, c *document.Collection[boat], q find.Query, between fun
 	}
 }
 
-// mixed makes records with equal and absent values in what is sorted by.
+// mixed returns a record. Among several, the fields to sort by have equal and absent values.
 func mixed(owner string, n int) boat {
 	b := vessel(owner, n)
 	b.Built = at(n / 5)
@@ -303,7 +303,7 @@ func TestFindPagesAreStable(t *testing.T) {
 					stay = append(stay, mixed("a", n))
 				}
 				seed(t, c, stay...)
-				// Between the pages records are added everywhere, and these are removed again.
+				// Between the pages records are added everywhere, and removed again.
 				round, extra := 0, ""
 				between := func() {
 					round++
@@ -339,7 +339,7 @@ func TestFindPagesAreStable(t *testing.T) {
 						want = 0
 					}
 					if times[b.ID] != want {
-						t.Errorf("%s was there all along and returned %d times, want %d", b.ID, times[b.ID], want)
+						t.Errorf("%s existed all the time and was returned %d times, want %d", b.ID, times[b.ID], want)
 					}
 				}
 			})

@@ -10,41 +10,41 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// plan is a query made ready for an engine: values brought into normal form, the index chosen, the
-// order completed so that every record has its one place in it.
+// plan is a query in the form for an engine: its values are in normal form, its index is chosen, and its order is
+// completed, so every record has one place in it.
 type plan struct {
-	shape *shape
-	index *index // nil: the key is the index
-	where []condition
-	// empty: a condition that nothing can fulfil.
-	empty  bool
-	order  []term
-	last   bool // the direction of the key, the last tie-breaker: descending
-	sorted bool // the index yields the order, nothing is sorted
+	shape  *shape
+	index  *index // nil: the key is the index
+	where  []condition
+	empty  bool   // no record can match
+	order  []term // its last term is the key
+	sorted bool   // the index has the order, so nothing is sorted
 	limit  int
 	offset int
-	after  *position
-	inside *clause // of SQLite, see outer
+	after  []any   // the position after which the page starts: the values of order
+	inside *clause // on SQLite, see outer
 }
 
 type condition struct {
 	field  int
-	op     find.Op // OpEq and OpIn are told apart by the number of values
+	op     find.Op // OpEq also stands for OpIn, with several values
 	values []any
 	absent bool // of OpAbsent
 	match  find.Match
 	fold   bool
-	// again: another condition on the same list comes before; one row of an index over the list
-	// cannot fulfil both.
+	// again: an earlier condition is on the same list. One row of an index over the list cannot match both.
 	again bool
 }
+
+// keyField stands for the key in place of a field.
+const keyField = -1
 
 type term struct {
 	field      int
 	descending bool
 }
 
-// purpose is what a query is asked for; only finding has an order.
+// purpose is the use of a query. Only finding has an order.
 type purpose int
 
 const (
@@ -52,8 +52,8 @@ const (
 	counting
 )
 
-// plan checks a query against the declaration and chooses the index that serves it. A query that none
-// serves is a programming error, told as such.
+// plan checks a query against the declaration and chooses its index. If no index serves the query, it returns an
+// Internal error, because that is a programming error.
 func (s *shape) plan(q find.Query, why purpose) (*plan, error) {
 	p := &plan{shape: s, limit: q.Limit, offset: q.Offset}
 	for _, c := range q.Where {
@@ -62,14 +62,14 @@ func (s *shape) plan(q find.Query, why purpose) (*plan, error) {
 		}
 	}
 	if q.Limit < 0 || q.Offset < 0 {
-		return nil, s.refuse(q, "limit and offset are not negative")
+		return nil, s.refuse(q, "limit and offset must not be negative")
 	}
 	var order []term
 	if why == finding {
 		for _, o := range q.Order {
 			at := s.field(o.Field)
 			if at < 0 || s.fields[at].many {
-				return nil, s.refuse(q, fmt.Sprintf("%q is not a declared single-valued field to sort by", o.Field))
+				return nil, s.refuse(q, fmt.Sprintf("%q must be a declared single-valued field to sort by", o.Field))
 			}
 			order = append(order, term{at, o.Descending})
 		}
@@ -113,11 +113,11 @@ func (s *shape) names(fields []int) []string {
 	return names
 }
 
-// condition brings one condition into normal form and adds it.
+// condition adds a condition in normal form.
 func (p *plan) condition(c find.Condition) error {
 	at := p.shape.field(c.Field)
 	if at < 0 {
-		return fmt.Errorf("%q is no declared field", c.Field)
+		return fmt.Errorf("%q must be a declared field", c.Field)
 	}
 	out := condition{field: at, op: c.Op, match: c.Match, fold: c.Fold}
 	many := p.shape.fields[at].many
@@ -132,7 +132,7 @@ func (p *plan) condition(c find.Condition) error {
 			break
 		}
 		if _, list := value.([]any); value == nil || list {
-			return fmt.Errorf("%s of %q needs a value", c.Op, c.Field)
+			return fmt.Errorf("%s of %q must have a value", c.Op, c.Field)
 		}
 		out.values = []any{value}
 	case find.OpIn, find.OpHas:
@@ -145,11 +145,11 @@ func (p *plan) condition(c find.Condition) error {
 	case find.OpAbsent:
 		absent, ok := c.Value.(bool)
 		if !ok {
-			return fmt.Errorf("absent of %q needs a bool", c.Field)
+			return fmt.Errorf("absent of %q must have a bool", c.Field)
 		}
 		out.absent = absent
 	default:
-		return fmt.Errorf("%q is no operation", c.Op)
+		return fmt.Errorf("%q must be an operation", c.Op)
 	}
 	if out.op == find.OpIn {
 		out.op = find.OpEq
@@ -160,22 +160,22 @@ func (p *plan) condition(c find.Condition) error {
 		}
 	}
 	if many != (out.op == find.OpHas) && out.op != find.OpAbsent {
-		return fmt.Errorf("%s does not suit the field %q (multi-valued: %t)", c.Op, c.Field, many)
+		return fmt.Errorf("%s must not be used with the field %q (multi-valued: %t)", c.Op, c.Field, many)
 	}
 	out.again = out.op == find.OpHas && p.pinned(at, false)
 	p.where = append(p.where, out)
 	return nil
 }
 
-// text checks a text condition; the whole text in its very case is an equality.
+// text checks a text condition. A comparison of the whole text with case becomes an equality.
 func (c *condition) text() error {
 	if _, ok := c.values[0].(string); !ok {
-		return fmt.Errorf("a text condition needs a string")
+		return fmt.Errorf("a text condition must have a string")
 	}
 	switch c.match {
 	case find.Whole, find.Prefix, find.Suffix, find.Substring:
 	default:
-		return fmt.Errorf("%q is no part of a text", c.match)
+		return fmt.Errorf("%q must be a part of a text", c.match)
 	}
 	if c.match == find.Whole && !c.fold {
 		c.op = find.OpEq
@@ -183,32 +183,32 @@ func (c *condition) text() error {
 	return nil
 }
 
-// pins reports whether a condition ties its field to a few values: such fields can lead an index.
+// pins reports whether a condition restricts its field to a few values. Such fields can be the first of an index.
 func (c *condition) pins() bool {
 	return c.op == find.OpEq || c.op == find.OpHas || c.op == find.OpAbsent && c.absent
 }
 
-// fixed reports whether it is one value only, so that sorting by the field means nothing.
+// fixed reports whether a condition restricts its field to one value. Sorting by the field has no effect then.
 func (c *condition) fixed() bool {
 	return c.pins() && (c.op == find.OpAbsent || len(c.values) == 1)
 }
 
-// choose finds the index: the longest pinned prefix wins, then the shortest index.
+// choose chooses the index with the longest pinned prefix, and of several the shortest.
 func (p *plan) choose(order []term, scan string) error {
 	if scan != "" {
 		ix := p.shape.indexNamed(scan)
 		if ix == nil {
-			return fmt.Errorf("no index is called %q", scan)
+			return fmt.Errorf("index %q must be declared", scan)
 		}
 		f := p.fit(ix, order)
 		if !f.usable || f.bound == 0 {
-			return fmt.Errorf("the prefix of index %s does not bound it", scan)
+			return fmt.Errorf("the conditions must bound a prefix of index %s", scan)
 		}
 		p.take(ix, f)
 		return nil
 	}
 	if len(p.where) == 0 && len(order) == 0 {
-		p.sorted = true
+		p.take(nil, fit{sorted: true})
 		return nil
 	}
 	var best *index
@@ -224,19 +224,19 @@ func (p *plan) choose(order []term, scan string) error {
 		}
 	}
 	if best == nil {
-		return fmt.Errorf("no declared index serves it; declare one, or name in Scan the one within whose prefix to look")
+		return fmt.Errorf("no declared index serves it; declare one, or name in Scan an index whose prefix to examine")
 	}
 	p.take(best, bestFit)
 	return nil
 }
 
-// fit is how an index suits a query.
+// fit is the result of comparing an index with a query.
 type fit struct {
-	usable bool   // it lists each record of the result, once
-	bound  int    // leading fields bound by conditions
+	usable bool   // the index has each record of the result once
+	bound  int    // number of its first fields that conditions bound
 	covers bool   // all conditions narrow the part of the index that is read
-	sorted bool   // reading it in one direction yields the order
-	order  []term // the order, completed by the index's remaining fields
+	sorted bool   // the index, read in one direction, has the order
+	order  []term // the order, completed by the remaining fields of the index
 }
 
 func (p *plan) fit(ix *index, order []term) fit {
@@ -264,15 +264,15 @@ func (p *plan) fit(ix *index, order []term) fit {
 	return f
 }
 
-// pinned: some condition ties the field to a few values, or to exactly one.
+// pinned reports whether a condition restricts the field to a few values, or with one to exactly one value.
 func (p *plan) pinned(field int, one bool) bool {
 	return slices.ContainsFunc(p.where, func(c condition) bool {
 		return c.field == field && c.pins() && (!one || c.fixed())
 	})
 }
 
-// follows reports whether the wanted order is that of rest, in one direction, and completes it with
-// the fields of rest it leaves out.
+// follows reports whether the fields of rest start with the wanted order, in one direction. It returns the order with
+// the other fields of rest.
 func (p *plan) follows(rest []int, wanted []term) (bool, []term) {
 	for i, t := range wanted {
 		if i >= len(rest) || rest[i] != t.field || t.descending != wanted[0].descending {
@@ -287,8 +287,36 @@ func (p *plan) follows(rest []int, wanted []term) (bool, []term) {
 }
 
 func (p *plan) take(ix *index, f fit) {
-	p.index, p.sorted, p.order = ix, f.sorted, f.order
-	if n := len(f.order); n > 0 {
-		p.last = f.order[n-1].descending
+	p.index, p.sorted = ix, f.sorted
+	n := len(f.order)
+	p.order = append(f.order, term{keyField, n > 0 && f.order[n-1].descending})
+}
+
+// beyond returns alternatives of conditions that together match the records after the position, each record once. For
+// each term of the order, an alternative has the position's values in the terms before it and a later value in it.
+// Absent values sort before all others.
+func (p *plan) beyond() [][]condition {
+	var out [][]condition
+	var equal []condition
+	for i, t := range p.order {
+		is, value := condition{field: t.field, op: find.OpEq, values: p.after[i : i+1]}, p.after[i]
+		absent := condition{field: t.field, op: find.OpAbsent, absent: true}
+		later := func(c condition) { out = append(out, append(slices.Clone(equal), c)) }
+		switch {
+		case value == nil:
+			is = absent
+			if !t.descending {
+				later(condition{field: t.field, op: find.OpAbsent})
+			}
+		case !t.descending:
+			later(condition{field: t.field, op: find.OpGt, values: is.values})
+		default:
+			later(condition{field: t.field, op: find.OpLt, values: is.values})
+			if t.field != keyField {
+				later(absent)
+			}
+		}
+		equal = append(equal, is)
 	}
+	return out
 }

@@ -5,104 +5,155 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
-// parcel is the waiting messages of one document, claimed by this process.
-type parcel struct {
+// claim holds waiting messages of one document that only this process may publish now.
+type claim struct {
 	shape   *shape
 	key     string
 	entries []entry
-	claim   string    // of MongoDB
-	seqs    []int64   // of SQLite's rows
-	again   time.Time // when released: not before
-	// doubtful: the relay has run Derive, but whoever wrote may be running it still, and be killed with half of it
-	// done, when nothing in the outbox tells of it any more.
-	doubtful bool
+	rows    []int64 // on SQLite: the rows of entries
+
+	// The others are of an engine that several processes share.
+	token     string    // identifies the claim
+	deleted   bool      // the record is deleted; only its messages are stored
+	abandoned bool      // another process claimed the document and did not finish, perhaps in the middle of Derive
+	doubtful  bool      // the relay ran Derive, but the process that wrote the record may be running it, too
+	notBefore time.Time // when released: the time of the next claim
 }
 
-// doubt is a document whose Derive is repeated some time after a doubtful parcel was settled.
+// doubt is a document whose outbox was cleared while another process may have been running
+// Derive. If that process was killed, it may have left incomplete rows. The relay therefore runs
+// Derive again when doubtTime has passed.
 type doubt struct {
-	collection, key string
-	since           time.Time // UTC, whole milliseconds
+	Name       string    `bson:"_id"` // collection/key
+	Collection string    `bson:"s"`
+	Key        string    `bson:"k"`
+	Since      time.Time `bson:"since"` // whole milliseconds
 }
 
 const (
-	// relayBatch is how many documents' messages are published together.
+	// relayBatch is the number of documents whose messages are published together.
 	relayBatch = 200
-	// relayMessages is how many messages of one document are published together, about.
+	// relayMessages is the approximate number of messages that are published together.
 	relayMessages = 1000
-	// relayPoll is how often it is looked for what another process has left behind.
+	// relayPoll is the pause between two searches for messages that other processes left.
 	relayPoll = 500 * time.Millisecond
 	// relayRetry is the longest pause after a failure.
 	relayRetry = time.Second
-	// A document whose messages alone cannot be sent is held back for longer than that pause, so that the
-	// next try is of others.
+	// A document that fails on its own is held back for longer than relayRetry, so the next attempt is for others.
 	firstHold, longestHold = 2 * relayRetry, 30 * relayRetry
-	// doubtTime is more than a Derive takes: after it those that ran at the time of a doubt have ended, or have died.
-	doubtTime = 2 * time.Second
-	// settleTime is how long the outcome of a publishing may take to be recorded.
-	settleTime = 10 * time.Second
+	// doubtTime is longer than deriveTime: a run that was in progress when the doubt was noted has ended.
+	doubtTime = deriveTime + time.Second
+	// clearTime bounds the time to store the result of a publication.
+	clearTime = 10 * time.Second
 )
 
-// Relay publishes the messages of the outboxes and clears them, until ctx ends: at least once, and those of
-// one document in the order they were written. It starts at once when this process has written, and finds by
-// itself what others have left behind. Several processes may relay at once; one Database calls
-// it once. publish returns when all records are safely with the broker; one that fails is repeated, and if
-// it is a single document's messages that cannot be published, the others go on.
+// Relay publishes the messages of the outboxes and clears them until ctx ends. It publishes each
+// message at least once, and the messages of one document in the order of their writes. It also
+// repeats Derive where that failed or its process was killed, before it publishes the messages of
+// the write. A write of this process wakes it. Messages of other processes are found within
+// relayPoll. Several processes may relay one MongoDB database; a Database calls Relay once.
+//
+// publish returns nil when the broker has stored all records. Relay repeats a failed publication.
+// If the messages of only one document fail, those of the others are published.
 func (db *Database) Relay(ctx context.Context, publish func(context.Context, []stream.Record) error) error {
 	r := &relay{db: db, publish: publish, limit: relayBatch, held: make(map[string]heldBack)}
-	defer db.engine.yield()
-	pause := time.Duration(0)
+	r.shared, _ = db.engine.(sharedEngine)
+	var pause time.Duration
+	var searched time.Time
 	for ctx.Err() == nil {
 		r.dispel(ctx)
-		busy, err := r.round(ctx)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			pause = min(max(2*pause, 50*time.Millisecond), relayRetry)
-			db.log.LogAttrs(ctx, slog.LevelWarn, "relaying failed", slog.String("database", db.name),
-				slog.String("error", err.Error()), slog.String("again_in", pause.String()))
-			sleep(ctx, pause)
-		case !busy:
-			db.engine.idle(ctx, db.wake, relayPoll)
-		default:
-			pause = 0
+		shapes := db.takeWritten()
+		if time.Since(searched) >= relayPoll {
+			shapes, searched = db.declared(), time.Now()
 		}
+		if len(shapes) == 0 {
+			db.awaitWrite(ctx, relayPoll-time.Since(searched))
+			continue
+		}
+		more, err := r.round(ctx, shapes)
+		if more || err != nil {
+			searched = time.Time{}
+		}
+		if err == nil || ctx.Err() != nil {
+			pause = 0
+			continue
+		}
+		pause = min(max(2*pause, 50*time.Millisecond), relayRetry)
+		db.log.LogAttrs(ctx, slog.LevelWarn, "relaying failed", slog.String("database", db.name),
+			slog.String("error", err.Error()), slog.String("again_in", pause.String()))
+		sleep(ctx, pause)
 	}
 	return nil
 }
 
+// notify wakes the relay of this process for a collection.
+func (db *Database) notify(s *shape) {
+	db.mu.Lock()
+	db.written[s] = true
+	db.mu.Unlock()
+	select {
+	case db.wake <- struct{}{}:
+	default:
+	}
+}
+
+// takeWritten returns the collections of notify since the last call, in the order of their declaration.
+func (db *Database) takeWritten() []*shape {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	written := slices.DeleteFunc(slices.Clone(db.shapes), func(s *shape) bool { return !db.written[s] })
+	clear(db.written)
+	return written
+}
+
+func (db *Database) awaitWrite(ctx context.Context, atMost time.Duration) {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-db.wake:
+	case <-timer.C:
+	}
+}
+
 type relay struct {
 	db      *Database
+	shared  sharedEngine // nil if no other process uses the engine
 	publish func(context.Context, []stream.Record) error
 	limit   int
 	held    map[string]heldBack
-	settled int       // rounds that settled something
+	cleared int       // number of rounds that cleared an outbox
 	looked  time.Time // for doubts
 }
 
-// heldBack is a document whose messages cannot be sent for the time being.
+// heldBack is a document whose messages cannot be published for the time being.
 type heldBack struct {
 	until   time.Time
 	pause   time.Duration
-	settled int // the relay's, by then
+	cleared int // relay.cleared at that time
 }
 
-// round claims, derives, publishes and clears once; it reports whether there was anything to do.
-func (r *relay) round(ctx context.Context) (bool, error) {
-	parcels, err := r.db.engine.claim(ctx, r.db.declared(), r.limit, r.skips)
-	if err != nil || len(parcels) == 0 {
+// round claims, derives, publishes and clears once. It returns true if messages are left.
+func (r *relay) round(ctx context.Context, shapes []*shape) (more bool, err error) {
+	claims, err := r.db.engine.claim(ctx, shapes, r.limit, r.skips)
+	if err != nil || len(claims) == 0 {
 		return false, err
 	}
-	// Until the outcome is recorded, even when it is time to stop.
-	holding, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	go r.db.engine.hold(holding, parcels)
-
-	ready, failed := r.deriveAll(ctx, parcels)
+	// A stop of the relay does not interrupt the rest: the result of a publication is stored.
+	lasting := context.WithoutCancel(ctx)
+	if r.shared != nil {
+		renewing, stop := context.WithCancel(lasting)
+		defer stop()
+		go r.shared.renew(renewing, claims)
+	}
+	more = len(claims) >= r.limit
+	ready, failed := r.deriveAll(ctx, claims)
 	var records []stream.Record
 	for i := range ready {
 		for j := range ready[i].entries {
@@ -111,66 +162,76 @@ func (r *relay) round(ctx context.Context) (bool, error) {
 			}
 		}
 	}
+	more = more || len(records) >= relayMessages
 	if len(records) > 0 {
 		err = r.publish(ctx, records)
 	}
-	// What has been published shall be cleared even when it is time to stop.
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	after, cancel := context.WithTimeout(lasting, clearTime)
 	defer cancel()
 	if err != nil {
+		err = fmt.Errorf("publish %d records: %w", len(records), err)
 		r.shrink(ready)
 		failed = append(failed, ready...)
-		err = fmt.Errorf("publish %d records: %w", len(records), err)
-	} else if err = r.settle(after, ready); err != nil {
+	} else if len(ready) > 0 {
+		left, failure := r.clear(after, ready)
+		more, err = more || left, failure
+	}
+	if r.shared != nil && len(failed) > 0 {
+		for i := range failed {
+			failed[i].notBefore = r.held[failed[i].name()].until
+		}
+		if failure := r.shared.release(after, failed); failure != nil && err == nil {
+			err = fmt.Errorf("release a claim: %w", failure)
+		}
+	}
+	return more, err
+}
+
+// clear deletes published messages. It returns true if other messages of the documents are left.
+func (r *relay) clear(ctx context.Context, published []claim) (bool, error) {
+	r.limit = min(2*r.limit, relayBatch)
+	r.cleared++
+	for i := range published {
+		delete(r.held, published[i].name())
+	}
+	left, err := r.db.engine.clear(ctx, published)
+	if err != nil {
 		err = fmt.Errorf("clear the outbox: %w", err)
 	}
-	if len(failed) > 0 {
-		for i := range failed {
-			failed[i].again = r.held[failed[i].name()].until
-		}
-		if released := r.db.engine.release(after, failed); released != nil && err == nil {
-			err = fmt.Errorf("release a claim: %w", released)
-		}
-	}
-	return true, err
+	return left, err
 }
 
-func (r *relay) settle(ctx context.Context, ready []parcel) error {
-	if len(ready) == 0 {
-		return nil
-	}
-	r.limit = min(2*r.limit, relayBatch)
-	r.settled++
-	for i := range ready {
-		delete(r.held, ready[i].name())
-	}
-	return r.db.engine.settle(ctx, ready)
-}
-
-// deriveAll repeats Derive for those parcels for which this process has not seen it succeed. Those for which it
-// fails are held back.
-func (r *relay) deriveAll(ctx context.Context, parcels []parcel) (ready, failed []parcel) {
-	for _, p := range parcels {
-		if !p.shape.derives || r.db.derived.take(p.entries) {
-			ready = append(ready, p)
+// deriveAll runs Derive for the claims whose Derive has not succeeded in this process. It holds
+// back those for which Derive fails.
+func (r *relay) deriveAll(ctx context.Context, claims []claim) (ready, failed []claim) {
+	for _, c := range claims {
+		if !c.shape.derives {
+			ready = append(ready, c)
 			continue
 		}
-		if err := p.shape.rederive(ctx, p.key); err != nil {
-			r.hold(p)
-			r.db.log.LogAttrs(ctx, slog.LevelWarn, "deriving failed", slog.String("collection", p.shape.name),
-				slog.String("key", p.key), slog.String("error", err.Error()))
-			failed = append(failed, p)
-			continue
+		derived, busy := r.db.derivations.take(c.name(), c.entries)
+		switch {
+		case !c.abandoned && derived == len(c.entries):
+		case !c.abandoned && busy && derived > 0: // a run in progress or due serves the other entries
+			c.entries = c.entries[:derived]
+		default:
+			c.doubtful = true
+			if err := c.shape.rederive(ctx, c.key); err != nil {
+				r.hold(c)
+				r.db.log.LogAttrs(ctx, slog.LevelWarn, "Derive failed", slog.String("collection", c.shape.name),
+					slog.String("key", c.key), slog.String("error", err.Error()))
+				failed = append(failed, c)
+				continue
+			}
 		}
-		p.doubtful = true
-		ready = append(ready, p)
+		ready = append(ready, c)
 	}
 	return ready, failed
 }
 
-// dispel repeats Derive for what was in doubt. What it cannot do stays noted.
+// dispel runs Derive again for documents whose doubt is older than doubtTime. If Derive fails, the doubt remains.
 func (r *relay) dispel(ctx context.Context) {
-	if time.Since(r.looked) < doubtTime/2 {
+	if r.shared == nil || time.Since(r.looked) < relayRetry {
 		return
 	}
 	r.looked = time.Now()
@@ -183,15 +244,15 @@ func (r *relay) dispel(ctx context.Context) {
 	if len(deriving) == 0 {
 		return
 	}
-	doubts, err := r.db.engine.doubts(ctx, time.Now().Add(-doubtTime), relayBatch)
+	doubts, err := r.shared.doubts(ctx, time.Now().Add(-doubtTime), relayBatch)
 	for _, d := range doubts {
-		s := deriving[d.collection]
+		s := deriving[d.Collection]
 		if s == nil {
 			continue
 		}
-		failed := s.rederive(ctx, d.key)
+		failed := s.rederive(ctx, d.Key)
 		if failed == nil {
-			failed = r.db.engine.cleared(ctx, d)
+			failed = r.shared.dispel(ctx, d)
 		}
 		err = errors.Join(err, failed)
 	}
@@ -200,29 +261,31 @@ func (r *relay) dispel(ctx context.Context) {
 	}
 }
 
-// shrink tries fewer at once after a failure; what fails on its own is held back, so that it does not
-// stand in the way of all others.
-func (r *relay) shrink(parcels []parcel) {
-	if len(parcels) == 1 {
-		r.hold(parcels[0])
+// shrink halves the batch after a failure. It holds back a document that fails alone, so that
+// the others are published.
+func (r *relay) shrink(claims []claim) {
+	if len(claims) == 1 {
+		r.hold(claims[0])
 	}
-	r.limit = max(1, min(r.limit, len(parcels))/2)
+	r.limit = max(1, min(r.limit, len(claims))/2)
 }
 
-// hold holds a document back, for longer each time that others could be settled since the last. When none could, the
-// fault is not its own, and all must go on soon after an outage.
-func (r *relay) hold(p parcel) {
-	last := r.held[p.name()]
+// hold holds a document back. The pause doubles if other documents were published since the last
+// time. If none was, the cause is an outage, and all documents must be published soon after it.
+func (r *relay) hold(c claim) {
+	last := r.held[c.name()]
 	pause := max(last.pause, firstHold)
-	if last.pause > 0 && last.settled != r.settled {
+	if last.pause > 0 && last.cleared != r.cleared {
 		pause = min(2*pause, longestHold)
 	}
-	r.held[p.name()] = heldBack{until: time.Now().Add(pause), pause: pause, settled: r.settled}
+	r.held[c.name()] = heldBack{until: time.Now().Add(pause), pause: pause, cleared: r.cleared}
 }
 
+// skips reports whether the relay must not claim a document now.
 func (r *relay) skips(collection, key string) bool {
-	h, ok := r.held[collection+"/"+key]
-	return ok && time.Now().Before(h.until)
+	name := collection + "/" + key
+	h, held := r.held[name]
+	return held && time.Now().Before(h.until) || r.db.derivations.unfinished(name)
 }
 
-func (p *parcel) name() string { return p.shape.name + "/" + p.key }
+func (c *claim) name() string { return c.shape.name + "/" + c.key }

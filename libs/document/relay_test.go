@@ -22,7 +22,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// broker takes what relays publish.
+// broker stores the published records.
 type broker struct {
 	mu      sync.Mutex
 	records []stream.Record
@@ -48,7 +48,7 @@ func (b *broker) all() []stream.Record {
 	return slices.Clone(b.records)
 }
 
-// wait returns when n different messages were published.
+// wait waits until n different messages are published.
 func (b *broker) wait(t *testing.T, n int) []stream.Record {
 	t.Helper()
 	patience := time.After(60 * time.Second)
@@ -69,7 +69,7 @@ func (b *broker) wait(t *testing.T, n int) []stream.Record {
 	}
 }
 
-// run relays db until the function returned is called.
+// run relays db until the returned function is called.
 func run(t *testing.T, db *document.Database, publish func(context.Context, []stream.Record) error) func() {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -85,7 +85,7 @@ func run(t *testing.T, db *document.Database, publish func(context.Context, []st
 	return stop
 }
 
-// relayed relays until n different messages are published and the outbox has been cleared.
+// relayed relays until n different messages are published and the outbox is cleared.
 func relayed(t *testing.T, db *document.Database, n int) []stream.Record {
 	t.Helper()
 	b := newBroker()
@@ -95,7 +95,7 @@ func relayed(t *testing.T, db *document.Database, n int) []stream.Record {
 	return records
 }
 
-// tripsOf lists the trips of a boat in the order of their first publishing.
+// tripsOf returns the trips of a boat in the order of their first publication.
 func tripsOf(t *testing.T, records []stream.Record, boat string) []int {
 	t.Helper()
 	var trips []int
@@ -146,7 +146,7 @@ func TestRelayPublishesWhatWasWritten(t *testing.T) {
 	})
 }
 
-// assertNothingWaits relays once more: a published message must not come again.
+// assertNothingWaits relays once more. A published message must not be published again.
 func assertNothingWaits(t *testing.T, db *document.Database) {
 	t.Helper()
 	probe := document.Declare(db, document.Schema[boat]{Name: "probe", Key: func(b *boat) string { return b.ID }})
@@ -247,7 +247,7 @@ func TestRelayRepeatsWhatFailed(t *testing.T) {
 		stop := run(t, db, func(ctx context.Context, records []stream.Record) error {
 			calls++ // a relay calls publish from one goroutine
 			switch {
-			case calls%3 == 1: // all were taken and the answer was lost
+			case calls%3 == 1: // all were stored and the response was lost
 				return errors.Join(b.publish(ctx, records), errors.New("timeout"))
 			case slices.ContainsFunc(records, func(r stream.Record) bool { return r.Key == "a/0007" }) && len(b.all()) < 100:
 				return errors.New("a record the broker refuses")
@@ -282,8 +282,7 @@ func TestRelayGoesOnBesideAMessageThatCannotBeSent(t *testing.T) {
 	})
 }
 
-// An outage of the broker is nobody's fault in particular: when it is over, however long it was, all goes on within
-// seconds.
+// Within seconds after an outage of the broker, however long it was, all messages are published.
 func TestRelayGoesOnSoonAfterAnOutage(t *testing.T) {
 	for _, waiting := range []int{1, 40} {
 		t.Run(strconv.Itoa(waiting), func(t *testing.T) {
@@ -311,7 +310,7 @@ func TestRelayGoesOnSoonAfterAnOutage(t *testing.T) {
 	}
 }
 
-// A backlog of few documents is published piece by piece, each small enough to be done in the time a publishing has.
+// A backlog of few documents is published in parts, each small enough for the time limit of a publication.
 func TestRelayPublishesABacklogPieceByPiece(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		db, c := fleet(t, address)
@@ -336,7 +335,7 @@ func TestRelayPublishesABacklogPieceByPiece(t *testing.T) {
 }
 
 func TestRelaysOfTwoProcesses(t *testing.T) {
-	onEach(t, func(t *testing.T, address string) {
+	onShared(t, func(t *testing.T, address string) {
 		one, c := fleet(t, address)
 		two, d := fleet(t, address)
 		b := newBroker()
@@ -361,7 +360,7 @@ func TestRelaysOfTwoProcesses(t *testing.T) {
 		writers.Wait()
 		records := b.wait(t, 220)
 		if len(records) != 220 {
-			t.Errorf("%d records were published for 220 messages, and nobody died", len(records))
+			t.Errorf("%d records were published for 220 messages, and no process was killed", len(records))
 		}
 		for n := range 20 {
 			if got := tripsOf(t, records, fmt.Sprintf("a/%d", n)); len(got) != 11 || !slices.IsSorted(got) {

@@ -8,61 +8,69 @@ import (
 	"slices"
 )
 
-// Schema declares a collection of T. T is plain data: JSON struct tags, no embedded
-// structs, no interface fields.
+// Schema declares a collection of T. T is plain data: JSON struct tags, no embedded structs, no
+// interface fields.
 type Schema[T any] struct {
 	Name string
-	// Key is the record's immutable name within the collection. Natural keys make uniqueness the
-	// engine's business.
+	// Key returns the immutable key of the record. The engine enforces that keys are unique, so a natural key
+	// makes its values unique.
 	Key     func(*T) string
 	Fields  []Field[T]
 	Indexes []Index
-	// Derive maintains what follows from a record elsewhere (rows for lists). It is called after
-	// each Insert, Update, Upsert and Delete before the call returns, with nil once the record
-	// is gone, and by the relay for a write whose process died in between. It is called with
-	// what is stored then, possibly more than once, so it must be idempotent. Its failure is logged
-	// and repeated by the relay; the write itself stands.
+	// Derive updates what depends on a record elsewhere, such as rows for lists. It is called with the stored
+	// record, or nil if the record is deleted, after each Insert, Update, Upsert and Delete was committed.
+	//
+	// The write returns when Derive has returned: a caller then reads the new rows. If Derive fails, takes longer
+	// than followTime (5 s), or ctx of the write ends, the write still returns no error, because it is committed.
+	// The relay then repeats Derive, also after a kill of the process, and before it publishes the messages of the
+	// write. The ctx of Derive is not the one of the write: it ends after deriveTime (10 s). Derive must return
+	// soon then.
+	//
+	// One call serves all writes of the record that were committed before it. In one process there is one call at
+	// a time for a record. Derive may run more often than the record is written, so it must be idempotent.
 	Derive func(ctx context.Context, key string, current *T) error
 }
 
-// Field is a value of a record that queries and indexes may name.
+// Field is a value of a record that queries and indexes can name.
 type Field[T any] struct {
 	Name string
-	// Value is a string, bool, integer, float, time.Time, a pointer or a type based on one of
-	// these, a slice of them for a multi-valued field, or nil when absent. An empty slice is absent too.
-	// Times count in whole milliseconds.
+	// Value returns a string, bool, integer, float or time.Time, a type based on one of them or a pointer to
+	// one, a slice of them for a multi-valued field, or nil if the record lacks the field. An empty slice also
+	// means that the record lacks it. Times are compared in whole milliseconds.
 	Value func(*T) any
-	// Many says that the field is multi-valued. It need not be said when Value returns a slice
-	// (a nil one will do) for the zero T.
+	// Many declares the field as multi-valued. It may be omitted if Value returns a slice (also a nil slice)
+	// for the zero T.
 	Many bool
-	// Revision is raised when Value computes something else than before, so that the records
-	// already stored are filled in anew.
+	// Revision is the version of the declaration. Raise it if Value computes another value than before.
+	// Migrate then computes the field of the stored records again.
 	Revision int
 }
 
-// Index lets queries find by an equality prefix of Fields and sort by what follows; the key of
-// the record is always its last part. It holds at most one multi-valued field.
+// Index serves queries with equality conditions on the first of Fields that are sorted by the
+// others. The key of the record is always the last part. At most one of Fields is multi-valued. No
+// two indexes of a collection have the same Fields.
 type Index struct {
 	Name   string
 	Fields []string
-	// Unique: no two records share the values of all Fields. Where one of them is absent nothing collides.
+	// Unique: no two records have the same values in all Fields. A record that lacks one of Fields never violates
+	// the index.
 	Unique bool
-	// Counted: Count of what has certain values in all Fields but the last takes the same time however many
-	// records there are on SQLite, which then keeps their numbers with each write. MongoDB, which could
-	// not do so in the same write, counts entries of the index.
+	// Counted: on SQLite, Count by equality conditions on all Fields but the last takes the same time for any
+	// number of records, because each write updates their numbers. MongoDB cannot do that in the same write, so
+	// it counts entries of the index.
 	Counted bool
 }
 
-// shape is a Schema without its type, as the engines see it.
+// shape is a Schema without its type, for the engines.
 type shape struct {
 	name    string
 	fields  []field
 	indexes []index
 	derives bool
-	texts   writeTexts // of SQLite
-	// refield computes the declared fields of a stored body.
+	texts   writeTexts // for SQLite
+	// refield returns the declared fields of a stored body.
 	refield func(body []byte) ([]any, error)
-	// rederive runs Derive for what is stored under key now.
+	// rederive runs Derive for the stored record of key.
 	rederive func(ctx context.Context, key string) error
 }
 
@@ -77,7 +85,7 @@ type index struct {
 	fields  []int
 	unique  bool
 	counted bool
-	many    int // position in fields of the multi-valued one, or -1
+	many    int // position of the multi-valued field in fields, or -1
 }
 
 func (s *shape) field(name string) int {
@@ -86,8 +94,8 @@ func (s *shape) field(name string) int {
 
 var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
-// Declare makes a collection of db. It panics on a declaration that contradicts itself, which is a
-// programming error like a malformed regular expression. Collections are declared before Migrate.
+// Declare returns a collection of db. It panics if the declaration is not valid, which is a
+// programming error like a malformed regular expression. Declare collections before Migrate.
 func Declare[T any](db *Database, schema Schema[T]) *Collection[T] {
 	c := &Collection[T]{db: db, schema: schema}
 	s, err := shapeOf(schema)
@@ -101,7 +109,7 @@ func Declare[T any](db *Database, schema Schema[T]) *Collection[T] {
 		}
 		return c.values(&item)
 	}
-	s.rederive = c.derive
+	s.rederive = c.rederive
 	c.shape = s
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -114,18 +122,18 @@ func Declare[T any](db *Database, schema Schema[T]) *Collection[T] {
 
 func shapeOf[T any](schema Schema[T]) (*shape, error) {
 	if !identifier.MatchString(schema.Name) {
-		return nil, fmt.Errorf("its name is no identifier")
+		return nil, fmt.Errorf("its name must be an identifier")
 	}
 	if schema.Key == nil {
-		return nil, fmt.Errorf("it has no Key")
+		return nil, fmt.Errorf("it must have a Key")
 	}
 	s := &shape{name: schema.Name, derives: schema.Derive != nil}
 	for _, f := range schema.Fields {
 		if !identifier.MatchString(f.Name) || s.field(f.Name) >= 0 {
-			return nil, fmt.Errorf("field %q is no identifier or is declared twice", f.Name)
+			return nil, fmt.Errorf("field %q must be an identifier and be declared once", f.Name)
 		}
 		if f.Value == nil {
-			return nil, fmt.Errorf("field %q has no Value", f.Name)
+			return nil, fmt.Errorf("field %q must have a Value", f.Name)
 		}
 		s.fields = append(s.fields, field{name: f.Name, many: f.Many || yieldsList(f.Value), revision: f.Revision})
 	}
@@ -143,29 +151,34 @@ func shapeOf[T any](schema Schema[T]) (*shape, error) {
 func (s *shape) index(declared Index) (index, error) {
 	ix := index{name: declared.Name, unique: declared.Unique, counted: declared.Counted, many: -1}
 	if !identifier.MatchString(declared.Name) || s.indexNamed(declared.Name) != nil {
-		return ix, fmt.Errorf("is no identifier or is declared twice")
+		return ix, fmt.Errorf("must be an identifier and be declared once")
 	}
 	if len(declared.Fields) == 0 {
-		return ix, fmt.Errorf("has no fields")
+		return ix, fmt.Errorf("must have fields")
 	}
 	for i, name := range declared.Fields {
 		at := s.field(name)
 		switch {
 		case at < 0:
-			return ix, fmt.Errorf("names the undeclared field %q", name)
+			return ix, fmt.Errorf("must not name the undeclared field %q", name)
 		case slices.Contains(ix.fields, at):
-			return ix, fmt.Errorf("names the field %q twice", name)
+			return ix, fmt.Errorf("must not name the field %q twice", name)
 		case s.fields[at].many && ix.many >= 0:
-			return ix, fmt.Errorf("has two multi-valued fields")
+			return ix, fmt.Errorf("must not have two multi-valued fields")
 		case s.fields[at].many && declared.Unique:
-			return ix, fmt.Errorf("is unique over a multi-valued field")
+			return ix, fmt.Errorf("must not be unique over a multi-valued field")
 		case s.fields[at].many:
 			ix.many = i
 		}
 		ix.fields = append(ix.fields, at)
 	}
 	if ix.counted && (ix.many >= 0 || len(ix.fields) < 2) {
-		return ix, fmt.Errorf("is counted, but is over a multi-valued field or has no prefix")
+		return ix, fmt.Errorf("must not be counted: it has a multi-valued field or only one field")
+	}
+	for i := range s.indexes {
+		if slices.Equal(s.indexes[i].fields, ix.fields) { // MongoDB refuses a second index of the same fields
+			return ix, fmt.Errorf("must not have the same fields as index %q", s.indexes[i].name)
+		}
 	}
 	return ix, nil
 }
@@ -179,8 +192,8 @@ func (s *shape) indexNamed(name string) *index {
 	return nil
 }
 
-// yieldsList asks value about a zero record. A function that cannot bear one is not multi-valued
-// unless its field says so.
+// yieldsList reports whether value returns a slice for the zero record. It returns false if value
+// panics for the zero record.
 func yieldsList[T any](value func(*T) any) (list bool) {
 	defer func() {
 		if recover() != nil {

@@ -5,151 +5,181 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// sqliteEngine keeps a database in one file that several processes may share. Each process writes
-// over one connection, which gathers waiting writes into one synced transaction, and reads over a few others, which
-// WAL lets go on meanwhile.
+// sqliteEngine stores a database in one file, which one process uses. Writes go over one connection, which
+// gathers waiting writes into one synced transaction. Reads go over a few other connections. With WAL they do not
+// wait for writes.
 type sqliteEngine struct {
-	path string
+	path    string
+	observe func(operation string)
 
-	mu     sync.Mutex // guards opening
-	opened *sqliteFile
+	mu     sync.Mutex // guards the rest
+	reads  *statements
+	writes *sqliteWriter
 	closed bool
-}
-
-// sqliteFile is the open file.
-type sqliteFile struct {
-	writer *sqliteWriter
-	reads  *sql.DB
-	cache  statements
-	relay  relayLock
 }
 
 const (
 	sqliteReaders = 4
-	// How long a write waits for another process's before the database counts as unavailable.
+	// sqliteBusyMillis is the time for which a write waits for a write of another connection.
 	sqliteBusyMillis = 10000
 )
 
-func newSQLite(folder, name string) (*sqliteEngine, error) {
+func newSQLite(folder, name string, observe func(string)) (*sqliteEngine, error) {
 	if folder == "" {
 		return nil, errors.New("document: sqlite: needs a folder")
 	}
-	return &sqliteEngine{path: filepath.Join(folder, name+".db")}, nil
+	return &sqliteEngine{path: filepath.Join(folder, name+".db"), observe: observe}, nil
 }
 
-// file opens the database at the first use.
-func (e *sqliteEngine) file(ctx context.Context) (*sqliteFile, error) {
+// reader returns the reading connections. It opens them at the first call.
+func (e *sqliteEngine) reader() (*statements, error) {
+	return opened(e, &e.reads, func() (*statements, error) {
+		db, err := e.connect("query_only(1)")
+		if err != nil {
+			return nil, err
+		}
+		db.SetMaxOpenConns(sqliteReaders)
+		db.SetMaxIdleConns(sqliteReaders)
+		return &statements{prepare: db.PrepareContext, closers: []io.Closer{db}}, nil
+	})
+}
+
+// writer returns the writing connection. At the first call it locks the file and opens the connection.
+func (e *sqliteEngine) writer(ctx context.Context) (*sqliteWriter, error) {
+	return opened(e, &e.writes, func() (*sqliteWriter, error) {
+		db, err := e.connect("journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)")
+		if err != nil {
+			return nil, err
+		}
+		lock, err := lockFile(e.path + ".lock")
+		if err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+		db.SetMaxOpenConns(1)
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return nil, errors.Join(err, db.Close(), lock.Close())
+		}
+		return newSQLiteWriter(conn, conn, db, lock), nil
+	})
+}
+
+// opened returns *at. If it is nil, opened sets it to the result of open.
+func opened[T any](e *sqliteEngine, at **T, open func() (*T, error)) (*T, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return nil, &unavailableError{errors.New("the database is closed")}
 	}
-	if e.opened == nil {
-		f, err := openSQLite(ctx, e.path)
+	if *at == nil {
+		err := e.create()
+		var made *T
+		if err == nil {
+			made, err = open()
+		}
 		if err != nil {
 			return nil, &unavailableError{unusablePath(e.path, err)}
 		}
-		e.opened = f
+		*at = made
 	}
-	return e.opened, nil
+	return *at, nil
 }
 
-func openSQLite(ctx context.Context, path string) (*sqliteFile, error) {
-	if err := registerText(); err != nil {
-		return nil, err
+// create creates the file if there is none. It must not open the file while SQLite uses it: the operating system removes
+// all locks of a process on a file when the process closes the file once.
+func (e *sqliteEngine) create() error {
+	if e.reads != nil || e.writes != nil {
+		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
+	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil {
+		return err
 	}
-	// SQLite gives its side files the mode of this one.
-	created, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := created.Close(); err != nil {
-		return nil, err
-	}
-	pragmas := func(extra ...string) string {
-		v := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", sqliteBusyMillis)}, extra...), "_dqs": {"0"}}
-		return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: v.Encode()}).String()
-	}
-	writes, err := sql.Open("sqlite", pragmas("journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)", "temp_store(MEMORY)", "cache_size(-16000)"))
-	if err != nil {
-		return nil, err
-	}
-	writes.SetMaxOpenConns(1)
-	writer, err := newSQLiteWriter(ctx, writes, path)
-	if err != nil {
-		return nil, errors.Join(err, writes.Close())
-	}
-	reads, err := sql.Open("sqlite", pragmas("query_only(1)", "temp_store(MEMORY)", "cache_size(-16000)"))
-	if err != nil {
-		return nil, errors.Join(err, writer.close())
-	}
-	reads.SetMaxOpenConns(sqliteReaders)
-	reads.SetMaxIdleConns(sqliteReaders)
-	return &sqliteFile{
-		writer: writer, reads: reads, cache: statements{prepare: reads.PrepareContext},
-		relay: relayLock{path: path + ".relay"},
-	}, nil
-}
-
-func (e *sqliteEngine) ping(ctx context.Context) error {
-	f, err := e.file(ctx)
+	// SQLite gives its side files the mode of this file.
+	file, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
-	return sqliteError(f.reads.QueryRowContext(ctx, "SELECT 1").Scan(new(int)), nil)
+	return file.Close()
+}
+
+// connect returns a pool of connections to the file.
+func (e *sqliteEngine) connect(pragmas ...string) (*sql.DB, error) {
+	if err := registerText(); err != nil {
+		return nil, err
+	}
+	v := url.Values{"_dqs": {"0"}, "_pragma": append(
+		[]string{fmt.Sprintf("busy_timeout(%d)", sqliteBusyMillis), "temp_store(MEMORY)", "cache_size(-16000)"}, pragmas...)}
+	return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(e.path), RawQuery: v.Encode()}).String())
+}
+
+var errInUse = errors.New("another process uses it")
+
+// lockFile locks path for this process. The operating system removes the lock when the process ends, also by a
+// kill. The file remains.
+func lockFile(path string) (io.Closer, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart})
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+		err = errInUse
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+func (e *sqliteEngine) ping(ctx context.Context) error {
+	return e.read(ctx, newStatement("SELECT 1"), func(rows *sql.Rows) error { return rows.Scan(new(int)) })
 }
 
 func (e *sqliteEngine) close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
-	if e.opened == nil {
-		return nil
+	var errs []error
+	if e.reads != nil {
+		errs = append(errs, e.reads.close())
 	}
-	f := e.opened
-	e.opened = nil
-	return errors.Join(f.relay.unlock(), f.reads.Close(), f.writer.close())
+	if e.writes != nil {
+		errs = append(errs, e.writes.close())
+	}
+	e.reads, e.writes = nil, nil
+	return errors.Join(errs...)
 }
 
-// read runs a query that yields rows and hands each to scan.
+// read runs a query and calls scan for each row.
 func (e *sqliteEngine) read(ctx context.Context, q *statement, scan func(*sql.Rows) error) error {
-	f, err := e.file(ctx)
+	reads, err := e.reader()
 	if err != nil {
 		return err
 	}
-	rows, err := f.cache.query(ctx, q.text(), q.args)
-	if err != nil {
-		return sqliteError(err, nil)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return sqliteError(rows.Err(), nil)
+	e.observe("read")
+	return sqliteError(reads.rows(ctx, q.text(), q.args, scan), nil)
 }
 
 // write runs job in a transaction, which it may share with other writes.
 func (e *sqliteEngine) write(ctx context.Context, s *shape, job func(*sqliteWriter) error) error {
-	f, err := e.file(ctx)
+	writes, err := e.writer(ctx)
 	if err != nil {
 		return err
 	}
-	return sqliteError(f.writer.do(ctx, job), s)
+	e.observe("write")
+	return sqliteError(writes.do(ctx, job), s)
 }
 
 func (e *sqliteEngine) next(ctx context.Context, counter string, n int64) (int64, error) {
@@ -161,7 +191,7 @@ func (e *sqliteEngine) next(ctx context.Context, counter string, n int64) (int64
 	return last, err
 }
 
-// sqliteError sorts the driver's errors. s tells which index a violated constraint belongs to.
+// sqliteError classifies an error of the driver. s has the index that a violated constraint belongs to.
 func sqliteError(err error, s *shape) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -183,7 +213,7 @@ func sqliteError(err error, s *shape) error {
 	return err
 }
 
-// violated finds the unique index whose columns SQLite's message lists; it does not name the index.
+// violated returns the unique index whose columns SQLite's message lists. The message does not name the index.
 func (s *shape) violated(message string) string {
 	_, list, _ := strings.Cut(message, "UNIQUE constraint failed: ")
 	list, _, _ = strings.Cut(list, " (")

@@ -7,7 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// arms are the conjunctions whose union is the page's candidates, each one range of the index.
+// arms returns conjunctions of conditions, each of one range of the index. The union of their records contains the
+// page.
 func (p *plan) arms() [][]clause {
 	arms := [][]clause{nil}
 	if p.inside != nil {
@@ -23,18 +24,26 @@ func (p *plan) arms() [][]clause {
 	if p.after == nil {
 		return arms
 	}
-	behind := p.behind()
+	var behind [][]clause
+	for _, conditions := range p.beyond() {
+		var clauses []clause
+		for _, c := range conditions {
+			clauses = append(clauses, p.clause(c))
+		}
+		behind = append(behind, clauses)
+	}
 	if !p.sorted || len(arms)*len(behind) > 2*maxArms {
 		return product(arms, []clause{either(behind)})
 	}
 	return product(arms, conjunctions(behind))
 }
 
-// leads: the field stands in the index's prefix, before what is sorted by.
+// leads reports whether the query does not sort by field f, so f is in the prefix of the index.
 func (p *plan) leads(f int) bool {
 	return !slices.ContainsFunc(p.order, func(t term) bool { return t.field == f })
 }
 
+// each returns an equality for each value of c.
 func (p *plan) each(c condition) []clause {
 	out := make([]clause, len(c.values))
 	for i, v := range c.values {
@@ -43,6 +52,7 @@ func (p *plan) each(c condition) []clause {
 	return out
 }
 
+// product returns each of arms combined with each of alternatives.
 func product(arms [][]clause, alternatives []clause) [][]clause {
 	out := make([][]clause, 0, len(arms)*len(alternatives))
 	for _, arm := range arms {
@@ -53,37 +63,7 @@ func product(arms [][]clause, alternatives []clause) [][]clause {
 	return out
 }
 
-// behind are the disjoint ranges that make up what follows the position: equal in the first fields of
-// the order and beyond in the next, for each of them, the key last. Absent values sort before all others.
-func (p *plan) behind() [][]clause {
-	var out [][]clause
-	var equal []clause
-	for i, t := range p.order {
-		name, value := p.column(t.field), p.after.values[i]
-		beyond := func(c clause) { out = append(out, append(slices.Clone(equal), c)) }
-		switch {
-		case value == nil && !t.descending:
-			beyond(clause{text: name + " IS NOT NULL"})
-		case value != nil && !t.descending:
-			beyond(clause{name + " > ?", []any{scalar(value)}})
-		case value != nil:
-			beyond(clause{name + " < ?", []any{scalar(value)}})
-			beyond(clause{text: name + " IS NULL"})
-		}
-		if value == nil {
-			equal = append(equal, clause{text: name + " IS NULL"})
-		} else {
-			equal = append(equal, clause{name + " = ?", []any{scalar(value)}})
-		}
-	}
-	compare := " > ?"
-	if p.last {
-		compare = " < ?"
-	}
-	return append(out, append(equal, clause{p.key() + compare, []any{p.after.key}}))
-}
-
-// conjunctions joins each list of clauses into one.
+// conjunctions joins each list of clauses with AND.
 func conjunctions(lists [][]clause) []clause {
 	out := make([]clause, len(lists))
 	for i, list := range lists {
@@ -97,6 +77,7 @@ func conjunctions(lists [][]clause) []clause {
 	return out
 }
 
+// either joins the conjunctions of lists with OR.
 func either(lists [][]clause) clause {
 	var out clause
 	texts := make([]string, len(lists))

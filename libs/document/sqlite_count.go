@@ -7,16 +7,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// A counted index has a table of how many records share each value of its prefix. Triggers keep it, so
-// that it is as exact as the index itself, whoever writes.
+// A counted index has a table with the number of records for each value of its prefix. Triggers update the table with
+// each write, so it is as exact as the index.
 
-// counterTable holds the counts of an index.
+// counterTable returns the name of the table with the counts of an index.
 func (s *shape) counterTable(ix *index) string { return s.sqlIndex(ix) + ".count" }
 
-// prefix is what an index's records are counted by: all its fields but the last.
+// prefix returns the fields by which the records of an index are counted: all but the last.
 func (ix *index) prefix() []int { return ix.fields[:len(ix.fields)-1] }
 
-// sqlCounter lists what counting an index needs. Records that lack a field of the prefix are not counted.
+// sqlCounter returns the table and triggers that count an index. They do not count records that lack a field of the
+// prefix.
 func (s *shape) sqlCounter(ix *index) []sqlObject {
 	each := func(text, separator string) string {
 		parts := make([]string, len(ix.prefix()))
@@ -43,7 +44,8 @@ func (s *shape) sqlCounter(ix *index) []sqlObject {
 	}
 }
 
-// counter asks for the kept counts, if the conditions give each field of a counted prefix its values and say no more.
+// counter returns a query of stored counts. It returns false unless the conditions are equalities on exactly the
+// prefix of a counted index.
 func (p *plan) counter() (*statement, bool) {
 	for i := range p.shape.indexes {
 		ix := &p.shape.indexes[i]

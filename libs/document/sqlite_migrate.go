@@ -9,14 +9,12 @@ import (
 	"strings"
 )
 
-// migrate does everything in one transaction, so that of several processes one does it, the others find it
-// done, and none sees it half done.
+// migrate does everything in one transaction. A killed process leaves no part of it.
 func (e *sqliteEngine) migrate(ctx context.Context, shapes []*shape) error {
 	err := e.write(ctx, nil, func(w *sqliteWriter) error {
 		for _, text := range []string{
 			`CREATE TABLE IF NOT EXISTS "~counters" (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID`,
 			`CREATE TABLE IF NOT EXISTS "~outbox" (seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, key TEXT NOT NULL, entry BLOB NOT NULL)`,
-			`CREATE TABLE IF NOT EXISTS "~doubts" (collection TEXT, key TEXT, since INTEGER NOT NULL, PRIMARY KEY (collection, key)) WITHOUT ROWID`,
 			`CREATE TABLE IF NOT EXISTS "~declared" (collection TEXT PRIMARY KEY, fields TEXT NOT NULL) WITHOUT ROWID`,
 		} {
 			if err := w.define(text); err != nil {
@@ -59,8 +57,8 @@ func (w *sqliteWriter) migrate(s *shape) error {
 	return nil
 }
 
-// addColumns leaves the columns of fields no longer declared alone: a process of the version before
-// may still be writing them.
+// addColumns adds missing columns. It keeps the columns of fields that are no longer declared: the former version of
+// the program works after a rollback.
 func (w *sqliteWriter) addColumns(s *shape) error {
 	have := map[string]bool{}
 	err := w.rows(`SELECT name FROM pragma_table_info(?)`, []any{s.name}, func(rows *sql.Rows) error {
@@ -76,7 +74,7 @@ func (w *sqliteWriter) addColumns(s *shape) error {
 		if have[column(f.name)] {
 			continue
 		}
-		// No declared type, so that values are compared as they are.
+		// Without a declared type SQLite does not convert values.
 		if err := w.define(`ALTER TABLE ` + quote(s.name) + ` ADD COLUMN ` + quote(column(f.name))); err != nil {
 			return err
 		}
@@ -84,13 +82,13 @@ func (w *sqliteWriter) addColumns(s *shape) error {
 	return nil
 }
 
-// sqlObject is an index, a table that stands for one or counts it, or a trigger, and how to make it.
+// sqlObject is an index, a table that implements or counts an index, or a trigger. sql creates it, fill fills it.
 type sqlObject struct {
 	name, kind, sql, fill string
 }
 
-// sqlObjects lists what the declared indexes need. A unique index gets a second one for its queries,
-// which goes on to the key; so it is on MongoDB, too.
+// sqlObjects returns what the declared indexes need. A unique index has a second index for queries, which ends with
+// the key, as on MongoDB.
 func (s *shape) sqlObjects() []sqlObject {
 	var out []sqlObject
 	for i := range s.indexes {
@@ -126,7 +124,7 @@ func (s *shape) sqlObjects() []sqlObject {
 	return out
 }
 
-// dropObjects removes what is not declared, or is declared otherwise.
+// dropObjects drops the objects that are not declared or have another definition.
 func (w *sqliteWriter) dropObjects(s *shape, wanted []sqlObject) error {
 	declared := map[string]string{}
 	for _, o := range wanted {
@@ -162,7 +160,7 @@ func (w *sqliteWriter) create(s *shape, o sqlObject) error {
 	}
 	if err := w.define(o.sql); err != nil {
 		if conflict, ok := errors.AsType[*conflictError](sqliteError(err, s)); ok {
-			return fmt.Errorf("records stored already violate %s: %w", o.name, conflict.err)
+			return fmt.Errorf("stored records violate %s: %w", o.name, conflict.err)
 		}
 		return err
 	}
@@ -172,7 +170,7 @@ func (w *sqliteWriter) create(s *shape, o sqlObject) error {
 	return w.define(o.fill)
 }
 
-// declaredField is what is remembered of a field, to notice when its declaration changes.
+// declaredField is the stored declaration of a field. Migrate compares it with the current one.
 type declaredField struct {
 	Name     string `json:"name"`
 	Many     bool   `json:"many,omitempty"`
@@ -187,7 +185,7 @@ func (s *shape) declaration() []declaredField {
 	return out
 }
 
-// outdated reports whether a field is declared now that was not, or was otherwise.
+// outdated reports whether a declared field is missing in stored or has another declaration there.
 func (s *shape) outdated(stored []declaredField) bool {
 	have := make(map[declaredField]bool, len(stored))
 	for _, f := range stored {
@@ -201,7 +199,7 @@ func (s *shape) outdated(stored []declaredField) bool {
 	return false
 }
 
-// backfill computes the fields of the records that were stored under another declaration.
+// backfill computes the fields of the stored records if their declaration has changed.
 func (w *sqliteWriter) backfill(s *shape) error {
 	var text string
 	err := w.row(`SELECT fields FROM "~declared" WHERE collection = ?`, []any{s.name}, &text)
@@ -230,7 +228,7 @@ func (w *sqliteWriter) backfill(s *shape) error {
 }
 
 func (w *sqliteWriter) refill(s *shape) error {
-	// The tables of multi-valued indexes are filled again from the columns afterwards.
+	// create fills the tables of multi-valued indexes from the columns afterwards.
 	for i := range s.indexes {
 		if s.indexes[i].many >= 0 {
 			if err := w.define(`DROP TABLE IF EXISTS ` + quote(s.sideTable(&s.indexes[i]))); err != nil {
@@ -255,22 +253,13 @@ func (w *sqliteWriter) refill(s *shape) error {
 			if r.fields, err = s.refield(r.body); err != nil {
 				return fmt.Errorf("record %s: %w", r.key, err)
 			}
-			if err := w.refillRow(s, r, ids[i]); err != nil {
+			args, err := r.cells(nil)
+			if err != nil {
+				return err
+			}
+			if err := w.exec(s.texts.refill, append(args, ids[i])...); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-func (w *sqliteWriter) refillRow(s *shape, r *record, id int64) error {
-	sets := make([]string, len(s.fields))
-	args := make([]any, len(s.fields), len(s.fields)+1)
-	for i, f := range s.fields {
-		c, err := cell(r.fields[i])
-		if err != nil {
-			return err
-		}
-		sets[i], args[i] = quote(column(f.name))+" = ?", c
-	}
-	return w.exec(`UPDATE `+quote(s.name)+` SET `+strings.Join(sets, ", ")+` WHERE id = ?`, append(args, id)...)
 }

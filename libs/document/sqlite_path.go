@@ -12,16 +12,19 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// unusablePath tells apart why the file could not be opened: an error that no waiting heals becomes an
-// unusableError, any other (a lock, a full disk, a network file system that is away) stays as it is.
+// unusablePath classifies an error of opening the file. It returns an unusableError if no retry can succeed. It
+// returns other errors unchanged (a busy file, a full disk, a network file system that does not respond).
 func unusablePath(path string, err error) error {
 	if damaged := damage(err); damaged != nil {
 		return &unusableError{path, damaged}
 	}
+	if errors.Is(err, errInUse) {
+		return &unusableError{path, errInUse}
+	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
-			// SQLite does not say why; its side files need what the file itself did not.
+			// SQLite does not return the reason. It also creates files beside this one.
 			err = tryFolder(filepath.Dir(path), err)
 		}
 	}
@@ -32,7 +35,7 @@ func unusablePath(path string, err error) error {
 	return err
 }
 
-// damage finds in err SQLite's verdict that the file is none of its own, or a broken one.
+// damage returns the error of SQLite if the file is not a database or is damaged, else nil.
 func damage(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {
@@ -43,7 +46,7 @@ func damage(err error) error {
 	return nil
 }
 
-// tryFolder returns why no file can be made in folder, or err when one can.
+// tryFolder returns the error of creating a file in folder, or err if that succeeds.
 func tryFolder(folder string, err error) error {
 	probe, failed := os.CreateTemp(folder, ".probe")
 	if failed != nil {
@@ -52,7 +55,7 @@ func tryFolder(folder string, err error) error {
 	return errors.Join(err, probe.Close(), os.Remove(probe.Name()))
 }
 
-// wrongPath lists what is wrong with a path itself, or with who may use it.
+// wrongPath reports whether err is about the path itself or its permissions.
 func wrongPath(err error) bool {
 	number, ok := errors.AsType[syscall.Errno](err)
 	return ok && slices.Contains([]syscall.Errno{

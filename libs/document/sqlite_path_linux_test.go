@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// asNobody takes from root, for whom no permission counts, its rights to files until the test's cleanup. It does so for
-// this thread, which nobody else gets and which ends with the test.
+// asNobody makes file permissions apply to root until the cleanup of the test. It does so for the current thread, which
+// runs only this test and ends with it.
 func asNobody(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -20,7 +20,7 @@ func asNobody(t *testing.T) {
 	t.Cleanup(func() { must(t, syscall.Setfsuid(0)) })
 }
 
-// closed is a folder in which nothing can be made, below parents that everybody may pass.
+// closed returns a folder in which nothing can be created. Everybody may enter its parents.
 func closed(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -15,8 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// refused migrates a database that cannot be opened where it is, and wants one line at once that names the
-// file and the reason.
+// refused migrates a database that cannot be opened. Migrate must return one line at once with the file and the reason.
 func refused(t *testing.T, folder, reason string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -31,10 +30,10 @@ func refused(t *testing.T, folder, reason string) {
 	}
 	text := err.Error()
 	if !strings.HasPrefix(text, filepath.Join(folder, "conformance.db")+" cannot be used: ") || !strings.Contains(text, reason) || strings.Contains(text, "\n") {
-		t.Errorf("migrate tells %q, which should name the file and %q", text, reason)
+		t.Errorf("migrate returned %q, want the file and %q", text, reason)
 	}
 	if log.Len() > 0 {
-		t.Errorf("it was waited for: %s", &log)
+		t.Errorf("Migrate waited: %s", &log)
 	}
 	must(t, db.Close())
 }
@@ -80,7 +79,7 @@ func TestMigrateRefusesDamagedFile(t *testing.T) {
 	}
 }
 
-// waits is a log's writer that ends the wait at its second line.
+// waits is the writer of a log. It ends the wait at the second line.
 type waits struct {
 	lines  []string
 	cancel context.CancelFunc
@@ -106,7 +105,7 @@ func TestMigrateWaitsForEngine(t *testing.T) {
 	}
 	for at, unit := range []string{`"again_in":"100ms"`, `"again_in":"200ms"`} {
 		if at >= len(log.lines) || !strings.Contains(log.lines[at], unit) {
-			t.Errorf("the lines are %q, of which number %d should say %s", log.lines, at+1, unit)
+			t.Errorf("the lines are %q, want %[3]s in line %[2]d", log.lines, at+1, unit)
 		}
 	}
 	must(t, db.Close())

@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// statement is SQL text with its arguments.
+// statement is an SQL text with its arguments.
 type statement struct {
 	builder strings.Builder
 	args    []any
@@ -36,13 +36,13 @@ func (s *statement) add(text string, args ...any) {
 
 func (s *statement) text() string { return s.builder.String() }
 
-// clause is one term of a WHERE.
+// clause is one term of a WHERE with its arguments.
 type clause struct {
 	text string
 	args []any
 }
 
-// maxArms bounds how many ranges of an index are merged; beyond it the matching part is sorted.
+// maxArms bounds the number of index ranges that are merged. With more of them SQLite sorts the matching records.
 const maxArms = 64
 
 func (e *sqliteEngine) find(ctx context.Context, p *plan) ([]*record, error) {
@@ -121,16 +121,15 @@ func (q *statement) where(clauses []clause) {
 	}
 }
 
-// selection writes the SELECT of a page. A query that spans several ranges of its index (several values of
-// a prefix field, or a position within a longer order) becomes one arm a range; SQLite merges
-// ordered arms row by row, so that no more is read than is returned. It returns how many columns
-// follow key, version and body.
+// selection returns the SELECT of a page, and the number of columns after key, version and body. A query over several
+// ranges of its index (several values of a prefix field, or a position within a longer order) has one arm per range.
+// SQLite merges ordered arms row by row, so it reads no more rows than it returns.
 func (p *plan) selection() (*statement, int) {
 	arms := p.arms()
 	q := &statement{}
 	extra := 0
 	if len(arms) > 1 {
-		extra = len(p.order)
+		extra = len(p.order) - 1 // the key is there already
 	} else if p.offset > 0 && p.sorted && p.within() {
 		return p.skipping(arms[0]), 0
 	}
@@ -138,11 +137,9 @@ func (p *plan) selection() (*statement, int) {
 		if i > 0 {
 			q.add(" UNION ALL ")
 		}
-		q.add("SELECT " + p.key() + ", d.version, d.body")
-		if extra > 0 {
-			for _, t := range p.order {
-				q.add(", " + p.column(t.field))
-			}
+		q.add("SELECT " + p.column(keyField) + ", d.version, d.body")
+		for _, t := range p.order[:extra] {
+			q.add(", " + p.column(t.field))
 		}
 		q.add(p.from())
 		q.where(arm)
@@ -151,21 +148,22 @@ func (p *plan) selection() (*statement, int) {
 	return q, extra
 }
 
-// ordered adds the order, limit and offset. What is merged of arms is ordered by its columns' positions.
+// ordered adds the order, limit and offset. Merged arms are ordered by the positions of their columns.
 func (p *plan) ordered(q *statement, merged bool) {
-	q.add(" ORDER BY ")
+	separator := " ORDER BY "
 	for i, t := range p.order {
 		name := p.column(t.field)
-		if merged {
+		if merged && t.field == keyField {
+			name = "1"
+		} else if merged {
 			name = strconv.Itoa(4 + i)
 		}
-		q.add(name + direction(t.descending) + ", ")
+		q.add(separator + name)
+		if t.descending {
+			q.add(" DESC")
+		}
+		separator = ", "
 	}
-	key := p.key()
-	if merged {
-		key = "1"
-	}
-	q.add(key + direction(p.last))
 	if p.limit > 0 || p.offset > 0 {
 		limit := p.limit
 		if limit == 0 {
@@ -175,17 +173,11 @@ func (p *plan) ordered(q *statement, merged bool) {
 	}
 }
 
-func direction(descending bool) string {
-	if descending {
-		return " DESC"
-	}
-	return ""
-}
-
-// side: the index is a table of its own.
+// side reports whether the index is implemented by a table.
 func (p *plan) side() bool { return p.index != nil && p.index.many >= 0 }
 
-// within: that table has the fields and all that the conditions name, so that the records themselves need not be looked at.
+// within reports whether the index's table has the fields and those of all conditions. Then the query need not read
+// the records.
 func (p *plan) within(fields ...int) bool {
 	for _, c := range p.where {
 		if c.again {
@@ -196,8 +188,8 @@ func (p *plan) within(fields ...int) bool {
 	return p.side() && !slices.ContainsFunc(fields, func(f int) bool { return !slices.Contains(p.index.fields, f) })
 }
 
-// skipping writes the SELECT of a page behind an offset in an index that is a table of its own: what is skipped is
-// skipped there, without looking at its records.
+// skipping returns the SELECT of a page after an offset, for an index that is implemented by a table. It does not read
+// the skipped records.
 func (p *plan) skipping(arm []clause) *statement {
 	q := newStatement("SELECT s.key, d.version, d.body FROM (SELECT *" + p.fromSide())
 	q.where(arm)
@@ -209,8 +201,8 @@ func (p *plan) skipping(arm []clause) *statement {
 	return q
 }
 
-// outer handles several values of a multi-valued field, of which a record may have two and yet is one row: the
-// index's table is only asked for the records' ids.
+// outer returns a plan for a condition with several values of a multi-valued field. A record may have two of the values
+// but must be returned once, so a subquery selects the ids of the records from the index's table.
 func (p *plan) outer() *plan {
 	repeats := func(c condition) bool {
 		return c.op == find.OpHas && len(c.values) > 1 && c.field == p.index.fields[p.index.many] && !c.again
@@ -235,8 +227,8 @@ func (p *plan) outer() *plan {
 	return &q
 }
 
-// from names the tables and the index. INDEXED BY makes a query whose index cannot be used an error
-// instead of a slow one.
+// from returns the FROM with tables and index. With INDEXED BY a query fails if its index cannot be used, and is not
+// slow.
 func (p *plan) from() string {
 	table := quote(p.shape.name)
 	switch {
@@ -252,27 +244,22 @@ func (p *plan) fromSide() string {
 	return " FROM " + quote(p.shape.sideTable(p.index)) + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index))
 }
 
-// sqlIndex is the index's name in the file.
+// sqlIndex returns the name of the index in the file.
 func (s *shape) sqlIndex(ix *index) string { return s.name + "." + ix.name }
 
-// key is where the key is read: as the last part of the index.
-func (p *plan) key() string {
-	if p.side() {
-		return "s.key"
-	}
-	return "d.key"
-}
-
-// column is where a field is read: in the index's own table if it has one with the field.
+// column returns the column with a field. It is in the index's table if that has the field or the key.
 func (p *plan) column(f int) string {
-	name := quote(column(p.shape.fields[f].name))
-	if p.side() && slices.Contains(p.index.fields, f) {
+	name := "key"
+	if f != keyField {
+		name = quote(column(p.shape.fields[f].name))
+	}
+	if p.side() && (f == keyField || slices.Contains(p.index.fields, f)) {
 		return "s." + name
 	}
 	return "d." + name
 }
 
-// clauses are the conditions as one conjunction.
+// clauses returns the conditions of the query.
 func (p *plan) clauses() []clause {
 	out := make([]clause, 0, len(p.where)+1)
 	if p.inside != nil {
@@ -322,8 +309,8 @@ func scalars(values []any) []any {
 	return out
 }
 
-// maxMarks is how many values of a condition are parameters of their own. More of them go as one, for SQLite takes
-// 32,766 at the most and parses each.
+// maxMarks is the largest number of values of a condition that are separate parameters. More values are one JSON
+// parameter, because SQLite accepts at most 32,766 parameters and parses each.
 const maxMarks = 200
 
 func oneOf(values []any) clause {
@@ -338,7 +325,7 @@ func oneOf(values []any) clause {
 	return clause{" IN (?" + strings.Repeat(", ?", len(values)-1) + ")", values}
 }
 
-// jsonList writes scalars as a JSON list, if each reads from it as what it is.
+// jsonList returns scalars as a JSON list. It returns false if JSON would change one of them.
 func jsonList(values []any) (string, bool) {
 	for _, v := range values {
 		if text, ok := v.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {
@@ -346,5 +333,5 @@ func jsonList(values []any) (string, bool) {
 		}
 	}
 	list, err := json.Marshal(values)
-	return string(list), err == nil // a float may be no number
+	return string(list), err == nil // an error for a float that is not a number
 }

@@ -5,22 +5,21 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Per collection there is a table of its name: id, key, version, body and a column a declared field ("f_" and
-// its name; a list as JSON). An index with a multi-valued field is a table of its own, with a row for each
-// value. The outbox of all collections is one table, in the order of the commits.
+// Each collection has a table of its name with the columns id, key, version, body and one column per declared field
+// ("f_" and its name; a list as JSON). An index with a multi-valued field is a table with a row for each value. One
+// table holds the outbox entries of all collections in the order of the commits.
 
 func column(field string) string { return "f_" + field }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// scalar is a value as SQLite stores and compares it.
+// scalar returns the form in which SQLite stores and compares a value.
 func scalar(value any) any {
 	switch v := value.(type) {
 	case time.Time:
@@ -34,7 +33,7 @@ func scalar(value any) any {
 	return value
 }
 
-// cell is a value as a column of the collection's table.
+// cell returns the form of a value in a column of the collection's table.
 func cell(value any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -70,7 +69,7 @@ func (e *sqliteEngine) loadMany(ctx context.Context, s *shape, keys []string) ([
 	return e.records(ctx, q, 0)
 }
 
-// records reads key, version and body; extra columns behind them serve the order only.
+// records reads key, version and body. It ignores extra columns after them, which serve the order only.
 func (e *sqliteEngine) records(ctx context.Context, q *statement, extra int) ([]*record, error) {
 	var out []*record
 	dest := make([]any, 3+extra)
@@ -96,13 +95,9 @@ func (e *sqliteEngine) insert(ctx context.Context, s *shape, r *record) error {
 }
 
 func (w *sqliteWriter) insert(s *shape, r *record) error {
-	args := []any{r.key, r.version, r.body}
-	for _, value := range r.fields {
-		c, err := cell(value)
-		if err != nil {
-			return err
-		}
-		args = append(args, c)
+	args, err := r.cells([]any{r.key})
+	if err != nil {
+		return err
 	}
 	var id int64
 	if err := w.row(s.texts.insert, args, &id); err != nil {
@@ -121,16 +116,12 @@ func (e *sqliteEngine) replace(ctx context.Context, s *shape, r *record, version
 }
 
 func (w *sqliteWriter) replace(s *shape, r *record, text string, where ...any) error {
-	args := []any{r.version, r.body}
-	for _, value := range r.fields {
-		c, err := cell(value)
-		if err != nil {
-			return err
-		}
-		args = append(args, c)
+	args, err := r.cells(nil)
+	if err != nil {
+		return err
 	}
 	var id int64
-	err := w.row(text, append(args, where...), &id)
+	err = w.row(text, append(args, where...), &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errStale
 	}
@@ -187,9 +178,18 @@ func (e *sqliteEngine) putMany(ctx context.Context, s *shape, records []*record)
 }
 
 func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*record) ([]bool, error) {
-	isNew := make([]bool, len(records))
+	isNew := make([]bool, 0, len(records))
 	err := e.write(ctx, s, func(w *sqliteWriter) error {
-		return w.insertNew(s, records, isNew)
+		isNew = isNew[:0]
+		for i, n := range runLengths {
+			for ; len(records)-len(isNew) >= n; isNew = isNew[:len(isNew)+n] {
+				at := len(isNew)
+				if err := w.insertNew(s, s.texts.insertRuns[i], records[at:at+n], isNew[at:at+n]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -197,116 +197,81 @@ func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*reco
 	return isNew, nil
 }
 
-// runLengths are how many records one statement inserts: what a statement costs by itself, its journal
-// above all, is shared by them.
+// runLengths are the numbers of records that one statement inserts. The records share the fixed cost of a statement,
+// above all its journal.
 var runLengths = [...]int{64, 8, 1}
 
-// plain reports a collection whose records are one row each, with no unique index that a
-// statement which passes over known keys would pass over, too.
-func (s *shape) plain() bool {
-	return !slices.ContainsFunc(s.indexes, func(ix index) bool { return ix.many >= 0 || ix.unique })
-}
-
-// insertNew inserts those whose keys are not there and marks them.
-func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) error {
-	if s.plain() {
-		return w.insertRuns(s, records, isNew)
-	}
-	known, err := w.known(s, records)
-	if err != nil {
-		return err
-	}
-	for i, r := range records {
-		if _, found := known[r.key]; found {
-			continue
-		}
-		if err := w.insert(s, r); err != nil {
+// insertNew inserts the records whose keys do not exist, and marks them in isNew.
+func (w *sqliteWriter) insertNew(s *shape, text string, records []*record, isNew []bool) error {
+	args := make([]any, 0, len(records)*(3+len(s.fields)))
+	for _, r := range records {
+		var err error
+		if args, err = r.cells(append(args, r.key)); err != nil {
 			return err
 		}
-		known[r.key], isNew[i] = r.version, true
 	}
-	return nil
-}
-
-// insertRuns is insertNew for a plain collection. It asks what was there only when a statement has
-// passed over something, which is rare; the random version of a record tells whose it is.
-func (w *sqliteWriter) insertRuns(s *shape, records []*record, isNew []bool) error {
-	args := make([]any, 0, runLengths[0]*(3+len(s.fields)))
-	for i, n := range runLengths {
-		for ; len(records) >= n; records, isNew = records[n:], isNew[n:] {
-			args = args[:0]
-			for _, r := range records[:n] {
-				args = append(args, r.key, r.version, r.body)
-				for _, value := range r.fields {
-					c, err := cell(value)
-					if err != nil {
-						return err
-					}
-					args = append(args, c)
-				}
-			}
-			inserted, err := w.changes(s.texts.insertRuns[i], args...)
-			if err != nil {
-				return err
-			}
-			stored := make(map[string]int64)
-			if inserted < int64(n) {
-				if stored, err = w.known(s, records[:n]); err != nil {
-					return err
-				}
-			}
-			for at, r := range records[:n] {
-				isNew[at] = inserted == int64(n) || stored[r.key] == r.version
-			}
+	ids := make(map[string]int64, len(records))
+	err := w.rows(text, args, func(rows *sql.Rows) error {
+		var id int64
+		var key string
+		err := rows.Scan(&id, &key)
+		ids[key] = id
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, r := range records {
+		id, inserted := ids[r.key]
+		isNew[i] = inserted
+		if !inserted {
+			continue
+		}
+		delete(ids, r.key) // a later record may have the same key
+		if err := w.side(s, id, r, false); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// known are the versions of those records that are there, by key.
-func (w *sqliteWriter) known(s *shape, records []*record) (map[string]int64, error) {
-	keys := make([]string, len(records))
-	for i, r := range records {
-		keys[i] = r.key
+// cells appends the version, the body and the fields of the record to args, in the form of their columns.
+func (r *record) cells(args []any) ([]any, error) {
+	args = append(args, r.version, r.body)
+	for _, value := range r.fields {
+		c, err := cell(value)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, c)
 	}
-	list, err := json.Marshal(keys)
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[string]int64, len(records))
-	err = w.rows(`SELECT key, version FROM `+quote(s.name)+` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}, func(rows *sql.Rows) error {
-		var key string
-		var version int64
-		err := rows.Scan(&key, &version)
-		known[key] = version
-		return err
-	})
-	return known, err
+	return args, nil
 }
 
-// writeTexts are a collection's writing statements.
+// writeTexts are the statements that write to a collection.
 type writeTexts struct {
-	insert, replace, overwrite string
-	insertRuns                 [len(runLengths)]string
+	insert, replace, overwrite, refill string
+	insertRuns                         [len(runLengths)]string
 }
 
 func (s *shape) writeTexts() writeTexts {
-	var columns, marks, sets strings.Builder
+	var columns, sets strings.Builder
 	for _, f := range s.fields {
 		columns.WriteString(", " + quote(column(f.name)))
-		marks.WriteString(", ?")
 		sets.WriteString(", " + quote(column(f.name)) + " = ?")
 	}
 	table := quote(s.name)
 	update := `UPDATE ` + table + ` SET version = ?, body = ?` + sets.String()
+	marks := "(?, ?, ?" + strings.Repeat(", ?", len(s.fields)) + ")"
+	insert := `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES ` + marks
 	texts := writeTexts{
-		insert:    `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES (?, ?, ?` + marks.String() + `) RETURNING id`,
+		insert:    insert + ` RETURNING id`,
 		replace:   update + ` WHERE key = ? AND version = ? RETURNING id`,
 		overwrite: update + ` WHERE key = ? RETURNING id`,
+		refill:    update + ` WHERE id = ?`,
 	}
 	for i, n := range runLengths {
-		texts.insertRuns[i] = `INSERT OR IGNORE INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES ` +
-			strings.Repeat(`(?, ?, ?`+marks.String()+`), `, n-1) + `(?, ?, ?` + marks.String() + `)`
+		texts.insertRuns[i] = insert + strings.Repeat(", "+marks, n-1) + ` ON CONFLICT (key) DO NOTHING RETURNING id, key`
 	}
 	return texts
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// sideTable holds an index with a multi-valued field.
+// sideTable returns the name of the table that implements an index with a multi-valued field.
 func (s *shape) sideTable(ix *index) string { return s.name + "~" + ix.name }
 
-// side writes the rows of the indexes over multi-valued fields: for a document that was
-// there, only those that differ, because one value more among hundreds shall cost one row.
-func (w *sqliteWriter) side(s *shape, id int64, r *record, wasThere bool) error {
+// side writes the rows of the indexes with multi-valued fields. If the record existed before, it writes only the rows
+// that differ: a new value among hundreds costs one row.
+func (w *sqliteWriter) side(s *shape, id int64, r *record, existed bool) error {
 	for i := range s.indexes {
 		ix := &s.indexes[i]
 		if ix.many < 0 {
@@ -21,7 +21,7 @@ func (w *sqliteWriter) side(s *shape, id int64, r *record, wasThere bool) error 
 			values = []any{nil}
 		}
 		kept := map[any]bool{}
-		if wasThere {
+		if existed {
 			var err error
 			if kept, err = w.keepSide(s, ix, id, r, values); err != nil {
 				return err
@@ -48,7 +48,7 @@ func (w *sqliteWriter) side(s *shape, id int64, r *record, wasThere bool) error 
 	return nil
 }
 
-// keepSide deletes the rows of a document that are none of r's any more, and tells the values of those that still are.
+// keepSide deletes the rows of a record that r does not have any more. It returns the values of the other rows.
 func (w *sqliteWriter) keepSide(s *shape, ix *index, id int64, r *record, values []any) (map[any]bool, error) {
 	wanted := make(map[any]bool, len(values))
 	for _, value := range values {
@@ -93,6 +93,7 @@ func (w *sqliteWriter) keepSide(s *shape, ix *index, id int64, r *record, values
 	return kept, nil
 }
 
+// unside deletes the rows of a record.
 func (w *sqliteWriter) unside(s *shape, id int64) error {
 	for i := range s.indexes {
 		if s.indexes[i].many >= 0 {

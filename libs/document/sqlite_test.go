@@ -1,10 +1,43 @@
 package document_test
 
 import (
+	"bufio"
+	"fmt"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
+
+// A second process cannot write to a file in use. It can as soon as the first is killed.
+func TestSecondProcessIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childAddress+"=sqlite:"+folder, childLog+"="+filepath.Join(folder, "log"), fmt.Sprintf("%s=%d", childLife, 1))
+	out, err := child.StdoutPipe()
+	must(t, err)
+	must(t, child.Start())
+	_, err = bufio.NewReader(out).ReadString('\n')
+	must(t, err)
+	refused(t, folder, "another process uses it")
+	reading := open(t, "sqlite:"+folder)
+	c := document.Declare(reading, boats())
+	if _, err := c.Count(t.Context(), find.Query{}); err != nil {
+		t.Errorf("reading a file in use: %v", err)
+	}
+	if err := c.Insert(t.Context(), boat{ID: "second"}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("writing to a file in use: %v", err)
+	}
+	must(t, child.Process.Kill())
+	_ = child.Wait() // returns that it was killed
+	_, c = fleet(t, "sqlite:"+folder)
+	must(t, c.Insert(t.Context(), boat{ID: "successor"}))
+}
 
 func TestSQLiteFilesAreTheOwnersOnly(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")

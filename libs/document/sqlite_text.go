@@ -11,16 +11,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// textFunction compares texts in SQL, for SQLite's own LIKE folds ASCII only.
+// textFunction is the SQL function that compares texts. LIKE of SQLite folds ASCII only.
 const textFunction = "bellbuoy_text"
 
-// registerText makes textFunction known to the driver, which keeps functions for the whole process and
-// refuses a second of the same name; hence once. The arguments are views into SQLite's memory: the driver
-// cuts copies of texts at a NUL, and nothing here keeps them beyond the call.
+// registerText registers textFunction once, because the driver keeps functions for the whole process and refuses a
+// second of the same name. The arguments are views into SQLite's memory, because the driver cuts copies of texts at a
+// NUL. The function does not keep them after the call.
 var registerText = sync.OnceValue(func() error {
 	return sqlite.RegisterFunction(textFunction, &sqlite.FunctionImpl{NArgs: 4, Deterministic: true, VolatileArgs: true, Scalar: func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		text, ok := args[0].(string)
-		if !ok { // absent: matches nothing
+		if !ok { // an absent value does not match
 			return int64(0), nil
 		}
 		match, _ := args[1].(string)
@@ -46,8 +46,8 @@ func matches(text string, match find.Match, part string, folded bool) bool {
 	}
 }
 
-// fold maps each letter to one representative of those Unicode's simple folding holds equal, as
-// MongoDB's case-insensitive expressions do.
+// fold replaces each letter by one representative of the letters that are equal under Unicode simple folding, as
+// MongoDB does in case-insensitive expressions.
 func fold(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII {

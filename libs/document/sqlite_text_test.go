@@ -6,7 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// A NUL is a character like any other, in what is stored and in what is looked for.
+// A NUL is an ordinary character, in stored texts and in conditions.
 func TestFindTextWithNUL(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		_, c := fleet(t, address)

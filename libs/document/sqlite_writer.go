@@ -4,21 +4,20 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io"
 	"sync"
 )
 
-// sqliteWriter is a process's one writing connection. Whoever writes hands it a job; the jobs that wait
-// while a transaction is being synced share the next one, so that many writers cost few syncs.
+// sqliteWriter runs all writes over one connection. Writes that wait while a transaction is synced share the next
+// transaction, so many writers cost few syncs.
 type sqliteWriter struct {
-	db    *sql.DB
+	cache *statements
 	conn  *sql.Conn
-	cache statements
-	turn  turnstile
 	jobs  chan *writeJob
 
-	mu      sync.RWMutex // guards closing against senders
-	closing bool
-	done    chan struct{}
+	mu     sync.RWMutex // guards closed against do
+	closed bool
+	done   chan struct{}
 }
 
 type writeJob struct {
@@ -32,29 +31,22 @@ const maxGroup = 128
 
 var errRolledBack = errors.New("the shared transaction failed")
 
-func newSQLiteWriter(ctx context.Context, db *sql.DB, path string) (*sqliteWriter, error) {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	turn, err := newTurnstile(path + ".turn")
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
+// newSQLiteWriter returns a running writer. Its close closes closers.
+func newSQLiteWriter(conn *sql.Conn, closers ...io.Closer) *sqliteWriter {
 	w := &sqliteWriter{
-		db: db, conn: conn, cache: statements{prepare: conn.PrepareContext}, turn: turn,
+		conn: conn, cache: &statements{prepare: conn.PrepareContext, closers: closers},
 		jobs: make(chan *writeJob, maxGroup), done: make(chan struct{}),
 	}
 	go w.loop()
-	return w, nil
+	return w
 }
 
-// do runs a job and returns once it is durable. The outcome is always awaited, for a caller who is told
-// of a failure must be able to rely on it; ctx counts until the job's turn has come.
+// do runs a job and returns when it is durable. ctx can end the wait for the transaction only. do always waits for
+// the result of a started job: a caller who gets an error knows that nothing was written.
 func (w *sqliteWriter) do(ctx context.Context, work func(*sqliteWriter) error) error {
 	job := &writeJob{ctx: ctx, work: work, done: make(chan struct{})}
 	w.mu.RLock()
-	if w.closing {
+	if w.closed {
 		w.mu.RUnlock()
 		return &unavailableError{errors.New("the database is closed")}
 	}
@@ -64,16 +56,14 @@ func (w *sqliteWriter) do(ctx context.Context, work func(*sqliteWriter) error) e
 	return job.err
 }
 
+// close finishes the waiting jobs and closes the connection. It is called once.
 func (w *sqliteWriter) close() error {
 	w.mu.Lock()
-	closing := w.closing
-	w.closing = true
+	w.closed = true
 	w.mu.Unlock()
-	if !closing {
-		close(w.jobs)
-	}
+	close(w.jobs)
 	<-w.done
-	return errors.Join(w.cache.close(), w.conn.Close(), w.db.Close(), w.turn.file.Close())
+	return w.cache.close()
 }
 
 func (w *sqliteWriter) loop() {
@@ -99,10 +89,9 @@ func (w *sqliteWriter) loop() {
 	}
 }
 
-// commit runs a group in one transaction, each job behind its own savepoint unless it is alone. Should
-// the transaction itself fail, all that had succeeded in it have failed.
+// commit runs a group in one transaction. If the transaction fails, all of its jobs fail.
 func (w *sqliteWriter) commit(group []*writeJob) {
-	err := w.turn.pass(func() error { return w.exec("BEGIN IMMEDIATE") })
+	err := w.exec("BEGIN IMMEDIATE")
 	if err == nil {
 		err = w.runAll(group)
 	}
@@ -112,8 +101,7 @@ func (w *sqliteWriter) commit(group []*writeJob) {
 	if err == nil {
 		return
 	}
-	// When BEGIN failed there is nothing to be rolled back; SQLite says so, which is fine.
-	_ = w.exec("ROLLBACK")
+	_ = w.exec("ROLLBACK") // fails if BEGIN failed, when there is nothing to roll back
 	for _, job := range group {
 		if job.err == nil {
 			job.err = errors.Join(errRolledBack, err)
@@ -121,7 +109,8 @@ func (w *sqliteWriter) commit(group []*writeJob) {
 	}
 }
 
-// runAll returns an error when the transaction cannot go on.
+// runAll runs each job after a savepoint, unless there is one job only. It returns an error if the transaction
+// cannot go on.
 func (w *sqliteWriter) runAll(group []*writeJob) error {
 	if len(group) == 1 {
 		group[0].err = w.run(group[0])
@@ -132,7 +121,7 @@ func (w *sqliteWriter) runAll(group []*writeJob) error {
 			return err
 		}
 		if job.err = w.run(job); job.err != nil {
-			// After some failures (a full disk) SQLite has ended the transaction by itself.
+			// After some errors (a full disk) SQLite has rolled back the transaction. Then this fails.
 			if err := w.exec("ROLLBACK TO job"); err != nil {
 				return err
 			}
@@ -151,27 +140,34 @@ func (w *sqliteWriter) run(job *writeJob) error {
 	return job.work(w)
 }
 
-// exec, changes, row and rows run a cached statement on the writing connection. They take no context: a group
-// must not fail because one of its callers went away.
+// exec, changes, row and rows run a cached statement on the writing connection. They have no context: a group must
+// not fail because one of its callers has left.
 func (w *sqliteWriter) exec(text string, args ...any) error {
 	_, err := w.changes(text, args...)
 	return err
 }
 
-// define runs a statement that is not worth keeping.
+// define runs a statement without caching it.
 func (w *sqliteWriter) define(text string) error {
 	_, err := w.conn.ExecContext(context.Background(), text)
 	return err
 }
 
 func (w *sqliteWriter) changes(text string, args ...any) (int64, error) {
-	result, err := w.cache.exec(context.Background(), text, args)
+	ctx := context.Background()
+	stmt, release, err := w.cache.get(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	result, err := stmt.ExecContext(ctx, args...)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
 }
 
+// row scans the first row. It returns sql.ErrNoRows if there is none.
 func (w *sqliteWriter) row(text string, args []any, dest ...any) error {
 	found := false
 	err := w.rows(text, args, func(rows *sql.Rows) error {
@@ -185,7 +181,51 @@ func (w *sqliteWriter) row(text string, args []any, dest ...any) error {
 }
 
 func (w *sqliteWriter) rows(text string, args []any, scan func(*sql.Rows) error) error {
-	rows, err := w.cache.query(context.Background(), text, args)
+	return w.cache.rows(context.Background(), text, args, scan)
+}
+
+// statements caches prepared statements. Their number is bounded, because the lengths of lists make many texts.
+type statements struct {
+	prepare func(ctx context.Context, text string) (*sql.Stmt, error)
+	closers []io.Closer
+	mu      sync.Mutex
+	ready   map[string]*sql.Stmt
+}
+
+const maxStatements = 300
+
+// get returns a statement and a function that the caller calls after its use.
+func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, func(), error) {
+	s.mu.Lock()
+	stmt, ok := s.ready[text]
+	s.mu.Unlock()
+	if ok {
+		return stmt, func() {}, nil
+	}
+	stmt, err := s.prepare(ctx, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ready == nil {
+		s.ready = make(map[string]*sql.Stmt)
+	}
+	if s.ready[text] != nil || len(s.ready) >= maxStatements {
+		return stmt, func() { _ = stmt.Close() }, nil
+	}
+	s.ready[text] = stmt
+	return stmt, func() {}, nil
+}
+
+// rows runs a query and calls scan for each row.
+func (s *statements) rows(ctx context.Context, text string, args []any, scan func(*sql.Rows) error) error {
+	stmt, release, err := s.get(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer release()
+	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
 		return err
 	}
@@ -198,63 +238,6 @@ func (w *sqliteWriter) rows(text string, args []any, scan func(*sql.Rows) error)
 	return rows.Err()
 }
 
-// statements keeps prepared statements, up to a bound: the lengths of lists make many different texts.
-type statements struct {
-	prepare func(ctx context.Context, text string) (*sql.Stmt, error)
-	mu      sync.Mutex
-	ready   map[string]*sql.Stmt
-}
-
-const maxStatements = 300
-
-// get returns a statement and whether the caller must close it.
-func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, bool, error) {
-	s.mu.Lock()
-	stmt, ok := s.ready[text]
-	full := len(s.ready) >= maxStatements
-	s.mu.Unlock()
-	if ok {
-		return stmt, false, nil
-	}
-	stmt, err := s.prepare(ctx, text)
-	if err != nil || full {
-		return stmt, true, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.ready[text]; ok {
-		return stmt, true, nil
-	}
-	if s.ready == nil {
-		s.ready = make(map[string]*sql.Stmt)
-	}
-	s.ready[text] = stmt
-	return stmt, false, nil
-}
-
-func (s *statements) exec(ctx context.Context, text string, args []any) (sql.Result, error) {
-	stmt, once, err := s.get(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	if once {
-		defer stmt.Close()
-	}
-	return stmt.ExecContext(ctx, args...)
-}
-
-// query's rows keep a statement that is used once open until they are closed: database/sql counts.
-func (s *statements) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {
-	stmt, once, err := s.get(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	if once {
-		defer stmt.Close()
-	}
-	return stmt.QueryContext(ctx, args...)
-}
-
 func (s *statements) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,5 +246,8 @@ func (s *statements) close() error {
 		errs = append(errs, stmt.Close())
 	}
 	s.ready = nil
+	for _, closer := range s.closers {
+		errs = append(errs, closer.Close())
+	}
 	return errors.Join(errs...)
 }

@@ -32,12 +32,12 @@ func TestOperationsWithoutAnEngine(t *testing.T) {
 					t.Errorf("%s: %v", operation, err)
 				}
 				if text := fault.As(err).Message; strings.Contains(text, "127.0.0.1") || strings.Contains(text, blocked) {
-					t.Errorf("%s tells the client %q", operation, text)
+					t.Errorf("%s returns %q to the client", operation, text)
 				}
 			}
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
-			// A path is no engine that could come back.
+			// Migrate waits for a server, but not for a path.
 			if err := db.Migrate(ended); err == nil || fault.Is(err, fault.Unavailable) != (name == "mongodb") {
 				t.Errorf("migrate: %v", err)
 			}

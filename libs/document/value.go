@@ -1,14 +1,38 @@
 package document
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"reflect"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// normal brings a field's or a condition's value into one of few forms: nil, string, bool, int64,
-// float64, time.Time (UTC, whole milliseconds), or for a list []any of these.
+// encode returns item as BSON with its JSON names. Both engines store this form, so both return the same record: times
+// lose fractions of a millisecond, and an empty list differs from a missing list.
+func encode(item any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := bson.NewEncoder(bson.NewDocumentWriter(&buffer))
+	encoder.UseJSONStructTags()
+	if err := encoder.Encode(item); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", item, err)
+	}
+	return buffer.Bytes(), nil
+}
+
+func decode(body []byte, item any) error {
+	decoder := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(body)))
+	decoder.UseJSONStructTags()
+	if err := decoder.Decode(item); err != nil {
+		return fmt.Errorf("decode %T: %w", item, err)
+	}
+	return nil
+}
+
+// normal returns the value of a field or condition in one of these forms: nil, string, bool, int64, float64, time.Time
+// (UTC, whole milliseconds), or []any of them for a list.
 func normal(value any) (any, error) {
 	switch v := value.(type) {
 	case nil, string, bool, int64, float64:
@@ -33,7 +57,7 @@ func normal(value any) (any, error) {
 		return r.Int(), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		if r.Uint() > math.MaxInt64 {
-			return nil, fmt.Errorf("%d does not fit into int64", r.Uint())
+			return nil, fmt.Errorf("%d must fit into int64", r.Uint())
 		}
 		return int64(r.Uint()), nil
 	case reflect.Float32, reflect.Float64:
@@ -41,7 +65,7 @@ func normal(value any) (any, error) {
 	case reflect.Slice:
 		return normalList(r)
 	}
-	return nil, fmt.Errorf("a %T cannot be the value of a field", value)
+	return nil, fmt.Errorf("the value of a field must not be a %T", value)
 }
 
 func normalList(r reflect.Value) (any, error) {
@@ -57,7 +81,7 @@ func normalList(r reflect.Value) (any, error) {
 		}
 		switch v.(type) {
 		case nil, []any:
-			return nil, fmt.Errorf("a list holds values only, not lists or absent ones")
+			return nil, fmt.Errorf("a list must not contain lists or nil")
 		}
 		if !seen[v] {
 			seen[v] = true

@@ -102,7 +102,7 @@ func TestInsertHoldsUniqueKeys(t *testing.T) {
 				t.Errorf("number %d: %d stored, %d refused", number, stored.Load(), refused.Load())
 			}
 		}
-		for n := range 3 { // absent values never collide
+		for n := range 3 { // records without a number never violate the index
 			must(t, one.Insert(t.Context(), boat{ID: "unnumbered " + strconv.Itoa(n), Owner: "a"}))
 		}
 		n, err := one.Count(t.Context(), find.Query{Where: eq()})

@@ -1,10 +1,9 @@
-// Package find is the vocabulary in which a domain asks its store for records:
-// conditions on declared fields, an order, a limit and a position. It is pure
-// data without an engine in it, so that a domain, the legacy filters and the two
-// engines of package document share one form of a query and none is translated twice.
+// Package find defines queries for records: conditions on declared fields, an order, a limit and
+// a position. It contains data only. Domains, the legacy filters and both engines of package
+// document use this one form, so no query is translated twice.
 package find
 
-// Op is how a condition compares a field with its value.
+// Op is the comparison of a condition.
 type Op string
 
 const (
@@ -14,12 +13,12 @@ const (
 	OpGte    Op = "gte"    // greater than or equal to Value
 	OpLt     Op = "lt"     // less than Value
 	OpLte    Op = "lte"    // less than or equal to Value
-	OpAbsent Op = "absent" // Value is a bool: the field has no value, or has one
-	OpHas    Op = "has"    // the multi-valued field holds one of Values
-	OpText   Op = "text"   // the text field matches Value by Match and Fold
+	OpAbsent Op = "absent" // the record lacks the field; Value is a bool, and false means that it has the field
+	OpHas    Op = "has"    // the multi-valued field contains one of Values
+	OpText   Op = "text"   // the text field matches Value under Match and Fold
 )
 
-// Match is which part of a text an OpText condition compares.
+// Match is the part of a text that an OpText condition compares.
 type Match string
 
 const (
@@ -29,80 +28,80 @@ const (
 	Substring Match = "substring"
 )
 
-// Condition restricts one declared field. Values are string, bool, int64,
-// float64 or time.Time, the type the field is declared with.
+// Condition restricts one declared field. A value has the type of the field: string, bool, int64,
+// float64 or time.Time.
 type Condition struct {
 	Field  string
 	Op     Op
 	Value  any
 	Values []any
 	Match  Match
-	Fold   bool // compare without regard to case
+	Fold   bool // ignore case
 }
 
-// Eq holds when field equals value.
+// Eq matches records whose field equals value.
 func Eq(field string, value any) Condition { return Condition{Field: field, Op: OpEq, Value: value} }
 
-// In holds when field is one of values; with none it holds for no record.
+// In matches records whose field is one of values. Without values it matches none.
 func In[V any](field string, values ...V) Condition {
 	return Condition{Field: field, Op: OpIn, Values: list(values)}
 }
 
-// Gt holds when field is greater than value.
+// Gt matches records whose field is greater than value.
 func Gt(field string, value any) Condition { return Condition{Field: field, Op: OpGt, Value: value} }
 
-// Gte holds when field is at least value.
+// Gte matches records whose field is at least value.
 func Gte(field string, value any) Condition { return Condition{Field: field, Op: OpGte, Value: value} }
 
-// Lt holds when field is less than value.
+// Lt matches records whose field is less than value.
 func Lt(field string, value any) Condition { return Condition{Field: field, Op: OpLt, Value: value} }
 
-// Lte holds when field is at most value.
+// Lte matches records whose field is at most value.
 func Lte(field string, value any) Condition { return Condition{Field: field, Op: OpLte, Value: value} }
 
-// Absent holds when field has no value.
+// Absent matches records without the field.
 func Absent(field string) Condition { return Condition{Field: field, Op: OpAbsent, Value: true} }
 
-// Present holds when field has a value.
+// Present matches records with the field.
 func Present(field string) Condition { return Condition{Field: field, Op: OpAbsent, Value: false} }
 
-// Has holds when the multi-valued field contains at least one of values.
+// Has matches records whose multi-valued field contains at least one of values.
 func Has[V any](field string, values ...V) Condition {
 	return Condition{Field: field, Op: OpHas, Values: list(values)}
 }
 
-// Text holds when the part of the text field that match names is value; fold
-// disregards case (Unicode simple folding).
+// Text matches records with value in the part of the text field that match names. With fold it
+// ignores case (Unicode simple folding).
 func Text(field string, match Match, value string, fold bool) Condition {
 	return Condition{Field: field, Op: OpText, Value: value, Match: match, Fold: fold}
 }
 
-// Order sorts by a declared field. The key of a record is always the last tie-breaker.
+// Order sorts by a declared field. Records with equal fields are sorted by their key.
 type Order struct {
 	Field      string
 	Descending bool
 }
 
-// Query asks for the records for which all of Where hold.
+// Query selects the records that match all of Where.
 type Query struct {
 	Where []Condition
 	Order []Order
-	// Limit is how many records at the most; 0 means all.
+	// Limit is the maximum number of records; 0 means all.
 	Limit int
-	// Offset skips records; for the legacy interface, which pages by offset.
+	// Offset is the number of records to skip. The legacy interface pages by offset.
 	Offset int
-	// After is a Page's Next: the position behind which this page starts.
+	// After is Next of a Page: the position after which this page starts.
 	After string
-	// Scan names the declared index within whose equality prefix records may be
-	// examined one by one, for conditions or an order no index serves. Empty: the
-	// query must be served by an index altogether.
+	// Scan names a declared index. The records within its equality prefix may be
+	// examined one by one, for conditions or an order that no index serves. If Scan
+	// is empty, an index must serve the whole query.
 	Scan string
 }
 
-// Page is a slice of what a query finds.
+// Page is a part of the result of a query.
 type Page[T any] struct {
 	Items []T
-	// Next is the position behind the last item; empty when nothing follows.
+	// Next is the position after the last item. It is empty on the last page.
 	Next string
 }
 

@@ -1,8 +1,7 @@
-// Package seal derives everything the platform keeps secret from one setting,
-// BELLBUOY_SECRET: a key per purpose (HKDF, RFC 5869), so that a page token can
-// never pass for a passport, and sealed values (AES-256-GCM) for the secrets that
-// must be used again, such as a webhook's URL and signing key. Secrets that need
-// only be recognised are hashed with Digest and never sealed.
+// Package seal derives all keys of the platform from one setting, BELLBUOY_SECRET. Each purpose
+// has a key of its own (HKDF, RFC 5869), so a page token is never valid as a passport. Secrets that
+// are used again, such as the URL and signing key of a webhook, are sealed (AES-256-GCM). Secrets
+// that are only compared are hashed with Digest.
 package seal
 
 import (
@@ -16,22 +15,22 @@ import (
 	"errors"
 )
 
-// MinSecret is the least number of characters a platform secret may have.
+// MinSecret is the minimum number of characters of the platform secret.
 const MinSecret = 32
 
 // Box seals and opens values for one purpose.
 type Box struct{ aead cipher.AEAD }
 
-// Key derives the 32-byte key of a purpose from the platform's secret.
+// Key returns the 32-byte key of a purpose, derived from the platform secret.
 func Key(secret, purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "bellbuoy/"+purpose, 32)
 	if err != nil {
-		panic(err) // only for a key length no hash can give; 32 always can
+		panic(err) // only for a key length that is too large for the hash
 	}
 	return key
 }
 
-// NewBox makes the box of a purpose.
+// NewBox returns the box of a purpose.
 func NewBox(secret, purpose string) Box {
 	block, err := aes.NewCipher(Key(secret, purpose))
 	if err != nil {
@@ -44,17 +43,17 @@ func NewBox(secret, purpose string) Box {
 	return Box{aead}
 }
 
-// Seal encrypts plain. The owner (for example a record's id) is bound to it: the
-// same text copied into another record does not open there.
+// Seal returns plain encrypted and bound to owner, for example the id of a record. Open fails for
+// another owner, so a sealed value that is copied to another record cannot be used.
 func (b Box) Seal(plain, owner string) string {
 	return base64.RawStdEncoding.EncodeToString(b.aead.Seal(nil, nil, []byte(plain), []byte(owner)))
 }
 
-// Open decrypts what Seal gave for the same owner.
+// Open decrypts a result of Seal for the same owner.
 func (b Box) Open(sealed, owner string) (string, error) {
 	raw, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil {
-		return "", errors.New("seal: not a sealed value")
+		return "", errors.New("seal: the value is not sealed")
 	}
 	plain, err := b.aead.Open(nil, nil, raw, []byte(owner))
 	if err != nil {
@@ -63,14 +62,14 @@ func (b Box) Open(sealed, owner string) (string, error) {
 	return string(plain), nil
 }
 
-// Digest is the form in which a high-entropy secret (an API key's) is stored and
-// looked up: lower-case hex SHA-256. Compare digests with crypto/subtle.
+// Digest returns the form in which a high-entropy secret, such as an API key, is stored and looked
+// up: lower-case hex SHA-256. Compare digests with crypto/subtle.
 func Digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// Random is a new secret of 32 random bytes in URL-safe base64.
+// Random returns a new secret of 32 random bytes in URL-safe base64.
 func Random() string {
 	raw := make([]byte, 32)
 	rand.Read(raw)

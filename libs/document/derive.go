@@ -1,0 +1,304 @@
+package document
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// deriveTime bounds one run of Derive.
+	deriveTime = 10 * time.Second
+	// followTime bounds the time for which a committed write waits for its run. It is much less than the time
+	// limit of a request (20 s), so a request does not fail because Derive is slow.
+	followTime = 5 * time.Second
+)
+
+var errSlowDerive = fmt.Errorf("Derive did not return within %v", followTime)
+
+// derivations runs Derive for the documents of a Database. At most one run per document is in
+// progress in this process. A run serves all writes of the document that were committed before
+// it started.
+type derivations struct {
+	mu        sync.Mutex
+	documents map[string]*derivation
+	derived   map[string]struct{} // ids of outbox entries whose Derive succeeded in this process
+}
+
+// derivation is the state of one document. It exists while a write or a run of the document is
+// in progress or due.
+type derivation struct {
+	users   int           // writes and runs
+	running chan struct{} // capacity 1: filled by the current run
+	next    *deriveRun    // that has not started
+	fresh   bool          // a run has succeeded since the relay last claimed the document
+}
+
+// deriveWork runs Derive for a document. superseded reports whether another run is due.
+type deriveWork func(ctx context.Context, superseded func() bool) error
+
+type deriveRun struct {
+	entries []entry // of the writes it serves
+	work    deriveWork
+	done    chan struct{}
+	err     error
+}
+
+// begin notes a write that is about to be committed. From now on the relay of this process
+// leaves messages alone whose Derive has not run.
+func (d *derivations) begin(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.documents == nil {
+		d.documents = make(map[string]*derivation)
+	}
+	if d.documents[name] == nil {
+		d.documents[name] = &derivation{running: make(chan struct{}, 1)}
+	}
+	d.documents[name].users++
+}
+
+// end forgets a write after its run was joined, or if the write failed.
+func (d *derivations) end(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.documents[name].users--; d.documents[name].users == 0 {
+		delete(d.documents, name)
+	}
+}
+
+// join returns the next run of a document and adds entries to those it serves. The run calls the work of the last
+// caller, who has seen the newest record, and notify at its end. The caller has called begin.
+func (d *derivations) join(ctx context.Context, name string, entries []entry, work deriveWork, notify func()) *deriveRun {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	document := d.documents[name]
+	if document.next == nil {
+		document.next = &deriveRun{done: make(chan struct{})}
+		document.users++
+		go d.run(context.WithoutCancel(ctx), name, document, document.next, notify)
+	}
+	run := document.next
+	run.entries, run.work = append(run.entries, entries...), work
+	return run
+}
+
+func (d *derivations) run(ctx context.Context, name string, document *derivation, run *deriveRun, notify func()) {
+	document.running <- struct{}{}
+	d.mu.Lock()
+	document.next = nil
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, deriveTime)
+	defer cancel()
+	run.err = recovered(func() error {
+		return run.work(ctx, func() bool {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return document.next != nil
+		})
+	})
+	<-document.running
+	if run.err == nil {
+		d.succeeded(document, run.entries)
+	}
+	d.end(name)
+	close(run.done)
+	notify()
+}
+
+// recovered turns a panic of work into an error, because no caller's goroutine could recover it.
+func recovered(work func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("Derive panicked: %v", cause)
+		}
+	}()
+	return work()
+}
+
+// wait returns the result of the run. It returns an error if ctx or followTime ends first. The
+// run goes on then.
+func (r *deriveRun) wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, followTime, errSlowDerive)
+	defer cancel()
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// maxDerived bounds the set of derived entries. On MongoDB the relay of another process may
+// publish an entry, which stays in the set. When the set is full, it is emptied. That costs
+// repeated runs of Derive only.
+const maxDerived = 10000
+
+func (d *derivations) succeeded(document *derivation, entries []entry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.derived == nil || len(d.derived) > maxDerived {
+		d.derived = make(map[string]struct{})
+	}
+	for i := range entries {
+		d.derived[entries[i].ID] = struct{}{}
+	}
+	document.fresh = true
+}
+
+// unfinished reports whether a write or run of the document is in progress and none has
+// succeeded since the relay last claimed the document. The relay skips such a document.
+func (d *derivations) unfinished(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	document := d.documents[name]
+	return document != nil && !document.fresh
+}
+
+// take removes entries from the set of derived ones. It returns how many of the first are in it,
+// and whether a write or run of the document is in progress.
+func (d *derivations) take(name string, entries []entry) (derived int, busy bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	document, busy := d.documents[name]
+	if busy {
+		document.fresh = false
+	}
+	for derived < len(entries) {
+		if _, ok := d.derived[entries[derived].ID]; !ok {
+			break
+		}
+		delete(d.derived, entries[derived].ID)
+		derived++
+	}
+	return derived, busy
+}
+
+// commit runs a write and what follows from it. write commits stored (nil deletes the record)
+// with entries. Then commit calls leave, which lets the next writer of the record go on, and
+// waits for Derive. Once write has succeeded commit returns nil, even if Derive is slow or fails:
+// the entries are in the outbox, so the relay repeats Derive.
+func (c *Collection[T]) commit(ctx context.Context, key string, stored *record, entries []entry, leave func(), write func() error) error {
+	name := c.shape.name + "/" + key
+	if c.shape.derives {
+		c.db.derivations.begin(name)
+		defer c.db.derivations.end(name)
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	leave()
+	if !c.shape.derives {
+		if len(entries) > 0 {
+			c.db.notify(c.shape)
+		}
+		return nil
+	}
+	err := c.follow(ctx, name, entries, func(ctx context.Context, superseded func() bool) error {
+		return c.derive(ctx, key, stored, superseded)
+	})
+	if err != nil {
+		c.db.log.LogAttrs(ctx, slog.LevelWarn, "Derive failed or is slow; the relay repeats it",
+			slog.String("collection", c.shape.name), slog.String("key", key), slog.String("error", err.Error()))
+	}
+	return nil
+}
+
+func (c *Collection[T]) follow(ctx context.Context, name string, entries []entry, work deriveWork) error {
+	return c.db.derivations.join(ctx, name, entries, work, func() { c.db.notify(c.shape) }).wait(ctx)
+}
+
+// rederive runs Derive for the stored record of key. The relay calls it. If it returns an error
+// because the run is slow, the run goes on.
+func (c *Collection[T]) rederive(ctx context.Context, key string) error {
+	name := c.shape.name + "/" + key
+	c.db.derivations.begin(name)
+	defer c.db.derivations.end(name)
+	return c.follow(ctx, name, nil, func(ctx context.Context, superseded func() bool) error {
+		stored, err := c.db.engine.load(ctx, c.shape, key)
+		if err != nil {
+			return err
+		}
+		return c.derive(ctx, key, stored, superseded)
+	})
+}
+
+// derive calls Derive with stored, then loads the record and starts over if another process or
+// writer has changed it. So the last of several processes that derive at once has seen the newest
+// record. If the run is superseded, the next run of this process sees the newest record.
+func (c *Collection[T]) derive(ctx context.Context, key string, stored *record, superseded func() bool) error {
+	for {
+		var item *T
+		if stored != nil {
+			item = new(T)
+			if err := decode(stored.body, item); err != nil {
+				return err
+			}
+		}
+		if err := c.schema.Derive(ctx, key, item); err != nil || superseded() {
+			return err
+		}
+		now, err := c.db.engine.load(ctx, c.shape, key)
+		if err != nil || sameVersion(now, stored) {
+			return err
+		}
+		stored = now
+	}
+}
+
+func sameVersion(a, b *record) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.version == b.version
+}
+
+// gate admits one writer of this process to a document at a time, because writers at once would repeat each other's
+// conflicts. The version of the record prevents lost updates, so a writer that waits for longer than gateTime goes on.
+type gate struct {
+	mu    sync.Mutex
+	turns map[string]*turn
+}
+
+type turn struct {
+	taken chan struct{} // capacity 1
+	users int
+}
+
+const gateTime = 2 * time.Second
+
+// enter waits for the caller's turn. It returns a function that ends the turn.
+func (g *gate) enter(ctx context.Context, name string) func() {
+	g.mu.Lock()
+	if g.turns == nil {
+		g.turns = make(map[string]*turn)
+	}
+	at := g.turns[name]
+	if at == nil {
+		at = &turn{taken: make(chan struct{}, 1)}
+		g.turns[name] = at
+	}
+	at.users++
+	g.mu.Unlock()
+	entered := true
+	select {
+	case at.taken <- struct{}{}:
+	default:
+		ctx, cancel := context.WithTimeout(ctx, gateTime)
+		defer cancel()
+		select {
+		case at.taken <- struct{}{}:
+		case <-ctx.Done():
+			entered = false
+		}
+	}
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if entered {
+			<-at.taken
+		}
+		if at.users--; at.users == 0 {
+			delete(g.turns, name)
+		}
+	})
+}
