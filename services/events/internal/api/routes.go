@@ -52,8 +52,3 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) {
 	peers.POST("/dashboards/lookup", web.Handle(a.peerDashboards))
 	peers.POST("/components/lookup", web.Handle(a.peerComponents))
 }
-
-// by is the caller as an author.
-func by(caller passport.Passport) catalog.Author {
-	return catalog.Author{UserID: caller.User, LegacyUserID: caller.LegacyUser, Name: caller.Username}
-}
