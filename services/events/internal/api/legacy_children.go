@@ -89,7 +89,7 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 		},
 		FaultFields: map[string]string{"timeline": "event"},
 		ID:          func(u catalog.UpdateRow) int64 { return u.LegacyID },
-		View:        func(u catalog.UpdateRow) any { return viewUpdateRow(u) },
+		View:        func(u catalog.UpdateRow) any { return viewUpdate(u) },
 		List: func(ctx context.Context, caller passport.Passport, query find.Query) ([]catalog.UpdateRow, int64, error) {
 			return a.catalog.ListUpdates(ctx, caller.Organization, query)
 		},
@@ -207,15 +207,7 @@ type eventUpdateView struct {
 	User        *string           `json:"user"`
 }
 
-func viewUpdate(event int64, e catalog.Entry) eventUpdateView {
-	return eventUpdateView{
-		Date: legacy.Time(e.Timestamp), Event: legacy.URI("event/list", event), Markdown: e.Message.IsMarkdown(),
-		ResourceURI: legacy.URI("event/update", e.LegacyID), Status: legacy.ViewStatus(string(e.Status)),
-		Update: e.Message.Text, User: userURI(e.Author.LegacyUserID),
-	}
-}
-
-func viewUpdateRow(u catalog.UpdateRow) eventUpdateView {
+func viewUpdate(u catalog.UpdateRow) eventUpdateView {
 	return eventUpdateView{
 		Date: legacy.Time(u.Date), Event: legacy.URI("event/list", u.Event.LegacyID), Markdown: u.Markdown,
 		ResourceURI: legacy.URI("event/update", u.LegacyID), Status: legacy.ViewStatus(string(u.Status)),

@@ -156,7 +156,7 @@ func viewEvent(e catalog.EventDetail) eventView {
 		}
 	}
 	for _, entry := range e.Timeline {
-		view.EventUpdate = append(view.EventUpdate, viewUpdate(e.LegacyID, entry))
+		view.EventUpdate = append(view.EventUpdate, viewUpdate(catalog.UpdateRowOf(&e.Event, entry)))
 	}
 	return view
 }

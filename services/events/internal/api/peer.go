@@ -151,8 +151,7 @@ func conditions(sent []find.Condition) ([]find.Condition, error) {
 	return out, nil
 }
 
-// exact returns a whole number that JSON has decoded as a float64 as an int64, and any other
-// value as it is.
+// exact returns a whole number that JSON has decoded as a float64 as an int64, and any other value as it is.
 func exact(value any) any {
 	if number, ok := value.(float64); ok && number == math.Trunc(number) && math.Abs(number) < 1<<53 {
 		return int64(number)

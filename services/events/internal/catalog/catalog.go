@@ -39,29 +39,31 @@ var ErrSlugTaken = errors.New("catalog: the slug is taken")
 // Collection stores the records of one type. Its errors are faults. The functions given to it
 // may run several times, each time with the record as stored then.
 type Collection[T any] interface {
+	Finder[T]
 	Get(ctx context.Context, key string) (T, error)
 	GetMany(ctx context.Context, keys []string) ([]T, error)
-	Find(ctx context.Context, query find.Query) (find.Page[T], error)
-	Each(ctx context.Context, query find.Query, visit func(T) error) error
-	Count(ctx context.Context, query find.Query) (int64, error)
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
 	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
 	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 }
 
-// Rows stores derived rows of one type.
-type Rows[T any] interface {
+// Finder answers queries for records of one type.
+type Finder[T any] interface {
 	Find(ctx context.Context, query find.Query) (find.Page[T], error)
 	Each(ctx context.Context, query find.Query, visit func(T) error) error
 	Count(ctx context.Context, query find.Query) (int64, error)
+}
+
+// Rows stores derived rows of one type.
+type Rows[T any] interface {
+	Finder[T]
 	UpsertMany(ctx context.Context, items []T) error
 	DeleteMany(ctx context.Context, query find.Query) (int64, error)
 }
 
-// Store holds all records of the catalog. After each write of a dashboard, component or event
-// it calls DashboardWritten, ComponentWritten or EventWritten, and calls it again if the
-// process died in between.
+// Store holds all records of the catalog. After each write of a dashboard, component or event it calls
+// DashboardWritten, ComponentWritten or EventWritten, and calls it again if the process died in between.
 type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
@@ -73,8 +75,7 @@ type Store struct {
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
 
-// The counters of legacy ids. Each counts over the whole installation, so no two
-// organizations have the same id.
+// The counters of legacy ids. Each counts over the whole installation, so no two organizations have the same id.
 const (
 	dashboardIDs = "dashboard"
 	componentIDs = "service"
@@ -89,8 +90,7 @@ type Elsewhere interface {
 	ComponentGone(ctx context.Context, organization, componentID string)
 }
 
-// Catalog runs the operations. It is safe for concurrent use, also by several processes over
-// one store.
+// Catalog runs the operations. It is safe for concurrent use, also by several processes over one store.
 type Catalog struct {
 	store     Store
 	elsewhere Elsewhere
@@ -151,15 +151,8 @@ func owned(organization string, query find.Query) find.Query {
 	return query
 }
 
-type finder[T any] interface {
-	Find(ctx context.Context, query find.Query) (find.Page[T], error)
-}
-
 // listed returns a page of records and the total number of them.
-func listed[T any](ctx context.Context, from interface {
-	finder[T]
-	Count(ctx context.Context, query find.Query) (int64, error)
-}, query find.Query) ([]T, int64, error) {
+func listed[T any](ctx context.Context, from Finder[T], query find.Query) ([]T, int64, error) {
 	total, err := from.Count(ctx, find.Query{Where: query.Where, Scan: query.Scan})
 	if err != nil || total <= int64(query.Offset) {
 		return nil, total, err
@@ -169,7 +162,7 @@ func listed[T any](ctx context.Context, from interface {
 }
 
 // byLegacyID returns the organization's record with the legacy id, or NotFound.
-func byLegacyID[T any](ctx context.Context, from finder[T], organization string, id int64) (T, error) {
+func byLegacyID[T any](ctx context.Context, from Finder[T], organization string, id int64) (T, error) {
 	page, err := from.Find(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq(FieldLegacyID, id)}, Limit: 1}))
 	if err == nil && len(page.Items) == 0 {
 		err = fault.New(fault.NotFound, "There is no such record.")

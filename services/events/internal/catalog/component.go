@@ -12,8 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Component is a part of a system whose state dashboards show. The legacy interface calls it
-// a service.
+// Component is a part of a system whose state dashboards show. The legacy interface calls it a service.
 type Component struct {
 	ID                      string    `json:"id"`
 	LegacyID                int64     `json:"legacyId"`
@@ -91,8 +90,7 @@ func (c *Catalog) join(ctx context.Context, organization, id string) error {
 	return err
 }
 
-// ChangeComponent stores what change makes of a component. It stores nothing if the component
-// stays as it is.
+// ChangeComponent stores what change makes of a component. It stores nothing if the component stays as it is.
 func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id string, change func(*Component) error) (Component, error) {
 	return c.updateComponent(ctx, command, id, func(component *Component) error {
 		if err := change(component); err != nil {
@@ -154,8 +152,7 @@ func (c *Catalog) ComponentsByID(ctx context.Context, organization string, ids [
 	return slices.CompactFunc(found, func(a, b Component) bool { return a.ID == b.ID }), err
 }
 
-// ComponentsWhere returns the organization's components that satisfy all conditions, in order
-// of legacy id.
+// ComponentsWhere returns the organization's components that satisfy all conditions, in order of legacy id.
 func (c *Catalog) ComponentsWhere(ctx context.Context, organization string, where []find.Condition) ([]Component, error) {
 	page, err := c.store.Components.Find(ctx, owned(organization, find.Query{
 		Where: where, Order: []find.Order{{Field: FieldLegacyID}}, Scan: IndexLegacyID,

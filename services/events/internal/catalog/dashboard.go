@@ -65,9 +65,8 @@ func (d *Dashboard) ComponentIDs() []string {
 	return ids
 }
 
-// CreateDashboard stores the dashboard id with every component of the organization, or returns
-// the dashboard that an earlier try stored. The slug is made of the name, with a number behind
-// it if another dashboard has the slug.
+// CreateDashboard stores the dashboard id with every component of the organization, or returns the dashboard that
+// an earlier try stored. The slug is made of the name, with a number behind it if another dashboard has the slug.
 func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name string) (Dashboard, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || len([]rune(name)) > maxDashboardName {

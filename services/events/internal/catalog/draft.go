@@ -20,10 +20,9 @@ const (
 	maxEntries = 1000
 )
 
-// Draft is an event in a write. The write assigns fields of the event (texts, times, flags,
-// type, title, severity) directly, and calls a method for everything that has a rule or a
-// consequence. It must not touch ids, Version, Links, Timeline, Announced and the fields of
-// origin. Check then validates the event as a whole.
+// Draft is an event in a write. The write assigns fields of the event (texts, times, flags, type, title, severity)
+// directly, and calls a method for everything that has a rule or a consequence. It must not touch ids, Version,
+// Links, Timeline, Announced and the fields of origin. Check then validates the event as a whole.
 type Draft struct {
 	*Event
 	Now time.Time
@@ -59,8 +58,7 @@ func (d *Draft) SetStatus(status Status) {
 	}
 }
 
-// AddComponent links the event to a component. It does nothing for a component that the event
-// is linked to.
+// AddComponent links the event to a component. It does nothing for a component that the event is linked to.
 func (d *Draft) AddComponent(id string) error {
 	if d.linked(id) {
 		return nil

@@ -28,9 +28,8 @@ type Event struct {
 	ScheduledEndAt   *time.Time `json:"scheduledEndAt"`
 	AutoStart        bool       `json:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd"`
-	// StartedFor and EndedFor are the start and the planned end for which the event has been
-	// started and ended, by a person or the scheduler. The scheduler does not repeat a step
-	// that a person has taken back.
+	// StartedFor and EndedFor are the start and the planned end for which the event has been started and ended, by
+	// a person or the scheduler. The scheduler does not repeat a step that a person has taken back.
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
 
@@ -51,8 +50,7 @@ type Event struct {
 	UpdatedAt time.Time    `json:"updatedAt"`
 	// Version counts the changes. It is the sequence number in the message about a change.
 	Version int64 `json:"version"`
-	// PriorVersion is the Version that was stored before the last write. A write can contain
-	// several changes.
+	// PriorVersion is the Version that was stored before the last write. A write can contain several changes.
 	PriorVersion int64 `json:"priorVersion"`
 }
 

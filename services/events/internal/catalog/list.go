@@ -64,8 +64,7 @@ func (c *Catalog) EventsWithUpdate(ctx context.Context, organization string, whe
 	return eventsOf(ctx, c.store.Updates, organization, where, func(row UpdateRow) string { return row.EventID })
 }
 
-// EventsWithLink returns the ids of the organization's events that have a link which
-// satisfies all conditions.
+// EventsWithLink returns the ids of the organization's events that have a link which satisfies all conditions.
 func (c *Catalog) EventsWithLink(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
 	return eventsOf(ctx, c.store.Links, organization, where, func(row LinkRow) string { return row.EventID })
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Page is the rendered list of a dashboard for visitors. It is rendered when a record that it
-// shows changes.
+// Page is the rendered list of a dashboard for visitors. It is rendered when a record that it shows changes.
 type Page struct {
 	DashboardID string   `json:"dashboardId"`
 	Slug        string   `json:"slug"`
@@ -34,8 +33,7 @@ type Row struct {
 	Status      RowStatus `json:"status"`
 }
 
-// RowStatus is the status of a component on the public list (specification, "Public dashboard
-// service status").
+// RowStatus is the status of a component on the public list (specification, "Public dashboard service status").
 type RowStatus string
 
 const (
@@ -103,8 +101,7 @@ func (c *Catalog) rerender(ctx context.Context, former []LinkRow, current *Event
 	return c.renderAll(ctx, dashboards, nil)
 }
 
-// renderAll renders the pages of dashboards. written is the components that were written, if
-// any.
+// renderAll renders the pages of dashboards. written is the components that were written, if any.
 func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard, written []string) error {
 	for _, dashboard := range dashboards {
 		if _, err := c.render(ctx, dashboard.ID, written); err != nil && !fault.Is(err, fault.NotFound) {
@@ -114,11 +111,10 @@ func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard, written
 	return nil
 }
 
-// render renders and stores the page of a dashboard. written is the components that were
-// written, if any. The records are read inside the guarded write: of two concurrent renderings
-// the later one has therefore seen everything that the earlier one saw. A page that does not
-// change is written too. Otherwise an older rendering of another process could still replace
-// it. Concurrent callers share a rendering that begins after their writes.
+// render renders and stores the page of a dashboard. written is the components that were written, if any. The
+// records are read inside the guarded write: of two concurrent renderings the later one has therefore seen
+// everything that the earlier one saw. A page that does not change is written too. Otherwise an older rendering of
+// another process could still replace it. Concurrent callers share a rendering that begins after their writes.
 func (c *Catalog) render(ctx context.Context, dashboardID string, written []string) (Page, error) {
 	return c.renders.share(ctx, dashboardID, written, func(ctx context.Context, written []string) (Page, error) {
 		return c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, _ bool) ([]topic.Message, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -70,6 +71,11 @@ type UpdateRow struct {
 	Event          EventFacts `json:"event"`
 }
 
+type row interface{ legacyID() int64 }
+
+func (r LinkRow) legacyID() int64   { return r.LegacyID }
+func (r UpdateRow) legacyID() int64 { return r.LegacyID }
+
 func linkRow(e *Event, link Link) LinkRow {
 	return LinkRow{
 		LegacyID: link.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID, ComponentID: link.ComponentID,
@@ -86,11 +92,10 @@ func UpdateRowOf(e *Event, entry Entry) UpdateRow {
 	}
 }
 
-// EventWritten updates what follows from an event as it is stored now: the pages that show it,
-// the rows of its links and timeline entries, and its own links to components that no longer
-// exist. Concurrent calls for one event share a run, which loads the event after its start.
-// No writer therefore gets its response before the rows are at least as new as its write, and
-// no reader sees a row that an older run writes later.
+// EventWritten updates what follows from an event as it is stored now: the pages that show it, the rows of its
+// links and timeline entries, and its own links to components that no longer exist. Concurrent calls for one event
+// share a run, which loads the event after its start. No writer therefore gets its response before the rows are at
+// least as new as its write, and no reader sees a row that an older run writes later.
 func (c *Catalog) EventWritten(ctx context.Context, id string) error {
 	found, err := c.derives.share(ctx, id, nil, func(ctx context.Context, _ []struct{}) (goneLinks, error) {
 		event, err := c.store.Events.Get(ctx, id)
@@ -120,11 +125,10 @@ type goneLinks struct {
 // deleted one. It returns the linked components that were removed while the event was being
 // written, too late for the removal to find the link. These links get no row.
 //
-// Pages are rendered before the link rows are written. The rows say where the event was shown
-// when they were written, so repeating an interrupted call completes it. A page is left as it
-// is only if the rows are those of the write right before this one and nothing that the page
-// shows has changed. Rows of any other version mean that writers of several processes
-// overtook each other, and then the page may be older than the rows.
+// Pages are rendered before the link rows are written. The rows say where the event was shown when they were
+// written, so repeating an interrupted call completes it. A page is left as it is only if the rows are those of
+// the write right before this one and nothing that the page shows has changed. Rows of any other version mean that
+// writers of several processes overtook each other, and then the page may be older than the rows.
 func (c *Catalog) updateDerived(ctx context.Context, id string, current *Event) (gone []string, err error) {
 	var links []LinkRow
 	var updates []UpdateRow
@@ -146,16 +150,14 @@ func (c *Catalog) updateDerived(ctx context.Context, id string, current *Event) 
 			return nil, err
 		}
 	}
-	if !follows(current, links) || !maps.EqualFunc(shown(slices.Values(links)), shown(maps.Values(wantedLinks)), showing.same) {
+	if !follows(current, links) || !reflect.DeepEqual(shown(slices.Values(links)), shown(maps.Values(wantedLinks))) {
 		if err := c.rerender(ctx, links, current); err != nil {
 			return nil, err
 		}
 	}
 	return gone, together(
-		func() error { return replaceRows(ctx, c.store.Links, id, links, wantedLinks, linkID, LinkRow.same) },
-		func() error {
-			return replaceRows(ctx, c.store.Updates, id, updates, wantedUpdates, updateID, UpdateRow.same)
-		},
+		func() error { return replaceRows(ctx, c.store.Links, id, links, wantedLinks) },
+		func() error { return replaceRows(ctx, c.store.Updates, id, updates, wantedUpdates) },
 	)
 }
 
@@ -189,49 +191,18 @@ func follows(current *Event, rows []LinkRow) bool {
 		!slices.ContainsFunc(rows, func(row LinkRow) bool { return row.Version != current.PriorVersion })
 }
 
-// showing is what dashboards show of an event on one of its components.
-type showing struct {
-	eventType EventType
-	from      time.Time
-}
-
-func (s showing) same(other showing) bool {
-	return s.eventType == other.eventType && s.from.Equal(other.from)
-}
-
-// shown returns what dashboards show according to rows of links, by component.
-func shown(rows iter.Seq[LinkRow]) map[string]showing {
-	out := map[string]showing{}
+// shown returns the type and the start that dashboards show of an event according to rows of
+// its links, by component.
+func shown(rows iter.Seq[LinkRow]) map[string]EventFacts {
+	out := map[string]EventFacts{}
 	for row := range rows {
 		facts := row.Event
 		event := Event{Published: facts.Published, HiddenFromDashboard: facts.HiddenFromDashboard, Status: facts.Status}
 		if event.Alerts() {
-			out[row.ComponentID] = showing{facts.Type, facts.Start}
+			out[row.ComponentID] = EventFacts{Type: facts.Type, Start: facts.Start}
 		}
 	}
 	return out
-}
-
-func linkID(row LinkRow) int64 { return row.LegacyID }
-
-func updateID(row UpdateRow) int64 { return row.LegacyID }
-
-func (r LinkRow) same(other LinkRow) bool {
-	facts := r.Event.same(other.Event)
-	r.Event, other.Event = EventFacts{}, EventFacts{}
-	return facts && r == other
-}
-
-func (r UpdateRow) same(other UpdateRow) bool {
-	same := r.Event.same(other.Event) && r.Date.Equal(other.Date)
-	r.Event, r.Date, other.Event, other.Date = EventFacts{}, time.Time{}, EventFacts{}, time.Time{}
-	return same && r == other
-}
-
-func (f EventFacts) same(other EventFacts) bool {
-	same := f.Start.Equal(other.Start) && sameTime(f.End, other.End)
-	f.Start, f.End, other.Start, other.End = time.Time{}, nil, time.Time{}, nil
-	return same && f == other
 }
 
 func rowsOf[R any](ctx context.Context, rows Rows[R], event string) ([]R, error) {
@@ -240,15 +211,14 @@ func rowsOf[R any](ctx context.Context, rows Rows[R], event string) ([]R, error)
 }
 
 // replaceRows makes the rows of an event the wanted ones. It writes only those that differ.
-func replaceRows[R any](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R, id func(R) int64, same func(R, R) bool) error {
+func replaceRows[R row](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R) error {
 	var gone []int64
 	for _, row := range there {
-		want, stays := wanted[id(row)]
-		switch {
-		case !stays:
-			gone = append(gone, id(row))
-		case same(row, want):
-			delete(wanted, id(row))
+		id := row.legacyID()
+		if want, stays := wanted[id]; !stays {
+			gone = append(gone, id)
+		} else if reflect.DeepEqual(row, want) {
+			delete(wanted, id)
 		}
 	}
 	if len(gone) > 0 {
@@ -260,6 +230,5 @@ func replaceRows[R any](ctx context.Context, rows Rows[R], event string, there [
 	if len(wanted) == 0 {
 		return nil
 	}
-	fresh := slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(id(a) - id(b)) })
-	return rows.UpsertMany(ctx, fresh)
+	return rows.UpsertMany(ctx, slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(a.legacyID() - b.legacyID()) }))
 }

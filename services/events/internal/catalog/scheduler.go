@@ -15,10 +15,9 @@ import (
 // costs one indexed query that mostly finds nothing.
 const schedulerInterval = time.Second
 
-// RunScheduler starts and ends maintenances with autoStart and autoEnd, until ctx ends. It
-// notifies the channels of the last write that notified. Several processes may run it at
-// once: each changes an event by ChangeEvent, and changes nothing if another process was
-// faster.
+// RunScheduler starts and ends maintenances with autoStart and autoEnd, until ctx ends. It notifies the channels
+// of the last write that notified. Several processes may run it at once: each changes an event by ChangeEvent, and
+// changes nothing if another process was faster.
 func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
 	ticker := time.NewTicker(schedulerInterval)
 	defer ticker.Stop()

@@ -9,11 +9,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// sharedRun lets concurrent callers share work: one run per key serves all callers from
-// before its start. A run gets the items of all its callers. At most one run per key is in
-// progress. A caller that arrives during a run waits for the next run, so no caller gets a
-// result of work that began before its call. It saves work within a process. It orders
-// nothing between processes.
+// sharedRun lets concurrent callers share work: one run per key serves all callers from before its start. A run
+// gets the items of all its callers. At most one run per key is in progress. A caller that arrives during a run
+// waits for the next run, so no caller gets a result of work that began before its call. It saves work within a
+// process. It orders nothing between processes.
 type sharedRun[I, R any] struct {
 	mu     sync.Mutex
 	queues map[string]*queue[I, R]

@@ -17,8 +17,7 @@ func (e *Event) Active(now time.Time) bool {
 	return e.Visible() && e.Status.underway() && !e.StartAt.After(now)
 }
 
-// Alerts reports whether dashboards show the components of the event as affected, from
-// StartAt on.
+// Alerts reports whether dashboards show the components of the event as affected, from StartAt on.
 func (e *Event) Alerts() bool { return e.Shown() && e.Status.underway() }
 
 // Measured returns the time of an event that uptime reports count, and whether they count it:
