@@ -24,8 +24,8 @@ const (
 	board = "0190dddd-0000-7000-8000-00000000000a"
 )
 
-// open makes a catalog over records in folder. deaf: nothing follows from its writes, as
-// in a process that died right after each. The catalog's own store is as changes make it.
+// open returns a catalog over records in folder. A deaf catalog runs nothing after its writes, like a
+// process that dies right after each write. changes alter the catalog's store.
 func open(t *testing.T, folder string, deaf bool, changes ...func(*catalog.Store)) (*catalog.Catalog, catalog.Store) {
 	t.Helper()
 	db, err := document.Open("sqlite:"+folder, "events", document.Options{})
@@ -98,7 +98,7 @@ func incident(t *testing.T, c *catalog.Catalog, components ...string) catalog.Ev
 	return event
 }
 
-// TestPublicPage: a page is found by slug and host while its dashboard is enabled.
+// TestPublicPage checks that a page is found by slug and host while its dashboard is enabled.
 func TestPublicPage(t *testing.T) {
 	c, records := open(t, t.TempDir(), false)
 	if _, err := c.CreateDashboard(t.Context(), org, board, "Acme"); err != nil {
@@ -140,14 +140,14 @@ func TestPublicPage(t *testing.T) {
 	}
 }
 
-// TestLinkToGone: a link that was written after its component's removal had looked for
-// links does not stay.
+// TestLinkToGone checks that a link is removed if it was written after the removal of its component
+// had searched for links.
 func TestLinkToGone(t *testing.T) {
 	folder := t.TempDir()
 	c, records := open(t, folder, false)
 	deaf, _ := open(t, folder, true)
 	stays, goes := add(t, c, "stays"), add(t, c, "goes")
-	event := incident(t, deaf, stays.ID, goes.ID) // written, but nothing has followed from it yet
+	event := incident(t, deaf, stays.ID, goes.ID) // its rows and pages are not written yet
 	if err := deaf.RemoveComponent(t.Context(), ours, goes.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -177,8 +177,8 @@ func TestLinkToGone(t *testing.T) {
 	}
 }
 
-// TestInterruptedRemoval: a component that is leaving is nobody's, and repeating what
-// follows from that completes it.
+// TestInterruptedRemoval checks that no query finds a component that is leaving, and that repeating
+// ComponentWritten completes the removal.
 func TestInterruptedRemoval(t *testing.T) {
 	folder := t.TempDir()
 	c, records := open(t, folder, false)
@@ -204,7 +204,7 @@ func TestInterruptedRemoval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time there is nothing left to do
+	for range 2 { // the second time nothing is left to do
 		if err := c.ComponentWritten(t.Context(), component.ID, &leaving); err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestInterruptedRemoval(t *testing.T) {
 	}
 }
 
-// held stops a rendering that has seen all it renders, before it is written.
+// held stops a rendering after it has read its records and before it is written.
 type held struct {
 	catalog.Collection[catalog.Page]
 	once              sync.Once
@@ -241,8 +241,8 @@ func (h *held) Upsert(ctx context.Context, key string, change func(*catalog.Page
 	})
 }
 
-// TestPageOvertaken: a rendering of one process that finds the page right does not leave it
-// to the older rendering of another process that is about to write.
+// TestPageOvertaken checks that an older rendering of another process does not replace the page,
+// although the newer rendering has not changed the page.
 func TestPageOvertaken(t *testing.T) {
 	folder := t.TempDir()
 	c, records := open(t, folder, false)
@@ -271,7 +271,7 @@ func TestPageOvertaken(t *testing.T) {
 	}
 }
 
-// stepped does one write of rows in steps, once it is armed.
+// stepped stops before and after one write of rows, once it is armed.
 type stepped struct {
 	catalog.Rows[catalog.UpdateRow]
 	armed   atomic.Bool
@@ -291,8 +291,8 @@ func (s *stepped) UpsertMany(ctx context.Context, rows []catalog.UpdateRow) erro
 	return err
 }
 
-// TestRowsOvertaken: whoever was told that an event is deleted does not find its updates again, which
-// somebody else's write at the same time was about to write down.
+// TestRowsOvertaken checks that after the response about a deletion nobody finds updates of the event
+// that a concurrent write stores as rows.
 func TestRowsOvertaken(t *testing.T) {
 	slow := &stepped{reached: make(chan string), goOn: make(chan struct{})}
 	c, records := open(t, t.TempDir(), false, func(s *catalog.Store) {
@@ -314,17 +314,17 @@ func TestRowsOvertaken(t *testing.T) {
 		_, err := records.Events.Get(t.Context(), event.ID)
 		return fault.Is(err, fault.NotFound)
 	})
-	told := false
+	responded := false
 	select {
 	case err := <-deleted:
-		told = true
+		responded = true
 		deleted <- err
-	case <-time.After(300 * time.Millisecond): // it waits, as it should
+	case <-time.After(300 * time.Millisecond): // the deletion waits, as it must
 	}
 	slow.goOn <- struct{}{}
 	<-slow.reached
-	if n, err := records.Updates.Count(t.Context(), find.Query{}); told && (err != nil || n > 0) {
-		t.Errorf("%d updates are there again, %v", n, err)
+	if n, err := records.Updates.Count(t.Context(), find.Query{}); responded && (err != nil || n > 0) {
+		t.Errorf("%d rows were written after the deletion, %v", n, err)
 	}
 	slow.goOn <- struct{}{}
 	if err := errors.Join(<-deleted, <-updated); err != nil {
