@@ -1,12 +1,12 @@
-// Package events is the service for what an organization publishes: dashboards, components,
-// incidents and maintenances, their timelines, and the public list of a dashboard. It publishes
-// every change to Kafka. It notifies nobody itself.
+// Package events is the service of what an organization publishes: dashboards,
+// components, incidents and maintenance, their timelines, and the public list of a
+// dashboard. It tells of every change through Kafka and tells nobody itself.
 package events
 
 import (
 	"context"
 	"errors"
-	_ "time/tzdata" // reports need the time zones of dashboards, also on a system without zones
+	_ "time/tzdata" // reports are in dashboards' time zones, also where the system has no zones
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
@@ -21,7 +21,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-// partitions is the number of partitions of the topics that this service writes to.
+// partitions of the topics this service writes to.
 const partitions = 12
 
 // Config are the service's settings.
@@ -32,8 +32,8 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Links     `embed:""`
 
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"URL of the subscribers service."`
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"URL of the integrations service."`
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service answers."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service answers."`
 }
 
 // Validate is called by the settings' parser.

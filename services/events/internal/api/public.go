@@ -80,7 +80,7 @@ func list(c *gin.Context, page catalog.Page, path string) error {
 	return nil
 }
 
-// matches compares an ETag with If-None-Match, as RFC 9110, section 13.1.2 defines.
+// matches compares as RFC 9110, section 13.1.2 has it for If-None-Match.
 func matches(sent []string, tag string) bool {
 	for candidate := range strings.SplitSeq(strings.Join(sent, ","), ",") {
 		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
