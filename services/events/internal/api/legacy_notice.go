@@ -68,14 +68,12 @@ func applyNotifications(d *catalog.Draft, in legacy.Input) error {
 
 // readWording reads the members of a channel, of which each channel has some.
 func readWording(in *legacy.Input) (topic.Wording, error) {
-	var wording topic.Wording
-	assign(&wording.Text, cmp.Or(in.Text("sms_text"), in.Text("tweet_text")))
-	assign(&wording.Message, in.Text("message"))
-	assign(&wording.Details, in.Flag("details"))
-	if sent := in.Text("color"); sent != nil {
-		if wording.Color = *sent; !color.MatchString(*sent) {
-			return wording, errors.New("color: must be # and 3 or 6 hexadecimal digits")
-		}
+	wording := topic.Wording{
+		Text:    given(cmp.Or(in.Text("sms_text"), in.Text("tweet_text"))),
+		Message: given(in.Text("message")), Details: given(in.Flag("details")), Color: given(in.Text("color")),
+	}
+	if in.Text("color") != nil && !color.MatchString(wording.Color) {
+		return wording, errors.New("color: must be # and 3 or 6 hexadecimal digits")
 	}
 	for _, text := range append(in.Texts("rooms"), in.Texts("channels")...) {
 		id, err := strconv.ParseInt(text, 10, 64)
@@ -85,4 +83,12 @@ func readWording(in *legacy.Input) (topic.Wording, error) {
 		wording.Endpoints = append(wording.Endpoints, id)
 	}
 	return wording, nil
+}
+
+// given returns a value that may not have been sent, or the zero value.
+func given[V any](value *V) V {
+	if value == nil {
+		value = new(V)
+	}
+	return *value
 }
