@@ -17,7 +17,7 @@ const (
 	maintenance = `{"type": "/api/v1/type/2/", "status": "/api/v1/status/1/", "description": "**Move**", "description_md": true, "start": "2026-01-02T03:00:00", "end": "2026-01-02T04:00:00", "event_service": ["/api/v1/service/1/"]`
 )
 
-// TestChangesOfAnIncident holds what is in Kafka after each write of an incident's life.
+// TestChangesOfAnIncident checks the message in Kafka after each write of an incident.
 func TestChangesOfAnIncident(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
@@ -43,7 +43,7 @@ func TestChangesOfAnIncident(t *testing.T) {
 	}
 	for _, step := range steps {
 		if a := p.send("", step.method, step.path, step.body); a.status >= 300 {
-			t.Fatalf("%s %s %s answered %d %s", step.method, step.path, step.body, a.status, a.body)
+			t.Fatalf("%s %s %s returned %d %s", step.method, step.path, step.body, a.status, a.body)
 		}
 	}
 	before := p.must(200, "", "GET", event, "")
@@ -62,7 +62,7 @@ func TestChangesOfAnIncident(t *testing.T) {
 		former string
 		entry  string
 		notify []topic.Channel
-		told   int
+		named  int
 	}{
 		{topic.IncidentCreated, "investigating", "", "newest", []topic.Channel{"email", "teams", "webhook"}, 2},
 		{topic.IncidentUpdated, "identified", "investigating", "found", nil, 2},
@@ -72,9 +72,9 @@ func TestChangesOfAnIncident(t *testing.T) {
 		{topic.IncidentReopened, "monitoring", "resolved", "", nil, 2},
 		{topic.IncidentUpdated, "monitoring", "", "again", nil, 2},
 		{topic.IncidentUpdated, "monitoring", "", "", nil, 2},
-		{topic.IncidentUpdated, "monitoring", "", "", nil, 1}, // what no dashboard shows may be told about
+		{topic.IncidentUpdated, "monitoring", "", "", nil, 1}, // a component that no dashboard holds may be named
 		{topic.IncidentUpdated, "monitoring", "", "", nil, 0},
-		{topic.IncidentUpdated, "monitoring", "", "", nil, 0}, // nobody may be told about what is left
+		{topic.IncidentUpdated, "monitoring", "", "", nil, 0}, // the component that is left must not be named
 		{topic.IncidentUpdated, "monitoring", "", "", nil, 0},
 	}
 	for i, w := range want {
@@ -85,7 +85,7 @@ func TestChangesOfAnIncident(t *testing.T) {
 		}
 		channels := slices.Sorted(maps.Keys(c.Notify))
 		if c.Kind != w.kind || c.Sequence != int64(i+1) || c.Event.Status != w.status || c.Event.PreviousStatus != w.former ||
-			entry != w.entry || !slices.Equal(channels, w.notify) || len(c.Event.Components) != w.told || c.Organization != orgA || c.Notify == nil {
+			entry != w.entry || !slices.Equal(channels, w.notify) || len(c.Event.Components) != w.named || c.Organization != orgA || c.Notify == nil {
 			t.Errorf("change %d is %+v, want %+v", i+1, c, w)
 		}
 	}
@@ -94,10 +94,10 @@ func TestChangesOfAnIncident(t *testing.T) {
 		t.Errorf("the subject is not remembered: %v, %v", first.Notify, changes[2].Notify)
 	}
 	if teams := first.Notify["teams"]; !teams.Details || teams.Message != "m" || teams.Color != "#fff" || !slices.Equal(teams.Endpoints, []int64{4, 9}) {
-		t.Errorf("teams is told %+v", teams)
+		t.Errorf("teams gets %+v", teams)
 	}
 	if changes[4].Notify["sms"].Text != "Over" {
-		t.Errorf("sms is told %+v", changes[4].Notify)
+		t.Errorf("sms gets %+v", changes[4].Notify)
 	}
 	component := first.Event.Components[0]
 	if component.Name != "API" || component.Group != "Core" || component.Impact != "major_outage" || !slices.Equal(component.Dashboards, []string{dashA}) {
@@ -108,7 +108,7 @@ func TestChangesOfAnIncident(t *testing.T) {
 	}
 }
 
-// TestChangesOfAMaintenance holds the kinds in a maintenance's life.
+// TestChangesOfAMaintenance checks the kind of each change of a maintenance.
 func TestChangesOfAMaintenance(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
@@ -138,11 +138,11 @@ func TestChangesOfAMaintenance(t *testing.T) {
 		t.Errorf("ends and texts are wrong: %+v", changes)
 	}
 	if second := heard.of(t, 2, 1); second[0].Kind != topic.MaintenanceStarted {
-		t.Errorf("a maintenance created as started is told as %s", second[0].Kind)
+		t.Errorf("a maintenance created as started has the kind %s", second[0].Kind)
 	}
 }
 
-// TestComponentGone: others learn of a deleted service, and each event it was linked to changes.
+// TestComponentGone checks that the deletion of a service is published, and that each event with a link to it changes.
 func TestComponentGone(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
@@ -153,7 +153,7 @@ func TestComponentGone(t *testing.T) {
 	if len(changes[1].Event.Components) != 0 || changes[1].Sequence != 2 {
 		t.Errorf("the event changed to %+v", changes[1])
 	}
-	apitest.Eventually(t, "the deletion is told", func() bool {
+	apitest.Eventually(t, "the deletion is published", func() bool {
 		heard.mu.Lock()
 		defer heard.mu.Unlock()
 		return len(heard.gone) == 1 && heard.gone[0].LegacyID == 1 && heard.gone[0].Organization == orgA &&
@@ -161,8 +161,8 @@ func TestComponentGone(t *testing.T) {
 	})
 }
 
-// TestConcurrentUpdates: nothing is lost of what many write to one event at once, and the
-// page of the dashboard is that of the last write.
+// TestConcurrentUpdates checks that no concurrent write of one event is lost, and that the page of
+// the dashboard shows the last write.
 func TestConcurrentUpdates(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
@@ -175,7 +175,7 @@ func TestConcurrentUpdates(t *testing.T) {
 			for i := range each {
 				a := p.send("", "PUT", "/api/v1/event/list/1/", fmt.Sprintf(`{"status": {"status": "%s"}, "event_update": [{"update": "x"}]}`, []string{"resolved", "monitoring"}[i%2]))
 				if a.status != 200 {
-					t.Errorf("PUT answered %d %s", a.status, a.body)
+					t.Errorf("PUT returned %d %s", a.status, a.body)
 				}
 			}
 		})
@@ -194,6 +194,6 @@ func TestConcurrentUpdates(t *testing.T) {
 	want := map[bool]string{true: "operational", false: "active incident"}[changes[len(changes)-1].Event.Status == "resolved"]
 	page := p.must(200, "public", "GET", "/public/v1/dashboards/acme-status/list", "")
 	if got := page["objects"].([]any)[0].(map[string]any)["status"]; got != want {
-		t.Errorf("the page says %v, want %s", got, want)
+		t.Errorf("the page shows %v, want %s", got, want)
 	}
 }

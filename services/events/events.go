@@ -58,7 +58,7 @@ func Run(ctx context.Context, c Config) error {
 		Start: []func(context.Context) error{s.Topics(topic.EventChanges, topic.ComponentChanges)},
 		Background: []func(context.Context) error{
 			s.Relay,
-			func(ctx context.Context) error { return events.KeepTime(ctx, c.Log) },
+			func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },
 		},
 	})
 }

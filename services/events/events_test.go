@@ -7,8 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// TestScripts plays what clients, visitors and other services see, each script on an
-// empty service of its own with two organizations.
+// TestScripts runs the scripts of requests and responses. Each script gets an empty service with
+// two organizations.
 func TestScripts(t *testing.T) {
 	broker := startBroker(t)
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
@@ -19,7 +19,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestEventIsBounded: an event takes as many updates as can follow it while its writer waits.
+// TestEventIsBounded checks the limit of 1000 updates of an event.
 func TestEventIsBounded(t *testing.T) {
 	p := start(t, startBroker(t))
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)

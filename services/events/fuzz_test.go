@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzEventBody sends anything as an event, new and changed: no answer is a failure of
-// ours, and what is refused leaves no trace.
+// FuzzEventBody creates and changes an event with any body. No response may be a 5xx, and a refused
+// body must change nothing.
 func FuzzEventBody(f *testing.F) {
 	p := start(f, startBroker(f))
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
@@ -37,11 +37,11 @@ func FuzzEventBody(f *testing.F) {
 			events++
 		case 400:
 			if count("list") != events || count("service") != links || count("update") != updates {
-				t.Errorf("refused, but something is there: %s", body)
+				t.Errorf("refused, but a record was created: %s", body)
 			}
 		case 413:
 		default:
-			t.Errorf("POST answered %d %s to %q", created.status, created.body, body)
+			t.Errorf("POST returned %d %s to %q", created.status, created.body, body)
 		}
 		if count("list") != events {
 			t.Errorf("%v events, want %v, after %q", count("list"), events, body)
@@ -54,14 +54,14 @@ func FuzzEventBody(f *testing.F) {
 		case 200:
 			again := p.send("", "PUT", event, string(after.body))
 			if last := p.send("", "GET", event, ""); again.status != 200 || string(last.body) != string(after.body) {
-				t.Errorf("the GET body sent back answered %d %s and made of\n%s\n%s", again.status, again.body, after.body, last.body)
+				t.Errorf("the GET body sent back returned %d %s and changed\n%s\n%s", again.status, again.body, after.body, last.body)
 			}
 		case 400, 413:
 			if string(before.body) != string(after.body) {
 				t.Errorf("refused, but changed, by %q", body)
 			}
 		default:
-			t.Errorf("PUT answered %d %s to %q", changed.status, changed.body, body)
+			t.Errorf("PUT returned %d %s to %q", changed.status, changed.body, body)
 		}
 		p.must(204, "", "DELETE", event, "")
 		if made, found := strings.CutPrefix(created.header.Get("Location"), legacyBase); found {

@@ -21,7 +21,7 @@ import (
 
 const childMark = "EVENTS_TEST_CHILD"
 
-// TestMain is the service's own binary when it is started as a child, to be killed.
+// TestMain runs the service if the test binary is started as a child process, to be killed.
 func TestMain(m *testing.M) {
 	if os.Getenv(childMark) != "" {
 		os.Args = os.Args[:1]
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// spawn runs the service as a process of its own; the function it returns kills it as
-// kill -9 does.
+// spawn runs the service as a process of its own. It returns a function that kills the process
+// like kill -9.
 func (p *platform) spawn() (kill func()) {
 	p.t.Helper()
 	addr := apitest.FreeAddress(p.t)
@@ -65,7 +65,7 @@ func (p *platform) spawn() (kill func()) {
 	return kill
 }
 
-// attempt sends a request that may meet a dying service: 0 when there was no answer.
+// attempt sends a request to a service that may die. It returns 0 if there was no response.
 func (p *platform) attempt(method, path, body string) int {
 	request, err := http.NewRequest(method, p.url+path, strings.NewReader(body))
 	if err != nil {
@@ -81,8 +81,8 @@ func (p *platform) attempt(method, path, body string) int {
 	return response.StatusCode
 }
 
-// TestKilledBeforeRelay: what was written while Kafka was away is published after the
-// service was killed and started again.
+// TestKilledBeforeRelay checks that changes that were written without Kafka are published after
+// the service was killed and started again.
 func TestKilledBeforeRelay(t *testing.T) {
 	dir := t.TempDir()
 	broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: apitest.FreeAddress(t), Dir: dir})
@@ -114,15 +114,15 @@ func TestKilledBeforeRelay(t *testing.T) {
 	}
 }
 
-// TestKilledAtAnyMoment: of every write that was answered there is the record, the change in
-// Kafka in its order, and the rows and the page that follow from it.
+// TestKilledAtAnyMoment checks that every write with a response has its record, its change in Kafka
+// in order, its rows and its page after the service was killed.
 func TestKilledAtAnyMoment(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
 	p.must(201, "", "POST", "/api/v1/event/list/", incident+`}`)
 	p.stop()
-	var answered atomic.Int64
+	var responses atomic.Int64
 	for round := range 4 {
 		kill := p.spawn()
 		var group sync.WaitGroup
@@ -134,23 +134,23 @@ func TestKilledAtAnyMoment(t *testing.T) {
 						return
 					}
 					if status != 201 {
-						t.Errorf("POST answered %d", status)
+						t.Errorf("POST returned %d", status)
 						return
 					}
-					answered.Add(1)
+					responses.Add(1)
 				}
 			})
 		}
-		goal := answered.Load() + int64(5+7*round)
-		apitest.Eventually(t, "some are answered", func() bool { return answered.Load() >= goal })
+		goal := responses.Load() + int64(5+7*round)
+		apitest.Eventually(t, "some requests have a response", func() bool { return responses.Load() >= goal })
 		kill()
 		group.Wait()
 	}
 	p.run()
 	event := p.must(200, "", "GET", "/api/v1/event/list/1/", "")
 	stored := len(event["event_update"].([]any))
-	if int64(stored) < answered.Load() {
-		t.Errorf("%d updates are stored, %d were answered", stored, answered.Load())
+	if int64(stored) < responses.Load() {
+		t.Errorf("%d updates are stored, %d had a response", stored, responses.Load())
 	}
 	for i, change := range heard.of(t, 1, stored+1) {
 		if change.Sequence != int64(i+1) {
@@ -163,7 +163,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	})
 }
 
-// TestKilledWhileRemoving: a service's removal that was begun is completed after a restart.
+// TestKilledWhileRemoving checks that the removal of a service is completed after a restart.
 func TestKilledWhileRemoving(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
@@ -189,7 +189,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 		p.run()
 		if left := p.send("", "GET", service, "").status; left == 200 {
 			if status == 204 {
-				t.Errorf("round %d: answered 204, but the service is there", round)
+				t.Errorf("round %d: returned 204, but the service is there", round)
 			}
 			p.must(204, "", "DELETE", service, "")
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-// BenchmarkLists (goal P2) measures legacy lists of an organization with 100,000 events, each with two
-// links and two updates, beside those of one with 1,000, through the service's HTTP door. The two are asked in turns; what is
-// reported is the median of each, of five, and their ratio. It runs on what apitest.Documents says, SQLite
-// unless a MongoDB server is named; BENCH_EVENTS is the large number:
+// BenchmarkLists (goal P2) measures the legacy lists over HTTP for an organization with 100,000 events and for
+// one with 1,000. Each event has two links and two updates. Requests to the two alternate. The benchmark reports
+// the medians of five requests and their ratio. It runs on SQLite, or on the MongoDB server that
+// apitest.Documents names. BENCH_EVENTS replaces the large number:
 //
 //	go test -run NONE -bench Lists -benchtime 1x .
 func BenchmarkLists(b *testing.B) {
@@ -85,13 +85,13 @@ func (p *platform) took(path string) time.Duration {
 	p.t.Helper()
 	began := time.Now()
 	if got := p.send("", "GET", path, ""); got.status != 200 {
-		p.t.Fatalf("%s answered %d %s", path, got.status, got.body)
+		p.t.Fatalf("%s returned %d %s", path, got.status, got.body)
 	}
 	return time.Since(began)
 }
 
-// crowd starts a service with an organization of n events. A few are posted; the others are
-// written beside the service as copies of these, with the rows that follow from them.
+// crowd starts a service with an organization of n events. A few are posted. The others are copies of
+// these, which are written directly to the database with their rows.
 func crowd(b *testing.B, broker string, n int) *platform {
 	p := start(b, broker)
 	for i := range 8 {
@@ -120,7 +120,7 @@ func crowd(b *testing.B, broker string, n int) *platform {
 	return p
 }
 
-// copier writes events like those posted.
+// copier writes copies of the posted events.
 type copier struct {
 	p          *platform
 	records    catalog.Store

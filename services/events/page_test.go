@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPageAtOnce: with many clients and two processes writing services and events at once,
-// the page shows each write to the one who made it, as soon as it was answered.
+// TestPageAtOnce checks that the page shows each write as soon as its client has the response, with
+// many clients that write services and events on two processes.
 func TestPageAtOnce(t *testing.T) {
 	p := start(t, startBroker(t))
 	first := p.url

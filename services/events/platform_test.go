@@ -35,7 +35,7 @@ const (
 	dashB = "0190dddd-0000-7000-8000-00000000000b"
 )
 
-// platform is what surrounds the service: a Kafka broker, and a clock that can be put
+// platform is the surroundings of the service: a Kafka broker, and a clock that tests can put
 // forward. Services are started on it.
 type platform struct {
 	t         testing.TB
@@ -185,7 +185,7 @@ func (p *platform) door() http.Handler {
 	})
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header
@@ -214,23 +214,23 @@ func (p *platform) send(as, method, path, body string) answer {
 	return answer{response.StatusCode, response.Header, content}
 }
 
-// must sends a request that has to answer with the status and returns its JSON members.
+// must sends a request, checks the status of the response, and returns its JSON members.
 func (p *platform) must(status int, as, method, path, body string) map[string]any {
 	p.t.Helper()
 	a := p.send(as, method, path, body)
 	if a.status != status {
-		p.t.Fatalf("%s %s answered %d %s, want %d", method, path, a.status, a.body, status)
+		p.t.Fatalf("%s %s returned %d %s, want %d", method, path, a.status, a.body, status)
 	}
 	out := map[string]any{}
 	if len(a.body) > 0 {
 		if err := json.NewDecoder(bytes.NewReader(a.body)).Decode(&out); err != nil {
-			p.t.Fatalf("%s %s answered %q", method, path, a.body)
+			p.t.Fatalf("%s %s returned %q", method, path, a.body)
 		}
 	}
 	return out
 }
 
-// tape is what was published, in order of arrival.
+// tape holds the published messages in order of arrival.
 type tape struct {
 	mu      sync.Mutex
 	changes []topic.EventChange
@@ -261,7 +261,7 @@ func (p *platform) listen() *tape {
 	return heard
 }
 
-// add takes every message once, however often it is published.
+// add stores every message once, even if it is published several times.
 func (h *tape) add(batch []stream.Record) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -289,7 +289,7 @@ func (h *tape) add(batch []stream.Record) error {
 	return nil
 }
 
-// of waits until n changes of the event with the legacy id were heard and returns them.
+// of waits until n changes of the event with the legacy id have arrived, and returns them.
 func (h *tape) of(t testing.TB, legacyID int64, n int) []topic.EventChange {
 	t.Helper()
 	var found []topic.EventChange

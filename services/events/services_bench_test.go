@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkServices measures POST service of an organization that has 750 on its dashboard,
-// by one client and by 8 at once, through the service's HTTP door:
+// BenchmarkServices measures POST service over HTTP, by one client and by 8 concurrent clients, for an
+// organization with 750 services on its dashboard:
 //
 //	go test -run NONE -bench Services -benchtime 1x .
 func BenchmarkServices(b *testing.B) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -15,19 +16,20 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 	return legacy.Resource[catalog.LinkDetail]{
 		Name: "event/service",
 		Fields: []legacy.Field{
-			a.eventField(a.childrenBehind()...),
-			{Name: "service", Type: legacy.Related, Required: true, Find: "component", Relation: a.serviceRelation(),
+			a.eventField(a.childrenOfEvent()...),
+			{Name: "service", Type: legacy.Related, Required: true, Find: catalog.FieldComponent, Relation: a.serviceRelation(),
 				Help: "The affected service."},
 		},
 		Indexes: []legacy.Index{
-			{Name: "org_legacy"},
-			{Name: "org_component_legacy", Equal: []string{"component"}},
-			{Name: "org_event_legacy", Equal: []string{"eventLegacyId"}},
-			{Name: "org_type_legacy", Equal: []string{"eventType"}},
-			{Name: "org_status_legacy", Equal: []string{"eventStatus"}},
-			{Name: "org_type_status_legacy", Equal: []string{"eventType", "eventStatus"}},
+			{Name: catalog.IndexLegacyID},
+			{Name: catalog.IndexComponent, Equal: []string{catalog.FieldComponent}},
+			{Name: catalog.IndexEventLegacyID, Equal: []string{ofEvent(catalog.FieldLegacyID)}},
+			{Name: catalog.IndexType, Equal: []string{ofEvent(catalog.FieldType)}},
+			{Name: catalog.IndexStatus, Equal: []string{ofEvent(catalog.FieldStatus)}},
+			{Name: catalog.IndexTypeStatus, Equal: []string{ofEvent(catalog.FieldType), ofEvent(catalog.FieldStatus)}},
 		},
-		ID: func(l catalog.LinkDetail) int64 { return l.LegacyID },
+		FaultFields: map[string]string{"affectedComponents": "event", "componentId": "service"},
+		ID:          func(l catalog.LinkDetail) int64 { return l.LegacyID },
 		View: func(l catalog.LinkDetail) any {
 			return viewEventService(l.Event.LegacyID, l.LegacyID, l.Component)
 		},
@@ -35,70 +37,117 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 			return a.catalog.ListLinks(ctx, caller.Organization, query)
 		},
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.LinkDetail, error) {
-			link, err := a.catalog.AddLink(ctx, by(caller), caller.Organization, in.Ref("event").Key, in.Ref("service").Key)
-			return link, vanished(err)
+			return a.createLink(ctx, caller, in.Ref("event").Key, in.Ref("service").Key)
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
-			return a.catalog.RemoveLink(ctx, by(caller), caller.Organization, id)
+			row, err := a.catalog.Link(ctx, caller.Organization, id)
+			if err != nil {
+				return err
+			}
+			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error {
+				if !slices.ContainsFunc(d.Links, func(link catalog.Link) bool { return link.LegacyID == id }) {
+					return fault.New(fault.NotFound, "There is no such event service.")
+				}
+				d.RemoveComponent(row.ComponentID)
+				return nil
+			})
+			return err
 		},
 	}
 }
+
+func (a api) createLink(ctx context.Context, caller passport.Passport, event, service string) (catalog.LinkDetail, error) {
+	isService := func(link catalog.Link) bool { return link.ComponentID == service }
+	detail, err := a.catalog.ChangeEvent(ctx, command(caller), event, func(d *catalog.Draft) error {
+		if slices.ContainsFunc(d.Links, isService) {
+			return fault.Field("service", "must not be linked to the event already")
+		}
+		return d.AddComponent(service)
+	})
+	if err != nil {
+		return catalog.LinkDetail{}, deletedEvent(err)
+	}
+	link := detail.Links[slices.IndexFunc(detail.Links, isService)]
+	row := catalog.LinkRow{LegacyID: link.LegacyID, Event: detail.Facts()}
+	return catalog.LinkDetail{LinkRow: row, Component: detail.Components[service]}, nil
+}
+
+// ofEvent returns the name of a field of the event in rows of its children.
+func ofEvent(field string) string { return catalog.FactField(catalog.FieldEvent, field) }
 
 // eventUpdates is event/update/: the entries of timelines.
 func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	return legacy.Resource[catalog.UpdateRow]{
 		Name:   "event/update",
-		Fields: append([]legacy.Field{a.eventField(a.childrenBehind()...)}, append(updateTexts(), updateAuthor())...),
+		Fields: append([]legacy.Field{a.eventField(a.childrenOfEvent()...)}, append(updateTexts(), updateAuthor())...),
 		Indexes: []legacy.Index{
-			{Name: "org_legacy"},
-			{Name: "org_status_legacy", Equal: []string{"status"}},
-			{Name: "org_event_legacy", Equal: []string{"eventLegacyId"}},
-			{Name: "org_type_legacy", Equal: []string{"eventType"}},
-			{Name: "org_type_status_legacy", Equal: []string{"eventType", "eventStatus"}},
+			{Name: catalog.IndexLegacyID},
+			{Name: catalog.IndexStatus, Equal: []string{catalog.FieldStatus}},
+			{Name: catalog.IndexEventLegacyID, Equal: []string{ofEvent(catalog.FieldLegacyID)}},
+			{Name: catalog.IndexType, Equal: []string{ofEvent(catalog.FieldType)}},
+			{Name: catalog.IndexTypeStatus, Equal: []string{ofEvent(catalog.FieldType), ofEvent(catalog.FieldStatus)}},
 		},
-		ID:   func(u catalog.UpdateRow) int64 { return u.LegacyID },
-		View: func(u catalog.UpdateRow) any { return viewUpdate(u) },
+		FaultFields: map[string]string{"timeline": "event"},
+		ID:          func(u catalog.UpdateRow) int64 { return u.LegacyID },
+		View:        func(u catalog.UpdateRow) any { return viewUpdate(u) },
 		List: func(ctx context.Context, caller passport.Passport, query find.Query) ([]catalog.UpdateRow, int64, error) {
 			return a.catalog.ListUpdates(ctx, caller.Organization, query)
 		},
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.UpdateRow, error) {
-			update, err := a.catalog.AddUpdate(ctx, by(caller), caller.Organization, in.Ref("event").Key, updatePatch(in))
-			return update, vanished(err)
+			var statusID string
+			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error {
+				err := applyUpdate(d, in)
+				if err == nil {
+					statusID = d.Timeline[len(d.Timeline)-1].StatusID
+				}
+				return err
+			})
+			if err != nil {
+				return catalog.UpdateRow{}, deletedEvent(err)
+			}
+			isNew := func(entry catalog.Entry) bool { return entry.StatusID == statusID }
+			return catalog.UpdateRowOf(&detail.Event, detail.Timeline[slices.IndexFunc(detail.Timeline, isNew)]), nil
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
-			return a.catalog.RemoveUpdate(ctx, by(caller), caller.Organization, id)
+			row, err := a.catalog.Update(ctx, caller.Organization, id)
+			if err != nil {
+				return err
+			}
+			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error {
+				return d.RemoveEntry(row.StatusID)
+			})
+			return err
 		},
 	}
 }
 
-// eventField is the reference of a child to its event, whose facts its row holds. Filters
-// reach over it to them and to more.
+// eventField returns the reference of a child to its event. Filters reach over it to the facts
+// of the event, which the child's row holds, and to more.
 func (a api) eventField(more ...legacy.Field) legacy.Field {
-	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: "event", Help: "The event.",
+	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: catalog.FieldEvent, Help: "The event.",
 		Relation: &legacy.Relation{
-			To: "event/list", FindID: catalog.FactField("event", "legacyId"), Fields: append(eventFields("event"), more...),
+			To: "event/list", FindID: ofEvent(catalog.FieldLegacyID), Fields: append(eventFields(catalog.FieldEvent), more...),
 			Resolve: func(ctx context.Context, caller passport.Passport, id int64) (string, error) {
-				event, err := a.catalog.EventByLegacyID(ctx, caller.Organization, id)
-				return event.ID, err
+				return a.catalog.EventID(ctx, caller.Organization, id)
 			},
 		}}
 }
 
-// childrenBehind are all the children of a child's event, for filters.
-func (a api) childrenBehind() []legacy.Field {
-	service := legacy.Field{Name: "service", Type: legacy.Related, Find: "component", Relation: a.serviceRelation()}
+// childrenOfEvent returns the children of a child's event, for filters.
+func (a api) childrenOfEvent() []legacy.Field {
+	service := legacy.Field{Name: "service", Type: legacy.Related, Find: catalog.FieldComponent, Relation: a.serviceRelation()}
 	return []legacy.Field{
-		{Name: "event_service", Type: legacy.Related, Find: "event", Relation: &legacy.Relation{
+		{Name: "event_service", Type: legacy.Related, Find: catalog.FieldEvent, Relation: &legacy.Relation{
 			To: "event/service", Many: true, Fields: []legacy.Field{service},
 			Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
 				return a.catalog.EventsWithLink(ctx, caller.Organization, where)
 			},
 		}},
-		{Name: "event_update", Type: legacy.Related, Find: "event", Relation: a.updateRelation()},
+		{Name: "event_update", Type: legacy.Related, Find: catalog.FieldEvent, Relation: a.updateRelation()},
 	}
 }
 
-// updateRelation refers to the updates of an event; its keys are events.
+// updateRelation returns the relation to the updates of an event. Its keys are events.
 func (a api) updateRelation(more ...legacy.Field) *legacy.Relation {
 	return &legacy.Relation{
 		To: "event/update", Many: true, Items: updateTexts(), Fields: append(append(updateTexts(), updateAuthor()), more...),
@@ -108,30 +157,30 @@ func (a api) updateRelation(more ...legacy.Field) *legacy.Relation {
 	}
 }
 
-// updateTexts are the fields of an update but for its event.
+// updateTexts returns the fields of an update without its event and author.
 func updateTexts() []legacy.Field {
 	return []legacy.Field{
-		{Name: "update", Type: legacy.String, Required: true, Max: 5000, Find: "text", Help: "The text."},
-		{Name: "status", Type: legacy.Related, Find: "status", Relation: legacy.StatusRelation(),
+		{Name: "update", Type: legacy.String, Required: true, Max: 5000, Find: catalog.FieldText, Help: "The text."},
+		{Name: "status", Type: legacy.Related, Find: catalog.FieldStatus, Relation: legacy.StatusRelation(),
 			Help: "A status of the event's type, or update."},
-		{Name: "date", Type: legacy.Datetime, Find: "date", Help: "Time it speaks of, in UTC; now when omitted."},
-		{Name: "markdown", Type: legacy.Boolean, Default: false, Find: "markdown", Help: "The text is Markdown."},
+		{Name: "date", Type: legacy.Datetime, Find: catalog.FieldDate, Help: "Time of the update, in UTC; now when omitted."},
+		flag("markdown", catalog.FieldMarkdown, "Whether the text is Markdown."),
 	}
 }
 
-// updateAuthor is who wrote an update; the names of users are kept elsewhere.
+// updateAuthor returns the author of an update. The identity service stores the names of users.
 func updateAuthor() legacy.Field {
 	return legacy.Field{
-		Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: "author", Help: "Who wrote it.",
-		Relation: &legacy.Relation{To: "user", FindID: "author"},
+		Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: catalog.FieldAuthor, Help: "The author.",
+		Relation: &legacy.Relation{To: "user", FindID: catalog.FieldAuthor},
 	}
 }
 
-// vanished: an event that was there when its reference was resolved and is not any more
-// is a wrong reference.
-func vanished(err error) error {
+// deletedEvent returns a fault of the field event for an event that was deleted after its
+// reference was resolved, and any other error as it is.
+func deletedEvent(err error) error {
 	if fault.Is(err, fault.NotFound) {
-		return fault.Field("event", "There is no such event.")
+		return fault.Field("event", "must be an event of the organization")
 	}
 	return err
 }
@@ -163,20 +212,5 @@ func viewUpdate(u catalog.UpdateRow) eventUpdateView {
 		Date: legacy.Time(u.Date), Event: legacy.URI("event/list", u.Event.LegacyID), Markdown: u.Markdown,
 		ResourceURI: legacy.URI("event/update", u.LegacyID), Status: legacy.ViewStatus(string(u.Status)),
 		Update: u.Text, User: userURI(u.Author),
-	}
-}
-
-func viewEntry(event int64, e *catalog.Entry) eventUpdateView {
-	return eventUpdateView{
-		Date: legacy.Time(e.Timestamp), Event: legacy.URI("event/list", event), Markdown: e.Message.IsMarkdown(),
-		ResourceURI: legacy.URI("event/update", e.LegacyID), Status: legacy.ViewStatus(string(e.Status)),
-		Update: e.Message.Text, User: userURI(e.Author.LegacyUserID),
-	}
-}
-
-func updatePatch(in legacy.Input) catalog.UpdatePatch {
-	return catalog.UpdatePatch{
-		LegacyID: in.ID(), Status: key[catalog.Status](in, "status"), Date: in.Time("date"),
-		Message: textPatch(in, "update", "markdown"),
 	}
 }

@@ -9,16 +9,28 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
+// command is a write by a caller of the legacy interface.
+func command(caller passport.Passport) catalog.Command {
+	return catalog.Command{
+		Organization: caller.Organization, Source: catalog.SourceLegacy,
+		Author: catalog.Author{UserID: caller.User, LegacyUserID: caller.LegacyUser, Name: caller.Username},
+	}
+}
+
 // events is event/list/: an event with its links and updates.
 func (a api) events() legacy.Resource[catalog.EventDetail] {
 	return legacy.Resource[catalog.EventDetail]{
 		Name:   "event/list",
 		Fields: append(eventFields(""), a.eventChildren()...),
 		Indexes: []legacy.Index{
-			{Name: "org_legacy"},
-			{Name: "org_type_legacy", Equal: []string{"type"}},
-			{Name: "org_status_legacy", Equal: []string{"status"}},
-			{Name: "org_type_status_legacy", Equal: []string{"type", "status"}},
+			{Name: catalog.IndexLegacyID},
+			{Name: catalog.IndexType, Equal: []string{catalog.FieldType}},
+			{Name: catalog.IndexStatus, Equal: []string{catalog.FieldStatus}},
+			{Name: catalog.IndexTypeStatus, Equal: []string{catalog.FieldType, catalog.FieldStatus}},
+		},
+		FaultFields: map[string]string{
+			"endAt": "end", "scheduledEndAt": "end", "timeline": "event_update",
+			"affectedComponents": "event_service", "componentId": "event_service",
 		},
 		ID:   func(e catalog.EventDetail) int64 { return e.LegacyID },
 		View: func(e catalog.EventDetail) any { return viewEvent(e) },
@@ -29,64 +41,81 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 			return a.catalog.EventByLegacyID(ctx, caller.Organization, id)
 		},
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.EventDetail, error) {
-			return a.catalog.CreateEvent(ctx, by(caller), caller.Organization, eventPatch(in))
+			return a.catalog.CreateEvent(ctx, command(caller), func(d *catalog.Draft) error { return applyEvent(d, in) })
 		},
 		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (catalog.EventDetail, error) {
-			return a.catalog.ChangeEvent(ctx, by(caller), caller.Organization, id, eventPatch(in))
+			key, err := a.catalog.EventID(ctx, caller.Organization, id)
+			if err != nil {
+				return catalog.EventDetail{}, err
+			}
+			return a.catalog.ChangeEvent(ctx, command(caller), key, func(d *catalog.Draft) error { return applyEvent(d, in) })
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
-			return a.catalog.RemoveEvent(ctx, caller.Organization, id)
+			key, err := a.catalog.EventID(ctx, caller.Organization, id)
+			if err != nil {
+				return err
+			}
+			return a.catalog.DeleteEvent(ctx, command(caller), key)
 		},
 	}
 }
 
-// eventFields are the fields of an event itself. prefix is "" on events, and "event" where
-// they are facts copied into rows of an event's children.
+// eventFields returns the fields of an event itself. prefix is empty on events, and
+// catalog.FieldEvent on rows that hold copies of them.
 func eventFields(prefix string) []legacy.Field {
-	name := func(fact string) string { return catalog.FactField(prefix, fact) }
-	user := &legacy.Relation{To: "user", FindID: name("author")}
-	return []legacy.Field{
-		{Name: "type", Type: legacy.Related, Required: true, Find: name("type"), Relation: legacy.TypeRelation(),
-			Help: "Incident or maintenance."},
-		{Name: "status", Type: legacy.Related, Required: true, Find: name("status"), Relation: legacy.StatusRelation(),
-			Help: "One of the statuses of the type."},
-		{Name: "description", Type: legacy.String, Required: true, Max: 5000, Find: name("description"), Help: "What happens."},
-		{Name: "description_md", Type: legacy.Boolean, Default: false, Find: name("descriptionMarkdown"),
-			Help: "The description is Markdown."},
-		{Name: "start", Type: legacy.Datetime, Required: true, Find: name("start"), Help: "Start, in UTC."},
-		{Name: "end", Type: legacy.Datetime, Nullable: true, Find: name("end"), Help: "End, in UTC; required for maintenance."},
-		{Name: "severity", Type: legacy.Related, Nullable: true, Find: name("severity"), Relation: legacy.SeverityRelation(),
-			Help: "How serious it is."},
-		{Name: "auto", Type: legacy.Boolean, Default: false, Find: name("auto"), Help: "A maintenance starts and ends by itself."},
-		{Name: "coordinator", Type: legacy.String, Max: 1000, Default: "", Find: name("coordinator"), Help: "Who coordinates."},
-		{Name: "coordinator_md", Type: legacy.Boolean, Default: false, Find: name("coordinatorMarkdown"),
-			Help: "The coordinator is Markdown."},
-		{Name: "impact", Type: legacy.String, Max: 1000, Default: "", Find: name("impact"), Help: "Impact analysis."},
-		{Name: "impact_md", Type: legacy.Boolean, Default: false, Find: name("impactMarkdown"), Help: "The impact is Markdown."},
-		{Name: "hidden_admin_uptime", Type: legacy.Boolean, Default: false, Find: name("hiddenFromUptimeReports"),
-			Help: "Not in uptime reports."},
-		{Name: "hidden_db", Type: legacy.Boolean, Default: false, Find: name("hiddenFromDashboard"),
-			Help: "Not on any area of the dashboard."},
-		{Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: name("author"), Relation: user,
-			Help: "Who created it."},
+	text := func(name, find, findMarkdown string, most int, help string) []legacy.Field {
+		return []legacy.Field{
+			{Name: name, Type: legacy.String, Max: most, Find: catalog.FactField(prefix, find), Help: help, Default: ""},
+			flag(name+"_md", catalog.FactField(prefix, findMarkdown), "Whether the "+name+" is Markdown."),
+		}
 	}
+	name := func(field string) string { return catalog.FactField(prefix, field) }
+	description := text("description", catalog.FieldDescription, catalog.FieldDescriptionMarkdown, 5000, "The description.")
+	description[0].Required, description[0].Default = true, nil
+	fields := []legacy.Field{
+		{Name: "type", Type: legacy.Related, Required: true, Find: name(catalog.FieldType), Relation: legacy.TypeRelation(),
+			Help: "Incident or maintenance."},
+		{Name: "status", Type: legacy.Related, Required: true, Find: name(catalog.FieldStatus), Relation: legacy.StatusRelation(),
+			Help: "A status of the type."},
+	}
+	fields = append(fields, description...)
+	fields = append(fields,
+		legacy.Field{Name: "start", Type: legacy.Datetime, Required: true, Find: name(catalog.FieldStart), Help: "Start, in UTC."},
+		legacy.Field{Name: "end", Type: legacy.Datetime, Nullable: true, Find: name(catalog.FieldEnd),
+			Help: "End, in UTC; required for a maintenance."},
+		legacy.Field{Name: "severity", Type: legacy.Related, Nullable: true, Find: name(catalog.FieldSeverity),
+			Relation: legacy.SeverityRelation(), Help: "The severity."},
+		flag("auto", name(catalog.FieldAuto), "Whether a maintenance starts and ends automatically."))
+	fields = append(fields, text("coordinator", catalog.FieldCoordinator, catalog.FieldCoordinatorMarkdown, 1000, "The coordinator.")...)
+	fields = append(fields, text("impact", catalog.FieldImpact, catalog.FieldImpactMarkdown, 1000, "The impact analysis.")...)
+	return append(fields,
+		flag("hidden_admin_uptime", name(catalog.FieldHiddenFromUptimeReports), "Hidden from uptime reports."),
+		flag("hidden_db", name(catalog.FieldHiddenFromDashboard), "Hidden from all areas of the dashboard."),
+		legacy.Field{Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: name(catalog.FieldAuthor),
+			Relation: &legacy.Relation{To: "user", FindID: name(catalog.FieldAuthor)}, Help: "The author."})
 }
 
-// eventChildren are what a body of an event carries besides its own fields.
+// flag returns a boolean field that is false by default.
+func flag(name, find, help string) legacy.Field {
+	return legacy.Field{Name: name, Type: legacy.Boolean, Default: false, Find: find, Help: help}
+}
+
+// eventChildren returns the fields of an event besides its own: children and notifications.
 func (a api) eventChildren() []legacy.Field {
-	service := legacy.Field{Name: "service", Type: legacy.Related, Required: true, Find: "components", Multi: true,
+	service := legacy.Field{Name: "service", Type: legacy.Related, Required: true, Find: catalog.FieldComponents, Multi: true,
 		Relation: a.serviceRelation(), Help: "The affected service."}
-	event := legacy.Field{Name: "event", Type: legacy.Related, Find: "id", Relation: &legacy.Relation{
-		To: "event/list", FindID: "legacyId", Fields: eventFields(""),
+	event := legacy.Field{Name: "event", Type: legacy.Related, Find: catalog.FieldID, Relation: &legacy.Relation{
+		To: "event/list", FindID: catalog.FieldLegacyID, Fields: eventFields(""),
 	}}
 	updates := a.updateRelation(a.eventField())
-	updates.Any = "updated"
+	updates.Any = catalog.FieldUpdated
 	return []legacy.Field{
-		{Name: "event_service", Type: legacy.Related, Required: true, Multi: true, Help: "Affected services.", Relation: &legacy.Relation{
-			To: "event/service", Many: true, Any: "links", Bare: "service", FindID: "links", Items: []legacy.Field{service}, Fields: []legacy.Field{service, event},
+		{Name: "event_service", Type: legacy.Related, Required: true, Multi: true, Help: "The affected services.", Relation: &legacy.Relation{
+			To: "event/service", Many: true, Any: catalog.FieldLinks, Bare: "service", FindID: catalog.FieldLinks,
+			Items: []legacy.Field{service}, Fields: []legacy.Field{service, event},
 		}},
-		{Name: "event_update", Type: legacy.Related, Find: "id", Help: "Updates.", Relation: updates},
-		{Name: "notifications", Type: legacy.Object, InputOnly: true, Fields: noticeFields(), Help: "Whom to tell, by channel."},
+		{Name: "event_update", Type: legacy.Related, Find: catalog.FieldID, Help: "The updates.", Relation: updates},
+		{Name: "notifications", Type: legacy.Object, InputOnly: true, Fields: noticeFields(), Help: "The channels to notify."},
 	}
 }
 
@@ -113,7 +142,7 @@ type eventView struct {
 
 func viewEvent(e catalog.EventDetail) eventView {
 	view := eventView{
-		Auto: e.Auto(), Coordinator: e.Coordinator.Text, CoordinatorMD: e.Coordinator.IsMarkdown(),
+		Auto: auto(&e.Event), Coordinator: e.Coordinator.Text, CoordinatorMD: e.Coordinator.IsMarkdown(),
 		Description: e.Description.Text, DescriptionMD: e.Description.IsMarkdown(), End: legacy.TimeOf(e.End()),
 		EventService: []eventServiceView{}, EventUpdate: []eventUpdateView{},
 		HiddenAdminUptime: e.HiddenFromUptimeReports, HiddenDB: e.HiddenFromDashboard,
@@ -126,56 +155,17 @@ func viewEvent(e catalog.EventDetail) eventView {
 			view.EventService = append(view.EventService, viewEventService(e.LegacyID, link.LegacyID, component))
 		}
 	}
-	for i := range e.Timeline {
-		view.EventUpdate = append(view.EventUpdate, viewEntry(e.LegacyID, &e.Timeline[i]))
+	for _, entry := range e.Timeline {
+		view.EventUpdate = append(view.EventUpdate, viewUpdate(catalog.UpdateRowOf(&e.Event, entry)))
 	}
 	return view
 }
 
-// userURI refers to a user; null for what no user of the legacy interface did.
+// userURI returns the URI of a user; nil for an author who is no user of the legacy interface.
 func userURI(id int64) *string {
 	if id == 0 {
 		return nil
 	}
 	uri := legacy.URI("user", id)
 	return &uri
-}
-
-func eventPatch(in legacy.Input) catalog.EventPatch {
-	patch := catalog.EventPatch{
-		Type: key[catalog.EventType](in, "type"), Status: key[catalog.Status](in, "status"), Severity: in.Key("severity"),
-		Start: in.Time("start"), End: in.Time("end"), NoEnd: in.Null("end"), Auto: in.Flag("auto"),
-		Description:         textPatch(in, "description", "description_md"),
-		Impact:              textPatch(in, "impact", "impact_md"),
-		Coordinator:         textPatch(in, "coordinator", "coordinator_md"),
-		HiddenFromDashboard: in.Flag("hidden_db"), HiddenFromUptimeReports: in.Flag("hidden_admin_uptime"),
-	}
-	if in.Null("severity") {
-		none := ""
-		patch.Severity = &none
-	}
-	for _, item := range in.Items("event_service") {
-		patch.Links = append(patch.Links, catalog.LinkPatch{LegacyID: item.ID(), ComponentID: item.Key("service")})
-	}
-	for _, item := range in.Items("event_update") {
-		patch.Updates = append(patch.Updates, updatePatch(item))
-	}
-	if sent := in.Object("notifications"); sent != nil {
-		patch.Notice = notice(*sent)
-	}
-	return patch
-}
-
-func textPatch(in legacy.Input, text, flag string) catalog.TextPatch {
-	return catalog.TextPatch{Text: in.Text(text), Markdown: in.Flag(flag)}
-}
-
-// key is a reference's key as one of the catalog's own names.
-func key[N ~string](in legacy.Input, field string) *N {
-	text := in.Key(field)
-	if text == nil {
-		return nil
-	}
-	name := N(*text)
-	return &name
 }

@@ -1,12 +1,18 @@
 package api
 
 import (
+	"cmp"
+	"errors"
+	"regexp"
+	"strconv"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// noticeFields are the seven channels of notifications (specification, "Notifications
+// noticeFields returns the seven channels of notifications (specification, "Notifications
 // triggered by legacy event create and update").
 func noticeFields() []legacy.Field {
 	text := func(name string, most int) legacy.Field {
@@ -29,32 +35,60 @@ func noticeFields() []legacy.Field {
 	}
 }
 
-func notice(in legacy.Input) catalog.Notice {
-	out := catalog.Notice{}
+var color = regexp.MustCompile(`^#([0-9a-fA-F]{3}){1,2}$`)
+
+// applyNotifications makes the write notify the enabled channels of a body. A body without
+// channels notifies nobody. Channels that are not enabled are checked too.
+func applyNotifications(d *catalog.Draft, in legacy.Input) error {
+	var problems []error
+	notify, sent := topic.Notify{}, false
 	for _, field := range noticeFields() {
-		sent := in.Object(field.Name)
-		if sent == nil {
+		object := in.Object("notifications")
+		if object != nil {
+			object = object.Object(field.Name)
+		}
+		if object == nil {
 			continue
 		}
-		out[topic.Channel(field.Name)] = catalog.Telling{
-			Enabled:   *sent.Flag("enabled"),
-			Subject:   sent.Text("email_subject"),
-			Color:     sent.Text("color"),
-			Endpoints: append(sent.Texts("rooms"), sent.Texts("channels")...), // a channel has one of them
-			Wording: topic.Wording{
-				Text:    given(sent.Text("sms_text")) + given(sent.Text("tweet_text")), // a channel has one of them
-				Message: given(sent.Text("message")),
-				Details: given(sent.Flag("details")),
-			},
+		sent = true
+		assign(&d.EmailSubject, object.Text("email_subject")) // only email has it
+		wording, err := readWording(object)
+		if err != nil {
+			problems = append(problems, fault.Field("notifications", "%s: %s", field.Name, err))
+		}
+		if *object.Flag("enabled") {
+			notify[topic.Channel(field.Name)] = wording
 		}
 	}
-	return out
+	if sent {
+		d.Notify(notify)
+	}
+	return errors.Join(problems...)
 }
 
+// readWording reads the members of a channel, of which each channel has some.
+func readWording(in *legacy.Input) (topic.Wording, error) {
+	wording := topic.Wording{
+		Text:    given(cmp.Or(in.Text("sms_text"), in.Text("tweet_text"))),
+		Message: given(in.Text("message")), Details: given(in.Flag("details")), Color: given(in.Text("color")),
+	}
+	if in.Text("color") != nil && !color.MatchString(wording.Color) {
+		return wording, errors.New("color: must be # and 3 or 6 hexadecimal digits")
+	}
+	for _, text := range append(in.Texts("rooms"), in.Texts("channels")...) {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id <= 0 {
+			return wording, errors.New("must name endpoints by positive integers")
+		}
+		wording.Endpoints = append(wording.Endpoints, id)
+	}
+	return wording, nil
+}
+
+// given returns a value that may not have been sent, or the zero value.
 func given[V any](value *V) V {
 	if value == nil {
-		var none V
-		return none
+		value = new(V)
 	}
 	return *value
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// services is service/: a component as the legacy interface knows it.
+// services is service/: the components.
 func (a api) services() legacy.Resource[catalog.Component] {
 	return legacy.Resource[catalog.Component]{
 		Name:   "service",
 		Fields: serviceFields(),
 		Indexes: []legacy.Index{
-			{Name: "org_legacy"},
-			{Name: "org_group_legacy", Equal: []string{"group"}},
-			{Name: "org_name_legacy", Equal: []string{"name"}},
+			{Name: catalog.IndexLegacyID},
+			{Name: catalog.IndexGroup, Equal: []string{catalog.FieldGroup}},
+			{Name: catalog.IndexName, Equal: []string{catalog.FieldName}},
 		},
 		FaultFields: map[string]string{"name": "service_name"},
 		ID:          func(c catalog.Component) int64 { return c.LegacyID },
@@ -26,26 +26,33 @@ func (a api) services() legacy.Resource[catalog.Component] {
 			return a.catalog.ListComponents(ctx, caller.Organization, query)
 		},
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Component, error) {
-			return a.catalog.AddComponent(ctx, caller.Organization, servicePatch(in))
+			return a.catalog.CreateComponent(ctx, command(caller), func(c *catalog.Component) error { return applyService(c, in) })
 		},
 		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (catalog.Component, error) {
-			return a.catalog.ChangeComponent(ctx, caller.Organization, id, servicePatch(in))
+			found, err := a.catalog.ComponentByLegacyID(ctx, caller.Organization, id)
+			if err != nil {
+				return found, err
+			}
+			return a.catalog.ChangeComponent(ctx, command(caller), found.ID, func(c *catalog.Component) error { return applyService(c, in) })
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
-			return a.catalog.RemoveComponent(ctx, caller.Organization, id)
+			found, err := a.catalog.ComponentByLegacyID(ctx, caller.Organization, id)
+			if err != nil {
+				return err
+			}
+			return a.catalog.RemoveComponent(ctx, command(caller), found.ID)
 		},
 	}
 }
 
 func serviceFields() []legacy.Field {
 	return []legacy.Field{
-		{Name: "service_name", Type: legacy.String, Required: true, Max: 50, Find: "name", Help: "Name shown on the dashboard."},
-		{Name: "description", Type: legacy.String, Max: 250, Default: "", Find: "description", Help: "What the service is."},
-		{Name: "group", Type: legacy.String, Max: 50, Default: catalog.DefaultGroup, ResetOnPut: true, Find: "group",
+		{Name: "service_name", Type: legacy.String, Required: true, Max: 50, Find: catalog.FieldName, Help: "Name shown on the dashboard."},
+		{Name: "description", Type: legacy.String, Max: 250, Default: "", Find: catalog.FieldDescription, Help: "The description."},
+		{Name: "group", Type: legacy.String, Max: 50, Default: catalog.DefaultGroup, ResetOnPut: true, Find: catalog.FieldGroup,
 			Help: "Group on the dashboard."},
-		{Name: "hidden", Type: legacy.Boolean, Default: false, Find: "hidden", Help: "Not shown on the dashboard."},
-		{Name: "hidden_notifications", Type: legacy.Boolean, Default: false, Find: "hiddenFromNotifications",
-			Help: "Left out of notifications of events."},
+		flag("hidden", catalog.FieldHidden, "Hidden from the dashboard."),
+		flag("hidden_notifications", catalog.FieldHiddenFromNotifications, "Left out of notifications of events."),
 	}
 }
 
@@ -65,14 +72,16 @@ func viewService(c catalog.Component) serviceView {
 	}
 }
 
-func servicePatch(in legacy.Input) catalog.ComponentPatch {
-	return catalog.ComponentPatch{
-		Name: in.Text("service_name"), Description: in.Text("description"), Group: in.Text("group"),
-		Hidden: in.Flag("hidden"), HiddenFromNotifications: in.Flag("hidden_notifications"),
-	}
+func applyService(c *catalog.Component, in legacy.Input) error {
+	assign(&c.Name, in.Text("service_name"))
+	assign(&c.Description, in.Text("description"))
+	assign(&c.Group, in.Text("group"))
+	assign(&c.Hidden, in.Flag("hidden"))
+	assign(&c.HiddenFromNotifications, in.Flag("hidden_notifications"))
+	return nil
 }
 
-// serviceRelation refers to a service; its keys are component ids.
+// serviceRelation returns the relation to a service. Its keys are component ids.
 func (a api) serviceRelation() *legacy.Relation {
 	return &legacy.Relation{
 		To: "service",

@@ -19,7 +19,7 @@ func (a api) peerDashboard(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.answerDashboard(c, dashboard)
+	return a.showDashboard(c, dashboard)
 }
 
 // peerCreateDashboard is peer.Events.CreateDashboard.
@@ -30,16 +30,16 @@ func (a api) peerCreateDashboard(c *gin.Context) error {
 	}
 	id, err := uuid.Parse(c.Param("id"))
 	if err != nil {
-		return fault.Field("id", "is not a uuid")
+		return fault.Field("id", "must be a UUID")
 	}
 	dashboard, err := a.catalog.CreateDashboard(c.Request.Context(), c.Param(web.OrganizationParam), id.String(), in.Name)
 	if err != nil {
 		return err
 	}
-	return a.answerDashboard(c, dashboard)
+	return a.showDashboard(c, dashboard)
 }
 
-func (a api) answerDashboard(c *gin.Context, dashboard catalog.Dashboard) error {
+func (a api) showDashboard(c *gin.Context, dashboard catalog.Dashboard) error {
 	views, err := a.peerViews(c, []catalog.Dashboard{dashboard})
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (a api) peerDashboards(c *gin.Context) error {
 	return nil
 }
 
-// peerViews shows dashboards with the components on them.
+// peerViews returns the views of dashboards with the components on them.
 func (a api) peerViews(c *gin.Context, dashboards []catalog.Dashboard) ([]peer.Dashboard, error) {
 	organization := c.Param(web.OrganizationParam)
 	components, err := a.catalog.ComponentsOn(c.Request.Context(), organization, dashboards)
@@ -131,15 +131,16 @@ func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.
 	return a.catalog.ComponentsWhere(ctx, organization, where)
 }
 
-// conditions brings conditions that travelled as JSON back into the fields' own types,
-// and lets none but those on a component's fields through: the organization is the path's.
+// conditions restores the types of condition values that were sent as JSON. It refuses
+// conditions on anything but fields of a component: the path names the organization.
 func conditions(sent []find.Condition) ([]find.Condition, error) {
 	out := make([]find.Condition, len(sent))
 	for i, condition := range sent {
 		switch condition.Field {
-		case "legacyId", "name", "description", "group", "hidden", "hiddenFromNotifications":
+		case catalog.FieldLegacyID, catalog.FieldName, catalog.FieldDescription, catalog.FieldGroup, catalog.FieldHidden,
+			catalog.FieldHiddenFromNotifications:
 		default:
-			return nil, fault.Field("where", "%q is not a field of a component", condition.Field)
+			return nil, fault.Field("where", "must name fields of a component, not %q", condition.Field)
 		}
 		condition.Value = exact(condition.Value)
 		for j, value := range condition.Values {
@@ -150,7 +151,7 @@ func conditions(sent []find.Condition) ([]find.Condition, error) {
 	return out, nil
 }
 
-// exact undoes what JSON does to whole numbers.
+// exact returns a whole number that JSON has decoded as a float64 as an int64, and any other value as it is.
 func exact(value any) any {
 	if number, ok := value.(float64); ok && number == math.Trunc(number) && math.Abs(number) < 1<<53 {
 		return int64(number)

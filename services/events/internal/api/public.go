@@ -15,7 +15,7 @@ import (
 const (
 	publicLimit    = 100
 	publicMaxLimit = 1000
-	publicPath     = "/api/v1/dashboard/" // behind a dashboard's URL
+	publicPath     = "/api/v1/dashboard/" // below the URL of a dashboard
 )
 
 type rowView struct {
@@ -36,7 +36,7 @@ func (a api) publicBySlug(c *gin.Context) error {
 	return list(c, page, "/d/"+url.PathEscape(slug)+publicPath)
 }
 
-// publicByHost is the same of a dashboard under its own host.
+// publicByHost is GET {dashboard_url}/api/v1/dashboard/ of a dashboard under a custom domain.
 func (a api) publicByHost(c *gin.Context) error {
 	page, err := a.catalog.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
 	if err != nil {
@@ -45,7 +45,7 @@ func (a api) publicByHost(c *gin.Context) error {
 	return list(c, page, publicPath)
 }
 
-// list answers with a slice of a page's rows; path is the list's as the visitor sees it.
+// list responds with a slice of a page's rows. path is the path of the list for the visitor.
 func list(c *gin.Context, page catalog.Page, path string) error {
 	asked, err := legacy.ReadPage(c.Request.URL.RawQuery, publicLimit, publicMaxLimit)
 	if err != nil {

@@ -51,8 +51,3 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	peers.POST("/components/lookup", web.Handle(a.peerComponents))
 	return web.Mount(engine, a.appOperations())
 }
-
-// by is the caller as an author.
-func by(caller passport.Passport) catalog.Author {
-	return catalog.Author{UserID: caller.User, LegacyUserID: caller.LegacyUser, Name: caller.Username}
-}

@@ -1,6 +1,6 @@
-// Package cascade tells the services that keep what refers to components that one is
-// gone, so that whoever deleted it finds it gone everywhere at once. It is only the
-// quick way: topic.ComponentDeleted reaches them too, whatever happens to this call.
+// Package cascade reports the deletion of a component to the services that store records about
+// components. After the response, the caller then finds the component gone in every service.
+// The call may fail, because topic.ComponentDeleted reports the deletion too.
 package cascade
 
 import (
@@ -17,7 +17,7 @@ type Cascade struct {
 	log      *slog.Logger
 }
 
-// New makes the cascade to the services.
+// New returns the cascade to the services.
 func New(log *slog.Logger, services ...peer.Recipients) Cascade { return Cascade{services, log} }
 
 // ComponentGone implements catalog.Elsewhere.
@@ -26,7 +26,7 @@ func (c Cascade) ComponentGone(ctx context.Context, organization, component stri
 	for _, service := range c.services {
 		calls.Go(func() {
 			if err := service.ForgetComponent(ctx, organization, component); err != nil {
-				c.log.WarnContext(ctx, "a service learns of a deleted component by message only", "component", component, "error", err)
+				c.log.WarnContext(ctx, "The call about a deleted component failed. The service gets the message only.", "component", component, "error", err)
 			}
 		})
 	}

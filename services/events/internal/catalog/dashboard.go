@@ -19,11 +19,11 @@ type Dashboard struct {
 	OrganizationID string      `json:"organizationId"`
 	Name           string      `json:"name"`
 	Slug           string      `json:"slug"`    // unique on the installation
-	Enabled        bool        `json:"enabled"` // false: there is nothing to see
+	Enabled        bool        `json:"enabled"` // false: the public dashboard gives 404
 	Description    string      `json:"description"`
 	Timezone       string      `json:"timezone"` // IANA
 	Locale         string      `json:"locale"`
-	CustomDomains  []string    `json:"customDomains"` // hosts under which it is shown too
+	CustomDomains  []string    `json:"customDomains"` // hosts that show it too
 	Components     []Placement `json:"components"`    // in the wanted order
 	CreatedAt      time.Time   `json:"createdAt"`
 	UpdatedAt      time.Time   `json:"updatedAt"`
@@ -56,7 +56,7 @@ func (d *Dashboard) nextPosition() int64 {
 	return next
 }
 
-// ComponentIDs are the components on it, in order.
+// ComponentIDs returns the components on the dashboard, in order.
 func (d *Dashboard) ComponentIDs() []string {
 	ids := make([]string, len(d.Components))
 	for i, placement := range d.Components {
@@ -65,13 +65,12 @@ func (d *Dashboard) ComponentIDs() []string {
 	return ids
 }
 
-// CreateDashboard makes the dashboard with that id, holding every component there is, or
-// answers with the one that an earlier try made. Its slug comes from the name, with a
-// number behind it where another dashboard has that.
+// CreateDashboard stores the dashboard id with every component of the organization, or returns the dashboard that
+// an earlier try stored. The slug is made of the name, with a number behind it if another dashboard has the slug.
 func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name string) (Dashboard, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || len([]rune(name)) > maxDashboardName {
-		return Dashboard{}, fault.Field("name", "must have 1 to %d characters", maxDashboardName)
+		return Dashboard{}, fault.Field("name", "must be 1 to %d characters", maxDashboardName)
 	}
 	if made, err := c.Dashboard(ctx, organization, id); !fault.Is(err, fault.NotFound) {
 		return made, err
@@ -102,15 +101,15 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard) (Das
 		switch {
 		case errors.Is(err, ErrSlugTaken):
 			continue
-		case fault.Is(err, fault.Conflict): // another try was faster, or the id is somebody else's
+		case fault.Is(err, fault.Conflict): // an earlier try, or a dashboard of another organization
 			return c.Dashboard(ctx, dashboard.OrganizationID, dashboard.ID)
 		}
 		return dashboard, err
 	}
-	return Dashboard{}, fault.New(fault.Conflict, "No free address was found for this name; choose another.")
+	return Dashboard{}, fault.New(fault.Conflict, "No free slug was found for this name. Choose another name.")
 }
 
-// slugOf makes an address of a name: letters, digits and single hyphens.
+// slugOf makes a slug of a name: letters, digits and single hyphens.
 func slugOf(name string) string {
 	var slug strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -135,7 +134,7 @@ func slugOf(name string) string {
 	return text
 }
 
-// numbered is the slug of the n-th try.
+// numbered returns the slug of a try; the first try is 1.
 func numbered(base string, try int) string {
 	if try == 1 {
 		return base
@@ -144,7 +143,7 @@ func numbered(base string, try int) string {
 	return strings.TrimRight(base[:min(len(base), maxSlug-len(suffix))], "-") + suffix
 }
 
-// Dashboard finds one of the organization's dashboards, or NotFound.
+// Dashboard returns the organization's dashboard with the id, or NotFound.
 func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, id)
 	if err == nil && dashboard.OrganizationID != organization {
@@ -156,29 +155,29 @@ func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashb
 	return dashboard, nil
 }
 
-// DashboardsByID finds those of the ids that the organization has, in the order asked.
+// DashboardsByID returns the organization's dashboards with the ids, in the order of the ids.
 func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids []string) ([]Dashboard, error) {
 	found, err := c.store.Dashboards.GetMany(ctx, ids)
 	return slices.DeleteFunc(found, func(d Dashboard) bool { return d.OrganizationID != organization }), err
 }
 
-// PageOfDashboards is a page of the organization's dashboards by age.
+// PageOfDashboards returns a page of the organization's dashboards by age.
 func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, limit int, after string) (find.Page[Dashboard], error) {
 	return c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
 }
 
-// dashboardsShowing finds the organization's dashboards that hold any of the components.
+// dashboardsShowing returns the organization's dashboards that hold any of the components.
 func (c *Catalog) dashboardsShowing(ctx context.Context, organization string, components []string) ([]Dashboard, error) {
 	if len(components) == 0 {
 		return nil, nil
 	}
 	page, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{
-		Where: []find.Condition{find.Has("components", components...)},
+		Where: []find.Condition{find.Has(FieldComponents, components...)},
 	}))
 	return page.Items, err
 }
 
-// ComponentsOn are the components of dashboards, by id.
+// ComponentsOn returns the components on dashboards, by id.
 func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboards []Dashboard) (map[string]Component, error) {
 	var ids []string
 	for _, dashboard := range dashboards {
@@ -187,7 +186,7 @@ func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboa
 	return c.componentsOf(ctx, organization, ids)
 }
 
-// DashboardsHolding lists, for each of the components, the ids of the dashboards it is on.
+// DashboardsHolding returns the ids of the dashboards that hold each of the components.
 func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, components []string) (map[string][]string, error) {
 	dashboards, err := c.dashboardsShowing(ctx, organization, components)
 	holding := make(map[string][]string, len(components))

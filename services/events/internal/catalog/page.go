@@ -11,19 +11,19 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Page is what visitors get of a dashboard, rendered when something it shows changes.
+// Page is the rendered list of a dashboard for visitors. It is rendered when a record that it shows changes.
 type Page struct {
 	DashboardID string   `json:"dashboardId"`
 	Slug        string   `json:"slug"`
 	Hosts       []string `json:"hosts"`
 	Enabled     bool     `json:"enabled"`
 	Rows        []Row    `json:"rows"`
-	// ChangesAt is when it next changes by itself, because the start of an event is
-	// reached; nil when it does not.
+	// ChangesAt is the next time at which an event reaches its start, so that the page changes
+	// without a write; nil for none.
 	ChangesAt *time.Time `json:"changesAt"`
 }
 
-// Row is a component on the public list, in the order it is shown.
+// Row is a component on the public list.
 type Row struct {
 	ComponentID string    `json:"componentId"`
 	LegacyID    int64     `json:"legacyId"`
@@ -33,8 +33,7 @@ type Row struct {
 	Status      RowStatus `json:"status"`
 }
 
-// RowStatus is what a visitor is told of a component (specification, "Public dashboard
-// service status").
+// RowStatus is the status of a component on the public list (specification, "Public dashboard service status").
 type RowStatus string
 
 const (
@@ -43,14 +42,14 @@ const (
 	RowIncident    RowStatus = "active incident" // wins over a maintenance
 )
 
-// PublicBySlug is the page of an enabled dashboard, or NotFound.
+// PublicBySlug returns the page of an enabled dashboard, or NotFound.
 func (c *Catalog) PublicBySlug(ctx context.Context, slug string) (Page, error) {
-	return c.public(ctx, find.Eq("slug", slug))
+	return c.public(ctx, find.Eq(FieldSlug, slug))
 }
 
-// PublicByHost is the page of the enabled dashboard that is shown under the host, or NotFound.
+// PublicByHost returns the page of the enabled dashboard with that custom domain, or NotFound.
 func (c *Catalog) PublicByHost(ctx context.Context, host string) (Page, error) {
-	return c.public(ctx, find.Has("hosts", host))
+	return c.public(ctx, find.Has(FieldHosts, host))
 }
 
 func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error) {
@@ -68,7 +67,7 @@ func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error
 	return c.render(ctx, page.DashboardID, nil)
 }
 
-// DashboardWritten renders a dashboard's page, or removes that of a deleted one.
+// DashboardWritten renders a dashboard's page, or deletes the page of a deleted dashboard.
 func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dashboard) error {
 	if current != nil {
 		_, err := c.render(ctx, id, nil)
@@ -81,7 +80,8 @@ func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dash
 	return err
 }
 
-// rerender renders the pages of all dashboards that an event is or was shown on.
+// rerender renders the pages of all dashboards that hold a component of the event, or held one
+// by the former rows of its links.
 func (c *Catalog) rerender(ctx context.Context, former []LinkRow, current *Event) error {
 	var organization string
 	var components []string
@@ -101,8 +101,7 @@ func (c *Catalog) rerender(ctx context.Context, former []LinkRow, current *Event
 	return c.renderAll(ctx, dashboards, nil)
 }
 
-// renderAll renders the pages of dashboards, after a write of those components or of
-// something else.
+// renderAll renders the pages of dashboards. written is the components that were written, if any.
 func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard, written []string) error {
 	for _, dashboard := range dashboards {
 		if _, err := c.render(ctx, dashboard.ID, written); err != nil && !fault.Is(err, fault.NotFound) {
@@ -112,11 +111,10 @@ func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard, written
 	return nil
 }
 
-// render brings a dashboard's page up to date after a write of those components or of
-// something else, and stores it. All that it takes up is read inside the guarded write, so
-// of two that run at once the later one has seen what the earlier one saw, and more. A page
-// that is right is written too: else an older rendering elsewhere could still replace it. Who
-// renders the same page at once shares a rendering that begins after their writes.
+// render renders and stores the page of a dashboard. written is the components that were written, if any. The
+// records are read inside the guarded write: of two concurrent renderings the later one has therefore seen
+// everything that the earlier one saw. A page that does not change is written too. Otherwise an older rendering of
+// another process could still replace it. Concurrent callers share a rendering that begins after their writes.
 func (c *Catalog) render(ctx context.Context, dashboardID string, written []string) (Page, error) {
 	return c.renders.share(ctx, dashboardID, written, func(ctx context.Context, written []string) (Page, error) {
 		return c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, _ bool) ([]topic.Message, error) {
@@ -130,11 +128,10 @@ func (c *Catalog) render(ctx context.Context, dashboardID string, written []stri
 	})
 }
 
-// compose makes the page that follows the given one, which may be empty. Statuses are
-// always told anew, but the components that have a row are read only if they are among the
-// written: whoever writes a component renders the pages that show it, so its row is right,
-// or about to be made so by that writer. A page with many rows then costs little more than one
-// with few.
+// compose returns the page that follows the former one, which may be empty. It computes all
+// statuses, but loads a component that has a row only if it is in written: every writer of a
+// component renders the pages that show it, so the row is right or that writer corrects it. A
+// page with many rows then costs little more than a page with few.
 func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string, written []string) (Page, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, dashboardID)
 	if err != nil {
@@ -157,7 +154,7 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 			})
 		}
 	}
-	statuses, changesAt := visible(events, c.now())
+	statuses, changesAt := statusesAt(events, c.now())
 	for i := range rows {
 		rows[i].Status = cmp.Or(statuses[rows[i].ComponentID], RowOperational)
 	}
@@ -170,8 +167,8 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	}, nil
 }
 
-// kept are a page's rows of the components placed that were not written, and the ids of
-// the other components placed.
+// kept returns the page's rows of placed components that were not written, and the ids of the
+// other placed components.
 func (p *Page) kept(placed, written []string) (rows []Row, stale []string) {
 	byID := make(map[string]Row, len(p.Rows))
 	for _, row := range p.Rows {
@@ -191,16 +188,16 @@ func (p *Page) kept(placed, written []string) (rows []Row, stale []string) {
 	return rows, stale
 }
 
-// visible is what visitors are told of components at a time, and when that changes because
-// the next of the events that are under way reaches its start.
-func visible(events []Event, now time.Time) (statuses map[string]RowStatus, changesAt *time.Time) {
+// statusesAt returns the statuses of components at a time, and the next time at which they
+// change because an event reaches its start.
+func statusesAt(events []Event, now time.Time) (statuses map[string]RowStatus, changesAt *time.Time) {
 	statuses = map[string]RowStatus{}
 	for i := range events {
 		event := &events[i]
-		if event.HiddenFromDashboard || !event.Published || !event.Status.underway() {
+		if !event.Alerts() {
 			continue
 		}
-		if event.StartAt.After(now) {
+		if !event.Active(now) {
 			if changesAt == nil || event.StartAt.Before(*changesAt) {
 				changesAt = &event.StartAt
 			}
@@ -217,30 +214,30 @@ func visible(events []Event, now time.Time) (statuses map[string]RowStatus, chan
 	return statuses, changesAt
 }
 
-// openEvents are the organization's events that are not resolved or completed.
+// openEvents returns the organization's open events.
 func (c *Catalog) openEvents(ctx context.Context, organization string) ([]Event, error) {
 	var events []Event
-	err := c.store.Events.Each(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq("open", true)}}), func(event Event) error {
+	err := c.store.Events.Each(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq(FieldOpen, true)}}), func(event Event) error {
 		events = append(events, event)
 		return nil
 	})
 	return events, err
 }
 
-// Health is the state of a component: the worst impact of its active events, and which they are.
+// Health is the worst impact of the active events of a component, and the ids of these events.
 type Health struct {
 	Status   Impact
 	EventIDs []string
 }
 
-// Healths are the states of the organization's components that active events affect, by
-// id; every other one is operational.
+// Healths returns the health of the organization's components that active events affect, by
+// id. Every other component is operational.
 func (c *Catalog) Healths(ctx context.Context, organization string) (map[string]Health, error) {
 	events, err := c.openEvents(ctx, organization)
 	healths := map[string]Health{}
 	now := c.now()
 	for i := range events {
-		if !events[i].ActiveAt(now) {
+		if !events[i].Active(now) {
 			continue
 		}
 		for _, link := range events[i].Links {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -9,35 +10,25 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// RemoveComponent deletes a component, its links from events, and its places on
-// dashboards; others learn of it by topic.ComponentDeleted.
+// RemoveComponent deletes a component, its links from events, and its places on dashboards.
+// topic.ComponentDeleted reports the deletion to other services.
 //
-// The component is marked as leaving first: from then on it is nobody's, so no new link to
-// it is made. What remains hangs on that write and is repeated until it is done, after a
-// crash too; the last step deletes the record and sends the message.
-func (c *Catalog) RemoveComponent(ctx context.Context, organization string, legacyID int64) error {
-	found, err := c.ComponentByLegacyID(ctx, organization, legacyID)
-	if err != nil {
-		return err
-	}
-	_, err = c.store.Components.Update(ctx, found.ID, func(component *Component) ([]topic.Message, error) {
-		if component.Leaving {
-			return nil, fault.New(fault.NotFound, "There is no such component.")
-		}
+// The first write sets Leaving. From then on no query finds the component, so no new link to
+// it is made. The other steps follow from that write and are repeated until they are done,
+// also after a crash. The last step deletes the record and publishes the message.
+func (c *Catalog) RemoveComponent(ctx context.Context, command Command, id string) error {
+	_, err := c.updateComponent(ctx, command, id, func(component *Component) error {
 		component.Leaving = true
-		component.UpdatedAt = c.now()
-		component.Version++
-		return nil, nil
+		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		c.elsewhere.ComponentGone(ctx, command.Organization, id)
 	}
-	c.elsewhere.ComponentGone(ctx, organization, found.ID)
-	return nil
+	return err
 }
 
-// ComponentWritten brings up to date what follows from a component: the pages that show
-// it, or for one that is leaving everything that names it.
+// ComponentWritten renders the pages that show a component. For a component that is leaving
+// it completes the removal.
 func (c *Catalog) ComponentWritten(ctx context.Context, id string, current *Component) error {
 	switch {
 	case current == nil:
@@ -55,10 +46,8 @@ func (c *Catalog) ComponentWritten(ctx context.Context, id string, current *Comp
 func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error {
 	organization := component.OrganizationID
 	err := c.store.Events.Each(ctx, owned(organization, find.Query{
-		Where: []find.Condition{find.Has("components", component.ID)}, Order: []find.Order{{Field: "legacyId"}},
-	}), func(event Event) error {
-		return c.unlink(ctx, organization, event.ID, func(id string) bool { return id == component.ID })
-	})
+		Where: []find.Condition{find.Has(FieldComponents, component.ID)}, Order: []find.Order{{Field: FieldLegacyID}},
+	}), func(event Event) error { return c.unlink(ctx, organization, event.ID, component.ID) })
 	if err != nil {
 		return err
 	}
@@ -71,7 +60,7 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 			return err
 		}
 	}
-	// Where another process was faster in taking it off, it may not have rendered yet.
+	// A process that removed the placement before this one may not have rendered the page yet.
 	if err := c.renderAll(ctx, dashboards.Items, []string{component.ID}); err != nil {
 		return err
 	}
@@ -80,21 +69,23 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 			Organization: organization, ComponentID: gone.ID, LegacyID: gone.LegacyID, OccurredAt: c.now(),
 		}}, nil
 	})
-	if fault.Is(err, fault.NotFound) { // another process was faster
+	if fault.Is(err, fault.NotFound) { // another process has deleted it
 		return nil
 	}
 	return err
 }
 
-// unlink takes from an event the links to components that are gone.
-func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone func(componentID string) bool) error {
-	_, err := c.revise(ctx, Author{}, organization, eventID, func(r *revision) error {
-		kept := slices.DeleteFunc(slices.Clone(r.Links), func(link Link) bool { return gone(link.ComponentID) })
-		r.changed = len(kept) < len(r.Links)
-		r.Links = kept
+// unlink removes an event's links to components that no longer exist. It bypasses the queue of
+// ChangeEvent, because EventWritten calls it within a run of that queue.
+func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone ...string) error {
+	write := &eventWrite{command: Command{Organization: organization}, change: func(d *Draft) error {
+		for _, id := range gone {
+			d.RemoveComponent(id)
+		}
 		return nil
-	})
-	if fault.Is(err, fault.NotFound) { // the event is gone itself
+	}}
+	err := cmp.Or(c.writeEvent(ctx, eventID, []*eventWrite{write}), write.err)
+	if fault.Is(err, fault.NotFound) { // the event was deleted
 		return nil
 	}
 	return err

@@ -11,19 +11,18 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// UptimeAsked is what an uptime report is wanted of: a month, and a dashboard or a
-// component.
+// UptimeAsked is the input of an uptime report: a month, and a dashboard or a component.
 type UptimeAsked struct {
 	Month       string // yyyy-mm
 	DashboardID string
 	ComponentID string
 }
 
-// UptimeReport tells how long components were up in a month.
+// UptimeReport is the uptime of components in a month.
 type UptimeReport struct {
 	Month    string
-	Timezone string // whose days and month they are
-	// From and To are what is reported of: the month, or of the current one what is over.
+	Timezone string // of the month and its days
+	// From and To bound the reported time: the month, or the past part of the current month.
 	From, To   time.Time
 	Partial    bool // the month is not over
 	Total      Tally
@@ -31,27 +30,27 @@ type UptimeReport struct {
 	Formula    string
 }
 
-// ComponentUptime is a component's part of a report.
+// ComponentUptime is the part of a report about one component.
 type ComponentUptime struct {
 	ComponentID string
 	Name        string
 	Tally
 	Days     []DayUptime
-	EventIDs []string // that affected it, the earliest first
+	EventIDs []string // events that affected it, the earliest first
 }
 
-// DayUptime is a component's day.
+// DayUptime is the uptime of a component on one day.
 type DayUptime struct {
 	Date string // yyyy-mm-dd
 	Tally
 }
 
-// Uptime reports on the components of a dashboard, hidden ones too, or on one component in
-// the time zone of the first dashboard that shows it.
+// Uptime returns the report on all components of a dashboard, also hidden components, or on one
+// component in the time zone of the first dashboard that holds it.
 func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeAsked) (UptimeReport, error) {
 	month, err := time.Parse("2006-01", asked.Month)
 	if err != nil {
-		return UptimeReport{}, fault.Field("month", "A month is needed in the form YYYY-MM.")
+		return UptimeReport{}, fault.Field("month", "must be a month in the form YYYY-MM")
 	}
 	components, zone, err := c.reportedOn(ctx, organization, asked)
 	if err != nil {
@@ -61,7 +60,7 @@ func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeA
 	days := daysOf(month.Year(), month.Month(), zone)
 	from, to := days[0].from, days[len(days)-1].to
 	if from.After(now) {
-		return UptimeReport{}, fault.Field("month", "This month has not begun.")
+		return UptimeReport{}, fault.Field("month", "must not be in the future")
 	}
 	report := UptimeReport{
 		Month: asked.Month, Timezone: zone.String(), From: from, To: earlier(to, now), Partial: to.After(now),
@@ -79,7 +78,7 @@ func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeA
 	return report, nil
 }
 
-// reportedOn are the components that are asked of, in order, and the time zone.
+// reportedOn returns the components of the report, in order, and its time zone.
 func (c *Catalog) reportedOn(ctx context.Context, organization string, asked UptimeAsked) ([]Component, *time.Location, error) {
 	if asked.DashboardID != "" {
 		dashboard, err := c.Dashboard(ctx, organization, asked.DashboardID)
@@ -109,7 +108,7 @@ func (c *Catalog) reportedOn(ctx context.Context, organization string, asked Upt
 	return components, zoneOf(dashboards[0]), nil
 }
 
-// zoneOf is a dashboard's time zone; UTC when this system knows no such zone.
+// zoneOf returns a dashboard's time zone; UTC if the system does not know the zone.
 func zoneOf(d Dashboard) *time.Location {
 	zone, err := time.LoadLocation(d.Timezone)
 	if err != nil || d.Timezone == "Local" {
@@ -118,16 +117,16 @@ func zoneOf(d Dashboard) *time.Location {
 	return zone
 }
 
-// spans are the times between from and to in which events affect components, by component;
-// all of them, or one.
+// spans returns the times between from and to in which events affect components, by component;
+// componentID restricts it to one component, unless it is empty.
 func (c *Catalog) spans(ctx context.Context, organization, componentID string, from, to time.Time) (map[string][]span, error) {
-	query := owned(organization, find.Query{Where: []find.Condition{find.Has("reported", reportKeys(from, to)...)}})
+	query := owned(organization, find.Query{Where: []find.Condition{find.Has(FieldReported, reportKeys(from, to)...)}})
 	if componentID != "" {
-		query.Where, query.Scan = append(query.Where, find.Has("components", componentID)), "org_reported"
+		query.Where, query.Scan = append(query.Where, find.Has(FieldComponents, componentID)), IndexReported
 	}
 	spans := map[string][]span{}
 	err := c.store.Events.Each(ctx, query, func(event Event) error {
-		begun, ended, counts := event.reported()
+		begun, ended, counts := event.Measured()
 		if !counts || !begun.Before(to) {
 			return nil
 		}
@@ -142,8 +141,8 @@ func (c *Catalog) spans(ctx context.Context, organization, componentID string, f
 	return spans, err
 }
 
-// uptimeOf is a component's part of a report that reaches to the end. Nothing is measured
-// before it existed.
+// uptimeOf returns a component's part of a report that ends at end. The time before the
+// component existed is not measured.
 func uptimeOf(component Component, spans []span, days []day, end time.Time) ComponentUptime {
 	part := ComponentUptime{ComponentID: component.ID, Name: component.Name, Days: []DayUptime{}, EventIDs: []string{}}
 	from := later(days[0].from, component.CreatedAt)
@@ -165,35 +164,17 @@ func uptimeOf(component Component, spans []span, days []day, end time.Time) Comp
 	return part
 }
 
-// reported is the time of an event that uptime reports count, and whether they count it at
-// all: from its start to its end, or until now (nil) while it is open and has none. What is
-// closed without an end has no length that anybody knows.
-func (e *Event) reported() (from time.Time, to *time.Time, counts bool) {
-	if !e.Published || e.HiddenFromDashboard || e.HiddenFromUptimeReports || e.Status == Planning {
-		return time.Time{}, nil, false
-	}
-	switch {
-	case !e.Open():
-		to = e.End()
-		counts = to != nil && e.StartAt.Before(*to)
-	default:
-		to = e.EndAt
-		counts = to == nil || e.StartAt.Before(*to)
-	}
-	return e.StartAt, to, counts
-}
-
 const (
-	// maxReportMonths is how many months an event is filed under one by one.
+	// maxReportMonths is how many months an event is indexed by; longer events have reportLong.
 	maxReportMonths = 24
-	reportLong      = "long" // more than that
-	reportOpen      = "open" // until now
+	reportLong      = "long"
+	reportOpen      = "open" // no end yet
 )
 
-// ReportKeys are what uptime reports find an event by: the months (UTC) that it touches. An
-// event that they do not count has none.
+// ReportKeys returns the keys by which uptime reports find an event: the months (UTC) that its
+// measured time touches. An event that reports do not count has none.
 func (e *Event) ReportKeys() []string {
-	from, to, counts := e.reported()
+	from, to, counts := e.Measured()
 	switch {
 	case !counts:
 		return nil
@@ -207,13 +188,13 @@ func (e *Event) ReportKeys() []string {
 	return keys
 }
 
-// reportKeys are the keys of all events that may touch the time.
+// reportKeys returns the keys of all events that may touch the time from, until before to.
 func reportKeys(from, to time.Time) []string {
 	return append(monthsOf(from, to), reportLong, reportOpen)
 }
 
-// monthsOf are the months in UTC that the time from, until before to, touches; of a very
-// long time not all.
+// monthsOf returns the months in UTC that the time from, until before to, touches. It stops
+// after maxReportMonths + 1 months.
 func monthsOf(from, to time.Time) []string {
 	var keys []string
 	year, month, _ := from.UTC().Date()

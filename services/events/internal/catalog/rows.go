@@ -4,17 +4,17 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// EventFacts are what the legacy lists of links and updates are filtered by of their
-// event (event__type__type=...). They are copied into the rows so that such a filter is
-// one indexed query.
+// EventFacts is the part of an event by which the legacy lists of links and updates are
+// filtered (event__type__type=...). Each row holds a copy, so that such a filter is one
+// indexed query. The formats of texts are flags here, because queries compare them.
 type EventFacts struct {
 	LegacyID                int64      `json:"legacyId"`
 	Type                    EventType  `json:"type"`
@@ -35,29 +35,29 @@ type EventFacts struct {
 	Published               bool       `json:"published"`
 }
 
-// Facts are those of the event.
+// Facts returns the facts of the event.
 func (e *Event) Facts() EventFacts {
 	return EventFacts{
 		LegacyID: e.LegacyID, Type: e.Type, Status: e.Status, Severity: e.Severity,
 		Description: e.Description.Text, DescriptionMarkdown: e.Description.IsMarkdown(),
 		Impact: e.Impact.Text, ImpactMarkdown: e.Impact.IsMarkdown(),
 		Coordinator: e.Coordinator.Text, CoordinatorMarkdown: e.Coordinator.IsMarkdown(),
-		Start: e.StartAt, End: e.End(), Auto: e.Auto(), HiddenFromDashboard: e.HiddenFromDashboard,
+		Start: e.StartAt, End: e.End(), Auto: e.AutoStart && e.AutoEnd, HiddenFromDashboard: e.HiddenFromDashboard,
 		HiddenFromUptimeReports: e.HiddenFromUptimeReports, Author: e.CreatedBy.LegacyUserID, Published: e.Published,
 	}
 }
 
-// LinkRow is a link of an event for the list of links. Its key is EventID and ComponentID.
+// LinkRow is a link of an event for the legacy list of links. Its key is EventID and ComponentID.
 type LinkRow struct {
 	LegacyID       int64      `json:"legacyId"`
 	OrganizationID string     `json:"organizationId"`
 	EventID        string     `json:"eventId"`
 	ComponentID    string     `json:"componentId"`
-	Version        int64      `json:"version"` // of the event it was written for
+	Version        int64      `json:"version"` // of the event that the row was written for
 	Event          EventFacts `json:"event"`
 }
 
-// UpdateRow is an update of an event for the list of updates. Its key is StatusID.
+// UpdateRow is a timeline entry of an event for the legacy list of updates. Its key is StatusID.
 type UpdateRow struct {
 	StatusID       string     `json:"statusId"`
 	LegacyID       int64      `json:"legacyId"`
@@ -71,6 +71,11 @@ type UpdateRow struct {
 	Event          EventFacts `json:"event"`
 }
 
+type row interface{ legacyID() int64 }
+
+func (r LinkRow) legacyID() int64   { return r.LegacyID }
+func (r UpdateRow) legacyID() int64 { return r.LegacyID }
+
 func linkRow(e *Event, link Link) LinkRow {
 	return LinkRow{
 		LegacyID: link.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID, ComponentID: link.ComponentID,
@@ -78,7 +83,8 @@ func linkRow(e *Event, link Link) LinkRow {
 	}
 }
 
-func updateRow(e *Event, entry Entry) UpdateRow {
+// UpdateRowOf returns the row of a timeline entry of the event.
+func UpdateRowOf(e *Event, entry Entry) UpdateRow {
 	return UpdateRow{
 		StatusID: entry.StatusID, LegacyID: entry.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID,
 		Status: entry.Status, Text: entry.Message.Text, Markdown: entry.Message.IsMarkdown(),
@@ -86,142 +92,137 @@ func updateRow(e *Event, entry Entry) UpdateRow {
 	}
 }
 
-// EventWritten brings up to date what follows from an event as it is stored now: the pages
-// that show it, the rows of its links and updates, and its own links to components that are
-// gone. Of several writes of an event at once none is answered before the rows are those of
-// the last one, so no later reader sees what an earlier one is about to write.
+// EventWritten updates what follows from an event as it is stored now: the pages that show it, the rows of its
+// links and timeline entries, and its own links to components that no longer exist. Concurrent calls for one event
+// share a run, which loads the event after its start. No writer therefore gets its response before the rows are at
+// least as new as its write, and no reader sees a row that an older run writes later.
 func (c *Catalog) EventWritten(ctx context.Context, id string) error {
-	current, err := c.follow.share(ctx, id, nil, func(ctx context.Context, _ []struct{}) (*Event, error) {
+	found, err := c.derives.share(ctx, id, nil, func(ctx context.Context, _ []struct{}) (goneLinks, error) {
 		event, err := c.store.Events.Get(ctx, id)
 		switch {
 		case fault.Is(err, fault.NotFound):
-			return nil, c.settleEvent(ctx, id, nil)
+			_, err = c.updateDerived(ctx, id, nil)
+			return goneLinks{}, err
 		case err != nil:
-			return nil, err
+			return goneLinks{}, err
 		}
-		return &event, c.settleEvent(ctx, id, &event)
+		gone, err := c.updateDerived(ctx, id, &event)
+		return goneLinks{event.OrganizationID, gone}, err
 	})
-	if err != nil || current == nil {
+	if err != nil || len(found.components) == 0 {
 		return err
 	}
-	return c.unlinkGone(ctx, current)
+	return c.unlink(ctx, found.organization, id, found.components...)
 }
 
-// settleEvent renders the pages and writes the rows. current is nil when the event was deleted.
+// goneLinks is the linked components of an event that no longer exist.
+type goneLinks struct {
+	organization string
+	components   []string
+}
+
+// updateDerived renders the pages and writes the rows of an event; current is nil for a
+// deleted one. It returns the linked components that were removed while the event was being
+// written, too late for the removal to find the link. These links get no row.
 //
-// Pages are rendered before the rows of its links, which say what of the event was shown
-// where when they were written; so wherever this breaks off, repeating it completes it. A
-// page is left as it is only when the rows are those of the change right before this one
-// and it shows nothing new: rows of any other change mean that writers overtook each
-// other here, and say nothing sure of the page.
-func (c *Catalog) settleEvent(ctx context.Context, id string, current *Event) error {
-	links, err := c.linksOf(ctx, id)
-	if err != nil {
-		return err
+// Pages are rendered before the link rows are written. The rows say where the event was shown when they were
+// written, so repeating an interrupted call completes it. A page is left as it is only if the rows are those of
+// the write right before this one and nothing that the page shows has changed. Rows of any other version mean that
+// writers of several processes overtook each other, and then the page may be older than the rows.
+func (c *Catalog) updateDerived(ctx context.Context, id string, current *Event) (gone []string, err error) {
+	var links []LinkRow
+	var updates []UpdateRow
+	if err = together(
+		func() (err error) { links, err = rowsOf(ctx, c.store.Links, id); return err },
+		func() (err error) { updates, err = rowsOf(ctx, c.store.Updates, id); return err },
+	); err != nil {
+		return nil, err
 	}
-	wanted := map[int64]LinkRow{}
+	wantedLinks, wantedUpdates := map[int64]LinkRow{}, map[int64]UpdateRow{}
 	if current != nil {
 		for _, link := range current.Links {
-			wanted[link.LegacyID] = linkRow(current, link)
+			wantedLinks[link.LegacyID] = linkRow(current, link)
+		}
+		for _, entry := range current.Timeline {
+			wantedUpdates[entry.LegacyID] = UpdateRowOf(current, entry)
+		}
+		if gone, err = c.dropGone(ctx, current.OrganizationID, links, wantedLinks); err != nil {
+			return nil, err
 		}
 	}
-	if !follows(current, links) || !maps.EqualFunc(shown(slices.Values(links)), shown(maps.Values(wanted)), showing.same) {
+	if !follows(current, links) || !reflect.DeepEqual(shown(slices.Values(links)), shown(maps.Values(wantedLinks))) {
 		if err := c.rerender(ctx, links, current); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return together(
-		func() error { return settle(ctx, c.store.Links, id, links, wanted, linkID, LinkRow.same) },
-		func() error { return c.settleUpdates(ctx, id, current) },
+	return gone, together(
+		func() error { return replaceRows(ctx, c.store.Links, id, links, wantedLinks) },
+		func() error { return replaceRows(ctx, c.store.Updates, id, updates, wantedUpdates) },
 	)
 }
 
-// follows reports whether the rows are those of the change right before current.
+// dropGone removes wanted rows whose component does not exist, and returns these components.
+// It examines new links only: when a link has a row, a removal of the component finds it.
+func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) ([]string, error) {
+	fresh := maps.Clone(wanted)
+	for _, row := range there {
+		delete(fresh, row.LegacyID)
+	}
+	if len(fresh) == 0 {
+		return nil, nil
+	}
+	var ids, gone []string
+	for _, row := range fresh {
+		ids = append(ids, row.ComponentID)
+	}
+	components, err := c.componentsOf(ctx, organization, ids)
+	for id, row := range fresh {
+		if _, exists := components[row.ComponentID]; !exists && err == nil {
+			gone = append(gone, row.ComponentID)
+			delete(wanted, id)
+		}
+	}
+	return gone, err
+}
+
+// follows reports whether the rows are those of the write right before current.
 func follows(current *Event, rows []LinkRow) bool {
 	return current != nil && len(rows) > 0 &&
-		!slices.ContainsFunc(rows, func(row LinkRow) bool { return row.Version != current.Version-1 })
+		!slices.ContainsFunc(rows, func(row LinkRow) bool { return row.Version != current.PriorVersion })
 }
 
-// showing is what visitors are told of an event on one of its components.
-type showing struct {
-	eventType EventType
-	from      time.Time
-}
-
-func (s showing) same(other showing) bool {
-	return s.eventType == other.eventType && s.from.Equal(other.from)
-}
-
-// shown is what rows of links say that visitors are told, by component.
-func shown(rows iter.Seq[LinkRow]) map[string]showing {
-	told := map[string]showing{}
+// shown returns the type and the start that dashboards show of an event according to rows of
+// its links, by component.
+func shown(rows iter.Seq[LinkRow]) map[string]EventFacts {
+	out := map[string]EventFacts{}
 	for row := range rows {
-		if row.Event.Published && !row.Event.HiddenFromDashboard && row.Event.Status.underway() {
-			told[row.ComponentID] = showing{row.Event.Type, row.Event.Start}
+		facts := row.Event
+		event := Event{Published: facts.Published, HiddenFromDashboard: facts.HiddenFromDashboard, Status: facts.Status}
+		if event.Alerts() {
+			out[row.ComponentID] = EventFacts{Type: facts.Type, Start: facts.Start}
 		}
 	}
-	return told
+	return out
 }
 
-func (c *Catalog) settleUpdates(ctx context.Context, id string, current *Event) error {
-	there, err := c.updatesOf(ctx, id)
-	if err != nil {
-		return err
-	}
-	wanted := map[int64]UpdateRow{}
-	if current != nil {
-		for _, entry := range current.Timeline {
-			wanted[entry.LegacyID] = updateRow(current, entry)
-		}
-	}
-	return settle(ctx, c.store.Updates, id, there, wanted, updateID, UpdateRow.same)
-}
-
-func linkID(row LinkRow) int64 { return row.LegacyID }
-
-func updateID(row UpdateRow) int64 { return row.LegacyID }
-
-func (r LinkRow) same(other LinkRow) bool {
-	return r.LegacyID == other.LegacyID && r.ComponentID == other.ComponentID && r.Version == other.Version && r.Event.same(other.Event)
-}
-
-func (r UpdateRow) same(other UpdateRow) bool {
-	return r.StatusID == other.StatusID && r.Status == other.Status && r.Text == other.Text && r.Markdown == other.Markdown &&
-		r.Date.Equal(other.Date) && r.Author == other.Author && r.Event.same(other.Event)
-}
-
-func (f EventFacts) same(other EventFacts) bool {
-	if !f.Start.Equal(other.Start) || !sameTime(f.End, other.End) {
-		return false
-	}
-	f.Start, f.End, other.Start, other.End = time.Time{}, nil, time.Time{}, nil
-	return f == other
-}
-
-func (c *Catalog) linksOf(ctx context.Context, event string) ([]LinkRow, error) {
-	page, err := c.store.Links.Find(ctx, find.Query{Where: []find.Condition{find.Eq("event", event)}})
+func rowsOf[R any](ctx context.Context, rows Rows[R], event string) ([]R, error) {
+	page, err := rows.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldEvent, event)}})
 	return page.Items, err
 }
 
-func (c *Catalog) updatesOf(ctx context.Context, event string) ([]UpdateRow, error) {
-	page, err := c.store.Updates.Find(ctx, find.Query{Where: []find.Condition{find.Eq("event", event)}})
-	return page.Items, err
-}
-
-// settle makes the rows of an event what is wanted, writing only those that differ.
-func settle[R any](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R, id func(R) int64, same func(R, R) bool) error {
+// replaceRows makes the rows of an event the wanted ones. It writes only those that differ.
+func replaceRows[R row](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R) error {
 	var gone []int64
 	for _, row := range there {
-		want, stays := wanted[id(row)]
-		switch {
-		case !stays:
-			gone = append(gone, id(row))
-		case same(row, want):
-			delete(wanted, id(row))
+		id := row.legacyID()
+		if want, stays := wanted[id]; !stays {
+			gone = append(gone, id)
+		} else if reflect.DeepEqual(row, want) {
+			delete(wanted, id)
 		}
 	}
 	if len(gone) > 0 {
-		where := []find.Condition{find.Eq("event", event), find.In("legacyId", gone...)}
+		where := []find.Condition{find.Eq(FieldEvent, event), find.In(FieldLegacyID, gone...)}
 		if _, err := rows.DeleteMany(ctx, find.Query{Where: where}); err != nil {
 			return err
 		}
@@ -229,33 +230,5 @@ func settle[R any](ctx context.Context, rows Rows[R], event string, there []R, w
 	if len(wanted) == 0 {
 		return nil
 	}
-	fresh := make([]R, 0, len(wanted))
-	for _, row := range wanted {
-		fresh = append(fresh, row)
-	}
-	slices.SortFunc(fresh, func(a, b R) int { return int(id(a) - id(b)) })
-	return rows.UpsertMany(ctx, fresh)
-}
-
-// unlinkGone takes links from an event whose component was removed while the event was
-// being written, too late for the removal to see it.
-func (c *Catalog) unlinkGone(ctx context.Context, event *Event) error {
-	ids := event.ComponentIDs()
-	there, err := c.componentsOf(ctx, event.OrganizationID, ids)
-	if err != nil || len(there) == len(ids) {
-		return err
-	}
-	return c.unlink(ctx, event.OrganizationID, event.ID, func(componentID string) bool {
-		_, stays := there[componentID]
-		return !stays
-	})
-}
-
-// FactField names the find field of one of an event's facts: as it is called on events
-// (no prefix), or as it is called on rows of an event's children.
-func FactField(prefix, name string) string {
-	if prefix == "" {
-		return name
-	}
-	return prefix + strings.ToUpper(name[:1]) + name[1:]
+	return rows.UpsertMany(ctx, slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(a.legacyID() - b.legacyID()) }))
 }

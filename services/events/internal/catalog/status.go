@@ -14,7 +14,7 @@ const (
 	Maintenance EventType = "maintenance"
 )
 
-// Status is where an event stands; the vocabularies of both interfaces are one.
+// Status is the status of an event. All interfaces use the same names.
 type Status string
 
 const (
@@ -29,11 +29,11 @@ const (
 	Verifying  Status = "verifying"
 	Completed  Status = "completed"
 
-	// StatusUpdate is a timeline entry's only: it tells something without a transition.
+	// StatusUpdate is for timeline entries only: an entry without a transition.
 	StatusUpdate Status = "update"
 )
 
-// Statuses are those an event of the type may have, in the order of its life.
+// Statuses returns the statuses that an event of the type may have, in their usual order.
 func (t EventType) Statuses() []Status {
 	switch t {
 	case Incident:
@@ -46,14 +46,14 @@ func (t EventType) Statuses() []Status {
 
 func (t EventType) allows(s Status) bool { return slices.Contains(t.Statuses(), s) }
 
-// closed: nothing is going on any more.
+// closed reports whether s is resolved or completed.
 func (s Status) closed() bool { return s == Resolved || s == Completed }
 
-// underway: a visitor is told that something is going on. A maintenance that is only
-// planned is not, whatever the time.
+// underway reports whether s is neither closed nor planning. A maintenance in planning is not
+// under way, even after its planned start.
 func (s Status) underway() bool { return !s.closed() && s != Planning }
 
-// Impact is what an event does to a component, and the state a component is in.
+// Impact is the effect of an event on a component, and the status of a component.
 type Impact string
 
 const (
@@ -64,13 +64,13 @@ const (
 	MajorOutage      Impact = "major_outage"
 )
 
-// worse reports whether i is more serious than other.
+// worse reports whether i is worse than other.
 func (i Impact) worse(other Impact) bool {
 	order := []Impact{Operational, UnderMaintenance, Degraded, PartialOutage, MajorOutage}
 	return slices.Index(order, i) > slices.Index(order, other)
 }
 
-// defaultImpact is what an event does where nobody said.
+// defaultImpact returns the impact of an event whose link has none.
 func defaultImpact(t EventType, severity string) Impact {
 	switch {
 	case t == Maintenance:
@@ -83,8 +83,8 @@ func defaultImpact(t EventType, severity string) Impact {
 	return Degraded
 }
 
-// kindOf names what a write did to an event, as receivers are told; before is nil for
-// a new one. A change of type counts by what the event is now.
+// kindOf returns the kind of a change; before is nil for a new event. A change of the type
+// has a kind of the new type.
 func kindOf(before, after *Event) topic.Kind {
 	if after.Type == Incident {
 		switch {

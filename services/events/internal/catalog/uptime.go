@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// partialOutageWeight is what a partial outage counts for, a major one counting for 1.
+// partialOutageWeight is the weight of a partial outage. A major outage has the weight 1.
 const partialOutageWeight = 0.3
 
-// span is a time in which something affects a component: from, and until before to.
+// span is a time in which an event affects a component: from, and until before to.
 type span struct {
 	from, to time.Time
 	impact   Impact
 	eventID  string
 }
 
-// segment is a time in which a component is in one state.
+// segment is a time in which a component has one status.
 type segment struct {
 	from, to time.Time
 	impact   Impact
 }
 
-// segments divides the time between from and to by the worst of the spans that cover each
-// moment; Operational where none does. Together they are that time, in order and without a gap.
+// segments divides the time between from and to. The impact of a segment is the worst of the
+// spans that cover it, Operational if none does. Segments are in order and without gaps.
 func segments(from, to time.Time, spans []span) []segment {
 	type edge struct {
 		at     time.Time
@@ -68,14 +68,14 @@ func segments(from, to time.Time, spans []span) []segment {
 	return out
 }
 
-// Tally is how long a component was in which state while it was measured.
+// Tally is how long a component had each status.
 type Tally struct {
-	Measured    time.Duration // all of it
+	Measured    time.Duration // the sum over all statuses
 	Major       time.Duration
 	Partial     time.Duration
 	Degraded    time.Duration
 	Maintenance time.Duration
-	// Worst is the worst state of the time; empty when nothing is measured.
+	// Worst is the worst status; empty if nothing is measured.
 	Worst Impact
 }
 
@@ -107,13 +107,13 @@ func (t *Tally) addAll(other Tally) {
 	}
 }
 
-// Downtime is how long it was out, in whole or in part.
+// Downtime returns the time of major and partial outages, unweighted.
 func (t Tally) Downtime() time.Duration { return t.Major + t.Partial }
 
-// uptimeDecimals is how exact an uptime in percent is: a second of a month is 0.00004.
+// uptimeDecimals rounds an uptime in percent to six decimals: a second of a month is 0.00004 percent.
 const uptimeDecimals = 1e6
 
-// Uptime is in percent, 0 to 100; nil when all of the time was maintenance or none measured.
+// Uptime returns the uptime in percent, 0 to 100; nil if nothing but maintenance is measured.
 func (t Tally) Uptime() *float64 {
 	counted := t.Measured - t.Maintenance
 	if counted <= 0 {
@@ -124,12 +124,12 @@ func (t Tally) Uptime() *float64 {
 	return &percent
 }
 
-// tally adds the segments up that lie between from and to.
+// tally returns the sum of the segments between from and to.
 func tally(all []segment, from, to time.Time) Tally {
 	var sum Tally
-	// Segments are in order, so those before from are skipped at once.
+	// Segments are in order, so a binary search skips those before from.
 	first, _ := slices.BinarySearchFunc(all, from, func(s segment, at time.Time) int {
-		return cmp.Or(s.to.Compare(at), -1) // one that ends at from is before it
+		return cmp.Or(s.to.Compare(at), -1) // a segment that ends at from is before it
 	})
 	for _, s := range all[first:] {
 		if !s.from.Before(to) {
@@ -146,8 +146,8 @@ type day struct {
 	from, to time.Time
 }
 
-// daysOf are the days of the month in which at lies, as the zone has them: 23 or 25 hours
-// when the clocks change. A day that the zone skipped altogether is not among them.
+// daysOf returns the days of a month in a time zone. A day has 23 or 25 hours when the zone
+// changes its offset. A day that the zone skipped is left out.
 func daysOf(year int, month time.Month, zone *time.Location) []day {
 	var days []day
 	last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
@@ -163,24 +163,24 @@ func daysOf(year int, month time.Month, zone *time.Location) []day {
 	return days
 }
 
-// dayStart is the first moment of a day, in UTC. Where the clocks change at midnight there
-// is no midnight, or there are two of them.
+// dayStart returns the first moment of a day, in UTC. If the zone changes its offset at
+// midnight, that day has no midnight or two.
 func dayStart(year int, month time.Month, date int, zone *time.Location) time.Time {
 	want := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
 	at := time.Date(year, month, date, 0, 0, 0, 0, zone)
-	if civil(at).Before(want) { // none, and this is before the change
+	if civil(at).Before(want) { // no midnight, and at is before the change
 		if _, change := at.ZoneBounds(); !change.IsZero() {
 			return change.UTC()
 		}
 	}
-	if just := at.Add(-1); !civil(just).Before(want) { // two, and this is the second
+	if just := at.Add(-1); !civil(just).Before(want) { // two midnights, and at is the second
 		_, offset := just.Zone()
 		return want.Add(-time.Duration(offset) * time.Second)
 	}
 	return at.UTC()
 }
 
-// civil is the day that a calendar on the wall shows, as midnight UTC.
+// civil returns the calendar day of a time in its own zone, as midnight UTC.
 func civil(at time.Time) time.Time {
 	year, month, date := at.Date()
 	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)

@@ -51,12 +51,12 @@ func TestTally(t *testing.T) {
 		})
 	}
 	if got := (Tally{}); got.Uptime() != nil {
-		t.Errorf("what is not measured has an uptime of %v", *got.Uptime())
+		t.Errorf("an unmeasured time has an uptime of %v", *got.Uptime())
 	}
 }
 
-// FuzzTally: whatever the spans, their order does not matter, each moment counts once, an
-// uptime is a percentage, and days add up to the whole.
+// FuzzTally checks for any spans that their order does not matter, that each moment counts once,
+// that an uptime is a percentage, and that days add up to the whole.
 func FuzzTally(f *testing.F) {
 	f.Add([]byte{1, 5, 0, 3, 9, 4, 2, 2, 1})
 	f.Add([]byte{200, 5, 3, 0, 255, 1, 0, 255, 4, 7, 90, 2})
@@ -114,7 +114,7 @@ func FuzzTally(f *testing.F) {
 	})
 }
 
-// TestDays: the days of any month in any zone follow one another without a gap.
+// TestDays checks that the days of any month in any zone follow one another without a gap.
 func TestDays(t *testing.T) {
 	for _, name := range []string{"UTC", "Europe/Berlin", "America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Atlantic/Azores", "Pacific/Apia", "Asia/Kathmandu"} {
 		zone, err := time.LoadLocation(name)
@@ -152,8 +152,8 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestReportKeys: an event is found by every month it touches, and by none when reports do
-// not count it.
+// TestReportKeys checks that an event has a key for every month that it touches, and none if reports
+// do not count it.
 func TestReportKeys(t *testing.T) {
 	at := func(text string) time.Time {
 		at, err := time.Parse(time.DateTime, text+" 00:00:00")

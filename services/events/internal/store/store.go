@@ -1,7 +1,5 @@
-// Package store keeps the catalog's records: which fields of each can be asked for, by
-// which indexes, and what follows from a write. An index whose first field is the
-// organization serves one organization's questions only; those without are named for
-// what asks them.
+// Package store declares the catalog's records on libs/document: the fields that queries may
+// name, the indexes, and the function that runs after each write.
 package store
 
 import (
@@ -13,15 +11,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// Follower is told of each write that others follow from.
+// Follower updates the records that follow from a write.
 type Follower interface {
 	DashboardWritten(ctx context.Context, id string, current *catalog.Dashboard) error
 	ComponentWritten(ctx context.Context, id string, current *catalog.Component) error
 	EventWritten(ctx context.Context, id string) error
 }
 
-// Declare makes the catalog's store on db. follower gives who is told of writes; it is
-// asked at each write, since the catalog is made after its store.
+// Declare returns the catalog's store on db. It calls follower after each write, because the
+// catalog, which is the Follower, is made after its store.
 func Declare(db *document.Database, follower func() Follower) catalog.Store {
 	return catalog.Store{
 		Dashboards: slugs{document.Declare(db, dashboards(follower))},
@@ -34,14 +32,14 @@ func Declare(db *document.Database, follower func() Follower) catalog.Store {
 	}
 }
 
-// slugs tells the one conflict apart that the catalog answers by another slug.
+// slugs returns catalog.ErrSlugTaken for the conflict after which the catalog tries another slug.
 type slugs struct {
 	*document.Collection[catalog.Dashboard]
 }
 
 func (s slugs) Insert(ctx context.Context, item catalog.Dashboard, messages ...topic.Message) error {
 	err := s.Collection.Insert(ctx, item, messages...)
-	if fault.Is(err, fault.Conflict) && document.ViolatedIndex(err) == "slug" {
+	if fault.Is(err, fault.Conflict) && document.ViolatedIndex(err) == catalog.IndexSlug {
 		return catalog.ErrSlugTaken
 	}
 	return err

@@ -24,8 +24,8 @@ const (
 	board = "0190dddd-0000-7000-8000-00000000000a"
 )
 
-// open makes a catalog over records in folder. deaf: nothing follows from its writes, as
-// in a process that died right after each. The catalog's own store is as changes make it.
+// open returns a catalog over records in folder. A deaf catalog runs nothing after its writes, like a
+// process that dies right after each write. changes alter the catalog's store.
 func open(t *testing.T, folder string, deaf bool, changes ...func(*catalog.Store)) (*catalog.Catalog, catalog.Store) {
 	t.Helper()
 	db, err := document.Open("sqlite:"+folder, "events", document.Options{})
@@ -61,11 +61,20 @@ func (nobody) DashboardWritten(context.Context, string, *catalog.Dashboard) erro
 func (nobody) ComponentWritten(context.Context, string, *catalog.Component) error { return nil }
 func (nobody) EventWritten(context.Context, string) error                         { return nil }
 
-func ptr[V any](value V) *V { return &value }
+// ours is a write of the organization org.
+var ours = catalog.Command{Organization: org, Source: catalog.SourceLegacy}
+
+func link(id string) func(*catalog.Draft) error {
+	return func(d *catalog.Draft) error { return d.AddComponent(id) }
+}
+
+func hide(hidden bool) func(*catalog.Component) error {
+	return func(c *catalog.Component) error { c.Hidden = hidden; return nil }
+}
 
 func add(t *testing.T, c *catalog.Catalog, name string) catalog.Component {
 	t.Helper()
-	component, err := c.AddComponent(t.Context(), org, catalog.ComponentPatch{Name: &name})
+	component, err := c.CreateComponent(t.Context(), ours, func(c *catalog.Component) error { c.Name = name; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,21 +83,22 @@ func add(t *testing.T, c *catalog.Catalog, name string) catalog.Component {
 
 func incident(t *testing.T, c *catalog.Catalog, components ...string) catalog.EventDetail {
 	t.Helper()
-	patch := catalog.EventPatch{
-		Type: ptr(catalog.Incident), Status: ptr(catalog.Identified), Start: ptr(time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)),
-		Description: catalog.TextPatch{Text: ptr("d")},
-	}
-	for _, id := range components {
-		patch.Links = append(patch.Links, catalog.LinkPatch{ComponentID: &id})
-	}
-	event, err := c.CreateEvent(t.Context(), catalog.Author{}, org, patch)
+	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
+		d.Type, d.StartAt = catalog.Incident, time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+		d.SetStatus(catalog.Identified)
+		var problems []error
+		for _, id := range components {
+			problems = append(problems, d.AddComponent(id))
+		}
+		return errors.Join(problems...)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return event
 }
 
-// TestPublicPage: a page is found by slug and host while its dashboard is enabled.
+// TestPublicPage checks that a page is found by slug and host while its dashboard is enabled.
 func TestPublicPage(t *testing.T) {
 	c, records := open(t, t.TempDir(), false)
 	if _, err := c.CreateDashboard(t.Context(), org, board, "Acme"); err != nil {
@@ -130,15 +140,15 @@ func TestPublicPage(t *testing.T) {
 	}
 }
 
-// TestLinkToGone: a link that was written after its component's removal had looked for
-// links does not stay.
+// TestLinkToGone checks that a link is removed if it was written after the removal of its component
+// had searched for links.
 func TestLinkToGone(t *testing.T) {
 	folder := t.TempDir()
 	c, records := open(t, folder, false)
 	deaf, _ := open(t, folder, true)
 	stays, goes := add(t, c, "stays"), add(t, c, "goes")
-	event := incident(t, deaf, stays.ID, goes.ID) // written, but nothing has followed from it yet
-	if err := deaf.RemoveComponent(t.Context(), org, goes.LegacyID); err != nil {
+	event := incident(t, deaf, stays.ID, goes.ID) // its rows and pages are not written yet
+	if err := deaf.RemoveComponent(t.Context(), ours, goes.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := records.Components.Delete(t.Context(), goes.ID, nil); err != nil {
@@ -158,17 +168,17 @@ func TestLinkToGone(t *testing.T) {
 	if err != nil || total != 1 || links[0].Component.ID != stays.ID {
 		t.Errorf("the list of links has %d: %+v, %v", total, links, err)
 	}
-	// The same of a link of its own, whose writer is told.
-	if link, err := c.AddLink(t.Context(), catalog.Author{}, org, event.ID, goes.ID); !fault.Is(err, fault.Invalid) {
-		t.Errorf("a link to what is gone: %+v, %v", link, err)
+	// A later link to the component is refused.
+	if linked, err := c.ChangeEvent(t.Context(), ours, event.ID, link(goes.ID)); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a link to a deleted component: %+v, %v", linked, err)
 	}
 	if stored, err = records.Events.Get(t.Context(), event.ID); err != nil || len(stored.Links) != 1 {
 		t.Errorf("the links are %+v, %v", stored.Links, err)
 	}
 }
 
-// TestInterruptedRemoval: a component that is leaving is nobody's, and repeating what
-// follows from that completes it.
+// TestInterruptedRemoval checks that no query finds a component that is leaving, and that repeating
+// ComponentWritten completes the removal.
 func TestInterruptedRemoval(t *testing.T) {
 	folder := t.TempDir()
 	c, records := open(t, folder, false)
@@ -178,13 +188,13 @@ func TestInterruptedRemoval(t *testing.T) {
 	}
 	component := add(t, c, "API")
 	event := incident(t, c, component.ID)
-	if err := deaf.RemoveComponent(t.Context(), org, component.LegacyID); err != nil {
+	if err := deaf.RemoveComponent(t.Context(), ours, component.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.ComponentByLegacyID(t.Context(), org, component.LegacyID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("it is still found: %v", err)
 	}
-	if _, err := c.ChangeComponent(t.Context(), org, component.LegacyID, catalog.ComponentPatch{}); !fault.Is(err, fault.NotFound) {
+	if _, err := c.ChangeComponent(t.Context(), ours, component.ID, hide(true)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("it is still changed: %v", err)
 	}
 	if read, err := c.EventByLegacyID(t.Context(), org, event.LegacyID); err != nil || len(read.Components) != 0 {
@@ -194,7 +204,7 @@ func TestInterruptedRemoval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time there is nothing left to do
+	for range 2 { // the second time nothing is left to do
 		if err := c.ComponentWritten(t.Context(), component.ID, &leaving); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +223,7 @@ func TestInterruptedRemoval(t *testing.T) {
 	}
 }
 
-// held stops a rendering that has seen all it renders, before it is written.
+// held stops a rendering after it has read its records and before it is written.
 type held struct {
 	catalog.Collection[catalog.Page]
 	once              sync.Once
@@ -231,8 +241,8 @@ func (h *held) Upsert(ctx context.Context, key string, change func(*catalog.Page
 	})
 }
 
-// TestPageOvertaken: a rendering of one process that finds the page right does not leave it
-// to the older rendering of another process that is about to write.
+// TestPageOvertaken checks that an older rendering of another process does not replace the page,
+// although the newer rendering has not changed the page.
 func TestPageOvertaken(t *testing.T) {
 	folder := t.TempDir()
 	c, records := open(t, folder, false)
@@ -241,7 +251,7 @@ func TestPageOvertaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	component := add(t, c, "API")
-	hidden, err := deaf.ChangeComponent(t.Context(), org, component.LegacyID, catalog.ComponentPatch{Hidden: ptr(true)})
+	hidden, err := deaf.ChangeComponent(t.Context(), ours, component.ID, hide(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +261,7 @@ func TestPageOvertaken(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- other.ComponentWritten(t.Context(), component.ID, &hidden) }()
 	<-slow.composed
-	_, err = c.ChangeComponent(t.Context(), org, component.LegacyID, catalog.ComponentPatch{Hidden: ptr(false)})
+	_, err = c.ChangeComponent(t.Context(), ours, component.ID, hide(false))
 	close(slow.release)
 	if err := errors.Join(err, <-ended); err != nil {
 		t.Fatal(err)
@@ -261,7 +271,7 @@ func TestPageOvertaken(t *testing.T) {
 	}
 }
 
-// stepped does one write of rows in steps, once it is armed.
+// stepped stops before and after one write of rows, once it is armed.
 type stepped struct {
 	catalog.Rows[catalog.UpdateRow]
 	armed   atomic.Bool
@@ -281,8 +291,8 @@ func (s *stepped) UpsertMany(ctx context.Context, rows []catalog.UpdateRow) erro
 	return err
 }
 
-// TestRowsOvertaken: whoever was told that an event is deleted does not find its updates again, which
-// somebody else's write at the same time was about to write down.
+// TestRowsOvertaken checks that after the response about a deletion nobody finds updates of the event
+// that a concurrent write stores as rows.
 func TestRowsOvertaken(t *testing.T) {
 	slow := &stepped{reached: make(chan string), goOn: make(chan struct{})}
 	c, records := open(t, t.TempDir(), false, func(s *catalog.Store) {
@@ -293,26 +303,28 @@ func TestRowsOvertaken(t *testing.T) {
 	slow.armed.Store(true)
 	updated, deleted := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := c.AddUpdate(t.Context(), catalog.Author{}, org, event.ID, catalog.UpdatePatch{Message: catalog.TextPatch{Text: ptr("late")}})
+		_, err := c.ChangeEvent(t.Context(), ours, event.ID, func(d *catalog.Draft) error {
+			return d.AppendEntry(catalog.Entry{Status: catalog.StatusUpdate, Message: catalog.Rich{Text: "late"}, Timestamp: d.Now})
+		})
 		updated <- err
 	}()
 	<-slow.reached
-	go func() { deleted <- c.RemoveEvent(t.Context(), org, event.LegacyID) }()
+	go func() { deleted <- c.DeleteEvent(t.Context(), ours, event.ID) }()
 	apitest.Eventually(t, "the event is deleted", func() bool {
 		_, err := records.Events.Get(t.Context(), event.ID)
 		return fault.Is(err, fault.NotFound)
 	})
-	told := false
+	responded := false
 	select {
 	case err := <-deleted:
-		told = true
+		responded = true
 		deleted <- err
-	case <-time.After(300 * time.Millisecond): // it waits, as it should
+	case <-time.After(300 * time.Millisecond): // the deletion waits, as it must
 	}
 	slow.goOn <- struct{}{}
 	<-slow.reached
-	if n, err := records.Updates.Count(t.Context(), find.Query{}); told && (err != nil || n > 0) {
-		t.Errorf("%d updates are there again, %v", n, err)
+	if n, err := records.Updates.Count(t.Context(), find.Query{}); responded && (err != nil || n > 0) {
+		t.Errorf("%d rows were written after the deletion, %v", n, err)
 	}
 	slow.goOn <- struct{}{}
 	if err := errors.Join(<-deleted, <-updated); err != nil {
@@ -323,8 +335,8 @@ func TestRowsOvertaken(t *testing.T) {
 	}
 }
 
-// TestClockGoesOn: an event that cannot be moved on does not hold up those due after it.
-func TestClockGoesOn(t *testing.T) {
+// TestSchedulerGoesOn checks that an event that cannot be started does not delay those due after it.
+func TestSchedulerGoesOn(t *testing.T) {
 	c, records := open(t, t.TempDir(), false)
 	component := add(t, c, "API")
 	from := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
@@ -335,16 +347,18 @@ func TestClockGoesOn(t *testing.T) {
 	if err := records.Events.Insert(t.Context(), stuck); err != nil {
 		t.Fatal(err)
 	}
-	event, err := c.CreateEvent(t.Context(), catalog.Author{}, org, catalog.EventPatch{
-		Type: ptr(catalog.Maintenance), Status: ptr(catalog.Planning), Start: &from, End: ptr(from.Add(24 * time.Hour)), Auto: ptr(true),
-		Description: catalog.TextPatch{Text: ptr("d")}, Links: []catalog.LinkPatch{{ComponentID: &component.ID}},
+	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
+		end := from.Add(24 * time.Hour)
+		d.Type, d.StartAt, d.ScheduledStartAt, d.ScheduledEndAt, d.AutoStart = catalog.Maintenance, from, &from, &end, true
+		d.SetStatus(catalog.Planning)
+		return d.AddComponent(component.ID)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.KeepTime(ctx, slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- c.RunScheduler(ctx, slog.New(slog.DiscardHandler)) }()
 	apitest.Eventually(t, "the other one starts", func() bool {
 		stored, err := records.Events.Get(t.Context(), event.ID)
 		return err == nil && stored.Status == catalog.Started

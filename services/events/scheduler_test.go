@@ -9,8 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// TestAuto: a maintenance starts and ends by itself, once, with two processes at it, and
-// what a person takes back afterwards stays.
+// TestAuto checks that two schedulers start and end a maintenance once, and that they do not
+// repeat a step that a person has taken back.
 func TestAuto(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
@@ -37,14 +37,14 @@ func TestAuto(t *testing.T) {
 	apitest.Eventually(t, "it ends", func() bool { return status() == "completed" })
 	p.must(200, "", "PUT", "/api/v1/event/list/1/", `{"status": {"status": "inprogress"}}`)
 
-	// The clock of both has gone round when it has moved on something that was written later.
+	// Both schedulers have looked again when they have ended a maintenance that was written later.
 	p.must(201, "", "POST", "/api/v1/event/list/", `{"type": {"id": 2}, "status": {"id": 1}, "description": "late", "auto": true, `+times)
 	last := heard.of(t, 3, 3)
 	if last[2].Kind != topic.MaintenanceCompleted || last[2].Event.EndAt == nil {
-		t.Errorf("a maintenance made after its time ends as %+v", last[2])
+		t.Errorf("a maintenance created after its end has the last change %+v", last[2])
 	}
 	if got := status(); got != "inprogress" {
-		t.Errorf("what was reopened is %v", got)
+		t.Errorf("the reopened maintenance is %v", got)
 	}
 	for i, want := range []topic.Kind{topic.MaintenanceScheduled, topic.MaintenanceStarted, topic.MaintenanceCompleted, topic.MaintenanceReopened} {
 		if changes := heard.of(t, 1, 4); changes[i].Kind != want || len(changes[i].Notify) > 0 || changes[i].Sequence != int64(i+1) {
@@ -54,9 +54,9 @@ func TestAuto(t *testing.T) {
 	heard.of(t, 2, 1)
 }
 
-// TestAutoTells: the clock tells whom the last write that spoke of notifications told, not
-// in its words, and once with two processes at it.
-func TestAutoTells(t *testing.T) {
+// TestAutoNotifies checks that the scheduler notifies the channels of the last write with
+// notifications, without its texts, and once although two schedulers run.
+func TestAutoNotifies(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.run()
@@ -66,9 +66,9 @@ func TestAutoTells(t *testing.T) {
 		p.must(201, "", "POST", "/api/v1/event/list/", `{"type": {"id": 2}, "status": {"id": 1}, "description": "d", "auto": true, "start": "`+from+`", "end": "`+to+`", "event_service": ["/api/v1/service/1/"], "notifications": `+notifications+`}`)
 	}
 	create(`{"email": {"enabled": true, "email_subject": "Move"}, "sms": {"enabled": true, "sms_text": "once"}, "teams": {"enabled": true, "details": true, "message": "once", "color": "#abc", "channels": [4]}, "webhook": {"enabled": false}}`)
-	p.must(200, "", "PUT", "/api/v1/event/list/1/", `{"impact": "some"}`) // says nothing of notifications
+	p.must(200, "", "PUT", "/api/v1/event/list/1/", `{"impact": "some"}`) // without notifications
 	create(`{"email": {"enabled": true}}`)
-	p.must(200, "", "PUT", "/api/v1/event/list/2/", `{"notifications": {"email": {"enabled": false}}}`) // takes it back
+	p.must(200, "", "PUT", "/api/v1/event/list/2/", `{"notifications": {"email": {"enabled": false}}}`) // no channel any more
 	p.ahead.Add(int64(time.Hour + time.Second))
 	heard.of(t, 1, 3)
 	p.ahead.Add(int64(time.Hour))
@@ -76,15 +76,15 @@ func TestAutoTells(t *testing.T) {
 	want := topic.Notify{topic.Email: {Subject: "Move"}, topic.SMS: {}, topic.Teams: {Details: true, Color: "#abc", Endpoints: []int64{4}}}
 	for i, kind := range []topic.Kind{topic.MaintenanceStarted, topic.MaintenanceCompleted} {
 		if change := changes[i+2]; change.Kind != kind || change.Sequence != int64(i+3) || !reflect.DeepEqual(change.Notify, want) {
-			t.Errorf("told %s %+v, want %s %+v", change.Kind, change.Notify, kind, want)
+			t.Errorf("notified %s %+v, want %s %+v", change.Kind, change.Notify, kind, want)
 		}
 	}
 	if first := changes[0].Notify; first[topic.SMS].Text != "once" || first[topic.Teams].Message != "once" || len(changes[1].Notify) > 0 {
-		t.Errorf("before that %+v, %+v", first, changes[1].Notify)
+		t.Errorf("the changes before notified %+v, %+v", first, changes[1].Notify)
 	}
 	for _, change := range heard.of(t, 2, 3)[1:] {
 		if len(change.Notify) > 0 {
-			t.Errorf("%s tells %+v", change.Kind, change.Notify)
+			t.Errorf("%s notifies %+v", change.Kind, change.Notify)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// TestRounds: who comes while a round runs is of the next one, with all others who came.
-func TestRounds(t *testing.T) {
-	var shared rounds[int, []int]
+// TestSharedRun checks that callers who arrive during a run share the next run.
+func TestSharedRun(t *testing.T) {
+	var shared sharedRun[int, []int]
 	begun, goOn := make(chan struct{}, 2), make(chan struct{})
 	work := func(_ context.Context, items []int) ([]int, error) {
 		begun <- struct{}{}
@@ -31,7 +31,7 @@ func TestRounds(t *testing.T) {
 	callers := func(n int) bool {
 		shared.mu.Lock()
 		defer shared.mu.Unlock()
-		return shared.lanes["thing"].callers == n
+		return shared.queues["thing"].callers == n
 	}
 	ask(0)
 	<-begun
@@ -43,52 +43,52 @@ func TestRounds(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := shared.share(gone, "thing", nil, work); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("who does not wait is told %v", err)
+		t.Errorf("a caller that gives up gets %v", err)
 	}
 	if got, err := shared.share(t.Context(), "other", []int{9}, func(_ context.Context, items []int) ([]int, error) {
 		return items, nil
 	}); err != nil || !slices.Equal(got, []int{9}) {
-		t.Errorf("another thing has to wait: %v %v", got, err)
+		t.Errorf("a run of another key waits: %v %v", got, err)
 	}
 	close(goOn)
 	group.Wait()
 	if !slices.Equal(outcomes[0], []int{0}) {
-		t.Errorf("the first round had %v", outcomes[0])
+		t.Errorf("the first run had %v", outcomes[0])
 	}
 	for _, outcome := range outcomes[1:] {
 		if slices.Sort(outcome); !slices.Equal(outcome, []int{1, 2, 3, 4}) {
-			t.Errorf("the second round had %v", outcome)
+			t.Errorf("the second run had %v", outcome)
 		}
 	}
-	if len(shared.lanes) != 0 {
-		t.Errorf("%d lanes are left", len(shared.lanes))
+	if len(shared.queues) != 0 {
+		t.Errorf("%d queues are left", len(shared.queues))
 	}
 }
 
-// TestRoundPanics: a round that breaks has failed for all of it, and the next one runs.
-func TestRoundPanics(t *testing.T) {
-	var shared rounds[int, int]
+// TestSharedRunPanics checks that a run that panics fails for all callers, and that the next run works.
+func TestSharedRunPanics(t *testing.T) {
+	var shared sharedRun[int, int]
 	at, mine, _ := shared.enter("thing", nil)
 	func() {
 		defer func() { _ = recover() }()
-		shared.run(t.Context(), at, mine, func(context.Context, []int) (int, error) { panic("broken") })
+		shared.execute(t.Context(), at, mine, func(context.Context, []int) (int, error) { panic("broken") })
 	}()
 	if <-mine.done; mine.err == nil {
-		t.Error("it has succeeded")
+		t.Error("the run has succeeded")
 	}
 	if got, err := shared.share(t.Context(), "thing", nil, func(context.Context, []int) (int, error) { return 1, nil }); got != 1 || err != nil {
 		t.Errorf("the next: %d, %v", got, err)
 	}
 }
 
-// TestKeptRows: only what was written, or has no row, is read for a page.
+// TestKeptRows checks that a page loads only components that were written or have no row.
 func TestKeptRows(t *testing.T) {
 	page := Page{Rows: []Row{{ComponentID: "a"}, {ComponentID: "b"}, {ComponentID: "c"}}}
 	rows, stale := page.kept([]string{"a", "b", "d"}, []string{"b", "x"})
 	if !slices.Equal(rows, []Row{{ComponentID: "a"}}) || !slices.Equal(stale, []string{"b", "d"}) {
 		t.Errorf("kept %v, stale %v", rows, stale)
 	}
-	old := Page{Rows: []Row{{LegacyID: 1}}} // of a version that did not say whose row it is
+	old := Page{Rows: []Row{{LegacyID: 1}}} // stored by a version without ComponentID
 	if rows, stale = old.kept([]string{"a"}, nil); len(rows) != 0 || !slices.Equal(stale, []string{"a"}) {
 		t.Errorf("kept %v, stale %v", rows, stale)
 	}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// applyEvent applies the body of an event to a draft. A body that is sent again changes
+// nothing. The faults of all fields are returned together.
+func applyEvent(d *catalog.Draft, in legacy.Input) error {
+	applyLifecycle(d, lifecycle{
+		Type: key[catalog.EventType](in, "type"), Status: key[catalog.Status](in, "status"),
+		Start: in.Time("start"), End: in.Time("end"), NoEnd: in.Null("end"),
+	})
+	assign(&d.Severity, in.Key("severity"))
+	if in.Null("severity") {
+		d.Severity = ""
+	}
+	applyDescription(d, in.Text("description"), in.Flag("description_md"))
+	applyText(&d.Impact, in.Text("impact"), in.Flag("impact_md"))
+	applyText(&d.Coordinator, in.Text("coordinator"), in.Flag("coordinator_md"))
+	assign(&d.HiddenFromDashboard, in.Flag("hidden_db"))
+	assign(&d.HiddenFromUptimeReports, in.Flag("hidden_admin_uptime"))
+	applyAuto(d, in.Flag("auto"))
+	return errors.Join(applyServices(d, in.Items("event_service")), applyUpdates(d, in.Items("event_update")), applyNotifications(d, in))
+}
+
+// assign sets a field to a value, if one was sent.
+func assign[V any](field *V, sent *V) {
+	if sent != nil {
+		*field = *sent
+	}
+}
+
+// key returns the key of a reference as a name of the catalog.
+func key[N ~string](in legacy.Input, field string) *N {
+	text := in.Key(field)
+	if text == nil {
+		return nil
+	}
+	name := N(*text)
+	return &name
+}
+
+// auto returns the legacy flag for both AutoStart and AutoEnd.
+func auto(e *catalog.Event) bool { return e.AutoStart && e.AutoEnd }
+
+func applyAuto(d *catalog.Draft, sent *bool) {
+	switch {
+	case d.Type == catalog.Incident:
+		d.AutoStart, d.AutoEnd = false, false
+	case sent != nil && *sent != auto(d.Event):
+		d.AutoStart, d.AutoEnd = *sent, *sent
+	}
+}
+
+// lifecycle is the part of a body about type, status and times. nil means not sent.
+type lifecycle struct {
+	Type       *catalog.EventType
+	Status     *catalog.Status
+	Start, End *time.Time
+	NoEnd      bool // end is null
+}
+
+// applyLifecycle sets type, status and times. The legacy interface has one end: the planned
+// end of an open maintenance, and the actual end of any other event.
+func applyLifecycle(d *catalog.Draft, in lifecycle) {
+	wasOpen := d.IsNew() || d.Open()
+	assign(&d.StartAt, in.Start)
+	if in.Type != nil && *in.Type != d.Type {
+		applyType(d, *in.Type)
+	}
+	if in.Status != nil {
+		d.SetStatus(*in.Status)
+	}
+	closes := wasOpen && !d.Open()
+	switch {
+	case in.End != nil && d.Type == catalog.Maintenance && d.Open():
+		d.EndAt, d.ScheduledEndAt = nil, in.End
+	case in.End != nil:
+		d.EndAt = in.End
+		if d.IsNew() {
+			d.ScheduledEndAt = in.End
+		}
+	case in.NoEnd && !closes:
+		d.EndAt = nil
+		if d.Open() {
+			d.ScheduledEndAt = nil
+		}
+	}
+	if d.Type != catalog.Maintenance {
+		d.ScheduledStartAt, d.ScheduledEndAt = nil, nil
+		return
+	}
+	if d.ScheduledStartAt == nil || in.Start != nil {
+		start := d.StartAt
+		d.ScheduledStartAt = &start
+	}
+	if !d.Open() {
+		d.ScheduledEndAt = cmp.Or(d.ScheduledEndAt, d.EndAt)
+	}
+}
+
+// applyType changes the type, which only the legacy interface can. The end of an open event
+// becomes the planned end of a maintenance, and the other way round.
+func applyType(d *catalog.Draft, to catalog.EventType) {
+	d.Type = to
+	if to == catalog.Incident {
+		d.EndAt = cmp.Or(d.EndAt, d.ScheduledEndAt)
+		return
+	}
+	d.ScheduledEndAt = cmp.Or(d.ScheduledEndAt, d.EndAt)
+	if d.Open() {
+		d.EndAt = nil
+	}
+}
+
+// applyText changes a text and its Markdown flag. A text without the flag is plain. A rich
+// text of the App keeps its format until the text or the flag changes.
+func applyText(text *catalog.Rich, sent *string, markdown *bool) {
+	edited := catalog.Rich{Text: text.Text, Format: richtext.Plain}
+	assign(&edited.Text, sent)
+	isMarkdown := text.IsMarkdown()
+	assign(&isMarkdown, markdown)
+	if edited.Text == text.Text && isMarkdown == text.IsMarkdown() {
+		return
+	}
+	if isMarkdown {
+		edited.Format = richtext.Markdown
+	}
+	*text = edited
+}
+
+// maxDerivedTitle is the number of characters of a title that is made of a description.
+const maxDerivedTitle = 80
+
+// applyDescription changes the description, and the title if it was made of the description.
+func applyDescription(d *catalog.Draft, sent *string, markdown *bool) {
+	derived := d.Title == titleOf(d.Description)
+	applyText(&d.Description, sent, markdown)
+	if derived {
+		d.Title = titleOf(d.Description)
+	}
+}
+
+// titleOf returns the beginning of a description without its markup.
+func titleOf(description catalog.Rich) string {
+	title := cmp.Or(description.Plain(), strings.TrimSpace(description.Text))
+	if runes := []rune(title); len(runes) > maxDerivedTitle {
+		title = string(runes[:maxDerivedTitle])
+	}
+	return strings.TrimSpace(title)
+}
+
+// applyServices adds the services of a body. An item with a resource_uri keeps that link.
+func applyServices(d *catalog.Draft, items []legacy.Input) error {
+	var problems []error
+	for i, item := range items {
+		id := item.ID()
+		if id != 0 && !slices.ContainsFunc(d.Links, func(link catalog.Link) bool { return link.LegacyID == id }) {
+			problems = append(problems, fault.Field("event_service", "item %d: must be an event service of this event", i+1))
+		}
+		if service := item.Key("service"); id == 0 && service != nil {
+			if err := d.AddComponent(*service); err != nil {
+				return err // the event is full, so all further items would fail too
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// applyUpdates appends the updates of a body, or edits those with a resource_uri in place.
+func applyUpdates(d *catalog.Draft, items []legacy.Input) error {
+	var problems []error
+	for i, item := range items {
+		err := applyUpdate(d, item)
+		switch {
+		case err == nil:
+		case fault.Is(err, fault.NotFound):
+			problems = append(problems, fault.Field("event_update", "item %d: must be an event update of this event", i+1))
+		case fault.As(err).Field == "timeline":
+			return err // the timeline is full, so all further items would fail too
+		default:
+			problems = append(problems, fault.Field("event_update", "item %d: %s", i+1, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func applyUpdate(d *catalog.Draft, in legacy.Input) error {
+	edit := func(entry *catalog.Entry) {
+		assign(&entry.Status, key[catalog.Status](in, "status"))
+		assign(&entry.Timestamp, in.Time("date"))
+		applyText(&entry.Message, in.Text("update"), in.Flag("markdown"))
+	}
+	if in.ID() == 0 {
+		entry := catalog.Entry{Status: catalog.StatusUpdate, Message: catalog.Rich{Format: richtext.Plain}, Timestamp: d.Now}
+		edit(&entry)
+		return d.AppendEntry(entry)
+	}
+	for _, entry := range d.Timeline {
+		if entry.LegacyID == in.ID() {
+			return d.EditEntry(entry.StatusID, edit)
+		}
+	}
+	return fault.New(fault.NotFound, "The event has no such update.")
+}

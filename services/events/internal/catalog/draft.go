@@ -1,0 +1,215 @@
+package catalog
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	// maxLinks is how many components an event can affect. The message about a change holds
+	// all of them, and must stay well below the size that Kafka accepts.
+	maxLinks = 500
+	// maxEntries is how many timeline entries an event can have. Its record holds all of them,
+	// and each has a row that is written before the writer gets its response.
+	maxEntries = 1000
+)
+
+// Draft is an event in a write. The write assigns fields of the event (texts, times, flags, type, title, severity)
+// directly, and calls a method for everything that has a rule or a consequence. It must not touch ids, Version,
+// Links, Timeline, Announced and the fields of origin. Check then validates the event as a whole.
+type Draft struct {
+	*Event
+	Now time.Time
+
+	author  Author
+	before  Event        // without links and timeline
+	changed bool         // links or timeline differ
+	entry   *Entry       // the newest entry that the write has added or edited
+	notify  topic.Notify // whom the write notifies
+}
+
+// NewDraft begins a write of event at the time now.
+func NewDraft(event *Event, author Author, now time.Time) *Draft {
+	d := &Draft{Event: event, Now: now, author: author, before: *event}
+	d.before.Links, d.before.Timeline = nil, nil
+	return d
+}
+
+// IsNew reports whether the write creates the event.
+func (d *Draft) IsNew() bool { return d.Version == 0 }
+
+// SetStatus sets the status. Closing an event sets its actual end: now, or the start for an
+// event that never began. Reopening clears the actual end.
+func (d *Draft) SetStatus(status Status) {
+	wasClosed := d.Status.closed()
+	d.Status = status
+	switch {
+	case status.closed() && !wasClosed:
+		end := later(d.Now, d.StartAt)
+		d.EndAt = &end
+	case wasClosed && !status.closed():
+		d.EndAt = nil
+	}
+}
+
+// AddComponent links the event to a component. It does nothing for a component that the event is linked to.
+func (d *Draft) AddComponent(id string) error {
+	if d.linked(id) {
+		return nil
+	}
+	if len(d.Links) >= maxLinks {
+		return fault.Field("affectedComponents", "must name at most %d components", maxLinks)
+	}
+	d.Links = append(d.Links, Link{ComponentID: id})
+	d.changed = true
+	return nil
+}
+
+// RemoveComponent removes the event's link to a component, if there is one.
+func (d *Draft) RemoveComponent(id string) {
+	n := len(d.Links)
+	d.Links = slices.DeleteFunc(d.Links, func(link Link) bool { return link.ComponentID == id })
+	d.changed = d.changed || len(d.Links) < n
+}
+
+// AppendEntry appends an entry to the timeline, with the Status, Message and Timestamp of the
+// given one. The status of the event stays as it is.
+func (d *Draft) AppendEntry(entry Entry) error {
+	if len(d.Timeline) >= maxEntries {
+		return fault.Field("timeline", "must have at most %d entries", maxEntries)
+	}
+	if err := d.checkEntry(entry.Status); err != nil {
+		return err
+	}
+	d.Timeline = append(d.Timeline, Entry{
+		StatusID: newID(), Status: entry.Status, Message: entry.Message, Timestamp: entry.Timestamp, Author: d.author, CreatedAt: d.Now,
+	})
+	d.entryWritten(d.Timeline[len(d.Timeline)-1])
+	return nil
+}
+
+// EditEntry changes Status, Message and Timestamp of an entry in place.
+func (d *Draft) EditEntry(statusID string, edit func(*Entry)) error {
+	at := d.entryAt(statusID)
+	if at < 0 {
+		return errNoEntry()
+	}
+	former := d.Timeline[at]
+	edited := former
+	edit(&edited)
+	if reflect.DeepEqual(edited, former) {
+		return nil
+	}
+	if edited.Status != former.Status {
+		if err := d.checkEntry(edited.Status); err != nil {
+			return err
+		}
+	}
+	now := d.Now
+	edited.EditedAt = &now
+	d.Timeline[at] = edited
+	d.entryWritten(edited)
+	return nil
+}
+
+// RemoveEntry removes an entry from the timeline.
+func (d *Draft) RemoveEntry(statusID string) error {
+	at := d.entryAt(statusID)
+	if at < 0 {
+		return errNoEntry()
+	}
+	d.Timeline = slices.Delete(d.Timeline, at, at+1)
+	d.changed = true
+	return nil
+}
+
+func errNoEntry() error { return fault.New(fault.NotFound, "The event has no such timeline entry.") }
+
+func (d *Draft) entryAt(statusID string) int {
+	return slices.IndexFunc(d.Timeline, func(entry Entry) bool { return entry.StatusID == statusID })
+}
+
+func (d *Draft) checkEntry(status Status) error {
+	if status != StatusUpdate && !d.Type.allows(status) {
+		return fault.Field("status", "must be a status of the type %s, or update", d.Type)
+	}
+	return nil
+}
+
+func (d *Draft) entryWritten(entry Entry) {
+	d.changed = true
+	if d.entry == nil || !entry.Timestamp.Before(d.entry.Timestamp) {
+		d.entry = &entry
+	}
+}
+
+// Notify makes the write notify these channels. The event keeps them for the scheduler,
+// without the texts, which are for this write only. A write that does not call Notify
+// notifies nobody and leaves the kept channels as they are.
+func (d *Draft) Notify(channels topic.Notify) {
+	d.notify = maps.Clone(channels)
+	if wording, there := d.notify[topic.Email]; there {
+		wording.Subject = d.EmailSubject
+		d.notify[topic.Email] = wording
+	}
+	kept := topic.Notify{}
+	for channel, wording := range channels {
+		kept[channel] = topic.Wording{Details: wording.Details, Color: wording.Color, Endpoints: wording.Endpoints}
+	}
+	if !maps.EqualFunc(d.Announced, kept, sameWording) {
+		d.Announced = kept
+	}
+}
+
+func sameWording(a, b topic.Wording) bool {
+	return a.Details == b.Details && a.Color == b.Color && slices.Equal(a.Endpoints, b.Endpoints)
+}
+
+// Check validates the event as a whole.
+func (d *Draft) Check() error {
+	var problems []error
+	refuse := func(field, format string, args ...any) {
+		problems = append(problems, fault.Field(field, format, args...))
+	}
+	if !d.Type.allows(d.Status) {
+		refuse("status", "must be a status of the type %s", d.Type)
+	}
+	end := d.End()
+	if d.Type == Maintenance && end == nil {
+		refuse("scheduledEndAt", "is required for a maintenance")
+	}
+	moved := !d.StartAt.Equal(d.before.StartAt) || !sameTime(end, d.before.End())
+	if moved && end != nil && end.Before(d.StartAt) {
+		refuse("endAt", "must not be before the start")
+	}
+	if !d.IsNew() && d.Type != d.before.Type {
+		misfit := slices.IndexFunc(d.Timeline, func(entry Entry) bool { return d.checkEntry(entry.Status) != nil })
+		if misfit >= 0 {
+			refuse("type", "must fit the statuses of the timeline, which has '%s'", d.Timeline[misfit].Status)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// finish completes the fields that follow from others. It returns whether the event differs
+// from before, and whether only Announced does.
+func (d *Draft) finish() (changed, announcedOnly bool) {
+	now := *d.Event
+	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
+	changed = d.changed || !reflect.DeepEqual(now, d.before)
+	announcedOnly = !changed && !maps.EqualFunc(d.Announced, d.before.Announced, sameWording)
+	if d.Type == Maintenance && d.Status != Planning {
+		start := d.StartAt
+		d.StartedFor = &start
+	}
+	if d.Status.closed() {
+		d.EndedFor = d.ScheduledEndAt
+	}
+	return changed, announcedOnly
+}

@@ -1,0 +1,80 @@
+package catalog
+
+import "strings"
+
+// The fields that queries name. FactField gives the name of a field of the event in rows of its children.
+const (
+	FieldOrganization            = "organization"
+	FieldID                      = "id"
+	FieldLegacyID                = "legacyId"
+	FieldSlug                    = "slug"
+	FieldHosts                   = "hosts"      // multi-valued
+	FieldComponents              = "components" // multi-valued
+	FieldName                    = "name"
+	FieldDescription             = "description"
+	FieldGroup                   = "group"
+	FieldHidden                  = "hidden"
+	FieldHiddenFromNotifications = "hiddenFromNotifications"
+
+	FieldLinks    = "links"    // multi-valued: legacy ids
+	FieldUpdated  = "updated"  // absent for an event without timeline
+	FieldOpen     = "open"     // absent for a closed event
+	FieldDueAt    = "dueAt"    // absent for an event that the scheduler leaves alone
+	FieldReported = "reported" // multi-valued: Event.ReportKeys
+
+	FieldType                    = "type"
+	FieldStatus                  = "status"
+	FieldSeverity                = "severity"
+	FieldDescriptionMarkdown     = "descriptionMarkdown"
+	FieldImpact                  = "impact"
+	FieldImpactMarkdown          = "impactMarkdown"
+	FieldCoordinator             = "coordinator"
+	FieldCoordinatorMarkdown     = "coordinatorMarkdown"
+	FieldStart                   = "start"
+	FieldEnd                     = "end"
+	FieldAuto                    = "auto"
+	FieldHiddenFromDashboard     = "hiddenFromDashboard"
+	FieldHiddenFromUptimeReports = "hiddenFromUptimeReports"
+	FieldAuthor                  = "author"
+
+	FieldEvent     = "event" // of a row: the event's id; with FactField: the prefix
+	FieldComponent = "component"
+	FieldText      = "text"
+	FieldMarkdown  = "markdown"
+	FieldDate      = "date"
+)
+
+// The indexes, by the fields behind the organization.
+const (
+	IndexOrganization  = "org"
+	IndexLegacyID      = "org_legacy"
+	IndexID            = "org_id"
+	IndexPlaced        = "org_component" // dashboards: components
+	IndexGroup         = "org_group_legacy"
+	IndexName          = "org_name_legacy"
+	IndexType          = "org_type_legacy"
+	IndexStatus        = "org_status_legacy"
+	IndexTypeStatus    = "org_type_status_legacy"
+	IndexComponent     = "org_component_legacy"
+	IndexLink          = "org_link_legacy"
+	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
+	IndexOpen          = "org_open"
+	IndexReported      = "org_reported"
+)
+
+// The indexes over all organizations.
+const (
+	IndexSlug  = "slug"
+	IndexHost  = "host"
+	IndexDue   = "due"
+	IndexEvent = "event" // rows: the event's id
+)
+
+// FactField returns the name of a field of an event: as it is for a query of events (empty
+// prefix), and with the prefix for a query of rows that hold a copy of it.
+func FactField(prefix, name string) string {
+	if prefix == "" {
+		return name
+	}
+	return prefix + strings.ToUpper(name[:1]) + name[1:]
+}

@@ -1,0 +1,63 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// schedulerInterval is how often the scheduler looks for maintenances that are due. A look
+// costs one indexed query that mostly finds nothing.
+const schedulerInterval = time.Second
+
+// RunScheduler starts and ends maintenances with autoStart and autoEnd, until ctx ends. It notifies the channels
+// of the last write that notified. Several processes may run it at once: each changes an event by ChangeEvent, and
+// changes nothing if another process was faster.
+func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
+	ticker := time.NewTicker(schedulerInterval)
+	defer ticker.Stop()
+	for {
+		if err := c.runDue(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "The scheduler failed to start or end a maintenance. It tries again.", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// runDue starts or ends every maintenance that is due. A failure of one does not delay those
+// that became due after it.
+func (c *Catalog) runDue(ctx context.Context) error {
+	var failed []error
+	err := c.store.Events.Each(ctx, find.Query{
+		Where: []find.Condition{find.Lte(FieldDueAt, c.now())}, Order: []find.Order{{Field: FieldDueAt}},
+	}, func(due Event) error {
+		command := Command{Organization: due.OrganizationID, Source: SourceScheduler}
+		_, err := c.ChangeEvent(ctx, command, due.ID, func(d *Draft) error {
+			at := d.DueAt()
+			if at == nil || at.After(d.Now) {
+				return nil
+			}
+			next := Started
+			if d.Status != Planning {
+				next = Completed
+			}
+			d.SetStatus(next)
+			d.Notify(d.Announced)
+			return nil
+		})
+		if err != nil && !fault.Is(err, fault.NotFound) { // NotFound: deleted meanwhile
+			failed = append(failed, fmt.Errorf("event %s: %w", due.ID, err))
+		}
+		return ctx.Err()
+	})
+	return errors.Join(append(failed, err)...)
+}

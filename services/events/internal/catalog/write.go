@@ -1,0 +1,179 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// EventDetail is an event with those of its components that exist, by id.
+type EventDetail struct {
+	Event
+	Components map[string]Component
+}
+
+// CreateEvent stores a new event. fill makes its draft, which is visible unless fill clears
+// Published. Faults of fill and of Draft.Check are returned together.
+func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*Draft) error) (EventDetail, error) {
+	now := c.now()
+	plain := Rich{Format: richtext.Plain}
+	event := Event{
+		ID: newID(), OrganizationID: command.Organization, Published: true, Source: command.Source,
+		Description: plain, Impact: plain, Coordinator: plain,
+		Links: []Link{}, Timeline: []Entry{}, CreatedBy: command.Author, CreatedAt: now, UpdatedAt: now,
+	}
+	draft := NewDraft(&event, command.Author, now)
+	if err := errors.Join(fill(draft), draft.Check()); err != nil {
+		return EventDetail{}, err
+	}
+	if len(event.Links) == 0 {
+		return EventDetail{}, fault.Field("affectedComponents", "must name at least one component")
+	}
+	draft.finish()
+	event.Version = 1
+	var near affected
+	if err := near.read(ctx, c, &event); err != nil {
+		return EventDetail{}, err
+	}
+	if err := near.check(&event); err != nil {
+		return EventDetail{}, err
+	}
+	var ids childIDs
+	if err := together(
+		func() (err error) { event.LegacyID, err = c.store.Next(ctx, eventIDs, 1); return err },
+		func() error { return ids.assign(ctx, c, &event, 1) },
+	); err != nil {
+		return EventDetail{}, err
+	}
+	if err := c.store.Events.Insert(ctx, event, near.change(nil, draft)); err != nil {
+		return EventDetail{}, err
+	}
+	return EventDetail{Event: event, Components: near.components}, nil
+}
+
+// eventWrite is one change of an event that waits for its run, and later its outcome.
+type eventWrite struct {
+	command Command
+	change  func(*Draft) error
+	outcome EventDetail
+	err     error
+}
+
+// ChangeEvent stores the draft that change makes of an event, with the message about it. It
+// stores nothing if the draft equals the event and notifies nobody. Faults of change and of
+// Draft.Check are returned together. Changes that are requested at the same time are stored
+// in one write. A change that has been queued is carried out even if its caller gives up.
+func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*Draft) error) (EventDetail, error) {
+	mine := &eventWrite{command: command, change: change}
+	_, err := c.writes.share(context.WithoutCancel(ctx), id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
+		return struct{}{}, c.writeEvent(ctx, id, all)
+	})
+	return mine.outcome, cmp.Or(err, mine.err)
+}
+
+// writeEvent stores changes of an event in one write. An error concerns all of them; the
+// fault of a single change is in its err.
+func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrite) error {
+	var ids childIDs
+	_, err := c.store.Events.Update(ctx, id, func(event *Event) ([]topic.Message, error) {
+		var near affected
+		var messages []topic.Message
+		stored, dirty := event.Version, false
+		for _, write := range writes {
+			if write.outcome, write.err = (EventDetail{}), nil; write.command.Organization != event.OrganizationID {
+				write.err = fault.New(fault.NotFound, "There is no such event.")
+				continue
+			}
+			draft := NewDraft(event.clone(), write.command.Author, c.now())
+			if write.err = errors.Join(write.change(draft), draft.Check()); write.err != nil {
+				continue
+			}
+			if err := near.read(ctx, c, draft.Event); err != nil {
+				return nil, err
+			}
+			if write.err = near.check(draft.Event); write.err != nil {
+				continue
+			}
+			changed, announcedOnly := draft.finish()
+			if changed || len(draft.notify) > 0 {
+				draft.Version++
+				draft.UpdatedAt = draft.Now
+				messages = append(messages, near.change(event, draft))
+			}
+			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
+				return nil, err
+			}
+			dirty = dirty || announcedOnly || draft.Version > event.Version
+			*event = *draft.Event
+			write.outcome = EventDetail{Event: *event, Components: near.components}
+		}
+		if !dirty {
+			return nil, fault.ErrUnchanged
+		}
+		if event.Version > stored {
+			event.PriorVersion = stored
+		}
+		return messages, nil
+	})
+	return err
+}
+
+// childIDs gives legacy ids to new links and entries. It takes enough of them for a whole run
+// at once; ids that are left over are never used.
+type childIDs struct{ links, entries idBlock }
+
+type idBlock struct{ next, left int64 }
+
+func (ids *childIDs) assign(ctx context.Context, c *Catalog, event *Event, writes int) error {
+	var links, entries []*int64
+	for i := range event.Links {
+		if event.Links[i].LegacyID == 0 {
+			links = append(links, &event.Links[i].LegacyID)
+		}
+	}
+	for i := range event.Timeline {
+		if event.Timeline[i].LegacyID == 0 {
+			entries = append(entries, &event.Timeline[i].LegacyID)
+		}
+	}
+	return together(
+		func() error { return ids.links.assign(ctx, c, linkIDs, links, writes) },
+		func() error { return ids.entries.assign(ctx, c, entryIDs, entries, writes) },
+	)
+}
+
+func (b *idBlock) assign(ctx context.Context, c *Catalog, counter string, missing []*int64, writes int) (err error) {
+	n := int64(len(missing))
+	if b.left < n {
+		b.left = n + int64(writes) - 1
+		if b.next, err = c.store.Next(ctx, counter, b.left); err != nil {
+			return err
+		}
+	}
+	for _, id := range missing {
+		*id = b.next
+		b.next++
+	}
+	b.left -= n
+	return nil
+}
+
+// DeleteEvent deletes an event with its links and its timeline.
+func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) error {
+	return c.store.Events.Delete(ctx, id, func(event *Event) ([]topic.Message, error) {
+		if event.OrganizationID != command.Organization {
+			return nil, fault.New(fault.NotFound, "There is no such event.")
+		}
+		before := event.clone()
+		var near affected
+		if err := near.read(ctx, c, event); err != nil {
+			return nil, err
+		}
+		event.Version++
+		return []topic.Message{near.change(before, NewDraft(event, command.Author, c.now()))}, nil
+	})
+}
