@@ -51,8 +51,8 @@ func (g *Gauge) Attempted(channel topic.Channel, result string, took time.Durati
 // InFlight implements dispatch.Observer.
 func (g *Gauge) InFlight(delta int) { g.inFlight.Add(float64(delta)) }
 
-// SlowLane implements dispatch.Observer.
-func (g *Gauge) SlowLane(delta int) { g.slow.Add(float64(delta)) }
+// SlowSlots implements dispatch.Observer.
+func (g *Gauge) SlowSlots(delta int) { g.slow.Add(float64(delta)) }
 
 // Waiting implements dispatch.Observer.
 func (g *Gauge) Waiting(deliveries int) { g.waiting.Set(float64(deliveries)) }
