@@ -1,7 +1,7 @@
-// Package delivery is the service that tells people: it takes the changes of events,
-// finds out who wants to hear of them (integrations, subscribers), sends to each of
-// them, again where that may help, and keeps the log of it. It tells the owners of the
-// recipients how each delivery ended. Several processes share the work by partition.
+// Package delivery is the service that sends changes of events to recipients. It finds the recipients
+// (integrations, subscribers), sends to each of them, retries after failures, and keeps the delivery log. It
+// publishes the outcome of each delivery to the keeper of the recipient. Several processes share the
+// work by partition.
 package delivery
 
 import (
@@ -16,7 +16,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/bus"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -24,9 +23,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
-const (
-	name = "delivery"
-)
+const name = "delivery"
 
 // Config are the service's settings.
 type Config struct {
@@ -39,9 +36,9 @@ type Config struct {
 	boot.Mail      `embed:""`
 	boot.Texts     `embed:""`
 
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Where the integrations service answers."`
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Where the subscribers service answers."`
-	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for the mail and texts that no server is configured for."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"URL of the integrations service."`
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"URL of the subscribers service."`
+	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts if no server is configured."`
 }
 
 // Validate is called by the settings' parser.
@@ -88,7 +85,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
 	return c.Serve(ctx, boot.Service{
-		Handler: api.New(web.Options{Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics}),
+		Handler: web.NewEngine(web.Options{Service: name, Desk: desk, Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator, Metrics: c.Metrics}),
 		Start:   []func(context.Context) error{db.Migrate, messages.EnsureTopics},
 		Ready:   map[string]func(context.Context) error{"documents": db.Ping, "kafka": kafka.Ping},
 		Background: []func(context.Context) error{

@@ -33,7 +33,7 @@ type unobserved struct{}
 
 func (unobserved) Attempted(topic.Channel, string, time.Duration) {}
 func (unobserved) InFlight(int)                                   {}
-func (unobserved) SlowSlots(int)                                   {}
+func (unobserved) SlowSlots(int)                                  {}
 func (unobserved) Waiting(int)                                    {}
 func (unobserved) Planned(time.Duration)                          {}
 
