@@ -16,7 +16,7 @@ func (s *Sender) attempt(m *member, slot *slot) (row Delivery, wait time.Duratio
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		return row, 0, errInterrupted
 	}
-	if wait := s.paceWait(m); wait > 0 && !s.crowded(m) {
+	if wait, _ := s.pace(m, false); wait > 0 && !s.crowded(m) { // first, because this costs little
 		return row, wait, nil
 	}
 	if m.shard.duplicate {
@@ -42,11 +42,10 @@ func (s *Sender) attempt(m *member, slot *slot) (row Delivery, wait time.Duratio
 	if s.decided(m, &row, slot) {
 		return row, 0, nil
 	}
-	if wait := s.reservePace(m); wait > 0 {
+	if wait, gap := s.pace(m, true); wait > 0 {
 		if !s.crowded(m) {
 			return row, wait, nil
 		}
-		_, gap := s.pace(m)
 		s.retryAt(m, &row, CodeHeld, s.Now().Add(gap*time.Duration(s.locks.waiting(m))))
 		return row, 0, nil
 	}

@@ -80,7 +80,7 @@ func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 		}
 		if outcome := rows[i].outcome(); outcome != nil {
 			s.queue.hold(sh)
-			s.writer.outcomes <- newOutcome{outcome, func(durable bool) { s.queue.finish(sh, durable) }}
+			s.writer.outcomes <- newOutcome{outcome, sh}
 		}
 	}
 	var missing []*member

@@ -31,12 +31,12 @@ type paces struct {
 
 func newPaces() *paces { return &paces{next: make(map[string]time.Time)} }
 
-// wait returns how long the next request of the key must wait. If it need not wait and gap is not 0, wait
+// wait returns how long the next request of the key must wait. If it need not wait and reserve is true, wait
 // counts the request as made.
-func (p *paces) wait(key string, gap time.Duration, now time.Time) time.Duration {
+func (p *paces) wait(key string, gap time.Duration, reserve bool, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if wait := p.next[key].Sub(now); wait > 0 || gap == 0 {
+	if wait := p.next[key].Sub(now); wait > 0 || !reserve {
 		return max(0, wait)
 	}
 	if len(p.next) >= maxPaces {
@@ -50,29 +50,15 @@ func (p *paces) wait(key string, gap time.Duration, now time.Time) time.Duration
 	return 0
 }
 
-// pace returns the key and gap of m's destination. gap is 0 if the channel is not Paced.
-func (s *Sender) pace(m *member) (key string, gap time.Duration) {
-	if channel, paced := s.Routes[m.shard.channel].Channel.(Paced); paced {
-		return channel.Pace(m.to)
+// pace returns how long m must wait because of its destination's pace, and the gap, which is 0 if the channel is
+// not Paced. If reserve is true and m need not wait, pace counts its request as made.
+func (s *Sender) pace(m *member, reserve bool) (wait, gap time.Duration) {
+	channel, paced := s.Routes[m.shard.channel].Channel.(Paced)
+	if !paced {
+		return 0, 0
 	}
-	return "", 0
-}
-
-// paceWait returns how long m must wait because of its destination's pace. It does not count a request, so it
-// is cheap enough to be called before everything else.
-func (s *Sender) paceWait(m *member) time.Duration {
-	if key, gap := s.pace(m); gap > 0 {
-		return s.paces.wait(key, 0, time.Now())
-	}
-	return 0
-}
-
-// reservePace returns how long m must wait. If m need not wait, reservePace counts its request as made.
-func (s *Sender) reservePace(m *member) time.Duration {
-	if key, gap := s.pace(m); gap > 0 {
-		return s.paces.wait(key, gap, time.Now())
-	}
-	return 0
+	key, gap := channel.Pace(m.to)
+	return s.paces.wait(key, gap, reserve, time.Now()), gap
 }
 
 // crowded reports whether m is a first attempt with more than maxQueued members waiting for its recipient.

@@ -48,8 +48,7 @@ func (q *queue) push(s *shard) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.stopped {
-		s.abandoned = true
-		s.complete(false)
+		q.dropLocked(s)
 		return
 	}
 	if s.id != "" {
@@ -224,17 +223,22 @@ func (q *queue) finish(s *shard, durable bool) {
 	q.completeLocked(s)
 }
 
-// completeLocked calls the shard's complete function if no member is in progress and none will be taken.
+// completeLocked ends the shard's work if no member is in progress and none will be taken.
 func (q *queue) completeLocked(s *shard) {
-	if s.complete == nil || s.outstanding > 0 || !s.exhausted() {
+	if s.completed || s.outstanding > 0 || !s.exhausted() {
 		return
 	}
 	if q.inProgress[s.id]--; q.inProgress[s.id] <= 0 {
 		delete(q.inProgress, s.id)
 	}
-	complete := s.complete
-	s.complete, s.recipients, s.members, s.next, s.change = nil, nil, nil, 0, nil
-	complete(!s.abandoned)
+	s.completed, s.recipients, s.members, s.next, s.change = true, nil, nil, 0, nil // free memory
+	switch {
+	case s.work == nil:
+	case s.abandoned:
+		s.work.Abandon()
+	default:
+		s.work.Done()
+	}
 }
 
 // stop abandons all members that were not taken, and all shards that are pushed later. It returns the

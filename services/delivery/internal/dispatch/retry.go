@@ -50,7 +50,6 @@ func (s *Sender) enqueue(owned context.Context, partition int, rows []Delivery) 
 			sh = &shard{
 				ctx: owned, trace: s.Traces.Resume(s.work, row.Trace), partition: partition,
 				organization: row.Organization, channel: row.Channel, changeID: row.ChangeID, retry: true,
-				complete: func(bool) {},
 			}
 			groups[key] = sh
 			order = append(order, sh)

@@ -67,10 +67,10 @@ func NewSender(parts Parts) *Sender {
 	s := &Sender{
 		Parts: parts, locks: newRecipientLocks(), slots: newSlots(parts.Observer), receivers: newReceivers(), paces: newPaces(),
 		retries:   newRetryIndex(parts.Store, parts.Log, parts.Observer),
-		writer:    newBatchWriter(parts.Store, parts.Bus, parts.Log),
 		snapshots: newSnapshots(parts.Store), flow: make(chan struct{}, flowLimit), work: work, interrupt: interrupt,
 	}
 	s.queue = newQueue(s.open)
+	s.writer = newBatchWriter(parts, s.stored, s.queue.finish)
 	return s
 }
 
@@ -81,15 +81,8 @@ func (s *Sender) Assigned(ctx context.Context, partitions []int) { s.retries.ass
 // process.
 func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, work Work) {
 	s.queue.push(&shard{
-		id: order.ID, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
+		id: order.ID, work: work, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
 		channel: order.Channel, changeID: order.ChangeID, recipients: order.Recipients,
-		complete: func(finished bool) {
-			if finished {
-				work.Done()
-			} else {
-				work.Abandon()
-			}
-		},
 	})
 }
 
@@ -150,31 +143,27 @@ var (
 	errStored      = errors.New("another copy of the shard has stored the row")
 )
 
-// deliver processes one delivery. The row of a first attempt goes to the batchWriter, which frees flow.
+// deliver processes one delivery. The row of a first attempt goes to the batchWriter.
 func (s *Sender) deliver(m *member, slot *slot) {
 	slot.start()
 	row, wait, err := s.attempt(m, slot)
 	slot.release()
 	if err == nil && wait == 0 && m.row == nil {
-		s.writer.rows <- newRow{row: row,
-			stored: func(stored *Delivery) {
-				<-s.flow
-				s.stored(m, stored)
-			},
-			published: func(durable bool) { s.queue.finish(m.shard, durable) },
-		}
+		s.writer.rows <- newRow{row, m}
 		return
 	}
 	if err == nil && wait == 0 {
 		row, err = s.storeRetry(m, row)
 	}
+	if err == nil && wait == 0 {
+		s.stored(m, &row)
+		s.queue.finish(m.shard, true)
+		return
+	}
 	<-s.flow
 	switch {
 	case wait > 0: // m keeps its lock
 		time.AfterFunc(wait, func() { s.requeue(m) })
-	case err == nil:
-		s.stored(m, &row)
-		s.queue.finish(m.shard, true)
 	case errors.Is(err, errStored):
 		s.unlock(m)
 		s.queue.finish(m.shard, true)
@@ -194,9 +183,10 @@ func (s *Sender) storeRetry(m *member, row Delivery) (Delivery, error) {
 	})
 }
 
-// stored updates the retryIndex after a row is durable and unlocks the recipient. A nil row means that the
-// sender was interrupted.
+// stored updates the retryIndex after a row is durable, and frees flow and the recipient. A nil row means that
+// the sender was interrupted.
 func (s *Sender) stored(m *member, row *Delivery) {
+	<-s.flow
 	if row != nil && row.Status == StatusRetrying {
 		s.retries.add(row)
 	} else if row != nil {

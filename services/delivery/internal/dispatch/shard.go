@@ -38,7 +38,7 @@ type shard struct {
 	channel      topic.Channel
 	changeID     string
 	retry        bool
-	complete     func(finished bool) // called once, when no member is in progress
+	work         Work // of a topic.Shard
 
 	change      *Snapshot
 	recipients  []string // until the shard is opened: most shards wait for a long time, and ids are small
@@ -52,6 +52,7 @@ type shard struct {
 	failures    int
 	outstanding int  // members in progress and outcomes to be published
 	abandoned   bool // the shard will come again
+	completed   bool
 	duplicate   bool // another copy of the shard was in progress when this one came
 }
 

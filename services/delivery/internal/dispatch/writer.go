@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -24,34 +23,28 @@ const (
 // batchWriter stores the rows of first attempts in batches. Then it publishes the outcomes of the ended
 // deliveries, in batches too.
 type batchWriter struct {
-	store    Store
-	bus      Bus
-	log      *slog.Logger
+	Parts
+	stored   func(*member, *Delivery) // called when a row is durable; the row is nil after an interruption
+	finish   func(*shard, bool)       // called after stored, when the outcome is published; false after an interruption
 	rows     chan newRow
 	outcomes chan newOutcome
 	done     chan struct{}
-	closed   sync.Once
 }
 
 // newRow is a row to be stored.
 type newRow struct {
-	row Delivery
-	// stored is called when a row is durable, with that row. It is another process's row if that was stored
-	// first, and nil if the sender was interrupted.
-	stored func(*Delivery)
-	// published is called after stored, when the outcome is published or if there is no outcome. durable is
-	// false if the sender was interrupted.
-	published func(durable bool)
+	row    Delivery
+	member *member
 }
 
 // newOutcome is an outcome to be published, or nil.
 type newOutcome struct {
-	outcome   *topic.Outcome
-	published func(durable bool)
+	outcome *topic.Outcome
+	shard   *shard
 }
 
-func newBatchWriter(store Store, bus Bus, log *slog.Logger) *batchWriter {
-	return &batchWriter{store: store, bus: bus, log: log,
+func newBatchWriter(parts Parts, stored func(*member, *Delivery), finish func(*shard, bool)) *batchWriter {
+	return &batchWriter{Parts: parts, stored: stored, finish: finish,
 		rows: make(chan newRow, flowLimit), outcomes: make(chan newOutcome, batchOutcomes), done: make(chan struct{})}
 }
 
@@ -70,7 +63,7 @@ func (w *batchWriter) run(ctx context.Context) {
 // close waits until all rows are stored and all outcomes are published. No call of the other methods may
 // follow.
 func (w *batchWriter) close() {
-	w.closed.Do(func() { close(w.rows) })
+	close(w.rows)
 	<-w.done
 }
 
@@ -101,7 +94,7 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 	}
 	inserted := make(map[string]bool, len(rows))
 	failed := w.persist(ctx, "Deliveries cannot be stored yet.", func() error {
-		stored, err := w.store.Insert(ctx, rows)
+		stored, err := w.Store.Insert(ctx, rows)
 		for i := range stored {
 			inserted[stored[i].ID] = true
 		}
@@ -113,12 +106,12 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 			row, err = w.merge(ctx, row)
 		}
 		if err != nil {
-			n.stored(nil)
-			n.published(false)
+			w.stored(n.member, nil)
+			w.finish(n.member.shard, false)
 			continue
 		}
-		n.stored(&row)
-		w.outcomes <- newOutcome{row.outcome(), n.published}
+		w.stored(n.member, &row)
+		w.outcomes <- newOutcome{row.outcome(), n.member.shard}
 	}
 }
 
@@ -139,7 +132,7 @@ func (w *batchWriter) merge(ctx context.Context, row Delivery) (Delivery, error)
 func (w *batchWriter) amend(ctx context.Context, id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error) {
 	var row Delivery
 	err := w.persist(ctx, "A delivery cannot be changed yet.", func() (err error) {
-		row, err = w.store.Amend(ctx, id, change)
+		row, err = w.Store.Amend(ctx, id, change)
 		return err
 	})
 	return row, err
@@ -157,10 +150,10 @@ func (w *batchWriter) publish(ctx context.Context) {
 		}
 		var err error
 		if len(outcomes) > 0 {
-			err = w.persist(ctx, "Outcomes cannot be published yet.", func() error { return w.bus.Outcomes(ctx, outcomes) })
+			err = w.persist(ctx, "Outcomes cannot be published yet.", func() error { return w.Bus.Outcomes(ctx, outcomes) })
 		}
 		for _, n := range batch {
-			n.published(err == nil)
+			w.finish(n.shard, err == nil)
 		}
 	}
 }
@@ -176,7 +169,7 @@ func (w *batchWriter) persist(ctx context.Context, complaint string, try func() 
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), err)
 		}
-		w.log.WarnContext(ctx, complaint, "error", err)
+		w.Log.WarnContext(ctx, complaint, "error", err)
 		rest(ctx, ctx, pause)
 		pause = min(2*pause, maxWritePause)
 	}
