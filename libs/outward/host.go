@@ -9,13 +9,11 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Host brings the host of a URL (as it stands there, an IPv6 address in brackets,
-// without a port) into its one canonical form: lower case, an international name in
-// its ASCII form, an address in its shortest. It refuses, with a reason that a
-// client may read, whatever is neither a public name of at least two labels nor an
-// address that is not Forbidden: local names, a final dot, and every spelling of an
-// IPv4 address other than four decimal numbers, since resolvers read those
-// differently. A host that r places elsewhere on port 443 needs to be canonical only.
+// Host returns the canonical form of a URL's host (without a port, an IPv6 address in brackets): lower case, an
+// international name in ASCII, an address in its shortest form. It returns an error, which a client may read,
+// unless the host is a public name of at least two labels or an address that is not Forbidden. It refuses local
+// names, a final dot, and every form of an IPv4 address other than four decimal numbers, because resolvers
+// disagree about them. A host for which r sets an address on port 443 must only be canonical.
 func (r Resolve) Host(host string) (string, error) {
 	if _, exempt := r.Lookup(net.JoinHostPort(strings.Trim(host, "[]"), "443")); exempt && plain(host) {
 		return strings.ToLower(host), nil
@@ -50,13 +48,14 @@ func (r Resolve) Host(host string) (string, error) {
 	return name, nil
 }
 
-// international is UTS 46 for looking names up, except that hyphens may stand in the
-// third and fourth place, as they do in the names of some content networks.
+// international returns the profile of UTS 46 for lookups, but allows hyphens as the third and fourth character.
+// Names of some content networks have them.
 func international() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(),
 		idna.StrictDomainName(true), idna.CheckHyphens(false))
 }
 
+// judge returns an error if the address is forbidden.
 func judge(address netip.Addr) error {
 	if Forbidden(address) {
 		return errors.New("the host is an address that is not public")
@@ -64,15 +63,15 @@ func judge(address netip.Addr) error {
 	return nil
 }
 
-// plain reports a host that needs no mapping and holds nothing with a meaning in a URL.
+// plain reports whether the host needs no mapping and has no character with a meaning in a URL.
 func plain(host string) bool {
 	return strings.IndexFunc(host, func(c rune) bool {
 		return c <= ' ' || c > '~' || strings.ContainsRune(`/\?#@%`, c)
 	}) < 0
 }
 
-// wellFormed holds a name to RFC 1123: labels of 1 to 63 letters, digits and
-// hyphens (not at an end), 253 characters altogether.
+// wellFormed checks a name by RFC 1123: at most 253 characters, labels of 1 to 63 letters, digits and hyphens,
+// no hyphen at the start or end of a label.
 func wellFormed(name string) bool {
 	if len(name) > 253 {
 		return false
@@ -90,8 +89,8 @@ func wellFormed(name string) bool {
 	return true
 }
 
-// numeric reports a last label that makes URL parsers read the host as an IPv4
-// address (WHATWG URL, "ends in a number"): decimal, octal or hexadecimal.
+// numeric reports whether URL parsers read a host with this last label as an IPv4 address (WHATWG URL, "ends in a
+// number"): decimal, octal or hexadecimal.
 func numeric(label string) bool {
 	digits, alphabet := label, "0123456789"
 	if hex, found := strings.CutPrefix(label, "0x"); found {
@@ -100,7 +99,7 @@ func numeric(label string) bool {
 	return strings.Trim(digits, alphabet) == ""
 }
 
-// local reports names that no public DNS answers, but a resolver inside a network may.
+// local reports whether only resolvers inside a network know the name.
 func local(name, last string) bool {
 	switch last {
 	case "localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp":

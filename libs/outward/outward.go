@@ -1,17 +1,14 @@
-// Package outward holds the rules of where the platform may connect to on behalf
-// of its users: which addresses are forbidden, which host names, and which hosts
-// the operator has placed elsewhere (DELIVERY_RESOLVE). The integrations service
-// applies them when an endpoint is made, so that a mistake is seen at once; the
-// delivery service applies Forbidden again to the address it actually dials, because
-// a name may resolve to anything by then. One list for both, or they would drift apart.
+// Package outward holds the rules for connections that users cause: the forbidden addresses and host names, and
+// the setting DELIVERY_RESOLVE. The integrations service applies them when an endpoint is created, so that the
+// user sees a mistake at once. The delivery service applies Forbidden again to the address that it connects to,
+// because the DNS records of a name can change.
 package outward
 
 import "net/netip"
 
-// Forbidden reports whether the platform must never connect to the address:
-// anything that is not a public unicast address of its own family. An IPv4 address
-// inside an IPv6 one (mapped, translated, 6to4, Teredo, ISATAP) is forbidden whatever it
-// is, for it leads to a network that this list cannot judge; so is an address with a zone.
+// Forbidden reports whether the platform must never connect to the address. Only public unicast addresses are
+// allowed. An IPv6 address that contains an IPv4 address (mapped, translated, 6to4, Teredo, ISATAP) is always
+// forbidden, because this list cannot check the network behind it. So is an address with a zone.
 func Forbidden(address netip.Addr) bool {
 	if !address.IsValid() || address.Zone() != "" {
 		return true
@@ -27,8 +24,8 @@ func Forbidden(address netip.Addr) bool {
 	return isatap(address) || within(address, forbiddenV6())
 }
 
-// forbiddenV4 is what IANA's IPv4 special-purpose registry lists as not global,
-// and one cloud's metadata address that lies in public space.
+// forbiddenV4 returns the networks that IANA's IPv4 special-purpose registry lists as not global, and the public
+// metadata address of one cloud.
 func forbiddenV4() []netip.Prefix {
 	return []netip.Prefix{
 		v4(0, 0, 0, 0, 8),        // "this network", unspecified
@@ -53,7 +50,7 @@ func forbiddenV4() []netip.Prefix {
 	}
 }
 
-// forbiddenV6 is what within 2000::/3 is not for connecting to.
+// forbiddenV6 returns the forbidden networks within 2000::/3.
 func forbiddenV6() []netip.Prefix {
 	return []netip.Prefix{
 		v6(23, 0x20, 0x01),                         // 2001::/23: protocol assignments, Teredo, benchmarking, ORCHID
@@ -64,8 +61,7 @@ func forbiddenV6() []netip.Prefix {
 	}
 }
 
-// isatap reports the interface identifiers of RFC 5214, whose last four bytes are
-// an IPv4 address.
+// isatap reports whether the interface identifier is one of RFC 5214, whose last four bytes are an IPv4 address.
 func isatap(address netip.Addr) bool {
 	b := address.As16()
 	return (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// Resolve is the setting DELIVERY_RESOLVE, "host:443=127.0.0.1:9443,...": hosts
-// that are dialled elsewhere than their name says, on-premises receivers and those
-// of tests. They are the operator's own choice and exempt from Forbidden. The zero
-// Resolve names none.
+// Resolve is the setting DELIVERY_RESOLVE, "host:443=127.0.0.1:9443,...": addresses of hosts that replace DNS, for
+// receivers on the premises and in tests. Forbidden does not apply to them, because the operator chooses them.
+// The zero Resolve has no hosts.
 type Resolve struct{ targets map[string]string }
 
-// UnmarshalText reads the setting.
+// UnmarshalText parses the setting.
 func (r *Resolve) UnmarshalText(text []byte) error {
 	targets := map[string]string{}
 	for entry := range strings.SplitSeq(string(text), ",") {
@@ -27,7 +26,7 @@ func (r *Resolve) UnmarshalText(text []byte) error {
 			return fmt.Errorf("%q is not host:port=host:port", entry)
 		}
 		if _, twice := targets[from]; twice {
-			return fmt.Errorf("%q is there twice", from)
+			return fmt.Errorf("%q occurs twice", from)
 		}
 		targets[from] = to
 	}
@@ -35,7 +34,7 @@ func (r *Resolve) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Lookup is where to dial instead of hostport, if the operator has said so.
+// Lookup returns the address for hostport, and false if the setting has none.
 func (r Resolve) Lookup(hostport string) (string, bool) {
 	target, found := r.targets[strings.ToLower(hostport)]
 	return target, found

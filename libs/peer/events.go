@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Dashboard is a dashboard as other services need it.
+// Dashboard is a dashboard with its components.
 type Dashboard struct {
 	ID         string      `json:"id"`
 	LegacyID   int64       `json:"legacyId"`
@@ -18,8 +18,7 @@ type Dashboard struct {
 	Components []Component `json:"components"`
 }
 
-// Component is a component, the legacy interface's service, with what its legacy
-// object shows.
+// Component is a component. The legacy interface calls it a service.
 type Component struct {
 	ID                      string   `json:"id"`
 	LegacyID                int64    `json:"legacyId"`
@@ -31,16 +30,15 @@ type Component struct {
 	Dashboards              []string `json:"dashboards"`
 }
 
-// ComponentQuery names components: by ids, by legacy ids, or by conditions on
-// the fields legacyId, name, description, group, hidden, hiddenFromNotifications.
-// Exactly one of the three is set.
+// ComponentQuery selects components by ids, by legacy ids, or by conditions on the fields legacyId, name,
+// description, group, hidden and hiddenFromNotifications. Exactly one of the three is set.
 type ComponentQuery struct {
 	IDs       []string         `json:"ids,omitempty"`
 	LegacyIDs []int64          `json:"legacyIds,omitempty"`
 	Where     []find.Condition `json:"where,omitempty"`
 }
 
-// NewDashboard makes an organization's first dashboard.
+// NewDashboard is the input of CreateDashboard.
 type NewDashboard struct {
 	Name string `json:"name"`
 }
@@ -48,29 +46,29 @@ type NewDashboard struct {
 // Events is the client of the events service.
 type Events struct{ *Client }
 
-// Dashboard finds one dashboard of the organization, or NotFound.
+// Dashboard returns one dashboard of the organization, or fault.NotFound.
 func (e Events) Dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
 	var out Dashboard
 	err := e.call(ctx, organization, http.MethodGet, organizationPath(organization, "/dashboards/"+url.PathEscape(id)), nil, &out)
 	return out, err
 }
 
-// Dashboards finds those of the ids that exist in the organization.
+// Dashboards returns the dashboards of the organization with the ids.
 func (e Events) Dashboards(ctx context.Context, organization string, ids []string) ([]Dashboard, error) {
 	var out []Dashboard
 	err := e.call(ctx, organization, http.MethodPost, organizationPath(organization, "/dashboards/lookup"), ids, &out)
 	return out, err
 }
 
-// CreateDashboard makes the dashboard with that id, or answers with the one that
-// an earlier try made.
+// CreateDashboard creates the dashboard with the id. It returns the existing dashboard if an earlier call created
+// it.
 func (e Events) CreateDashboard(ctx context.Context, organization, id string, in NewDashboard) (Dashboard, error) {
 	var out Dashboard
 	err := e.call(ctx, organization, http.MethodPut, organizationPath(organization, "/dashboards/"+url.PathEscape(id)), in, &out)
 	return out, err
 }
 
-// Components finds the organization's components that the query names, by legacy id.
+// Components returns the organization's components that match the query, ordered by legacy id.
 func (e Events) Components(ctx context.Context, organization string, query ComponentQuery) ([]Component, error) {
 	var out []Component
 	err := e.call(ctx, organization, http.MethodPost, organizationPath(organization, "/components/lookup"), query, &out)

@@ -20,12 +20,11 @@ const (
 type KeyLookup struct {
 	Scheme Scheme `json:"scheme"`
 	ID     string `json:"id"`
-	// SecretDigest is seal.Digest of what the client presented; when it is right,
-	// identity notes the key as used.
+	// SecretDigest is seal.Digest of the client's secret. If it is correct, identity records the use of the key.
 	SecretDigest string `json:"secretDigest"`
 }
 
-// Credential is what the gateway needs to know of a key. It is what Redis caches.
+// Credential is the data of a key that the gateway needs. Redis caches it.
 type Credential struct {
 	SecretDigest string            `json:"secretDigest"` // compare in constant time
 	Organization string            `json:"organization"`
@@ -39,9 +38,9 @@ type Credential struct {
 	Limits       Limits            `json:"limits"`
 }
 
-// Limits are an organization's, from its plan or set for it alone.
+// Limits are the limits of an organization, from its plan or its own settings.
 type Limits struct {
-	LegacyPerHour   int `json:"legacyPerHour"`   // let-through calls of one user in any 3600 s
+	LegacyPerHour   int `json:"legacyPerHour"`   // accepted calls of one user in any 3600 s
 	AppPerMinute    int `json:"appPerMinute"`    // calls of the whole organization
 	UniqueEndpoints int `json:"uniqueEndpoints"` // unique URLs of each kind
 }
@@ -49,25 +48,23 @@ type Limits struct {
 // Identity is the client of the identity service.
 type Identity struct{ *Client }
 
-// Credential finds the credential of an active key of an enabled user; NotFound
-// for every other.
+// Credential returns the credential of an active key of an enabled user, or fault.NotFound.
 func (i Identity) Credential(ctx context.Context, lookup KeyLookup) (Credential, error) {
 	var out Credential
 	err := i.call(ctx, "", http.MethodPost, Prefix+"/keys/lookup", lookup, &out)
 	return out, err
 }
 
-// Limits are those of an organization, for services that hold a quota.
+// Limits returns the limits of an organization.
 func (i Identity) Limits(ctx context.Context, organization string) (Limits, error) {
 	var out Limits
 	err := i.call(ctx, organization, http.MethodGet, organizationPath(organization, "/limits"), nil, &out)
 	return out, err
 }
 
-// The Redis entries that the gateway fills and identity voids. An entry holds a
-// Credential as JSON; a Void one makes every gateway ask identity, and since
-// gateways fill with SET NX, a fill that was already under way cannot undo it.
-// Identity writes Void before it changes what a credential says.
+// The gateway fills the Redis entries of keys with a Credential as JSON. Identity writes Void into an entry
+// before it changes a credential. While an entry is Void, every gateway calls identity. Gateways fill with SET
+// NX, so that a fill that has started already cannot overwrite Void.
 const (
 	Void          = "void"
 	CredentialTTL = 60 * time.Second // of a filled entry

@@ -1,16 +1,15 @@
-// Package peer holds the synchronous calls between services: the whole list of
-// them, their shapes, and the client that makes them. Everything else between
-// services goes through an outbox and Kafka.
+// Package peer is the client of all synchronous calls between services:
 //
-//	gateway                 -> identity       whose key is this
-//	identity                -> events         an organization is born with a dashboard
-//	integrations, subscribers -> events       which dashboards and components are there
-//	delivery                -> integrations, subscribers   who is concerned; where do they live
+//	gateway                   -> identity        find the credential of a key
+//	identity                  -> events          create an organization's first dashboard
+//	integrations, subscribers -> events          find dashboards and components
+//	events                    -> integrations, subscribers   forget a deleted component
+//	delivery                  -> integrations, subscribers   find and resolve recipients
 //
-// They are synchronous where the caller must read its own writes: subscribe to a
-// component made one call ago, pause an endpoint and nothing more is sent. A call
-// carries a passport of the Peer surface for the organization named in its path,
-// and the caller's trace. Errors come back as the fault they left as.
+// All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its
+// own writes: a component can be subscribed to one call after its creation, and no attempt follows a
+// pause. A call carries a passport of the Peer surface for the organization in its path, and the caller's
+// trace. An error arrives as the fault that the service returned.
 package peer
 
 import (
@@ -32,8 +31,8 @@ import (
 )
 
 const (
-	timeout   = 5 * time.Second
-	maxAnswer = 16 << 20
+	timeout     = 5 * time.Second
+	maxResponse = 16 << 20
 )
 
 // Client calls one service.
@@ -45,7 +44,7 @@ type Client struct {
 	http    *http.Client
 }
 
-// Options say who calls and how.
+// Options are the settings of a Client.
 type Options struct {
 	Caller     string // the calling service's name
 	Signer     *passport.Signer
@@ -53,7 +52,7 @@ type Options struct {
 	Propagator propagation.TextMapPropagator
 }
 
-// NewClient makes the client of the service at base, an http URL.
+// NewClient returns the client of the service at the URL base.
 func NewClient(service, base string, o Options) *Client {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -72,19 +71,18 @@ func NewClient(service, base string, o Options) *Client {
 	}
 }
 
-// Refusal is how a service tells another of a fault; package web writes it on
-// the Peer surface.
+// Refusal is the response for a fault on the Peer surface. Package web writes it.
 type Refusal struct {
 	Kind    fault.Kind `json:"kind"`
 	Message string     `json:"message"`
 	Field   string     `json:"field,omitempty"`
 }
 
-// call sends in to the path and decodes the answer into out, if out is not nil.
+// call sends in to the path and decodes the response into out, unless out is nil.
 func (c *Client) call(ctx context.Context, organization, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
-		return fault.Wrap(fault.Internal, err, "a request to %s could not be written", c.service)
+		return fault.Wrap(fault.Internal, err, "a request to %s could not be encoded", c.service)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -102,36 +100,37 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 		return fault.Wrap(fault.Unavailable, err, "A part of the platform cannot be reached; try again shortly.")
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "A part of the platform broke off its answer; try again shortly.")
+		return fault.Wrap(fault.Unavailable, err, "A part of the platform sent an incomplete response; try again shortly.")
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		return refusal(response.StatusCode, answer)
+		return refusal(response.StatusCode, content)
 	}
 	if out == nil {
 		return nil
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return fault.Wrap(fault.Internal, err, "the answer of %s could not be read", c.service)
+	if err := json.Unmarshal(content, out); err != nil {
+		return fault.Wrap(fault.Internal, err, "the response of %s could not be decoded", c.service)
 	}
 	return nil
 }
 
-func refusal(status int, answer []byte) error {
+// refusal returns the fault of an error response.
+func refusal(status int, content []byte) error {
 	var r Refusal
-	if json.Unmarshal(answer, &r) == nil && r.Kind != "" {
+	if json.Unmarshal(content, &r) == nil && r.Kind != "" {
 		return &fault.Error{Kind: r.Kind, Message: r.Message, Field: r.Field}
 	}
 	if status >= http.StatusInternalServerError {
 		return fault.New(fault.Unavailable, "A part of the platform is not ready; try again shortly.")
 	}
-	return fault.New(fault.Internal, "a service answered %d", status)
+	return fault.New(fault.Internal, "a service responded with the status %d", status)
 }
 
 func organizationPath(organization, rest string) string {
 	return Prefix + "/organizations/" + url.PathEscape(organization) + rest
 }
 
-// Prefix is where services answer peers.
+// Prefix is the prefix of the paths for peers.
 const Prefix = "/internal/v1"

@@ -1,7 +1,6 @@
-// Package topic is the contract of what the services say to each other through
-// Kafka: the topics, and the messages in them as JSON. A message never holds a
-// secret, a recipient's address or a tokenised URL; those are resolved right
-// before sending.
+// Package topic declares the data that services exchange: the Kafka topics and their messages, and the
+// recipients that delivery requests from other services. A Kafka message never holds a secret, a recipient's
+// address or a URL with a token. Delivery resolves them right before it sends.
 package topic
 
 import (
@@ -24,11 +23,11 @@ const (
 	DeliveryOutcomes = "delivery-outcomes" // key: recipient; delivery -> integrations, subscribers
 )
 
-// Buckets is how many groups destinations are divided into; the topic of
-// deliveries has a partition for each, so this is also how far delivery scales out.
+// Buckets is the number of groups of destinations. The topic Deliveries has one partition for each, so at most
+// this number of processes share the deliveries.
 const Buckets = 48
 
-// Kind names what happened to an event, as receivers are told.
+// Kind says what happened to an event. Messages to receivers contain it.
 type Kind string
 
 const (
@@ -47,7 +46,7 @@ const (
 	EndpointTest          Kind = "endpoint.test"
 )
 
-// Kinds lists every kind a receiver may choose, in the order of the documentation.
+// Kinds returns every kind that an endpoint may choose, in the order of the documentation.
 func Kinds() []Kind {
 	return []Kind{
 		IncidentCreated, IncidentUpdated, IncidentResolved, IncidentReopened, IncidentPostMortem,
@@ -56,20 +55,20 @@ func Kinds() []Kind {
 	}
 }
 
-// EventChange tells that an event was created, changed or deleted, with all that
-// receivers are told of it: what is sent is what was true at the change.
+// EventChange reports that an event was created, changed or deleted. It holds all data of the event that
+// messages need, as of the change.
 type EventChange struct {
-	ID           string    `json:"id"`   // uuid v7, the same however often it is published
-	Kind         Kind      `json:"kind"` //
+	ID           string    `json:"id"` // UUID v7, the same for every publication
+	Kind         Kind      `json:"kind"`
 	Organization string    `json:"organization"`
 	OccurredAt   time.Time `json:"occurredAt"`
-	Sequence     int64     `json:"sequence"` // grows with every change of the event
+	Sequence     int64     `json:"sequence"` // increases with every change of the event
 	Event        Event     `json:"event"`
-	Entry        *Entry    `json:"entry,omitempty"` // the timeline entry that came with it
-	Notify       Notify    `json:"notify"`          // whom to tell; nobody when empty
+	Entry        *Entry    `json:"entry,omitempty"` // the timeline entry of the change
+	Notify       Notify    `json:"notify"`          // the channels to notify; empty: none
 }
 
-// Event is an event as of a change. Times are UTC with milliseconds.
+// Event is an event as of a change. Times are in UTC with milliseconds.
 type Event struct {
 	ID               string      `json:"id"`
 	LegacyID         int64       `json:"legacyId"`
@@ -88,7 +87,7 @@ type Event struct {
 	EndAt            *time.Time  `json:"endAt,omitempty"`
 	ScheduledStartAt *time.Time  `json:"scheduledStartAt,omitempty"`
 	ScheduledEndAt   *time.Time  `json:"scheduledEndAt,omitempty"`
-	Components       []Component `json:"components"` // those that may be told about
+	Components       []Component `json:"components"` // those that messages may name
 }
 
 // Component is an affected component and the dashboards that show it.
@@ -109,18 +108,17 @@ type Entry struct {
 	HTML      string    `json:"html"`
 }
 
-// Notify holds an element for every channel to be told, keyed by channel.
+// Notify holds the channels to notify.
 type Notify map[Channel]Wording
 
-// Wording is what the publisher wants said on one channel; zero values mean the
-// channel's own text.
+// Wording is the publisher's text for one channel. For zero values the channel uses its own text.
 type Wording struct {
 	Subject   string  `json:"subject,omitempty"`   // email
 	Text      string  `json:"text,omitempty"`      // sms, microblog
 	Message   string  `json:"message,omitempty"`   // chats
-	Details   bool    `json:"details,omitempty"`   // chats: all of the event
+	Details   bool    `json:"details,omitempty"`   // chats: show all fields of the event
 	Color     string  `json:"color,omitempty"`     // teams: # and 3 or 6 hex digits
-	Endpoints []int64 `json:"endpoints,omitempty"` // only these endpoints' legacy ids; empty: all concerned
+	Endpoints []int64 `json:"endpoints,omitempty"` // only these endpoints, by legacy id; empty: all that the change concerns
 }
 
 // Topic implements topic.Message.
@@ -129,7 +127,7 @@ func (EventChange) Topic() string { return EventChanges }
 // Key keeps the changes of one event in order.
 func (c EventChange) Key() string { return c.Event.ID }
 
-// ComponentDeleted tells that a component is gone, so that what refers to it goes too.
+// ComponentDeleted reports that a component was deleted, so that services delete their references.
 type ComponentDeleted struct {
 	Organization string    `json:"organization"`
 	ComponentID  string    `json:"componentId"`
@@ -143,9 +141,9 @@ func (ComponentDeleted) Topic() string { return ComponentChanges }
 // Key keeps the changes of one component in order.
 func (c ComponentDeleted) Key() string { return c.ComponentID }
 
-// Shard is a part of one change's work: recipients of one bucket and channel.
+// Shard is a group of recipients of one change, in one bucket and on one channel.
 type Shard struct {
-	ID           string   `json:"id"` // uuid v5 of change, channel, bucket and page: planning again makes the same
+	ID           string   `json:"id"` // derived from the change, channel, bucket and page, so that a repeated plan has the same id
 	ChangeID     string   `json:"changeId"`
 	Organization string   `json:"organization"`
 	Channel      Channel  `json:"channel"`
@@ -156,10 +154,10 @@ type Shard struct {
 // Topic implements topic.Message.
 func (Shard) Topic() string { return Deliveries }
 
-// Key is the bucket, which is also the partition's number.
+// Key returns the bucket, which is also the number of the partition.
 func (s Shard) Key() string { return strconv.Itoa(s.Bucket) }
 
-// Result is how a delivery ended.
+// Result is the result of a delivery.
 type Result string
 
 const (
@@ -169,20 +167,20 @@ const (
 	Suppressed Result = "suppressed"
 )
 
-// Outcome tells the owner of a recipient how a delivery ended, once per delivery
-// but possibly told again: receivers of it deduplicate by DeliveryID.
+// Outcome reports the result of a delivery to the keeper of the recipient. It is published at least once, so
+// consumers deduplicate by DeliveryID.
 type Outcome struct {
 	DeliveryID   string    `json:"deliveryId"`
 	Organization string    `json:"organization"`
 	Channel      Channel   `json:"channel"`
 	Recipient    string    `json:"recipient"`
-	URLHash      string    `json:"urlHash,omitempty"` // of an endpoint: what the last attempt went to
+	URLHash      string    `json:"urlHash,omitempty"` // of the URL of the last attempt
 	EventID      string    `json:"eventId"`
 	Result       Result    `json:"result"`
 	Attempts     int       `json:"attempts"`
 	HTTPStatus   int       `json:"httpStatus,omitempty"`
 	ErrorCode    string    `json:"errorCode,omitempty"`
-	Gone         bool      `json:"gone,omitempty"` // the receiver said it will never accept again
+	Gone         bool      `json:"gone,omitempty"` // the receiver will never accept a message again
 	At           time.Time `json:"at"`
 }
 

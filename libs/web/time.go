@@ -1,14 +1,13 @@
 package web
 
-import "time"
+import (
+	"time"
 
-// Time is a time in a view of the App interface: ISO 8601 in UTC with milliseconds, as the specification has createdAt.
-type Time time.Time
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
 
-// MarshalText implements encoding.TextMarshaler.
-func (t Time) MarshalText() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
-}
+// Time is a time in a view of the App interface.
+type Time = topic.Time
 
-// TimeOf is one that may not be there.
-func TimeOf(t *time.Time) *Time { return (*Time)(t) }
+// TimeOf converts an optional time.
+func TimeOf(t *time.Time) *Time { return topic.TimeOf(t) }

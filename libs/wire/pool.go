@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// pool keeps idle connections, and closes those that are too many or were idle too long.
+// pool keeps idle connections. It closes a connection when there are too many, or after the idle time.
 type pool struct {
 	perHost, total int
 	idle           time.Duration
 
 	mu       sync.Mutex
-	hosts    map[string][]*idleConn // the one that was idle longest first
-	order    list.List              // all of them, likewise
+	hosts    map[string][]*idleConn // the longest idle first
+	order    list.List              // all connections, the longest idle first
 	sweeping bool
 }
 
@@ -28,8 +28,7 @@ func newPool(perHost, total int, idle time.Duration) *pool {
 	return &pool{perHost: perHost, total: total, idle: idle, hosts: make(map[string][]*idleConn)}
 }
 
-// take is the host's connection that was used last, which is the least likely to have been closed by the
-// other end; nil when there is none.
+// take returns the host's last used connection, or nil. The server is least likely to have closed that one.
 func (p *pool) take(host string) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,7 +43,7 @@ func (p *pool) take(host string) *conn {
 	return last.conn
 }
 
-// keep gives a connection to the pool.
+// keep adds a connection to the pool.
 func (p *pool) keep(c *conn) {
 	kept := &idleConn{conn: c, since: time.Now()}
 	p.mu.Lock()
@@ -70,7 +69,7 @@ func (p *pool) keep(c *conn) {
 	}
 }
 
-// sweep closes what was idle too long, and comes back while there is something to come back for.
+// sweep closes the connections that were idle for too long. It runs again while the pool has connections.
 func (p *pool) sweep() {
 	now := time.Now()
 	var old []*idleConn
@@ -91,7 +90,7 @@ func (p *pool) sweep() {
 	}
 }
 
-// dropLocked takes out the connection of its host that was idle longest.
+// dropLocked removes the connection, which is the longest idle of its host.
 func (p *pool) dropLocked(c *idleConn) {
 	all := p.hosts[c.host]
 	all[0] = nil

@@ -1,11 +1,9 @@
-// Package wire is the client's side of HTTP/1.1 over kept connections, on the goroutine of
-// whoever asks.
+// Package wire is an HTTP/1.1 client with kept connections. A request runs on the caller's goroutine.
 //
-// net/http's transport has two goroutines for each connection and wakes both for each request. Where a
-// process does nothing but pass small requests on, as the gateway and delivery do, that costs more than
-// all that they add; this is the whole reason of the package, and whoever does not forward or send by
-// the thousand takes net/http. It does the plain case only: a small body that is there as a whole, an answer read by
-// http.ReadResponse. It follows no redirect, knows no proxy, and undoes no compression.
+// net/http's transport has two goroutines for each connection and wakes both for each request. For the gateway
+// and delivery, which mainly send small requests, that costs more than all their own work. This is the only
+// reason for the package. Other packages use net/http. The client sends small bodies from memory and reads
+// responses with http.ReadResponse. It supports no redirects, proxies or compression.
 package wire
 
 import (
@@ -23,57 +21,57 @@ import (
 )
 
 const (
-	// MaxBody is the largest body that may be sent: one that a socket's buffer takes whole, so that
-	// writing it does not wait for an other end that already answers.
+	// MaxBody is the maximum size of a request's body. Such a body fits into a socket's buffer, so that writing
+	// does not wait for a server that already responds.
 	MaxBody    = 32 << 10
 	readBuffer = 4 << 10
-	// maxInterim bounds the 1xx answers before an answer.
+	// maxInterim is the maximum number of 1xx responses before a response.
 	maxInterim = 4
 )
 
 var (
-	errHead    = errors.New("the head of the answer is too long")
-	errInterim = errors.New("only interim answers came")
+	errHead    = errors.New("the head of the response is too long")
+	errInterim = errors.New("only interim responses came")
 )
 
-// Options are what a Client is made of.
+// Options are the settings of a Client.
 type Options struct {
-	// Dial opens a connection to a URL's host, ready for the first request: TLS is its affair.
+	// Dial opens a connection to a URL's host. It also does the TLS handshake.
 	Dial    func(ctx context.Context, host string) (net.Conn, error)
-	PerHost int           // connections kept for each host while they are idle
-	Total   int           // and for all of them
-	Idle    time.Duration // how long; less than the other end keeps them, where that is known
-	MaxHead int           // bytes of an answer's head
+	PerHost int           // idle connections kept for each host
+	Total   int           // idle connections kept for all hosts
+	Idle    time.Duration // how long they are kept; less than the server keeps them, if that is known
+	MaxHead int           // bytes of a response's head
 }
 
-// Client keeps connections. It may be used by many at the same time.
+// Client sends requests over kept connections. It is safe for concurrent use.
 type Client struct {
 	dial    func(ctx context.Context, host string) (net.Conn, error)
 	maxHead int
 	pool    *pool
-	// requests are the buffers that requests are put together in, so that each leaves in one piece.
+	// requests holds buffers for whole requests, so that each request is one write.
 	requests sync.Pool
 }
 
-// New makes a client.
+// New returns a client.
 func New(o Options) *Client {
 	return &Client{dial: o.Dial, maxHead: o.MaxHead, pool: newPool(o.PerHost, o.Total, o.Idle)}
 }
 
-// Do sends the request with the body, which is not the request's own, and reads the head of the answer; the context's end
-// ends both, and the reading of the answer's body. Hop-by-hop headers are the caller's affair. A request that is
-// repeatable is sent once more when the kept connection it was sent on turns out to be closed before anything of an
-// answer came; for any other nobody knows then whether it arrived. Errors are those of the
-// connection, or the context's cause.
+// Do sends the request with the body, which replaces the request's own, and reads the head of the response. The
+// end of the context interrupts both, and also reading the response's body. The caller removes hop-by-hop
+// headers. If a kept connection breaks before the first byte of a response, Do sends a repeatable request
+// again. Other requests fail, because they may have arrived. The error is an error of the connection, or the
+// context's cause.
 func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Response, error) {
 	for {
 		on, err := c.connect(r.Context(), r.URL.Host)
 		if err != nil {
 			return nil, err
 		}
-		answer, err := c.exchange(on, r, body)
+		response, err := c.exchange(on, r, body)
 		if err == nil {
-			return answer, nil
+			return response, nil
 		}
 		on.close()
 		if !repeatable || !on.reused || on.started || r.Context().Err() != nil {
@@ -82,7 +80,7 @@ func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Respon
 	}
 }
 
-// connect takes a kept connection that is still open, or makes one.
+// connect returns a kept connection that is still open, or a new one.
 func (c *Client) connect(ctx context.Context, host string) (*conn, error) {
 	for {
 		kept := c.pool.take(host)
@@ -104,15 +102,15 @@ func (c *Client) connect(ctx context.Context, host string) (*conn, error) {
 	return made, nil
 }
 
-// exchange sends the request and reads the answer's head. The answer's body is read from the
-// connection, which is kept when that has been read to its end.
+// exchange sends the request and reads the response's head. The connection is kept when the caller has read the
+// response's body to its end.
 func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Response, error) {
 	ctx := r.Context()
-	settle := context.AfterFunc(ctx, func() { _ = on.SetDeadline(time.Unix(1, 0)) }) // an error means it is closed
+	stop := context.AfterFunc(ctx, func() { _ = on.SetDeadline(time.Unix(1, 0)) }) // fails only if the connection is closed
 	on.left = c.maxHead
-	answer, err := on.read(r, c.write(on, r, body))
+	response, err := on.read(r, c.write(on, r, body))
 	if err != nil {
-		settle()
+		stop()
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -120,33 +118,33 @@ func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Respons
 	}
 	on.left = math.MaxInt
 	done := func(whole bool) {
-		if undisturbed := settle(); whole && undisturbed && !answer.Close && !on.broken && on.in.Buffered() == 0 {
+		if undisturbed := stop(); whole && undisturbed && !response.Close && !on.broken && on.in.Buffered() == 0 {
 			c.pool.keep(on)
 		} else {
 			on.close()
 		}
 	}
-	if answer.Body == http.NoBody || answer.ContentLength == 0 {
-		answer.Body = http.NoBody
+	if response.Body == http.NoBody || response.ContentLength == 0 {
+		response.Body = http.NoBody
 		done(true)
-		return answer, nil
+		return response, nil
 	}
-	answer.Body = &answerBody{body: answer.Body, done: done}
-	return answer, nil
+	response.Body = &responseBody{body: response.Body, done: done}
+	return response, nil
 }
 
-// conn is a connection to a host, used by one request at a time.
+// conn is a connection to a host. One request at a time uses it.
 type conn struct {
 	net.Conn
 	host    string
-	in      *bufio.Reader // reads through the conn itself, for left
+	in      *bufio.Reader // reads from the conn, which checks left
 	left    int           // bytes that may still be read
 	reused  bool
-	started bool // something of an answer has come
-	broken  bool // it could not be written to
+	started bool // a part of a response has arrived
+	broken  bool // a write failed
 }
 
-// Read implements io.Reader within what is left to be read.
+// Read implements io.Reader. It fails after left bytes.
 func (c *conn) Read(data []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, errHead
@@ -156,11 +154,11 @@ func (c *conn) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// close ends the connection; that the other end was first is no error to anybody.
+// close closes the connection. An error only means that it is closed already.
 func (c *conn) close() { _ = c.Conn.Close() }
 
-// open looks, without waiting, whether the other end has closed the connection or has
-// said something unasked.
+// open reports, without waiting, whether the connection can be used: the server has neither closed it nor sent
+// anything.
 func (c *conn) open() bool {
 	under := c.Conn
 	if secured, ok := under.(interface{ NetConn() net.Conn }); ok { // as tls.Conn
@@ -196,8 +194,8 @@ func (c *Client) write(on *conn, r *http.Request, body []byte) error {
 	return err
 }
 
-// read reads the head of the answer to a request that was written, or was not: the other end may have
-// answered without listening to the end.
+// read reads the head of the response. It does so even after the write error unwritten, because a server may
+// respond before it has read the whole request.
 func (c *conn) read(r *http.Request, unwritten error) (*http.Response, error) {
 	if _, err := c.in.Peek(1); err != nil {
 		if unwritten != nil {
@@ -207,19 +205,19 @@ func (c *conn) read(r *http.Request, unwritten error) (*http.Response, error) {
 	}
 	c.started, c.broken = true, unwritten != nil
 	for range maxInterim {
-		answer, err := http.ReadResponse(c.in, r)
+		response, err := http.ReadResponse(c.in, r)
 		if err != nil {
 			return nil, err
 		}
-		if answer.StatusCode >= http.StatusOK {
-			return answer, nil
+		if response.StatusCode >= http.StatusOK {
+			return response, nil
 		}
 	}
 	return nil, errInterim
 }
 
-// appendRequest appends the request. Names and values of its header came through net/http's server or
-// are the platform's own, so none holds a line's end.
+// appendRequest appends the request. Its header comes from net/http's server or from the platform, so it contains
+// no line break.
 func appendRequest(out []byte, r *http.Request, body []byte) []byte {
 	for _, text := range [...]string{r.Method, " ", r.URL.RequestURI(), " HTTP/1.1\r\nHost: ", r.Host, "\r\n"} {
 		out = append(out, text...)
@@ -241,14 +239,14 @@ func appendRequest(out []byte, r *http.Request, body []byte) []byte {
 	return append(out, body...)
 }
 
-// answerBody is an answer's body on a connection that waits for its end.
-type answerBody struct {
+// responseBody is the body of a response. At its end the connection is kept.
+type responseBody struct {
 	body io.ReadCloser
-	done func(whole bool) // nil once it was called
+	done func(whole bool) // nil after the call
 }
 
 // Read implements io.Reader.
-func (b *answerBody) Read(data []byte) (int, error) {
+func (b *responseBody) Read(data []byte) (int, error) {
 	if b.done == nil {
 		return 0, io.EOF
 	}
@@ -259,16 +257,15 @@ func (b *answerBody) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. A body that was not read to its end takes the
-// connection with it.
-func (b *answerBody) Close() error {
+// Close implements io.Closer. It closes the connection if the body was not read to its end.
+func (b *responseBody) Close() error {
 	if b.done != nil {
 		b.end(false)
 	}
 	return nil
 }
 
-func (b *answerBody) end(whole bool) {
+func (b *responseBody) end(whole bool) {
 	done := b.done
 	b.done = nil
 	done(whole)

@@ -117,7 +117,7 @@ func (c countedFollower) EventWritten(ctx context.Context, id string) error {
 func startCounted(t *testing.T) (*platform, *operations) {
 	t.Helper()
 	p := &platform{t: t, documents: apitest.Documents(t)}
-	p.desk = passport.NewSigner(secret, p.now)
+	p.signer = passport.NewSigner(secret, p.now)
 	config := apitest.Process(t, "events", "error", t.Output(), p.now)
 	db, err := document.Open(p.documents, "events", document.Options{Log: config.Log})
 	if err != nil {
@@ -147,7 +147,7 @@ func startCounted(t *testing.T) (*platform, *operations) {
 		relayed <- db.Relay(ctx, func(context.Context, []stream.Record) error { return nil })
 	}()
 	engine := web.NewEngine(web.Options{
-		Service: "events", Signer: p.desk, Log: config.Log, Tracer: config.Tracer, Propagator: config.Propagator, Metrics: config.Metrics,
+		Service: "events", Signer: p.signer, Log: config.Log, Tracer: config.Tracer, Propagator: config.Propagator, Metrics: config.Metrics,
 	})
 	api.Mount(engine, made, api.Options{Log: config.Log, Pages: web.NewPages(secret)})
 	server := httptest.NewServer(engine)

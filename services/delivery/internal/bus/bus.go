@@ -1,5 +1,5 @@
-// Package bus carries package dispatch's messages over Kafka: changes in, shards out
-// and in, outcomes out.
+// Package bus connects package dispatch to Kafka. It reads changes and shards, and publishes shards and
+// outcomes.
 package bus
 
 import (
@@ -17,22 +17,22 @@ import (
 const (
 	planGroup = "delivery-plan"
 	sendGroup = "delivery-send"
-	// How many changes and shards are in hand at the most; a shard holds up to 256 recipients' ids.
+	// The maximum numbers of changes and shards in progress. A shard holds at most 256 ids of recipients.
 	plansPending = 256
 	sendsPending = 1024
 	partitions   = 12
 )
 
-// Bus implements dispatch.Bus, and feeds a planner and a sender.
+// Bus implements dispatch.Bus, and passes messages to a planner and a sender.
 type Bus struct {
 	stream *stream.Client
 	log    *slog.Logger
 }
 
-// New makes a bus.
+// New returns a bus.
 func New(client *stream.Client, log *slog.Logger) *Bus { return &Bus{client, log} }
 
-// EnsureTopics creates what this service reads and writes.
+// EnsureTopics creates the topics that this service reads and writes.
 func (b *Bus) EnsureTopics(ctx context.Context) error {
 	return b.stream.EnsureTopics(ctx,
 		stream.Topic{Name: topic.EventChanges, Partitions: partitions},
@@ -40,33 +40,30 @@ func (b *Bus) EnsureTopics(ctx context.Context) error {
 		stream.Topic{Name: topic.DeliveryOutcomes, Partitions: partitions})
 }
 
-// Shards implements dispatch.Bus. A shard goes to the partition of its bucket.
+// Shards implements dispatch.Bus. The partition of a shard is its bucket.
 func (b *Bus) Shards(ctx context.Context, shards []topic.Shard) error {
-	records := make([]stream.Record, len(shards))
-	for i := range shards {
-		value, err := json.Marshal(&shards[i])
-		if err != nil {
-			return fmt.Errorf("write a shard: %w", err)
-		}
-		records[i] = stream.Record{Topic: shards[i].Topic(), Key: shards[i].Key(), Value: value, Partition: &shards[i].Bucket}
-	}
-	return b.stream.Publish(ctx, records...)
+	return publish(ctx, b.stream, shards, func(s topic.Shard) *int { return &s.Bucket })
 }
 
 // Outcomes implements dispatch.Bus.
 func (b *Bus) Outcomes(ctx context.Context, outcomes []topic.Outcome) error {
-	records := make([]stream.Record, len(outcomes))
-	for i := range outcomes {
-		value, err := json.Marshal(&outcomes[i])
-		if err != nil {
-			return fmt.Errorf("write an outcome: %w", err)
-		}
-		records[i] = stream.Record{Topic: outcomes[i].Topic(), Key: outcomes[i].Key(), Value: value}
-	}
-	return b.stream.Publish(ctx, records...)
+	return publish(ctx, b.stream, outcomes, func(topic.Outcome) *int { return nil })
 }
 
-// Plan feeds the planner with changes until ctx ends.
+// publish publishes the messages. A nil partition means the partition of the message's key.
+func publish[T topic.Message](ctx context.Context, client *stream.Client, messages []T, partition func(T) *int) error {
+	records := make([]stream.Record, len(messages))
+	for i, message := range messages {
+		value, err := json.Marshal(message)
+		if err != nil {
+			return fmt.Errorf("encode a message of %s: %w", message.Topic(), err)
+		}
+		records[i] = stream.Record{Topic: message.Topic(), Key: message.Key(), Value: value, Partition: partition(message)}
+	}
+	return client.Publish(ctx, records...)
+}
+
+// Plan passes changes to the planner until ctx ends.
 func (b *Bus) Plan(ctx context.Context, planner *dispatch.Planner) error {
 	subscription := stream.Subscription{Group: planGroup, Topics: []string{topic.EventChanges}, MaxPending: plansPending}
 	return b.stream.Consume(ctx, subscription, func(claimed context.Context, claim stream.Claim) {
@@ -79,7 +76,7 @@ func (b *Bus) Plan(ctx context.Context, planner *dispatch.Planner) error {
 	})
 }
 
-// Send feeds the sender with shards until ctx ends.
+// Send passes shards to the sender until ctx ends.
 func (b *Bus) Send(ctx context.Context, sender *dispatch.Sender) error {
 	subscription := stream.Subscription{
 		Group: sendGroup, Topics: []string{topic.Deliveries}, MaxPending: sendsPending,
@@ -93,16 +90,16 @@ func (b *Bus) Send(ctx context.Context, sender *dispatch.Sender) error {
 	})
 }
 
-// read decodes a record. One that cannot be read, or lacks what makes it one, would be no
-// better the next time: it is logged, and done with.
+// read decodes a record. It logs and finishes a record that is invalid or incomplete, because a repetition
+// would have the same error.
 func read[T any](ctx context.Context, b *Bus, claim stream.Claim, complete func(*T) bool) (T, bool) {
 	var message T
 	err := json.Unmarshal(claim.Record.Value, &message)
 	if err == nil && !complete(&message) {
-		err = errors.New("it names no organization, change or event")
+		err = errors.New("the organization, change or event is missing")
 	}
 	if err != nil {
-		b.log.ErrorContext(ctx, "a message cannot be read", "topic", claim.Record.Topic, "partition", claim.Partition,
+		b.log.ErrorContext(ctx, "A message is invalid and is skipped.", "topic", claim.Record.Topic, "partition", claim.Partition,
 			"offset", claim.Offset, "error", err)
 		claim.Done()
 		return message, false

@@ -27,23 +27,57 @@ import (
 
 const (
 	userAgent      = "Bellbuoy-Delivery/1"
-	maxAnswer      = 16 << 10 // bytes read of an answer's body
+	maxResponse    = 16 << 10 // bytes read of a response's body
 	maxHeader      = 16 << 10
 	idlePerHost    = 256
 	idleTotal      = 1024
 	idleTimeout    = 30 * time.Second
-	codeUnsendable = dispatch.Code("unsendable") // the destination lacks what a request is made of
+	codeUnsendable = dispatch.Code("unsendable") // the request cannot be made from the destination
 )
 
-// errBlocked is a connection that must not be made.
-var errBlocked = errors.New("the address is not one to connect to")
+// errBlocked is the error of a connection to a forbidden address.
+var errBlocked = errors.New("the address is forbidden")
 
-// caller posts to receivers.
-type caller struct {
+// tracing limits the time of attempts and traces them.
+type tracing struct {
 	timeout    time.Duration
-	wire       *wire.Client
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
+}
+
+func newTracing(o Options) tracing {
+	return tracing{o.Timeout, o.Tracer.Tracer("github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"), o.Propagator}
+}
+
+// traced runs an attempt within the time limit and in a span. The span shows the host and the result, and
+// nothing else of the URL or the recipient.
+func (t tracing) traced(ctx context.Context, method, host string, attempt func(context.Context) dispatch.Result) dispatch.Result {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	ctx, span := t.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
+	result := attempt(ctx)
+	if !span.IsRecording() {
+		return result
+	}
+	span.SetAttributes(semconv.ServerAddress(host))
+	if method == http.MethodPost {
+		span.SetAttributes(semconv.HTTPRequestMethodPost)
+	}
+	if result.HTTPStatus > 0 {
+		span.SetAttributes(semconv.HTTPResponseStatusCode(result.HTTPStatus))
+	}
+	if result.Code != "" {
+		span.SetAttributes(attribute.String("error.type", string(result.Code)))
+		span.SetStatus(codes.Error, string(result.Code))
+	}
+	return result
+}
+
+// caller posts to the URLs of endpoints.
+type caller struct {
+	tracing
+	wire *wire.Client
 }
 
 func newCaller(o Options) *caller {
@@ -53,21 +87,17 @@ func newCaller(o Options) *caller {
 		guarded: &net.Dialer{Control: guard},
 		secure:  &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(idleTotal)},
 	}
-	return &caller{
-		timeout: o.Timeout, propagator: o.Propagator,
-		tracer: o.Tracer.Tracer("github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"),
-		wire:   wire.New(wire.Options{Dial: d.dial, PerHost: idlePerHost, Total: idleTotal, Idle: idleTimeout, MaxHead: maxHeader}),
-	}
+	return &caller{newTracing(o), wire.New(wire.Options{Dial: d.dial, PerHost: idlePerHost, Total: idleTotal, Idle: idleTimeout, MaxHead: maxHeader})}
 }
 
-// dialler connects to where the operator has placed a host, or to a public address.
+// dialler connects to the address that DELIVERY_RESOLVE sets for a host, or to a public address.
 type dialler struct {
 	resolve         outward.Resolve
 	exempt, guarded *net.Dialer
 	secure          *tls.Config
 }
 
-// dial connects to a URL's host, and is sure of whom it has found there.
+// dial connects to a URL's host and verifies its certificate.
 func (d dialler) dial(ctx context.Context, host string) (net.Conn, error) {
 	name := strings.TrimSuffix(host, ":443")
 	plain, err := d.connect(ctx, name+":443")
@@ -78,7 +108,7 @@ func (d dialler) dial(ctx context.Context, host string) (net.Conn, error) {
 	config.ServerName = strings.Trim(name, "[]")
 	secured := tls.Client(plain, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = plain.Close() // it is of no use
+		_ = plain.Close() // the handshake failed already
 		return nil, err
 	}
 	return secured, nil
@@ -91,7 +121,7 @@ func (d dialler) connect(ctx context.Context, address string) (net.Conn, error) 
 	return d.guarded.DialContext(ctx, "tcp", address)
 }
 
-// guard is asked about the very address a socket is about to connect to.
+// guard returns an error if a socket must not connect to the address. The kernel connects to exactly this address.
 func guard(_, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || target.Port() != 443 || outward.Forbidden(target.Addr()) {
@@ -100,8 +130,7 @@ func guard(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// post makes one attempt. No part of the URL but its host leaves this function: not in
-// the result, not in the span.
+// post makes one attempt. The result contains no part of the URL.
 func (c *caller) post(ctx context.Context, address string, header http.Header, body []byte) dispatch.Result {
 	if address == "" {
 		return dispatch.Result{Code: codeUnsendable}
@@ -110,48 +139,30 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 	if err != nil || !reachable(target) {
 		return dispatch.Result{Code: dispatch.CodeBlocked}
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	ctx, span := c.tracer.Start(ctx, http.MethodPost, trace.WithSpanKind(trace.SpanKindClient))
-	if span.IsRecording() {
-		span.SetAttributes(semconv.HTTPRequestMethodPost, semconv.ServerAddress(target.Hostname()))
-	}
-	defer span.End()
-	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
-	result := c.send((&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx), body)
-	if span.IsRecording() {
-		describe(span, result)
-	}
-	return result
+	return c.traced(ctx, http.MethodPost, target.Hostname(), func(ctx context.Context) dispatch.Result {
+		c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
+		request := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx)
+		// If a kept connection breaks before a response, Do may send the request twice. A retry would do the same,
+		// and the receiver detects it by the delivery's id.
+		response, err := c.wire.Do(request, body, true)
+		if err != nil {
+			return dispatch.Result{Code: codeOf(ctx, err)}
+		}
+		defer response.Body.Close()
+		// The body is read only so that the connection can be used again.
+		_, _ = io.CopyN(io.Discard, response.Body, maxResponse+1)
+		return resultOf(response)
+	})
 }
 
-// describe writes an answer into the attempt's span.
-func describe(span trace.Span, result dispatch.Result) {
-	if result.HTTPStatus > 0 {
-		span.SetAttributes(semconv.HTTPResponseStatusCode(result.HTTPStatus))
-	}
-	if result.Code != "" {
-		span.SetAttributes(attribute.String("error.type", string(result.Code)))
-		span.SetStatus(codes.Error, string(result.Code))
-	}
-}
-
-// reachable reports a URL of the only kind that endpoints may have.
+// reachable reports whether the URL is one that an endpoint may have.
 func reachable(target *url.URL) bool {
 	port := target.Port()
 	return target.Scheme == "https" && target.Host != "" && target.User == nil && (port == "" || port == "443")
 }
 
-// send may send the request twice, when a kept connection breaks before an answer: as often as a later
-// attempt would, and receivers tell it by its id.
-func (c *caller) send(request *http.Request, body []byte) dispatch.Result {
-	response, err := c.wire.Do(request, body, true)
-	if err != nil {
-		return dispatch.Result{Code: codeOf(request.Context(), err)}
-	}
-	defer response.Body.Close()
-	// The status is the answer; the body is read only so that the connection can be used again.
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer+1)
+// resultOf returns the result of an attempt with a response.
+func resultOf(response *http.Response) dispatch.Result {
 	return dispatch.Result{
 		HTTPStatus: response.StatusCode,
 		Code:       dispatch.CodeOf(response.StatusCode),
@@ -159,7 +170,7 @@ func (c *caller) send(request *http.Request, body []byte) dispatch.Result {
 	}
 }
 
-// retryAfter reads the header: seconds, or a date (RFC 9110, 10.2.3).
+// retryAfter parses the header Retry-After: seconds, or a date (RFC 9110, 10.2.3).
 func retryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if value == "" {
@@ -174,7 +185,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// codeOf says what kept a request from being answered.
+// codeOf returns the code of an attempt without a response.
 func codeOf(ctx context.Context, err error) dispatch.Code {
 	var lookup *net.DNSError
 	var network net.Error
@@ -192,7 +203,7 @@ func codeOf(ctx context.Context, err error) dispatch.Code {
 	}
 }
 
-// secure reports a failure of TLS.
+// secure reports whether the error is a failure of TLS.
 func secure(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var record tls.RecordHeaderError

@@ -1,11 +1,10 @@
-// Package channel holds the ways to reach a recipient, a file each, and the table of
-// those there are. A channel renders what its receivers are told and makes one
-// attempt; when and whether to attempt is package dispatch's business.
+// Package channel contains one file for each channel, and the table of channels. A channel renders the message
+// and makes one attempt. Package dispatch decides when to make an attempt.
 //
-// Decisions: attempts speak HTTP/1.1 over connections that are kept, because one hanging
-// HTTP/2 connection would hold up every delivery that shares it, and on the delivery's own goroutine, for
-// half of what a delivery costs would be net/http's. Nothing follows a redirect. The address is judged where it is
-// dialled, after the name was resolved, so that a name that changes its mind gains nothing.
+// Decisions: Attempts use HTTP/1.1 with kept connections, because a hanging HTTP/2 connection would delay all
+// deliveries that share it. They use the delivery's own goroutine (libs/wire), because net/http's goroutines
+// would cost half of a delivery's processor time. No redirect is followed. The address is checked when the
+// socket connects, after the name was resolved, so that changing DNS records cannot bypass the check.
 package channel
 
 import (
@@ -21,21 +20,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options are what channels need of their surroundings.
+// Options are the settings and dependencies of channels.
 type Options struct {
 	Timeout    time.Duration   // of one attempt
-	Resolve    outward.Resolve // hosts that are dialled elsewhere
+	Resolve    outward.Resolve // DELIVERY_RESOLVE
 	Roots      *x509.CertPool  // nil: the system's
 	Mail       boot.Mail       // the mail server
 	Texts      boot.Texts      // the SMS server
-	Data       string          // folder for what there is no server for
+	Data       string          // folder for messages without a server
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
 	Propagator propagation.TextMapPropagator
 }
 
-// Table is every channel of this build. A channel that is not in it is recorded as
-// unavailable when somebody asks for it.
+// Table returns the implementation of every channel whose recipients a service keeps.
 func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	caller := newCaller(o)
 	texts, err := newSMS(o)

@@ -15,31 +15,36 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// defaultFrom is the sender where none is configured: mail that stays on this machine.
+// defaultFrom is the sender of mail to files if no sender is configured.
 const defaultFrom = "Bellbuoy <status@localhost>"
 
-// email is mail to a person's address: text and HTML, with a way out in every one.
-// What all recipients of a change read alike is rendered once; the link with which one
-// unsubscribes is each recipient's own and is put behind it.
+// email sends mail with a text and an HTML part. The parts are rendered once for all recipients with the same
+// content. Then the recipient's own unsubscribe link is appended.
 type email struct {
 	from *mail.Address
 	out  outbox
 }
 
-// letter is a mail ready to leave.
+// letter is a mail to be sent.
 type letter struct {
 	id       string // of the delivery
 	from, to string // the envelope's addresses
-	body     []byte // as RFC 5322 has it
+	body     []byte // RFC 5322
 }
 
-// outbox is where mail leaves: a server, or a folder.
+// outbox sends mail: a mailServer, or a mailFolder.
 type outbox interface {
 	send(ctx context.Context, l letter) dispatch.Result
 }
 
-// newEmail is the channel as the operator configured it; the settings were checked when
-// they were read, so an error here is one of a caller that did not.
+// mailFolder writes mail to files.
+type mailFolder struct{ folder }
+
+func (f mailFolder) send(ctx context.Context, l letter) dispatch.Result {
+	return f.folder.send(ctx, l.id+".eml", l.body)
+}
+
+// newEmail returns the channel: with the SMTP server of the settings, or with a folder.
 func newEmail(o Options) (email, error) {
 	sender := o.Mail.MailFrom
 	if sender == "" {
@@ -50,7 +55,7 @@ func newEmail(o Options) (email, error) {
 		return email{}, err
 	}
 	if o.Mail.SMTPURL == "" {
-		return email{from, mailFolder{files: folder(filepath.Join(o.Data, "mail")), log: o.Log}}, nil
+		return email{from, mailFolder{folder{filepath.Join(o.Data, "mail"), o.Log}}}, nil
 	}
 	server, err := url.Parse(o.Mail.SMTPURL)
 	if err != nil {
@@ -59,8 +64,8 @@ func newEmail(o Options) (email, error) {
 	return email{from, newMailServer(server, o)}, nil
 }
 
-// Send makes the mail and hands it on. Its Message-ID is the delivery's id and so the
-// same over retries: whoever gets it twice can tell.
+// Send renders the mail and makes one attempt. The Message-ID contains the delivery's id, so it is the same
+// for all retries and receivers can detect a repetition.
 func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	body, err := e.write(message)
 	if err != nil {
@@ -69,8 +74,8 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	return e.out.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
 }
 
-// write is the mail as it goes over the wire. Subject and names are what users typed:
-// they are encoded, and cannot begin another header.
+// write returns the mail. It encodes the subject and the names, which users wrote, so that they cannot add a
+// header.
 func (e email) write(message dispatch.Message) ([]byte, error) {
 	text, html, err := mailParts(message)
 	if err != nil {
@@ -84,7 +89,7 @@ func (e email) write(message dispatch.Message) ([]byte, error) {
 	m.Subject(mailSubject(message))
 	m.SetDateWithValue(message.At.UTC().Truncate(time.Second))
 	m.SetMessageIDWithValue(message.DeliveryID + e.from.Address[strings.LastIndexByte(e.from.Address, '@'):])
-	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no out-of-office answers to this
+	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: suppresses out-of-office replies
 	if manage := message.To.Manage; manage != "" {
 		m.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+manage+">")
 		m.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click") // RFC 8058
@@ -96,13 +101,13 @@ func (e email) write(message dispatch.Message) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// mailSubject is the publisher's, else one that says which dashboard and what happened, up to
-// as many characters as a publisher's may have.
+// mailSubject returns the publisher's subject, or a subject with the dashboard, the status and the title. It
+// has at most maxSubject characters, the limit of a publisher's subject.
 func mailSubject(message dispatch.Message) string {
 	event := &message.Change.Event
 	subject := oneLine(message.Change.Notify[topic.Email].Subject)
 	if subject == "" {
-		subject = statusName(event.Status) + ": " + oneLine(event.Title)
+		subject = words(event.Status) + ": " + oneLine(event.Title)
 		if name := oneLine(message.To.Dashboard.Name); name != "" {
 			subject = "[" + name + "] " + subject
 		}

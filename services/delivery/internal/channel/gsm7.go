@@ -6,22 +6,22 @@ import (
 	"unicode/utf16"
 )
 
-// What one text message holds (3GPP TS 23.038): septets of the GSM 7 bit default
-// alphabet, or UCS-2 units as soon as one character is not in it.
+// The length of one text message (3GPP TS 23.038): septets of the GSM 7 bit default alphabet, or UCS-2 units if
+// one character is not in the alphabet.
 const (
 	gsmSegment  = 160
 	ucs2Segment = 70
 )
 
-// The GSM 7 bit default alphabet and its extension table (3GPP TS 23.038, 6.2.1). A
-// character of the extension follows an escape, so that it takes two septets.
+// The GSM 7 bit default alphabet and its extension table (3GPP TS 23.038, 6.2.1). A character of the extension
+// takes two septets, because it follows an escape.
 const (
 	gsmBasic = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?" +
 		"¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
 	gsmExtension = "\f^{}\\[~]|€"
 )
 
-// septets is how many of them the text takes; false when the alphabet lacks one of its characters.
+// septets returns the length of the text in septets, and false if the alphabet lacks one of its characters.
 func septets(text string) (int, bool) {
 	n := 0
 	for _, r := range text {
@@ -37,7 +37,7 @@ func septets(text string) (int, bool) {
 	return n, true
 }
 
-// units is the text's length in UCS-2, in which characters beyond it are surrogate pairs.
+// units returns the length of the text in UCS-2 units. Characters beyond UCS-2 are surrogate pairs.
 func units(text string) int {
 	n := 0
 	for _, r := range text {
@@ -46,8 +46,8 @@ func units(text string) int {
 	return n
 }
 
-// spare is how much of one segment the text leaves free, in its own units; negative when
-// it needs more than one.
+// spare returns how many septets or units of one segment are left. It is negative if the text needs more than
+// one segment.
 func spare(text string) int {
 	if n, ok := septets(text); ok {
 		return gsmSegment - n
@@ -55,18 +55,18 @@ func spare(text string) int {
 	return ucs2Segment - units(text)
 }
 
-// plain writes typographic characters as the alphabet can, so that none of them alone
-// makes a message UCS-2, and every run of white space as one space.
+// plain replaces typographic characters by characters of the alphabet, so that they do not make a message
+// UCS-2. It replaces white space by single spaces.
 func plain(text string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if r == '\u200b' || r == '\u2060' || r == '\ufeff' || r == '\u00ad' { // seen by nobody
+		if r == '\u200b' || r == '\u2060' || r == '\ufeff' || r == '\u00ad' { // invisible
 			return -1
 		}
 		return r
 	}, standIns.Replace(text))), " ")
 }
 
-// standIns only reads what it is made of.
+// standIns replaces typographic characters. It never changes.
 var standIns = strings.NewReplacer(
 	"‘", "'", "’", "'", "‚", "'", "‛", "'", "′", "'", "‹", "<", "›", ">", "`", "'", "´", "'",
 	"“", `"`, "”", `"`, "„", `"`, "‟", `"`, "″", `"`, "«", `"`, "»", `"`,
@@ -74,9 +74,8 @@ var standIns = strings.NewReplacer(
 	"…", "...", "•", "*", "·", ".", "→", "->", "⇒", "=>", "×", "x",
 )
 
-// fitted keeps as much of the text as makes write's result fit one segment; whole
-// characters, together with the marks that belong to them. false when nothing but
-// the mark of the cut would be left of it.
+// fitted returns the result of write for the longest beginning of the text with which the result fits one
+// segment. It never separates a character from its combining marks. It returns false if no beginning fits.
 func fitted(text string, write func(string) string) (string, bool) {
 	if whole := write(text); spare(whole) >= 0 {
 		return whole, true
@@ -96,7 +95,7 @@ func fitted(text string, write func(string) string) (string, bool) {
 
 const zeroWidthJoiner = '\u200d'
 
-// joins reports a character that belongs to the one in front of it.
+// joins reports whether the character belongs to the character before it.
 func joins(r rune) bool {
 	return r == zeroWidthJoiner || unicode.In(r, unicode.Mn, unicode.Me, unicode.Mc) || r >= 0x1f3fb && r <= 0x1f3ff
 }

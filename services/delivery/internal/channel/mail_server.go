@@ -15,58 +15,51 @@ import (
 	"time"
 
 	"github.com/wneessen/go-mail/smtp"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 const (
-	mailConnections = 16               // at once, to one server
-	mailIdle        = 15 * time.Second // less than servers wait for the next mail
+	maxConnections = 16               // to one server at the same time
+	mailIdle       = 15 * time.Second // less than servers wait for the next mail
 )
 
-// What mail servers say, beside dispatch.CodeGone.
+// Codes of mail servers, besides dispatch.CodeGone.
 const (
-	codeMailLater   = dispatch.Code("smtp_4xx") // it asks to come again
-	codeMailRefused = dispatch.Code("smtp_5xx") // it will not take this mail, now or later
-	// codeNoSession is a server that refused to talk to the platform at all, its credentials
-	// or its sender: that is about the server, not about the mail, so the mail waits.
+	codeMailLater   = dispatch.Code("smtp_4xx")
+	codeMailRefused = dispatch.Code("smtp_5xx")
+	// codeNoSession means that the server refused the connection, the credentials or the sender. The cause is
+	// the server or the settings, so the mail waits for its next attempt.
 	codeNoSession = dispatch.Code("smtp_session")
 )
 
-// Refusals of this side to go on.
 var (
-	errNoTLS  = errors.New("tls: the mail server offers no STARTTLS, and credentials go over no open connection")
-	errNoAuth = errors.New("the mail server offers no way to log in that is known here")
+	errNoTLS  = errors.New("tls: the mail server offers no STARTTLS, and credentials must not be sent without it")
+	errNoAuth = errors.New("the mail server offers no known way to log in")
 )
 
-// mailServer is the operator's SMTP server. It is who the operator says, so its
-// address is not judged as a receiver's is.
+// mailServer is the operator's SMTP server. Every address is allowed, because the operator chooses it.
 type mailServer struct {
+	tracing
 	host, address string
 	implicit      bool // TLS from the first byte (smtps)
 	account       *url.Userinfo
 	loopback      bool
-	hello         string
+	hello         string // the name in EHLO
 	tls           *tls.Config
-	timeout       time.Duration
 	log           *slog.Logger
-	tracer        trace.Tracer
 
-	slots chan struct{} // one for each connection in use
+	slots chan struct{} // one element for each connection in use
 	mu    sync.Mutex
-	idle  []*mailSession // the last used last
+	idle  []*mailSession // the last used is the last element
 }
 
-// mailSession is a connection that has said hello and logged in.
+// mailSession is a connection after EHLO and login.
 type mailSession struct {
 	conn   net.Conn
 	client *smtp.Client
 	reused bool
-	timer  *time.Timer // ends it when nobody needs it
+	timer  *time.Timer // closes an idle connection
 }
 
 func newMailServer(u *url.URL, o Options) *mailServer {
@@ -82,33 +75,26 @@ func newMailServer(u *url.URL, o Options) *mailServer {
 	return &mailServer{
 		host: u.Hostname(), address: net.JoinHostPort(u.Hostname(), port), implicit: u.Scheme == "smtps", account: u.User,
 		loopback: u.Hostname() == "localhost" || err == nil && address.IsLoopback(),
-		hello:    hello, timeout: o.Timeout, log: o.Log,
-		tls:    &tls.Config{ServerName: u.Hostname(), RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
-		tracer: o.Tracer.Tracer("github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"),
-		slots:  make(chan struct{}, mailConnections),
+		hello:    hello, log: o.Log,
+		tls:     &tls.Config{ServerName: u.Hostname(), RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
+		tracing: newTracing(o),
+		slots:   make(chan struct{}, maxConnections),
 	}
 }
 
-// send makes one attempt within the time limit. Its span knows the server, not the recipient.
+// send makes one attempt.
 func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	ctx, span := s.tracer.Start(ctx, "SMTP", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.ServerAddress(s.host)))
-	defer span.End()
-	code := s.attempt(ctx, l)
-	if code != "" {
-		span.SetAttributes(attribute.String("error.type", string(code)))
-		span.SetStatus(codes.Error, string(code))
-	}
-	result := dispatch.Result{Code: code}
-	if code == codeMailRefused {
-		result.Again = dispatch.Never
-	}
-	return result
+	return s.traced(ctx, "SMTP", s.host, func(ctx context.Context) dispatch.Result {
+		result := dispatch.Result{Code: s.attempt(ctx, l)}
+		if result.Code == codeMailRefused {
+			result.Again = dispatch.Never
+		}
+		return result
+	})
 }
 
-// attempt waits for a connection to be free, for half the time: what has not begun by then is no
-// attempt, and the other half is the mail's.
+// attempt waits at most half of the time limit for a free connection. If none is free, it makes no attempt and
+// returns dispatch.CodeHeld. The other half is for the mail.
 func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Code {
 	patience := time.NewTimer(s.timeout / 2)
 	defer patience.Stop()
@@ -123,8 +109,8 @@ func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Code {
 	}
 }
 
-// transmit sends over a kept connection, and over a new one if the server has left that in
-// the meantime: before it took the mail's sender nothing can have been sent.
+// transmit sends the mail over a kept connection. If the server has closed that connection, transmit tries
+// another one: before the server has accepted the sender, it cannot have accepted the mail.
 func (s *mailServer) transmit(ctx context.Context, l letter) dispatch.Code {
 	for {
 		session, err := s.connect(ctx)
@@ -133,7 +119,7 @@ func (s *mailServer) transmit(ctx context.Context, l letter) dispatch.Code {
 		}
 		stop := session.during(ctx)
 		err = session.client.Mail("<" + l.from + ">")
-		if session.reused && left(err) && ctx.Err() == nil {
+		if session.reused && serverClosed(err) && ctx.Err() == nil {
 			stop()
 			session.conn.Close()
 			continue
@@ -142,7 +128,7 @@ func (s *mailServer) transmit(ctx context.Context, l letter) dispatch.Code {
 		if err == nil {
 			err = session.deliver(l)
 		} else {
-			code = s.noSession // the sender is refused, or this platform: no word about the recipient
+			code = s.noSession // the server refused the sender or the platform, not the recipient
 		}
 		if err != nil && !session.reset(err) || !stop() {
 			session.conn.Close()
@@ -153,13 +139,13 @@ func (s *mailServer) transmit(ctx context.Context, l letter) dispatch.Code {
 	}
 }
 
-// left reports a connection that the server has given up.
-func left(err error) bool {
+// serverClosed reports whether the server has closed the connection.
+func serverClosed(err error) bool {
 	var reply *textproto.Error
 	return err != nil && (!errors.As(err, &reply) || reply.Code == 421)
 }
 
-// deliver sends what follows the sender.
+// deliver sends the recipient and the mail.
 func (m *mailSession) deliver(l letter) error {
 	if err := m.client.Rcpt("<" + l.to + ">"); err != nil {
 		return err
@@ -174,20 +160,20 @@ func (m *mailSession) deliver(l letter) error {
 	return w.Close()
 }
 
-// reset makes the connection good for another mail after a refusal.
+// reset prepares the connection for the next mail after a refusal. It returns false if that is not possible.
 func (m *mailSession) reset(err error) bool {
-	return !left(err) && m.client.Reset() == nil
+	return !serverClosed(err) && m.client.Reset() == nil
 }
 
-// during bounds what is done on the connection by ctx; the function it returns reports
-// whether the connection outlived it.
+// during closes the connection when ctx ends. The returned function stops that, and returns false if the
+// connection is closed already.
 func (m *mailSession) during(ctx context.Context) func() bool {
 	deadline, _ := ctx.Deadline()
-	_ = m.conn.SetDeadline(deadline) // a closed connection is noticed by the next command
+	_ = m.conn.SetDeadline(deadline) // after an error the next command fails
 	return context.AfterFunc(ctx, func() { m.conn.Close() })
 }
 
-// connect takes a kept connection, or makes one.
+// connect returns a kept connection, or a new one.
 func (s *mailServer) connect(ctx context.Context) (*mailSession, error) {
 	s.mu.Lock()
 	for n := len(s.idle); n > 0; n = len(s.idle) {
@@ -214,7 +200,7 @@ func (s *mailServer) connect(ctx context.Context) (*mailSession, error) {
 	return session, nil
 }
 
-// open says hello, secures the connection and logs in.
+// open sends EHLO, secures the connection and logs in.
 func (s *mailServer) open(ctx context.Context, session *mailSession) error {
 	conn := session.conn
 	if s.implicit {
@@ -260,9 +246,9 @@ func (s *mailServer) login(client *smtp.Client) error {
 	return errNoAuth
 }
 
-// keep holds the connection ready for the next mail, and closes it when none comes.
+// keep keeps the connection for the next mail and closes it after mailIdle.
 func (s *mailServer) keep(session *mailSession) {
-	_ = session.conn.SetDeadline(time.Time{}) // a closed connection is noticed by the next command
+	_ = session.conn.SetDeadline(time.Time{}) // after an error the next command fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	session.timer = time.AfterFunc(mailIdle, func() { s.drop(session) })
@@ -281,18 +267,18 @@ func (s *mailServer) drop(session *mailSession) {
 	session.conn.Close()
 }
 
-// noSession says why there is no connection to send over.
+// noSession logs and returns the code of a failure before the server has accepted the sender.
 func (s *mailServer) noSession(ctx context.Context, err error) dispatch.Code {
 	code := codeOf(ctx, err)
 	var reply *textproto.Error
 	if errors.As(err, &reply) || errors.Is(err, errNoAuth) {
 		code = codeNoSession
 	}
-	s.log.WarnContext(ctx, "the mail server cannot be used", "host", s.host, "code", code)
+	s.log.WarnContext(ctx, "The mail server cannot be used.", "host", s.host, "code", code)
 	return code
 }
 
-// replyCode is the code of a server's reply to a mail (RFC 5321, 4.2.1); empty for success.
+// replyCode returns the code of a server's reply to a mail (RFC 5321, 4.2.1), and "" for success.
 func replyCode(ctx context.Context, err error) dispatch.Code {
 	var reply *textproto.Error
 	switch {
@@ -309,8 +295,8 @@ func replyCode(ctx context.Context, err error) dispatch.Code {
 	}
 }
 
-// unknownMailbox reports an enhanced status that says there is no such recipient
-// (RFC 3463, 3.2; 5.1.7 and 5.1.8 are about the sender).
+// unknownMailbox reports whether an enhanced status says that the recipient does not exist (RFC 3463, 3.2; 5.1.7
+// and 5.1.8 concern the sender).
 func unknownMailbox(text string) bool {
 	status, _, _ := strings.Cut(text, " ")
 	return strings.HasPrefix(status, "5.1.") && status != "5.1.7" && status != "5.1.8"

@@ -23,8 +23,7 @@ var mailTextSource string
 //go:embed mail.html
 var mailHTMLSource string
 
-// mailPage is what the templates show. Its HTML comes from the events service, which
-// lets nothing through but a short list of harmless elements.
+// mailPage is the input of the templates. The events service has sanitised its HTML.
 type mailPage struct {
 	Title, Dashboard, URL, Status, Severity string
 	Start, End                              string
@@ -35,19 +34,19 @@ type mailPage struct {
 
 type mailComponent struct{ Name, Group, Impact string }
 
-// mailProse is a text in both its forms.
+// mailProse is a text in both forms.
 type mailProse struct {
 	Text string
 	HTML template.HTML
 }
 
-// filler is a template, of text or of HTML.
-type filler interface {
+// executor is a template of text or of HTML.
+type executor interface {
 	Execute(w io.Writer, data any) error
 }
 
-// filled is the template with what the message says, made once for all who are told the same.
-func filled(message dispatch.Message, what string, parse func() (filler, error)) (string, error) {
+// executed returns the template's output, which all recipients of the same dashboard and components share.
+func executed(message dispatch.Message, what string, parse func() (executor, error)) (string, error) {
 	shared, err := message.Change.Rendered(what+" "+textKey(message), func() ([]byte, error) {
 		source, err := parse()
 		if err != nil {
@@ -60,13 +59,13 @@ func filled(message dispatch.Message, what string, parse func() (filler, error))
 	return string(shared), err
 }
 
-// mailParts are the mail's text and its HTML.
+// mailParts returns the mail's text and HTML.
 func mailParts(message dispatch.Message) (plain, page string, err error) {
-	plain, err = filled(message, "mail text", func() (filler, error) { return texttemplate.New("mail.txt").Parse(mailTextSource) })
+	plain, err = executed(message, "mail text", func() (executor, error) { return texttemplate.New("mail.txt").Parse(mailTextSource) })
 	if err != nil {
 		return "", "", err
 	}
-	page, err = filled(message, "mail html", func() (filler, error) { return template.New("mail.html").Parse(mailHTMLSource) })
+	page, err = executed(message, "mail html", func() (executor, error) { return template.New("mail.html").Parse(mailHTMLSource) })
 	if err != nil {
 		return "", "", err
 	}
@@ -80,7 +79,7 @@ func mailParts(message dispatch.Message) (plain, page string, err error) {
 func mailPageOf(message dispatch.Message) mailPage {
 	change, event, dashboard := message.Change, &message.Change.Event, message.To.Dashboard
 	page := mailPage{
-		Title: oneLine(event.Title), Dashboard: oneLine(dashboard.Name), Status: statusName(event.Status), Severity: words(event.Severity),
+		Title: oneLine(event.Title), Dashboard: oneLine(dashboard.Name), Status: words(event.Status), Severity: words(event.Severity),
 		Start: mailTime(event.StartAt), End: mailTimeOr(event.EndAt, ""),
 		Description: prose(event.DescriptionText, event.DescriptionHTML),
 		Impact:      prose(event.ImpactText, event.ImpactHTML),
@@ -102,7 +101,7 @@ func mailPageOf(message dispatch.Message) mailPage {
 }
 
 func prose(text, markup string) mailProse {
-	return mailProse{Text: strings.TrimSpace(text), HTML: template.HTML(markup)} //nolint:gosec // sanitised where it was written
+	return mailProse{Text: strings.TrimSpace(text), HTML: template.HTML(markup)} //nolint:gosec // the events service sanitised it
 }
 
 func mailTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
@@ -114,26 +113,20 @@ func mailTimeOr(t *time.Time, other string) string {
 	return mailTime(*t)
 }
 
-// statusName is a status as people read it.
-func statusName(status string) string {
-	if status == "inprogress" || status == "in_progress" {
-		return "In progress"
-	}
-	return words(status)
-}
-
-// words makes a name of the interface into words: major_outage is "Major outage".
+// words converts a name of the interface into words: "major_outage" becomes "Major outage".
 func words(name string) string {
-	name = strings.ReplaceAll(oneLine(name), "_", " ")
-	if name == "" {
+	name = strings.NewReplacer("_", " ", "-", " ").Replace(oneLine(name))
+	switch name {
+	case "":
 		return ""
+	case "inprogress":
+		return "In progress"
 	}
 	first, size := utf8.DecodeRuneInString(name)
 	return string(unicode.ToUpper(first)) + name[size:]
 }
 
-// oneLine keeps what somebody typed within one line: white space and characters that
-// cannot be seen become single spaces.
+// oneLine replaces white space and control characters by single spaces.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"html"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -14,15 +13,14 @@ import (
 const (
 	payloadVersion = 1
 	payloadLimit   = 20_000 // bytes of a whole body
-	idRoom         = 64     // of them for the id in front
+	idRoom         = 64     // bytes of them for the id
 )
 
-// payload is what a webhook is told, but for the id, which is each delivery's own and
-// is put in front of the rest, which many share.
+// payload is the body of a webhook without the delivery's id, so that many deliveries share it.
 type payload struct {
 	Kind          topic.Kind       `json:"kind"`
 	Version       int              `json:"version"`
-	CreatedAt     stamp            `json:"createdAt"`
+	CreatedAt     topic.Time       `json:"createdAt"`
 	Sequence      int64            `json:"sequence"`
 	Truncated     bool             `json:"truncated,omitempty"`
 	Dashboard     payloadDashboard `json:"dashboard"`
@@ -44,10 +42,10 @@ type payloadEvent struct {
 	Status             string             `json:"status"`
 	PreviousStatus     *string            `json:"previousStatus"`
 	Severity           *string            `json:"severity"`
-	StartAt            stamp              `json:"startAt"`
-	EndAt              *stamp             `json:"endAt"`
-	ScheduledStartAt   *stamp             `json:"scheduledStartAt"`
-	ScheduledEndAt     *stamp             `json:"scheduledEndAt"`
+	StartAt            topic.Time         `json:"startAt"`
+	EndAt              *topic.Time        `json:"endAt"`
+	ScheduledStartAt   *topic.Time        `json:"scheduledStartAt"`
+	ScheduledEndAt     *topic.Time        `json:"scheduledEndAt"`
 	URL                string             `json:"url"`
 	AffectedComponents []payloadComponent `json:"affectedComponents"`
 }
@@ -60,27 +58,11 @@ type payloadComponent struct {
 }
 
 type payloadEntry struct {
-	StatusID    string `json:"statusId"`
-	Status      string `json:"status"`
-	Timestamp   stamp  `json:"timestamp"`
-	MessageText string `json:"messageText"`
-	MessageHTML string `json:"messageHtml"`
-}
-
-// stamp is a time as ISO 8601 in UTC with milliseconds.
-type stamp time.Time
-
-// MarshalText writes it.
-func (s stamp) MarshalText() ([]byte, error) {
-	return time.Time(s).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
-}
-
-func stampOf(t *time.Time) *stamp {
-	if t == nil {
-		return nil
-	}
-	s := stamp(*t)
-	return &s
+	StatusID    string     `json:"statusId"`
+	Status      string     `json:"status"`
+	Timestamp   topic.Time `json:"timestamp"`
+	MessageText string     `json:"messageText"`
+	MessageHTML string     `json:"messageHtml"`
 }
 
 func orNull(text string) *string {
@@ -90,7 +72,7 @@ func orNull(text string) *string {
 	return &text
 }
 
-// bodyOf is the whole body of a delivery: its id in front of what it shares with others.
+// bodyOf returns the whole body of a delivery: the id, then the shared payload.
 func bodyOf(id string, shared []byte) []byte {
 	body := make([]byte, 0, len(id)+len(shared)+8)
 	body = append(body, `{"id":"`...)
@@ -99,8 +81,8 @@ func bodyOf(id string, shared []byte) []byte {
 	return append(body, shared[1:]...)
 }
 
-// render writes everything but the id, for one dashboard and the components a receiver
-// hears of. HTML is not escaped. What is too long is cut and said to be.
+// render returns the payload for a dashboard and components. HTML is not escaped. A payload that is too long
+// is shortened and marked as truncated.
 func render(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	p := compose(change, dashboard, components)
 	text, err := write(p)
@@ -113,13 +95,13 @@ func render(change *topic.EventChange, dashboard topic.Dashboard, components []t
 func compose(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) payload {
 	event := change.Event
 	p := payload{
-		Kind: change.Kind, Version: payloadVersion, CreatedAt: stamp(change.OccurredAt), Sequence: change.Sequence,
+		Kind: change.Kind, Version: payloadVersion, CreatedAt: topic.Time(change.OccurredAt), Sequence: change.Sequence,
 		Dashboard: payloadDashboard(dashboard),
 		Event: payloadEvent{
 			ID: event.ID, LegacyID: event.LegacyID, Type: event.Type, Title: event.Title, Status: event.Status,
 			PreviousStatus: orNull(event.PreviousStatus), Severity: orNull(event.Severity),
-			StartAt: stamp(event.StartAt), EndAt: stampOf(event.EndAt),
-			ScheduledStartAt: stampOf(event.ScheduledStartAt), ScheduledEndAt: stampOf(event.ScheduledEndAt),
+			StartAt: topic.Time(event.StartAt), EndAt: topic.TimeOf(event.EndAt),
+			ScheduledStartAt: topic.TimeOf(event.ScheduledStartAt), ScheduledEndAt: topic.TimeOf(event.ScheduledEndAt),
 			URL: eventURL(dashboard.URL, event.ID), AffectedComponents: make([]payloadComponent, len(components)),
 		},
 	}
@@ -127,18 +109,18 @@ func compose(change *topic.EventChange, dashboard topic.Dashboard, components []
 		p.Event.AffectedComponents[i] = payloadComponent{c.ID, c.Name, c.Group, c.Impact}
 	}
 	if entry := change.Entry; entry != nil {
-		p.TimelineEntry = &payloadEntry{entry.StatusID, entry.Status, stamp(entry.Timestamp), entry.Text, entry.HTML}
+		p.TimelineEntry = &payloadEntry{entry.StatusID, entry.Status, topic.Time(entry.Timestamp), entry.Text, entry.HTML}
 	}
 	return p
 }
 
-// eventURL is where visitors of the dashboard read about the event.
+// eventURL returns the URL of the event's page on the dashboard.
 func eventURL(dashboard, event string) string {
 	return strings.TrimSuffix(dashboard, "/") + "/events/" + event
 }
 
-// shorten cuts the message, and if that is not enough the list of components, until
-// the payload fits. Cut HTML would be broken HTML, so the cut text stands for it.
+// shorten shortens the message, and then the list of components, until the payload fits. It replaces the HTML
+// by the shortened text, because shortened HTML would be invalid.
 func shorten(p payload) ([]byte, error) {
 	p.Truncated = true
 	const room = payloadLimit - idRoom
@@ -163,7 +145,7 @@ func shorten(p payload) ([]byte, error) {
 	}
 }
 
-// cut keeps at most n bytes of the text, whole characters, and marks that it goes on.
+// cut returns at most n bytes of the text, without a partial character, and an ellipsis if it removed bytes.
 func cut(text string, n int) string {
 	if n >= len(text) {
 		return text

@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// secretPrefix marks a signing secret of Standard Webhooks; base64 follows.
+// secretPrefix is the start of a signing secret of Standard Webhooks. Base64 follows.
 const secretPrefix = "whsec_"
 
-// sign gives the value of the header webhook-signature (Standard Webhooks 1.0.0): for each
-// secret "v1," and the base64 of HMAC-SHA256 over "id.timestamp.body", separated by
-// spaces. There are two secrets while one replaces the other, so that receivers may change over
-// when they like.
+// sign returns the header webhook-signature (Standard Webhooks 1.0.0): for each secret "v1," and the base64 of
+// HMAC-SHA256 over "id.timestamp.body", separated by spaces. During a rotation there are two secrets, so that
+// the receiver can change to the new one at any time.
 func sign(secrets []string, id, timestamp string, body []byte) (string, error) {
 	if len(secrets) == 0 {
 		return "", errors.New("there is no signing secret")
@@ -23,7 +22,7 @@ func sign(secrets []string, id, timestamp string, body []byte) (string, error) {
 	for i, secret := range secrets {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 		if err != nil {
-			return "", errors.New("a signing secret is not base64") // without the cause, which quotes it
+			return "", errors.New("a signing secret is not base64") // without the cause, which contains the secret
 		}
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(id))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -20,50 +21,44 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"go.opentelemetry.io/otel/propagation"
-	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
-	"go.opentelemetry.io/otel/trace"
 )
 
 const (
-	leastTitle = 16          // characters: with less of it the rest of the text makes room
-	remindOnce = time.Minute // how often the log says that the account is refused
+	leastTitle = 16          // characters of the title that every text contains
+	remindOnce = time.Minute // between two log lines about a refused account
 )
 
-// Errors of the API that are about the number and will stay (its field code).
+// Permanent errors of the API about the number (its field code).
 const (
 	errorNotANumber = 21211
 	errorOptedOut   = 21610
 	errorNotMobile  = 21614
 )
 
-// messagingService is the id of a group of senders, of which the API chooses one.
+// messagingService matches the id of a group of senders. The API chooses one of them.
 var messagingService = regexp.MustCompile("^MG[0-9a-fA-F]{32}$")
 
-// sms sends text messages through a Twilio-compatible API. The server is the
-// operator's own choice, so no address is forbidden to it and plain HTTP is what the
-// setting says.
+// sms sends text messages through a Twilio-compatible API. The operator chooses the server, so every address
+// and plain HTTP are allowed.
 //
-// A text cannot be taken back and costs money, and the API knows no idempotency key. So an
-// attempt that ended without an answer is not repeated once the request may have been
-// written; it fails. What remains is a process killed between the attempt and its row:
-// then the text may be sent twice, as delivery is at least once.
+// A text costs money and cannot be recalled, and the API has no idempotency key. So an attempt without a
+// response fails, without a retry, if the request may have been written. A text can be sent twice only if the
+// process is killed between the attempt and the storing of its row, because delivery is at least once.
 type sms struct {
-	timeout    time.Duration
-	target     *url.URL
-	account    string // user name and password are the account and its token
-	token      string
-	sender     url.Values // From, or MessagingServiceSid
-	transport  *http.Transport
-	tracer     trace.Tracer
-	propagator propagation.TextMapPropagator
-	log        *slog.Logger
-	reminded   atomic.Int64 // when the log last said that the account is refused, Unix time in ns
+	tracing
+	target    *url.URL
+	account   string // the user name; token is the password
+	token     string
+	sender    url.Values // From, or MessagingServiceSid
+	transport *http.Transport
+	log       *slog.Logger
+	reminded  atomic.Int64 // time of the last log line about a refused account, in Unix ns
 }
 
-// newSMS makes the channel: with a server the API's, without one the folder's.
+// newSMS returns the channel: with the API of the settings, or with a folder.
 func newSMS(o Options) (dispatch.Channel, error) {
 	if o.Texts.SMSURL == "" {
-		return textFolder{folder(filepath.Join(o.Data, "sms")), o.Log}, nil
+		return textFolder{folder{filepath.Join(o.Data, "sms"), o.Log}}, nil
 	}
 	return newSMSServer(o)
 }
@@ -71,7 +66,7 @@ func newSMS(o Options) (dispatch.Channel, error) {
 func newSMSServer(o Options) (*sms, error) {
 	base, err := url.Parse(o.Texts.SMSURL)
 	if err != nil {
-		return nil, errors.New("SMS_URL is not a URL") // the cause would show the token
+		return nil, errors.New("SMS_URL is not a URL") // without the cause, which contains the token
 	}
 	token, _ := base.User.Password()
 	account := base.User.Username()
@@ -83,10 +78,10 @@ func newSMSServer(o Options) (*sms, error) {
 	} else {
 		sender.Set("From", from)
 	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	return &sms{
-		timeout: o.Timeout, target: target, account: account, token: token, sender: sender,
-		tracer:     o.Tracer.Tracer("github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"),
-		propagator: o.Propagator, log: o.Log,
+		tracing: newTracing(o), target: target, account: account, token: token, sender: sender, log: o.Log,
 		transport: &http.Transport{
 			DialContext:            (&net.Dialer{Timeout: o.Timeout}).DialContext,
 			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)},
@@ -96,49 +91,32 @@ func newSMSServer(o Options) (*sms, error) {
 			IdleConnTimeout:        idleTimeout,
 			MaxResponseHeaderBytes: maxHeader,
 			DisableCompression:     true,
-			Protocols:              http1(),
+			Protocols:              &protocols,
 		},
 	}, nil
 }
 
-func http1() *http.Protocols {
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	return &protocols
-}
-
-// Send makes one attempt. The number and the token leave in the request alone.
+// Send makes one attempt. Only the request contains the number and the token.
 func (s *sms) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	form := url.Values{"To": {message.To.Address}, "Body": {textOf(message)}}
-	for name, value := range s.sender {
-		form[name] = value
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	ctx, span := s.tracer.Start(ctx, http.MethodPost, trace.WithSpanKind(trace.SpanKindClient))
-	defer span.End()
-	if span.IsRecording() {
-		span.SetAttributes(semconv.HTTPRequestMethodPost, semconv.ServerAddress(s.target.Hostname()))
-	}
-	var written atomic.Bool
-	request, err := http.NewRequestWithContext(watched(ctx, &written), http.MethodPost, s.target.String(), strings.NewReader(form.Encode()))
-	if err != nil {
-		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
-	}
-	request.SetBasicAuth(s.account, s.token)
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("Accept", "application/json")
-	request.Header.Set("User-Agent", userAgent)
-	s.propagator.Inject(ctx, propagation.HeaderCarrier(request.Header))
-	result := s.post(request, &written)
-	if span.IsRecording() {
-		describe(span, result)
-	}
-	return result
+	maps.Copy(form, s.sender)
+	return s.traced(ctx, http.MethodPost, s.target.Hostname(), func(ctx context.Context) dispatch.Result {
+		var written atomic.Bool
+		request, err := http.NewRequestWithContext(watched(ctx, &written), http.MethodPost, s.target.String(), strings.NewReader(form.Encode()))
+		if err != nil {
+			return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
+		}
+		request.SetBasicAuth(s.account, s.token)
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Accept", "application/json")
+		request.Header.Set("User-Agent", userAgent)
+		s.propagator.Inject(ctx, propagation.HeaderCarrier(request.Header))
+		return s.post(request, &written)
+	})
 }
 
-// watched makes ctx tell whether the request may have been written: from when it has a
-// connection. The transport takes another one by itself when one that it kept turns out to be closed.
+// watched returns ctx with a trace that sets written while the request has a connection, so that it may have
+// been written. The transport takes another connection if a kept one turns out to be closed.
 func watched(ctx context.Context, written *atomic.Bool) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { written.Store(false) },
@@ -156,20 +134,16 @@ func (s *sms) post(request *http.Request, written *atomic.Bool) dispatch.Result 
 		return result
 	}
 	defer response.Body.Close()
-	// The status alone says whether it was accepted; half an answer does as well.
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	result := dispatch.Result{
-		HTTPStatus: response.StatusCode,
-		Code:       dispatch.CodeOf(response.StatusCode),
-		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
-	}
-	s.judge(request.Context(), &result, body)
+	// The status decides. A part of the body is enough for its error code.
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	result := resultOf(response)
+	s.refine(request.Context(), &result, body)
 	return result
 }
 
-// judge says what a refusal is about: the account, which is the operator's to put right, or
-// the number, or this request. What the API answers is never about an address as HTTP's 410 is.
-func (s *sms) judge(ctx context.Context, result *dispatch.Result, body []byte) {
+// refine adapts the result of a refusal: of the account, which the operator can fix, of the number, or of this
+// request. The API never uses the status 410 for a number.
+func (s *sms) refine(ctx context.Context, result *dispatch.Result, body []byte) {
 	status := result.HTTPStatus
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -188,16 +162,16 @@ func (s *sms) judge(ctx context.Context, result *dispatch.Result, body []byte) {
 	}
 }
 
-// remind tells the operator that the account is refused, not once a text.
+// remind logs that the account is refused, at most once in remindOnce.
 func (s *sms) remind(ctx context.Context, status int) {
 	now := time.Now().UnixNano()
 	last := s.reminded.Load()
 	if (last == 0 || now-last >= int64(remindOnce)) && s.reminded.CompareAndSwap(last, now) {
-		s.log.ErrorContext(ctx, "the SMS server refuses the account of SMS_URL; texts wait for their next attempt", "status", status)
+		s.log.ErrorContext(ctx, "The SMS server refuses the account of SMS_URL. Texts wait for their next attempt.", "status", status)
 	}
 }
 
-// textOf is what the publisher wrote, as written, or the channel's own text.
+// textOf returns the publisher's text, or a default text.
 func textOf(message dispatch.Message) string {
 	if text := message.Change.Notify[topic.SMS].Text; text != "" {
 		return text
@@ -205,9 +179,9 @@ func textOf(message dispatch.Message) string {
 	return defaultText(&message.Change.Event, message.To.Dashboard)
 }
 
-// defaultText names the dashboard, what happened and where to read on, in one segment.
-// Where that needs room the title is cut; where too little would be left of it, the dashboard's
-// name goes first, then the link: half a link leads nowhere.
+// defaultText returns the dashboard's name, the status, the title and the link, in one segment. If they do not
+// fit, it shortens the title to at least leastTitle characters. If they still do not fit, it omits the
+// dashboard's name, then the link, then both.
 func defaultText(event *topic.Event, dashboard topic.Dashboard) string {
 	title := plain(event.Title)
 	status := plain(event.Type + " " + event.Status)
@@ -230,7 +204,7 @@ func defaultText(event *topic.Event, dashboard topic.Dashboard) string {
 	return status
 }
 
-// beginning is what of a title must be told at least.
+// beginning returns the shortest form of a title.
 func beginning(title string) string {
 	if runes := []rune(title); len(runes) > leastTitle {
 		return string(runes[:leastTitle]) + "..."
@@ -238,14 +212,10 @@ func beginning(title string) string {
 	return title
 }
 
-// textFolder writes texts to files where no server is configured, so that a platform
-// being tried out shows what it would send.
-type textFolder struct {
-	folder folder
-	log    *slog.Logger
-}
+// textFolder writes texts to files.
+type textFolder struct{ folder }
 
-// text is such a file.
+// text is the content of a file.
 type text struct {
 	To         string `json:"to"`
 	From       string `json:"from"`
@@ -254,17 +224,13 @@ type text struct {
 	EventID    string `json:"eventId"`
 }
 
-// Send writes the file of the delivery, the same one over retries.
-func (t textFolder) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
+// Send writes the file of the delivery.
+func (f textFolder) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	content, err := json.MarshalIndent(text{
 		To: message.To.Address, Body: textOf(message), DeliveryID: message.DeliveryID, EventID: message.Change.Event.ID,
 	}, "", "  ")
-	if err == nil {
-		err = t.folder.put(message.DeliveryID+".json", append(content, '\n'))
-	}
 	if err != nil {
-		t.log.ErrorContext(ctx, "a text cannot be written to the data folder", "delivery", message.DeliveryID, "error", err)
 		return dispatch.Result{Code: codeUnwritten}
 	}
-	return dispatch.Result{}
+	return f.send(ctx, message.DeliveryID+".json", append(content, '\n'))
 }

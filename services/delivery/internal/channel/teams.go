@@ -9,14 +9,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// teamsGap is the least time between two requests to one URL: a workflow takes four a
-// second, and they do not arrive quite as evenly as they leave.
+// teamsGap is the minimum time between two requests to one URL. A workflow accepts four requests a second.
+// The rest of the gap allows for different transmission times.
 const teamsGap = 260 * time.Millisecond
 
-// teams posts an Adaptive Card to a workflow's URL, which accepts it with 202.
+// teams posts an Adaptive Card to a workflow's URL.
 type teams struct{ caller *caller }
 
-// Send posts the card. It is the same for all who hear of the same components of one dashboard.
+// Send makes one attempt. Recipients of the same dashboard and components share the rendered card.
 func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	body, err := message.Change.Rendered("teams "+textKey(message), func() ([]byte, error) {
 		return renderCard(&message.Change.EventChange, message.To.Dashboard, message.Components)
@@ -30,7 +30,7 @@ func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	}, body)
 }
 
-// Pace implements dispatch.Paced: a URL's, whoever subscribed it.
+// Pace implements dispatch.Paced. All endpoints with the same URL share the limit.
 func (t teams) Pace(to *topic.Destination) (string, time.Duration) {
 	return string(topic.Teams) + " " + to.URLHash, teamsGap
 }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -15,10 +13,10 @@ import (
 
 const (
 	cardLimit = 24_000 // bytes of a whole body
-	cardText  = 6_000  // bytes of one text to begin with, when the whole does not fit
+	cardText  = 6_000  // bytes of one text in the first try to shorten the body
 )
 
-// cardMessage is what a workflow that posts to a channel is sent: one Adaptive Card of version 1.4.
+// cardMessage is the body for a workflow that posts to a channel: one Adaptive Card of version 1.4.
 type cardMessage struct {
 	Type        string           `json:"type"`
 	Attachments []cardAttachment `json:"attachments"`
@@ -44,7 +42,7 @@ type cardTeams struct {
 	Width string `json:"width"`
 }
 
-// cardElement is a TextBlock, or a Container of some.
+// cardElement is a TextBlock, or a Container of elements.
 type cardElement struct {
 	Type    string        `json:"type"`
 	Style   string        `json:"style,omitempty"`
@@ -64,12 +62,12 @@ type cardAction struct {
 	URL   string `json:"url"`
 }
 
-// prosePart is a text of the card: rich when it fits, otherwise plain and cut.
+// prosePart is a text of the card: with markup if it fits, otherwise plain and shortened.
 type prosePart struct{ plain, html string }
 
 func plainPart(text string) prosePart { return prosePart{plain: text} }
 
-// within writes the part with at most keep bytes of its text; less than 0 is all of it.
+// within returns the text with at most keep bytes. A negative keep means the whole text.
 func (p prosePart) within(keep int) string {
 	switch {
 	case keep >= 0 && len(p.plain) > keep:
@@ -80,8 +78,8 @@ func (p prosePart) within(keep int) string {
 	return richtext.CardText(p.html)
 }
 
-// renderCard writes the card for one dashboard and the components a receiver hears of. When it is
-// too long, every text is cut to the same length, so that none crowds out the others.
+// renderCard returns the body for a dashboard and components. If it is too long, renderCard shortens every text
+// to the same length.
 func renderCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	body, err := writeCard(composeCard(change, dashboard, components, -1))
 	for keep := cardText; err == nil && len(body) > cardLimit && keep > 0; keep = keep * 3 / 4 {
@@ -100,9 +98,9 @@ func writeCard(card cardBody) ([]byte, error) {
 
 func composeCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component, keep int) cardBody {
 	event, wording := change.Event, change.Notify[topic.Teams]
-	head := []string{dashboard.Name, cardWord(event.Status)}
+	head := []string{dashboard.Name, words(event.Status)}
 	if event.Severity != "" {
-		head = append(head, cardWord(event.Severity))
+		head = append(head, words(event.Severity))
 	}
 	card := cardBody{
 		Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4", Teams: cardTeams{"Full"},
@@ -123,7 +121,7 @@ func composeCard(change *topic.EventChange, dashboard topic.Dashboard, component
 		card.Body = append(card.Body, cardSection("Affected", plainPart(names), keep)...)
 	}
 	if entry := change.Entry; entry != nil {
-		card.Body = append(card.Body, cardSection(cardWord(entry.Status)+", "+cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}, keep)...)
+		card.Body = append(card.Body, cardSection(words(entry.Status)+", "+cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}, keep)...)
 	}
 	if wording.Details {
 		card.Body = append(card.Body, cardDetails(&event, keep)...)
@@ -131,7 +129,7 @@ func composeCard(change *topic.EventChange, dashboard topic.Dashboard, component
 	return card
 }
 
-// cardDetails are all there is to know of the event.
+// cardDetails returns the event's texts and times.
 func cardDetails(event *topic.Event, keep int) []cardElement {
 	var out []cardElement
 	for _, part := range []struct {
@@ -156,7 +154,7 @@ func cardDetails(event *topic.Event, keep int) []cardElement {
 	return append(out, cardSection("Times", plainPart(strings.Join(times, "\n")), keep)...)
 }
 
-// cardSection is a text with a heading; nothing when there is no text.
+// cardSection returns a text with a heading, or nil if the text is empty.
 func cardSection(name string, text prosePart, keep int) []cardElement {
 	block := cardBlock(text, keep)
 	if block.Text == "" {
@@ -180,7 +178,7 @@ func cardComponents(components []topic.Component) string {
 			lines[i] = c.Group + " / " + c.Name
 		}
 		if c.Impact != "" {
-			lines[i] += " (" + strings.ToLower(cardWord(c.Impact)) + ")"
+			lines[i] += " (" + strings.ToLower(words(c.Impact)) + ")"
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -188,20 +186,10 @@ func cardComponents(components []topic.Component) string {
 
 func cardTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// cardWord makes a word for people of one for programs: partial_outage is Partial outage.
-func cardWord(name string) string {
-	name = strings.NewReplacer("_", " ", "-", " ").Replace(name)
-	first, size := utf8.DecodeRuneInString(name)
-	if size == 0 {
-		return ""
-	}
-	return string(unicode.ToUpper(first)) + name[size:]
-}
-
-// cardStyle is the color behind the title. Adaptive Cards have a few named styles instead of colors, which
-// follow the reader's theme; a color becomes the one of the nearest hue: red attention, orange and yellow
-// warning, green good, blue and violet accent, and what is nearly gray emphasis. Without a color it is
-// good for what is over, accent for a maintenance, and attention for an incident.
+// cardStyle returns the style of the container with the title. Adaptive Cards have a few named styles instead
+// of colors. A color becomes the style of the nearest hue: red is attention, orange and yellow are warning,
+// green is good, blue and violet are accent, and gray is emphasis. Without a color, an ended event is good, a
+// maintenance is accent, and an incident is attention.
 func cardStyle(color string, event *topic.Event) string {
 	if r, g, b, ok := hexColor(color); ok {
 		return nearestStyle(r, g, b)
@@ -216,7 +204,7 @@ func cardStyle(color string, event *topic.Event) string {
 	}
 }
 
-// hexColor reads a # and three or six hexadecimal digits.
+// hexColor parses a # and three or six hexadecimal digits.
 func hexColor(color string) (r, g, b int, ok bool) {
 	digits, found := strings.CutPrefix(color, "#")
 	if len(digits) == 3 {

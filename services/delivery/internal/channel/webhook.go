@@ -10,11 +10,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// webhook is the generic webhook: the event as JSON, signed as Standard Webhooks.
+// webhook posts the event as JSON with a signature of Standard Webhooks.
 type webhook struct{ caller *caller }
 
-// Send posts the delivery. The id and the body are the same over retries, the timestamp
-// and with it the signature are each attempt's own.
+// Send makes one attempt. The id and the body are the same for all retries. Each attempt has its own timestamp
+// and signature.
 func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	shared, err := message.Change.Rendered(textKey(message), func() ([]byte, error) {
 		return render(&message.Change.EventChange, message.To.Dashboard, message.Components)
@@ -37,7 +37,7 @@ func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Re
 	}, body)
 }
 
-// textKey tells apart what receivers of one change are told: by dashboard and components.
+// textKey returns the key of the text that recipients of the same dashboard and components share.
 func textKey(message dispatch.Message) string {
 	if len(message.Components) == len(message.Change.Event.Components) {
 		return message.To.Dashboard.ID

@@ -8,22 +8,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// Status is where a delivery stands.
+// Status is the status of a delivery.
 type Status string
 
-// The statuses of a delivery; all but Retrying are its end.
+// The statuses of a delivery. All but StatusRetrying are final.
 const (
-	StatusDelivered  Status = "delivered"
-	StatusRetrying   Status = "retrying"
-	StatusFailed     Status = "failed"
-	StatusSkipped    Status = "skipped"
-	StatusSuppressed Status = "suppressed"
+	StatusDelivered  = Status(topic.Delivered)
+	StatusFailed     = Status(topic.Failed)
+	StatusSkipped    = Status(topic.Skipped)
+	StatusSuppressed = Status(topic.Suppressed)
+	StatusRetrying   = Status("retrying")
 )
 
 // Code says why an attempt or a delivery did not succeed.
 type Code string
 
-// The codes of attempts, then those of deliveries that ended without one.
+// The codes of attempts, then the codes of deliveries without an attempt.
 const (
 	CodeTimeout     Code = "timeout"
 	CodeDNS         Code = "dns"
@@ -39,16 +39,16 @@ const (
 	CodePaused       Code = "paused"
 	CodeSuppressed   Code = "suppressed"
 	CodeNoRecipient  Code = "recipient_gone"
-	CodeNotConcerned Code = "not_concerned"       // none of the change's components is the recipient's any more
-	CodeReplaced     Code = "replaced"            // a newer update of the same event took its place
-	CodeExpired      Code = "expired"             // what it tells of is not kept any longer
-	CodeHeld         Code = "held"                // not attempted yet: the receiver asked for a rest, or is slow
+	CodeNotConcerned Code = "not_concerned"       // the recipient subscribes to none of the change's components
+	CodeReplaced     Code = "replaced"            // by a newer delivery of the same event
+	CodeExpired      Code = "expired"             // the change was deleted after the retention time
+	CodeHeld         Code = "held"                // not attempted yet: the receiver asked for a pause, or is slow
 	CodeUnavailable  Code = "channel_unavailable" // this build has no such channel
-	CodeNoService    Code = "no_integration"      // the platform has no integration behind the channel
+	CodeNoService    Code = "no_integration"      // topic.Nobody keeps recipients of the channel
 )
 
-// Delivery is one message to one recipient: the row that the delivery log lists. It
-// never holds an address, a URL or a secret.
+// Delivery is one message to one recipient. It is a row of the delivery log. It never holds an address, a
+// URL or a secret.
 type Delivery struct {
 	ID            string        `json:"id"`
 	Organization  string        `json:"organization"`
@@ -62,18 +62,26 @@ type Delivery struct {
 	ChangeID      string        `json:"changeId"`
 	Sequence      int64         `json:"sequence"`
 	Status        Status        `json:"status"`
-	ErrorCode     Code          `json:"errorCode,omitempty"` // of the last attempt, or why there was none
+	ErrorCode     Code          `json:"errorCode,omitempty"` // of the last attempt, or why there was no attempt
 	Attempts      []Attempt     `json:"attempts,omitempty"`
 	MaxAttempts   int           `json:"maxAttempts"`
-	SentAt        time.Time     `json:"sentAt"` // when the row was made: the first attempt
+	SentAt        time.Time     `json:"sentAt"` // the start of the first attempt
 	EndedAt       *time.Time    `json:"endedAt,omitempty"`
-	NextAttemptAt *time.Time    `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, when it counts as lost
+	NextAttemptAt *time.Time    `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, the end of the lease
 	Partition     int           `json:"partition"`
-	ReplayOf      string        `json:"replayOf,omitempty"`
-	Trace         string        `json:"trace,omitempty"` // the trace it belongs to, while retrying
+	Trace         string        `json:"trace,omitempty"` // while retrying: Traces.Carry
 }
 
-// Attempt is one try to reach the receiver.
+// newDelivery returns the row of a delivery that starts now.
+func newDelivery(id string, channel topic.Channel, recipient string, change *topic.EventChange, policy Policy, now time.Time) Delivery {
+	return Delivery{
+		ID: id, Organization: change.Organization, Channel: channel, Recipient: recipient,
+		EventID: change.Event.ID, EventKind: change.Kind, ChangeID: change.ID, Sequence: change.Sequence,
+		MaxAttempts: policy.attempts(), SentAt: now,
+	}
+}
+
+// Attempt is one attempt to reach the receiver.
 type Attempt struct {
 	At         time.Time `json:"at"`
 	DurationMS int64     `json:"durationMs"`
@@ -81,18 +89,18 @@ type Attempt struct {
 	ErrorCode  Code      `json:"errorCode,omitempty"`
 }
 
-// DeliveryID is the id of what a change tells a recipient: the same however often
-// it is planned, sent or repeated.
+// DeliveryID returns the id of the delivery of the change to the recipient. It is the same for every plan,
+// retry and repetition.
 func DeliveryID(change, recipient string) string { return derive(change, "delivery", recipient) }
 
-// ChannelDeliveryID is the id of the row that says why a channel told nobody.
+// ChannelDeliveryID returns the id of the row that says why the channel sent nothing.
 func ChannelDeliveryID(change string, channel topic.Channel) string {
 	return derive(change, "channel", string(channel))
 }
 
-// derive makes a uuid v8 (RFC 9562, 5.8) in the name space of a change: 48 bits of the change's own id,
-// which are its time, then a hash. So what tells of one change lies together in an index of ids, and what is
-// new at its end, where a hash alone would be spread over the rows of a month.
+// derive returns a UUID v8 (RFC 9562, 5.8): the first 48 bits of the change's id, which are its time, then a
+// hash of the change's id and the parts. So the ids of one change are close together in an index, and new ids
+// are at its end. Ids from a hash alone would be spread over all rows of a month.
 func derive(change string, parts ...string) string {
 	space, err := uuid.Parse(change)
 	if err != nil {
@@ -110,42 +118,29 @@ func derive(change string, parts ...string) string {
 	return id.String()
 }
 
-// end puts the delivery to its end.
+// end sets a final status and EndedAt.
 func (d *Delivery) end(status Status, code Code, at time.Time) {
 	d.Status, d.ErrorCode, d.EndedAt, d.NextAttemptAt, d.Trace = status, code, &at, nil, ""
 }
 
-// wait puts the delivery off.
+// wait sets the status retrying and NextAttemptAt.
 func (d *Delivery) wait(code Code, until time.Time, trace string) {
 	d.Status, d.ErrorCode, d.NextAttemptAt, d.Trace = StatusRetrying, code, &until, trace
 }
 
-// outcome is what the recipient's owner is told of an ended delivery; nil when there
-// is no recipient, or no end.
+// outcome returns the message for the keeper of the recipient, and nil if the delivery has not ended or has
+// no recipient.
 func (d *Delivery) outcome() *topic.Outcome {
 	if d.Recipient == "" || d.EndedAt == nil {
 		return nil
 	}
 	outcome := &topic.Outcome{
 		DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient, URLHash: d.URLHash,
-		EventID: d.EventID, Result: result(d.Status), Attempts: len(d.Attempts), ErrorCode: string(d.ErrorCode),
+		EventID: d.EventID, Result: topic.Result(d.Status), Attempts: len(d.Attempts), ErrorCode: string(d.ErrorCode),
 		Gone: d.ErrorCode == CodeGone, At: *d.EndedAt,
 	}
 	if n := len(d.Attempts); n > 0 {
 		outcome.HTTPStatus = d.Attempts[n-1].HTTPStatus
 	}
 	return outcome
-}
-
-func result(status Status) topic.Result {
-	switch status {
-	case StatusDelivered:
-		return topic.Delivered
-	case StatusSkipped:
-		return topic.Skipped
-	case StatusSuppressed:
-		return topic.Suppressed
-	default:
-		return topic.Failed
-	}
 }

@@ -1,26 +1,26 @@
-// Package dispatch takes a change of an event to those who asked to be told. It
-// plans who is concerned (Planner), and sends (Sender): fresh state, one turn per
-// recipient, an attempt, a durable row, and a later attempt where that may help.
+// Package dispatch sends a change of an event to its recipients. The Planner finds the recipients and groups
+// them into shards. The Sender resolves each recipient, makes an attempt, stores the result as a row, and
+// makes later attempts.
 //
-// Decisions it embodies:
+// Decisions:
 //
-//   - At least once. A shard's claim is done when each of its members has a durable
-//     row and its outcome is published. A shard that comes again sends only to members
-//     without a row, and publishes the outcomes of the others again; while the first is still in hand, each
-//     member is looked up when its turn comes. So kill -9 loses nothing and repeats at most the attempts in
-//     flight and one commit batch, and a plan that is repeated repeats nothing.
-//   - A row is inserted once and the first insert wins; whatever changes it later is an
-//     update guarded by its version. Rows that wait for another attempt live in the database; the
-//     owner of their partition keeps their due times in memory.
-//   - One recipient, one attempt at a time (turns). A delivery's turn ends when its
-//     row is durable, so that no repetition after a crash can overtake a newer one. While a
-//     delivery waits for another attempt, a newer one of the same event takes its place.
-//   - What a recipient's state was is good for staleAfter; a member that waits longer for its
-//     slot is resolved again, so that pausing holds for whatever starts later.
-//   - Organizations take turns for slots (queue), so one's flood does not hold up another; an
-//     attempt gives its slot back after handover and goes on in the slow lane (lanes).
+//   - At least once. A shard is done when each of its deliveries has a durable row and its outcome is
+//     published. When a shard comes again, the Sender sends only the deliveries without a row, and publishes
+//     the outcomes of the others again. While the first copy is still in progress, the Sender looks for a row
+//     right before each attempt. So kill -9 loses nothing, and it repeats at most the attempts in flight and
+//     one batch of rows. A repeated plan repeats no delivery.
+//   - A row is inserted once, and the first insert wins. Later changes are updates guarded by the row's
+//     version. Rows that wait for a retry are in the database. The owner of their partition keeps the
+//     due times in memory.
+//   - Each recipient has at most one attempt at a time. Its lock is held until the row is durable, so that
+//     no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a newer
+//     delivery of the same event replaces it.
+//   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved
+//     again, so that a pause holds for all attempts that start later.
+//   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
+//     another. A slow attempt moves to a slow slot (slots), so that it does not delay fast attempts.
 //
-// It knows no Kafka, no HTTP and no database: those are the interfaces below.
+// The package uses Kafka, HTTP and the database only through the interfaces below.
 package dispatch
 
 import (
@@ -31,69 +31,70 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Store keeps deliveries and the changes they tell of. Errors are faults.
+// Store stores deliveries and their changes. Its errors are faults.
 type Store interface {
-	// SaveChange keeps a change's first version.
+	// SaveChange stores the change unless it is stored already.
 	SaveChange(ctx context.Context, change topic.EventChange) error
 	Change(ctx context.Context, id string) (topic.EventChange, error)
-	// Deliveries finds those of the ids that have a row.
+	// Deliveries returns the rows that exist for the ids.
 	Deliveries(ctx context.Context, ids []string) ([]Delivery, error)
-	// Insert keeps the rows whose ids are new and returns those; durable when it returns.
+	// Insert stores the rows with new ids and returns them. They are durable when it returns.
 	Insert(ctx context.Context, rows []Delivery) ([]Delivery, error)
-	// Amend changes a row, guarded against others; the outcome, if any, is published at
-	// least once. fault.ErrUnchanged from change leaves the row as it is, without an error.
+	// Amend changes a row, guarded by its version. It publishes the outcome, if any, at least once. If change
+	// returns fault.ErrUnchanged, Amend returns the unchanged row without an error.
 	Amend(ctx context.Context, id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error)
-	// Waiting lists a partition's rows that wait for another attempt, the earliest due first.
-	// after is a former answer's position, empty for the start; so is the returned one at the end.
+	// Waiting returns the rows of the partition that wait for a retry, ordered by due time. next is the
+	// position after the last row, and "" at the end. after is the next of an earlier call, or "".
 	Waiting(ctx context.Context, partition int, after string, limit int) (rows []Delivery, next string, err error)
-	// Prune deletes up to limit deliveries and changes from before the time, and returns how many.
+	// Prune deletes up to limit ended deliveries and up to limit changes from before the time. It returns
+	// the number of deleted records.
 	Prune(ctx context.Context, before time.Time, limit int) (int64, error)
 }
 
-// Bus is how plans and outcomes leave; both are durable when the call returns.
+// Bus publishes shards and outcomes. They are durable when the call returns.
 type Bus interface {
 	Shards(ctx context.Context, shards []topic.Shard) error
 	Outcomes(ctx context.Context, outcomes []topic.Outcome) error
 }
 
-// Recipients knows who wants to be told on some channels, and where they live.
+// Recipients finds and resolves the recipients of some channels.
 type Recipients interface {
 	Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error)
 	// Resolve returns the destinations in the order of ids.
 	Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error)
 }
 
-// Channel makes one attempt to reach a destination. It is called at the same time for
-// many, and returns within its own time limit.
+// Channel makes one attempt to reach a destination. Send is called concurrently, and returns within its own
+// time limit.
 type Channel interface {
 	Send(ctx context.Context, message Message) Result
 }
 
-// Route is a channel, and who knows its recipients.
+// Route is a channel with the source of its recipients.
 type Route struct {
 	Channel    Channel
 	Recipients Recipients
 }
 
-// Traces lets work go on in the trace that caused it, after the context it came in is gone.
+// Traces continues a trace after the context that carried it has ended.
 type Traces interface {
-	// Adopt puts the trace of from into ctx.
+	// Adopt returns ctx with the trace of from.
 	Adopt(ctx, from context.Context) context.Context
-	// Carry writes the trace of ctx down, Resume takes it up again.
+	// Carry returns the trace of ctx as text. Resume returns ctx with the trace of such a text.
 	Carry(ctx context.Context) string
 	Resume(ctx context.Context, carried string) context.Context
 }
 
-// Observer is told what happens, for metrics.
+// Observer counts for metrics.
 type Observer interface {
 	Attempted(channel topic.Channel, result string, took time.Duration)
 	InFlight(delta int)
-	SlowLane(delta int)
+	SlowSlots(delta int)
 	Waiting(deliveries int)
 	Planned(lag time.Duration)
 }
 
-// Parts are what a Planner and a Sender are made of.
+// Parts are the dependencies and settings of a Planner and a Sender.
 type Parts struct {
 	Store    Store
 	Bus      Bus
@@ -106,30 +107,47 @@ type Parts struct {
 	Observer Observer
 }
 
-// Message is one delivery to be attempted.
+// Work is a Kafka message in progress. Done reports that its effect is durable. Abandon gives it back.
+type Work interface {
+	Done()
+	Abandon()
+}
+
+// Message is the input of one attempt.
 type Message struct {
 	DeliveryID string
 	Change     *Snapshot
 	To         *topic.Destination
-	Components []topic.Component // of the change's, those this destination hears of
+	Components []topic.Component // the change's components that the destination subscribed to
 	At         time.Time
 }
 
-// Result is how an attempt went. An empty Code is success; CodeHeld says that there was none,
-// because the channel had no room for it.
+// Result is the result of one attempt. An empty Code means success. CodeHeld means that the channel made no
+// attempt because all its connections were in use.
 type Result struct {
 	HTTPStatus int
 	Code       Code
-	RetryAfter time.Duration // what the receiver asked for, 0 when nothing
+	RetryAfter time.Duration // requested by the receiver; 0: nothing requested
 	Again      Again
 }
 
-// Again is whether another attempt is wanted, from a channel that knows better than the status.
+// Again says whether the channel wants another attempt.
 type Again int
 
-// What a channel may want after an attempt that failed.
+// What a channel wants after a failed attempt.
 const (
 	ByStatus  Again = iota
-	Never           // it would be refused again, or might tell the recipient twice
-	AsPlanned       // as long as there are waits: the operator can put right what was refused
+	Never           // the receiver would refuse again, or the recipient might receive the message twice
+	AsPlanned       // use all retries: the operator can fix the cause
 )
+
+// rest waits for the pause, or until one of the contexts ends.
+func rest(a, b context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-a.Done():
+	case <-b.Done():
+	case <-timer.C:
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -13,56 +14,47 @@ import (
 )
 
 const (
-	shardSize  = 256
-	planPause  = 100 * time.Millisecond // before a plan that failed is tried again, at first
-	planLonger = 10 * time.Second       // and at the most
+	shardSize    = 256
+	planPause    = 100 * time.Millisecond // after the first failure; it doubles with each failure
+	maxPlanPause = 10 * time.Second
 )
 
-// Work is a message in hand: Done when its effect is durable, Abandon when nobody
-// works on it any more although it is not.
-type Work interface {
-	Done()
-	Abandon()
-}
-
-// Planner finds out who is to be told of a change and hands them out as shards.
-// One organization's changes are planned one after the other on each channel, so those of an
-// event stay in order; organizations do not wait for each other, and neither do channels, whose
-// recipients different services know.
+// Planner finds the recipients of a change and publishes them as shards. It plans the changes of one
+// organization and channel one after the other, so that changes of an event stay in order. Organizations and
+// channels are independent: the service that keeps the recipients of one channel may be down.
 type Planner struct {
 	Parts
 	mu     sync.Mutex
-	chains map[line][]planning
+	queues map[tenantKey][]planning // the key exists while a goroutine works on the queue
 }
 
-// line is what is done in order: an organization's deliveries on a channel.
-type line struct {
+// tenantKey identifies the deliveries of an organization on one channel.
+type tenantKey struct {
 	organization string
 	channel      topic.Channel
 }
 
-// planning is what is to be done for a change on one channel.
+// planning is the planning of one change on one channel.
 type planning struct {
-	ctx    context.Context
-	stop   context.Context
-	change topic.EventChange
-	whole  *whole
+	ctx, stop context.Context
+	change    topic.EventChange
+	progress  *progress
 }
 
-// whole is a change in hand, until it is planned on all its channels.
-type whole struct {
-	work  Work
-	left  int
-	given bool
+// progress counts the channels of a change that are not planned yet.
+type progress struct {
+	work      Work
+	left      int
+	abandoned bool
 }
 
-// NewPlanner makes a planner.
+// NewPlanner returns a planner.
 func NewPlanner(parts Parts) *Planner {
-	return &Planner{Parts: parts, chains: make(map[line][]planning)}
+	return &Planner{Parts: parts, queues: make(map[tenantKey][]planning)}
 }
 
-// Take accepts a change and returns. ctx carries its trace and ends when it is
-// another's; stop ends when the service stops.
+// Take queues a change and returns. ctx carries the trace. It ends when the partition moves to another
+// process. stop ends when the service stops.
 func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work Work) {
 	if len(change.Notify) == 0 {
 		work.Done()
@@ -70,136 +62,114 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	whole := &whole{work: work, left: len(change.Notify)}
+	progress := &progress{work: work, left: len(change.Notify)}
 	for channel := range change.Notify {
-		key := line{change.Organization, channel}
-		chain, running := p.chains[key]
-		p.chains[key] = append(chain, planning{ctx, stop, change, whole})
+		key := tenantKey{change.Organization, channel}
+		queue, running := p.queues[key]
+		p.queues[key] = append(queue, planning{ctx, stop, change, progress})
 		if !running {
 			go p.run(key)
 		}
 	}
 }
 
-// run plans an organization's changes on a channel until none is left.
-func (p *Planner) run(key line) {
+// run plans the changes of one organization and channel until the queue is empty.
+func (p *Planner) run(key tenantKey) {
 	for {
 		p.mu.Lock()
-		chain := p.chains[key]
-		if len(chain) == 0 {
-			delete(p.chains, key)
+		queue := p.queues[key]
+		if len(queue) == 0 {
+			delete(p.queues, key)
 			p.mu.Unlock()
 			return
 		}
-		next := chain[0]
-		p.chains[key] = chain[1:]
+		next := queue[0]
+		p.queues[key] = queue[1:]
 		p.mu.Unlock()
 		p.finish(next, p.persist(next, key.channel))
 	}
 }
 
-// finish ends the work on a change on one of its channels, and on the whole with the last.
+// finish ends the planning of one channel. After the last channel, finish ends the work.
 func (p *Planner) finish(next planning, planned bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	next.whole.left--
-	next.whole.given = next.whole.given || !planned
+	progress := next.progress
+	progress.left--
+	progress.abandoned = progress.abandoned || !planned
 	switch {
-	case next.whole.left > 0:
-	case next.whole.given:
-		next.whole.work.Abandon()
+	case progress.left > 0:
+	case progress.abandoned:
+		progress.work.Abandon()
 	default:
 		p.Observer.Planned(p.Now().Sub(next.change.OccurredAt))
-		next.whole.work.Done()
+		progress.work.Done()
 	}
 }
 
-// persist tries until the change is planned on the channel: as long as a peer is down, its
-// recipients wait, and are not forgotten. False when it ended before.
+// persist plans the change on the channel and retries after errors, for example while another service is
+// down. It returns false if a context ended first.
 func (p *Planner) persist(next planning, channel topic.Channel) bool {
 	pause := planPause
-	for {
-		if next.ctx.Err() != nil || next.stop.Err() != nil {
-			return false
-		}
+	for next.ctx.Err() == nil && next.stop.Err() == nil {
 		err := p.plan(next.ctx, next.change, channel)
 		if err == nil {
 			return true
 		}
-		p.Log.WarnContext(next.ctx, "a change cannot be planned yet", "change", next.change.ID,
+		p.Log.WarnContext(next.ctx, "A change cannot be planned yet.", "change", next.change.ID,
 			"organization", next.change.Organization, "channel", channel, "error", err)
 		rest(next.ctx, next.stop, pause)
-		pause = min(2*pause, planLonger)
+		pause = min(2*pause, maxPlanPause)
 	}
+	return false
 }
 
-// rest waits, or until one of the contexts ends.
-func rest(a, b context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-a.Done():
-	case <-b.Done():
-	case <-timer.C:
-	}
-}
-
-// plan hands out a change's recipients on a channel. Planning again makes the same
-// shards and the same rows.
+// plan publishes shards of the change's recipients on the channel. A repeated plan publishes the same shards.
 func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	if err := p.Store.SaveChange(ctx, change); err != nil {
-		return fmt.Errorf("keep the change: %w", err)
+		return fmt.Errorf("store the change: %w", err)
 	}
 	route, ok := p.Routes[channel]
 	if !ok {
 		return p.skip(ctx, change, channel)
 	}
-	return p.channel(ctx, change, channel, route)
+	query := topic.RecipientQuery{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxRecipients}
+	for _, component := range change.Event.Components {
+		query.Components = append(query.Components, component.ID)
+	}
+	for page := 0; ; page++ {
+		found, err := route.Recipients.Concerned(ctx, change.Organization, query)
+		if err != nil {
+			return fmt.Errorf("find the recipients: %w", err)
+		}
+		if err := p.Bus.Shards(ctx, shards(&change, channel, page, found.Recipients)); err != nil {
+			return fmt.Errorf("publish shards: %w", err)
+		}
+		if found.Next == "" {
+			return nil
+		}
+		if found.Next == query.After {
+			return fault.New(fault.Internal, "the next page of recipients is the same page")
+		}
+		query.After = found.Next
+	}
 }
 
-// skip records that a channel told nobody, and why.
+// skip stores a row that says why the channel sent nothing.
 func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
+	code := CodeUnavailable
+	if channel.Keeper() == topic.Nobody {
+		code = CodeNoService
+	}
 	row := newDelivery(ChannelDeliveryID(change.ID, channel), channel, "", &change, p.Policy, p.Now())
-	row.end(StatusSkipped, missing(channel), row.SentAt)
+	row.end(StatusSkipped, code, row.SentAt)
 	if _, err := p.Store.Insert(ctx, []Delivery{row}); err != nil {
-		return fmt.Errorf("record that it is skipped: %w", err)
+		return fmt.Errorf("store the skipped delivery: %w", err)
 	}
 	return nil
 }
 
-// missing returns the reason why the channel has no route.
-func missing(channel topic.Channel) Code {
-	if channel.Keeper() == topic.Nobody {
-		return CodeNoService
-	}
-	return CodeUnavailable
-}
-
-// channel hands out the recipients of one channel, page by page.
-func (p *Planner) channel(ctx context.Context, change topic.EventChange, channel topic.Channel, route Route) error {
-	concern := topic.RecipientQuery{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxRecipients}
-	for _, component := range change.Event.Components {
-		concern.Components = append(concern.Components, component.ID)
-	}
-	for page := 0; ; page++ {
-		concerned, err := route.Recipients.Concerned(ctx, change.Organization, concern)
-		if err != nil {
-			return fmt.Errorf("ask who is concerned: %w", err)
-		}
-		if err := p.Bus.Shards(ctx, shards(&change, channel, page, concerned.Recipients)); err != nil {
-			return fmt.Errorf("publish shards: %w", err)
-		}
-		if concerned.Next == "" {
-			return nil
-		}
-		if concerned.Next == concern.After {
-			return fault.New(fault.Internal, "the list of recipients does not move on")
-		}
-		concern.After = concerned.Next
-	}
-}
-
-// shards groups recipients by the bucket of where they live.
+// shards groups recipients by the bucket of their destination.
 func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) []topic.Shard {
 	var buckets [topic.Buckets][]string
 	for _, recipient := range recipients {
@@ -208,30 +178,21 @@ func shards(change *topic.EventChange, channel topic.Channel, page int, recipien
 	}
 	var out []topic.Shard
 	for bucket, ids := range buckets {
-		for part := 0; len(ids) > 0; part++ {
-			n := min(len(ids), shardSize)
+		part := 0
+		for chunk := range slices.Chunk(ids, shardSize) {
 			out = append(out, topic.Shard{
 				ID:       derive(change.ID, "shard", string(channel), strconv.Itoa(bucket), strconv.Itoa(page), strconv.Itoa(part)),
-				ChangeID: change.ID, Organization: change.Organization, Channel: channel, Bucket: bucket, Recipients: ids[:n],
+				ChangeID: change.ID, Organization: change.Organization, Channel: channel, Bucket: bucket, Recipients: chunk,
 			})
-			ids = ids[n:]
+			part++
 		}
 	}
 	return out
 }
 
-// bucketOf spreads destinations; what lives at the same place shares a bucket.
+// bucketOf returns the bucket of a destination.
 func bucketOf(destination string) int {
 	hash := fnv.New32a()
 	hash.Write([]byte(destination))
 	return int(hash.Sum32() % topic.Buckets)
-}
-
-// newDelivery is the row of a delivery that begins now.
-func newDelivery(id string, channel topic.Channel, recipient string, change *topic.EventChange, policy Policy, now time.Time) Delivery {
-	return Delivery{
-		ID: id, Organization: change.Organization, Channel: channel, Recipient: recipient,
-		EventID: change.Event.ID, EventKind: change.Kind, ChangeID: change.ID, Sequence: change.Sequence,
-		MaxAttempts: policy.attempts(), SentAt: now,
-	}
 }

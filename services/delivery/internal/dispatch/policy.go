@@ -8,18 +8,16 @@ import (
 
 const (
 	maxRetryAfter  = 15 * time.Minute
-	clientAttempts = 2 // after an answer that says the request itself is wrong
+	clientAttempts = 2 // if the status says that the request is wrong
 )
 
-// Policy is the waits between the attempts of one delivery; there is one attempt
-// more than waits.
+// Policy holds the waits between the attempts of one delivery.
 type Policy []time.Duration
 
-// attempts is how many there are at the most.
+// attempts returns the maximum number of attempts.
 func (p Policy) attempts() int { return len(p) + 1 }
 
-// next says how long to wait after the attempt that was the count-th; false means
-// that the delivery has failed.
+// next returns the wait after the count-th attempt, and false if there is no further attempt.
 func (p Policy) next(count int, result Result) (time.Duration, bool) {
 	switch {
 	case result.Code == CodeBlocked || result.Code == CodeGone || result.Again == Never:
@@ -30,27 +28,28 @@ func (p Policy) next(count int, result Result) (time.Duration, bool) {
 		return 0, false
 	}
 	wait := p[count-1]
-	if asked(result) {
+	if asksForPause(result) {
 		wait = min(max(result.RetryAfter, p[0]), maxRetryAfter)
 	}
 	return wait + jitter(wait), true
 }
 
-// asked reports an answer that names a time to come again.
-func asked(result Result) bool {
+// asksForPause reports whether the receiver asked for a pause with a status that allows it.
+func asksForPause(result Result) bool {
 	return result.RetryAfter > 0 &&
 		(result.HTTPStatus == http.StatusTooManyRequests || result.HTTPStatus == http.StatusServiceUnavailable)
 }
 
-// wrong reports a status that says the same request will hardly be accepted later.
+// wrong reports a status that will probably be the same for the same request.
 func wrong(status int) bool {
 	return status >= 400 && status < 500 && status != http.StatusTooManyRequests
 }
 
-// jitter spreads those who failed together: up to a tenth more, never less.
+// jitter returns a random time of at most a tenth of the wait. It spreads the retries of deliveries that
+// failed at the same time.
 func jitter(wait time.Duration) time.Duration { return rand.N(wait/10 + 1) }
 
-// CodeOf is the code of an HTTP status; empty for success.
+// CodeOf returns the code of an HTTP status, and "" for success.
 func CodeOf(status int) Code {
 	switch {
 	case status >= 200 && status < 300:

@@ -7,93 +7,91 @@ import (
 )
 
 const (
-	openAhead  = 3  // deliveries of one organization that are opened before they are needed
-	openAtOnce = 12 // shards being opened at the same time
-	openPause  = 100 * time.Millisecond
-	openLonger = 5 * time.Second
+	openAhead    = 3  // deliveries of one tenant that are opened before they are needed
+	openAtOnce   = 12 // shards being opened at the same time
+	openPause    = 100 * time.Millisecond
+	maxOpenPause = 5 * time.Second
 )
 
-// queue hands out the deliveries to be attempted, organization by organization in
-// turn, and each of an organization's channels on its own, for the service that knows the
-// recipients of one may be down. There shards go in the order they came, and what waited for
-// its recipient's turn goes first.
+// queue returns the members to be attempted, from one tenant after the other. A tenant is an organization's
+// deliveries on one channel: the service that keeps the recipients of one channel may be down. Members of a
+// tenant that were requeued come first, then the shards in the order of push.
 type queue struct {
-	open func(*shard, []*member) (opened, error) // finds out what a shard needs; called without the lock
+	open func(*shard, []*member) (opened, error) // loads what the shard needs; called without the mutex
 	now  func() time.Time
 
-	mu      sync.Mutex
-	tenants map[line]*tenant
-	ring    []*tenant // those with something to do
-	at      int
-	opening int
-	openers sync.WaitGroup
-	stopped bool
-	wake    chan struct{}
-	inHand  map[string]int // shards from the topic that are not settled, by their id
+	mu         sync.Mutex
+	tenants    map[tenantKey]*tenant
+	ring       []*tenant // the tenants with members
+	at         int       // the next tenant in ring
+	opening    int       // shards being opened
+	openers    sync.WaitGroup
+	stopped    bool
+	wake       chan struct{}
+	inProgress map[string]int // how many copies of a topic.Shard are not complete, by id
 }
 
-// tenant is one organization's part on one channel.
+// tenant holds the members of an organization on one channel.
 type tenant struct {
-	line   line
-	ready  []*member
-	shards []*shard
+	key      tenantKey
+	requeued []*member
+	shards   []*shard
 }
 
 func newQueue(open func(*shard, []*member) (opened, error)) *queue {
-	return &queue{open: open, now: time.Now, tenants: make(map[line]*tenant), wake: make(chan struct{}, 1),
-		inHand: make(map[string]int)}
+	return &queue{open: open, now: time.Now, tenants: make(map[tenantKey]*tenant), wake: make(chan struct{}, 1),
+		inProgress: make(map[string]int)}
 }
 
-// push appends a shard.
+// push appends a shard. If the queue has stopped, push abandons the shard.
 func (q *queue) push(s *shard) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.stopped {
-		s.given = true
-		s.settle(false)
+		q.dropLocked(s)
 		return
 	}
 	if s.id != "" {
-		s.again = q.inHand[s.id] > 0
-		q.inHand[s.id]++
+		s.duplicate = q.inProgress[s.id] > 0
+		q.inProgress[s.id]++
 	}
 	t := q.tenantLocked(s)
 	t.shards = append(t.shards, s)
-	q.rouse()
+	q.wakeUp()
 }
 
-// back brings a member that was taken before; false when the queue has ended.
-func (q *queue) back(m *member) bool {
+// requeue appends a member that was taken before. It returns false if the queue has stopped.
+func (q *queue) requeue(m *member) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.stopped {
 		return false
 	}
 	t := q.tenantLocked(m.shard)
-	t.ready = append(t.ready, m)
-	q.rouse()
+	t.requeued = append(t.requeued, m)
+	q.wakeUp()
 	return true
 }
 
 func (q *queue) tenantLocked(s *shard) *tenant {
-	key := line{s.organization, s.channel}
+	key := tenantKey{s.organization, s.channel}
 	t := q.tenants[key]
 	if t == nil {
-		t = &tenant{line: key}
+		t = &tenant{key: key}
 		q.tenants[key] = t
 		q.ring = append(q.ring, t)
 	}
 	return t
 }
 
-func (q *queue) rouse() {
+func (q *queue) wakeUp() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take waits for the next member; nil means that ctx ended.
+// take waits for the next member. It returns nil if ctx ended.
 func (q *queue) take(ctx context.Context) *member {
 	for ctx.Err() == nil {
 		if m := q.poll(); m != nil {
@@ -107,7 +105,7 @@ func (q *queue) take(ctx context.Context) *member {
 	return nil
 }
 
-// poll is the next member that can be attempted now.
+// poll returns the next member that can be attempted now, or nil.
 func (q *queue) poll() *member {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,8 +115,8 @@ func (q *queue) poll() *member {
 		}
 		t := q.ring[q.at]
 		m := q.pollLocked(t)
-		if len(t.ready) == 0 && len(t.shards) == 0 {
-			delete(q.tenants, t.line)
+		if len(t.requeued) == 0 && len(t.shards) == 0 {
+			delete(q.tenants, t.key)
 			q.ring = append(q.ring[:q.at], q.ring[q.at+1:]...)
 		} else {
 			q.at++
@@ -130,10 +128,11 @@ func (q *queue) poll() *member {
 	return nil
 }
 
+// pollLocked returns the tenant's next member, or nil, and starts to open the shards that are needed soon.
 func (q *queue) pollLocked(t *tenant) *member {
-	if len(t.ready) > 0 {
-		m := t.ready[0]
-		t.ready = t.ready[1:]
+	if len(t.requeued) > 0 {
+		m := t.requeued[0]
+		t.requeued = t.requeued[1:]
 		return m
 	}
 	var found *member
@@ -160,96 +159,102 @@ func (q *queue) pollLocked(t *tenant) *member {
 		if ahead >= openAhead || q.opening >= openAtOnce {
 			break
 		}
-		if s.phase == closed && !s.given {
+		if s.phase == closed && !s.abandoned {
 			s.phase = opening
 			q.opening++
-			s.unfold()
+			s.makeMembers()
 			rest := s.members[s.next:]
-			q.openers.Go(func() { q.unfold(s, rest) })
+			q.openers.Go(func() { q.openShard(s, rest) })
 		}
 		ahead += s.left()
 	}
 	return found
 }
 
-// unfold opens a shard; one that cannot be opened rests and is tried again, and holds up
-// only what is behind it.
-func (q *queue) unfold(s *shard, rest []*member) {
+// openShard opens a shard. After a failure it closes the shard again when a pause is over. Meanwhile only
+// the later shards of the same tenant wait.
+func (q *queue) openShard(s *shard, rest []*member) {
 	found, err := q.open(s, rest)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.opening--
-	defer q.rouse()
-	if s.given {
+	defer q.wakeUp()
+	if s.abandoned {
 		return
 	}
 	if err == nil {
-		s.apply(found, q.now())
-		q.settleLocked(s)
+		s.setOpen(found, q.now())
+		q.completeLocked(s)
 		return
 	}
-	pause := min(openPause<<min(s.failures, 6), openLonger)
+	pause := min(openPause<<min(s.failures, 6), maxOpenPause)
 	s.failures++
 	time.AfterFunc(pause, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		s.phase = closed
-		q.rouse()
+		q.wakeUp()
 	})
 }
 
-// dropLocked gives back what was not taken of a shard.
+// dropLocked abandons the members of a shard that were not taken.
 func (q *queue) dropLocked(s *shard) {
 	if !s.exhausted() {
-		s.given = true
+		s.abandoned = true
 	}
-	q.settleLocked(s)
+	q.completeLocked(s)
 }
 
-// hold keeps a shard from being settled until finish is called once more.
+// hold delays the completion of the shard until finish is called once more.
 func (q *queue) hold(s *shard) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s.outstanding++
 }
 
-// finish ends the work on one member that was taken, its effect durable or not.
+// finish ends the work on one member that was taken. durable reports whether its row and outcome are.
 func (q *queue) finish(s *shard, durable bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s.outstanding--
 	if !durable {
-		s.given = true
+		s.abandoned = true
 	}
-	q.settleLocked(s)
+	q.completeLocked(s)
 }
 
-func (q *queue) settleLocked(s *shard) {
-	if s.settle == nil || s.outstanding > 0 || !s.exhausted() {
+// completeLocked ends the shard's work if no member is in progress and none will be taken.
+func (q *queue) completeLocked(s *shard) {
+	if s.completed || s.outstanding > 0 || !s.exhausted() {
 		return
 	}
-	if q.inHand[s.id]--; q.inHand[s.id] <= 0 {
-		delete(q.inHand, s.id)
+	if q.inProgress[s.id]--; q.inProgress[s.id] <= 0 {
+		delete(q.inProgress, s.id)
 	}
-	settle := s.settle
-	s.settle, s.recipients, s.members, s.next, s.change = nil, nil, nil, 0, nil
-	settle(!s.given)
+	s.completed, s.recipients, s.members, s.next, s.change = true, nil, nil, 0, nil // free memory
+	switch {
+	case s.work == nil:
+	case s.abandoned:
+		s.work.Abandon()
+	default:
+		s.work.Done()
+	}
 }
 
-// stop gives back everything that was not taken, and whatever comes from now on. Members
-// that wait for their turn are returned.
+// stop abandons all members that were not taken, and all shards that are pushed later. It returns the
+// requeued members.
 func (q *queue) stop() []*member {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stopped = true
-	var ready []*member
+	var requeued []*member
 	for _, t := range q.tenants {
-		ready = append(ready, t.ready...)
-		t.ready = nil
+		requeued = append(requeued, t.requeued...)
+		t.requeued = nil
 		for _, s := range t.shards {
 			q.dropLocked(s)
 		}
 		t.shards = nil
 	}
-	return ready
+	return requeued
 }

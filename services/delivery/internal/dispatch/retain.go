@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	kept       = 30 * 24 * time.Hour
+	retention  = 30 * 24 * time.Hour
 	pruneEvery = time.Hour
-	pruneSlice = 2000 // rows deleted at once, so that sending goes on in between
+	pruneSlice = 2000 // rows deleted in one call, so that deliveries continue in between
 	prunePause = 50 * time.Millisecond
 )
 
-// Retain deletes deliveries and changes that are older than the logs go back, until
-// ctx ends. Several processes may do so.
+// Retain deletes deliveries and changes that are older than the retention time, until ctx ends. Several
+// processes may run it.
 func Retain(ctx context.Context, parts Parts) error {
 	for ctx.Err() == nil {
 		pause := pruneEvery
-		n, err := parts.Store.Prune(ctx, parts.Now().Add(-kept), pruneSlice)
+		n, err := parts.Store.Prune(ctx, parts.Now().Add(-retention), pruneSlice)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			parts.Log.WarnContext(ctx, "old deliveries cannot be deleted", "error", err)
+			parts.Log.WarnContext(ctx, "Old deliveries cannot be deleted.", "error", err)
 		case n > 0:
 			pause = prunePause
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// retry puts the rows that are due into the queue until ctx ends.
+// retry queues due rows until ctx ends.
 func (s *Sender) retry(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -16,25 +16,25 @@ func (s *Sender) retry(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.waits.wake:
+		case <-s.retries.wake:
 		case <-timer.C:
 		}
-		partitions, pause := s.waits.due(s.Now())
+		partitions, wait := s.retries.due(s.Now())
 		for _, partition := range partitions {
-			rows, owned, err := s.waits.collect(ctx, partition, s.Now())
+			rows, owned, err := s.retries.collect(ctx, partition, s.Now())
 			if err != nil && ctx.Err() == nil {
-				s.Log.WarnContext(ctx, "what is due cannot be read", "partition", partition, "error", err)
+				s.Log.WarnContext(ctx, "The due deliveries cannot be read yet.", "partition", partition, "error", err)
 			}
 			s.enqueue(owned, partition, rows)
 		}
 		if len(partitions) > 0 {
-			_, pause = s.waits.due(s.Now())
+			_, wait = s.retries.due(s.Now())
 		}
-		timer.Reset(max(pause, time.Millisecond))
+		timer.Reset(max(wait, time.Millisecond))
 	}
 }
 
-// enqueue groups due rows into shards, a change and channel each.
+// enqueue groups due rows into shards by change and channel, and queues the shards.
 func (s *Sender) enqueue(owned context.Context, partition int, rows []Delivery) {
 	type group struct {
 		change  string
@@ -50,7 +50,6 @@ func (s *Sender) enqueue(owned context.Context, partition int, rows []Delivery) 
 			sh = &shard{
 				ctx: owned, trace: s.Traces.Resume(s.work, row.Trace), partition: partition,
 				organization: row.Organization, channel: row.Channel, changeID: row.ChangeID, retry: true,
-				settle: func(bool) {},
 			}
 			groups[key] = sh
 			order = append(order, sh)
@@ -62,13 +61,13 @@ func (s *Sender) enqueue(owned context.Context, partition int, rows []Delivery) 
 	}
 }
 
-// lease takes a due row before it is attempted, or keeps one that was taken, so that no other
-// process attempts it meanwhile; false when another was faster.
-func (s *Sender) lease(m *member) (bool, error) {
+// lease moves the due time of m's row to the end of this attempt, so that no other process attempts it, and
+// returns true. It returns false if another process has leased or ended the row, or after an interruption.
+func (s *Sender) lease(m *member) bool {
 	now := s.Now()
 	until := now.Add(s.Timeout + leaseMargin)
 	taken := false
-	row, err := s.amend(m.id, func(d *Delivery) (*topic.Outcome, error) {
+	row, err := s.writer.amend(s.work, m.id, func(d *Delivery) (*topic.Outcome, error) {
 		taken = d.Status == StatusRetrying &&
 			(!d.NextAttemptAt.After(now) || m.leased && d.NextAttemptAt.Equal(*m.row.NextAttemptAt))
 		if !taken {
@@ -77,21 +76,8 @@ func (s *Sender) lease(m *member) (bool, error) {
 		d.NextAttemptAt = &until
 		return nil, nil
 	})
-	if err != nil {
-		return false, err
-	}
-	if m.leased = taken; taken {
+	if m.leased = err == nil && taken; m.leased {
 		*m.row = row
 	}
-	return taken, nil
-}
-
-// amend changes a row, until the store answers or the sender is interrupted.
-func (s *Sender) amend(id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error) {
-	var row Delivery
-	err := s.ledger.persist(s.work, "a delivery cannot be changed yet", func() (err error) {
-		row, err = s.Store.Amend(s.work, id, change)
-		return err
-	})
-	return row, err
+	return m.leased
 }

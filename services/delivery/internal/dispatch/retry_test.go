@@ -40,7 +40,7 @@ func TestSender_retry_dueMeanwhile(t *testing.T) {
 		go func() { s.retry(ctx); close(ended) }()
 		time.Sleep(10 * took)
 		synctest.Wait()
-		if n := len(s.waits.portions[0].queued); n != 4 {
+		if n := len(s.retries.partitions[0].queued); n != 4 {
 			t.Errorf("%d of 4 rows were brought", n)
 		}
 		stop()

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -10,67 +11,86 @@ import (
 )
 
 const (
-	flowLimit   = 4096             // deliveries attempted or not yet durable; nothing is begun above it
-	stopTimeout = 15 * time.Second // for what is in flight at the stop
-	leaseMargin = 2 * time.Second  // beyond an attempt's time, before another may make it
+	flowLimit   = 4096             // deliveries being attempted or not yet durable
+	stopTimeout = 15 * time.Second // for deliveries in progress at the stop
+	leaseMargin = 2 * time.Second  // added to the attempt's time limit, before another process may retry
 )
 
-// Sender delivers shards and makes the later attempts that are due.
+// Sender sends the deliveries of shards and makes the retries that are due.
+//
+// Its goroutines are in [ ]:
+//
+//	bus.Send: Take(shard)       [retry]: rows that are due, grouped into shards
+//	        \                      /        ^
+//	         v                    v         |
+//	queue: per organization and channel, the requeued members, then the shards
+//	  |      shard: closed -> opening -> open -> exhausted -> complete: Work.Done or Abandon
+//	  |               ^ [openShard, at most 12]   |  opening loads the change, drops deliveries that have a
+//	  |               +---- stale, or failed -----+  row, and resolves the destinations
+//	  v
+//	[pump]: waits for flow, a fast slot and a member, then locks the recipient
+//	  |       recipient locked: the member waits in recipientLocks, without flow and slot
+//	  v
+//	[deliver, one for each member]
+//	  |  postponed: requeued after a pause; keeps the lock
+//	  |  interrupted: abandoned; its shard or row comes again
+//	  |  first attempt                              retry
+//	  v                                             v
+//	[batchWriter.run]: inserts rows               Store.Amend: changes the row; its outbox
+//	  |                                           publishes the outcome
+//	  |  durable: flow and lock are free; the next member of the recipient is requeued
+//	  |           the row waits for a retry: added to retryIndex ----> [retry]
+//	  v
+//	[batchWriter.publish]: publishes outcomes, then finishes the member of the shard
+//
+// A slot changes from fast to slow while deliver runs for more than fastTime. Run starts pump, retry and
+// batchWriter. At the stop pump and retry end first, then the queue, deliver, and batchWriter.
 type Sender struct {
 	Parts
 	queue     *queue
-	turns     *turns
-	lanes     *lanes
+	locks     *recipientLocks
+	slots     *slots
 	receivers *receivers
 	paces     *paces
-	waits     *waits
-	ledger    *ledger
+	retries   *retryIndex
+	writer    *batchWriter
 	snapshots *snapshots
 	flow      chan struct{}
 	inFlight  sync.WaitGroup
-	work      context.Context // of attempts and rows; it outlives the stop by a while
+	work      context.Context // of attempts and rows; it ends at most stopTimeout after the stop
 	interrupt context.CancelFunc
 }
 
-// NewSender makes a sender; it works once Run is called.
+// NewSender returns a sender. It works while Run runs.
 func NewSender(parts Parts) *Sender {
 	work, interrupt := context.WithCancel(context.Background())
 	s := &Sender{
-		Parts: parts, turns: newTurns(), lanes: newLanes(parts.Observer), receivers: newReceivers(), paces: newPaces(),
-		waits:     newWaits(parts.Store, parts.Log, parts.Observer),
-		ledger:    newLedger(parts.Store, parts.Bus, parts.Log),
+		Parts: parts, locks: newRecipientLocks(), slots: newSlots(parts.Observer), receivers: newReceivers(), paces: newPaces(),
+		retries:   newRetryIndex(parts.Store, parts.Log, parts.Observer),
 		snapshots: newSnapshots(parts.Store), flow: make(chan struct{}, flowLimit), work: work, interrupt: interrupt,
 	}
 	s.queue = newQueue(s.open)
+	s.writer = newBatchWriter(parts, s.stored, s.queue.finish)
 	return s
 }
 
-// Assigned says which partitions are this sender's until ctx ends. It is told before
-// the first shard of them comes.
-func (s *Sender) Assigned(ctx context.Context, partitions []int) { s.waits.assigned(ctx, partitions) }
+// Assigned sets the partitions of this sender until ctx ends. It is called before Take gets a shard of them.
+func (s *Sender) Assigned(ctx context.Context, partitions []int) { s.retries.assign(ctx, partitions) }
 
-// Take accepts a shard and returns. ctx carries its trace and ends when the partition is
-// another's.
+// Take queues a shard and returns. ctx carries the trace. It ends when the partition moves to another
+// process.
 func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, work Work) {
-	sh := &shard{
-		id: order.ID, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
+	s.queue.push(&shard{
+		id: order.ID, work: work, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
 		channel: order.Channel, changeID: order.ChangeID, recipients: order.Recipients,
-		settle: func(finished bool) {
-			if finished {
-				work.Done()
-			} else {
-				work.Abandon()
-			}
-		},
-	}
-	s.queue.push(sh)
+	})
 }
 
-// Run sends until ctx ends; then nothing is begun any more, what is in flight
-// finishes, and its rows are written.
+// Run sends until ctx ends. Then it starts no further delivery, waits for those in progress, and stores their
+// rows.
 func (s *Sender) Run(ctx context.Context) error {
 	defer s.interrupt()
-	go s.ledger.run(s.work)
+	go s.writer.run(s.work)
 	var retries sync.WaitGroup
 	retries.Go(func() { s.retry(ctx) })
 	s.pump(ctx)
@@ -78,15 +98,15 @@ func (s *Sender) Run(ctx context.Context) error {
 	defer timer.Stop()
 	retries.Wait()
 	for _, m := range s.queue.stop() {
-		s.giveBack(m)
+		s.abandon(m)
 	}
 	s.queue.openers.Wait()
 	s.inFlight.Wait()
-	s.ledger.close()
+	s.writer.close()
 	return nil
 }
 
-// pump begins one delivery after the other, as slots become free.
+// pump starts one delivery after the other when a slot is free, until ctx ends.
 func (s *Sender) pump(ctx context.Context) {
 	for {
 		select {
@@ -94,7 +114,7 @@ func (s *Sender) pump(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		slot := s.lanes.acquire(ctx)
+		slot := s.slots.acquire(ctx)
 		if slot == nil {
 			return
 		}
@@ -103,14 +123,11 @@ func (s *Sender) pump(ctx context.Context) {
 			slot.release()
 			return
 		}
-		// Turns are taken here and not where the delivery runs: goroutines overtake each other.
-		if !m.turn {
-			if !s.turns.enter(m) {
-				slot.release()
-				<-s.flow // it is out of the flow until its turn comes
-				continue
-			}
-			m.turn = true
+		// The lock is taken here, because the goroutines of deliver start in any order.
+		if !m.locked && !s.locks.lock(m) {
+			slot.release()
+			<-s.flow
+			continue
 		}
 		s.inFlight.Add(1)
 		go func() {
@@ -120,109 +137,88 @@ func (s *Sender) pump(ctx context.Context) {
 	}
 }
 
-// open finds out what is recorded of a shard's members, if that is not known yet, and
-// where those live that are to be sent to.
-func (s *Sender) open(sh *shard, members []*member) (opened, error) {
-	found := opened{members: members}
-	if _, there := s.Routes[sh.channel]; !there { // a build that had it was here before
-		return s.lost(sh, members, CodeUnavailable)
+// Reasons why an attempt has no row.
+var (
+	errInterrupted = errors.New("the sender stopped, or the partition or row belongs to another process")
+	errStored      = errors.New("another copy of the shard has stored the row")
+)
+
+// deliver processes one delivery. The row of a first attempt goes to the batchWriter.
+func (s *Sender) deliver(m *member, slot *slot) {
+	slot.start()
+	row, wait, err := s.attempt(m, slot)
+	slot.release()
+	if err == nil && wait == 0 && m.row == nil {
+		s.writer.rows <- newRow{row, m}
+		return
 	}
-	if !sh.looked {
-		if err := s.waits.ready(sh.ctx, sh.partition); err != nil {
-			return found, err
-		}
-		change, err := s.snapshots.get(s.work, sh.changeID)
-		if fault.Is(err, fault.NotFound) {
-			return s.lost(sh, members, CodeExpired)
-		}
-		if err == nil && !sh.retry {
-			found.members, err = s.unrecorded(sh, members)
-		}
-		if err != nil {
-			return found, s.complain(sh, err, "a shard cannot be opened yet")
-		}
-		found.change = change
+	if err == nil && wait == 0 {
+		row, err = s.storeRetry(m, row)
 	}
-	if len(found.members) == 0 {
-		return found, nil
+	if err == nil && wait == 0 {
+		s.stored(m, &row)
+		s.queue.finish(m.shard, true)
+		return
 	}
-	ids := make([]string, len(found.members))
-	for i, m := range found.members {
-		ids[i] = m.recipient
+	<-s.flow
+	switch {
+	case wait > 0: // m keeps its lock
+		time.AfterFunc(wait, func() { s.requeue(m) })
+	case errors.Is(err, errStored):
+		s.unlock(m)
+		s.queue.finish(m.shard, true)
+	default:
+		s.abandon(m)
 	}
-	found.asked = s.queue.now()
-	destinations, err := s.resolve(sh, ids)
-	found.destinations = destinations
-	return found, err
 }
 
-func (s *Sender) resolve(sh *shard, ids []string) ([]topic.Destination, error) {
-	destinations, err := s.Routes[sh.channel].Recipients.Resolve(sh.trace, sh.organization, ids)
-	if err == nil && len(destinations) != len(ids) {
-		err = fault.New(fault.Internal, "%d recipients were asked for, %d came", len(ids), len(destinations))
-	}
-	if err != nil {
-		return nil, s.complain(sh, err, "recipients cannot be resolved yet")
-	}
-	return destinations, nil
+// storeRetry stores the row after a retry, unless the row has ended meanwhile. It returns the stored row.
+func (s *Sender) storeRetry(m *member, row Delivery) (Delivery, error) {
+	return s.writer.amend(s.work, m.id, func(d *Delivery) (*topic.Outcome, error) {
+		if d.Status != StatusRetrying {
+			return nil, fault.ErrUnchanged
+		}
+		*d = row
+		return row.outcome(), nil
+	})
 }
 
-func (s *Sender) complain(sh *shard, err error, what string) error {
-	s.Log.WarnContext(sh.trace, what, "change", sh.changeID, "organization", sh.organization, "error", err)
-	return err
+// stored updates the retryIndex after a row is durable, and frees flow and the recipient. A nil row means that
+// the sender was interrupted.
+func (s *Sender) stored(m *member, row *Delivery) {
+	<-s.flow
+	if row != nil && row.Status == StatusRetrying {
+		s.retries.add(row)
+	} else if row != nil {
+		s.retries.remove(row)
+	}
+	m.to, m.components, m.change = nil, nil, nil // free memory while the outcome waits
+	s.unlock(m)
 }
 
-// unrecorded leaves out the members that have a row. The outcomes of those that ended are
-// published once more: the process that recorded them may have been killed before it could. Those that
-// wait are noted: the partition's former owner may have recorded them after what waits was read.
-func (s *Sender) unrecorded(sh *shard, members []*member) ([]*member, error) {
-	ids := make([]string, len(members))
-	for i, m := range members {
-		m.id = DeliveryID(sh.changeID, m.recipient)
-		ids[i] = m.id
+// unlock unlocks m's recipient and requeues the next member that waits for it.
+func (s *Sender) unlock(m *member) {
+	if !m.locked {
+		return
 	}
-	rows, err := s.Store.Deliveries(sh.trace, ids)
-	if err != nil || len(rows) == 0 {
-		return members, err
+	if next := s.locks.unlock(m); next != nil {
+		s.requeue(next)
 	}
-	recorded := make(map[string]bool, len(rows))
-	for i := range rows {
-		recorded[rows[i].ID] = true
-		if rows[i].Status == StatusRetrying {
-			s.waits.add(&rows[i])
-		}
-		if outcome := rows[i].outcome(); outcome != nil {
-			s.queue.hold(sh)
-			s.ledger.tell(outcome, func(durable bool) { s.queue.finish(sh, durable) })
-		}
-	}
-	var missing []*member
-	for _, m := range members {
-		if !recorded[m.id] {
-			missing = append(missing, m)
-		}
-	}
-	return missing, nil
 }
 
-// lost ends deliveries of which there is no change any more, or no channel.
-func (s *Sender) lost(sh *shard, members []*member, code Code) (opened, error) {
-	s.Log.WarnContext(sh.trace, "deliveries can never be sent", "change", sh.changeID, "deliveries", len(members), "code", code)
-	for _, m := range members {
-		if m.row == nil {
-			continue
-		}
-		row, err := s.amend(m.row.ID, func(d *Delivery) (*topic.Outcome, error) {
-			if d.Status != StatusRetrying {
-				return nil, fault.ErrUnchanged
-			}
-			d.end(StatusFailed, code, s.Now())
-			return d.outcome(), nil
-		})
-		if err != nil {
-			return opened{}, err
-		}
-		s.waits.remove(&row)
+// requeue queues m again. If the queue has stopped, requeue abandons m.
+func (s *Sender) requeue(m *member) {
+	if !s.queue.requeue(m) {
+		s.abandon(m)
 	}
-	return opened{}, nil
+}
+
+// abandon ends the work on m without a durable result. A retry's row is still in the store, and a shard's
+// member comes again with its shard.
+func (s *Sender) abandon(m *member) {
+	if m.row != nil {
+		s.retries.release(m.row, s.Now())
+	}
+	s.unlock(m)
+	s.queue.finish(m.shard, m.row != nil)
 }

@@ -33,7 +33,7 @@ type unobserved struct{}
 
 func (unobserved) Attempted(topic.Channel, string, time.Duration) {}
 func (unobserved) InFlight(int)                                   {}
-func (unobserved) SlowLane(int)                                   {}
+func (unobserved) SlowSlots(int)                                  {}
 func (unobserved) Waiting(int)                                    {}
 func (unobserved) Planned(time.Duration)                          {}
 
@@ -93,7 +93,7 @@ func TestSender_serviceHangs(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
 		s.Assigned(ctx, []int{0})
-		people := make([]string, min(2*cap(s.lanes.fast), cap(s.lanes.slow)))
+		people := make([]string, min(2*cap(s.slots.fast), cap(s.slots.slow)))
 		for i := range people {
 			people[i] = strconv.Itoa(i)
 		}
@@ -163,7 +163,7 @@ func pause(t *testing.T, asking directory, at time.Duration) {
 	ended := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(ended) }()
 	s.Assigned(ctx, []int{0})
-	shards := 4 + cap(s.lanes.fast)*8/shardSize // more than go until then
+	shards := 4 + cap(s.slots.fast)*8/shardSize // more than go until then
 	for shard := range shards {
 		recipients := make([]string, shardSize)
 		for i := range recipients {

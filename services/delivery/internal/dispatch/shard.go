@@ -7,52 +7,53 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// A pause must hold for whatever starts more than 100 ms after it was answered. So what is
-// known of a shard's recipients is good for staleAfter once it is there, and what is known
-// of one recipient for strictlyAfter from when it was asked for, looked at right before the attempt.
+// A pause must hold for every attempt that starts more than 100 ms after the response to it. So the
+// destinations of a shard are valid for staleAfter after they arrived. Right before an attempt, a destination
+// that was requested more than strictlyAfter ago is resolved again.
 const (
 	staleAfter    = 50 * time.Millisecond
 	strictlyAfter = 60 * time.Millisecond
-	// Where asking itself takes longer, so many members go with each result, and are asked for one by one.
-	slowlyAsked = 64
+	// slowBatch is how many members use the destinations of one call that itself took longer than staleAfter.
+	// Each of them is resolved again, alone.
+	slowBatch = 64
 )
 
-// phase is where a shard stands.
+// phase is the state of a shard.
 type phase int
 
 const (
-	closed  phase = iota // to be opened: what is recorded, and where its members live
-	opening              // being opened, or resting before another try
+	closed  phase = iota // to be opened: its rows and destinations are unknown
+	opening              // being opened, or paused after a failure
 	open                 // its members may be taken
 )
 
-// shard is a group of deliveries of one change on one channel that are sent in one
-// go: a shard from the topic, or rows whose next attempt is due. Its fields are the
-// queue's, except for what never changes.
+// shard is a group of deliveries of one change on one channel: a topic.Shard, or rows that are due. The
+// queue's mutex guards its fields, except for those that never change.
 type shard struct {
-	id           string          // of a shard from the topic
-	ctx          context.Context // ends when the partition is lost
-	trace        context.Context // its trace, for as long as the sender works
+	id           string          // of the topic.Shard
+	ctx          context.Context // ends when the partition moves to another process
+	trace        context.Context // carries the trace and ends with Sender.work
 	partition    int
 	organization string
 	channel      topic.Channel
 	changeID     string
 	retry        bool
-	settle       func(finished bool) // called once, when nobody works on it any more
+	work         Work // of a topic.Shard
 
 	change      *Snapshot
-	recipients  []string // its members to be, until it is opened: most shards wait for long
+	recipients  []string // until the shard is opened: most shards wait for a long time, and ids are small
 	members     []*member
 	next        int // members before it were taken
 	phase       phase
-	looked      bool // what is recorded of its members is known
-	resolvedAt  time.Time
-	asked       time.Time
-	taken       int // since then
+	checked     bool      // members with a row were removed
+	resolvedAt  time.Time // when the destinations arrived
+	asked       time.Time // when they were requested
+	taken       int       // members taken since resolvedAt
 	failures    int
-	outstanding int // taken and not finished, and what else must be durable first
-	given       bool
-	again       bool // the same shard was in hand when this one came
+	outstanding int  // members in progress and outcomes to be published
+	abandoned   bool // the shard will come again
+	completed   bool
+	duplicate   bool // another copy of the shard was in progress when this one came
 }
 
 // member is one delivery of a shard.
@@ -60,26 +61,25 @@ type member struct {
 	shard      *shard
 	id         string
 	recipient  string
-	row        *Delivery // a retry's
+	row        *Delivery // of a retry
 	to         *topic.Destination
-	asked      time.Time // when its destination was asked for
+	asked      time.Time // when the destination was requested
 	change     *Snapshot
 	components []topic.Component
-	turn       bool // it holds its recipient's turn
-	leased     bool // its row is, by this process
+	locked     bool // it holds the lock of its recipient
+	leased     bool // this process has leased the row
 }
 
-// opened is what was found out about a shard: its change and members at the first time, and
-// where the members live that were not taken yet.
+// opened is the result of opening a shard.
 type opened struct {
-	change       *Snapshot
-	members      []*member
+	change       *Snapshot // only the first time
+	members      []*member // only the first time
 	destinations []topic.Destination
 	asked        time.Time
 }
 
-// unfold makes the members of a shard from the topic.
-func (s *shard) unfold() {
+// makeMembers creates the members of a topic.Shard.
+func (s *shard) makeMembers() {
 	if s.recipients == nil {
 		return
 	}
@@ -92,13 +92,13 @@ func (s *shard) unfold() {
 	s.recipients = nil
 }
 
-// left is how many of its members were not taken yet.
+// left returns how many members were not taken.
 func (s *shard) left() int { return len(s.recipients) + len(s.members) - s.next }
 
-// apply makes the shard's members ready to be taken.
-func (s *shard) apply(found opened, now time.Time) {
-	if !s.looked {
-		s.looked, s.change, s.members = true, found.change, found.members
+// setOpen makes the members that were not taken ready to be taken.
+func (s *shard) setOpen(found opened, now time.Time) {
+	if !s.checked {
+		s.checked, s.change, s.members = true, found.change, found.members
 	}
 	for i, m := range s.members[s.next:] {
 		m.to, m.change, m.asked = &found.destinations[i], s.change, found.asked
@@ -106,12 +106,12 @@ func (s *shard) apply(found opened, now time.Time) {
 	s.phase, s.failures, s.resolvedAt, s.asked, s.taken = open, 0, now, found.asked, 0
 }
 
-// stale reports that the rest is to be asked for again before it is taken.
+// stale reports whether the other members must be resolved again before they are taken.
 func (s *shard) stale(now time.Time) bool {
-	return now.Sub(s.resolvedAt) > staleAfter || s.taken >= slowlyAsked && now.Sub(s.asked) > staleAfter
+	return now.Sub(s.resolvedAt) > staleAfter || s.taken >= slowBatch && now.Sub(s.asked) > staleAfter
 }
 
-// take is the next member.
+// take returns the next member.
 func (s *shard) take() *member {
 	m := s.members[s.next]
 	s.members[s.next] = nil
@@ -121,7 +121,7 @@ func (s *shard) take() *member {
 	return m
 }
 
-// exhausted reports that nothing will be taken any more.
+// exhausted reports whether no further member will be taken.
 func (s *shard) exhausted() bool {
-	return s.given || s.phase == open && s.left() == 0
+	return s.abandoned || s.phase == open && s.left() == 0
 }

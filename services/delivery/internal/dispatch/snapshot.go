@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	keptSnapshots = 64  // changes whose deliveries are under way
-	keptTexts     = 256 // rendered texts of one change
+	maxSnapshots = 64  // changes in the cache
+	maxTexts     = 256 // rendered texts of one change
 )
 
-// Snapshot is a change, and what has been rendered of it.
+// Snapshot is a change with the texts that channels rendered from it.
 type Snapshot struct {
 	topic.EventChange
 
@@ -21,8 +21,8 @@ type Snapshot struct {
 	texts map[string][]byte
 }
 
-// Rendered is the text for key; render is called when it is not at hand. The caller
-// does not change it.
+// Rendered returns the text with the key. It calls render if the text is not in the cache. The caller must
+// not change the text.
 func (s *Snapshot) Rendered(key string, render func() ([]byte, error)) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,14 +33,14 @@ func (s *Snapshot) Rendered(key string, render func() ([]byte, error)) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	if s.texts == nil || len(s.texts) >= keptTexts {
+	if s.texts == nil || len(s.texts) >= maxTexts {
 		s.texts = make(map[string][]byte)
 	}
 	s.texts[key] = text
 	return text, nil
 }
 
-// componentsFor are the change's components that the destination hears of.
+// componentsFor returns the change's components that the destination subscribed to.
 func (s *Snapshot) componentsFor(to *topic.Destination) []topic.Component {
 	wanted := func(c topic.Component) bool {
 		if to.Components == nil {
@@ -50,31 +50,25 @@ func (s *Snapshot) componentsFor(to *topic.Destination) []topic.Component {
 	}
 	components := s.Event.Components
 	if !slices.ContainsFunc(components, func(c topic.Component) bool { return !wanted(c) }) {
-		return components
+		return components // without a copy
 	}
-	var out []topic.Component
-	for _, component := range components {
-		if wanted(component) {
-			out = append(out, component)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(components), func(c topic.Component) bool { return !wanted(c) })
 }
 
-// snapshots keeps the changes that are being sent at hand.
+// snapshots is a cache of the changes that are being sent.
 type snapshots struct {
 	store Store
 
 	mu    sync.Mutex
 	byID  map[string]*Snapshot
-	order []string // the oldest first
+	order []string // ids, the oldest first
 }
 
 func newSnapshots(store Store) *snapshots {
 	return &snapshots{store: store, byID: make(map[string]*Snapshot)}
 }
 
-// get loads the change; fault.NotFound when it is not kept any more.
+// get returns the change. The error is fault.NotFound if the change was deleted.
 func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 	s.mu.Lock()
 	found := s.byID[id]
@@ -91,7 +85,7 @@ func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 	if found := s.byID[id]; found != nil {
 		return found, nil
 	}
-	if len(s.order) >= keptSnapshots {
+	if len(s.order) >= maxSnapshots {
 		delete(s.byID, s.order[0])
 		s.order = s.order[1:]
 	}

@@ -1,5 +1,4 @@
-// Package gauge measures package dispatch for Prometheus, and lets its work go on in
-// the trace that caused it.
+// Package gauge provides the Prometheus metrics and the traces of package dispatch.
 package gauge
 
 import (
@@ -31,11 +30,11 @@ func New(registerer prometheus.Registerer) *Gauge {
 			Namespace: "bellbuoy", Subsystem: "delivery", Name: "attempt_seconds", Help: "Time of attempts, by channel and result.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .2, .5, 1, 2.5, 5, 10},
 		}, []string{"channel", "result"}),
-		inFlight: prometheus.NewGauge(name("in_flight", "Attempts under way.")),
-		slow:     prometheus.NewGauge(name("slow_lane", "Attempts under way that take long.")),
-		waiting:  prometheus.NewGauge(name("retries_waiting", "Deliveries of this process's partitions that wait for another attempt.")),
+		inFlight: prometheus.NewGauge(name("in_flight", "Attempts in progress.")),
+		slow:     prometheus.NewGauge(name("slow_lane", "Attempts in slow slots.")),
+		waiting:  prometheus.NewGauge(name("retries_waiting", "Deliveries in this process's partitions that wait for a retry.")),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "bellbuoy", Subsystem: "delivery", Name: "plan_lag_seconds", Help: "From a change to its last recipient being handed out.",
+			Namespace: "bellbuoy", Subsystem: "delivery", Name: "plan_lag_seconds", Help: "Time from a change to its last published shard.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}),
 	}
@@ -51,8 +50,8 @@ func (g *Gauge) Attempted(channel topic.Channel, result string, took time.Durati
 // InFlight implements dispatch.Observer.
 func (g *Gauge) InFlight(delta int) { g.inFlight.Add(float64(delta)) }
 
-// SlowLane implements dispatch.Observer.
-func (g *Gauge) SlowLane(delta int) { g.slow.Add(float64(delta)) }
+// SlowSlots implements dispatch.Observer.
+func (g *Gauge) SlowSlots(delta int) { g.slow.Add(float64(delta)) }
 
 // Waiting implements dispatch.Observer.
 func (g *Gauge) Waiting(deliveries int) { g.waiting.Set(float64(deliveries)) }
@@ -80,5 +79,5 @@ func (t Traces) Resume(ctx context.Context, carried string) context.Context {
 	return t.Propagator.Extract(ctx, propagation.MapCarrier{traceparent: carried})
 }
 
-// traceparent is the field of W3C trace context that a row keeps.
+// traceparent is the header of W3C trace context.
 const traceparent = "traceparent"

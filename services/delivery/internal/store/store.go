@@ -1,9 +1,8 @@
-// Package store keeps deliveries and the changes they tell of as documents.
+// Package store stores deliveries and changes as documents.
 //
-// Two collections: "changes", what was said, once for all its receivers; "deliveries", one
-// row a delivery, which is also the delivery log. The rows are the platform's most
-// numerous documents and are written at the pace of sending, so they have few indexes: what
-// waits and, for retention, the age of what does not (due), and the log of an organization and channel.
+// The collection "changes" holds one document for each change. The collection "deliveries" holds one row for
+// each delivery. It is the delivery log. The platform writes more rows than any other document, so they have
+// only two indexes: due, for retries and retention, and log, for the log of an organization and channel.
 package store
 
 import (
@@ -51,7 +50,7 @@ func New(db *document.Database) *Store {
 	}
 }
 
-// waitsIn is the partition of a row that waits for another attempt.
+// waitsIn returns the partition of a row that waits for a retry, and nil for other rows.
 func waitsIn(d *dispatch.Delivery) any {
 	if d.Status != dispatch.StatusRetrying {
 		return nil
@@ -59,8 +58,8 @@ func waitsIn(d *dispatch.Delivery) any {
 	return d.Partition
 }
 
-// nextAttemptAt is when a row is due. Rows that do not wait have their age in its place, which
-// retention asks for; each new one is at the end of the index.
+// nextAttemptAt returns the due time of a row that waits for a retry. For other rows it returns SentAt, which
+// Prune needs. Each new row is at the end of the index.
 func nextAttemptAt(d *dispatch.Delivery) any {
 	if d.NextAttemptAt == nil {
 		return d.SentAt
@@ -89,7 +88,7 @@ func (s *Store) Insert(ctx context.Context, rows []dispatch.Delivery) ([]dispatc
 	return s.deliveries.InsertMany(ctx, rows)
 }
 
-// Amend implements dispatch.Store; the outcome goes into the row's outbox.
+// Amend implements dispatch.Store. It stores the outcome in the row's outbox.
 func (s *Store) Amend(ctx context.Context, id string, change func(*dispatch.Delivery) (*topic.Outcome, error)) (dispatch.Delivery, error) {
 	return s.deliveries.Update(ctx, id, func(d *dispatch.Delivery) ([]topic.Message, error) {
 		outcome, err := change(d)

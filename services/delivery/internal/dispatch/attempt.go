@@ -1,0 +1,160 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// fullPause is the wait of a delivery for which no slow slot or no connection of the channel is free.
+const fullPause = 2 * time.Second
+
+// attempt makes an attempt, or decides that none is needed, and returns the row to be stored. If wait is not
+// 0, there is no row and the delivery must wait. Every error means that there is no row either.
+func (s *Sender) attempt(m *member, slot *slot) (row Delivery, wait time.Duration, err error) {
+	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
+		return row, 0, errInterrupted
+	}
+	if wait, _ := s.pace(m, false); wait > 0 && !s.crowded(m) { // first, because this costs little
+		return row, wait, nil
+	}
+	if m.shard.duplicate {
+		missing, err := s.withoutRow(m.shard, []*member{m})
+		if err != nil {
+			return row, openPause, nil
+		}
+		if len(missing) == 0 {
+			return row, 0, errStored
+		}
+	}
+	if m.row != nil && !s.lease(m) {
+		return row, 0, errInterrupted
+	}
+	if now := s.queue.now(); now.Sub(m.asked) > strictlyAfter {
+		destinations, err := s.resolve(m.shard, []string{m.recipient})
+		if err != nil {
+			return row, openPause, nil
+		}
+		m.to, m.asked = &destinations[0], now
+	}
+	row = s.rowOf(m)
+	if s.decided(m, &row, slot) {
+		return row, 0, nil
+	}
+	if wait, gap := s.pace(m, true); wait > 0 {
+		if !s.crowded(m) {
+			return row, wait, nil
+		}
+		s.retryAt(m, &row, CodeHeld, s.Now().Add(gap*time.Duration(s.locks.waiting(m))))
+		return row, 0, nil
+	}
+	return row, 0, s.send(m, &row, slot)
+}
+
+// rowOf returns the row before this attempt, with the current destination.
+func (s *Sender) rowOf(m *member) Delivery {
+	var row Delivery
+	if m.row != nil {
+		row = *m.row
+	} else {
+		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.change.EventChange, s.Policy, s.Now())
+		row.Partition = m.shard.partition
+	}
+	if m.to.State != topic.RecipientGone {
+		row.DashboardID, row.URLHash, row.URLDisplay = m.to.Dashboard.ID, m.to.URLHash, m.to.URLDisplay
+	}
+	return row
+}
+
+// retryAt makes the row wait for a retry.
+func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
+	row.wait(code, at, s.Traces.Carry(m.shard.trace))
+}
+
+// decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so.
+func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
+	now := s.Now()
+	m.components = m.change.componentsFor(m.to)
+	pausedUntil, paused := s.receivers.pausedUntil(m.to.URLHash, now)
+	switch {
+	case !s.replaceOlder(row):
+		row.end(StatusSkipped, CodeReplaced, now)
+	case m.to.State == topic.RecipientPaused:
+		row.end(StatusSkipped, CodePaused, now)
+	case m.to.State == topic.RecipientSuppressed:
+		row.end(StatusSuppressed, CodeSuppressed, now)
+	case m.to.State != topic.RecipientActive:
+		row.end(StatusSkipped, CodeNoRecipient, now)
+	case len(m.components) == 0 && len(m.change.Event.Components) > 0:
+		row.end(StatusSkipped, CodeNotConcerned, now)
+	case paused:
+		s.retryAt(m, row, CodeHeld, pausedUntil)
+	case s.receivers.isSlow(m.to.URLHash, now) && !slot.move():
+		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))
+	default:
+		return false
+	}
+	return true
+}
+
+// replaceOlder ends an older delivery of the same event to the same recipient that waits for a retry. It
+// returns false if the waiting delivery is the newer one.
+func (s *Sender) replaceOlder(row *Delivery) bool {
+	older, found := s.retries.find(row.EventID, row.Recipient)
+	if !found || older.id == row.ID {
+		return true
+	}
+	if older.sequence > row.Sequence {
+		return false
+	}
+	ended, err := s.writer.amend(s.work, older.id, func(d *Delivery) (*topic.Outcome, error) {
+		if d.Status != StatusRetrying || d.EventID != row.EventID || d.Recipient != row.Recipient {
+			return nil, fault.ErrUnchanged
+		}
+		d.end(StatusSkipped, CodeReplaced, s.Now())
+		return d.outcome(), nil
+	})
+	if err == nil && ended.Status != StatusRetrying {
+		s.retries.remove(&ended)
+	}
+	return true
+}
+
+// send makes the attempt and adds its result to the row. It returns errInterrupted if the attempt failed
+// because the sender was interrupted.
+func (s *Sender) send(m *member, row *Delivery, slot *slot) error {
+	s.Observer.InFlight(1)
+	at, start := s.Now(), time.Now()
+	result := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
+		DeliveryID: m.id, Change: m.change, To: m.to, Components: m.components, At: at,
+	})
+	took := time.Since(start)
+	slot.release()
+	s.Observer.InFlight(-1)
+	if result.Code != "" && s.work.Err() != nil {
+		return errInterrupted
+	}
+	label := string(result.Code)
+	if label == "" {
+		label = "success"
+	}
+	s.Observer.Attempted(m.shard.channel, label, took)
+	now := s.Now()
+	if result.Code == CodeHeld {
+		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))
+		return nil
+	}
+	s.receivers.record(m.to.URLHash, result, now)
+	row.Attempts = append(row.Attempts, Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: result.HTTPStatus, ErrorCode: result.Code})
+	wait, again := s.Policy.next(len(row.Attempts), result)
+	switch {
+	case result.Code == "":
+		row.end(StatusDelivered, "", now)
+	case again:
+		s.retryAt(m, row, result.Code, now.Add(wait))
+	default:
+		row.end(StatusFailed, result.Code, now)
+	}
+	return nil
+}

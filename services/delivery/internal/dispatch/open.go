@@ -1,0 +1,115 @@
+package dispatch
+
+import (
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// open loads what a shard needs: the change and the members without a row, unless the shard has them, and the
+// destinations of the members.
+func (s *Sender) open(sh *shard, members []*member) (opened, error) {
+	found := opened{members: members}
+	if _, ok := s.Routes[sh.channel]; !ok { // another build stored the shard or row
+		return s.fail(sh, members, CodeUnavailable)
+	}
+	if !sh.checked {
+		if err := s.retries.awaitLoaded(sh.ctx, sh.partition); err != nil {
+			return found, err
+		}
+		change, err := s.snapshots.get(s.work, sh.changeID)
+		if fault.Is(err, fault.NotFound) {
+			return s.fail(sh, members, CodeExpired)
+		}
+		if err == nil && !sh.retry {
+			found.members, err = s.withoutRow(sh, members)
+		}
+		if err != nil {
+			return found, s.warn(sh, err, "A shard cannot be opened yet.")
+		}
+		found.change = change
+	}
+	if len(found.members) == 0 {
+		return found, nil
+	}
+	ids := make([]string, len(found.members))
+	for i, m := range found.members {
+		ids[i] = m.recipient
+	}
+	found.asked = s.queue.now()
+	var err error
+	found.destinations, err = s.resolve(sh, ids)
+	return found, err
+}
+
+// resolve returns the destinations of the recipients.
+func (s *Sender) resolve(sh *shard, ids []string) ([]topic.Destination, error) {
+	destinations, err := s.Routes[sh.channel].Recipients.Resolve(sh.trace, sh.organization, ids)
+	if err == nil && len(destinations) != len(ids) {
+		err = fault.New(fault.Internal, "%d recipients were requested, %d were returned", len(ids), len(destinations))
+	}
+	if err != nil {
+		return nil, s.warn(sh, err, "Recipients cannot be resolved yet.")
+	}
+	return destinations, nil
+}
+
+// warn logs the error and returns it.
+func (s *Sender) warn(sh *shard, err error, what string) error {
+	s.Log.WarnContext(sh.trace, what, "change", sh.changeID, "organization", sh.organization, "error", err)
+	return err
+}
+
+// withoutRow returns the members that have no row. It publishes the outcomes of ended rows again, because the
+// process that stored them may have been killed before it published. It adds waiting rows to the
+// retryIndex, because the former owner of the partition may have stored them after the index was loaded.
+func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
+	ids := make([]string, len(members))
+	for i, m := range members {
+		m.id = DeliveryID(sh.changeID, m.recipient)
+		ids[i] = m.id
+	}
+	rows, err := s.Store.Deliveries(sh.trace, ids)
+	if err != nil || len(rows) == 0 {
+		return members, err
+	}
+	stored := make(map[string]bool, len(rows))
+	for i := range rows {
+		stored[rows[i].ID] = true
+		if rows[i].Status == StatusRetrying {
+			s.retries.add(&rows[i])
+		}
+		if outcome := rows[i].outcome(); outcome != nil {
+			s.queue.hold(sh)
+			s.writer.outcomes <- newOutcome{outcome, sh}
+		}
+	}
+	var missing []*member
+	for _, m := range members {
+		if !stored[m.id] {
+			missing = append(missing, m)
+		}
+	}
+	return missing, nil
+}
+
+// fail ends the waiting rows of a shard that has no change or no channel any more.
+func (s *Sender) fail(sh *shard, members []*member, code Code) (opened, error) {
+	s.Log.WarnContext(sh.trace, "Deliveries failed without an attempt.", "change", sh.changeID, "deliveries", len(members), "code", code)
+	for _, m := range members {
+		if m.row == nil {
+			continue
+		}
+		row, err := s.writer.amend(s.work, m.row.ID, func(d *Delivery) (*topic.Outcome, error) {
+			if d.Status != StatusRetrying {
+				return nil, fault.ErrUnchanged
+			}
+			d.end(StatusFailed, code, s.Now())
+			return d.outcome(), nil
+		})
+		if err != nil {
+			return opened{}, err
+		}
+		s.retries.remove(&row)
+	}
+	return opened{}, nil
+}

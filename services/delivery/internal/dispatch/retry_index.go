@@ -1,0 +1,235 @@
+package dispatch
+
+import (
+	"context"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	waitingPage  = 1000
+	maxDueRows   = 512 // due rows of one partition in the queue at the same time
+	indexPause   = 200 * time.Millisecond
+	maxTimerWait = time.Hour
+)
+
+// retryIndex is an index in memory of the rows that wait for a retry in the partitions of this process. It
+// finds the waiting delivery of an event to a recipient, so that a newer one replaces it, and the next due
+// time of each partition. It is loaded from the store at each assignment of partitions.
+type retryIndex struct {
+	store    Store
+	log      *slog.Logger
+	observer Observer
+	seed     maphash.Seed
+	wake     chan struct{}
+
+	mu         sync.Mutex
+	partitions map[int]*partitionRetries
+	entries    map[uint64]waitingDelivery // by key
+}
+
+// waitingDelivery is a row that waits for a retry.
+type waitingDelivery struct {
+	id       string
+	sequence int64
+}
+
+// partitionRetries is the part of the index for one partition.
+type partitionRetries struct {
+	ctx    context.Context // ends with the assignment
+	loaded chan struct{}
+	next   time.Time           // the earliest due time; zero: no row waits
+	queued map[string]struct{} // ids of due rows in the sender's queue
+}
+
+func newRetryIndex(store Store, log *slog.Logger, observer Observer) *retryIndex {
+	return &retryIndex{store: store, log: log, observer: observer, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1),
+		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery)}
+}
+
+// assign replaces the partitions of this process and starts to load them. ctx ends with the assignment.
+func (x *retryIndex) assign(ctx context.Context, partitions []int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	assigned := make(map[int]*partitionRetries, len(partitions))
+	for _, partition := range partitions {
+		assigned[partition] = &partitionRetries{ctx: ctx, loaded: make(chan struct{}), queued: make(map[string]struct{})}
+	}
+	x.partitions, x.entries = assigned, make(map[uint64]waitingDelivery)
+	x.observer.Waiting(0)
+	go func() {
+		for _, partition := range partitions {
+			for err := x.load(ctx, partition); err != nil && ctx.Err() == nil; err = x.load(ctx, partition) {
+				x.log.WarnContext(ctx, "The deliveries that wait for a retry cannot be read yet.", "partition", partition, "error", err)
+				rest(ctx, ctx, indexPause)
+			}
+			close(assigned[partition].loaded)
+			x.wakeUp()
+		}
+	}()
+}
+
+// load adds the waiting rows of a partition.
+func (x *retryIndex) load(ctx context.Context, partition int) error {
+	after := ""
+	for first := true; first || after != ""; first = false {
+		rows, next, err := x.store.Waiting(ctx, partition, after, waitingPage)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			x.add(&rows[i])
+		}
+		after = next
+	}
+	return nil
+}
+
+// awaitLoaded waits until the partition is loaded.
+func (x *retryIndex) awaitLoaded(ctx context.Context, partition int) error {
+	x.mu.Lock()
+	p := x.partitions[partition]
+	x.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.loaded:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (x *retryIndex) wakeUp() {
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// key hashes the event and recipient of a row. A collision is harmless: before a row is changed, its event
+// and recipient are compared.
+func (x *retryIndex) key(event, recipient string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(x.seed)
+	h.WriteString(event)
+	h.WriteByte(0)
+	h.WriteString(recipient)
+	return h.Sum64()
+}
+
+// add adds a row that waits for a retry.
+func (x *retryIndex) add(row *Delivery) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	p := x.partitions[row.Partition]
+	if p == nil {
+		return
+	}
+	delete(p.queued, row.ID)
+	x.scheduleLocked(p, *row.NextAttemptAt)
+	key := x.key(row.EventID, row.Recipient)
+	if known, ok := x.entries[key]; !ok || known.sequence <= row.Sequence {
+		x.entries[key] = waitingDelivery{row.ID, row.Sequence}
+	}
+	x.observer.Waiting(len(x.entries))
+}
+
+// remove removes a row that no longer waits for a retry.
+func (x *retryIndex) remove(row *Delivery) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p := x.partitions[row.Partition]; p != nil {
+		delete(p.queued, row.ID)
+	}
+	key := x.key(row.EventID, row.Recipient)
+	if x.entries[key].id == row.ID {
+		delete(x.entries, key)
+		x.observer.Waiting(len(x.entries))
+	}
+}
+
+// release takes a due row out of the queue without an attempt. The store is read again after a pause.
+func (x *retryIndex) release(row *Delivery, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p := x.partitions[row.Partition]; p != nil {
+		delete(p.queued, row.ID)
+		x.scheduleLocked(p, now.Add(indexPause))
+	}
+}
+
+// find returns the waiting delivery of the event to the recipient.
+func (x *retryIndex) find(event, recipient string) (waitingDelivery, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	found, ok := x.entries[x.key(event, recipient)]
+	return found, ok
+}
+
+// due returns the partitions with due rows. If there are none, wait is the time until the next row is due.
+func (x *retryIndex) due(now time.Time) (partitions []int, wait time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	wait = maxTimerWait
+	for partition, p := range x.partitions {
+		select {
+		case <-p.loaded:
+		default:
+			continue
+		}
+		switch {
+		case p.next.IsZero() || p.ctx.Err() != nil:
+		case p.next.After(now):
+			wait = min(wait, p.next.Sub(now))
+		default:
+			partitions, wait = append(partitions, partition), 0
+		}
+	}
+	return partitions, wait
+}
+
+// collect reads the due rows of a partition that are not in the queue, and the context of its assignment.
+func (x *retryIndex) collect(ctx context.Context, partition int, now time.Time) ([]Delivery, context.Context, error) {
+	x.mu.Lock()
+	p := x.partitions[partition]
+	if p == nil || len(p.queued) >= maxDueRows {
+		if p != nil {
+			p.next = now.Add(indexPause)
+		}
+		x.mu.Unlock()
+		return nil, nil, nil
+	}
+	p.next = time.Time{}
+	limit := len(p.queued) + shardSize + 1
+	x.mu.Unlock()
+	rows, _, err := x.store.Waiting(ctx, partition, "", limit)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var due []Delivery
+	for _, row := range rows {
+		if row.NextAttemptAt.After(now) {
+			x.scheduleLocked(p, *row.NextAttemptAt)
+			return due, p.ctx, nil
+		}
+		if _, queued := p.queued[row.ID]; !queued {
+			p.queued[row.ID] = struct{}{}
+			due = append(due, row)
+		}
+	}
+	if err != nil || len(rows) == limit {
+		x.scheduleLocked(p, now.Add(indexPause))
+	}
+	return due, p.ctx, err
+}
+
+// scheduleLocked makes the partition due at the time, unless it is due earlier.
+func (x *retryIndex) scheduleLocked(p *partitionRetries, at time.Time) {
+	if p.next.IsZero() || at.Before(p.next) {
+		p.next = at
+		x.wakeUp()
+	}
+}

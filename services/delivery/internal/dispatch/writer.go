@@ -1,0 +1,176 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	batchRows = 1024
+	batchWait = 10 * time.Millisecond // how long a batch of rows waits for more rows
+	// Outcomes are not urgent, and for the broker a batch of them costs about as much as one.
+	batchOutcomes = 4096
+	outcomeWait   = 100 * time.Millisecond
+	writePause    = 100 * time.Millisecond // after the first failure; it doubles with each failure
+	maxWritePause = 5 * time.Second
+)
+
+// batchWriter stores the rows of first attempts in batches. Then it publishes the outcomes of the ended
+// deliveries, in batches too.
+type batchWriter struct {
+	Parts
+	stored   func(*member, *Delivery) // called when a row is durable; the row is nil after an interruption
+	finish   func(*shard, bool)       // called after stored, when the outcome is published; false after an interruption
+	rows     chan newRow
+	outcomes chan newOutcome
+	done     chan struct{}
+}
+
+// newRow is a row to be stored.
+type newRow struct {
+	row    Delivery
+	member *member
+}
+
+// newOutcome is an outcome to be published, or nil.
+type newOutcome struct {
+	outcome *topic.Outcome
+	shard   *shard
+}
+
+func newBatchWriter(parts Parts, stored func(*member, *Delivery), finish func(*shard, bool)) *batchWriter {
+	return &batchWriter{Parts: parts, stored: stored, finish: finish,
+		rows: make(chan newRow, flowLimit), outcomes: make(chan newOutcome, batchOutcomes), done: make(chan struct{})}
+}
+
+// run stores rows and publishes outcomes until close is called. After ctx has ended it only calls back.
+func (w *batchWriter) run(ctx context.Context) {
+	defer close(w.done)
+	var publisher sync.WaitGroup
+	publisher.Go(func() { w.publish(ctx) })
+	for first := range w.rows {
+		w.write(ctx, collect(first, w.rows, batchRows, batchWait))
+	}
+	close(w.outcomes)
+	publisher.Wait()
+}
+
+// close waits until all rows are stored and all outcomes are published. No call of the other methods may
+// follow.
+func (w *batchWriter) close() {
+	close(w.rows)
+	<-w.done
+}
+
+// collect returns a batch of first and of what arrives within wait.
+func collect[T any](first T, more <-chan T, limit int, wait time.Duration) []T {
+	batch := []T{first}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for len(batch) < limit {
+		select {
+		case next, ok := <-more:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, next)
+		case <-timer.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+// write stores a batch of rows and hands their outcomes to publish.
+func (w *batchWriter) write(ctx context.Context, batch []newRow) {
+	rows := make([]Delivery, len(batch))
+	for i := range batch {
+		rows[i] = batch[i].row
+	}
+	inserted := make(map[string]bool, len(rows))
+	failed := w.persist(ctx, "Deliveries cannot be stored yet.", func() error {
+		stored, err := w.Store.Insert(ctx, rows)
+		for i := range stored {
+			inserted[stored[i].ID] = true
+		}
+		return err
+	})
+	for _, n := range batch {
+		row, err := n.row, failed
+		if err == nil && !inserted[row.ID] {
+			row, err = w.merge(ctx, row)
+		}
+		if err != nil {
+			w.stored(n.member, nil)
+			w.finish(n.member.shard, false)
+			continue
+		}
+		w.stored(n.member, &row)
+		w.outcomes <- newOutcome{row.outcome(), n.member.shard}
+	}
+}
+
+// merge handles a row that another process stored first, during a rebalance. The first row stays, but if it
+// waits for a retry and this process delivered the message, it becomes delivered.
+func (w *batchWriter) merge(ctx context.Context, row Delivery) (Delivery, error) {
+	return w.amend(ctx, row.ID, func(d *Delivery) (*topic.Outcome, error) {
+		if d.Status != StatusRetrying || row.Status != StatusDelivered {
+			return nil, fault.ErrUnchanged
+		}
+		d.Attempts = append(d.Attempts, row.Attempts...)
+		d.end(StatusDelivered, "", *row.EndedAt)
+		return d.outcome(), nil
+	})
+}
+
+// amend changes a stored row. It retries until the store succeeds or ctx ends.
+func (w *batchWriter) amend(ctx context.Context, id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error) {
+	var row Delivery
+	err := w.persist(ctx, "A delivery cannot be changed yet.", func() (err error) {
+		row, err = w.Store.Amend(ctx, id, change)
+		return err
+	})
+	return row, err
+}
+
+// publish publishes the outcomes until the channel is closed.
+func (w *batchWriter) publish(ctx context.Context) {
+	for first := range w.outcomes {
+		batch := collect(first, w.outcomes, batchOutcomes, outcomeWait)
+		var outcomes []topic.Outcome
+		for _, n := range batch {
+			if n.outcome != nil {
+				outcomes = append(outcomes, *n.outcome)
+			}
+		}
+		var err error
+		if len(outcomes) > 0 {
+			err = w.persist(ctx, "Outcomes cannot be published yet.", func() error { return w.Bus.Outcomes(ctx, outcomes) })
+		}
+		for _, n := range batch {
+			w.finish(n.shard, err == nil)
+		}
+	}
+}
+
+// persist calls try until it succeeds, finds no record, or ctx ends.
+func (w *batchWriter) persist(ctx context.Context, complaint string, try func() error) error {
+	pause := writePause
+	for {
+		err := try()
+		if err == nil || fault.Is(err, fault.NotFound) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+		w.Log.WarnContext(ctx, complaint, "error", err)
+		rest(ctx, ctx, pause)
+		pause = min(2*pause, maxWritePause)
+	}
+}
