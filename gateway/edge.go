@@ -34,7 +34,7 @@ type edge struct {
 	signer     *passport.Desk
 	operator   *[sha256.Size]byte // digest of the token; nil: there is no operator surface
 	discovery  []byte
-	docs       map[string]http.Handler // by path
+	docs       map[string]*page // by path
 	log        *slog.Logger
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
@@ -129,7 +129,7 @@ func (e *edge) servePublic(v *visit) {
 	case events:
 		e.servePage(v)
 	default:
-		e.docs[route.Path].ServeHTTP(v, v.request)
+		e.docs[route.Path].write(v, v.request)
 	}
 }
 

@@ -38,7 +38,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Config is the gateway's settings.
@@ -103,10 +102,7 @@ func newEdge(c Config) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "http_request_seconds", Help: "Time from a request to the end of its response.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-	}, []string{"method", "route", "status"})
+	seconds := boot.RequestSeconds()
 	if err := c.Metrics.Register(seconds); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}

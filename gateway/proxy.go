@@ -189,18 +189,7 @@ func (p *proxy) relay(w http.ResponseWriter, response *http.Response) {
 	}
 	buffer := p.buffers.Get().(*[copyBuffer]byte)
 	defer p.buffers.Put(buffer)
-	for {
-		n, err := response.Body.Read(buffer[:])
-		if n > 0 {
-			if _, failed := w.Write(buffer[:n]); failed != nil {
-				return // the client has left
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
+	if _, err := io.CopyBuffer(w, response.Body, buffer[:]); err != nil {
+		panic(http.ErrAbortHandler)
 	}
 }
