@@ -157,7 +157,7 @@ func platformHosts(links boot.Links) func(host string) bool {
 // ready returns the checks behind /readyz: Redis, and the readiness of each service.
 func ready(c Config, e *edge) map[string]func(context.Context) error {
 	checks := map[string]func(context.Context) error{"redis": e.guard.redis.ready}
-	client := &http.Client{Transport: e.proxy.transport, Timeout: 2 * time.Second}
+	client := &http.Client{Transport: e.proxy.transport.usual, Timeout: 2 * time.Second}
 	for name, base := range c.byName() {
 		checks[name] = func(ctx context.Context) error { return readyUpstream(ctx, client, base) }
 	}
