@@ -200,7 +200,9 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-func tooLarge() error { return fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody) }
+func tooLarge() error {
+	return fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody)
+}
 
 // open begins a visit: it sets the id, finds the row and starts the span. It does not use
 // otelhttp, which has no route until the handler returns, and costs as much as all the
