@@ -66,7 +66,7 @@ func newWorldOn(t testing.TB, redisURL string) *world {
 	}
 	w := &world{
 		redis: redis.NewClient(options), redisURL: redisURL,
-		signer:     passport.NewDesk(testSecret, func() time.Time { return time.Now() }),
+		signer:   passport.NewDesk(testSecret, func() time.Time { return time.Now() }),
 		services: map[string]*service{},
 		client:   &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
