@@ -175,7 +175,7 @@ func TestAFillUnderWayCannotUndoAVoid(t *testing.T) {
 		}
 		first <- g
 	}()
-	<-reading // identity has read the credential, and is slow to say so
+	<-reading // identity has read the credential but has not responded
 	w.keys.revoke(t, m)
 	second := make(chan got)
 	go func() {
@@ -186,7 +186,7 @@ func TestAFillUnderWayCannotUndoAVoid(t *testing.T) {
 		second <- g
 	}()
 	close(release)
-	<-first // began before the revocation: either answer is right
+	<-first // began before the revocation: both results are right
 	wantEmpty403(t, <-second)
 	if entry := w.redis.Get(t.Context(), m.entries()[0]).Val(); entry != peer.Void {
 		t.Fatalf("the entry is %q", entry)
@@ -319,7 +319,7 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// TestRedisHangs connects to a Redis that takes connections and never says a word.
+// TestRedisHangs uses a server that accepts connections and never responds.
 func TestRedisHangs(t *testing.T) {
 	deaf, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -345,7 +345,7 @@ func TestRedisHangs(t *testing.T) {
 	if first > timeout*5/2+3*later {
 		t.Errorf("the first requests took %v, later ones %v", first, later)
 	}
-	// One of ten is not held up by what else the machine has to do.
+	// Other work of the machine may delay some of the ten requests.
 	quickest := time.Hour
 	for range 10 {
 		start := time.Now()

@@ -23,11 +23,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// BenchmarkAgainstABareProxy (goal G1) measures requests a second through the gateway,
-// with key check, rate, passport, trace and log, beside those through a bare
-// httputil.ReverseProxy, with its default transport and with the gateway's. The three
-// are run in turns, five times, by 64 clients over kept connections, and the medians
-// and their ratios reported:
+// BenchmarkAgainstABareProxy (goal G1) compares the gateway, with key check, rate limit,
+// passport, trace and log, with an httputil.ReverseProxy that has its default transport
+// (bare) or the gateway's (tuned). It runs the three in turn, five times, with 64 clients
+// over kept connections. It reports the medians of the requests per second, and their
+// ratios:
 //
 //	go test -run NONE -bench BareProxy -benchtime 1x ./...
 func BenchmarkAgainstABareProxy(b *testing.B) {
@@ -71,7 +71,7 @@ func BenchmarkAgainstABareProxy(b *testing.B) {
 				before := processorTime(b)
 				rate, failed := load(b, strings.TrimPrefix(subject.addr, "http://"), []byte(request), clients, span)
 				if failed > 0 {
-					b.Fatalf("%s: %d answers that are not 200", subject.name, failed)
+					b.Fatalf("%s: %d responses that are not 200", subject.name, failed)
 				}
 				rates[subject.name] = append(rates[subject.name], rate)
 				costs[subject.name] = append(costs[subject.name], float64(processorTime(b)-before)/(rate*span.Seconds()))
@@ -90,9 +90,8 @@ func BenchmarkAgainstABareProxy(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// processorTime is what this process has used, in nanoseconds: clients, Redis and
-// services included. Unlike requests a second it does not depend on what else the
-// machine does.
+// processorTime returns the processor time of this process in nanoseconds, with clients,
+// Redis and services. Unlike requests per second it depends little on other processes.
 func processorTime(b *testing.B) int64 {
 	b.Helper()
 	var usage syscall.Rusage
@@ -102,10 +101,10 @@ func processorTime(b *testing.B) int64 {
 	return usage.Utime.Nano() + usage.Stime.Nano()
 }
 
-// BenchmarkRedisKilled (goal G5) sends a steady 800 requests a second, of 16 callers
-// with a key each, and kills Redis: it reports the 99th percentile of the time to an
-// answer in the two seconds before and the two from the kill on, and every answer that
-// is not 200.
+// BenchmarkRedisKilled (goal G5) sends 800 requests per second, from 16 callers with a key
+// each, and kills Redis. It reports the 99th percentile of the response time in the two
+// seconds before the kill and in the two seconds after it, and the number of responses
+// that are not 200.
 //
 //	go test -run NONE -bench RedisKilled -benchtime 1x ./...
 func BenchmarkRedisKilled(b *testing.B) {
@@ -145,8 +144,8 @@ func BenchmarkRedisKilled(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// steady sends a request of each caller every so often, and returns the 99th
-// percentile of the time to the answer in ms and how many were not 200.
+// steady sends a request of each caller at each interval. It returns the 99th percentile of
+// the response time in ms, and the number of responses that are not 200.
 func steady(b *testing.B, d *door, callers []member, each, span time.Duration) (p99 float64, wrong int) {
 	b.Helper()
 	var mu sync.Mutex
@@ -173,8 +172,8 @@ func steady(b *testing.B, d *door, callers []member, each, span time.Duration) (
 	return took[len(took)*99/100], wrong
 }
 
-// load sends the request again and again over kept connections and counts the answers
-// a second, and those that are not 200.
+// load repeats the request over kept connections. It returns the responses per second, and
+// the number of responses that are not 200.
 func load(b *testing.B, addr string, request []byte, clients int, span time.Duration) (rate float64, failed int64) {
 	b.Helper()
 	var answers, wrong atomic.Int64
@@ -194,7 +193,7 @@ func load(b *testing.B, addr string, request []byte, clients int, span time.Dura
 					wrong.Add(1)
 					return
 				}
-				ok, err := readAnswer(in)
+				ok, err := readResponse(in)
 				if err != nil {
 					wrong.Add(1)
 					return
@@ -210,9 +209,9 @@ func load(b *testing.B, addr string, request []byte, clients int, span time.Dura
 	return float64(answers.Load()) / time.Since(start).Seconds(), wrong.Load()
 }
 
-// readAnswer reads an answer that has a Content-Length, as cheaply as can be: what the
-// client costs is not to be part of what is compared.
-func readAnswer(in *bufio.Reader) (ok bool, err error) {
+// readResponse reads a response that has a Content-Length. It is cheap, so that the cost of
+// the client hardly counts in the comparison.
+func readResponse(in *bufio.Reader) (ok bool, err error) {
 	length, first := -1, true
 	for {
 		line, err := in.ReadSlice('\n')
@@ -233,7 +232,7 @@ func readAnswer(in *bufio.Reader) (ok bool, err error) {
 		}
 	}
 	if length < 0 {
-		return false, fmt.Errorf("an answer without Content-Length")
+		return false, fmt.Errorf("a response without Content-Length")
 	}
 	_, err = in.Discard(length)
 	return ok, err

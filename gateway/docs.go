@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"bytes"
-	"compress/gzip"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -22,22 +20,23 @@ const docsPath = "/docs"
 
 const (
 	scriptType = "text/javascript; charset=utf-8"
-	// docsPolicy lets the page load and call nothing but the gateway. Swagger UI needs two
-	// exceptions: its style sheet holds icons as data: URLs, and its components write style
-	// attributes.
-	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	// docsPolicy lets the page load from the gateway and call the gateway, nothing else.
+	// Swagger UI needs two exceptions: its style sheet contains icons as data: URLs, and its
+	// logo contains the style element with this hash.
+	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='; " +
+		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-// docsFile is a file of the documentation page. A name that ends in .gz is compressed.
+// docsFile is a file of the documentation page. A file with a name in .gz is sent as it is,
+// because every browser that runs Swagger UI accepts gzip.
 type docsFile struct {
 	in              fs.FS
 	name, mediaType string
 }
 
-// docsFiles returns the files of the documentation page by their paths. The page is our
-// own, not the one of package v5emb: that one has its script inline, so its policy would
-// need a hash for each release.
+// docsFiles returns the files of the documentation page by their paths. The HTML is not the
+// one of package v5emb: that one has its scripts inline, so it needs a weaker policy, and
+// it has no selector of documents.
 func docsFiles() map[string]docsFile {
 	return map[string]docsFile{
 		docsPath:                                      {docsPage, "docs/index.html", "text/html; charset=utf-8"},
@@ -49,9 +48,9 @@ func docsFiles() map[string]docsFile {
 	}
 }
 
-// newDocs returns the handlers of the documents and of the documentation page, by path.
-func newDocs() (map[string]http.Handler, error) {
-	docs := map[string]http.Handler{}
+// newDocs returns the documents and the files of the documentation page, by path.
+func newDocs() (map[string]*page, error) {
+	docs := map[string]*page{}
 	for _, path := range documentPaths() {
 		text, err := documents.ReadFile(strings.TrimPrefix(path, "/"))
 		if err != nil {
@@ -65,10 +64,10 @@ func newDocs() (map[string]http.Handler, error) {
 			return nil, fmt.Errorf("documents: %w", err)
 		}
 		page := staticPage(file.mediaType, docsPolicy, content)
-		docs[path] = page
 		if strings.HasSuffix(file.name, ".gz") {
-			docs[path] = compressed(page, file.mediaType)
+			page.header.Set("Content-Encoding", "gzip")
 		}
+		docs[path] = page
 	}
 	return docs, nil
 }
@@ -81,28 +80,4 @@ func staticPage(mediaType, policy string, body []byte) *page {
 		"X-Content-Type-Options":  {"nosniff"},
 		"Cache-Control":           {"public, max-age=300"},
 	}}, body)
-}
-
-// compressed returns a handler for a page whose body is compressed with gzip. It
-// decompresses the body for a client that does not accept gzip.
-func compressed(zipped *page, mediaType string) http.Handler {
-	zipped.header.Set("Content-Encoding", "gzip")
-	zipped.header.Set("Vary", "Accept-Encoding")
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(strings.Join(r.Header["Accept-Encoding"], ","), "gzip") {
-			zipped.ServeHTTP(w, r)
-			return
-		}
-		var plain bytes.Buffer
-		reader, err := gzip.NewReader(bytes.NewReader(zipped.body))
-		if err == nil {
-			_, err = plain.ReadFrom(reader)
-		}
-		if err != nil {
-			panic(err) // the content is embedded
-		}
-		out := staticPage(mediaType, docsPolicy, plain.Bytes())
-		out.header.Set("Vary", "Accept-Encoding")
-		out.ServeHTTP(w, r)
-	})
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -34,7 +33,7 @@ type edge struct {
 	signer     *passport.Signer
 	operator   *[sha256.Size]byte // digest of the token; nil: there is no operator surface
 	discovery  []byte
-	docs       map[string]http.Handler // by path
+	docs       map[string]*page // by path
 	log        *slog.Logger
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
@@ -129,7 +128,7 @@ func (e *edge) servePublic(v *visit) {
 	case events:
 		e.servePage(v)
 	default:
-		e.docs[route.Path].ServeHTTP(v, v.request)
+		e.docs[route.Path].write(v, v.request)
 	}
 }
 
@@ -162,16 +161,16 @@ func (e *edge) forwardOperation(v *visit, token string, caller *caller) {
 
 // forward forwards the request to the service of its route, and the response to the client.
 func (e *edge) forward(v *visit, token string) {
-	body, size, err := boundedBody(v.request)
+	body, err := readBody(v.request)
 	if err != nil {
 		e.refuse(v, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(v.ctx, upstreamTimeout)
 	defer cancel()
-	out := outgoing{method: v.request.Method, service: v.found.route.Service, passport: token, body: body, bodySize: size}
+	out := outgoing{method: v.request.Method, service: v.found.route.Service, passport: token, body: body}
 	if v.bare {
-		out.method, out.body, out.bodySize = http.MethodHead, nil, 0
+		out.method, out.body = http.MethodHead, nil
 	}
 	response, err := e.proxy.send(ctx, v.request, v.id, out)
 	if err != nil {
@@ -181,33 +180,28 @@ func (e *edge) forward(v *visit, token string) {
 	e.proxy.relay(v, response)
 }
 
-// boundedBody returns the body of a request and its size, or an error if it is too large.
-// It reads a body of unknown length, so that a service never gets a part of a body that
-// is too large.
-func boundedBody(r *http.Request) (io.ReadCloser, int64, error) {
-	switch {
-	case r.ContentLength > maxBody:
-		return nil, 0, tooLarge()
-	case r.ContentLength >= 0:
-		return r.Body, r.ContentLength, nil
-	}
-	body, err := readBody(r)
-	return io.NopCloser(bytes.NewReader(body)), int64(len(body)), err
-}
-
-// readBody returns the whole body, or an error if it is too large.
+// readBody returns the whole body, or an error if it is too large. The gateway reads a body
+// before it connects to a service, so a client that sends slowly or breaks off does not
+// occupy a service.
 func readBody(r *http.Request) ([]byte, error) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
 	if r.ContentLength > maxBody {
 		return nil, tooLarge()
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
-		return nil, brokenBody(err)
+		return nil, fault.Wrap(fault.Invalid, err, "The body is shorter than its Content-Length.")
 	}
 	if len(body) > maxBody {
 		return nil, tooLarge()
 	}
 	return body, nil
+}
+
+func tooLarge() error {
+	return fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody)
 }
 
 // open begins a visit: it sets the id, finds the row and starts the span. It does not use

@@ -38,7 +38,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Config is the gateway's settings.
@@ -103,10 +102,7 @@ func newEdge(c Config) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "http_request_seconds", Help: "Time from a request to the end of its response.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-	}, []string{"method", "route", "status"})
+	seconds := boot.RequestSeconds()
 	if err := c.Metrics.Register(seconds); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
@@ -161,7 +157,7 @@ func platformHosts(links boot.Links) func(host string) bool {
 // ready returns the checks behind /readyz: Redis, and the readiness of each service.
 func ready(c Config, e *edge) map[string]func(context.Context) error {
 	checks := map[string]func(context.Context) error{"redis": e.guard.redis.ready}
-	client := &http.Client{Transport: e.proxy.transport, Timeout: 2 * time.Second}
+	client := &http.Client{Transport: e.proxy.transport.usual, Timeout: 2 * time.Second}
 	for name, base := range c.byName() {
 		checks[name] = func(ctx context.Context) error { return readyUpstream(ctx, client, base) }
 	}

@@ -33,7 +33,7 @@ const (
 	operatorToken = "the operator's token"
 )
 
-// world is what a gateway has around it: Redis, and the other ends of its contracts.
+// world is the environment of a gateway: Redis and the services.
 type world struct {
 	redis    *redis.Client
 	redisURL string
@@ -43,8 +43,8 @@ type world struct {
 	client   *http.Client
 }
 
-// newWorld starts the services and a Redis: the in-process one, or that of
-// BELLBUOY_TEST_REDIS.
+// newWorld starts the services and a Redis in this process. If BELLBUOY_TEST_REDIS is set,
+// it uses that Redis.
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	if address := os.Getenv("BELLBUOY_TEST_REDIS"); address != "" {
@@ -81,8 +81,8 @@ func newWorldOn(t testing.TB, redisURL string) *world {
 	return w
 }
 
-// service stands for one behind the gateway: it checks the passport and answers with
-// what it got, unless a test gives it another handler.
+// service is a service behind the gateway. It checks the passport and returns an echo of
+// the request, or calls the handler that a test has set.
 type service struct {
 	name    string
 	server  *httptest.Server
@@ -90,7 +90,7 @@ type service struct {
 	calls   atomic.Int64
 }
 
-// echo is what a service got.
+// echo is the request that a service received.
 type echo struct {
 	Service  string            `json:"service"`
 	Method   string            `json:"method"`
@@ -134,13 +134,13 @@ func newService(t testing.TB, name string, signer *passport.Signer, keys *keys) 
 
 func (s *service) handle(handler http.HandlerFunc) { s.handler.Store(&handler) }
 
-// keys is identity's end of the contract: lookups, and Void before any change.
+// keys behaves like identity: it looks up keys, and writes Void before a change.
 type keys struct {
 	redis       *redis.Client
 	mu          sync.Mutex
 	credentials map[string]peer.Credential
 	lookups     atomic.Int64
-	hold        atomic.Pointer[func()] // runs between reading a credential and answering
+	hold        atomic.Pointer[func()] // runs between reading a credential and the response
 }
 
 func (k *keys) serve(w http.ResponseWriter, r *http.Request) {
@@ -196,7 +196,7 @@ func (k *keys) set(c peer.Credential) {
 	k.credentials[peer.CredentialKey(peer.APIKey, c.Username)] = c
 }
 
-// change does what identity does: it voids both entries, then applies the change.
+// change voids both entries and then applies the change, as identity does.
 func (k *keys) change(t testing.TB, m member, apply func()) {
 	t.Helper()
 	for _, key := range m.entries() {
@@ -247,12 +247,12 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-// config is a gateway's in this world.
+// config returns the settings of a gateway in this world.
 func (w *world) config(t testing.TB, log io.Writer) Config {
 	t.Helper()
 	var c Config
 	c.Settings = boot.Settings{LogLevel: "info"}
-	c.Redis.RedisURL = w.redisURL + "?read_timeout=1m" // a machine that has much else to do is no outage
+	c.Redis.RedisURL = w.redisURL + "?read_timeout=1m" // a slow test machine is not an outage
 	c.Secret.Secret = testSecret
 	c.OperatorToken = operatorToken
 	c.LegacyBaseURL, c.AppBaseURL, c.DashboardBaseURL = "https://status.example.com", "https://status.example.com", "https://status.example.com"
@@ -269,7 +269,7 @@ func (w *world) config(t testing.TB, log io.Writer) Config {
 	return c
 }
 
-// gateway runs one until the test ends.
+// gateway runs a gateway until the test ends.
 func (w *world) gateway(t testing.TB, change func(*Config)) *door {
 	t.Helper()
 	log := &lockedBuffer{}
@@ -291,7 +291,7 @@ func (w *world) gateway(t testing.TB, change func(*Config)) *door {
 	return d
 }
 
-// got is an answer.
+// got is a response.
 type got struct {
 	status int
 	header http.Header
@@ -312,7 +312,7 @@ func (d *door) get(t testing.TB, path string, header map[string]string) got {
 	return d.do(t, http.MethodGet, path, "", header)
 }
 
-// do asks the gateway; a header Host sets the host.
+// do sends a request to the gateway. The header Host sets the host.
 func (d *door) do(t testing.TB, method, path, body string, header map[string]string) got {
 	t.Helper()
 	g, err := d.try(t.Context(), method, path, body, header)
@@ -344,7 +344,7 @@ func (d *door) try(ctx context.Context, method, path, body string, header map[st
 	return got{answer.StatusCode, answer.Header, string(text)}, err
 }
 
-// raw sends bytes as they are and returns the status line and headers that come back.
+// raw sends the bytes and returns the bytes of the response.
 func (d *door) raw(t testing.TB, request string) string {
 	t.Helper()
 	u, err := url.Parse(d.base)
@@ -369,7 +369,7 @@ func (d *door) raw(t testing.TB, request string) string {
 
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute) // on a machine that has much else to do
+	deadline := time.Now().Add(time.Minute) // long enough for a slow machine
 	for !holds() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within a minute: %s", what)
@@ -385,7 +385,7 @@ func wantStatus(t testing.TB, g got, status int) {
 	}
 }
 
-// wantEmpty403 is the one form of every refusal before a caller is known.
+// wantEmpty403 checks the form of every refusal before the caller is known.
 func wantEmpty403(t testing.TB, g got) {
 	t.Helper()
 	wantStatus(t, g, http.StatusForbidden)

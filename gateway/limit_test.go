@@ -211,7 +211,7 @@ func TestExactly1000Of1064OverThreeGateways(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotCounted(t *testing.T) {
+func TestRefusalsBeforeTheKeyAndWrongKeysAreNotCounted(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(func(c *peer.Credential) { c.Limits.LegacyPerHour = 3 })

@@ -123,7 +123,7 @@ func (e *edge) forwardFirst(v *visit, mine claim, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), upstreamTimeout)
 	defer cancel()
 	response, err := e.proxy.send(ctx, v.request, v.id, outgoing{
-		method: v.request.Method, service: v.found.route.Service, passport: token, body: io.NopCloser(bytes.NewReader(body)), bodySize: int64(len(body)),
+		method: v.request.Method, service: v.found.route.Service, passport: token, body: body,
 	})
 	free := unsent(err)
 	var start []byte

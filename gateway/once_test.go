@@ -16,7 +16,7 @@ import (
 
 const endpointsPath = "/app/integrations/webhooks/outbound/endpoints"
 
-// writes is a service that numbers what it did.
+// writes sets a handler that numbers its calls, and returns the counter.
 func writes(s *service, status int) *atomic.Int64 {
 	var done atomic.Int64
 	s.handle(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func writes(s *service, status int) *atomic.Int64 {
 	return &done
 }
 
-func TestTheFirstAnswerIsGivenAgain(t *testing.T) {
+func TestTheFirstResponseIsRepeated(t *testing.T) {
 	w := newWorld(t)
 	doors := []*door{w.gateway(t, nil), w.gateway(t, nil)}
 	m := w.keys.member(nil)
@@ -41,10 +41,10 @@ func TestTheFirstAnswerIsGivenAgain(t *testing.T) {
 		g := doors[i%2].do(t, "POST", endpointsPath, `{"a":1}`, header)
 		wantStatus(t, g, 201)
 		if g.body != `{"secret":"whsec_1"}` || g.header.Get("Content-Type") != "application/json" || g.header.Get("Etag") != `"1"` {
-			t.Errorf("answer %d: %q %v", i, g.body, g.header)
+			t.Errorf("response %d: %q %v", i, g.body, g.header)
 		}
 		if replayed := g.header.Get("Idempotency-Replayed") == "true"; replayed != (i > 0) {
-			t.Errorf("answer %d: replayed %v", i, replayed)
+			t.Errorf("response %d: replayed %v", i, replayed)
 		}
 	}
 	if done.Load() != 1 {
@@ -135,7 +135,7 @@ func TestAWriteGoesOnWithoutItsClient(t *testing.T) {
 	leave()
 	<-left
 	close(release)
-	eventually(t, "the answer is kept", func() bool {
+	eventually(t, "the response is stored", func() bool {
 		g := d.do(t, "POST", endpointsPath, "{}", header)
 		return g.status == 200 && g.body == "done"
 	})
@@ -166,12 +166,12 @@ func TestFailuresAreNotKept(t *testing.T) {
 	wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 201)
 }
 
-// A service that goes down between its commit and its answer: a repeat does not write
-// again, however often it comes and wherever.
-func TestAWriteWhoseAnswerIsLostHappensOnce(t *testing.T) {
-	for what, answer := range map[string]func(http.ResponseWriter){
-		"before the answer": func(http.ResponseWriter) {},
-		"within the answer": func(w http.ResponseWriter) {
+// A service that goes down between its commit and its response: no repeat, through either
+// gateway, writes again.
+func TestAWriteWithALostResponseHappensOnce(t *testing.T) {
+	for what, respond := range map[string]func(http.ResponseWriter){
+		"before the response": func(http.ResponseWriter) {},
+		"within the response": func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "100")
 			w.WriteHeader(http.StatusCreated)
 			io.WriteString(w, "{")
@@ -185,8 +185,8 @@ func TestAWriteWhoseAnswerIsLostHappensOnce(t *testing.T) {
 			var done atomic.Int64
 			w.services[integrations].handle(func(w http.ResponseWriter, r *http.Request) {
 				done.Add(1)
-				answer(w)
-				panic(http.ErrAbortHandler) // closes the connection, as the end of the process does
+				respond(w)
+				panic(http.ErrAbortHandler) // closes the connection, as the end of the process would
 			})
 			header := map[string]string{"Authorization": m.bearer(), "Idempotency-Key": "k"}
 			wantError(t, doors[0].do(t, "POST", endpointsPath, "{}", header), 503, onceLost)
@@ -215,7 +215,7 @@ func TestAWriteThatReachesNoServiceFreesItsKey(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsNotGivenAgainToWhoMayDoLess(t *testing.T) {
+func TestAResponseIsNotRepeatedForLessAuthority(t *testing.T) {
 	for what, less := range map[string]func(*peer.Credential){
 		"role":    func(c *peer.Credential) { c.Roles = []string{"viewer"} },
 		"feature": func(c *peer.Credential) { c.Features.Integrations = false },

@@ -92,7 +92,9 @@ func TestOnlyOperationsThatDeclareTheHeaderAreOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := routes(withDocuments(t, "  /app/once:\n"+operation("post", "events", takesKey)+"  /app/often:\n"+operation("post", "events")))
+	files := withDocuments(t, "  /app/once:\n"+operation("post", "events", takesKey)+"  /app/often:\n"+operation("post", "events"))
+	files["openapi/operator.yaml"].Data = []byte("paths:\n  /operator/v1/once:\n" + operation("post", "events", takesKey) + "  /operator/v1/often:\n" + operation("post", "events"))
+	table, err := routes(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,15 +102,15 @@ func TestOnlyOperationsThatDeclareTheHeaderAreOnce(t *testing.T) {
 	server := httptest.NewServer(edge)
 	defer server.Close()
 	d := &door{base: server.URL, http: w.client}
-	header := map[string]string{"Authorization": w.keys.member(nil).bearer(), "Idempotency-Key": "k"}
-	for path, want := range map[string]int64{"/app/once": 1, "/app/often": 2} {
-		done := writes(w.services[events], http.StatusCreated)
-		for range 2 {
-			wantStatus(t, d.do(t, "POST", path, "{}", header), 201)
+	for base, authorization := range map[string]string{"/app/": w.keys.member(nil).bearer(), "/operator/v1/": "Operator " + operatorToken} {
+		for name, want := range map[string]int64{"once": 1, "often": 2} {
+			done := writes(w.services[events], http.StatusCreated)
+			for range 2 {
+				wantStatus(t, d.do(t, "POST", base+name, "{}", map[string]string{"Authorization": authorization, "Idempotency-Key": name}), 201)
+			}
+			if done.Load() != want {
+				t.Errorf("%s%s: written %d times, want %d", base, name, done.Load(), want)
+			}
 		}
-		if done.Load() != want {
-			t.Errorf("%s: written %d times, want %d", path, done.Load(), want)
-		}
-		header["Idempotency-Key"] += "2"
 	}
 }

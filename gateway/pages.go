@@ -70,7 +70,7 @@ func (e *edge) servePage(v *visit) {
 		e.refuse(v, err)
 		return
 	}
-	page.ServeHTTP(v, v.request)
+	page.write(v, v.request)
 }
 
 // keyOfPage returns the key for the slug or the host of a request. It reports false if no
@@ -196,8 +196,8 @@ func newPage(response *http.Response, body []byte) *page {
 	return out
 }
 
-// ServeHTTP sends the page, or 304 if the client has it already.
-func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// write sends the page, or 304 if the client has it already.
+func (p *page) write(w http.ResponseWriter, r *http.Request) {
 	out := w.Header()
 	for name, values := range p.header {
 		out[name] = values

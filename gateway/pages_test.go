@@ -14,8 +14,8 @@ import (
 
 const listPath = "/d/main/api/v1/dashboard/"
 
-// publish makes events serve a list with a strong ETag; it returns how to change it
-// and how often events was asked and answered in full.
+// publish makes the events service return a list with a strong ETag. It returns a function
+// that changes the list, the number of requests, and the number of full responses.
 func publish(w *world) (change func(text string), asked, full *atomic.Int64) {
 	var text atomic.Pointer[string]
 	asked, full = &atomic.Int64{}, &atomic.Int64{}
@@ -83,7 +83,7 @@ func TestDashboardList(t *testing.T) {
 			t.Errorf("Allow %q", g.header.Get("Allow"))
 		}
 	}
-	change("two") // seen by the very next visitor
+	change("two") // the next visitor sees the change
 	if g := d.get(t, listPath, map[string]string{"If-None-Match": `"one"`}); g.status != 200 || g.header.Get("Etag") != `"two"` {
 		t.Errorf("%d %v", g.status, g.header)
 	}
@@ -167,7 +167,7 @@ func TestDashboardOutlivesAHangingEvents(t *testing.T) {
 	wantStatus(t, d.get(t, listPath, nil), 200)
 }
 
-func TestVisitorsShareAQuestion(t *testing.T) {
+func TestVisitorsShareARequest(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	_, asked, _ := publish(w)
@@ -208,7 +208,7 @@ func TestASlugIsOneSegment(t *testing.T) {
 	}
 }
 
-// That events cannot make one page is no reason to show another one as it was.
+// A failure of one page does not make the gateway serve old versions of other pages.
 func TestAFailingPageLeavesOthersFresh(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)

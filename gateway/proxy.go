@@ -57,8 +57,7 @@ type outgoing struct {
 	method   string
 	service  string
 	passport string
-	body     io.ReadCloser
-	bodySize int64
+	body     []byte
 }
 
 // send forwards the request with the same path and query. The caller must close the body
@@ -73,15 +72,12 @@ func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing
 		Header: make(http.Header, len(r.Header)+8),
 		Host:   base.Host,
 	}).WithContext(ctx)
-	if s.bodySize > 0 {
-		out.Body, out.ContentLength = s.body, s.bodySize
-	}
 	copyRequestHeader(out.Header, r.Header)
 	forwardedFor(out.Header, r)
 	out.Header["X-Request-Id"] = []string{id}
 	out.Header[passport.Header] = []string{s.passport}
 	p.propagator.Inject(ctx, propagation.HeaderCarrier(out.Header))
-	response, err := p.transport.RoundTrip(out)
+	response, err := p.transport.do(out, s.body)
 	if err != nil {
 		return nil, sendFault(ctx, err)
 	}
@@ -93,18 +89,7 @@ func sendFault(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return context.Canceled // the client has left
 	}
-	if _, ok := errors.AsType[bodyFault](err); ok {
-		return brokenBody(err)
-	}
 	return fault.Wrap(fault.Unavailable, err, "A part of the platform cannot be reached. Try again shortly.")
-}
-
-func tooLarge() error {
-	return fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody)
-}
-
-func brokenBody(err error) error {
-	return fault.Wrap(fault.Invalid, err, "The body is shorter than its Content-Length.")
 }
 
 // copyRequestHeader copies the headers that a service may see. It omits the headers of the
@@ -189,18 +174,7 @@ func (p *proxy) relay(w http.ResponseWriter, response *http.Response) {
 	}
 	buffer := p.buffers.Get().(*[copyBuffer]byte)
 	defer p.buffers.Put(buffer)
-	for {
-		n, err := response.Body.Read(buffer[:])
-		if n > 0 {
-			if _, failed := w.Write(buffer[:n]); failed != nil {
-				return // the client has left
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
+	if _, err := io.CopyBuffer(w, response.Body, buffer[:]); err != nil {
+		panic(http.ErrAbortHandler)
 	}
 }

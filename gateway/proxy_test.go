@@ -72,11 +72,11 @@ func TestUpstreamBreaksOff(t *testing.T) {
 		io.WriteString(w, "half")
 	})
 	if g, err := d.try(t.Context(), "GET", "/app/users", "", header); err == nil {
-		t.Errorf("half an answer passed for a whole one: %d %q", g.status, g.body)
+		t.Errorf("half a response was taken for a complete one: %d %q", g.status, g.body)
 	}
 }
 
-func TestUpstreamAnswersPassUnchanged(t *testing.T) {
+func TestUpstreamResponsesPassUnchanged(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
@@ -108,7 +108,7 @@ func TestAClientThatLeavesIsNoFailure(t *testing.T) {
 	arrived := make(chan struct{})
 	w.services[identity].handle(func(_ http.ResponseWriter, r *http.Request) {
 		close(arrived)
-		<-r.Context().Done() // the gateway passes the leaving on
+		<-r.Context().Done() // the gateway cancels its request
 		close(ended)
 	})
 	ctx, leave := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func TestAClientThatLeavesIsNoFailure(t *testing.T) {
 		leave()
 	}()
 	if _, err := d.try(ctx, "GET", "/app/users", "", map[string]string{"Authorization": m.bearer()}); err == nil {
-		t.Fatal("answered")
+		t.Fatal("the client got a response")
 	}
 	<-ended
 	eventually(t, "it is logged", func() bool { return strings.Contains(d.log.String(), `"status":499`) })
@@ -202,12 +202,12 @@ func TestTraceAndLog(t *testing.T) {
 			}
 		}
 	}
-	wantEmpty403(t, d.get(t, "/app/users", nil)) // fresh traces without a parent
+	wantEmpty403(t, d.get(t, "/app/users", nil)) // a trace without a parent
 }
 
-// Raw, since what matters is that the bytes on the connection are a whole answer: a
-// second request on it is answered too.
-func TestAPostForHeadHasAWholeAnswer(t *testing.T) {
+// The test reads the bytes of the connection: the response must be complete, so that a
+// second request on the connection gets a response too.
+func TestAPostForHeadHasACompleteResponse(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
@@ -231,7 +231,7 @@ func TestAPostForHeadHasAWholeAnswer(t *testing.T) {
 			}
 		})
 	}
-	// Elsewhere the header means nothing.
+	// The other surfaces ignore the header.
 	header := map[string]string{"Authorization": m.bearer(), "X-HTTP-Method-Override": "HEAD"}
 	wantError(t, d.do(t, "POST", "/app/nothing", "{}", header), 404, noPath)
 	if g := d.do(t, "POST", endpointsPath, "{}", header).echo(t); g.Method != "POST" || g.Body != "{}" {

@@ -122,9 +122,9 @@ func legacyService(resource string) string {
 // router finds the row of a request.
 type router struct {
 	root           segment
-	legacy         map[legacyPlace]*Route
-	discovery      *Route
-	ownHost        *Route
+	legacy         map[legacyPlace][]*Route
+	discovery      []*Route
+	ownHost        []*Route
 	isPlatformHost func(host string) bool
 }
 
@@ -145,17 +145,17 @@ type segment struct {
 // newRouter indexes the table. isPlatformHost reports whether a host is one of the
 // platform, not of a dashboard.
 func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
-	r := &router{legacy: map[legacyPlace]*Route{}, isPlatformHost: isPlatformHost}
+	r := &router{legacy: map[legacyPlace][]*Route{}, isPlatformHost: isPlatformHost}
 	for i := range table {
 		row := &table[i]
 		switch {
 		case row.Path == legacy.Base:
-			r.discovery = row
+			r.discovery = []*Route{row}
 		case row.Path == ownHostPath:
-			r.ownHost = row
+			r.ownHost = []*Route{row}
 		case row.Surface == passport.Legacy:
 			path, _ := legacy.ParsePath(strings.NewReplacer("{id}", "1", "{ids}", "1").Replace(row.Path))
-			r.legacy[legacyPlace{path.Resource, path.Place}] = row
+			r.legacy[legacyPlace{path.Resource, path.Place}] = []*Route{row}
 		default:
 			r.root.add(row)
 		}
@@ -237,21 +237,21 @@ func (f found) allow() string {
 // (set/1%3B3/). Other paths are compared by segment, as sent.
 func (t *router) find(r *http.Request) found {
 	path := r.URL.Path
-	switch {
-	case path == ownHostPath || path+"/" == ownHostPath:
+	switch strings.TrimSuffix(path, "/") {
+	case strings.TrimSuffix(ownHostPath, "/"):
 		if t.isPlatformHost(r.Host) {
 			return found{surface: passport.Legacy}
 		}
-		return pick(passport.Public, r.Method, []*Route{t.ownHost})
-	case path == legacy.Base || path+"/" == legacy.Base:
-		return found{surface: passport.Legacy, route: t.discovery, rows: []*Route{t.discovery}, legacy: legacy.Path{Methods: t.discovery.Methods}}
-	case strings.HasPrefix(path, legacy.Base):
+		return pick(passport.Public, r.Method, t.ownHost)
+	case strings.TrimSuffix(legacy.Base, "/"):
+		return found{surface: passport.Legacy, route: t.discovery[0], rows: t.discovery, legacy: legacy.Path{Methods: t.discovery[0].Methods}}
+	}
+	if strings.HasPrefix(path, legacy.Base) {
 		parsed, known := legacy.ParsePath(path)
-		row := t.legacy[legacyPlace{parsed.Resource, parsed.Place}]
-		if !known || row == nil {
-			return found{surface: passport.Legacy}
+		if rows := t.legacy[legacyPlace{parsed.Resource, parsed.Place}]; known && len(rows) > 0 {
+			return found{surface: passport.Legacy, route: rows[0], rows: rows, legacy: parsed}
 		}
-		return found{surface: passport.Legacy, route: row, rows: []*Route{row}, legacy: parsed}
+		return found{surface: passport.Legacy}
 	}
 	surface := surfaceOf(path)
 	raw := strings.TrimPrefix(escapedPath(r.URL), "/")

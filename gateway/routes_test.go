@@ -202,7 +202,7 @@ func TestOperatorSurface(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotInTheTableDoesNotExist(t *testing.T) {
+func TestAPathOutsideTheTableDoesNotExist(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	for _, path := range []string{

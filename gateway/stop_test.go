@@ -19,7 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// asGateway makes the test's binary a gateway, so that a test can kill one.
+// asGateway makes the test binary run a gateway, so that a test can kill the process.
 const asGateway = "BELLBUOY_TEST_AS_GATEWAY"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// command is a gateway as a process of its own.
+// command returns the command of a gateway in its own process.
 func (w *world) command(t *testing.T, settings ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
@@ -42,7 +42,7 @@ func (w *world) command(t *testing.T, settings ...string) *exec.Cmd {
 	return command
 }
 
-// process starts a gateway as a process of its own.
+// process starts a gateway in its own process.
 func (w *world) process(t *testing.T) (d *door, kill func()) {
 	t.Helper()
 	command := w.command(t)
@@ -54,8 +54,8 @@ func (w *world) process(t *testing.T) (d *door, kill func()) {
 		t.Fatal(err)
 	}
 	kill = func() {
-		_ = command.Process.Kill() // an error means that it has ended
-		_ = command.Wait()         // tells of the kill only
+		_ = command.Process.Kill() // fails only if the process has ended
+		_ = command.Wait()         // returns only that it was killed
 	}
 	t.Cleanup(kill)
 	var ready struct{ Msg, Addr string }
@@ -72,7 +72,7 @@ func (w *world) process(t *testing.T) (d *door, kill func()) {
 	return &door{base: "http://" + ready.Addr, log: &lockedBuffer{}, keys: w.keys, http: w.client}, kill
 }
 
-// clock is a gateway's time, which stands still until a test sets it.
+// clock is the time of a gateway. It changes only when a test sets it.
 type clock struct{ atomic.Int64 }
 
 func (c *clock) set(now time.Time) { c.Store(now.UnixMilli()) }
@@ -80,8 +80,8 @@ func (c *clock) configure(to *Config) {
 	to.Now = func() time.Time { return time.UnixMilli(c.Load()).UTC() }
 }
 
-// The claim of a gateway that was killed between claim and answer counts as under way
-// for a minute, then as one whose outcome is not known; the write is never repeated.
+// If a gateway is killed between its claim and the response, the write counts as under way
+// for a minute and as unknown afterwards. It is never repeated.
 func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 	w := newWorld(t)
 	first, kill := w.process(t)
@@ -111,7 +111,7 @@ func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 	behind := time.Now()
 	kill()
 	if err := <-left; err == nil {
-		t.Fatal("a killed gateway answered")
+		t.Fatal("a killed gateway responded")
 	}
 	for _, moment := range []struct {
 		at      time.Time
@@ -135,8 +135,8 @@ func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 	wantStatus(t, another.do(t, "POST", endpointsPath, "{}", header), 201)
 }
 
-// A path in a service's address would be put in front of some requests and not of
-// others: keys would be looked up where nothing is, and so be refused.
+// A path in the address of a service would be used for some requests and not for others.
+// Lookups of keys would get 404, and the gateway would refuse the keys.
 func TestAServicesAddressWithAPathStopsTheStart(t *testing.T) {
 	w := newWorld(t)
 	for _, setting := range []string{"IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL"} {
@@ -149,9 +149,9 @@ func TestAServicesAddressWithAPathStopsTheStart(t *testing.T) {
 	}
 }
 
-// A gateway that is stopped finishes what is in flight with all it needs for it: the
-// answer is kept for a repeat through another gateway.
-func TestAStopKeepsTheAnswerOfAWriteInFlight(t *testing.T) {
+// A gateway that stops finishes the requests in flight: it stores the response, and another
+// gateway returns it for a repeat.
+func TestAStopKeepsTheResponseOfAWriteInFlight(t *testing.T) {
 	w := newWorld(t)
 	log := &lockedBuffer{}
 	c := w.config(t, log)
@@ -199,9 +199,9 @@ func TestAStopKeepsTheAnswerOfAWriteInFlight(t *testing.T) {
 	}
 }
 
-// A Redis that comes back empty while a write is under way has forgotten the claim, but
-// is told the answer.
-func TestAnAnswerIsKeptByARedisThatForgotTheClaim(t *testing.T) {
+// A Redis that restarts empty while a write is under way has lost the claim. The response
+// is stored all the same.
+func TestAResponseIsStoredInARedisThatLostTheClaim(t *testing.T) {
 	server, err := engines.StartRedis("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestAnAnswerIsKeptByARedisThatForgotTheClaim(t *testing.T) {
 	defer func() { server.Close() }()
 	wantStatus(t, d.do(t, "DELETE", endpointsPath, "", header), 204)
 	writes(w.services[integrations], http.StatusTeapot)
-	eventually(t, "the answer is given again", func() bool {
+	eventually(t, "the response is repeated", func() bool {
 		g := d.do(t, "DELETE", endpointsPath, "", header)
 		if g.status == http.StatusTeapot {
 			t.Fatal("written twice")
@@ -235,7 +235,7 @@ func TestAnAnswerIsKeptByARedisThatForgotTheClaim(t *testing.T) {
 	}
 }
 
-// Keys that differ in bytes that are no UTF-8 are different keys.
+// Keys that differ only in bytes that are not UTF-8 are different keys.
 func TestIdempotencyKeysAreBytes(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -245,13 +245,13 @@ func TestIdempotencyKeysAreBytes(t *testing.T) {
 		header["Idempotency-Key"] = key
 		g := d.do(t, "POST", endpointsPath, "{}", header)
 		if g.header.Get("Idempotency-Replayed") != "" {
-			t.Errorf("the %d. write with its own key, %q, was answered with another's answer %s", i+1, key, g.body)
+			t.Errorf("the %d. write with its own key, %q, got the response of another key: %s", i+1, key, g.body)
 		}
 	}
 }
 
-// A name that is no UTF-8 would be looked up as another text than its entry is named
-// by, and a revocation would miss that entry.
+// Identity would look up a name that is not UTF-8 as another text than the name of its
+// entry. A revocation would then miss the entry.
 func TestAKeyIDThatIsNoTextIsRefused(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)

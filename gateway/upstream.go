@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -20,8 +21,8 @@ const (
 	maxHead  = 1 << 20 // of a response, as in net/http
 )
 
-// upstream sends requests to the services. It sends a small body of known length with
-// package wire, which is faster, and any other body with net/http.
+// upstream sends requests to the services: with package wire, which is faster, or, for a
+// large body and for https, with net/http.
 type upstream struct {
 	direct *wire.Client
 	usual  *http.Transport
@@ -53,34 +54,15 @@ func address(host string) string {
 	return host
 }
 
-// RoundTrip implements http.RoundTripper. The caller removes hop-by-hop headers. If a kept
+// do sends the request with the body. The caller removes hop-by-hop headers. If a kept
 // connection turns out to be closed, only GET and HEAD are sent again.
-func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "http" || r.ContentLength < 0 || r.ContentLength > wire.MaxBody {
-		return u.usual.RoundTrip(r)
+func (u *upstream) do(r *http.Request, body []byte) (*http.Response, error) {
+	r.ContentLength = int64(len(body))
+	if r.URL.Scheme == "http" && len(body) <= wire.MaxBody {
+		return u.direct.Do(r, body, r.Method == http.MethodGet || r.Method == http.MethodHead)
 	}
-	body, err := wholeBody(r)
-	if err != nil {
-		return nil, err
+	if len(body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	return u.direct.Do(r, body, r.Method == http.MethodGet || r.Method == http.MethodHead)
-}
-
-// bodyFault means that the client did not send the whole body.
-type bodyFault struct{ error }
-
-func (f bodyFault) Unwrap() error { return f.error }
-
-// wholeBody reads the body before a connection is used for it, so that a client that sends
-// slowly or breaks off does not occupy a service.
-func wholeBody(r *http.Request) ([]byte, error) {
-	if r.Body == nil || r.ContentLength == 0 {
-		return nil, nil
-	}
-	defer r.Body.Close()
-	body := make([]byte, r.ContentLength)
-	if _, err := io.ReadFull(r.Body, body); err != nil {
-		return nil, bodyFault{err}
-	}
-	return body, nil
+	return u.usual.RoundTrip(r)
 }

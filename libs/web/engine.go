@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/gin-gonic/gin"
@@ -69,10 +70,7 @@ func NewEngine(o Options) *gin.Engine {
 
 // observe logs each request at its end and counts its time by route and status.
 func observe(log *slog.Logger, metrics prometheus.Registerer) gin.HandlerFunc {
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "http_request_seconds", Help: "Time to answer a request.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-	}, []string{"method", "route", "status"})
+	seconds := boot.RequestSeconds()
 	metrics.MustRegister(seconds)
 	return func(c *gin.Context) {
 		start := time.Now()

@@ -7,5 +7,5 @@ import (
 )
 
 func main() {
-	boot.Main[gateway.Config]("gateway", "The public door of Bellbuoy: keys, rates, passports, forwarding.", gateway.Run)
+	boot.Main[gateway.Config]("gateway", "The public entrance of Bellbuoy: checks keys, counts calls, forwards requests.", gateway.Run)
 }
