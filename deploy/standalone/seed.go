@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"time"
 )
@@ -151,17 +150,20 @@ func (s *sower) user(ctx context.Context, operator, organization string, seed *s
 }
 
 func (s *sower) components(ctx context.Context, legacy string, seed *seed) error {
+	var found struct {
+		Objects []struct {
+			Name string `json:"service_name"`
+		}
+	}
+	if err := s.call(ctx, legacy, http.MethodGet, "/api/v1/service/?limit=1000", nil, &found); err != nil {
+		return err
+	}
+	exists := map[string]bool{}
+	for _, service := range found.Objects {
+		exists[service.Name] = true
+	}
 	for _, component := range seed.Components {
-		var found struct {
-			Meta struct {
-				Total int `json:"total_count"`
-			}
-		}
-		query := url.Values{"service_name": {component.Name}, "limit": {"1"}}
-		if err := s.call(ctx, legacy, http.MethodGet, "/api/v1/service/?"+query.Encode(), nil, &found); err != nil {
-			return err
-		}
-		if found.Meta.Total > 0 {
+		if exists[component.Name] {
 			continue
 		}
 		if err := s.call(ctx, legacy, http.MethodPost, "/api/v1/service/", component, nil); err != nil {
