@@ -32,7 +32,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Config is the gateway's settings.
@@ -93,13 +92,6 @@ func newEdge(c Config) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "http_request_seconds", Help: "Time to answer a request.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-	}, []string{"method", "route", "status"})
-	if err := c.Metrics.Register(seconds); err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
 	docs, err := newDocs()
 	if err != nil {
 		return nil, err
@@ -119,7 +111,7 @@ func newEdge(c Config) (*edge, error) {
 			kept: newLRU[pageKey, *page](pagesRoom), rounds: newRounds[pageKey, *page](),
 		},
 		once: newOnce(ledger, c.Secret.Secret, c.Now), signer: signer, operator: tokenDigest(c.OperatorToken),
-		discovery: legacy.Discovery(), docs: docs, log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: seconds,
+		discovery: legacy.Discovery(), docs: docs, log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/gin-gonic/gin"
@@ -69,11 +70,7 @@ func NewEngine(o Options) *gin.Engine {
 
 // observe logs each request when it has ended, and counts its time by route and status.
 func observe(log *slog.Logger, metrics prometheus.Registerer) gin.HandlerFunc {
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "http_request_seconds", Help: "Time from a request to its response.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-	}, []string{"method", "route", "status"})
-	metrics.MustRegister(seconds)
+	seconds := boot.RequestSeconds(metrics)
 	return func(c *gin.Context) {
 		start := time.Now()
 		c.Next()
