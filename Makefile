@@ -23,10 +23,10 @@ down: ## stop the containers and keep their volumes
 lint: ## formatting; each module without the workspace: tidy, compiled, vetted
 	scripts/lint
 
-tidy: ## go mod tidy in each module
+tidy: ## go mod tidy in every module
 	@for module in $(MODULES); do (cd $$module && GOWORK=off go mod tidy) || exit 1; done
 
-bench: ## ratios to controls that are measured in the same run
+bench: ## measured ratios against controls in the same run
 	scripts/bench
 
 help: ## this list

@@ -10,11 +10,11 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// OrganizationParam is the name of the path parameter with the organization, on the Peer surface.
+// OrganizationParam names the path parameter that peers name the organization with.
 const OrganizationParam = "organization"
 
-// checkPassport refuses each request without a valid passport for this service, and each
-// request of a peer whose path contains another organization than its passport.
+// checkPassport refuses every request without a valid passport for this service,
+// and one whose path names another organization than its passport.
 func checkPassport(service string, signer *passport.Signer, log *slog.Logger) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		p, err := signer.Verify(c.GetHeader(passport.Header), service)
@@ -25,7 +25,7 @@ func checkPassport(service string, signer *passport.Signer, log *slog.Logger) gi
 		}
 		if organization, named := c.Params.Get(OrganizationParam); named && p.Surface == passport.Peer && organization != p.Organization {
 			log.WarnContext(c.Request.Context(), "passport of another organization", "path", c.FullPath())
-			Fail(c, fault.New(fault.Denied, "The passport is for another organization."))
+			Fail(c, fault.New(fault.Denied, "the passport is another organization's"))
 			return
 		}
 		c.Request = c.Request.WithContext(passport.With(c.Request.Context(), p))
@@ -33,13 +33,13 @@ func checkPassport(service string, signer *passport.Signer, log *slog.Logger) gi
 	}
 }
 
-// Surface refuses callers of other surfaces. On the App and Operator surfaces it also refuses a
-// query that cannot be parsed, because handlers there read single parameters.
+// Surface lets only callers of the surfaces in, and on those whose parameters are read one by one
+// only a query that can be read whole.
 func Surface(surfaces ...passport.Surface) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		surface := Caller(c).Surface
 		if !slices.Contains(surfaces, surface) {
-			Fail(c, fault.New(fault.Denied, "The passport is for another interface."))
+			Fail(c, fault.New(fault.Denied, "the passport is for another interface"))
 			return
 		}
 		if surface != passport.App && surface != passport.Operator {
@@ -51,7 +51,7 @@ func Surface(surfaces ...passport.Surface) gin.HandlerFunc {
 	}
 }
 
-// Role refuses callers without any of the roles. An admin has every role.
+// Role lets only members with one of the roles in; an admin always is.
 func Role(roles ...string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if !Caller(c).Has(roles...) {
@@ -60,19 +60,19 @@ func Role(roles ...string) gin.HandlerFunc {
 	}
 }
 
-// Integrations refuses organizations whose plan does not include integrations.
+// Integrations lets only organizations in whose plan has the integrations.
 func Integrations(c *gin.Context) {
 	if !Caller(c).Features.Integrations {
 		Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include integrations."))
 	}
 }
 
-// UptimeReports refuses organizations whose plan does not include uptime reports.
+// UptimeReports lets only organizations in whose plan are reports of uptime.
 func UptimeReports(c *gin.Context) {
 	if !Caller(c).Features.UptimeReports {
 		Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include uptime reports."))
 	}
 }
 
-// Caller returns the verified passport of the request.
+// Caller is who makes the request.
 func Caller(c *gin.Context) passport.Passport { return passport.From(c.Request.Context()) }

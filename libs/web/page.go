@@ -11,20 +11,20 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Page sizes of the App interface (specification, "List (GET) query parameters").
+// Page bounds of the App interface (specification, "List (GET) query parameters").
 const (
 	defaultLimit = 10
 	maxLimit     = 100
 )
 
-// Pages reads and writes the page parameters of App lists. A token contains a position only. It
-// is signed for one organization and one path.
+// Pages reads and writes the paging of App lists. A token holds a position only,
+// authenticated for the organization and the path it was made for.
 type Pages struct{ key []byte }
 
-// NewPages returns Pages whose key is derived from the platform's secret.
+// NewPages makes the pages of a platform secret.
 func NewPages(secret string) Pages { return Pages{seal.Key(secret, "page")} }
 
-// Asked returns the limit of the request and the position in its nextToken, after which the page starts.
+// Asked reads limit and nextToken of the request: how many rows, and behind which position.
 func (p Pages) Asked(c *gin.Context) (limit int, after string, err error) {
 	limit = defaultLimit
 	if text, given := c.GetQuery("limit"); given {
@@ -38,13 +38,13 @@ func (p Pages) Asked(c *gin.Context) (limit int, after string, err error) {
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) < sha256.Size || !hmac.Equal(raw[:sha256.Size], p.sign(c, raw[sha256.Size:])) {
-		return 0, "", fault.Field("nextToken", "must be a token of this list")
+		return 0, "", fault.Field("nextToken", "is not a token of this list")
 	}
 	return limit, string(raw[sha256.Size:]), nil
 }
 
-// Token returns the nextToken of a response from the position after its last row. It returns
-// nil, which is null in JSON, if no row follows.
+// Token makes the nextToken of an answer from the position behind its last row;
+// nil, so null, when nothing follows.
 func (p Pages) Token(c *gin.Context, next string) *string {
 	if next == "" {
 		return nil
