@@ -67,7 +67,7 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 // one registry must be equal.
 func RequestSeconds(metrics prometheus.Registerer) *prometheus.HistogramVec {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "http_request_seconds", Help: "Time from a request to its response.",
+		Name: "http_request_seconds", Help: "Time from a request to the end of its response.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"method", "route", "status"})
 	metrics.MustRegister(seconds)
