@@ -61,7 +61,7 @@ type Receiver struct {
 	arrived  chan struct{} // closed and replaced at each arrival
 }
 
-// Start listens on addr for host. It then writes the certificate of its authority to caFile, so
+// Start listens on addr for host. It then writes its certificate, which is also its authority, to caFile, so
 // a caller can wait for the file.
 func Start(addr, host, caFile string) (*Receiver, error) {
 	certificate, authority, err := certify(host)
@@ -142,27 +142,22 @@ func publish(authority []byte, caFile string) error {
 	return os.WriteFile(caFile, authority, 0o600)
 }
 
-// certify creates an authority and its certificate for host.
+// certify creates a certificate for host that is its own authority, and returns it also in PEM.
 func certify(host string) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, nil, err
 	}
-	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "receiver's authority"},
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(30 * 24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	authorityDER, err1 := x509.CreateCertificate(rand.Reader, authority, authority, key.Public(), key)
-	leafDER, err2 := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), key)
-	if err := errors.Join(err1, err2); err != nil {
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
 		return tls.Certificate{}, nil, err
 	}
-	return tls.Certificate{Certificate: [][]byte{leafDER}, PrivateKey: key},
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authorityDER}), nil
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
