@@ -1,7 +1,7 @@
-# The two commands that matter: `make run` and `make test`. `make help` lists all.
+# The two most important commands are `make run` and `make test`. `make help` lists all.
 
 SHELL := /bin/bash
-# The race detector needs a C compiler; without one the tests run without it.
+# The race detector needs a C compiler. Without one the tests run without the race detector.
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 MODULES = $(shell go list -m -f '{{.Dir}}')
 
@@ -11,16 +11,16 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
 	@go build -o bin/bellbuoy ./deploy/standalone && exec bin/bellbuoy
 
-test: ## every test of every module
-	go test $(RACE) -timeout 12m $(MODULES:%=%/...)
+test: ## every test of every module; `make lint` runs vet
+	go test $(RACE) -vet=off -timeout 12m $(MODULES:%=%/...)
 
 up: .env ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the six binaries
 	docker compose up --build --detach --wait
 
-down: ## stop the containers; their volumes stay
+down: ## stop the containers and keep their volumes
 	docker compose down
 
-lint: ## formatting, vet, and every module on its own, tidy and building
+lint: ## formatting; each module without the workspace: tidy, compiled, vetted
 	scripts/lint
 
 tidy: ## go mod tidy in every module

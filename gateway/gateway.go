@@ -102,10 +102,6 @@ func newEdge(c Config) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	seconds := boot.RequestSeconds()
-	if err := c.Metrics.Register(seconds); err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
 	docs, err := newDocs()
 	if err != nil {
 		return nil, err
@@ -126,7 +122,7 @@ func newEdge(c Config) (*edge, error) {
 		},
 		once:   &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
 		signer: signer, operator: tokenDigest(c.OperatorToken), discovery: legacy.Discovery(), docs: docs,
-		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: seconds,
+		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
 }
 

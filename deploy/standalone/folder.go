@@ -11,14 +11,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// folder is the data folder of one running platform.
+// folder is the data folder of a running platform.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// openFolder makes the folder if need be and takes it for this process alone: two
-// platforms on one folder would each believe themselves the only one.
+// openFolder creates the folder if it does not exist, and locks it. It returns an error if
+// another process uses the folder.
 func openFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
@@ -34,13 +34,13 @@ func openFolder(path string) (*folder, error) {
 	return &folder{path, lock}, nil
 }
 
-// close lets another process have the folder.
+// close unlocks the folder.
 func (f *folder) close() error { return f.lock.Close() }
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// secret is the setting when there is one, else what an earlier start generated
-// into the file, else a new one kept there from now on.
+// secret returns the setting if it is not empty, else the contents of the file, else a new
+// secret that it writes to the file.
 func (f *folder) secret(setting, name string) (string, error) {
 	if setting != "" {
 		return setting, nil
@@ -55,13 +55,14 @@ func (f *folder) secret(setting, name string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(kept))
 	if len(secret) < seal.MinSecret {
-		return "", fmt.Errorf("BELLBUOY_DATA: %s holds fewer than %d characters; restore it", f.file(name), seal.MinSecret)
+		return "", fmt.Errorf("BELLBUOY_DATA: %s has fewer than %d characters; restore it", f.file(name), seal.MinSecret)
 	}
 	return secret, nil
 }
 
-// sealSecret is the platform's secret. It is durable before the first record is
-// made: where there are records and no secret, a new one would not open them.
+// sealSecret returns the platform's secret. A generated secret is durable before the first
+// record is created. If the folder has records and no secret, sealSecret returns an error,
+// because a new secret could not open them.
 func (f *folder) sealSecret(setting string) (string, error) {
 	const name, records = "secret", "documents"
 	if _, err := os.Stat(f.file(name)); setting == "" && errors.Is(err, os.ErrNotExist) {
@@ -70,20 +71,20 @@ func (f *folder) sealSecret(setting string) (string, error) {
 			return "", fmt.Errorf("BELLBUOY_DATA: %w", err)
 		}
 		if len(sealed) > 0 {
-			return "", fmt.Errorf("BELLBUOY_DATA: %s is missing, and the records in %s are sealed with it; restore it or BELLBUOY_SECRET, or take another data folder",
+			return "", fmt.Errorf("BELLBUOY_DATA: %s is missing, and the records in %s are sealed with it; restore it, set BELLBUOY_SECRET, or use another data folder",
 				f.file(name), f.file(records))
 		}
 	}
 	return f.secret(setting, name)
 }
 
-// write puts a file of the owner's alone in place whole or not at all, durably.
+// write replaces the file atomically and durably. Only the owner can read the file.
 func (f *folder) write(name string, content []byte) error {
 	temporary, err := os.CreateTemp(f.path, name+".*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name()) // nothing is left of it once it is renamed
+	defer os.Remove(temporary.Name()) // has no effect after the rename
 	_, err = temporary.Write(content)
 	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
 		return err

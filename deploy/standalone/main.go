@@ -1,8 +1,7 @@
-// Command bellbuoy is the platform as one process: the gateway and the five
-// services, each the very Run that its own binary calls, talking over loopback
-// HTTP and Kafka as they do in production, on embedded engines unless the settings
-// name others. It exists so that a machine with nothing but Go and make has a
-// whole platform; the system's own tests live beside it.
+// Command bellbuoy is the platform as one process: the gateway and the five services. Each part
+// is the Run that its own binary calls. The parts communicate over loopback HTTP and Kafka, as in
+// production. Engines that the settings do not name are embedded, so a machine with only Go and make
+// can run the platform. The tests of the whole system are in this package.
 package main
 
 import (

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// part is a service, or the gateway, as the platform runs it.
+// part is a service or the gateway.
 type part struct {
 	name string
 	run  func(ctx context.Context) error
 }
 
-// runParts runs the parts until ctx ends or one of them returns. Then it stops
-// them one after the other, the last first: what answers requests ends before
-// what it asks, so that everything in flight can finish.
+// runParts runs the parts until ctx ends or one of them returns. It then stops them one after
+// the other in reverse order, so that each part stops before the parts that it calls, and
+// running requests can finish.
 func runParts(ctx context.Context, parts []part) error {
 	type end struct {
 		name string
@@ -35,7 +35,7 @@ func runParts(ctx context.Context, parts []part) error {
 	case <-ctx.Done():
 	case first := <-ended:
 		if failure = first.err; failure == nil {
-			failure = fmt.Errorf("%s stopped by itself", first.name)
+			failure = fmt.Errorf("%s stopped without a signal", first.name)
 		}
 	}
 	for i := len(stops) - 1; i >= 0; i-- {

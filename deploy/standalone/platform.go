@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -121,7 +120,8 @@ func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 	return nil
 }
 
-// parts returns one part per service, with the settings that the binary of the service would have.
+// parts returns one part per service, in the order of names, with the settings that the binary
+// of the service would have.
 func (p *platform) parts(ctx context.Context) ([]part, error) {
 	processes := map[string]boot.Process{}
 	for _, name := range names {
@@ -137,55 +137,43 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 		processes[name] = process
 	}
 	s := p.settings
-	runs := map[string]func(context.Context) error{
-		"identity": func(ctx context.Context) error {
-			return identity.Run(ctx, identity.Config{
-				Process: processes["identity"], Documents: p.documents, Redis: p.redis, Secret: p.secret,
-				Rates: s.Rates, EventsURL: p.url("events"),
-			})
-		},
-		"events": func(ctx context.Context) error {
-			return events.Run(ctx, events.Config{
-				Process: processes["events"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
+	return []part{
+		{"identity", bind(identity.Run, identity.Config{
+			Process: processes["identity"], Documents: p.documents, Redis: p.redis, Secret: p.secret,
+			Rates: s.Rates, EventsURL: p.url("events"),
+		})},
+		{"events", bind(events.Run, events.Config{
+			Process: processes["events"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
+			SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
+		})},
+		{"subscribers", bind(subscribers.Run, subscribers.Config{
+			Process: processes["subscribers"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
+			EventsURL: p.url("events"),
+		})},
+		{"integrations", bind(integrations.Run, integrations.Config{
+			Process: processes["integrations"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
+			Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers,
+			EventsURL: p.url("events"), IdentityURL: p.url("identity"),
+		})},
+		{"delivery", bind(delivery.Run, delivery.Config{
+			Process: processes["delivery"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
+			IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"),
+			Receivers: s.Receivers, Sending: s.Sending, Mail: s.Mail, Texts: s.Texts, Data: s.Data,
+		})},
+		{"gateway", bind(gateway.Run, gateway.Config{
+			Process: processes["gateway"], Redis: p.redis, Secret: p.secret, Links: p.links,
+			Upstreams: gateway.Upstreams{
+				IdentityURL: p.url("identity"), EventsURL: p.url("events"),
 				SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
-			})
-		},
-		"subscribers": func(ctx context.Context) error {
-			return subscribers.Run(ctx, subscribers.Config{
-				Process: processes["subscribers"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
-				EventsURL: p.url("events"),
-			})
-		},
-		"integrations": func(ctx context.Context) error {
-			return integrations.Run(ctx, integrations.Config{
-				Process: processes["integrations"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
-				Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers,
-				EventsURL: p.url("events"), IdentityURL: p.url("identity"),
-			})
-		},
-		"delivery": func(ctx context.Context) error {
-			return delivery.Run(ctx, delivery.Config{
-				Process: processes["delivery"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
-				IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"),
-				Receivers: s.Receivers, Sending: s.Sending, Mail: s.Mail, Texts: s.Texts, Data: s.Data,
-			})
-		},
-		"gateway": func(ctx context.Context) error {
-			return gateway.Run(ctx, gateway.Config{
-				Process: processes["gateway"], Redis: p.redis, Secret: p.secret, Links: p.links,
-				Upstreams: gateway.Upstreams{
-					IdentityURL: p.url("identity"), EventsURL: p.url("events"),
-					SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
-				},
-				OperatorToken: s.OperatorToken,
-			})
-		},
-	}
-	parts := make([]part, len(names))
-	for i, name := range names {
-		parts[i] = part{name, runs[name]}
-	}
-	return parts, nil
+			},
+			OperatorToken: s.OperatorToken,
+		})},
+	}, nil
+}
+
+// bind returns run with its settings.
+func bind[C any](run func(context.Context, C) error, config C) func(context.Context) error {
+	return func(ctx context.Context) error { return run(ctx, config) }
 }
 
 // firstStartDone is a check behind /readyz: readiness includes credentials.json.
@@ -213,7 +201,7 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 		}
 	}
 	gateway := p.sower("gateway")
-	var made credentials
+	var made []byte
 	if seed != nil {
 		var err error
 		if made, err = folder.firstStart(ctx, seed, gateway); err != nil {
@@ -229,11 +217,7 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 	if seed == nil {
 		return nil
 	}
-	content, err := json.MarshalIndent(made, "", "  ")
-	if err != nil {
-		return err
-	}
-	fmt.Printf("The first start created an organization. %s has the credentials:\n%s\n", folder.file(credentialsFile), content)
+	fmt.Printf("The first start created an organization. %s has the credentials:\n%s", folder.file(credentialsFile), made)
 	return nil
 }
 

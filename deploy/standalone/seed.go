@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"time"
 )
@@ -114,8 +113,9 @@ func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
 }
 
 func (s *sower) organization(ctx context.Context, operator string, seed *seed) (id, dashboardID, slug string, err error) {
+	const path = "/operator/v1/organizations"
 	var list struct{ Organizations []struct{ ID, Name string } }
-	if err := s.call(ctx, operator, http.MethodGet, "/operator/v1/organizations?limit=100", nil, &list); err != nil {
+	if err := s.call(ctx, operator, http.MethodGet, path+"?limit=100", nil, &list); err != nil {
 		return "", "", "", err
 	}
 	var made struct {
@@ -124,11 +124,11 @@ func (s *sower) organization(ctx context.Context, operator string, seed *seed) (
 	}
 	for _, o := range list.Organizations {
 		if o.Name == seed.Organization.Name {
-			err = s.call(ctx, operator, http.MethodGet, "/operator/v1/organizations/"+o.ID, nil, &made)
+			err = s.call(ctx, operator, http.MethodGet, path+"/"+o.ID, nil, &made)
 			return made.Organization.ID, made.Dashboard.ID, made.Dashboard.Slug, err
 		}
 	}
-	err = s.call(ctx, operator, http.MethodPost, "/operator/v1/organizations", seed.Organization, &made)
+	err = s.call(ctx, operator, http.MethodPost, path, seed.Organization, &made)
 	return made.Organization.ID, made.Dashboard.ID, made.Dashboard.Slug, err
 }
 
@@ -151,17 +151,20 @@ func (s *sower) user(ctx context.Context, operator, organization string, seed *s
 }
 
 func (s *sower) components(ctx context.Context, legacy string, seed *seed) error {
+	var found struct {
+		Objects []struct {
+			Name string `json:"service_name"`
+		}
+	}
+	if err := s.call(ctx, legacy, http.MethodGet, "/api/v1/service/?limit=1000", nil, &found); err != nil {
+		return err
+	}
+	exists := map[string]bool{}
+	for _, service := range found.Objects {
+		exists[service.Name] = true
+	}
 	for _, component := range seed.Components {
-		var found struct {
-			Meta struct {
-				Total int `json:"total_count"`
-			}
-		}
-		query := url.Values{"service_name": {component.Name}, "limit": {"1"}}
-		if err := s.call(ctx, legacy, http.MethodGet, "/api/v1/service/?"+query.Encode(), nil, &found); err != nil {
-			return err
-		}
-		if found.Meta.Total > 0 {
+		if exists[component.Name] {
 			continue
 		}
 		if err := s.call(ctx, legacy, http.MethodPost, "/api/v1/service/", component, nil); err != nil {
@@ -238,18 +241,19 @@ func (f *folder) pendingSeed(setting string) (*seed, error) {
 	return s, nil
 }
 
-// firstStart creates the seed's records and writes credentials.json.
-func (f *folder) firstStart(ctx context.Context, seed *seed, s *sower) (credentials, error) {
+// firstStart creates the seed's records and writes credentials.json, whose contents it returns.
+func (f *folder) firstStart(ctx context.Context, seed *seed, s *sower) ([]byte, error) {
 	made, err := s.sow(ctx, seed)
 	if err != nil {
-		return made, fmt.Errorf("The first start could not create the seed's records: %w", err)
+		return nil, fmt.Errorf("The first start could not create the seed's records: %w", err)
 	}
 	content, err := json.MarshalIndent(made, "", "  ")
 	if err != nil {
-		return made, err
+		return nil, err
 	}
-	if err := f.write(credentialsFile, append(content, '\n')); err != nil {
-		return made, err
+	content = append(content, '\n')
+	if err := f.write(credentialsFile, content); err != nil {
+		return nil, err
 	}
-	return made, f.write(seededMark, []byte(made.OrganizationID+"\n"))
+	return content, f.write(seededMark, []byte(made.OrganizationID+"\n"))
 }

@@ -12,10 +12,10 @@ import (
 
 const module = "github.com/bellbuoy/bellbuoy/"
 
-// wall forbids imports, and says why.
+// wall forbids imports and states the reason.
 type wall struct {
-	of     func(pkg string) bool           // the packages it stands around
-	admits func(pkg, imported string) bool // of the project's own and of others' packages
+	of     func(pkg string) bool           // the packages to which the wall applies
+	admits func(pkg, imported string) bool // the imports that the wall allows
 	why    string
 }
 
@@ -30,42 +30,42 @@ var walls = []wall{
 		admits: func(_, imported string) bool {
 			return isStandard(imported) || imported == "github.com/google/uuid" || oneOf(imported, "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/outward", "libs/optional")
 		},
-		why: "a domain holds nouns and rules; gin, Mongo, Kafka and Redis are somebody else's words",
+		why: "a domain contains nouns and rules; gin, MongoDB, Kafka and Redis belong outside",
 	},
 	{
 		of: func(pkg string) bool { return inside(pkg, "/internal/api") },
 		admits: func(_, imported string) bool {
 			return !inside(imported, "/internal/store") && !oneOf(imported, "libs/document", "libs/stream")
 		},
-		why: "a handler asks the domain; one that reaches into the store goes round the rules",
+		why: "a handler calls the domain; a handler that calls the store bypasses the rules",
 	},
 	{
 		of: func(pkg string) bool { return inside(pkg, "/internal/store") },
 		admits: func(_, imported string) bool {
 			return !inside(imported, "/internal/api") && !oneOf(imported, "libs/web", "libs/legacy")
 		},
-		why: "a store knows records, not requests",
+		why: "a store handles records, not requests",
 	},
 	{
 		of: func(pkg string) bool { return service(pkg) != "" },
 		admits: func(pkg, imported string) bool {
 			return service(imported) == "" || service(imported) == service(pkg)
 		},
-		why: "services talk over HTTP and Kafka; a shared package would make them one service",
+		why: "services communicate over HTTP and Kafka; a shared package would make them one service",
 	},
 	{
 		of: func(pkg string) bool { return strings.HasPrefix(pkg, module+"libs/") },
 		admits: func(_, imported string) bool {
 			return service(imported) == "" && !strings.HasPrefix(imported, module+"gateway") && !strings.HasPrefix(imported, module+"deploy")
 		},
-		why: "libs are contracts and tools; nothing of the business",
+		why: "libs are contracts and tools without business rules",
 	},
 	{
 		of: func(pkg string) bool { return strings.HasPrefix(pkg, module+"gateway") },
 		admits: func(_, imported string) bool {
-			return service(imported) == "" && !oneOf(imported, "libs/document", "libs/stream")
+			return service(imported) == "" && !oneOf(imported, "libs/document", "libs/stream", "libs/service")
 		},
-		why: "the gateway decides who and forwards; it keeps no records and hears no messages",
+		why: "the gateway decides who the caller is and forwards; it stores no records and consumes no messages",
 	},
 }
 
@@ -86,7 +86,7 @@ func TestImportsKeepToTheWalls(t *testing.T) {
 	}
 	for _, w := range walls {
 		if !seen[w.why] {
-			t.Errorf("a wall stands around nothing: %s", w.why)
+			t.Errorf("a wall applies to no package: %s", w.why)
 		}
 	}
 }
@@ -112,7 +112,7 @@ type goPackage struct {
 	Imports    []string
 }
 
-// packages are all of the workspace's, with what their production code imports.
+// packages returns all packages of the workspace with the imports of their production code.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...").Output()

@@ -62,6 +62,18 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 	}, nil
 }
 
+// RequestSeconds registers and returns the histogram of the times of HTTP requests, by method,
+// route and status. The services and the gateway share it, because definitions of one name in
+// one registry must be equal.
+func RequestSeconds(metrics prometheus.Registerer) *prometheus.HistogramVec {
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "http_request_seconds", Help: "Time from a request to the end of its response.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	}, []string{"method", "route", "status"})
+	metrics.MustRegister(seconds)
+	return seconds
+}
+
 // logHandler adds the ids of the context's span to every line, and writes the time in UTC.
 type logHandler struct{ slog.Handler }
 

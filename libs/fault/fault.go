@@ -1,8 +1,7 @@
-// Package fault is the one vocabulary of errors from a store to the edge, and
-// across the calls between services. An error says what kind of failure it is and
-// a sentence the client may read; the cause stays inside and goes to the log only.
-// Renderers (package web for the App form, package legacy for the other) turn a
-// kind into a status; nobody else chooses one.
+// Package fault is the error type from a store to the gateway, also across calls between
+// services. An error has a kind and a sentence for the client. Its cause goes to the log
+// only. Package web writes the App form of an error and package legacy the legacy form. Only
+// they turn a kind into a status code.
 package fault
 
 import (
@@ -11,20 +10,20 @@ import (
 	"net/http"
 )
 
-// Kind classifies a failure. Its text travels between services.
+// Kind classifies a failure. Services send its text to each other.
 type Kind string
 
 const (
-	Invalid     Kind = "invalid"     // the request is wrong and stays wrong
-	Denied      Kind = "denied"      // authentication or a tenant-level check failed: 403 without a body
-	Forbidden   Kind = "forbidden"   // authenticated, but role or plan do not allow it: 403 with a sentence
+	Invalid     Kind = "invalid"     // the request is invalid, and a retry cannot succeed
+	Denied      Kind = "denied"      // authentication or the check of the organization failed: 403 without a body
+	Forbidden   Kind = "forbidden"   // the role or the plan does not allow the request: 403 with a message
 	NotFound    Kind = "not_found"   // no such record for this organization
-	Method      Kind = "method"      // the path exists, the method does not
+	Method      Kind = "method"      // the path does not have this method
 	Conflict    Kind = "conflict"    // quota, uniqueness or version
-	TooLarge    Kind = "too_large"   // the body exceeds its bound
-	MediaType   Kind = "media_type"  // the body is of a type not understood
-	Unavailable Kind = "unavailable" // a part of the platform cannot be reached; trying again may help
-	Internal    Kind = "internal"    // everything unforeseen
+	TooLarge    Kind = "too_large"   // the body is larger than its limit
+	MediaType   Kind = "media_type"  // the media type of the body is not supported
+	Unavailable Kind = "unavailable" // a part of the platform cannot be reached; a retry may succeed
+	Internal    Kind = "internal"    // any other failure
 )
 
 // ErrUnchanged is returned by a function that was given a stored record to change and has
@@ -34,8 +33,8 @@ var ErrUnchanged = errors.New("unchanged")
 // Error is a failure of a known kind.
 type Error struct {
 	Kind    Kind
-	Message string // for the client: a sentence, never a cause
-	Field   string // the input field at fault, when there is one
+	Message string // for the client; never contains the cause
+	Field   string // the invalid field of the request, if any
 	Err     error  // the cause, for the log
 }
 
@@ -52,22 +51,22 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// New makes an error of a kind.
+// New returns an error of the kind.
 func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// Field makes an Invalid error about one input field.
+// Field returns an Invalid error about one field of the request.
 func Field(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// Wrap keeps the cause err under a sentence of a kind.
+// Wrap returns an error of the kind with the cause err.
 func Wrap(kind Kind, err error, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// As finds the fault in err's chain. Any other error is an Internal one.
+// As returns the fault in err's chain, or an Internal fault with the cause err.
 func As(err error) *Error {
 	if fault, ok := errors.AsType[*Error](err); ok {
 		return fault
@@ -75,13 +74,13 @@ func As(err error) *Error {
 	return &Error{Kind: Internal, Message: "Something went wrong on our side.", Err: err}
 }
 
-// Is reports whether err is a fault of the kind.
+// Is reports whether err's chain contains a fault of the kind.
 func Is(err error, kind Kind) bool {
 	fault, ok := errors.AsType[*Error](err)
 	return ok && fault.Kind == kind
 }
 
-// Status is the one table from kinds to HTTP statuses.
+// Status returns the HTTP status code of the kind.
 func (k Kind) Status() int {
 	switch k {
 	case Invalid:

@@ -8,30 +8,18 @@ import (
 	"golang.org/x/net/html"
 )
 
-// CardText turns HTML that this package has rendered into the Markdown that text blocks
-// of an Adaptive Card understand: bold, italic, links and lists. Everything else becomes
-// text, headings bold lines, and what a character of the text would mean in Markdown is escaped.
-// Emphasis that Markdown cannot express where it stands (within a word, say) is left out.
+// CardText converts HTML that this package has rendered into the Markdown of the text blocks
+// of an Adaptive Card: bold, italic, links and lists. A heading becomes a bold line, all other
+// elements become text. CardText escapes characters of the text that have a meaning in
+// Markdown. It omits emphasis that Markdown cannot express in its place, such as within a word.
 func CardText(safe string) string {
 	w := cardWriter{}
-	tokens := html.NewTokenizer(strings.NewReader(safe))
-	for {
-		switch tokens.Next() {
-		case html.ErrorToken: // the end; a string has no other error
-			return joinCard(w.lines)
-		case html.TextToken:
-			w.text(string(tokens.Text()))
-		case html.StartTagToken, html.SelfClosingTagToken:
-			w.open(tokens.Token())
-		case html.EndTagToken:
-			name, _ := tokens.TagName()
-			w.close(string(name))
-		}
-	}
+	walk(safe, &w)
+	return joinCard(w.lines)
 }
 
-// CardPlain escapes plain text so that a text block of an Adaptive Card shows it as it is,
-// a line each.
+// CardPlain escapes plain text so that a text block of an Adaptive Card shows it unchanged. Each
+// line becomes a paragraph.
 func CardPlain(text string) string {
 	var lines []cardLine
 	for line := range strings.SplitSeq(normalBreaks(text), "\n") {
@@ -40,7 +28,7 @@ func CardPlain(text string) string {
 	return joinCard(lines)
 }
 
-// cardLine is a line of the text: its list marker, and runs of one format each.
+// cardLine is a line of text: its list marker and its runs, each in one format.
 type cardLine struct {
 	marker string
 	runs   []cardRun
@@ -54,10 +42,10 @@ type cardRun struct {
 
 type cardWriter struct {
 	lines               []cardLine
-	lists               textWriter // numbers the items
+	lists               textWriter // numbers the list items
 	bold, italic, exact int
 	hrefs               []string
-	started             bool // the current line may be added to
+	started             bool // the current line is open
 }
 
 func (w *cardWriter) line() *cardLine {
@@ -74,7 +62,7 @@ func (w *cardWriter) text(text string) {
 			if i > 0 {
 				w.started = false
 			}
-			w.run(strings.ReplaceAll(part, " ", "\u00a0")) // others would be folded where it is shown
+			w.run(strings.ReplaceAll(part, " ", "\u00a0")) // the card would fold other blanks
 		}
 		return
 	}
@@ -94,64 +82,60 @@ func (w *cardWriter) run(text string) {
 }
 
 func (w *cardWriter) open(token html.Token) {
+	w.element(token.Data, 1)
 	switch token.Data {
-	case "b", "strong":
-		w.bold++
-	case "i", "em":
-		w.italic++
 	case "a":
 		w.hrefs = append(w.hrefs, attribute(token, "href"))
 	case "ul":
-		w.started = false
 		w.lists.lists = append(w.lists.lists, 0)
 	case "ol":
-		w.started = false
 		w.lists.lists = append(w.lists.lists, 1)
 	case "li":
-		w.started = false
 		marker := w.lists.marker()
 		depth := max(0, len(w.lists.lists)-1)
-		// Four blanks put an item into the one above whether that has a bullet or a number.
+		// Four blanks nest an item below an item with a bullet and below one with a number.
 		w.line().marker = strings.Repeat("    ", depth) + strings.TrimLeft(marker, " ")
 	case "p":
 		if w.started && (len(w.line().runs) > 0 || w.line().marker == "") {
 			w.started = false
 		}
-	case "pre":
-		w.started = false
-		w.exact++
-	case "h1", "h2", "h3", "h4", "h5", "h6":
-		w.started = false
-		w.bold++
-	case "br", "hr", "blockquote":
+	case "br", "hr":
 		w.started = false
 	}
 }
 
 func (w *cardWriter) close(name string) {
+	w.element(name, -1)
 	switch name {
-	case "b", "strong":
-		w.bold = max(0, w.bold-1)
-	case "i", "em":
-		w.italic = max(0, w.italic-1)
 	case "a":
 		w.hrefs = w.hrefs[:max(0, len(w.hrefs)-1)]
 	case "ul", "ol":
-		w.started = false
 		w.lists.lists = w.lists.lists[:max(0, len(w.lists.lists)-1)]
-	case "pre":
-		w.started = false
-		w.exact = max(0, w.exact-1)
-	case "h1", "h2", "h3", "h4", "h5", "h6":
-		w.started = false
-		w.bold = max(0, w.bold-1)
-	case "p", "li", "blockquote":
+	case "p":
 		w.started = false
 	}
 }
 
-// joinCard puts lines together: items of a list one below the other, anything else as
-// paragraphs, for a single line break means nothing in Markdown.
+// element counts the open elements that set a format, and ends the line at a block.
+func (w *cardWriter) element(name string, step int) {
+	switch name {
+	case "b", "strong":
+		w.bold = max(0, w.bold+step)
+	case "i", "em":
+		w.italic = max(0, w.italic+step)
+	case "h1", "h2", "h3", "h4", "h5", "h6":
+		w.started = false
+		w.bold = max(0, w.bold+step)
+	case "pre":
+		w.started = false
+		w.exact = max(0, w.exact+step)
+	case "ul", "ol", "li", "blockquote":
+		w.started = false
+	}
+}
+
+// joinCard joins lines. List items follow each other. All other lines become paragraphs,
+// because Markdown ignores a single line break.
 func joinCard(lines []cardLine) string {
 	var out strings.Builder
 	items := false
@@ -189,7 +173,7 @@ func (l cardLine) text() string {
 	return escapeStart(strings.Trim(out.String(), " "))
 }
 
-// markdown writes a run between two characters. White space goes outside of the signs of emphasis.
+// markdown returns a run between two characters. White space goes outside of the signs of emphasis.
 func (r cardRun) markdown(before, after rune) string {
 	core := strings.Trim(r.text, " \u00a0")
 	if core == "" {
@@ -218,13 +202,13 @@ func (r cardRun) markdown(before, after rune) string {
 	return lead + text + trail
 }
 
-// apart reports a character next to which signs of emphasis are understood as such, whatever is
-// on their other side (CommonMark, 6.2); another sign of emphasis is none.
+// apart reports whether a sign of emphasis next to c is valid with any character on its other
+// side (CommonMark, 6.2). c must not be a sign of emphasis itself.
 func apart(c rune) bool {
 	return unicode.IsSpace(c) || unicode.IsPunct(c) && c != '*' && c != '_' && c != '\\'
 }
 
-// cardLink makes an address safe between the brackets of a link.
+// cardLink escapes an address for the brackets of a link.
 func cardLink(href string) (string, bool) {
 	scheme, _, _ := strings.Cut(href, ":")
 	switch strings.ToLower(scheme) {
@@ -244,8 +228,8 @@ func cardLink(href string) (string, bool) {
 	return out.String(), true
 }
 
-// escapeCard takes the meaning from what Markdown would read within a line, and from the braces with
-// which a card asks for dates. Control characters are left out, a tabulator becomes a blank.
+// escapeCard escapes the characters that have a meaning in Markdown within a line, and the braces
+// of a card's date functions. It omits control characters. A tab becomes a blank.
 func escapeCard(text string) string {
 	var out strings.Builder
 	for _, c := range text {
@@ -262,8 +246,8 @@ func escapeCard(text string) string {
 	return out.String()
 }
 
-// escapeStart takes the meaning from what Markdown would read at the start of a line: a heading, a list,
-// a rule. A line that starts with emphasis or a link starts with a sign that is meant.
+// escapeStart escapes the characters that have a meaning in Markdown at the start of a line: a
+// heading, a list, a rule. It leaves emphasis and links at the start of a line as they are.
 func escapeStart(line string) string {
 	if line == "" {
 		return ""

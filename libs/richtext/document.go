@@ -11,8 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// maxDepth bounds the nesting of a structured document; lists within lists within
-// lists still fit.
+// maxDepth is the highest nesting of a structured document. Three nested lists fit.
 const maxDepth = 24
 
 // node is a node of a structured document: doc, paragraph, bulletList, orderedList,
@@ -25,7 +24,7 @@ type node struct {
 	Attrs   attributes `json:"attrs"`
 }
 
-// mark is formatting of a text node: bold, italic or link.
+// mark is a format of a text node: bold, italic or link.
 type mark struct {
 	Type  string     `json:"type"`
 	Attrs attributes `json:"attrs"`
@@ -35,8 +34,8 @@ type attributes struct {
 	Href string `json:"href"`
 }
 
-// children says what each node may hold. What is not here is unsupported: headings,
-// block quotes and code blocks by the specification, everything else by not being named in it.
+// children returns the nodes that a node of the kind may contain. Other kinds are not supported:
+// the specification excludes headings, block quotes and code blocks, and names no others.
 func children(kind string) (allowed []string, known bool) {
 	blocks := []string{"paragraph", "bulletList", "orderedList"}
 	switch kind {
@@ -60,8 +59,8 @@ func isDocument(text string) bool {
 	return json.Unmarshal([]byte(text), &head) == nil && head.Type == "doc"
 }
 
-// parse reads a structured document. One with a node, a mark or a link that is not supported is
-// refused, and the error names it.
+// parse reads a structured document. It returns an error that names the first node, mark or
+// link that is not supported.
 func parse(text string) (node, error) {
 	var doc node
 	decoder := json.NewDecoder(strings.NewReader(text))
@@ -119,7 +118,7 @@ func (m mark) check() error {
 	return fault.New(fault.Invalid, "the mark %q is not supported", short(m.Type))
 }
 
-// html writes a checked document.
+// html returns the HTML of a checked document.
 func (n node) html() string {
 	var out strings.Builder
 	n.write(&out)
@@ -160,7 +159,7 @@ func (n node) writeText(out *strings.Builder) {
 	out.WriteString(html.EscapeString(n.Text) + after)
 }
 
-// short bounds a client's own text in a message.
+// short shortens a client's text for a message.
 func short(text string) string {
 	if runes := []rune(text); len(runes) > 40 {
 		return string(runes[:40]) + "..."

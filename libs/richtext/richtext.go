@@ -1,12 +1,11 @@
-// Package richtext turns the texts of events into what people are shown: safe HTML
-// and plain text. A text is stored as it was sent, with the Format that says how to
-// read it, because both interfaces write the same records and mean different things
-// by the same characters: a legacy description "<b>" is three characters unless its
-// _md flag is set, while the App accepts formatted content (specification, "Rich text
-// fields").
+// Package richtext renders the texts of events as safe HTML and as plain text. A text is
+// stored as it was sent, with the Format that defines how to read it, because both interfaces
+// write the same records and use the same characters differently: a legacy description "<b>" is
+// three characters unless its _md flag is set, and the App interface accepts formatted content
+// (specification, "Rich text fields").
 //
-// Everything rendered passes one allow-list at the end, whatever it was made from,
-// so a flaw in a renderer cannot become a script on a dashboard.
+// All rendered HTML passes one allow-list at the end, so a fault in a renderer cannot put a
+// script on a dashboard.
 package richtext
 
 import (
@@ -19,16 +18,16 @@ import (
 	"github.com/yuin/goldmark"
 )
 
-// Format says how a stored text is read. Its text is part of stored records.
+// Format defines how a stored text is read. It is part of stored records.
 type Format string
 
 const (
 	Plain    Format = "plain"    // characters and line breaks (legacy without its _md flag)
-	Markdown Format = "markdown" // CommonMark; raw HTML in it is dropped (legacy with the flag)
-	Rich     Format = "rich"     // the App's: a structured document, an HTML fragment or plain text, told apart by Detect
+	Markdown Format = "markdown" // CommonMark; raw HTML is removed (legacy with the flag)
+	Rich     Format = "rich"     // App: a structured document, an HTML fragment or plain text, which Detect distinguishes
 )
 
-// Encoding is what a Rich text turns out to be.
+// Encoding is the encoding of a Rich text.
 type Encoding string
 
 const (
@@ -37,8 +36,8 @@ const (
 	Fragment   Encoding = "fragment"   // simple HTML
 )
 
-// Detect tells which of the App's accepted encodings a text is in. A text that starts
-// like a structured document but is none is plain text, and appears literally.
+// Detect returns the encoding of a Rich text. A text that starts like a structured document but is
+// none is plain text, and is rendered literally.
 func Detect(text string) Encoding {
 	trimmed := strings.TrimSpace(text)
 	switch {
@@ -52,8 +51,8 @@ func Detect(text string) Encoding {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// HTML renders a text as HTML that is safe to embed. It never fails: what cannot be
-// read as its format says appears as the characters it is.
+// HTML renders a text as HTML that is safe to embed. It renders a text that is invalid in its
+// format literally.
 func HTML(format Format, text string) string {
 	switch format {
 	case Markdown:
@@ -75,8 +74,8 @@ func HTML(format Format, text string) string {
 	return plainHTML(text)
 }
 
-// PlainText renders a text for mail parts, SMS and logs: no markup, a line per
-// paragraph and list item, links followed by their address.
+// PlainText renders a text for mail parts, SMS and logs: without markup, one line per
+// paragraph and list item, and each link followed by its address.
 func PlainText(format Format, text string) string {
 	if format == Plain || format == Rich && Detect(text) == Text {
 		return strings.TrimSpace(normalBreaks(text))
@@ -84,7 +83,7 @@ func PlainText(format Format, text string) string {
 	return textOf(HTML(format, text))
 }
 
-// plainHTML keeps a plain text's paragraphs and line breaks.
+// plainHTML renders a plain text with its paragraphs and line breaks.
 func plainHTML(text string) string {
 	text = strings.TrimSpace(normalBreaks(text))
 	if text == "" {
@@ -107,14 +106,14 @@ func normalBreaks(text string) string {
 
 func clean(unsafe string) string { return strings.TrimSpace(policy().Sanitize(unsafe)) }
 
-// The two are built on first use and never changed; both are safe for many goroutines.
+// Both are built on first use and never changed. Many goroutines may use them.
 var (
 	markdown = sync.OnceValue(func() goldmark.Markdown { return goldmark.New() })
 	policy   = sync.OnceValue(newPolicy)
 )
 
-// newPolicy is the allow-list: text structure and links. No images, which would tell
-// their server who reads, no styles, no ids.
+// newPolicy returns the allow-list: text structure and links. It excludes styles, ids, and
+// images, which would reveal each reader to the server of the image.
 func newPolicy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "strong", "b", "em", "i", "u", "s", "del", "ul", "ol", "li",

@@ -7,15 +7,20 @@ import (
 	"golang.org/x/net/html"
 )
 
-// textOf reads sanitised HTML aloud: blocks become lines, list items get their bullet
-// or number, a link is followed by its address when the text does not show it.
-func textOf(safe string) string {
-	w := textWriter{}
+// writer receives the parts of an HTML text in order.
+type writer interface {
+	text(text string)
+	open(token html.Token)
+	close(name string)
+}
+
+// walk passes the parts of sanitised HTML to w.
+func walk(safe string, w writer) {
 	tokens := html.NewTokenizer(strings.NewReader(safe))
 	for {
 		switch tokens.Next() {
-		case html.ErrorToken: // the end; a string has no other error
-			return w.finish()
+		case html.ErrorToken: // the end; reading a string returns no other error
+			return
 		case html.TextToken:
 			w.text(string(tokens.Text()))
 		case html.StartTagToken, html.SelfClosingTagToken:
@@ -27,19 +32,27 @@ func textOf(safe string) string {
 	}
 }
 
+// textOf converts sanitised HTML to plain text. Blocks become lines, and list items get their
+// bullet or number. The address of a link follows its text unless the text is the address.
+func textOf(safe string) string {
+	w := textWriter{}
+	walk(safe, &w)
+	return w.finish()
+}
+
 type textWriter struct {
 	out   strings.Builder
-	lists []int // the next number of each open list; 0 is a bullet list
+	lists []int // the next number of each open list; 0 for a bullet list
 	links []link
 	exact int // open pre elements
 }
 
 type link struct {
 	href string
-	from int // where its text starts in out
+	from int // the position of its text in out
 }
 
-// text folds white space as a browser does, but for preformatted text.
+// text folds white space like a browser, except in preformatted text.
 func (w *textWriter) text(text string) {
 	if w.exact == 0 {
 		text = foldSpace(text)
@@ -67,7 +80,7 @@ func foldSpace(text string) string {
 	return out.String()
 }
 
-// line ends the current line, unless it is empty.
+// line ends the current line unless it is empty.
 func (w *textWriter) line() {
 	if w.out.Len() > 0 && !strings.HasSuffix(w.out.String(), "\n") {
 		w.out.WriteString("\n")
@@ -143,7 +156,7 @@ func (w *textWriter) marker() string {
 	return indent + number + ". "
 }
 
-// atMarker: the paragraph starts right behind the bullet or number of its item.
+// atMarker reports whether the text ends with the bullet or number of a list item.
 func (w *textWriter) atMarker() bool {
 	text := w.out.String()
 	return strings.HasSuffix(text, "- ") || strings.HasSuffix(text, ". ")

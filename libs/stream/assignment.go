@@ -36,7 +36,7 @@ type assignment struct {
 	slots        chan struct{} // contains one value per unfinished claim
 	room         *broadcast    // sent when a buffer has room again or a leader changed
 	fetchers     sync.WaitGroup
-	fetching     map[int]bool    // leaders that have a fetcher
+	fetching     map[int64]bool  // leaders that have a fetcher
 	mu           sync.Mutex      // guards fetching
 	intake       context.Context // ends when no further record may be handed out
 	work         context.Context // ends when handlers must return
@@ -46,7 +46,7 @@ func newAssignment(client *Client, generation *kafka.Generation, subscription Su
 	return &assignment{
 		client: client, generation: generation, subscription: subscription,
 		slots: make(chan struct{}, subscription.MaxPending),
-		room:  newBroadcast(), fetching: make(map[int]bool),
+		room:  newBroadcast(), fetching: make(map[int64]bool),
 	}
 }
 

@@ -35,10 +35,10 @@ func (a *assignment) setLeaders() error {
 	if err != nil {
 		return err
 	}
-	leaders := make(map[string]int)
+	leaders := make(map[string]int64)
 	for _, topic := range response.Topics {
 		for _, each := range topic.Partitions {
-			leaders[partitionName(topic.Name, each.ID)] = each.Leader.ID
+			leaders[partitionName(topic.Name, each.ID)] = int64(each.Leader.ID)
 		}
 	}
 	for _, p := range a.partitions {
@@ -46,7 +46,7 @@ func (a *assignment) setLeaders() error {
 		if !known {
 			return fmt.Errorf("partition %d of %s has no leader", p.id, p.topic)
 		}
-		p.setLeader(leader)
+		p.leader.Store(leader)
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func (a *assignment) startFetchers() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range a.partitions {
-		if leader := p.ledBy(); !a.fetching[leader] {
+		if leader := p.leader.Load(); !a.fetching[leader] {
 			a.fetching[leader] = true
 			a.fetchers.Go(func() { a.fetchFrom(leader) })
 		}
@@ -69,7 +69,7 @@ type wanted struct {
 }
 
 // fetchFrom fetches from one leader into the buffers of its partitions until the assignment ends.
-func (a *assignment) fetchFrom(leader int) {
+func (a *assignment) fetchFrom(leader int64) {
 	pause := reconnecting()
 	for turn := 0; a.intake.Err() == nil; turn++ {
 		room := a.room.next()
@@ -103,10 +103,10 @@ func (a *assignment) fetchFrom(leader int) {
 // wants lists the leader's partitions with room and their offsets, and reports whether another
 // buffer is full. Each turn begins with another partition, because the response is cut off at
 // fetchBytes.
-func (a *assignment) wants(leader, turn int) (wants []wanted, full bool) {
+func (a *assignment) wants(leader int64, turn int) (wants []wanted, full bool) {
 	for i := range a.partitions {
 		p := a.partitions[(i+turn)%len(a.partitions)]
-		if p.ledBy() != leader {
+		if p.leader.Load() != leader {
 			continue
 		}
 		if offset, room := p.wants(); room {

@@ -138,7 +138,6 @@ func TestConsume_membersShare(t *testing.T) {
 
 // What a killed member had not finished comes to another.
 func TestConsume_memberKilled(t *testing.T) {
-	t.Parallel()
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 2), unique("group")
@@ -161,7 +160,6 @@ func TestConsume_memberKilled(t *testing.T) {
 // A consumer that finishes out of order commits behind the lowest unfinished record,
 // and goes on there after it was killed.
 func TestConsume_commitsBehindLowestUnfinished(t *testing.T) {
-	t.Parallel()
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 1), unique("group")
@@ -243,7 +241,6 @@ func TestConsume_stop(t *testing.T) {
 // A claim that is unfinished when its partition moves on loses its context and is
 // handed out again; finishing it late commits nothing.
 func TestConsume_partitionLost(t *testing.T) {
-	t.Parallel()
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 2), unique("group")

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,18 +20,30 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// The test binary runs itself again as a process that can be killed: childRole says
-// what it is then, and it reports on its standard output, a line at a time.
+// The test binary starts itself as a child process that a test can kill. childRole is the
+// variable with the child's role. The child reports on its standard output, line by line.
 const childRole = "STREAM_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(childRole) {
 	case "":
+		parallel()
 		os.Exit(m.Run())
 	case "broker":
 		childBroker()
 	case "consumer":
 		childConsumer()
+	}
+}
+
+// parallel lets more tests run at the same time than there are processors, because the tests
+// mostly wait: for a session to time out, for a rebalance, for a retry.
+func parallel() {
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := flag.Set("test.parallel", "6"); err != nil {
+			panic(err)
+		}
 	}
 }
 
@@ -45,7 +59,7 @@ func childBroker() {
 	select {}
 }
 
-// childConsumer claims records and finishes all but the values in KEEP.
+// childConsumer claims records and finishes all except those with a value in KEEP.
 func childConsumer() {
 	client := stream.Connect(stream.Options{Brokers: []string{os.Getenv("ADDR")}, ClientID: "child"})
 	keep := strings.Fields(os.Getenv("KEEP"))
@@ -91,7 +105,7 @@ func startChild(t *testing.T, role string, environment ...string) *child {
 	return c
 }
 
-// line is what the child says next.
+// line returns the next line of the child.
 func (c *child) line(t *testing.T) string {
 	t.Helper()
 	select {
@@ -101,28 +115,33 @@ func (c *child) line(t *testing.T) string {
 		}
 		return line
 	case <-time.After(patience):
-		t.Fatal("the child process says nothing")
+		t.Fatal("the child process writes nothing")
 	}
 	return ""
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (c *child) kill() {
 	_ = c.command.Process.Kill()
 	_ = c.command.Wait()
 }
 
-// patience is how long a test waits for what must happen.
+// patience is the time after which a test stops waiting and fails.
 const patience = 60 * time.Second
 
-// onBrokers runs a test on the broker of the platform as one process and, when
-// BELLBUOY_TEST_KAFKA names one, on an Apache Kafka.
+// onBrokers runs a test on the in-process broker and, if BELLBUOY_TEST_KAFKA names one, on an
+// Apache Kafka broker, at the same time and in parallel to other tests.
 func onBrokers(t *testing.T, test func(t *testing.T, addr string)) {
+	t.Parallel()
 	t.Run("in process", func(t *testing.T) {
+		t.Parallel()
 		test(t, startBroker(t))
 	})
 	if addr := os.Getenv("BELLBUOY_TEST_KAFKA"); addr != "" {
-		t.Run("Apache Kafka", func(t *testing.T) { test(t, addr) })
+		t.Run("Apache Kafka", func(t *testing.T) {
+			t.Parallel()
+			test(t, addr)
+		})
 	}
 }
 
@@ -140,7 +159,7 @@ func startBroker(t testing.TB) string {
 	return broker.Addr()
 }
 
-// unique keeps tests on a lasting Kafka apart.
+// unique returns a name that no other test uses, also not on a Kafka that outlives the test.
 func unique(name string) string { return name + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) }
 
 func connect(t testing.TB, addr string, options stream.Options) *stream.Client {
@@ -158,7 +177,7 @@ func connect(t testing.TB, addr string, options stream.Options) *stream.Client {
 	return client
 }
 
-// newTopic makes a topic of its own for a test.
+// newTopic creates a topic for the test.
 func newTopic(t testing.TB, client *stream.Client, partitions int) string {
 	t.Helper()
 	name := unique("topic")
@@ -177,7 +196,7 @@ func publish(t testing.TB, client *stream.Client, records ...stream.Record) {
 	}
 }
 
-// numbered makes records with the values from..to-1 and as many keys as said.
+// numbered returns records with the values from..to-1 and the given number of keys.
 func numbered(topic string, from, to, keys int) []stream.Record {
 	var records []stream.Record
 	for i := from; i < to; i++ {
@@ -186,7 +205,7 @@ func numbered(topic string, from, to, keys int) []stream.Record {
 	return records
 }
 
-// running is a consumer in a goroutine.
+// running is a consumer that runs in a goroutine.
 type running struct {
 	cancel context.CancelFunc
 	ended  chan error
@@ -215,7 +234,7 @@ func (r *running) stop(t testing.TB) {
 	close(r.ended)
 }
 
-// eventually waits until the condition holds, which it asks again and again.
+// eventually waits until the condition holds.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -230,7 +249,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// committed is a group's offset of a partition, -1 if there is none.
+// committed returns the committed offset of a group, -1 if there is none.
 func committed(t testing.TB, addr, group, topic string, partition int) int64 {
 	t.Helper()
 	client := &kafka.Client{Addr: kafka.TCP(addr), Transport: &kafka.Transport{}}

@@ -1,13 +1,11 @@
 package stream
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are the metrics of a client. Clients that share a registry count into the same
-// series.
+// metrics are the metrics of a client.
 type metrics struct {
 	published     *prometheus.CounterVec // topic
 	publishErrors prometheus.Counter
@@ -17,39 +15,17 @@ type metrics struct {
 	lag           *prometheus.GaugeVec   // group, topic, partition
 }
 
+// register registers the metrics, unless registerer is nil.
 func register(registerer prometheus.Registerer) *metrics {
-	if registerer == nil {
-		registerer = prometheus.NewRegistry()
-	}
-	perGroup := []string{"group", "topic"}
+	const prefix = "bellbuoy_stream_"
+	auto, perGroup := promauto.With(registerer), []string{"group", "topic"}
 	return &metrics{
-		published: counters(registerer, "published_total", "Records written and acknowledged.", "topic"),
-		publishErrors: registered(registerer, prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: "bellbuoy", Subsystem: "stream", Name: "publish_errors_total", Help: "Calls of Publish that failed."})),
-		consumed:   counters(registerer, "consumed_total", "Records handed out to handlers.", perGroup...),
-		failed:     counters(registerer, "handler_errors_total", "Errors of handlers; each is retried.", perGroup...),
-		unfinished: gauges(registerer, "unfinished", "Records handed out and not finished yet.", perGroup...),
-		lag:        gauges(registerer, "lag", "Records of the partition that the group has not committed.", "group", "topic", "partition"),
+		published:     auto.NewCounterVec(prometheus.CounterOpts{Name: prefix + "published_total", Help: "Records written and acknowledged."}, []string{"topic"}),
+		publishErrors: auto.NewCounter(prometheus.CounterOpts{Name: prefix + "publish_errors_total", Help: "Calls of Publish that failed."}),
+		consumed:      auto.NewCounterVec(prometheus.CounterOpts{Name: prefix + "consumed_total", Help: "Records handed out to handlers."}, perGroup),
+		failed:        auto.NewCounterVec(prometheus.CounterOpts{Name: prefix + "handler_errors_total", Help: "Errors of handlers; each is retried."}, perGroup),
+		unfinished:    auto.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "unfinished", Help: "Records handed out and not finished yet."}, perGroup),
+		lag: auto.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "lag", Help: "Records of the partition that the group has not committed."},
+			[]string{"group", "topic", "partition"}),
 	}
-}
-
-func counters(registerer prometheus.Registerer, name, help string, labels ...string) *prometheus.CounterVec {
-	return registered(registerer, prometheus.NewCounterVec(
-		prometheus.CounterOpts{Namespace: "bellbuoy", Subsystem: "stream", Name: name, Help: help}, labels))
-}
-
-func gauges(registerer prometheus.Registerer, name, help string, labels ...string) *prometheus.GaugeVec {
-	return registered(registerer, prometheus.NewGaugeVec(
-		prometheus.GaugeOpts{Namespace: "bellbuoy", Subsystem: "stream", Name: name, Help: help}, labels))
-}
-
-// registered registers the collector and returns it, or the one that is registered under its name.
-func registered[C prometheus.Collector](registerer prometheus.Registerer, collector C) C {
-	err := registerer.Register(collector)
-	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if existing, ok := already.ExistingCollector.(C); ok {
-			return existing
-		}
-	}
-	return collector
 }

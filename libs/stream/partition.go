@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // The buffer of a partition requests more records while it has fewer than these.
@@ -21,15 +22,15 @@ type fetched struct {
 // records that were handed out and are not finished. Its position is the lowest unfinished
 // offset. The group may commit up to this position.
 type partition struct {
-	topic string
-	id    int
+	topic  string
+	id     int
+	leader atomic.Int64 // the broker to fetch from, -1 if unknown
 
 	mu         sync.Mutex
 	waiting    []fetched
 	bytes      int           // of the values in waiting
 	arrived    chan struct{} // has a value after records arrived
 	drained    func()        // called when the buffer has room again
-	leader     int           // the broker to fetch from, -1 if unknown
 	next       int64         // the offset to fetch from
 	unfinished []*handout    // in the order of their offsets, from the lowest unfinished one
 	handedOut  int64         // the offset after the last record that was handed out
@@ -46,11 +47,12 @@ type handout struct {
 }
 
 func newPartition(topic string, id int, offset int64, drained func()) *partition {
-	return &partition{
-		topic: topic, id: id, leader: -1,
-		next: offset, handedOut: offset, committed: offset,
+	p := &partition{
+		topic: topic, id: id, next: offset, handedOut: offset, committed: offset,
 		arrived: make(chan struct{}, 1), drained: drained,
 	}
+	p.leader.Store(-1)
+	return p
 }
 
 // full reports whether the buffer is full. The caller holds mu.
@@ -178,19 +180,6 @@ func (p *partition) close() {
 		h.endLocked(false)
 	}
 	p.unfinished = nil
-}
-
-// ledBy returns the broker that leads the partition, -1 if unknown.
-func (p *partition) ledBy() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.leader
-}
-
-func (p *partition) setLeader(leader int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.leader = leader
 }
 
 // lastCommitted returns the offset that the group has committed, -1 if unknown.

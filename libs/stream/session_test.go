@@ -16,7 +16,6 @@ import (
 // The partitions of a killed member are another's within five seconds on a machine
 // that is idle; the bound leaves a busy one some more, and three tries.
 func TestConsume_killedMemberIsMissedSoon(t *testing.T) {
-	t.Parallel()
 	onBrokers(t, func(t *testing.T, addr string) {
 		for range 3 {
 			took := missed(t, addr, slog.New(slog.DiscardHandler))

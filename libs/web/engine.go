@@ -1,7 +1,7 @@
-// Package web is what every service's HTTP side shares: the gin engine with its
-// traces, metrics, logs and bounds; the check of the caller's passport; strict
-// reading of JSON bodies; page tokens; and the App form of errors. Handlers
-// return an error and never write one themselves.
+// Package web is the HTTP server side that all services share: the gin engine with traces,
+// metrics, logs and limits; the verification of the caller's passport; strict decoding of JSON
+// bodies; page tokens; and the App form of errors. Handlers return an error and never
+// write an error response themselves.
 package web
 
 import (
@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// MaxBody bounds what is read of a request, in bytes. The gateway has the same bound.
+	// MaxBody is the limit of a request body in bytes. The gateway has the same limit.
 	MaxBody = 1 << 20
-	// requestTimeout bounds the work on one request.
+	// requestTimeout is the time limit of the work on one request.
 	requestTimeout = 20 * time.Second
 )
 
-// Options are what an engine is made of; they are the service's boot.Process'.
+// Options are the settings of an engine. They come from the service's boot.Process.
 type Options struct {
 	Service    string
 	Signer     *passport.Signer
@@ -41,12 +41,12 @@ type Options struct {
 	Metrics    prometheus.Registerer
 }
 
-// gin's mode is a global of gin's; setting it more than once, from services
-// that start side by side, would be a race.
+// releaseMode sets gin's mode, which is a global variable of gin. Services that start at the
+// same time in one process must not all write it.
 var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 
-// NewEngine makes a service's engine. Whatever is mounted on it is reached with a
-// valid passport for this service only.
+// NewEngine returns the engine of a service. It refuses each request without a valid passport
+// for this service.
 func NewEngine(o Options) *gin.Engine {
 	releaseMode()
 	engine := gin.New()
@@ -68,10 +68,9 @@ func NewEngine(o Options) *gin.Engine {
 	return engine
 }
 
-// observe logs each request at its end and counts its time by route and status.
+// observe logs each request when it has ended, and counts its time by route and status.
 func observe(log *slog.Logger, metrics prometheus.Registerer) gin.HandlerFunc {
-	seconds := boot.RequestSeconds()
-	metrics.MustRegister(seconds)
+	seconds := boot.RequestSeconds(metrics)
 	return func(c *gin.Context) {
 		start := time.Now()
 		c.Next()
@@ -90,7 +89,7 @@ func observe(log *slog.Logger, metrics prometheus.Registerer) gin.HandlerFunc {
 	}
 }
 
-// method keeps invented method names out of the metrics.
+// method returns the method, or "other" for an unknown one, so that clients cannot add metrics.
 func method(name string) string {
 	switch name {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -99,8 +98,8 @@ func method(name string) string {
 	return "other"
 }
 
-// recovery turns a panic into an Internal fault: the client learns nothing of it,
-// the log everything.
+// recovery responds to a panic with an Internal fault. The log contains the panic and its stack, the
+// response does not.
 func recovery(log *slog.Logger) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		defer func() {

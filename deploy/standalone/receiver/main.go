@@ -1,5 +1,5 @@
-// Command receiver is the README tour's webhook receiver: it listens with TLS on
-// loopback, prints each request it gets and whether its signature is right.
+// Command receiver is the webhook receiver of the README's tour. It listens with TLS on
+// loopback and prints each request and whether its signature is right.
 package main
 
 import (
@@ -18,11 +18,11 @@ import (
 func main() {
 	var s struct {
 		Addr   string `default:"127.0.0.1:9443" help:"Address to listen on."`
-		Host   string `default:"receiver.example" help:"Host name its certificate is for."`
-		CA     string `name:"ca" default:"data/receiver/ca.pem" help:"File to write its certificate authority to, for DELIVERY_CA_FILE."`
+		Host   string `default:"receiver.example" help:"Host name of the certificate."`
+		CA     string `name:"ca" default:"data/receiver/ca.pem" help:"File to which the certificate authority is written, for DELIVERY_CA_FILE."`
 		Secret string `default:"data/receiver/secret" help:"File with the endpoint's signing secret, read at each request."`
 	}
-	kong.Parse(&s, kong.Name("receiver"), kong.Description("A webhook receiver that shows what it gets."))
+	kong.Parse(&s, kong.Name("receiver"), kong.Description("A webhook receiver that prints its requests."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	r, err := receiver.Start(s.Addr, s.Host, s.CA)

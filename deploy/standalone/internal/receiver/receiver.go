@@ -1,7 +1,7 @@
-// Package receiver is somebody's webhook receiver: a TLS server under a host name
-// and a certificate authority of its own, which checks what it gets with the
-// Standard Webhooks project's verifier, not with ours. The README's tour prints
-// what it gets; the system's tests count it.
+// Package receiver is a receiver of webhooks: a TLS server with a host name and a certificate
+// authority of its own. It verifies signatures with the verifier of the Standard Webhooks
+// project, not with ours. The README's tour prints its requests, and the tests of the system count
+// them.
 package receiver
 
 import (
@@ -29,7 +29,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// Request is one request as it arrived.
+// Request is a received request.
 type Request struct {
 	At     time.Time
 	Path   string
@@ -37,10 +37,10 @@ type Request struct {
 	Body   []byte
 }
 
-// ID is the delivery's id.
+// ID returns the id of the delivery.
 func (r Request) ID() string { return r.Header.Get("webhook-id") }
 
-// Verify checks the signature with the secret that the endpoint's creation showed.
+// Verify verifies the signature with the secret of the endpoint.
 func (r Request) Verify(secret string) error {
 	verifier, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
@@ -49,8 +49,8 @@ func (r Request) Verify(secret string) error {
 	return verifier.Verify(r.Body, r.Header)
 }
 
-// Receiver is a running receiver. Answer may be set before the first request; by
-// default every request is answered 204.
+// Receiver is a running receiver. Answer returns the status code of a response and may be set
+// before the first request. The default is 204.
 type Receiver struct {
 	Answer func(Request) int
 	server *http.Server
@@ -61,8 +61,8 @@ type Receiver struct {
 	arrived  chan struct{} // closed and replaced at each arrival
 }
 
-// Start listens on addr for host and then writes the certificate of its authority to
-// caFile: a file that is there tells that the receiver is.
+// Start listens on addr for host. It then writes its certificate, which is also its authority, to caFile, so
+// a caller can wait for the file.
 func Start(addr, host, caFile string) (*Receiver, error) {
 	certificate, authority, err := certify(host)
 	if err != nil {
@@ -80,23 +80,23 @@ func Start(addr, host, caFile string) (*Receiver, error) {
 		Handler:           r,
 		ReadHeaderTimeout: 5 * time.Second,
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}},
-		ErrorLog:          log.New(io.Discard, "", 0), // broken connections are what the tests are about
+		ErrorLog:          log.New(io.Discard, "", 0), // tests break connections on purpose
 	}
 	go func() { _ = r.server.ServeTLS(listener, "", "") }() // ends with Close
 	return r, nil
 }
 
-// Addr is where it listens, host:port.
+// Addr returns the host:port on which the receiver listens.
 func (r *Receiver) Addr() string { return r.addr }
 
-// Close ends it.
+// Close stops the receiver.
 func (r *Receiver) Close() error { return r.server.Close() }
 
-// ServeHTTP takes one request.
+// ServeHTTP records one request.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(in.Body, 1<<20))
 	if err != nil {
-		return // it never arrived whole
+		return // the request did not arrive completely
 	}
 	request := Request{At: time.Now(), Path: in.URL.Path, Header: in.Header.Clone(), Body: body}
 	status := http.StatusNoContent
@@ -111,14 +111,14 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	w.WriteHeader(status)
 }
 
-// Requests are all that arrived, in order.
+// Requests returns all requests in the order of their arrival.
 func (r *Receiver) Requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.requests)
 }
 
-// Wait returns once enough holds of what arrived, or with ctx's error.
+// Wait returns the requests when enough returns true for them, or the error of ctx.
 func (r *Receiver) Wait(ctx context.Context, enough func([]Request) bool) ([]Request, error) {
 	for {
 		r.mu.Lock()
@@ -142,27 +142,22 @@ func publish(authority []byte, caFile string) error {
 	return os.WriteFile(caFile, authority, 0o600)
 }
 
-// certify makes an authority and a certificate of it for host.
+// certify creates a certificate for host that is its own authority, and returns it also in PEM.
 func certify(host string) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, nil, err
 	}
-	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "receiver's authority"},
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(30 * 24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	authorityDER, err1 := x509.CreateCertificate(rand.Reader, authority, authority, key.Public(), key)
-	leafDER, err2 := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), key)
-	if err := errors.Join(err1, err2); err != nil {
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
 		return tls.Certificate{}, nil, err
 	}
-	return tls.Certificate{Certificate: [][]byte{leafDER}, PrivateKey: key},
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authorityDER}), nil
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
