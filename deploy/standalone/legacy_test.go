@@ -10,9 +10,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// TestLegacyScripts plays what clients of the legacy interface send and see through the
-// gateway, each script with two organizations of its own. What is sent without another
-// Authorization is ${ours}, an administrator's of the first.
+// TestLegacyScripts plays the scripts that only the whole platform can show, through the gateway. Each script has two
+// organizations. A request without an Authorization has that of ${ours}, an administrator of the first organization.
+// What one service decides is in the scripts of that service, what the legacy machinery decides in libs/legacy.
 func TestLegacyScripts(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000")
 	scripts, err := filepath.Glob("testdata/legacy_*.txtar")

@@ -18,17 +18,17 @@ func (r response) compare(got exchange, vars variables) []string {
 	}
 	for _, h := range r.headers {
 		values, present := got.header[textproto.CanonicalMIMEHeaderKey(h.name)]
-		value := strings.Join(values, ", ")
-		switch {
+		var err error
+		switch value := strings.Join(values, ", "); {
 		case h.value == "<none>" && present:
-			differences = append(differences, fmt.Sprintf("header %s: expected none, got %q", h.name, value))
-		case h.value == "<none>":
-		case !present:
-			differences = append(differences, fmt.Sprintf("header %s: expected %q, there is none", h.name, h.value))
-		default:
-			if err := vars.match(h.value, value); err != nil {
-				differences = append(differences, fmt.Sprintf("header %s: %v", h.name, err))
-			}
+			err = fmt.Errorf("expected none, got %q", value)
+		case h.value != "<none>" && !present:
+			err = fmt.Errorf("expected %q, there is none", h.value)
+		case present:
+			err = vars.match(h.value, value)
+		}
+		if err != nil {
+			differences = append(differences, fmt.Sprintf("header %s: %v", h.name, err))
 		}
 	}
 	return append(differences, r.compareBody(got.body, vars)...)

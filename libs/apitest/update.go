@@ -53,10 +53,10 @@ func (b *block) pin() {
 // all steps share, a column with the same surroundings in each row, or at last the column of errors, which it
 // rewrites once.
 func (b *block) express(pattern string, texts []string, renewed *bool) string {
-	fits := pattern != "<text>" && pattern != "<any>"
-	same := true
+	fits, same := true, true
 	for i, text := range texts {
-		fits = fits && b.steps[i].vars.match(b.fill(i, pattern), text) == nil
+		filled := b.fill(i, pattern)
+		fits = fits && filled != "<text>" && filled != "<any>" && b.steps[i].vars.match(filled, text) == nil
 		same = same && text == texts[0]
 	}
 	switch {

@@ -16,21 +16,15 @@ type variables map[string]string
 
 // shape returns the expression of a matcher; ${name:matcher} uses the same names.
 func shape(name string) (expression string, known bool) {
-	switch name {
-	case "any":
-		return `.*?`, true
-	case "text":
-		return `.+?`, true
-	case "uuid":
-		return `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, true
-	case "number":
-		return `-?[0-9]+(?:\.[0-9]+)?`, true
-	case "time":
-		return `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})?`, true
-	case "hex64":
-		return `[0-9a-f]{64}`, true
-	}
-	return "", false
+	expression, known = map[string]string{
+		"any":    `.*?`,
+		"text":   `.+?`,
+		"uuid":   `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`,
+		"number": `-?[0-9]+(?:\.[0-9]+)?`,
+		"time":   `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})?`,
+		"hex64":  `[0-9a-f]{64}`,
+	}[name]
+	return expression, known
 }
 
 var (

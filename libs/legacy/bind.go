@@ -85,13 +85,6 @@ func (b *binder) value(field Field, raw any, create bool) (any, error) {
 	switch field.Type {
 	case Boolean:
 		return bindFlag(raw)
-	case Integer:
-		text, _ := scalarText(raw)
-		number, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, invalid("must be a whole number")
-		}
-		return number, nil
 	case Datetime:
 		text, _ := raw.(string)
 		t, ok := ParseTime(text)

@@ -46,8 +46,6 @@ func (field Field) defaultFits() bool {
 		return field.Type == String
 	case bool:
 		return field.Type == Boolean
-	case int64:
-		return field.Type == Integer
 	}
 	return false
 }

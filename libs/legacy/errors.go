@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -95,8 +96,8 @@ func faults(err error) []*fault.Error {
 	return all
 }
 
-// validationError returns a function that makes {"error": "...", "<resource>": {field: [...]}} of faults. The error is
-// the first message, with its field in front.
+// validationError returns a function that makes {"error": "...", "<resource>": {field: [...]}} of faults, in this order.
+// The error is the first message, with its field in front.
 func validationError(resource string, rename map[string]string) func([]*fault.Error) any {
 	return func(all []*fault.Error) any {
 		fields := map[string][]string{}
@@ -115,6 +116,6 @@ func validationError(resource string, rename map[string]string) func([]*fault.Er
 			}
 			fields[name] = append(fields[name], problem.Message)
 		}
-		return map[string]any{"error": summary, resource: fields}
+		return json.RawMessage(`{"error":` + string(encode(summary)) + `,` + string(encode(resource)) + `:` + string(encode(fields)) + `}`)
 	}
 }

@@ -12,7 +12,7 @@ type Type string
 
 const (
 	String   Type = "string"
-	Integer  Type = "integer"
+	Integer  Type = "integer" // filters only
 	Boolean  Type = "boolean"
 	Datetime Type = "datetime"
 	Related  Type = "related" // with Relation
@@ -32,7 +32,7 @@ type Field struct {
 	Nullable   bool // may be null in output; a null in a body clears it (Input.Null)
 	Unique     bool // for the schema; the domain enforces it
 	Max        int  // most characters of a String; 0 means no limit
-	Default    any  // string, int64 or bool: the value if a create omits the field; nil means none
+	Default    any  // string or bool: the value if a create omits the field; nil means none
 	ResetOnPut bool // an update that omits the field sets the Default too
 
 	Fields   []Field   // of an Object

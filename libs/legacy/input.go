@@ -13,12 +13,6 @@ type Input struct {
 // ID returns the integer id of the stored child that an item names by resource_uri, id or pk; 0 for a new child.
 func (in Input) ID() int64 { return in.id }
 
-// Sent reports whether the field has a value, null included where it is Nullable.
-func (in Input) Sent(name string) bool {
-	_, sent := in.values[name]
-	return sent
-}
-
 // Null reports whether a Nullable field was sent as null, to clear it.
 func (in Input) Null(name string) bool {
 	value, sent := in.values[name]
@@ -30,9 +24,6 @@ func (in Input) Text(name string) *string { return value[string](in, name) }
 
 // Flag returns the value of a Boolean field.
 func (in Input) Flag(name string) *bool { return value[bool](in, name) }
-
-// Number returns the value of an Integer field.
-func (in Input) Number(name string) *int64 { return value[int64](in, name) }
 
 // Time returns the value of a Datetime field, in UTC, truncated to milliseconds.
 func (in Input) Time(name string) *time.Time { return value[time.Time](in, name) }

@@ -146,7 +146,7 @@ func (w *world) changeEvent(ctx context.Context, e *event, in legacy.Input) erro
 	}
 	set(&e.Description, in.Text("description"))
 	set(&e.Start, in.Time("start"))
-	if in.Sent("end") {
+	if in.Null("end") || in.Time("end") != nil {
 		e.End = in.Time("end")
 	}
 	set(&e.Auto, in.Flag("auto"))

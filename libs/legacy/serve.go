@@ -55,7 +55,7 @@ func (e endpoint[T]) recover(c *gin.Context) {
 func (e endpoint[T]) serve(w http.ResponseWriter, r *http.Request) error {
 	path, known := ParsePath(r.URL.Path)
 	if !known || path.Resource != e.Name {
-		return fault.New(fault.NotFound, "This path does not exist.")
+		return fault.New(fault.NotFound, "There is nothing at this path.")
 	}
 	method := Method(r)
 	if method == http.MethodOptions || !path.Allows(method) {
