@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,7 +30,7 @@ type edge struct {
 	pages      *pages
 	once       *once
 	signer     *passport.Signer
-	operator   *[sha256.Size]byte // digest of the token; nil: there is no operator surface
+	operator   string // the token; empty: there is no operator surface
 	discovery  []byte
 	docs       map[string]*page // by path
 	log        *slog.Logger
@@ -97,11 +96,11 @@ func (e *edge) serveApp(v *visit) {
 
 // serveOperator checks in this order: whether there is a token, token, path, method.
 func (e *edge) serveOperator(v *visit) {
-	if e.operator == nil {
+	if e.operator == "" {
 		e.refuse(v, unknownPath())
 		return
 	}
-	if !isOperator(v.request.Header, *e.operator) {
+	if !isOperator(v.request.Header, e.operator) {
 		e.refuse(v, fault.New(fault.Denied, "The operator token is wrong."))
 		return
 	}

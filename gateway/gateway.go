@@ -25,7 +25,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -121,17 +120,9 @@ func newEdge(c Config) (*edge, error) {
 			kept: newLRU[pageKey, *page](pagesRoom), runs: newSharedRuns[pageKey, *page](),
 		},
 		once:   &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
-		signer: signer, operator: tokenDigest(c.OperatorToken), discovery: legacy.Discovery(), docs: docs,
+		signer: signer, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
 		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
-}
-
-func tokenDigest(token string) *[sha256.Size]byte {
-	if token == "" {
-		return nil
-	}
-	sum := sha256.Sum256([]byte(token))
-	return &sum
 }
 
 // platformHosts returns a function that reports whether a host is one of the platform: a
