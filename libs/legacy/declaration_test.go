@@ -215,16 +215,16 @@ func TestListIsAskedWithTheIndexThatServes(t *testing.T) {
 		"id=4":                               {Order: id, Limit: 7, Scan: "base", Where: []find.Condition{find.Eq("number", int64(4))}},
 	} {
 		asked = nil
-		answer := httptest.NewRecorder()
-		engine.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/event/update/?"+query, nil))
-		if answer.Code != http.StatusOK || asked == nil || !reflect.DeepEqual(*asked, want) {
-			t.Errorf("%q: %d\nasked    %+v\nexpected %+v", query, answer.Code, asked, want)
+		response := httptest.NewRecorder()
+		engine.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/api/v1/event/update/?"+query, nil))
+		if response.Code != http.StatusOK || asked == nil || !reflect.DeepEqual(*asked, want) {
+			t.Errorf("%q: %d\nasked    %+v\nexpected %+v", query, response.Code, asked, want)
 		}
 	}
 	asked = nil
-	answer := httptest.NewRecorder()
-	engine.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/event/update/?type=77", nil))
-	if answer.Code != http.StatusOK || asked != nil {
-		t.Errorf("what nothing can match was asked for: %d %+v", answer.Code, asked)
+	response := httptest.NewRecorder()
+	engine.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/api/v1/event/update/?type=77", nil))
+	if response.Code != http.StatusOK || asked != nil {
+		t.Errorf("what nothing can match was asked for: %d %+v", response.Code, asked)
 	}
 }

@@ -45,11 +45,11 @@ func ask(t testing.TB, handler http.Handler, method, target, body string, status
 
 func checkBody(t testing.TB, status int, content []byte) {
 	t.Helper()
-	var answer map[string]any
-	if err := json.Unmarshal(content, &answer); err != nil {
+	var response map[string]any
+	if err := json.Unmarshal(content, &response); err != nil {
 		t.Fatalf("%d with %q: %v", status, content, err)
 	}
-	if text, ok := answer["error"].(string); status >= http.StatusBadRequest && (!ok || text == "") {
+	if text, ok := response["error"].(string); status >= http.StatusBadRequest && (!ok || text == "") {
 		t.Fatalf("%d without an error: %s", status, content)
 	}
 }
