@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// The specification's table of methods, word for word.
+// specification is the specification's table of methods, word for word.
 const specification = `
 event/list        GET,POST DELETE,GET,PUT
 event/service     GET,POST DELETE,GET
@@ -101,7 +101,7 @@ func TestMethodAppliesTheOverrideToPostsOnly(t *testing.T) {
 
 type thing struct{ ID int64 }
 
-// sound is a declaration that Check approves of.
+// sound returns a declaration without faults.
 func sound() legacy.Resource[thing] {
 	return legacy.Resource[thing]{
 		Name: "event/update",
@@ -175,8 +175,8 @@ func noUpdate(context.Context, passport.Passport, int64, legacy.Input) (thing, e
 	return thing{}, nil
 }
 
-// The query that List gets, for each shape of filters: what an index serves is not
-// scanned, the rest is scanned within the index that narrows most.
+// The query that List gets for each kind of filter: no Scan if an index serves the query, else the index that excludes
+// most records.
 func TestListIsAskedWithTheIndexThatServes(t *testing.T) {
 	var asked *find.Query
 	resource := sound()

@@ -29,7 +29,7 @@ func TestEncodeLeavesCharactersLiteral(t *testing.T) {
 	}
 }
 
-// A HEAD gets no body, and what is announced to it a client can read to its end.
+// A HEAD gets no body, and a client can read as many bytes as Content-Length announces.
 func TestWriteJSONToHead(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		legacy.WriteJSON(w, r, http.StatusOK, []byte(`{"a":1}`))
