@@ -52,27 +52,26 @@ type header struct{ name, value string }
 func parse(archive *txtar.Archive) ([]*block, error) {
 	var blocks []*block
 	files := archive.Files
-	for at := 0; at < len(files); {
-		name, isRequest := partName(files[at].Name, "request")
-		if !isRequest {
-			return nil, fmt.Errorf("part %d (%s): requests and responses must alternate", at+1, files[at].Name)
+	for at := 0; at < len(files); at += 2 {
+		request := files[at]
+		kind, name, _ := strings.Cut(request.Name, " ")
+		if strings.TrimSuffix(kind, ":") != "request" {
+			return nil, fmt.Errorf("part %d (%s): requests and responses must alternate", at+1, request.Name)
 		}
 		if at+1 == len(files) {
 			return nil, fmt.Errorf("the script ends without a response")
 		}
-		mode, isResponse := partName(files[at+1].Name, "response")
-		if !isResponse {
-			return nil, fmt.Errorf("part %d (%s): requests and responses must alternate", at+2, files[at+1].Name)
-		}
 		b := &block{response: &files[at+1]}
-		request := files[at]
-		at += 2
-		if at < len(files) && files[at].Name == "each" {
-			b.each = &files[at]
+		kind, mode, _ := strings.Cut(b.response.Name, " ")
+		if kind != "response" {
+			return nil, fmt.Errorf("part %d (%s): requests and responses must alternate", at+2, b.response.Name)
+		}
+		if at+2 < len(files) && files[at+2].Name == "each" {
+			b.each = &files[at+2]
 			at++
 		}
 		if err := b.parse(name, mode, string(request.Data)); err != nil {
-			return nil, fmt.Errorf("part %d (%s): %w", at, request.Name, err)
+			return nil, fmt.Errorf("%s: %w", request.Name, err)
 		}
 		blocks = append(blocks, b)
 	}
@@ -80,12 +79,6 @@ func parse(archive *txtar.Archive) ([]*block, error) {
 		return nil, fmt.Errorf("the script has no request")
 	}
 	return blocks, nil
-}
-
-// partName returns what follows the kind of a part: the name of a request, the mode of a response.
-func partName(name, kind string) (rest string, found bool) {
-	first, rest, _ := strings.Cut(name, " ")
-	return rest, strings.TrimSuffix(first, ":") == kind
 }
 
 // parse reads the table, if there is one, and makes the steps.

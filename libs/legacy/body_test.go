@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// A text that is not Unicode is refused, not stored as something else; any other is stored
-// as it is.
+// A text that is not Unicode is refused, and not stored as another text. Any other text is stored unchanged.
 func TestCreateNotUnicode400(t *testing.T) {
 	handler := newHandler(newWorld(t), slog.New(slog.DiscardHandler))
 	for _, value := range []string{

@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// The specification's table of methods, word for word.
+// specification is the specification's table of methods, word for word.
 const specification = `
 event/list        GET,POST DELETE,GET,PUT
 event/service     GET,POST DELETE,GET
@@ -101,7 +101,7 @@ func TestMethodAppliesTheOverrideToPostsOnly(t *testing.T) {
 
 type thing struct{ ID int64 }
 
-// sound is a declaration that Check approves of.
+// sound returns a declaration without faults.
 func sound() legacy.Resource[thing] {
 	return legacy.Resource[thing]{
 		Name: "event/update",
@@ -175,8 +175,8 @@ func noUpdate(context.Context, passport.Passport, int64, legacy.Input) (thing, e
 	return thing{}, nil
 }
 
-// The query that List gets, for each shape of filters: what an index serves is not
-// scanned, the rest is scanned within the index that narrows most.
+// The query that List gets for each kind of filter: no Scan if an index serves the query, else the index that excludes
+// most records.
 func TestListIsAskedWithTheIndexThatServes(t *testing.T) {
 	var asked *find.Query
 	resource := sound()
@@ -215,16 +215,16 @@ func TestListIsAskedWithTheIndexThatServes(t *testing.T) {
 		"id=4":                               {Order: id, Limit: 7, Scan: "base", Where: []find.Condition{find.Eq("number", int64(4))}},
 	} {
 		asked = nil
-		answer := httptest.NewRecorder()
-		engine.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/event/update/?"+query, nil))
-		if answer.Code != http.StatusOK || asked == nil || !reflect.DeepEqual(*asked, want) {
-			t.Errorf("%q: %d\nasked    %+v\nexpected %+v", query, answer.Code, asked, want)
+		response := httptest.NewRecorder()
+		engine.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/api/v1/event/update/?"+query, nil))
+		if response.Code != http.StatusOK || asked == nil || !reflect.DeepEqual(*asked, want) {
+			t.Errorf("%q: %d\nasked    %+v\nexpected %+v", query, response.Code, asked, want)
 		}
 	}
 	asked = nil
-	answer := httptest.NewRecorder()
-	engine.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/event/update/?type=77", nil))
-	if answer.Code != http.StatusOK || asked != nil {
-		t.Errorf("what nothing can match was asked for: %d %+v", answer.Code, asked)
+	response := httptest.NewRecorder()
+	engine.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/api/v1/event/update/?type=77", nil))
+	if response.Code != http.StatusOK || asked != nil {
+		t.Errorf("what nothing can match was asked for: %d %+v", response.Code, asked)
 	}
 }

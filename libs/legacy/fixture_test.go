@@ -20,9 +20,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// The resources of these tests are declared as a service would declare them, over the
-// real document engine: services, events with children, updates (two hops of
-// filters), subscriptions (find or create), users, and numbers, whose operations fail.
+// The resources of these tests are declared as a service declares them, over the real document engine: services, events
+// with children, updates (filters of two hops), subscriptions (find or create), users, and numbers, whose operations fail.
 
 type service struct {
 	ID             string `json:"id"`
@@ -73,7 +72,7 @@ type subscription struct {
 	Confirmed      bool   `json:"confirmed"`
 }
 
-// world is the little platform of a test.
+// world has the database and the collections of a test.
 type world struct {
 	db            *document.Database
 	services      *document.Collection[service]
@@ -180,7 +179,7 @@ func key(organization, resource string, id int64) string {
 	return organization + "/" + resource + "/" + strconv.FormatInt(id, 10)
 }
 
-// next takes the next integer id of a resource within an organization.
+// next returns the next integer id of a resource within an organization.
 func (w *world) next(ctx context.Context, organization, resource string) (id int64, recordKey string, err error) {
 	id, err = w.db.Next(ctx, organization+" "+resource)
 	return id, key(organization, resource, id), err
@@ -219,8 +218,7 @@ func resolveIn[T any](c *document.Collection[T], resource string) func(context.C
 	}
 }
 
-// newHandler serves the test's resources as a service does, with a caller described by
-// headers instead of a signed passport.
+// newHandler serves the test's resources as a service does. Headers describe the caller instead of a signed passport.
 func newHandler(w *world, log *slog.Logger) http.Handler {
 	gin.SetMode(gin.TestMode)
 	engine := gin.New()
@@ -285,7 +283,7 @@ func invalidWhen(condition bool, field, message string) error {
 	return nil
 }
 
-// failingResource is "number": what it does is in the number that is sent or asked for.
+// failingResource returns the resource number. The number of the request selects the failure.
 func failingResource() legacy.Declared {
 	type number struct{ ID int64 }
 	failures := map[string]error{

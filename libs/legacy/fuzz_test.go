@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fuzzed is a server with a service and an event in it.
+// fuzzed returns a server with a service and an event.
 func fuzzed(f *testing.F) http.Handler {
 	f.Helper()
 	handler := newHandler(newWorld(f), slog.New(slog.DiscardHandler))
@@ -21,8 +21,7 @@ func fuzzed(f *testing.F) http.Handler {
 
 const soundEvent = `{"type": "/api/v1/type/1/", "status": {"status": "resolved"}, "description": "d", "start": "2026-01-02T03:04:05", "event_service": ["/api/v1/service/1/"]}`
 
-// ask sends a request and demands one of the statuses, and JSON that says what is wrong
-// when something is.
+// ask sends a request. It demands one of the statuses, and for an error a JSON body with a text.
 func ask(t testing.TB, handler http.Handler, method, target, body string, statuses ...int) (int, string) {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://example.com/", strings.NewReader(body))
@@ -45,11 +44,11 @@ func ask(t testing.TB, handler http.Handler, method, target, body string, status
 
 func checkBody(t testing.TB, status int, content []byte) {
 	t.Helper()
-	var answer map[string]any
-	if err := json.Unmarshal(content, &answer); err != nil {
+	var response map[string]any
+	if err := json.Unmarshal(content, &response); err != nil {
 		t.Fatalf("%d with %q: %v", status, content, err)
 	}
-	if text, ok := answer["error"].(string); status >= http.StatusBadRequest && (!ok || text == "") {
+	if text, ok := response["error"].(string); status >= http.StatusBadRequest && (!ok || text == "") {
 		t.Fatalf("%d without an error: %s", status, content)
 	}
 }
@@ -110,7 +109,7 @@ func FuzzRelated(f *testing.F) {
 	})
 }
 
-// A body that is refused leaves no trace: as many events as before.
+// A refused body stores no event.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		soundEvent, `{}`, `[]`, `null`, ``, `{"type": `, strings.Repeat(`{"notifications": `, 50) + `{}` + strings.Repeat(`}`, 50),

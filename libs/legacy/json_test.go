@@ -29,7 +29,7 @@ func TestEncodeLeavesCharactersLiteral(t *testing.T) {
 	}
 }
 
-// A HEAD gets no body, and what is announced to it a client can read to its end.
+// A HEAD gets no body, and a client can read as many bytes as Content-Length announces.
 func TestWriteJSONToHead(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		legacy.WriteJSON(w, r, http.StatusOK, []byte(`{"a":1}`))
@@ -50,14 +50,14 @@ func TestWriteJSONToHead(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set(legacy.OverrideHeader, test.override)
-		answer, err := server.Client().Do(request)
+		response, err := server.Client().Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if err != nil || string(body) != test.body || answer.ContentLength != test.length {
-			t.Errorf("%s as %q: %q of %d bytes, %v", test.method, test.override, body, answer.ContentLength, err)
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || string(body) != test.body || response.ContentLength != test.length {
+			t.Errorf("%s as %q: %q of %d bytes, %v", test.method, test.override, body, response.ContentLength, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestSetIsBounded: a set has as many objects at the most as a list, however often one is named.
+// A set has at most as many objects as a list, also if it names an object twice.
 func TestSetIsBounded(t *testing.T) {
 	handler := newHandler(newWorld(t), slog.New(slog.DiscardHandler))
 	ask(t, handler, http.MethodPost, "/api/v1/service/", `{"service_name": "API"}`, http.StatusCreated)

@@ -35,20 +35,15 @@ func (r Resource[T]) handler(options Options) gin.HandlerFunc {
 	known := append([]Field{idField(r.findID()), {Name: "resource_uri", Type: String}}, r.Fields...)
 	e := endpoint[T]{Resource: r, options: options, known: known}
 	return func(c *gin.Context) {
-		defer e.recover(c)
+		defer func() {
+			if cause := recover(); cause != nil {
+				WriteError(c.Writer, c.Request, options.Log, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+			}
+		}()
 		if err := e.serve(c.Writer, c.Request); err != nil {
 			WriteError(c.Writer, c.Request, options.Log, err)
 		}
 	}
-}
-
-// recover writes the response to a request whose operation panicked.
-func (e endpoint[T]) recover(c *gin.Context) {
-	cause := recover()
-	if cause == nil {
-		return
-	}
-	WriteError(c.Writer, c.Request, e.options.Log, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 }
 
 // serve checks in the order of the interface, which decides which error a request gets.
@@ -96,6 +91,7 @@ func admit(caller passport.Passport) error {
 	return nil
 }
 
+// ok writes a view. A GET also gets the headers against caching.
 func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, view any) error {
 	body, err := Encode(view)
 	if err != nil {
