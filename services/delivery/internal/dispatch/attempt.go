@@ -49,7 +49,7 @@ func (s *Sender) attempt(m *member, slot *slot) (row Delivery, wait time.Duratio
 		s.retryAt(m, &row, CodeHeld, s.Now().Add(gap*time.Duration(s.locks.waiting(m))))
 		return row, 0, nil
 	}
-	return row, 0, s.send(m, &row, slot)
+	return row, 0, s.send(m, &row)
 }
 
 // rowOf returns the row before this attempt, with the current destination.
@@ -123,14 +123,13 @@ func (s *Sender) replaceOlder(row *Delivery) bool {
 
 // send makes the attempt and adds its result to the row. It returns errInterrupted if the attempt failed
 // because the sender was interrupted.
-func (s *Sender) send(m *member, row *Delivery, slot *slot) error {
+func (s *Sender) send(m *member, row *Delivery) error {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
 	result := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
 		DeliveryID: m.id, Change: m.change, To: m.to, Components: m.components, At: at,
 	})
 	took := time.Since(start)
-	slot.release()
 	s.Observer.InFlight(-1)
 	if result.Code != "" && s.work.Err() != nil {
 		return errInterrupted
