@@ -76,7 +76,7 @@ func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
 func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 	now := s.Now()
 	m.components = m.change.componentsFor(m.to)
-	pausedUntil, paused := s.receivers.pausedUntil(m.to.URLHash, now)
+	receiver := s.receivers.get(m.to.URLHash)
 	switch {
 	case !s.replaceOlder(row):
 		row.end(StatusSkipped, CodeReplaced, now)
@@ -88,9 +88,9 @@ func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 		row.end(StatusSkipped, CodeNoRecipient, now)
 	case len(m.components) == 0 && len(m.change.Event.Components) > 0:
 		row.end(StatusSkipped, CodeNotConcerned, now)
-	case paused:
-		s.retryAt(m, row, CodeHeld, pausedUntil)
-	case s.receivers.isSlow(m.to.URLHash, now) && !slot.move():
+	case now.Before(receiver.pausedUntil):
+		s.retryAt(m, row, CodeHeld, receiver.pausedUntil)
+	case now.Before(receiver.slowUntil) && !slot.move():
 		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))
 	default:
 		return false
