@@ -1,4 +1,4 @@
-// Delivery is the service that tells people of events as a process.
+// Delivery is the delivery service as one process.
 package main
 
 import (
