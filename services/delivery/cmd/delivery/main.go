@@ -1,4 +1,4 @@
-// Delivery is the delivery service as one process.
+// Delivery is the service that tells people of events as a process.
 package main
 
 import (
