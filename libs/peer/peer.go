@@ -82,11 +82,11 @@ type Refusal struct {
 func (c *Client) call(ctx context.Context, organization, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
-		return fault.Wrap(fault.Internal, err, "a request to %s could not be encoded", c.service)
+		return fault.Wrap(fault.Internal, err, "The request to %s cannot be encoded.", c.service)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
-		return fault.Wrap(fault.Internal, err, "a request to %s could not be made", c.service)
+		return fault.Wrap(fault.Internal, err, "The request to %s cannot be made.", c.service)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set(passport.Header, c.signer.Sign(passport.Passport{
@@ -111,7 +111,7 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 		return nil
 	}
 	if err := json.Unmarshal(content, out); err != nil {
-		return fault.Wrap(fault.Internal, err, "the response of %s could not be decoded", c.service)
+		return fault.Wrap(fault.Internal, err, "The response of %s cannot be decoded.", c.service)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func refusal(status int, content []byte) error {
 	if status >= http.StatusInternalServerError {
 		return fault.New(fault.Unavailable, "A part of the platform is not ready; try again shortly.")
 	}
-	return fault.New(fault.Internal, "a service responded with the status %d", status)
+	return fault.New(fault.Internal, "A service responded with the status %d.", status)
 }
 
 func organizationPath(organization, rest string) string {

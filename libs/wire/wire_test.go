@@ -21,7 +21,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/wire"
 )
 
-// server is the other end, under every host's name. It counts its connections.
+// server is a server for every host name. It counts its connections.
 type server struct {
 	*httptest.Server
 	made, ended atomic.Int64
@@ -65,7 +65,7 @@ func (s *server) client(change func(*wire.Options)) *wire.Client {
 	return wire.New(o)
 }
 
-// ask sends a request and reads the whole answer.
+// ask sends a request and reads the whole response.
 func ask(ctx context.Context, c *wire.Client, method, address, body string) (int, string, error) {
 	r, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
@@ -146,7 +146,7 @@ func TestDo_closed_meanwhile(t *testing.T) {
 	}
 }
 
-// A kept connection that breaks under a request: what may be repeated is, anything else is not.
+// If a kept connection breaks during a request, only a repeatable request is sent again.
 func TestDo_broken(t *testing.T) {
 	var breaks atomic.Bool
 	var calls atomic.Int64
@@ -175,7 +175,7 @@ func TestDo_broken(t *testing.T) {
 func TestDo_context(t *testing.T) {
 	entered := make(chan struct{})
 	s := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then is the server aware of who hangs up
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice a closed connection
 		if r.URL.Path == "/body" {
 			io.WriteString(w, "half")
 			w.(http.Flusher).Flush()
@@ -228,7 +228,7 @@ func TestDo_hostile(t *testing.T) {
 	}
 }
 
-// What comes behind an answer is never taken for the next one's.
+// Bytes after a response are never read as the next response.
 func TestDo_more_than_an_answer(t *testing.T) {
 	c := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
 	for range 3 {
@@ -236,14 +236,14 @@ func TestDo_more_than_an_answer(t *testing.T) {
 	}
 }
 
-// The other end answers and hangs up before it has listened.
+// The server responds and closes the connection before it reads the request.
 func TestDo_answered_early(t *testing.T) {
 	c := answering(t, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
 	wantAnswer(t, c, "POST", "http://a.test/", strings.Repeat("x", wire.MaxBody), 413, "no")
 }
 
-// answering is a client of somebody who says the same on every connection, whatever is asked, and hangs up
-// when the client does.
+// answering returns a client of a server that sends the same bytes on every connection, and closes it when the
+// client does.
 func answering(t *testing.T, text string) *wire.Client {
 	var conns sync.WaitGroup
 	t.Cleanup(conns.Wait)
@@ -320,7 +320,7 @@ func TestPool_idle(t *testing.T) {
 	}
 }
 
-// An answer of which not all is read takes its connection with it.
+// If a response is not read to its end, its connection is closed.
 func TestDo_unread(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat("x", 100<<10)) })
 	c := s.client(nil)

@@ -24,10 +24,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// BenchmarkFanout tells BENCH_ENDPOINTS (10,000) receivers of one event, by the service as a
-// process of its own, and posts the same bodies by a bare net/http loop as another, in turn. It
-// reports how fast each was, their ratio (raw_ratio), the processor time of each per
-// delivery, and the most memory the service held. Broker, peer and receiver are this process.
+// BenchmarkFanout sends one event to BENCH_ENDPOINTS (10,000) receivers with the service as a separate process.
+// Then another process posts the same bodies in a bare net/http loop. It reports the speed of both, their ratio
+// (raw_ratio), the processor time of both per delivery, and the maximum memory of the service. Broker, peer and
+// receiver run in this process.
 //
 //	BENCH_ENDPOINTS=100000 go test -run '^$' -bench Fanout -benchtime 3x ./services/delivery
 func BenchmarkFanout(b *testing.B) {
@@ -59,7 +59,7 @@ func BenchmarkFanout(b *testing.B) {
 	b.ReportMetric(float64(w.peer.questions())/float64(b.N), "resolves/fan-out")
 }
 
-// endpoints is how many there are to be.
+// endpoints returns BENCH_ENDPOINTS.
 func endpoints(b *testing.B) int {
 	n, err := strconv.Atoi(orElse("BENCH_ENDPOINTS", "10000"))
 	if err != nil {
@@ -68,7 +68,7 @@ func endpoints(b *testing.B) int {
 	return n
 }
 
-// crowd makes an organization's endpoints on a host, so many in a hundred of them on one that hangs.
+// crowd adds endpoints of an organization on a host, and a percentage of them on a host that hangs.
 func (w *world) crowd(owner string, n int, host string, hanging int) {
 	for i := range n {
 		at := host
@@ -86,7 +86,7 @@ func orElse(name, otherwise string) string {
 	return otherwise
 }
 
-// counter is a receiver that only counts, by the path of its own change.
+// counter is a receiver that only counts requests.
 type counter struct {
 	arrived atomic.Int64
 	address string
@@ -105,7 +105,7 @@ func (w *world) counter(host string) *counter {
 	return c
 }
 
-// serve answers for a host until the test ends, and returns where.
+// serve serves a host until the test ends and returns the address.
 func (w *world) serve(host string, handler http.Handler) (address string) {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -119,8 +119,8 @@ func (w *world) serve(host string, handler http.Handler) (address string) {
 	return listener.Addr().String()
 }
 
-// publishAndCount tells of a change and waits for n arrivals, then until their rows are durable.
-// With n 0 it is one silent round trip, to know that the service is there.
+// publishAndCount publishes a change and waits for n requests, then for their durable rows. With n 0 it waits
+// until the service has processed a change without requests.
 func (w *world) publishAndCount(c *counter, n int) (arrived, recorded time.Duration) {
 	w.t.Helper()
 	sent := change(newEvent(), 1)
@@ -147,7 +147,7 @@ func (w *world) publishAndCount(c *counter, n int) (arrived, recorded time.Durat
 	return arrived, time.Since(began) - arrived
 }
 
-// recorded is how many deliveries are in the service's log.
+// recorded returns the number of deliveries in the service's log.
 func (w *world) recorded() int64 {
 	w.t.Helper()
 	db, err := document.Open(w.documents, "delivery", document.Options{})
@@ -172,7 +172,7 @@ func (w *world) recorded() int64 {
 
 const clockTick = 10 * time.Millisecond // of /proc, on every Linux that Go runs on
 
-// cpu is the processor time a process has used.
+// cpu returns the processor time of the process.
 func (c *child) cpu(t testing.TB) time.Duration {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.command.Process.Pid))
 	if err != nil {
@@ -184,7 +184,7 @@ func (c *child) cpu(t testing.TB) time.Duration {
 	return time.Duration(user+system) * clockTick
 }
 
-// peak is the most memory a process has held, in MiB.
+// peak returns the maximum memory of the process in MiB.
 func (c *child) peak(t testing.TB) float64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.command.Process.Pid))
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *child) peak(t testing.TB) float64 {
 	return kib / 1024
 }
 
-// raw runs the control in a process of its own.
+// raw runs the control in a separate process.
 func (w *world) raw(c *counter, n int) (took, cpu time.Duration) {
 	w.t.Helper()
 	c.arrived.Store(0)
@@ -213,7 +213,7 @@ func (w *world) raw(c *counter, n int) (took, cpu time.Duration) {
 	return took, command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 }
 
-// rawLoop is the control: what posting the same bodies costs without anything around it.
+// rawLoop is the control: it posts the same bodies without the service.
 func rawLoop() error {
 	const workers = 64
 	n, err := strconv.Atoi(os.Getenv("RAW_N"))

@@ -59,7 +59,7 @@ func TestWebhook_200(t *testing.T) {
 	}
 }
 
-// An endpoint that gets another URL while it waits is tried there, and the outcome says so.
+// If an endpoint gets another URL while its delivery waits, the retry uses the new URL, and the outcome names it.
 func TestRetry_anotherURL(t *testing.T) {
 	w := newWorld(t)
 	w.peer.add("r1", "https://one.test/hook")
@@ -83,7 +83,7 @@ func TestRetry_anotherURL(t *testing.T) {
 	}
 }
 
-// What lacks a URL and a secret, for its service cannot read them, fails by itself; others are told.
+// An endpoint without URL and secret, because its service cannot decrypt them, fails. Others are notified.
 func TestDestination_unreadable(t *testing.T) {
 	for _, channel := range []topic.Channel{topic.Webhook, topic.Teams} {
 		t.Run(string(channel), func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestWebhook_rotation(t *testing.T) {
 	}
 }
 
-// Answers and what follows from them, each receiver on its own.
+// The results of responses, each with its own receiver.
 func TestWebhook_answers(t *testing.T) {
 	w := newWorld(t)
 	endless := func(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +170,7 @@ func TestWebhook_answers(t *testing.T) {
 	}
 	hang := func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
-		panic(http.ErrAbortHandler) // returning would answer 200, and may reach a sender that is slow to close
+		panic(http.ErrAbortHandler) // a return would send 200, which may arrive before a slow sender closes
 	}
 	elsewhere := w.receiver("elsewhere.test", nil)
 	cases := []struct {
@@ -261,7 +261,7 @@ func TestWebhook_retryAfter(t *testing.T) {
 	}
 }
 
-// What keeps a delivery from being attempted, and the channels that are not there.
+// Deliveries without an attempt, and channels without an implementation.
 func TestSkipped(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
@@ -307,7 +307,7 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// What tells nobody, or cannot be understood, is done with and holds up nothing.
+// A message that notifies nobody or is invalid is finished and delays nothing.
 func TestNotify_nobody(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)

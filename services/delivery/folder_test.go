@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// A data folder that cannot be written to is in the log, and what was to be written there waits until it can.
+// A data folder that cannot be written is logged, and its messages wait for a retry.
 func TestFolder_unwritable(t *testing.T) {
 	for folder, x := range map[string]struct {
 		to     topic.Destination
@@ -31,7 +31,7 @@ func TestFolder_unwritable(t *testing.T) {
 			if err := os.Mkdir(c.Data, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, nil, 0o600); err != nil { // a file is no folder, not even root's
+			if err := os.WriteFile(path, nil, 0o600); err != nil { // root cannot write into a file as a folder either
 				t.Fatal(err)
 			}
 			w.person(&c, x.to)

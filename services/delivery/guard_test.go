@@ -11,8 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// Whatever form a forbidden address takes, nothing is dialled: neither when it is said
-// outright nor when a name of ours leads there. The listener stands on every address of this machine.
+// No form of a forbidden address is connected to, neither as the host of a URL nor as the address of a name. The
+// listener listens on every address of this machine.
 func TestWebhook_blockedAddress(t *testing.T) {
 	w := newWorld(t)
 	fine := w.receiver("hooks.test", nil)
@@ -76,7 +76,7 @@ func TestWebhook_blockedAddress(t *testing.T) {
 				t.Errorf("%s was tried %d times", urls[i], len(row.Attempts))
 			}
 		} else {
-			t.Logf("%s: %s", urls[i], row.ErrorCode) // a name or form that leads nowhere here
+			t.Logf("%s: %s", urls[i], row.ErrorCode) // a name or form without an address on this machine
 		}
 	}
 	t.Logf("%d of %d forms were blocked where they were dialled", blocked, len(urls))
@@ -88,7 +88,7 @@ func TestWebhook_blockedAddress(t *testing.T) {
 	}
 }
 
-// A receiver whose certificate nobody vouches for gets nothing.
+// A receiver with a certificate of an unknown authority gets no request.
 func TestWebhook_untrusted(t *testing.T) {
 	w := newWorld(t)
 	trusted := w.authorities

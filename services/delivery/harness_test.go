@@ -51,7 +51,7 @@ const (
 	componentID    = "0190a000-0000-7000-8000-0000000000c1"
 	patience       = time.Minute
 
-	// childRole makes the test binary the service itself, to be killed.
+	// childRole makes the test binary run the service, so that a test can kill it.
 	childRole = "DELIVERY_TEST_CHILD"
 )
 
@@ -70,8 +70,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// world is everything around the service: a broker, a folder for its database, the
-// integrations service's answers, and receivers.
+// world is the environment of the service: a broker, a folder for its database, the integrations service, and
+// receivers.
 type world struct {
 	t           testing.TB
 	dir         string
@@ -112,7 +112,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// config is the service's, as its environment would make it.
+// config returns the service's settings.
 func (w *world) config(schedule ...time.Duration) delivery.Config {
 	var c delivery.Config
 	c.LogLevel = "error"
@@ -180,7 +180,7 @@ func (w *world) start(c delivery.Config) *service {
 	return s
 }
 
-// logs is what a service wrote to its log.
+// logs holds a service's log.
 type logs struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -198,7 +198,7 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// child is the service as a process of its own, which can be killed.
+// child is the service as a separate process.
 type child struct{ command *exec.Cmd }
 
 func (w *world) child(extra ...string) *child {
@@ -225,7 +225,7 @@ func (c *child) kill() {
 	}
 }
 
-// publish hands a change to the service as the events service would.
+// publish publishes a change like the events service.
 func (w *world) publish(change topic.EventChange, headers map[string]string) {
 	w.t.Helper()
 	value, err := json.Marshal(change)
@@ -238,7 +238,7 @@ func (w *world) publish(change topic.EventChange, headers map[string]string) {
 	}
 }
 
-// change is an incident's, told to webhooks.
+// change returns a change of an incident for webhooks.
 func change(event string, sequence int64) topic.EventChange {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return topic.EventChange{
@@ -269,7 +269,7 @@ func (w *world) rows(ids ...string) []dispatch.Delivery {
 	return rows
 }
 
-// ended waits until the deliveries of a change to the recipients have ended, and gives their rows.
+// ended waits until the deliveries of a change to the recipients have ended, and returns their rows.
 func (w *world) ended(change string, recipients ...string) []dispatch.Delivery {
 	w.t.Helper()
 	ids := deliveries(change, recipients)
@@ -280,7 +280,7 @@ func (w *world) ended(change string, recipients ...string) []dispatch.Delivery {
 	defer db.Close()
 	kept := store.New(db)
 	rows := make([]dispatch.Delivery, 0, len(ids))
-	const some = 100 // at a time: whoever waits leaves the machine to the service
+	const some = 100 // at a time, so that waiting uses little processor time
 	apitest.Eventually(w.t, "the deliveries to end", func() bool {
 		for len(rows) < len(ids) {
 			asked := ids[len(rows):min(len(rows)+some, len(ids))]
@@ -303,7 +303,7 @@ func (w *world) ended(change string, recipients ...string) []dispatch.Delivery {
 	return rows
 }
 
-// integrations is the other end of the contract with the service that knows endpoints, or people.
+// integrations is the integrations service, or the subscribers service.
 type integrations struct {
 	server *httptest.Server
 
@@ -314,7 +314,7 @@ type integrations struct {
 	refusals  atomic.Int64
 	asked     int // times recipients were resolved
 	resolved  func(ids []string)
-	page      int                     // recipients at the most on a page, if that is fewer than asked for
+	page      int                     // the maximum number of recipients on a page; 0: no maximum
 	listed    func(after string) bool // false refuses a page
 }
 
@@ -343,10 +343,10 @@ func newPeer(t testing.TB, service string) *integrations {
 	return i
 }
 
-// add makes an endpoint with the id that lives at the URL.
+// add adds an endpoint with the id and the URL.
 func (i *integrations) add(id, url string) *topic.Destination { return i.addFor(organization, id, url) }
 
-// addFor makes an endpoint of another organization's.
+// addFor adds an endpoint of another organization.
 func (i *integrations) addFor(owner, id, url string) *topic.Destination {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -368,7 +368,7 @@ func (i *integrations) set(id string, change func(*topic.Destination)) {
 	*i.byID[id] = changed
 }
 
-// questions is how many times recipients were resolved.
+// questions returns how many times recipients were resolved.
 func (i *integrations) questions() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -481,7 +481,7 @@ func (a *authority) issue(t testing.TB, hosts ...string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
-// arrival is one request a receiver got.
+// arrival is one request to a receiver.
 type arrival struct {
 	at     time.Time
 	path   string
@@ -491,7 +491,7 @@ type arrival struct {
 
 func (a arrival) id() string { return a.header.Get("Webhook-Id") }
 
-// receiver is a TLS server on a host of its own that the service is told to dial here.
+// receiver is a TLS server for one host.
 type receiver struct {
 	host string
 
@@ -500,7 +500,7 @@ type receiver struct {
 	answer   http.HandlerFunc
 }
 
-// receiver starts one; answer may be nil for 204.
+// receiver starts a receiver. A nil answer means 204.
 func (w *world) receiver(host string, answer http.HandlerFunc) *receiver {
 	w.t.Helper()
 	r := &receiver{host: host, answer: answer}
@@ -516,7 +516,7 @@ func (w *world) receiver(host string, answer http.HandlerFunc) *receiver {
 	return r
 }
 
-// hanging makes a host that connects and then says nothing, until it is cut off.
+// hanging serves a host that accepts connections and sends nothing until the returned function is called.
 func (w *world) hanging(host string) (cut func()) {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -553,12 +553,12 @@ func (r *receiver) answers(answer http.HandlerFunc) {
 	r.answer = answer
 }
 
-// status answers every request with it.
+// status returns a handler that always responds with the status.
 func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// inTurn answers the n-th request with the n-th handler, and the last one for good.
+// inTurn serves the n-th request with the n-th handler, and all later ones with the last.
 func inTurn(handlers ...http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	n := 0
@@ -571,7 +571,7 @@ func inTurn(handlers ...http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// outcomes are those published, each delivery's once, as their consumers see it.
+// outcomes holds the published outcomes, one for each delivery.
 type outcomes struct {
 	mu    sync.Mutex
 	byID  map[string]topic.Outcome

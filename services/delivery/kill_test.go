@@ -15,7 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// groupMembers asks the broker how many members with partitions a stable group has.
+// groupMembers returns the number of members with partitions of a stable group, and 0 for other groups.
 func groupMembers(ctx context.Context, broker, group string) (int, error) {
 	client := &kafka.Client{Addr: kafka.TCP(broker)}
 	answer, err := client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{group}})
@@ -39,8 +39,8 @@ func groupMembers(ctx context.Context, broker, group string) (int, error) {
 	return members, nil
 }
 
-// Kill -9 at any moment of a fan-out with failures in it: after the last start nothing is missing, what
-// was recorded is not sent again, and repeated is at most what was in flight or in the batch being committed.
+// Kill -9 at any time of a fan-out with failures: after the last start no delivery is missing, no stored delivery
+// was sent again, and at most the attempts in flight and one batch were repeated.
 func TestKill_anywhere(t *testing.T) {
 	w := newWorld(t)
 	const n, kills = 400, 3
@@ -61,7 +61,7 @@ func TestKill_anywhere(t *testing.T) {
 		ids[i] = fmt.Sprintf("r%d", i)
 		w.peer.add(ids[i], fmt.Sprintf("https://hooks.test/%d", i))
 	}
-	recorded := map[string]int{} // arrivals of what had ended at a kill
+	recorded := map[string]int{} // requests of the deliveries that had ended at a kill
 	var changes []string
 	for kill := range kills {
 		c := w.child("DELIVERY_RETRY_SCHEDULE=100ms,100ms,100ms,100ms,100ms,100ms,100ms,100ms")

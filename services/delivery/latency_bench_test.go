@@ -12,9 +12,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// BenchmarkFlood tells one organization's only receiver of changes, one after the other: first while nothing
-// else is to be done, then while another organization's change goes to BENCH_ENDPOINTS receivers. It reports
-// how long after the change the request arrived, and the ratio (flood_ratio).
+// BenchmarkFlood sends changes, one after the other, to the only receiver of an organization: first without other
+// work, then while a change of another organization goes to BENCH_ENDPOINTS receivers. It reports the time from
+// the change to the request, and the ratio (flood_ratio).
 func BenchmarkFlood(b *testing.B) {
 	n := endpoints(b)
 	w := newWorld(b)
@@ -53,9 +53,9 @@ func BenchmarkFlood(b *testing.B) {
 	b.ReportMetric(float64(quantile(busy, 0.5))/float64(quantile(idle, 0.5)), "flood_ratio")
 }
 
-// BenchmarkHanging tells BENCH_ENDPOINTS receivers of a change: of one organization all answer, of another one in
-// a hundred hangs, of a third one in twenty. It reports how long after the change the requests arrived at those that
-// answer (99th percentile), and the ratios to that of the first.
+// BenchmarkHanging sends a change to BENCH_ENDPOINTS receivers of three organizations. In the second organization
+// 1 % of the receivers hang, in the third 5 %. It reports the 99th percentile of the time from the change to the
+// requests to the other receivers, and the ratios to the first organization.
 func BenchmarkHanging(b *testing.B) {
 	n := endpoints(b)
 	w := newWorld(b)
@@ -91,14 +91,14 @@ func BenchmarkHanging(b *testing.B) {
 	}
 }
 
-// tell publishes a change of the organization's.
+// tell publishes a change of the organization.
 func (w *world) tell(organization string) {
 	sent := change(newEvent(), 1)
 	sent.Organization = organization
 	w.publish(sent, nil)
 }
 
-// arrivals is a receiver that keeps when requests came.
+// arrivals is a receiver that stores the times of requests.
 type arrivals struct {
 	mu    sync.Mutex
 	began time.Time

@@ -30,7 +30,7 @@ const (
 	mailManage   = "https://status.test/public/unsubscribe?token=of-the-recipient"
 )
 
-// posted is a mail that arrived at the server, as it was said on the wire.
+// posted is a mail at the server.
 type posted struct {
 	from      string
 	to        []string
@@ -41,13 +41,13 @@ type posted struct {
 	secure    bool
 }
 
-// postOffice is a mail server; its answers are those the test gives.
+// postOffice is a mail server with replies from the test.
 type postOffice struct {
 	t        *testing.T
 	listener net.Listener
 	sender, recipient,
-	content func(attempt int) error // the answers to MAIL, to RCPT and to the mail; nil accepts all
-	mechanisms []string // to log in, which everybody must; none: nobody must
+	content func(attempt int) error // the replies to MAIL, to RCPT and to the mail; nil accepts all
+	mechanisms []string // for login; none: no login is required
 	implicit   bool     // TLS from the first byte, as smtps has it
 	insecure   bool     // logins are taken without TLS
 
@@ -58,7 +58,7 @@ type postOffice struct {
 	mails       []posted
 }
 
-// newPostOffice starts one on the loopback; with a certificate it offers STARTTLS, or speaks TLS.
+// newPostOffice starts a server on the loopback address. With a certificate it offers STARTTLS or uses TLS.
 func newPostOffice(t *testing.T, o *postOffice, certificates ...tls.Certificate) *postOffice {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,7 +100,7 @@ func (o *postOffice) Accept() (net.Conn, error) {
 func (o *postOffice) Close() error   { return o.listener.Close() }
 func (o *postOffice) Addr() net.Addr { return o.listener.Addr() }
 
-// url is the setting that leads here; account may be empty.
+// url returns the setting for this server. account may be empty.
 func (o *postOffice) url(scheme, account string) string {
 	_, port, err := net.SplitHostPort(o.listener.Addr().String())
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *clerk) check(user, password string) error {
 	return nil
 }
 
-// login is the mechanism LOGIN: two questions, two answers.
+// login is the mechanism LOGIN.
 type login struct {
 	check   func(user, password string) error
 	answers []string
@@ -225,17 +225,17 @@ func (c *clerk) Data(r io.Reader) error {
 	return nil
 }
 
-// replies answers the n-th attempt with the n-th reply, and the last one for good.
+// replies returns the n-th reply for the n-th attempt, and the last one for all later attempts.
 func replies(all ...error) func(int) error {
 	return func(attempt int) error { return all[min(attempt, len(all))-1] }
 }
 
-// reply is one such as "550 5.1.1 No such user".
+// reply returns the error for a reply such as "550 5.1.1 No such user".
 func reply(code int, status smtp.EnhancedCode) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: status, Message: "said by the test to <" + mailAddress + ">"}
 }
 
-// reader is a subscriber by mail.
+// reader returns a mail subscriber.
 func reader(id string) topic.Destination {
 	return topic.Destination{
 		ID: id, Channel: topic.Email, Address: mailAddress, Manage: mailManage,
@@ -243,7 +243,7 @@ func reader(id string) topic.Destination {
 	}
 }
 
-// mailing is a service that sends through the server at the URL.
+// mailing starts a service that sends through the server at the URL.
 func (w *world) mailing(url string, settings ...func(*delivery.Config)) *service {
 	w.t.Helper()
 	c := w.config()
@@ -256,7 +256,7 @@ func (w *world) mailing(url string, settings ...func(*delivery.Config)) *service
 	return w.start(c)
 }
 
-// mail sends one through the service and returns how that ended.
+// mail sends a mail through the service and returns its row.
 func (w *world) mail(s *service, set ...func(*topic.EventChange)) (dispatch.Delivery, topic.Outcome) {
 	w.t.Helper()
 	sent := change(newEvent(), 1)
@@ -372,7 +372,7 @@ func TestMail_login(t *testing.T) {
 	}
 }
 
-// Without an account a server that offers STARTTLS is still spoken to in secret alone.
+// If the server offers STARTTLS, it is used even without an account.
 func TestMail_wrongCertificateWithoutAccount(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{}, newAuthority(t).issue(t, "localhost"))
@@ -382,7 +382,7 @@ func TestMail_wrongCertificateWithoutAccount(t *testing.T) {
 	}
 }
 
-// A refusal of the sender is the operator's to put right: it is not the recipient that is gone.
+// A refusal of the sender is an error of the settings. The recipient is not gone.
 func TestMail_senderRefused(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{sender: replies(reply(550, smtp.EnhancedCode{5, 1, 1}), reply(530, smtp.EnhancedCode{5, 7, 0}), nil)})
@@ -392,7 +392,7 @@ func TestMail_senderRefused(t *testing.T) {
 	}
 }
 
-// A server that says nothing costs the time limit, and the mail comes again.
+// A server that sends nothing causes a timeout and a retry.
 func TestMail_hanging(t *testing.T) {
 	w := newWorld(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -408,8 +408,7 @@ func TestMail_hanging(t *testing.T) {
 	}
 }
 
-// Mails share a connection; one that the server has closed in the meantime is replaced
-// within the attempt.
+// Mails share a connection. If the server has closed it, the same attempt uses a new one.
 func TestMail_connections(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{content: func(attempt int) error {
@@ -439,7 +438,7 @@ func TestMail_connections(t *testing.T) {
 	}
 }
 
-// What somebody typed stays within its header, and reaches nobody else.
+// Text from a user cannot add a header or a recipient.
 func TestMail_headerInjection(t *testing.T) {
 	const evil = "x\r\nBcc: evil@example.com\r\n\r\nfree text"
 	for name, set := range map[string]func(*topic.EventChange){
@@ -463,7 +462,7 @@ func TestMail_headerInjection(t *testing.T) {
 	}
 }
 
-// A publisher's subject arrives whole, whatever its 250 characters take.
+// A publisher's subject of 250 characters arrives complete in every script.
 func TestMail_subject(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{})
@@ -481,8 +480,7 @@ func TestMail_subject(t *testing.T) {
 	}
 }
 
-// Mail that waits in vain for one of the connections has not been attempted: it fails nobody that the
-// server is slow.
+// A mail that gets no connection in time has no attempt, so that a slow server does not make it fail.
 func TestMail_moreThanConnections(t *testing.T) {
 	const n, connections = 40, 16
 	w := newWorld(t)

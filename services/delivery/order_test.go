@@ -25,8 +25,8 @@ func sequenceOf(t *testing.T, a arrival) int64 {
 	return body.Sequence
 }
 
-// While a delivery waits for its retry a newer one of the same event takes its place; one
-// of another event does not.
+// A delivery that waits for its retry is replaced by a newer delivery of the same event, not by one of another
+// event.
 func TestOrder_replacedWhileWaiting(t *testing.T) {
 	const wait = 6 * time.Second // long enough for what follows on a busy machine
 	w := newWorld(t)
@@ -55,7 +55,7 @@ func TestOrder_replacedWhileWaiting(t *testing.T) {
 	if outcome := w.outcomes.of(t, id); outcome.Result != topic.Skipped || outcome.Attempts != 1 {
 		t.Errorf("outcome %+v", outcome)
 	}
-	// Nothing of it comes when its time would have been.
+	// It is not sent at its former due time either.
 	third := change(event, 3)
 	time.AfterFunc(time.Until(row.SentAt.Add(wait+wait/4)), func() { w.publish(third, nil) })
 	w.ended(third.ID, "r1")
@@ -66,7 +66,7 @@ func TestOrder_replacedWhileWaiting(t *testing.T) {
 	}
 }
 
-// Updates that come fast arrive one after the other, in order, however slow the receiver.
+// Fast updates arrive one after the other and in order, even at a slow receiver.
 func TestOrder_neverOvertaken(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex
@@ -106,7 +106,7 @@ func TestOrder_neverOvertaken(t *testing.T) {
 	}
 }
 
-// The state is asked for again before each retry.
+// The recipient is resolved again before each retry.
 func TestRetry_pausedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", status(500))
@@ -125,8 +125,7 @@ func TestRetry_pausedMeanwhile(t *testing.T) {
 	}
 }
 
-// A stop gives back what was not begun, and the next start goes on with it and with
-// what waits for its retry.
+// A stop abandons deliveries without an attempt. After the next start they are sent, and so are waiting retries.
 func TestStop_resumes(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", inTurn(status(500), status(200)))
@@ -155,8 +154,8 @@ func TestStop_resumes(t *testing.T) {
 	}
 }
 
-// Receivers that hang hold up nobody but themselves, though there are three times as many of them
-// as slots: if they kept theirs, the last healthy one would never be told, for nothing here times out.
+// Receivers that hang do not delay others, although there are three times as many as fast slots. If they kept
+// their slots, the last healthy receiver would never be notified, because no attempt times out here.
 func TestSlowReceivers(t *testing.T) {
 	w := newWorld(t)
 	cut := w.hanging("slow.test")
@@ -180,7 +179,7 @@ func TestSlowReceivers(t *testing.T) {
 	if n := len(fast.got()); n != healthy {
 		t.Errorf("%d healthy receivers were told", n)
 	}
-	cut() // what is in flight need not be waited for at the stop
+	cut() // so that the stop does not wait for attempts
 }
 
 // Two processes share the work: each delivery is sent once.
@@ -217,7 +216,7 @@ func TestTwoProcesses(t *testing.T) {
 	second.stop()
 }
 
-// members is how many share the group's partitions, once it is at rest.
+// members returns how many members share the partitions of a stable group.
 func (w *world) members(ctx context.Context, group string) int {
 	w.t.Helper()
 	members, err := groupMembers(ctx, w.broker.Addr(), group)
@@ -227,8 +226,8 @@ func (w *world) members(ctx context.Context, group string) int {
 	return members
 }
 
-// A pause holds for what starts after it, but for what was asked shortly before: an answer or two are as many
-// as a shard holds. (How shortly is package dispatch's to prove, where no other process takes the time.)
+// A pause holds for attempts that start after it, except for destinations that were resolved shortly before: at
+// most those of two calls. (Package dispatch tests the exact time, without the load of other processes.)
 func TestPause_midway(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
@@ -268,8 +267,8 @@ func TestPause_midway(t *testing.T) {
 	}
 }
 
-// One organization's flood does not hold up another's single delivery: though the flood's receivers answer
-// nobody and may have taken every slot, and many more of its deliveries wait for one, slots are shared.
+// Many deliveries of one organization do not delay the single delivery of another, although the receivers of the
+// first hang, use every slot, and many more of its deliveries wait for one.
 func TestFairness(t *testing.T) {
 	w := newWorld(t)
 	answers := make(chan struct{})
@@ -304,14 +303,14 @@ func TestFairness(t *testing.T) {
 	sent := change(newEvent(), 1)
 	sent.Organization = other
 	w.publish(sent, nil)
-	<-asked // it is about to be sent, or waits for a slot as the flood does
+	<-asked // it is about to be sent, or waits for a slot
 	before := len(flood.got())
 	apitest.Eventually(t, "the single one", func() bool {
 		if single.arrived.Load() == 1 {
 			return true
 		}
 		select {
-		case answers <- struct{}{}: // one receiver, and so one slot
+		case answers <- struct{}{}: // frees one slot
 		default:
 		}
 		return false

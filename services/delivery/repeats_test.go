@@ -16,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
-// held makes a receiver that answers nobody until release is called.
+// held starts a receiver that does not respond until release is called.
 func (w *world) held(host string) (*receiver, func()) {
 	let := make(chan struct{})
 	release := sync.OnceFunc(func() { close(let) })
@@ -31,7 +31,7 @@ func (w *world) held(host string) (*receiver, func()) {
 	return r, release
 }
 
-// A service that is down holds up only those whom it knows, in this change and in those behind it.
+// A service that is down delays only its own recipients, in this change and in later ones.
 func TestPeer_down_otherChannels(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
@@ -58,7 +58,7 @@ func TestPeer_down_otherChannels(t *testing.T) {
 	}
 }
 
-// Planning again repeats nothing, also while the first of what it repeats is still under way.
+// A repeated plan repeats no delivery, even while the first attempt is in flight.
 func TestPlan_repeated(t *testing.T) {
 	w := newWorld(t)
 	hooks, release := w.held("hooks.test")
@@ -90,8 +90,8 @@ func TestPlan_repeated(t *testing.T) {
 	}
 }
 
-// What is handed out again because another process came, and stays here, is not sent again
-// though its attempt is still under way.
+// A shard that comes again after a rebalance, to the same process, is not sent again while its attempt is in
+// flight.
 func TestRebalance_attemptUnderWay(t *testing.T) {
 	w := newWorld(t)
 	hooks, release := w.held("hooks.test")
@@ -108,7 +108,7 @@ func TestRebalance_attemptUnderWay(t *testing.T) {
 	w.publish(sent, nil)
 	apitest.Eventually(t, "all to arrive", func() bool { return len(hooks.got()) == n })
 	var mu sync.Mutex
-	again := map[string]bool{} // recipients asked for since
+	again := map[string]bool{} // recipients that were resolved since
 	w.peer.mu.Lock()
 	w.peer.resolved = func(ids []string) {
 		mu.Lock()
@@ -142,7 +142,7 @@ func TestRebalance_attemptUnderWay(t *testing.T) {
 	}
 }
 
-// outside writes into the service's database, as another process does.
+// outside writes into the service's database like another process.
 func (w *world) outside(write func(*store.Store) error) {
 	w.t.Helper()
 	db, err := document.Open(w.documents, "delivery", document.Options{})
@@ -155,7 +155,7 @@ func (w *world) outside(write func(*store.Store) error) {
 	}
 }
 
-// waitingRow is the row of a delivery on the channel that is to be attempted again at a time.
+// waitingRow returns the row of a delivery that waits for a retry at a time.
 func waitingRow(sent topic.EventChange, channel topic.Channel, recipient string, at time.Time) dispatch.Delivery {
 	return dispatch.Delivery{
 		ID: dispatch.DeliveryID(sent.ID, recipient), Organization: organization, Channel: channel, Recipient: recipient,
@@ -165,7 +165,7 @@ func waitingRow(sent topic.EventChange, channel topic.Channel, recipient string,
 	}
 }
 
-// shard hands a shard of the change to the service, as a planner would.
+// shard publishes a shard of the change like a planner.
 func (w *world) shard(sent topic.EventChange, channel topic.Channel, recipients ...string) {
 	w.t.Helper()
 	shard := topic.Shard{ID: newEvent(), ChangeID: sent.ID, Organization: organization, Channel: channel, Recipients: recipients}
@@ -179,7 +179,7 @@ func (w *world) shard(sent topic.EventChange, channel topic.Channel, recipients 
 	}
 }
 
-// A partition's former owner may record that a delivery waits after the new one has read what does.
+// The former owner of a partition may store a waiting row after the new owner has loaded the waiting rows.
 func TestRebalance_recordedLate(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
@@ -187,7 +187,7 @@ func TestRebalance_recordedLate(t *testing.T) {
 	w.start(w.config())
 	before := change(newEvent(), 1)
 	w.publish(before, nil)
-	w.ended(before.ID, "r1") // what waits has been read
+	w.ended(before.ID, "r1") // the waiting rows are loaded
 	sent := change(newEvent(), 1)
 	w.outside(func(s *store.Store) error {
 		if err := s.SaveChange(t.Context(), sent); err != nil {
@@ -202,7 +202,7 @@ func TestRebalance_recordedLate(t *testing.T) {
 	}
 }
 
-// What another build has left behind on a channel that this one lacks ends, and holds up nothing.
+// Rows and shards of a channel that this build lacks fail and delay nothing.
 func TestChannel_notThere(t *testing.T) {
 	w := newWorld(t)
 	w.receiver("hooks.test", nil)

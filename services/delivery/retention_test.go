@@ -13,8 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
-// Logs are kept 30 days: what is older goes, with the changes told of, however much of
-// it there is; what is younger stays.
+// Deliveries and changes that are older than 30 days are deleted, in any number. Younger ones stay.
 func TestRetention(t *testing.T) {
 	w := newWorld(t)
 	db, err := document.Open(w.config().DocumentsURL, "delivery", document.Options{})
@@ -33,7 +32,7 @@ func TestRetention(t *testing.T) {
 	for _, told := range []struct {
 		change topic.EventChange
 		rows   int
-	}{{old, 4100}, {young, 2}} { // more than two slices of what is deleted at once
+	}{{old, 4100}, {young, 2}} { // more than two slices
 		if err := kept.SaveChange(t.Context(), told.change); err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func TestSettings_wrong(t *testing.T) {
 	}
 }
 
-// Nothing of the service is public: no passport, no path.
+// The service has no public paths.
 func TestDoors(t *testing.T) {
 	w := newWorld(t)
 	s := w.start(w.config())

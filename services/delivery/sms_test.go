@@ -78,7 +78,7 @@ func acceptSMS(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"sid": "SM0123456789abcdef0123456789abcdef", "status": "queued"}`)
 }
 
-// refuseSMS answers with one of the API's errors.
+// refuseSMS returns a handler that responds with one of the API's errors.
 func refuseSMS(status, code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -87,7 +87,7 @@ func refuseSMS(status, code int) http.HandlerFunc {
 	}
 }
 
-// person makes a subscriber whom the service asks for at the subscribers service.
+// person adds a subscriber to a subscribers service, which the settings then name.
 func (w *world) person(c *delivery.Config, subscriber topic.Destination) *integrations {
 	w.t.Helper()
 	people := newPeer(w.t, "subscribers")
@@ -100,7 +100,7 @@ func (w *world) person(c *delivery.Config, subscriber topic.Destination) *integr
 	return people
 }
 
-// phone is a subscriber by SMS.
+// phone returns an SMS subscriber.
 func phone() topic.Destination {
 	return topic.Destination{ID: "p1", Channel: topic.SMS, Address: smsNumber}
 }
@@ -115,7 +115,7 @@ func textChange(text string) topic.EventChange {
 	return c
 }
 
-// text sends one through the service and returns how that ended, and the service's log.
+// text sends a text through the service and returns its row and the service's log.
 func (w *world) text(c delivery.Config, text string) (dispatch.Delivery, topic.Outcome, string) {
 	w.t.Helper()
 	w.person(&c, phone())
@@ -224,7 +224,7 @@ func TestSMS_defaultSender(t *testing.T) {
 	}
 }
 
-// Whether a text that was not answered was sent nobody knows: it is not sent twice.
+// A text without a response may have been sent. It is not sent again.
 func TestSMS_hanging(t *testing.T) {
 	w := newWorld(t)
 	end := make(chan struct{})
@@ -241,7 +241,7 @@ func TestSMS_hanging(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached got nothing: it is tried again.
+// A text is retried if the server could not be reached.
 func TestSMS_connectionRefused(t *testing.T) {
 	w := newWorld(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -307,7 +307,7 @@ func TestSMS_folder(t *testing.T) {
 	}
 }
 
-// The API is spoken to over HTTPS if the operator's authorities vouch for it, and else not at all.
+// HTTPS to the API requires a certificate of the operator's authorities.
 func TestSMS_overTLS(t *testing.T) {
 	for name, x := range map[string]struct {
 		strange bool

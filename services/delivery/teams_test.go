@@ -20,7 +20,7 @@ func (w *world) workflow(id, url string) {
 	w.peer.set(id, func(d *topic.Destination) { d.Channel, d.Secrets = topic.Teams, nil })
 }
 
-// toTeams is a change that Teams is told of.
+// toTeams returns a change for Teams.
 func toTeams(wording topic.Wording) topic.EventChange {
 	sent := change(newEvent(), 1)
 	sent.Notify = topic.Notify{topic.Teams: wording}
@@ -88,8 +88,8 @@ func TestTeams_429(t *testing.T) {
 	}
 }
 
-// A URL is asked at most four times a second, and whoever else is to be told does not wait for that. So many wait
-// that some do so in the store.
+// A URL gets at most four requests a second, and other URLs do not wait. There are so many deliveries that some
+// wait in the store.
 func TestTeams_pace(t *testing.T) {
 	w := newWorld(t)
 	flows := w.receiver("prod.flows.test", status(http.StatusAccepted))
@@ -130,7 +130,7 @@ func TestTeams_pace(t *testing.T) {
 	if cards < 2*events {
 		t.Fatalf("%d cards arrived", cards)
 	}
-	// What arrives has been under way, for longer or shorter on a loaded machine: by less than a card's distance.
+	// On a loaded machine transmission times differ, by less than the gap between two requests.
 	const distance = time.Second / 4
 	for i := 4; i < len(got); i++ {
 		if window := got[i].at.Sub(got[i-4].at); window < time.Second-distance {

@@ -3,7 +3,6 @@ package channel
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -208,10 +207,6 @@ func secure(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
-	var authority x509.UnknownAuthorityError
-	var name x509.HostnameError
-	var certificate x509.CertificateInvalidError
 	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
-		errors.As(err, &authority) || errors.As(err, &name) || errors.As(err, &certificate) ||
 		strings.HasPrefix(err.Error(), "tls: ") || strings.HasPrefix(err.Error(), "remote error: tls: ")
 }

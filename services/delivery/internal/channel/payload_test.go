@@ -27,7 +27,7 @@ func sample() topic.EventChange {
 
 var dashboard = topic.Dashboard{ID: "d", Name: "Status", URL: "https://status.test/d/main/"}
 
-// The whole body, word for word: what receivers build on.
+// The whole body. Receivers depend on it.
 func TestRender_golden(t *testing.T) {
 	change := sample()
 	shared, err := render(&change, dashboard, change.Event.Components)
@@ -55,7 +55,7 @@ func TestRender_golden(t *testing.T) {
 	}
 }
 
-// Whatever is too long, the body stays below its limit, is JSON, and says that it was cut.
+// With any text that is too long, the body stays below its limit, is JSON and is marked as truncated.
 func TestRender_truncated(t *testing.T) {
 	for name, stretch := range map[string]func(*topic.EventChange){
 		"text":       func(c *topic.EventChange) { c.Entry.Text = strings.Repeat("ü", 20_000) },

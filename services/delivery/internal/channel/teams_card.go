@@ -29,17 +29,15 @@ type cardAttachment struct {
 }
 
 type cardBody struct {
-	Schema   string        `json:"$schema"`
-	Type     string        `json:"type"`
-	Version  string        `json:"version"`
-	Teams    cardTeams     `json:"msteams"`
+	Schema  string `json:"$schema"`
+	Type    string `json:"type"`
+	Version string `json:"version"`
+	Teams   struct {
+		Width string `json:"width"`
+	} `json:"msteams"`
 	Fallback string        `json:"fallbackText"`
 	Body     []cardElement `json:"body"`
 	Actions  []cardAction  `json:"actions"`
-}
-
-type cardTeams struct {
-	Width string `json:"width"`
 }
 
 // cardElement is a TextBlock, or a Container of elements.
@@ -103,10 +101,11 @@ func composeCard(change *topic.EventChange, dashboard topic.Dashboard, component
 		head = append(head, words(event.Severity))
 	}
 	card := cardBody{
-		Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4", Teams: cardTeams{"Full"},
+		Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4",
 		Fallback: cut(event.Title, 200),
 		Actions:  []cardAction{{"Action.OpenUrl", "Open the event", eventURL(dashboard.URL, event.ID)}},
 	}
+	card.Teams.Width = "Full"
 	if wording.Message != "" {
 		card.Body = append(card.Body, cardBlock(plainPart(wording.Message), keep))
 	}

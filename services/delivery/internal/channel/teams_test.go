@@ -19,7 +19,7 @@ func told(wording topic.Wording) topic.EventChange {
 	return change
 }
 
-// The whole body, word for word.
+// The whole body.
 func TestTeamsCard_golden(t *testing.T) {
 	change := told(topic.Wording{Message: "All [good]", Details: true, Color: "#c00"})
 	body, err := renderCard(&change, dashboard, change.Event.Components)
@@ -49,7 +49,7 @@ func TestTeamsCard_golden(t *testing.T) {
 	}
 }
 
-// Whatever the texts are, the body stays below its limit, is JSON and UTF-8, and shows each text's beginning.
+// With any texts, the body stays below its limit, is JSON and UTF-8, and shows the beginning of each text.
 func TestTeamsCard_truncated(t *testing.T) {
 	for name, text := range map[string]string{
 		"plain": strings.Repeat("word ", 8_000), "escaped": strings.Repeat("*[", 15_000), "quoted": strings.Repeat(`"\`, 15_000),

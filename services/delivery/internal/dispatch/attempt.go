@@ -49,7 +49,7 @@ func (s *Sender) attempt(m *member, slot *slot) (row Delivery, wait time.Duratio
 		s.retryAt(m, &row, CodeHeld, s.Now().Add(gap*time.Duration(s.locks.waiting(m))))
 		return row, 0, nil
 	}
-	return row, 0, s.send(m, &row, slot)
+	return row, 0, s.send(m, &row)
 }
 
 // rowOf returns the row before this attempt, with the current destination.
@@ -76,7 +76,7 @@ func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
 func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 	now := s.Now()
 	m.components = m.change.componentsFor(m.to)
-	pausedUntil, paused := s.receivers.pausedUntil(m.to.URLHash, now)
+	receiver := s.receivers.get(m.to.URLHash)
 	switch {
 	case !s.replaceOlder(row):
 		row.end(StatusSkipped, CodeReplaced, now)
@@ -88,9 +88,9 @@ func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 		row.end(StatusSkipped, CodeNoRecipient, now)
 	case len(m.components) == 0 && len(m.change.Event.Components) > 0:
 		row.end(StatusSkipped, CodeNotConcerned, now)
-	case paused:
-		s.retryAt(m, row, CodeHeld, pausedUntil)
-	case s.receivers.isSlow(m.to.URLHash, now) && !slot.move():
+	case now.Before(receiver.pausedUntil):
+		s.retryAt(m, row, CodeHeld, receiver.pausedUntil)
+	case now.Before(receiver.slowUntil) && !slot.move():
 		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))
 	default:
 		return false
@@ -123,14 +123,13 @@ func (s *Sender) replaceOlder(row *Delivery) bool {
 
 // send makes the attempt and adds its result to the row. It returns errInterrupted if the attempt failed
 // because the sender was interrupted.
-func (s *Sender) send(m *member, row *Delivery, slot *slot) error {
+func (s *Sender) send(m *member, row *Delivery) error {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
 	result := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
 		DeliveryID: m.id, Change: m.change, To: m.to, Components: m.components, At: at,
 	})
 	took := time.Since(start)
-	slot.release()
 	s.Observer.InFlight(-1)
 	if result.Code != "" && s.work.Err() != nil {
 		return errInterrupted

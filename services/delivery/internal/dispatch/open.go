@@ -45,7 +45,7 @@ func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 func (s *Sender) resolve(sh *shard, ids []string) ([]topic.Destination, error) {
 	destinations, err := s.Routes[sh.channel].Recipients.Resolve(sh.trace, sh.organization, ids)
 	if err == nil && len(destinations) != len(ids) {
-		err = fault.New(fault.Internal, "%d recipients were requested, %d were returned", len(ids), len(destinations))
+		err = fault.New(fault.Internal, "%d recipients were requested, but %d were returned.", len(ids), len(destinations))
 	}
 	if err != nil {
 		return nil, s.warn(sh, err, "Recipients cannot be resolved yet.")

@@ -149,7 +149,7 @@ func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel to
 			return nil
 		}
 		if found.Next == query.After {
-			return fault.New(fault.Internal, "the next page of recipients is the same page")
+			return fault.New(fault.Internal, "The next page of recipients is the same page again.")
 		}
 		query.After = found.Next
 	}

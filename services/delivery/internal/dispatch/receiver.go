@@ -7,61 +7,51 @@ import (
 
 const (
 	slowMemory   = 10 * time.Minute // how long a receiver counts as slow after a timeout
-	maxReceivers = 50_000           // receivers in each map
+	maxReceivers = 50_000
 )
 
-// receivers remembers the receivers that timed out and those that asked for a pause, by the hash of the URL.
+// receivers remembers the receivers that timed out or asked for a pause, by the hash of the URL.
 type receivers struct {
-	mu     sync.Mutex
-	slow   map[string]time.Time // the time until which the receiver counts as slow
-	paused map[string]time.Time // the time before which the receiver wants no request
+	mu    sync.Mutex
+	known map[string]receiver
 }
 
-func newReceivers() *receivers {
-	return &receivers{slow: make(map[string]time.Time), paused: make(map[string]time.Time)}
-}
+// receiver counts as slow until slowUntil and wants no request before pausedUntil.
+type receiver struct{ slowUntil, pausedUntil time.Time }
 
-// isSlow reports whether the receiver timed out within slowMemory.
-func (r *receivers) isSlow(hash string, now time.Time) bool {
+func newReceivers() *receivers { return &receivers{known: make(map[string]receiver)} }
+
+// get returns what is known of the receiver.
+func (r *receivers) get(hash string) receiver {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return now.Before(r.slow[hash])
+	return r.known[hash]
 }
 
-// pausedUntil returns the end of the pause that the receiver asked for, and false if there is no pause.
-func (r *receivers) pausedUntil(hash string, now time.Time) (time.Time, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	until := r.paused[hash]
-	return until, now.Before(until)
-}
-
-// record updates the memory after an attempt.
+// record updates the memory after an attempt. If it is full, record removes a receiver.
 func (r *receivers) record(hash string, result Result, now time.Time) {
 	if hash == "" {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	known := r.known[hash]
 	switch {
-	case result.Code == CodeTimeout:
-		remember(r.slow, hash, now.Add(slowMemory), now)
-	case asksForPause(result):
-		remember(r.paused, hash, now.Add(min(result.RetryAfter, maxRetryAfter)), now)
 	case result.Code == "":
-		delete(r.slow, hash)
-		delete(r.paused, hash)
+		delete(r.known, hash)
+		return
+	case result.Code == CodeTimeout:
+		known.slowUntil = now.Add(slowMemory)
+	case asksForPause(result):
+		known.pausedUntil = now.Add(min(result.RetryAfter, maxRetryAfter))
+	default:
+		return
 	}
-}
-
-// remember sets the time. When the map is full, it removes the entries that are over and some others.
-func remember(known map[string]time.Time, hash string, until, now time.Time) {
-	if len(known) >= maxReceivers {
-		for other, end := range known {
-			if !now.Before(end) || len(known) >= maxReceivers {
-				delete(known, other)
-			}
+	for other := range r.known {
+		if len(r.known) < maxReceivers {
+			break
 		}
+		delete(r.known, other)
 	}
-	known[hash] = until
+	r.known[hash] = known
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// slowReads is a store of rows that wait, which takes its time to read them.
+// slowReads is a store whose reads of waiting rows take some time.
 type slowReads struct {
 	plainParts
 	rows []Delivery
@@ -22,10 +22,10 @@ func (s *slowReads) Waiting(context.Context, int, string, int) ([]Delivery, stri
 	return s.rows, "", nil
 }
 
-// What becomes due while the partition is being read is not slept over.
+// A row that becomes due while the partition is being read is queued in time.
 func TestSender_retry_dueMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const took = 200 * time.Millisecond // for each of reading what waits, and reading what is due
+		const took = 200 * time.Millisecond // of each read
 		start := time.Now()
 		row := func(id string, due time.Duration) Delivery {
 			at := start.Add(due)
@@ -41,7 +41,7 @@ func TestSender_retry_dueMeanwhile(t *testing.T) {
 		time.Sleep(10 * took)
 		synctest.Wait()
 		if n := len(s.retries.partitions[0].queued); n != 4 {
-			t.Errorf("%d of 4 rows were brought", n)
+			t.Errorf("%d of 4 rows were queued", n)
 		}
 		stop()
 		<-ended

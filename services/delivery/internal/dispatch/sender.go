@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	flowLimit   = 4096             // deliveries being attempted or not yet durable
 	stopTimeout = 15 * time.Second // for deliveries in progress at the stop
 	leaseMargin = 2 * time.Second  // added to the attempt's time limit, before another process may retry
 )
@@ -28,8 +27,8 @@ const (
 //	  |               ^ [openShard, at most 12]   |  opening loads the change, drops deliveries that have a
 //	  |               +---- stale, or failed -----+  row, and resolves the destinations
 //	  v
-//	[pump]: waits for flow, a fast slot and a member, then locks the recipient
-//	  |       recipient locked: the member waits in recipientLocks, without flow and slot
+//	[pump]: waits for a fast slot and a member, then locks the recipient
+//	  |       recipient locked: the member waits in recipientLocks, without a slot
 //	  v
 //	[deliver, one for each member]
 //	  |  postponed: requeued after a pause; keeps the lock
@@ -38,7 +37,7 @@ const (
 //	  v                                             v
 //	[batchWriter.run]: inserts rows               Store.Amend: changes the row; its outbox
 //	  |                                           publishes the outcome
-//	  |  durable: flow and lock are free; the next member of the recipient is requeued
+//	  |  durable: the lock is free; the next member of the recipient is requeued
 //	  |           the row waits for a retry: added to retryIndex ----> [retry]
 //	  v
 //	[batchWriter.publish]: publishes outcomes, then finishes the member of the shard
@@ -55,7 +54,6 @@ type Sender struct {
 	retries   *retryIndex
 	writer    *batchWriter
 	snapshots *snapshots
-	flow      chan struct{}
 	inFlight  sync.WaitGroup
 	work      context.Context // of attempts and rows; it ends at most stopTimeout after the stop
 	interrupt context.CancelFunc
@@ -67,7 +65,7 @@ func NewSender(parts Parts) *Sender {
 	s := &Sender{
 		Parts: parts, locks: newRecipientLocks(), slots: newSlots(parts.Observer), receivers: newReceivers(), paces: newPaces(),
 		retries:   newRetryIndex(parts.Store, parts.Log, parts.Observer),
-		snapshots: newSnapshots(parts.Store), flow: make(chan struct{}, flowLimit), work: work, interrupt: interrupt,
+		snapshots: newSnapshots(parts.Store), work: work, interrupt: interrupt,
 	}
 	s.queue = newQueue(s.open)
 	s.writer = newBatchWriter(parts, s.stored, s.queue.finish)
@@ -109,11 +107,6 @@ func (s *Sender) Run(ctx context.Context) error {
 // pump starts one delivery after the other when a slot is free, until ctx ends.
 func (s *Sender) pump(ctx context.Context) {
 	for {
-		select {
-		case s.flow <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
 		slot := s.slots.acquire(ctx)
 		if slot == nil {
 			return
@@ -126,7 +119,6 @@ func (s *Sender) pump(ctx context.Context) {
 		// The lock is taken here, because the goroutines of deliver start in any order.
 		if !m.locked && !s.locks.lock(m) {
 			slot.release()
-			<-s.flow
 			continue
 		}
 		s.inFlight.Add(1)
@@ -143,11 +135,12 @@ var (
 	errStored      = errors.New("another copy of the shard has stored the row")
 )
 
-// deliver processes one delivery. The row of a first attempt goes to the batchWriter.
+// deliver processes one delivery. The row of a first attempt goes to the batchWriter. If that has too many rows,
+// deliver waits and keeps its slot, so that no more deliveries start.
 func (s *Sender) deliver(m *member, slot *slot) {
 	slot.start()
+	defer slot.release()
 	row, wait, err := s.attempt(m, slot)
-	slot.release()
 	if err == nil && wait == 0 && m.row == nil {
 		s.writer.rows <- newRow{row, m}
 		return
@@ -155,15 +148,12 @@ func (s *Sender) deliver(m *member, slot *slot) {
 	if err == nil && wait == 0 {
 		row, err = s.storeRetry(m, row)
 	}
-	if err == nil && wait == 0 {
-		s.stored(m, &row)
-		s.queue.finish(m.shard, true)
-		return
-	}
-	<-s.flow
 	switch {
 	case wait > 0: // m keeps its lock
 		time.AfterFunc(wait, func() { s.requeue(m) })
+	case err == nil:
+		s.stored(m, &row)
+		s.queue.finish(m.shard, true)
 	case errors.Is(err, errStored):
 		s.unlock(m)
 		s.queue.finish(m.shard, true)
@@ -183,10 +173,9 @@ func (s *Sender) storeRetry(m *member, row Delivery) (Delivery, error) {
 	})
 }
 
-// stored updates the retryIndex after a row is durable, and frees flow and the recipient. A nil row means that
-// the sender was interrupted.
+// stored updates the retryIndex after a row is durable and unlocks the recipient. A nil row means that the
+// sender was interrupted.
 func (s *Sender) stored(m *member, row *Delivery) {
-	<-s.flow
 	if row != nil && row.Status == StatusRetrying {
 		s.retries.add(row)
 	} else if row != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// plainParts are a store, a bus and work in hand, where all goes well.
+// plainParts is a store, a bus and work without errors.
 type plainParts struct{ Store }
 
 func (plainParts) Waiting(context.Context, int, string, int) ([]Delivery, string, error) {
@@ -43,11 +43,11 @@ func (untraced) Adopt(ctx, _ context.Context) context.Context         { return c
 func (untraced) Carry(context.Context) string                         { return "" }
 func (untraced) Resume(ctx context.Context, _ string) context.Context { return ctx }
 
-// directory takes its time to answer: for many, and for one alone.
+// directory is a Recipients that takes a different time for many ids and for one.
 type directory struct {
 	Recipients
 	many, one time.Duration
-	paused    *atomic.Bool // nil: nobody ever is
+	paused    *atomic.Bool // nil: no recipient is paused
 }
 
 func (d directory) Resolve(_ context.Context, _ string, ids []string) ([]topic.Destination, error) {
@@ -67,7 +67,7 @@ func (d directory) Resolve(_ context.Context, _ string, ids []string) ([]topic.D
 	return out, nil
 }
 
-// sending takes its time, and counts.
+// sending is a Channel that takes some time and counts attempts.
 type sending struct {
 	took time.Duration
 	sent atomic.Int64
@@ -81,7 +81,7 @@ func (s *sending) Send(_ context.Context, message Message) Result {
 	return Result{}
 }
 
-// Deliveries that wait for a service that says nothing do not use up the slots of those that another knows.
+// Deliveries that wait for a service that hangs do not use up the slots of other channels.
 func TestSender_serviceHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hung = 5 * time.Second
@@ -97,7 +97,7 @@ func TestSender_serviceHangs(t *testing.T) {
 		for i := range people {
 			people[i] = strconv.Itoa(i)
 		}
-		for _, change := range []string{"first", "second"} { // which lines up behind the first, and is asked for again then
+		for _, change := range []string{"first", "second"} { // the second waits for the lock of the first, and is then resolved again
 			s.Take(ctx, 0, topic.Shard{ID: change, ChangeID: change, Organization: "a", Channel: topic.Email, Recipients: people}, plainParts{})
 		}
 		time.Sleep(hung / 2)
@@ -114,7 +114,7 @@ func TestSender_serviceHangs(t *testing.T) {
 	})
 }
 
-// A service that takes longer to answer than an answer is good for slows deliveries down, and not to one at a time.
+// A service that takes longer than staleAfter delays deliveries, but they are not sent one at a time.
 func TestSender_serviceSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = 2 * strictlyAfter
@@ -140,7 +140,7 @@ func TestSender_serviceSlow(t *testing.T) {
 	})
 }
 
-// A pause holds for every attempt that starts more than 100 ms after it was answered.
+// A pause holds for every attempt that starts more than 100 ms after the response to it.
 func TestSender_pause(t *testing.T) {
 	for name, asking := range map[string]directory{
 		"quickly asked": {many: 5 * time.Millisecond, one: time.Millisecond},

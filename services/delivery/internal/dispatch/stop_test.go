@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// failing is a store that lists a row that is due, of a change that is not kept any more, and takes no writes.
+// failing is a store with a due row of a deleted change. All writes fail.
 type failing struct {
 	Store
 	row Delivery
@@ -29,7 +29,7 @@ func (f failing) Amend(context.Context, string, func(*Delivery) (*topic.Outcome,
 	return Delivery{}, fault.New(fault.Unavailable, "no writes")
 }
 
-// The stop ends in its time although a shard that is being opened waits for a store that is down.
+// The stop ends in time although a shard that is being opened waits for a store that is down.
 func TestSender_stop_storeDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		due := time.Now()

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	batchRows = 1024
-	batchWait = 10 * time.Millisecond // how long a batch of rows waits for more rows
+	unstoredRows = 4096 // rows that wait for a batch
+	batchRows    = 1024
+	batchWait    = 10 * time.Millisecond // how long a batch of rows waits for more rows
 	// Outcomes are not urgent, and for the broker a batch of them costs about as much as one.
 	batchOutcomes = 4096
 	outcomeWait   = 100 * time.Millisecond
@@ -45,7 +46,7 @@ type newOutcome struct {
 
 func newBatchWriter(parts Parts, stored func(*member, *Delivery), finish func(*shard, bool)) *batchWriter {
 	return &batchWriter{Parts: parts, stored: stored, finish: finish,
-		rows: make(chan newRow, flowLimit), outcomes: make(chan newOutcome, batchOutcomes), done: make(chan struct{})}
+		rows: make(chan newRow, unstoredRows), outcomes: make(chan newOutcome, batchOutcomes), done: make(chan struct{})}
 }
 
 // run stores rows and publishes outcomes until close is called. After ctx has ended it only calls back.
