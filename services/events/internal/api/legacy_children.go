@@ -45,7 +45,7 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 				return err
 			}
 			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error {
-				if !slices.ContainsFunc(d.Links, func(link catalog.Link) bool { return link.LegacyID == id }) {
+				if !slices.Contains(d.LinkIDs(), id) {
 					return fault.New(fault.NotFound, "There is no such event service.")
 				}
 				d.RemoveComponent(row.ComponentID)
@@ -57,9 +57,8 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 }
 
 func (a api) createLink(ctx context.Context, caller passport.Passport, event, service string) (catalog.LinkDetail, error) {
-	isService := func(link catalog.Link) bool { return link.ComponentID == service }
 	detail, err := a.catalog.ChangeEvent(ctx, command(caller), event, func(d *catalog.Draft) error {
-		if slices.ContainsFunc(d.Links, isService) {
+		if slices.Contains(d.ComponentIDs(), service) {
 			return fault.Field("service", "must not be linked to the event already")
 		}
 		return d.AddComponent(service)
@@ -67,8 +66,7 @@ func (a api) createLink(ctx context.Context, caller passport.Passport, event, se
 	if err != nil {
 		return catalog.LinkDetail{}, deletedEvent(err)
 	}
-	link := detail.Links[slices.IndexFunc(detail.Links, isService)]
-	row := catalog.LinkRow{LegacyID: link.LegacyID, Event: detail.Facts()}
+	row := catalog.LinkRow{LegacyID: detail.Links[len(detail.Links)-1].LegacyID, Event: detail.Facts()}
 	return catalog.LinkDetail{LinkRow: row, Component: detail.Components[service]}, nil
 }
 
@@ -94,28 +92,18 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 			return a.catalog.ListUpdates(ctx, caller.Organization, query)
 		},
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.UpdateRow, error) {
-			var statusID string
-			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error {
-				err := applyUpdate(d, in)
-				if err == nil {
-					statusID = d.Timeline[len(d.Timeline)-1].StatusID
-				}
-				return err
-			})
+			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error { return applyUpdate(d, in) })
 			if err != nil {
 				return catalog.UpdateRow{}, deletedEvent(err)
 			}
-			isNew := func(entry catalog.Entry) bool { return entry.StatusID == statusID }
-			return catalog.UpdateRowOf(&detail.Event, detail.Timeline[slices.IndexFunc(detail.Timeline, isNew)]), nil
+			return catalog.UpdateRowOf(&detail.Event, detail.Timeline[len(detail.Timeline)-1]), nil
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
 			row, err := a.catalog.Update(ctx, caller.Organization, id)
 			if err != nil {
 				return err
 			}
-			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error {
-				return d.RemoveEntry(row.StatusID)
-			})
+			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error { return d.RemoveEntry(row.StatusID) })
 			return err
 		},
 	}

@@ -165,7 +165,7 @@ func applyServices(d *catalog.Draft, items []legacy.Input) error {
 	var problems []error
 	for i, item := range items {
 		id := item.ID()
-		if id != 0 && !slices.ContainsFunc(d.Links, func(link catalog.Link) bool { return link.LegacyID == id }) {
+		if id != 0 && !slices.Contains(d.LinkIDs(), id) {
 			problems = append(problems, fault.Field("event_service", "item %d: must be an event service of this event", i+1))
 		}
 		if service := item.Key("service"); id == 0 && service != nil {

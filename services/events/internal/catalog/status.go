@@ -33,18 +33,16 @@ const (
 	StatusUpdate Status = "update"
 )
 
-// Statuses returns the statuses that an event of the type may have, in their usual order.
-func (t EventType) Statuses() []Status {
+// allows reports whether an event of the type may have the status.
+func (t EventType) allows(s Status) bool {
 	switch t {
 	case Incident:
-		return []Status{Investigating, Identified, Monitoring, Resolved}
+		return slices.Contains([]Status{Investigating, Identified, Monitoring, Resolved}, s)
 	case Maintenance:
-		return []Status{Planning, Started, InProgress, Verifying, Completed}
+		return slices.Contains([]Status{Planning, Started, InProgress, Verifying, Completed}, s)
 	}
-	return nil
+	return false
 }
-
-func (t EventType) allows(s Status) bool { return slices.Contains(t.Statuses(), s) }
 
 // closed reports whether s is resolved or completed.
 func (s Status) closed() bool { return s == Resolved || s == Completed }

@@ -63,7 +63,8 @@ type eventWrite struct {
 	err     error
 }
 
-// ChangeEvent stores the draft that change makes of an event, with the message about it. It
+// ChangeEvent stores the draft that change makes of an event, with the message about it, and
+// returns the event as it is after this change. It
 // stores nothing if the draft equals the event and notifies nobody. Faults of change and of
 // Draft.Check are returned together. Changes that are requested at the same time are stored
 // in one write. A change that has been queued is carried out even if its caller gives up.
