@@ -109,8 +109,8 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	}
 }
 
-// eventField returns the reference of a child to its event. Filters reach over it to the facts
-// of the event, which the child's row holds, and to more.
+// eventField returns the reference of a child to its event. Filters reach over it to the facts of the event, which
+// the child's row holds, and to more.
 func (a api) eventField(more ...legacy.Field) legacy.Field {
 	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: catalog.FieldEvent, Help: "The event.",
 		Relation: &legacy.Relation{
@@ -164,8 +164,8 @@ func updateAuthor() legacy.Field {
 	}
 }
 
-// deletedEvent returns a fault of the field event for an event that was deleted after its
-// reference was resolved, and any other error as it is.
+// deletedEvent returns a fault of the field event for an event that was deleted after its reference was resolved,
+// and any other error as it is.
 func deletedEvent(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Field("event", "must be an event of the organization")

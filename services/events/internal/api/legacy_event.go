@@ -60,8 +60,8 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 	}
 }
 
-// eventFields returns the fields of an event itself. prefix is empty on events, and
-// catalog.FieldEvent on rows that hold copies of them.
+// eventFields returns the fields of an event itself. prefix is empty on events, and catalog.FieldEvent on rows
+// that hold copies of them.
 func eventFields(prefix string) []legacy.Field {
 	name := func(field string) string { return catalog.FactField(prefix, field) }
 	return []legacy.Field{

@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// noticeFields returns the seven channels of notifications (specification, "Notifications
-// triggered by legacy event create and update").
+// noticeFields returns the seven channels of notifications (specification, "Notifications triggered by legacy
+// event create and update").
 func noticeFields() []legacy.Field {
 	text := func(name string, most int) legacy.Field {
 		return legacy.Field{Name: name, Type: legacy.String, Max: most}
@@ -37,8 +37,8 @@ func noticeFields() []legacy.Field {
 
 var color = regexp.MustCompile(`^#([0-9a-fA-F]{3}){1,2}$`)
 
-// applyNotifications makes the write notify the enabled channels of a body. A body without
-// channels notifies nobody. Channels that are not enabled are checked too.
+// applyNotifications makes the write notify the enabled channels of a body. A body without channels notifies
+// nobody. Channels that are not enabled are checked too.
 func applyNotifications(d *catalog.Draft, in legacy.Input) error {
 	var problems []error
 	notify, sent := topic.Notify{}, false

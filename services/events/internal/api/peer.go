@@ -129,8 +129,8 @@ func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.
 	return a.catalog.ComponentsWhere(ctx, organization, where)
 }
 
-// conditions restores the types of condition values that were sent as JSON. It refuses
-// conditions on anything but fields of a component: the path names the organization.
+// conditions restores the types of condition values that were sent as JSON. It refuses conditions on anything but
+// fields of a component: the path names the organization.
 func conditions(sent []find.Condition) ([]find.Condition, error) {
 	out := make([]find.Condition, len(sent))
 	known := []string{catalog.FieldLegacyID, catalog.FieldName, catalog.FieldDescription, catalog.FieldGroup, catalog.FieldHidden, catalog.FieldHiddenFromNotifications}
