@@ -73,14 +73,16 @@ func readWording(in *legacy.Input) (topic.Wording, error) {
 		Message: given(in.Text("message")), Details: given(in.Flag("details")), Color: given(in.Text("color")),
 	}
 	if in.Text("color") != nil && !color.MatchString(wording.Color) {
-		return wording, errors.New("color: must be # and 3 or 6 hexadecimal digits")
+		return wording, fault.Field("color", "must be # and 3 or 6 hexadecimal digits")
 	}
-	for _, text := range append(in.Texts("rooms"), in.Texts("channels")...) {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || id <= 0 {
-			return wording, errors.New("must name endpoints by positive integers")
+	for _, name := range []string{"rooms", "channels"} {
+		for _, text := range in.Texts(name) {
+			id, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || id <= 0 {
+				return wording, fault.Field(name, "must be positive integers")
+			}
+			wording.Endpoints = append(wording.Endpoints, id)
 		}
-		wording.Endpoints = append(wording.Endpoints, id)
 	}
 	return wording, nil
 }
