@@ -81,7 +81,7 @@ func (c counted[T]) Delete(ctx context.Context, key string, decide func(*T) ([]t
 	return c.Collection.Delete(ctx, key, decide)
 }
 
-// countedRows counts a DeleteMany as three: find, delete, and the mark of what has an outbox.
+// countedRows counts a DeleteMany as three operations: find, delete, and a tombstone for rows with an outbox.
 type countedRows[T any] struct {
 	catalog.Rows[T]
 	n *operations

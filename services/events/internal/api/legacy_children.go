@@ -45,7 +45,7 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 				return err
 			}
 			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error {
-				if !slices.ContainsFunc(d.Links, func(link catalog.Link) bool { return link.LegacyID == id }) {
+				if !slices.Contains(d.LinkIDs(), id) {
 					return fault.New(fault.NotFound, "There is no such event service.")
 				}
 				d.RemoveComponent(row.ComponentID)
@@ -57,9 +57,8 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 }
 
 func (a api) createLink(ctx context.Context, caller passport.Passport, event, service string) (catalog.LinkDetail, error) {
-	isService := func(link catalog.Link) bool { return link.ComponentID == service }
 	detail, err := a.catalog.ChangeEvent(ctx, command(caller), event, func(d *catalog.Draft) error {
-		if slices.ContainsFunc(d.Links, isService) {
+		if slices.Contains(d.ComponentIDs(), service) {
 			return fault.Field("service", "must not be linked to the event already")
 		}
 		return d.AddComponent(service)
@@ -67,8 +66,7 @@ func (a api) createLink(ctx context.Context, caller passport.Passport, event, se
 	if err != nil {
 		return catalog.LinkDetail{}, deletedEvent(err)
 	}
-	link := detail.Links[slices.IndexFunc(detail.Links, isService)]
-	row := catalog.LinkRow{LegacyID: link.LegacyID, Event: detail.Facts()}
+	row := catalog.LinkRow{LegacyID: detail.Links[len(detail.Links)-1].LegacyID, Event: detail.Facts()}
 	return catalog.LinkDetail{LinkRow: row, Component: detail.Components[service]}, nil
 }
 
@@ -94,35 +92,25 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 			return a.catalog.ListUpdates(ctx, caller.Organization, query)
 		},
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.UpdateRow, error) {
-			var statusID string
-			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error {
-				err := applyUpdate(d, in)
-				if err == nil {
-					statusID = d.Timeline[len(d.Timeline)-1].StatusID
-				}
-				return err
-			})
+			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error { return applyUpdate(d, in) })
 			if err != nil {
 				return catalog.UpdateRow{}, deletedEvent(err)
 			}
-			isNew := func(entry catalog.Entry) bool { return entry.StatusID == statusID }
-			return catalog.UpdateRowOf(&detail.Event, detail.Timeline[slices.IndexFunc(detail.Timeline, isNew)]), nil
+			return catalog.UpdateRowOf(&detail.Event, detail.Timeline[len(detail.Timeline)-1]), nil
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
 			row, err := a.catalog.Update(ctx, caller.Organization, id)
 			if err != nil {
 				return err
 			}
-			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error {
-				return d.RemoveEntry(row.StatusID)
-			})
+			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error { return d.RemoveEntry(row.StatusID) })
 			return err
 		},
 	}
 }
 
-// eventField returns the reference of a child to its event. Filters reach over it to the facts
-// of the event, which the child's row holds, and to more.
+// eventField returns the reference of a child to its event. Filters reach over it to the facts of the event, which
+// the child's row holds, and to more.
 func (a api) eventField(more ...legacy.Field) legacy.Field {
 	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: catalog.FieldEvent, Help: "The event.",
 		Relation: &legacy.Relation{
@@ -176,8 +164,8 @@ func updateAuthor() legacy.Field {
 	}
 }
 
-// deletedEvent returns a fault of the field event for an event that was deleted after its
-// reference was resolved, and any other error as it is.
+// deletedEvent returns a fault of the field event for an event that was deleted after its reference was resolved,
+// and any other error as it is.
 func deletedEvent(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Field("event", "must be an event of the organization")

@@ -60,39 +60,28 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 	}
 }
 
-// eventFields returns the fields of an event itself. prefix is empty on events, and
-// catalog.FieldEvent on rows that hold copies of them.
+// eventFields returns the fields of an event itself. prefix is empty on events, and catalog.FieldEvent on rows
+// that hold copies of them.
 func eventFields(prefix string) []legacy.Field {
-	text := func(name, find, findMarkdown string, most int, help string) []legacy.Field {
-		return []legacy.Field{
-			{Name: name, Type: legacy.String, Max: most, Find: catalog.FactField(prefix, find), Help: help, Default: ""},
-			flag(name+"_md", catalog.FactField(prefix, findMarkdown), "Whether the "+name+" is Markdown."),
-		}
-	}
 	name := func(field string) string { return catalog.FactField(prefix, field) }
-	description := text("description", catalog.FieldDescription, catalog.FieldDescriptionMarkdown, 5000, "The description.")
-	description[0].Required, description[0].Default = true, nil
-	fields := []legacy.Field{
-		{Name: "type", Type: legacy.Related, Required: true, Find: name(catalog.FieldType), Relation: legacy.TypeRelation(),
-			Help: "Incident or maintenance."},
-		{Name: "status", Type: legacy.Related, Required: true, Find: name(catalog.FieldStatus), Relation: legacy.StatusRelation(),
-			Help: "A status of the type."},
-	}
-	fields = append(fields, description...)
-	fields = append(fields,
-		legacy.Field{Name: "start", Type: legacy.Datetime, Required: true, Find: name(catalog.FieldStart), Help: "Start, in UTC."},
-		legacy.Field{Name: "end", Type: legacy.Datetime, Nullable: true, Find: name(catalog.FieldEnd),
-			Help: "End, in UTC; required for a maintenance."},
-		legacy.Field{Name: "severity", Type: legacy.Related, Nullable: true, Find: name(catalog.FieldSeverity),
-			Relation: legacy.SeverityRelation(), Help: "The severity."},
-		flag("auto", name(catalog.FieldAuto), "Whether a maintenance starts and ends automatically."))
-	fields = append(fields, text("coordinator", catalog.FieldCoordinator, catalog.FieldCoordinatorMarkdown, 1000, "The coordinator.")...)
-	fields = append(fields, text("impact", catalog.FieldImpact, catalog.FieldImpactMarkdown, 1000, "The impact analysis.")...)
-	return append(fields,
+	return []legacy.Field{
+		{Name: "type", Type: legacy.Related, Required: true, Find: name(catalog.FieldType), Relation: legacy.TypeRelation(), Help: "Incident or maintenance."},
+		{Name: "status", Type: legacy.Related, Required: true, Find: name(catalog.FieldStatus), Relation: legacy.StatusRelation(), Help: "A status of the type."},
+		{Name: "description", Type: legacy.String, Required: true, Max: 5000, Find: name(catalog.FieldDescription), Help: "The description."},
+		flag("description_md", name(catalog.FieldDescriptionMarkdown), "Whether the description is Markdown."),
+		{Name: "start", Type: legacy.Datetime, Required: true, Find: name(catalog.FieldStart), Help: "Start, in UTC."},
+		{Name: "end", Type: legacy.Datetime, Nullable: true, Find: name(catalog.FieldEnd), Help: "End, in UTC; required for a maintenance."},
+		{Name: "severity", Type: legacy.Related, Nullable: true, Find: name(catalog.FieldSeverity), Relation: legacy.SeverityRelation(), Help: "The severity."},
+		flag("auto", name(catalog.FieldAuto), "Whether a maintenance starts and ends automatically."),
+		{Name: "coordinator", Type: legacy.String, Max: 1000, Default: "", Find: name(catalog.FieldCoordinator), Help: "The coordinator."},
+		flag("coordinator_md", name(catalog.FieldCoordinatorMarkdown), "Whether the coordinator is Markdown."),
+		{Name: "impact", Type: legacy.String, Max: 1000, Default: "", Find: name(catalog.FieldImpact), Help: "The impact analysis."},
+		flag("impact_md", name(catalog.FieldImpactMarkdown), "Whether the impact is Markdown."),
 		flag("hidden_admin_uptime", name(catalog.FieldHiddenFromUptimeReports), "Hidden from uptime reports."),
 		flag("hidden_db", name(catalog.FieldHiddenFromDashboard), "Hidden from all areas of the dashboard."),
-		legacy.Field{Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: name(catalog.FieldAuthor),
-			Relation: &legacy.Relation{To: "user", FindID: name(catalog.FieldAuthor)}, Help: "The author."})
+		{Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: name(catalog.FieldAuthor),
+			Relation: &legacy.Relation{To: "user", FindID: name(catalog.FieldAuthor)}, Help: "The author."},
+	}
 }
 
 // flag returns a boolean field that is false by default.

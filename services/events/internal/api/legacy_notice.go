@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// noticeFields returns the seven channels of notifications (specification, "Notifications
-// triggered by legacy event create and update").
+// noticeFields returns the seven channels of notifications (specification, "Notifications triggered by legacy
+// event create and update").
 func noticeFields() []legacy.Field {
 	text := func(name string, most int) legacy.Field {
 		return legacy.Field{Name: name, Type: legacy.String, Max: most}
@@ -37,8 +37,8 @@ func noticeFields() []legacy.Field {
 
 var color = regexp.MustCompile(`^#([0-9a-fA-F]{3}){1,2}$`)
 
-// applyNotifications makes the write notify the enabled channels of a body. A body without
-// channels notifies nobody. Channels that are not enabled are checked too.
+// applyNotifications makes the write notify the enabled channels of a body. A body without channels notifies
+// nobody. Channels that are not enabled are checked too.
 func applyNotifications(d *catalog.Draft, in legacy.Input) error {
 	var problems []error
 	notify, sent := topic.Notify{}, false
@@ -73,14 +73,16 @@ func readWording(in *legacy.Input) (topic.Wording, error) {
 		Message: given(in.Text("message")), Details: given(in.Flag("details")), Color: given(in.Text("color")),
 	}
 	if in.Text("color") != nil && !color.MatchString(wording.Color) {
-		return wording, errors.New("color: must be # and 3 or 6 hexadecimal digits")
+		return wording, fault.Field("color", "must be # and 3 or 6 hexadecimal digits")
 	}
-	for _, text := range append(in.Texts("rooms"), in.Texts("channels")...) {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || id <= 0 {
-			return wording, errors.New("must name endpoints by positive integers")
+	for _, name := range []string{"rooms", "channels"} {
+		for _, text := range in.Texts(name) {
+			id, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || id <= 0 {
+				return wording, fault.Field(name, "must be positive integers")
+			}
+			wording.Endpoints = append(wording.Endpoints, id)
 		}
-		wording.Endpoints = append(wording.Endpoints, id)
 	}
 	return wording, nil
 }

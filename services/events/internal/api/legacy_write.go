@@ -13,8 +13,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// applyEvent applies the body of an event to a draft. A body that is sent again changes
-// nothing. The faults of all fields are returned together.
+// applyEvent applies the body of an event to a draft. A body that is sent again changes nothing. The faults of all
+// fields are returned together.
 func applyEvent(d *catalog.Draft, in legacy.Input) error {
 	applyLifecycle(d, lifecycle{
 		Type: key[catalog.EventType](in, "type"), Status: key[catalog.Status](in, "status"),
@@ -70,8 +70,8 @@ type lifecycle struct {
 	NoEnd      bool // end is null
 }
 
-// applyLifecycle sets type, status and times. The legacy interface has one end: the planned
-// end of an open maintenance, and the actual end of any other event.
+// applyLifecycle sets type, status and times. The legacy interface has one end: the planned end of an open
+// maintenance, and the actual end of any other event.
 func applyLifecycle(d *catalog.Draft, in lifecycle) {
 	wasOpen := d.IsNew() || d.Open()
 	assign(&d.StartAt, in.Start)
@@ -109,8 +109,8 @@ func applyLifecycle(d *catalog.Draft, in lifecycle) {
 	}
 }
 
-// applyType changes the type, which only the legacy interface can. The end of an open event
-// becomes the planned end of a maintenance, and the other way round.
+// applyType changes the type, which only the legacy interface can. The end of an open event becomes the planned
+// end of a maintenance, and the other way round.
 func applyType(d *catalog.Draft, to catalog.EventType) {
 	d.Type = to
 	if to == catalog.Incident {
@@ -123,8 +123,8 @@ func applyType(d *catalog.Draft, to catalog.EventType) {
 	}
 }
 
-// applyText changes a text and its Markdown flag. A text without the flag is plain. A rich
-// text of the App keeps its format until the text or the flag changes.
+// applyText changes a text and its Markdown flag. A text without the flag is plain. A rich text of the App keeps
+// its format until the text or the flag changes.
 func applyText(text *catalog.Rich, sent *string, markdown *bool) {
 	edited := catalog.Rich{Text: text.Text, Format: richtext.Plain}
 	assign(&edited.Text, sent)
@@ -165,7 +165,7 @@ func applyServices(d *catalog.Draft, items []legacy.Input) error {
 	var problems []error
 	for i, item := range items {
 		id := item.ID()
-		if id != 0 && !slices.ContainsFunc(d.Links, func(link catalog.Link) bool { return link.LegacyID == id }) {
+		if id != 0 && !slices.Contains(d.LinkIDs(), id) {
 			problems = append(problems, fault.Field("event_service", "item %d: must be an event service of this event", i+1))
 		}
 		if service := item.Key("service"); id == 0 && service != nil {

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -73,11 +75,7 @@ func (a api) peerViews(c *gin.Context, dashboards []catalog.Dashboard) ([]peer.D
 	if err != nil {
 		return nil, err
 	}
-	all := make([]catalog.Component, 0, len(components))
-	for _, component := range components {
-		all = append(all, component)
-	}
-	shown, err := a.peerComponentViews(c, all)
+	shown, err := a.peerComponentViews(c, slices.Collect(maps.Values(components)))
 	if err != nil {
 		return nil, err
 	}
@@ -131,15 +129,13 @@ func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.
 	return a.catalog.ComponentsWhere(ctx, organization, where)
 }
 
-// conditions restores the types of condition values that were sent as JSON. It refuses
-// conditions on anything but fields of a component: the path names the organization.
+// conditions restores the types of condition values that were sent as JSON. It refuses conditions on anything but
+// fields of a component: the path names the organization.
 func conditions(sent []find.Condition) ([]find.Condition, error) {
 	out := make([]find.Condition, len(sent))
+	known := []string{catalog.FieldLegacyID, catalog.FieldName, catalog.FieldDescription, catalog.FieldGroup, catalog.FieldHidden, catalog.FieldHiddenFromNotifications}
 	for i, condition := range sent {
-		switch condition.Field {
-		case catalog.FieldLegacyID, catalog.FieldName, catalog.FieldDescription, catalog.FieldGroup, catalog.FieldHidden,
-			catalog.FieldHiddenFromNotifications:
-		default:
+		if !slices.Contains(known, condition.Field) {
 			return nil, fault.Field("where", "must name fields of a component, not %q", condition.Field)
 		}
 		condition.Value = exact(condition.Value)

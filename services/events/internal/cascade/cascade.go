@@ -1,6 +1,6 @@
-// Package cascade reports the deletion of a component to the services that store records about
-// components. After the response, the caller then finds the component gone in every service.
-// The call may fail, because topic.ComponentDeleted reports the deletion too.
+// Package cascade reports the deletion of a component to the services that store records about components. After
+// the response, the caller then finds the component gone in every service. The call may fail, because
+// topic.ComponentDeleted reports the deletion too.
 package cascade
 
 import (

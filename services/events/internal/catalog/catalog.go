@@ -1,6 +1,6 @@
-// Package catalog holds what an organization publishes: dashboards, the components on them,
-// and events (incidents and maintenances) with their timelines. It contains the rules and the
-// operations. It knows no engine, no HTTP and no Kafka.
+// Package catalog holds what an organization publishes: dashboards, the components on them, and events (incidents
+// and maintenances) with their timelines. It contains the rules and the operations. It knows no engine, no HTTP
+// and no Kafka.
 //
 // Decisions.
 //
@@ -10,8 +10,8 @@
 //     ChangeEvent, with the steps of a Draft. Inputs name records by uuid. The domain also
 //     gives each record a legacy id, which only the legacy interface uses.
 //   - Concurrent writes of one event share a run: one load, one replace and one update of
-//     derived rows serve all of them. Writers of one process therefore never conflict with
-//     each other.
+//     derived rows serve all of them. Writes of one process therefore do not compete for the
+//     version of the record.
 //   - The legacy lists of links and updates are rows derived from the event (rows.go). Only
 //     these lists read them.
 //   - The response that visitors of a dashboard get is rendered when a record changes
@@ -36,8 +36,8 @@ import (
 // ErrSlugTaken is returned by the store for a dashboard whose slug is taken.
 var ErrSlugTaken = errors.New("catalog: the slug is taken")
 
-// Collection stores the records of one type. Its errors are faults. The functions given to it
-// may run several times, each time with the record as stored then.
+// Collection stores the records of one type. Its errors are faults. The functions given to it may run several
+// times, each time with the record as stored then.
 type Collection[T any] interface {
 	Finder[T]
 	Get(ctx context.Context, key string) (T, error)
@@ -84,8 +84,8 @@ const (
 	entryIDs     = "event_update"
 )
 
-// Elsewhere is the other services that store records about components. A failed call is not
-// an error, because topic.ComponentDeleted reaches these services too.
+// Elsewhere is the other services that store records about components. A failed call is not an error, because
+// topic.ComponentDeleted reaches these services too.
 type Elsewhere interface {
 	ComponentGone(ctx context.Context, organization, componentID string)
 }

@@ -42,8 +42,8 @@ func (a *affected) check(event *Event) error {
 	return nil
 }
 
-// change returns the message about a write: everything that receivers get to know of the
-// event, with its texts rendered, as of this change. before is nil for a new event.
+// change returns the message about a write: everything that receivers get to know of the event, with its texts
+// rendered, as of this change. before is nil for a new event.
 func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
@@ -72,8 +72,8 @@ func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 	return change
 }
 
-// notified returns the affected components that notifications may name, in the order of the
-// links, each with the dashboards that hold it.
+// notified returns the affected components that notifications may name, in the order of the links, each with the
+// dashboards that hold it.
 func (a *affected) notified(event *Event) []topic.Component {
 	out := []topic.Component{}
 	for _, link := range event.Links {

@@ -45,9 +45,9 @@ func (c *Component) check() error {
 	return nil
 }
 
-// CreateComponent stores a new component that fill has completed, and adds it to the
-// organization's first dashboard. The dashboard is written first: if the process dies in
-// between, the dashboard names a component that does not exist, which every reader ignores.
+// CreateComponent stores a new component that fill has completed, and adds it to the organization's first
+// dashboard. The dashboard is written first: if the process dies in between, the dashboard names a component that
+// does not exist, which every reader ignores.
 func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill func(*Component) error) (Component, error) {
 	now := c.now()
 	component := Component{
@@ -69,8 +69,8 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill fun
 	return component, c.store.Components.Insert(ctx, component)
 }
 
-// join adds a component to the organization's first dashboard, if there is one. Components
-// that are created at the same time are added in one write.
+// join adds a component to the organization's first dashboard, if there is one. Components that are created at the
+// same time are added in one write.
 func (c *Catalog) join(ctx context.Context, organization, id string) error {
 	_, err := c.joins.share(ctx, organization, []string{id}, func(ctx context.Context, ids []string) (struct{}, error) {
 		first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
@@ -160,8 +160,8 @@ func (c *Catalog) ComponentsWhere(ctx context.Context, organization string, wher
 	return page.Items, err
 }
 
-// componentsOf returns the organization's components with the ids, by id. It leaves out
-// components that are being removed.
+// componentsOf returns the organization's components with the ids, by id. It leaves out components that are being
+// removed.
 func (c *Catalog) componentsOf(ctx context.Context, organization string, ids []string) (map[string]Component, error) {
 	// The events of a page of a list name the same few components many times.
 	found, err := c.ComponentsByID(ctx, organization, slices.Compact(slices.Sorted(slices.Values(ids))))

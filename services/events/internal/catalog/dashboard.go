@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,10 +91,6 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	if dashboard.LegacyID, err = c.store.Next(ctx, dashboardIDs, 1); err != nil {
 		return Dashboard{}, err
 	}
-	return c.insertDashboard(ctx, dashboard)
-}
-
-func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard) (Dashboard, error) {
 	base := slugOf(dashboard.Name)
 	for try := 1; try <= slugTries; try++ {
 		dashboard.Slug = numbered(base, try)
@@ -109,26 +106,16 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard) (Das
 	return Dashboard{}, fault.New(fault.Conflict, "No free slug was found for this name. Choose another name.")
 }
 
+var notInSlug = regexp.MustCompile("[^a-z0-9]+")
+
 // slugOf makes a slug of a name: letters, digits and single hyphens.
 func slugOf(name string) string {
-	var slug strings.Builder
-	for _, r := range strings.ToLower(name) {
-		switch {
-		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
-			slug.WriteRune(r)
-		case slug.Len() > 0 && !strings.HasSuffix(slug.String(), "-"):
-			slug.WriteByte('-')
-		}
-	}
-	text := slug.String()
-	if len(text) > maxSlug {
-		text = text[:maxSlug]
-	}
-	text = strings.Trim(text, "-")
-	if text == "" {
+	text := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	text = strings.Trim(text[:min(len(text), maxSlug)], "-")
+	switch {
+	case text == "":
 		return "status"
-	}
-	if len(text) < minSlug {
+	case len(text) < minSlug:
 		return text + "-status"
 	}
 	return text

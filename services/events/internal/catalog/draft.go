@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxLinks is how many components an event can affect. The message about a change holds
-	// all of them, and must stay well below the size that Kafka accepts.
+	// maxLinks is how many components an event can affect. The message about a change holds all of them, and must
+	// stay well below the size that Kafka accepts.
 	maxLinks = 500
-	// maxEntries is how many timeline entries an event can have. Its record holds all of them,
-	// and each has a row that is written before the writer gets its response.
+	// maxEntries is how many timeline entries an event can have. Its record holds all of them, and each has a row
+	// that is written before the writer gets its response.
 	maxEntries = 1000
 )
 
@@ -44,8 +44,8 @@ func NewDraft(event *Event, author Author, now time.Time) *Draft {
 // IsNew reports whether the write creates the event.
 func (d *Draft) IsNew() bool { return d.Version == 0 }
 
-// SetStatus sets the status. Closing an event sets its actual end: now, or the start for an
-// event that never began. Reopening clears the actual end.
+// SetStatus sets the status. Closing an event sets its actual end: now, or the start for an event that never
+// began. Reopening clears the actual end.
 func (d *Draft) SetStatus(status Status) {
 	wasClosed := d.Status.closed()
 	d.Status = status
@@ -78,8 +78,8 @@ func (d *Draft) RemoveComponent(id string) {
 	d.changed = d.changed || len(d.Links) < n
 }
 
-// AppendEntry appends an entry to the timeline, with the Status, Message and Timestamp of the
-// given one. The status of the event stays as it is.
+// AppendEntry appends an entry to the timeline, with the Status, Message and Timestamp of the given one. The
+// status of the event stays as it is.
 func (d *Draft) AppendEntry(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.Field("timeline", "must have at most %d entries", maxEntries)
@@ -149,9 +149,9 @@ func (d *Draft) entryWritten(entry Entry) {
 	}
 }
 
-// Notify makes the write notify these channels. The event keeps them for the scheduler,
-// without the texts, which are for this write only. A write that does not call Notify
-// notifies nobody and leaves the kept channels as they are.
+// Notify makes the write notify these channels. The event keeps them for the scheduler, without the texts, which
+// are for this write only. A write that does not call Notify notifies nobody and leaves the kept channels as they
+// are.
 func (d *Draft) Notify(channels topic.Notify) {
 	d.notify = maps.Clone(channels)
 	if wording, there := d.notify[topic.Email]; there {
@@ -197,8 +197,8 @@ func (d *Draft) Check() error {
 	return errors.Join(problems...)
 }
 
-// finish completes the fields that follow from others. It returns whether the event differs
-// from before, and whether only Announced does.
+// finish completes the fields that follow from others. It returns whether the event differs from before, and
+// whether only Announced does.
 func (d *Draft) finish() (changed, announcedOnly bool) {
 	now := *d.Event
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced

@@ -41,8 +41,8 @@ type Event struct {
 	Timeline []Entry `json:"timeline"` // oldest first
 
 	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
-	// Announced is the channels of the last write that called Draft.Notify, without the texts
-	// that were for that write only. The scheduler notifies the same channels.
+	// Announced is the channels of the last write that called Draft.Notify, without the texts that were for that
+	// write only. The scheduler notifies the same channels.
 	Announced topic.Notify `json:"announced"`
 	Source    Source       `json:"source"`
 	CreatedBy Author       `json:"createdBy"`

@@ -41,8 +41,8 @@ func (c *Catalog) ListEvents(ctx context.Context, organization string, query fin
 	return details, total, err
 }
 
-// eventsIndex returns the index within which a query examines events: that of a condition on
-// ids or children, which few events satisfy, else the query's own.
+// eventsIndex returns the index within which a query examines events: that of a condition on ids or children,
+// which few events satisfy, else the query's own.
 func eventsIndex(query find.Query) string {
 	best := query.Scan
 	for _, condition := range query.Where {
@@ -58,8 +58,8 @@ func eventsIndex(query find.Query) string {
 	return best
 }
 
-// EventsWithUpdate returns the ids of the organization's events that have a timeline entry
-// which satisfies all conditions.
+// EventsWithUpdate returns the ids of the organization's events that have a timeline entry which satisfies all
+// conditions.
 func (c *Catalog) EventsWithUpdate(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
 	return eventsOf(ctx, c.store.Updates, organization, where, func(row UpdateRow) string { return row.EventID })
 }

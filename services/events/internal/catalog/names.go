@@ -70,8 +70,8 @@ const (
 	IndexEvent = "event" // rows: the event's id
 )
 
-// FactField returns the name of a field of an event: as it is for a query of events (empty
-// prefix), and with the prefix for a query of rows that hold a copy of it.
+// FactField returns the name of a field of an event: as it is for a query of events (empty prefix), and with the
+// prefix for a query of rows that hold a copy of it.
 func FactField(prefix, name string) string {
 	if prefix == "" {
 		return name

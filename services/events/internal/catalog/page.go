@@ -18,8 +18,8 @@ type Page struct {
 	Hosts       []string `json:"hosts"`
 	Enabled     bool     `json:"enabled"`
 	Rows        []Row    `json:"rows"`
-	// ChangesAt is the next time at which an event reaches its start, so that the page changes
-	// without a write; nil for none.
+	// ChangesAt is the next time at which an event reaches its start, so that the page changes without a write;
+	// nil for none.
 	ChangesAt *time.Time `json:"changesAt"`
 }
 
@@ -80,8 +80,8 @@ func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dash
 	return err
 }
 
-// rerender renders the pages of all dashboards that hold a component of the event, or held one
-// by the former rows of its links.
+// rerender renders the pages of all dashboards that hold a component of the event, or held one by the former rows
+// of its links.
 func (c *Catalog) rerender(ctx context.Context, former []LinkRow, current *Event) error {
 	var organization string
 	var components []string
@@ -128,10 +128,10 @@ func (c *Catalog) render(ctx context.Context, dashboardID string, written []stri
 	})
 }
 
-// compose returns the page that follows the former one, which may be empty. It computes all
-// statuses, but loads a component that has a row only if it is in written: every writer of a
-// component renders the pages that show it, so the row is right or that writer corrects it. A
-// page with many rows then costs little more than a page with few.
+// compose returns the page that follows the former one, which may be empty. It computes all statuses, but loads a
+// component that has a row only if it is in written: every writer of a component renders the pages that show it,
+// so the row is right or that writer corrects it. A page with many rows then costs little more than a page with
+// few.
 func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string, written []string) (Page, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, dashboardID)
 	if err != nil {
@@ -167,8 +167,8 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	}, nil
 }
 
-// kept returns the page's rows of placed components that were not written, and the ids of the
-// other placed components.
+// kept returns the page's rows of placed components that were not written, and the ids of the other placed
+// components.
 func (p *Page) kept(placed, written []string) (rows []Row, stale []string) {
 	byID := make(map[string]Row, len(p.Rows))
 	for _, row := range p.Rows {
@@ -188,8 +188,8 @@ func (p *Page) kept(placed, written []string) (rows []Row, stale []string) {
 	return rows, stale
 }
 
-// statusesAt returns the statuses of components at a time, and the next time at which they
-// change because an event reaches its start.
+// statusesAt returns the statuses of components at a time, and the next time at which they change because an event
+// reaches its start.
 func statusesAt(events []Event, now time.Time) (statuses map[string]RowStatus, changesAt *time.Time) {
 	statuses = map[string]RowStatus{}
 	for i := range events {
@@ -230,8 +230,8 @@ type Health struct {
 	EventIDs []string
 }
 
-// Healths returns the health of the organization's components that active events affect, by
-// id. Every other component is operational.
+// Healths returns the health of the organization's components that active events affect, by id. Every other
+// component is operational.
 func (c *Catalog) Healths(ctx context.Context, organization string) (map[string]Health, error) {
 	events, err := c.openEvents(ctx, organization)
 	healths := map[string]Health{}

@@ -10,12 +10,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// RemoveComponent deletes a component, its links from events, and its places on dashboards.
-// topic.ComponentDeleted reports the deletion to other services.
+// RemoveComponent deletes a component, its links from events, and its places on dashboards. topic.ComponentDeleted
+// reports the deletion to other services.
 //
-// The first write sets Leaving. From then on no query finds the component, so no new link to
-// it is made. The other steps follow from that write and are repeated until they are done,
-// also after a crash. The last step deletes the record and publishes the message.
+// The first write sets Leaving. From then on no query finds the component, so no new link to it is made. The other
+// steps follow from that write and are repeated until they are done, also after a crash. The last step deletes the
+// record and publishes the message.
 func (c *Catalog) RemoveComponent(ctx context.Context, command Command, id string) error {
 	_, err := c.updateComponent(ctx, command, id, func(component *Component) error {
 		component.Leaving = true
@@ -27,8 +27,8 @@ func (c *Catalog) RemoveComponent(ctx context.Context, command Command, id strin
 	return err
 }
 
-// ComponentWritten renders the pages that show a component. For a component that is leaving
-// it completes the removal.
+// ComponentWritten renders the pages that show a component. For a component that is leaving it completes the
+// removal.
 func (c *Catalog) ComponentWritten(ctx context.Context, id string, current *Component) error {
 	switch {
 	case current == nil:
@@ -75,8 +75,8 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 	return err
 }
 
-// unlink removes an event's links to components that no longer exist. It bypasses the queue of
-// ChangeEvent, because EventWritten calls it within a run of that queue.
+// unlink removes an event's links to components that no longer exist. It bypasses the queue of ChangeEvent,
+// because EventWritten calls it within a run of that queue.
 func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone ...string) error {
 	write := &eventWrite{command: Command{Organization: organization}, change: func(d *Draft) error {
 		for _, id := range gone {

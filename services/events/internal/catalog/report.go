@@ -45,8 +45,8 @@ type DayUptime struct {
 	Tally
 }
 
-// Uptime returns the report on all components of a dashboard, also hidden components, or on one
-// component in the time zone of the first dashboard that holds it.
+// Uptime returns the report on all components of a dashboard, also hidden components, or on one component in the
+// time zone of the first dashboard that holds it.
 func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeAsked) (UptimeReport, error) {
 	month, err := time.Parse("2006-01", asked.Month)
 	if err != nil {
@@ -117,8 +117,8 @@ func zoneOf(d Dashboard) *time.Location {
 	return zone
 }
 
-// spans returns the times between from and to in which events affect components, by component;
-// componentID restricts it to one component, unless it is empty.
+// spans returns the times between from and to in which events affect components, by component; componentID
+// restricts it to one component, unless it is empty.
 func (c *Catalog) spans(ctx context.Context, organization, componentID string, from, to time.Time) (map[string][]span, error) {
 	query := owned(organization, find.Query{Where: []find.Condition{find.Has(FieldReported, reportKeys(from, to)...)}})
 	if componentID != "" {
@@ -141,8 +141,8 @@ func (c *Catalog) spans(ctx context.Context, organization, componentID string, f
 	return spans, err
 }
 
-// uptimeOf returns a component's part of a report that ends at end. The time before the
-// component existed is not measured.
+// uptimeOf returns a component's part of a report that ends at end. The time before the component existed is not
+// measured.
 func uptimeOf(component Component, spans []span, days []day, end time.Time) ComponentUptime {
 	part := ComponentUptime{ComponentID: component.ID, Name: component.Name, Days: []DayUptime{}, EventIDs: []string{}}
 	from := later(days[0].from, component.CreatedAt)
@@ -171,8 +171,8 @@ const (
 	reportOpen      = "open" // no end yet
 )
 
-// ReportKeys returns the keys by which uptime reports find an event: the months (UTC) that its
-// measured time touches. An event that reports do not count has none.
+// ReportKeys returns the keys by which uptime reports find an event: the months (UTC) that its measured time
+// touches. An event that reports do not count has none.
 func (e *Event) ReportKeys() []string {
 	from, to, counts := e.Measured()
 	switch {
@@ -193,8 +193,8 @@ func reportKeys(from, to time.Time) []string {
 	return append(monthsOf(from, to), reportLong, reportOpen)
 }
 
-// monthsOf returns the months in UTC that the time from, until before to, touches. It stops
-// after maxReportMonths + 1 months.
+// monthsOf returns the months in UTC that the time from, until before to, touches. It stops after maxReportMonths
+// + 1 months.
 func monthsOf(from, to time.Time) []string {
 	var keys []string
 	year, month, _ := from.UTC().Date()

@@ -12,9 +12,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// EventFacts is the part of an event by which the legacy lists of links and updates are
-// filtered (event__type__type=...). Each row holds a copy, so that such a filter is one
-// indexed query. The formats of texts are flags here, because queries compare them.
+// EventFacts is the part of an event by which the legacy lists of links and updates are filtered
+// (event__type__type=...). Each row holds a copy, so that such a filter is one indexed query. The formats of texts
+// are flags here, because queries compare them.
 type EventFacts struct {
 	LegacyID                int64      `json:"legacyId"`
 	Type                    EventType  `json:"type"`
@@ -121,9 +121,9 @@ type goneLinks struct {
 	components   []string
 }
 
-// updateDerived renders the pages and writes the rows of an event; current is nil for a
-// deleted one. It returns the linked components that were removed while the event was being
-// written, too late for the removal to find the link. These links get no row.
+// updateDerived renders the pages and writes the rows of an event; current is nil for a deleted one. It returns
+// the linked components that were removed while the event was being written, too late for the removal to find the
+// link. These links get no row.
 //
 // Pages are rendered before the link rows are written. The rows say where the event was shown when they were
 // written, so repeating an interrupted call completes it. A page is left as it is only if the rows are those of
@@ -161,8 +161,8 @@ func (c *Catalog) updateDerived(ctx context.Context, id string, current *Event) 
 	)
 }
 
-// dropGone removes wanted rows whose component does not exist, and returns these components.
-// It examines new links only: when a link has a row, a removal of the component finds it.
+// dropGone removes wanted rows whose component does not exist, and returns these components. It examines new links
+// only: when a link has a row, a removal of the component finds it.
 func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) ([]string, error) {
 	fresh := maps.Clone(wanted)
 	for _, row := range there {
@@ -191,8 +191,8 @@ func follows(current *Event, rows []LinkRow) bool {
 		!slices.ContainsFunc(rows, func(row LinkRow) bool { return row.Version != current.PriorVersion })
 }
 
-// shown returns the type and the start that dashboards show of an event according to rows of
-// its links, by component.
+// shown returns the type and the start that dashboards show of an event according to rows of its links, by
+// component.
 func shown(rows iter.Seq[LinkRow]) map[string]EventFacts {
 	out := map[string]EventFacts{}
 	for row := range rows {

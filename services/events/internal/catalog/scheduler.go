@@ -11,8 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// schedulerInterval is how often the scheduler looks for maintenances that are due. A look
-// costs one indexed query that mostly finds nothing.
+// schedulerInterval is how often the scheduler looks for maintenances that are due. A look costs one indexed query
+// that mostly finds nothing.
 const schedulerInterval = time.Second
 
 // RunScheduler starts and ends maintenances with autoStart and autoEnd, until ctx ends. It notifies the channels
@@ -33,8 +33,8 @@ func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
 	}
 }
 
-// runDue starts or ends every maintenance that is due. A failure of one does not delay those
-// that became due after it.
+// runDue starts or ends every maintenance that is due. A failure of one does not delay those that became due after
+// it.
 func (c *Catalog) runDue(ctx context.Context) error {
 	var failed []error
 	err := c.store.Events.Each(ctx, find.Query{

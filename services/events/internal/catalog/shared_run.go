@@ -32,14 +32,14 @@ type run[I, R any] struct {
 	err    error
 }
 
-// runLimit is how long a run may take. A run does not end with the request of the caller that
-// executes it, because other callers wait for it too.
+// runLimit is how long a run may take. A run does not end with the request of the caller that executes it, because
+// other callers wait for it too.
 const runLimit = 30 * time.Second
 
 var errRunBroken = errors.New("catalog: the shared run panicked")
 
-// share adds items to the next run of key and returns the result of that run. The first
-// caller executes the run. The others wait for it until ctx ends.
+// share adds items to the next run of key and returns the result of that run. The first caller executes the run.
+// The others wait for it until ctx ends.
 func (s *sharedRun[I, R]) share(ctx context.Context, key string, items []I, work func(context.Context, []I) (R, error)) (R, error) {
 	q, mine, first := s.enter(key, items)
 	defer s.leave(key, q)

@@ -33,24 +33,22 @@ const (
 	StatusUpdate Status = "update"
 )
 
-// Statuses returns the statuses that an event of the type may have, in their usual order.
-func (t EventType) Statuses() []Status {
+// allows reports whether an event of the type may have the status.
+func (t EventType) allows(s Status) bool {
 	switch t {
 	case Incident:
-		return []Status{Investigating, Identified, Monitoring, Resolved}
+		return slices.Contains([]Status{Investigating, Identified, Monitoring, Resolved}, s)
 	case Maintenance:
-		return []Status{Planning, Started, InProgress, Verifying, Completed}
+		return slices.Contains([]Status{Planning, Started, InProgress, Verifying, Completed}, s)
 	}
-	return nil
+	return false
 }
-
-func (t EventType) allows(s Status) bool { return slices.Contains(t.Statuses(), s) }
 
 // closed reports whether s is resolved or completed.
 func (s Status) closed() bool { return s == Resolved || s == Completed }
 
-// underway reports whether s is neither closed nor planning. A maintenance in planning is not
-// under way, even after its planned start.
+// underway reports whether s is neither closed nor planning. A maintenance in planning is not under way, even
+// after its planned start.
 func (s Status) underway() bool { return !s.closed() && s != Planning }
 
 // Impact is the effect of an event on a component, and the status of a component.
@@ -83,8 +81,8 @@ func defaultImpact(t EventType, severity string) Impact {
 	return Degraded
 }
 
-// kindOf returns the kind of a change; before is nil for a new event. A change of the type
-// has a kind of the new type.
+// kindOf returns the kind of a change; before is nil for a new event. A change of the type has a kind of the new
+// type.
 func kindOf(before, after *Event) topic.Kind {
 	if after.Type == Incident {
 		switch {

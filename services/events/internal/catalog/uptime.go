@@ -23,8 +23,8 @@ type segment struct {
 	impact   Impact
 }
 
-// segments divides the time between from and to. The impact of a segment is the worst of the
-// spans that cover it, Operational if none does. Segments are in order and without gaps.
+// segments divides the time between from and to. The impact of a segment is the worst of the spans that cover it,
+// Operational if none does. Segments are in order and without gaps.
 func segments(from, to time.Time, spans []span) []segment {
 	type edge struct {
 		at     time.Time
@@ -146,8 +146,8 @@ type day struct {
 	from, to time.Time
 }
 
-// daysOf returns the days of a month in a time zone. A day has 23 or 25 hours when the zone
-// changes its offset. A day that the zone skipped is left out.
+// daysOf returns the days of a month in a time zone. A day has 23 or 25 hours when the zone changes its offset. A
+// day that the zone skipped is left out.
 func daysOf(year int, month time.Month, zone *time.Location) []day {
 	var days []day
 	last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
@@ -163,8 +163,8 @@ func daysOf(year int, month time.Month, zone *time.Location) []day {
 	return days
 }
 
-// dayStart returns the first moment of a day, in UTC. If the zone changes its offset at
-// midnight, that day has no midnight or two.
+// dayStart returns the first moment of a day, in UTC. If the zone changes its offset at midnight, that day has no
+// midnight or two.
 func dayStart(year int, month time.Month, date int, zone *time.Location) time.Time {
 	want := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
 	at := time.Date(year, month, date, 0, 0, 0, 0, zone)

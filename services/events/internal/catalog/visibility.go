@@ -11,8 +11,8 @@ func (e *Event) Visible() bool { return e.Published }
 // Shown reports whether dashboards show the event.
 func (e *Event) Shown() bool { return e.Visible() && !e.HiddenFromDashboard }
 
-// Active reports whether the event is going on at a time: it is visible, has reached its
-// start, and is under way by its status.
+// Active reports whether the event is going on at a time: it is visible, has reached its start, and is under way
+// by its status.
 func (e *Event) Active(now time.Time) bool {
 	return e.Visible() && e.Status.underway() && !e.StartAt.After(now)
 }
@@ -20,9 +20,9 @@ func (e *Event) Active(now time.Time) bool {
 // Alerts reports whether dashboards show the components of the event as affected, from StartAt on.
 func (e *Event) Alerts() bool { return e.Shown() && e.Status.underway() }
 
-// Measured returns the time of an event that uptime reports count, and whether they count it:
-// from the start to the end, or until now (nil) for an open event without an actual end. A
-// closed event without any end is not counted, because its length is unknown.
+// Measured returns the time of an event that uptime reports count, and whether they count it: from the start to
+// the end, or until now (nil) for an open event without an actual end. A closed event without any end is not
+// counted, because its length is unknown.
 func (e *Event) Measured() (from time.Time, to *time.Time, counts bool) {
 	if !e.Shown() || e.HiddenFromUptimeReports || e.Status == Planning {
 		return time.Time{}, nil, false

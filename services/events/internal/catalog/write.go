@@ -16,8 +16,8 @@ type EventDetail struct {
 	Components map[string]Component
 }
 
-// CreateEvent stores a new event. fill makes its draft, which is visible unless fill clears
-// Published. Faults of fill and of Draft.Check are returned together.
+// CreateEvent stores a new event. fill makes its draft, which is visible unless fill clears Published. Faults of
+// fill and of Draft.Check are returned together.
 func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*Draft) error) (EventDetail, error) {
 	now := c.now()
 	plain := Rich{Format: richtext.Plain}
@@ -63,10 +63,10 @@ type eventWrite struct {
 	err     error
 }
 
-// ChangeEvent stores the draft that change makes of an event, with the message about it. It
-// stores nothing if the draft equals the event and notifies nobody. Faults of change and of
-// Draft.Check are returned together. Changes that are requested at the same time are stored
-// in one write. A change that has been queued is carried out even if its caller gives up.
+// ChangeEvent stores the draft that change makes of an event, with the message about it, and returns the event as
+// it is after this change. It stores nothing if the draft equals the event and notifies nobody. Faults of change
+// and of Draft.Check are returned together. Changes that are requested at the same time are stored in one write. A
+// change that has been queued is carried out even if its caller gives up.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*Draft) error) (EventDetail, error) {
 	mine := &eventWrite{command: command, change: change}
 	_, err := c.writes.share(context.WithoutCancel(ctx), id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
@@ -75,8 +75,8 @@ func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, c
 	return mine.outcome, cmp.Or(err, mine.err)
 }
 
-// writeEvent stores changes of an event in one write. An error concerns all of them; the
-// fault of a single change is in its err.
+// writeEvent stores changes of an event in one write. An error concerns all of them; the fault of a single change
+// is in its err.
 func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrite) error {
 	var ids childIDs
 	_, err := c.store.Events.Update(ctx, id, func(event *Event) ([]topic.Message, error) {
@@ -122,8 +122,8 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 	return err
 }
 
-// childIDs gives legacy ids to new links and entries. It takes enough of them for a whole run
-// at once; ids that are left over are never used.
+// childIDs gives legacy ids to new links and entries. It takes enough of them for a whole run at once; ids that
+// are left over are never used.
 type childIDs struct{ links, entries idBlock }
 
 type idBlock struct{ next, left int64 }

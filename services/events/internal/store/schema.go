@@ -163,8 +163,8 @@ func pages() document.Schema[catalog.Page] {
 // ofEvent returns the name of a field of the event in rows of its children.
 func ofEvent(field string) string { return catalog.FactField(catalog.FieldEvent, field) }
 
-// facts returns the fields of an event by which lists are filtered and ordered: of the event
-// itself (empty prefix), or of the copy in a row of one of its children.
+// facts returns the fields of an event by which lists are filtered and ordered: of the event itself (empty
+// prefix), or of the copy in a row of one of its children.
 func facts[T any](prefix string, of func(*T) catalog.EventFacts) []document.Field[T] {
 	field := func(name string, value func(catalog.EventFacts) any) document.Field[T] {
 		return document.Field[T]{Name: catalog.FactField(prefix, name), Value: func(item *T) any { return value(of(item)) }}

@@ -1,5 +1,5 @@
-// Package store declares the catalog's records on libs/document: the fields that queries may
-// name, the indexes, and the function that runs after each write.
+// Package store declares the catalog's records on libs/document: the fields that queries may name, the indexes,
+// and the function that runs after each write.
 package store
 
 import (
@@ -18,8 +18,8 @@ type Follower interface {
 	EventWritten(ctx context.Context, id string) error
 }
 
-// Declare returns the catalog's store on db. It calls follower after each write, because the
-// catalog, which is the Follower, is made after its store.
+// Declare returns the catalog's store on db. It calls follower after each write, because the catalog, which is the
+// Follower, is made after its store.
 func Declare(db *document.Database, follower func() Follower) catalog.Store {
 	return catalog.Store{
 		Dashboards: slugs{document.Declare(db, dashboards(follower))},
