@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// expectRefused wants what authentication failures get: 403 and not a byte more.
+// expectRefused fails the test unless the response is 403 with an empty body.
 func expectRefused(t *testing.T, got answer) {
 	t.Helper()
 	if got.status != http.StatusForbidden || len(got.body) != 0 {
@@ -171,14 +171,14 @@ func TestServiceReachedDirectlyRefusesAllButAValidPassport(t *testing.T) {
 			})
 		}
 	}
-	// A peer's passport for one organization does not open another's path.
+	// A passport of a peer for one organization is not valid for the path of another.
 	events := "http://" + cluster.addresses["events"]
 	peer := signer.Sign(passport.Passport{Audience: "events", Surface: passport.Peer, Organization: acme.OrganizationID, Caller: "integrations"})
 	direct(t, http.MethodGet, events+"/internal/v1/organizations/"+acme.OrganizationID+"/dashboards/"+acme.DashboardID, peer, "").expect(t, http.StatusOK)
 	direct(t, http.MethodGet, events+"/internal/v1/organizations/"+rival.OrganizationID+"/dashboards/"+rival.DashboardID, peer, "").expect(t, http.StatusForbidden)
 }
 
-// direct reaches a service past the gateway.
+// direct sends a request to a service, not through the gateway.
 func direct(t *testing.T, method, url, token, body string) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))

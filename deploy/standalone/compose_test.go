@@ -11,10 +11,10 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// No container engine is needed to hold docker-compose.yml to what the binaries
-// understand: each of the six is there, every variable it is given is a setting of
-// its, and whatever it waits for says when it is healthy.
-func TestComposeFileSpeaksTheBinariesLanguage(t *testing.T) {
+// docker-compose.yml contains each of the six binaries. Each variable of a service is a setting
+// of its binary, and each service on which it depends has a health check. The test needs no
+// container engine.
+func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(repository, "docker-compose.yml"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,12 +45,12 @@ func TestComposeFileSpeaksTheBinariesLanguage(t *testing.T) {
 		}
 		for variable := range service.Environment {
 			if !strings.Contains(string(help), "$"+variable) && !slices.Contains(shared, variable) {
-				t.Errorf("%s is given %s, which it does not know", name, variable)
+				t.Errorf("%s has the variable %s, which is not one of its settings", name, variable)
 			}
 		}
 		for engine, wait := range service.DependsOn {
 			if wait.Condition != "service_healthy" || compose.Services[engine].Healthcheck == nil {
-				t.Errorf("%s waits for %s, which does not say when it is healthy", name, engine)
+				t.Errorf("%s depends on %s, which has no health check", name, engine)
 			}
 		}
 		if name == "delivery" && len(service.Ports) > 0 {
@@ -59,5 +59,5 @@ func TestComposeFileSpeaksTheBinariesLanguage(t *testing.T) {
 	}
 }
 
-// shared are given to all six alike, though not every one has a use for each.
+// shared are the variables that all six services have, although not every service uses them.
 var shared = []string{"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL"}

@@ -40,7 +40,7 @@ func TestDamagedDataFolderStopsTheStartWithOneLine(t *testing.T) {
 	}
 }
 
-func TestRecordsOfAnotherSecretAreLeftToItAlone(t *testing.T) {
+func TestStartRefusesRecordsOfAnotherSecret(t *testing.T) {
 	p, _ := started(t)
 	c := seeded(t, p)
 	p.stop()

@@ -18,8 +18,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// These tests are the system's own: they build the very binaries that are
-// shipped, start them as processes, and come in by the front door.
+// These tests are the tests of the whole system. They build the binaries that are shipped, start
+// them as processes, and send requests to the public address.
 
 const (
 	receiverHost  = "receiver.example"
@@ -27,7 +27,7 @@ const (
 	secret        = "secret-of-the-system-tests-00000000001"
 )
 
-// binaries is the folder TestMain builds into.
+// binaries is the folder into which TestMain builds.
 var binaries string
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binaries = dir
-		build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), ".", "./receiver",
+		build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), ".", "./receiver",
 			"github.com/bellbuoy/bellbuoy/gateway/cmd/gateway",
 			"github.com/bellbuoy/bellbuoy/services/identity/cmd/identity",
 			"github.com/bellbuoy/bellbuoy/services/events/cmd/events",
@@ -67,8 +67,7 @@ type process struct {
 	log     *os.File
 }
 
-// newProcess prepares a binary; everything it writes goes to a file that is shown
-// when the test fails.
+// newProcess prepares a binary. Its output goes to a file, which is logged if the test fails.
 func newProcess(t testing.TB, name, binary string, env ...string) *process {
 	t.Helper()
 	log, err := os.CreateTemp(t.TempDir(), name+".*.log")
@@ -103,10 +102,10 @@ func (p *process) start() *process {
 	return p
 }
 
-// kill ends the process as a power cut would.
+// kill ends the process with SIGKILL, like a power cut.
 func (p *process) kill() { p.signal(syscall.SIGKILL) }
 
-// stop asks the process to end and returns its exit code.
+// stop ends the process with SIGTERM and returns its exit code.
 func (p *process) stop() int {
 	p.signal(syscall.SIGTERM)
 	return p.command.ProcessState.ExitCode()
@@ -126,7 +125,7 @@ func (p *process) signal(signal syscall.Signal) {
 	}
 }
 
-// exit waits for the process to end by itself.
+// exit waits until the process has ended, and returns its exit code.
 func (p *process) exit(within time.Duration) int {
 	p.t.Helper()
 	select {
@@ -164,7 +163,7 @@ func eventually(t testing.TB, within time.Duration, what string, check func() er
 	}
 }
 
-// answer is what a request got.
+// answer is the response to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -179,7 +178,7 @@ func (a answer) into(t testing.TB, out any) {
 	}
 }
 
-// expect fails the test unless the status is the one wanted.
+// expect fails the test unless the response has the status.
 func (a answer) expect(t testing.TB, status int) answer {
 	t.Helper()
 	if a.status != status {
@@ -190,7 +189,7 @@ func (a answer) expect(t testing.TB, status int) answer {
 
 var client = &http.Client{Timeout: 15 * time.Second}
 
-// try sends a request; in is marshalled unless it is a string, which is sent as it is.
+// try sends a request. It encodes in as JSON unless in is a string.
 func try(ctx context.Context, method, url, authorization string, in any) (answer, error) {
 	var body io.Reader
 	switch in := in.(type) {
@@ -251,8 +250,8 @@ func ready(base string) func() error {
 	}
 }
 
-// startReceiver starts somebody's webhook receiver, and returns the settings with
-// which the platform reaches it.
+// startReceiver starts a receiver of webhooks. It returns the settings with which the platform
+// reaches the receiver.
 func startReceiver(t testing.TB) (*receiver.Receiver, []string) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.pem")

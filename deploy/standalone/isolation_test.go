@@ -32,7 +32,7 @@ func TestTwoOrganizationsWithTheSameNamesNeverSeeEachOther(t *testing.T) {
 	send(t, http.MethodPost, base+"/api/v1/event/list/", ours.legacy(), body).expect(t, http.StatusCreated).into(t, &event)
 	for _, request := range arrived(t, r, 1) {
 		if request.Path != "/hooks/ours" {
-			t.Errorf("their receiver was told of our incident: %s", request.Body)
+			t.Errorf("their receiver was notified of our incident: %s", request.Body)
 		}
 	}
 	theirs.expectRow("Checkout", "operational")
@@ -104,7 +104,7 @@ func TestTwoOrganizationsWithTheSameNamesNeverSeeEachOther(t *testing.T) {
 	})
 }
 
-// number is the id in a resource_uri.
+// number returns the id in a resource_uri.
 func number(uri string) string {
 	parts := strings.Split(strings.Trim(uri, "/"), "/")
 	return parts[len(parts)-1]

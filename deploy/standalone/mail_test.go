@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// letter is a mail as its reader has it.
+// letter is a mail as its reader sees it.
 type letter struct {
 	header           mail.Header
 	to, subject      string
 	text, html, file string
 }
 
-// letters are the mails that the platform wrote to its data folder, having no server for them.
+// letters returns the mails that the platform wrote to its data folder, because SMTP_URL is not set.
 func letters(t testing.TB, data string) []letter {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(data, "mail", "*.eml"))
@@ -37,7 +37,7 @@ func letters(t testing.TB, data string) []letter {
 	return out
 }
 
-// openLetter reads a mail with nothing but the standard library's understanding of RFC 5322 and MIME.
+// openLetter reads a mail with the packages of the standard library for RFC 5322 and MIME only.
 func openLetter(t testing.TB, name string) letter {
 	t.Helper()
 	file, err := os.Open(name)
@@ -86,8 +86,8 @@ func openLetter(t testing.TB, name string) letter {
 	}
 }
 
-// unsubscribe is what a mail program (POST) or a scanner (GET) does with a mail's link,
-// brought to the test's door.
+// unsubscribe sends the request that a mail program (POST) or a scanner (GET) sends to the link
+// in a mail, to the test's address.
 func unsubscribe(t testing.TB, method, base, link string) answer {
 	t.Helper()
 	u, err := url.Parse(strings.Trim(link, "<>"))
@@ -107,8 +107,8 @@ func unsubscribe(t testing.TB, method, base, link string) answer {
 	return readAnswer(t, response)
 }
 
-// A legacy event with notifications.email reaches the confirmed addresses of its
-// services, until their owners click once.
+// A legacy event with notifications.email is sent to the confirmed addresses of its services,
+// until their owners unsubscribe.
 func TestLegacyEventReachesMailboxes(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)
@@ -134,7 +134,7 @@ func TestLegacyEventReachesMailboxes(t *testing.T) {
 	subscribe(bob, checkout, false)
 	subscribe(hidden, secret.URI, true)
 
-	// inbox waits until an address has so many mails, and gives all of the folder's.
+	// inbox waits until an address has n mails, and returns all mails of the folder.
 	inbox := func(address string, want int) []letter {
 		t.Helper()
 		var all []letter

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +28,7 @@ type platform struct {
 	settings settings
 	links    boot.Links
 	registry *prometheus.Registry
-	closers  []func()
+	closers  []func() error
 	seeded   atomic.Bool // no first start is pending
 
 	documents boot.Documents
@@ -106,7 +107,7 @@ func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 		if err != nil {
 			return fmt.Errorf("the embedded Kafka broker cannot start: %w", err)
 		}
-		p.closers = append(p.closers, closer("kafka", broker.Close))
+		p.closers = append(p.closers, broker.Close)
 		p.kafka.KafkaBrokers = []string{broker.Addr()}
 	}
 	if p.redis.RedisURL == "" {
@@ -114,7 +115,7 @@ func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 		if err != nil {
 			return fmt.Errorf("the embedded Redis cannot start: %w", err)
 		}
-		p.closers = append(p.closers, closer("redis", server.Close))
+		p.closers = append(p.closers, server.Close)
 		p.redis.RedisURL = server.URL()
 	}
 	return nil
@@ -133,7 +134,7 @@ func (p *platform) parts(ctx context.Context) ([]part, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.closers = append(p.closers, closeTelemetry)
+		p.closers = append(p.closers, func() error { closeTelemetry(); return nil })
 		processes[name] = process
 	}
 	s := p.settings
@@ -225,19 +226,13 @@ func (p *platform) url(name string) string { return "http://" + p.listeners[name
 
 // close closes what run has opened, in reverse order.
 func (p *platform) close() {
-	for i := len(p.closers) - 1; i >= 0; i-- {
-		p.closers[i]()
+	for _, closing := range slices.Backward(p.closers) {
+		if err := closing(); err != nil {
+			fmt.Fprintf(os.Stderr, "bellbuoy: %v\n", err)
+		}
 	}
 	for _, listener := range p.listeners {
 		listener.Close() // most services have closed their listener
-	}
-}
-
-func closer(name string, closing func() error) func() {
-	return func() {
-		if err := closing(); err != nil {
-			fmt.Fprintf(os.Stderr, "bellbuoy: %s: %v\n", name, err)
-		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
-// credentials are those of data/credentials.json.
+// credentials are the contents of credentials.json.
 type credentials struct {
 	OrganizationID string `json:"organizationId"`
 	UserID         string `json:"userId"`
@@ -34,7 +34,7 @@ func (c credentials) legacy() string   { return "ApiKey " + c.Username + ":" + c
 func (c credentials) app() string      { return "Bearer " + c.AppKey }
 func (c credentials) operator() string { return "Operator " + c.OperatorToken }
 
-// standalone prepares the platform as one process on a data folder of its own.
+// standalone prepares the platform as one process on an empty data folder.
 func standalone(t testing.TB, env ...string) (*process, string) {
 	t.Helper()
 	address := apitest.FreeAddress(t)
@@ -45,7 +45,7 @@ func standalone(t testing.TB, env ...string) (*process, string) {
 	return p, "http://" + address
 }
 
-// started starts it and waits until it answers.
+// started starts the platform as one process and waits until it is ready.
 func started(t testing.TB, env ...string) (*process, string) {
 	t.Helper()
 	p, base := standalone(t, env...)
@@ -54,7 +54,7 @@ func started(t testing.TB, env ...string) (*process, string) {
 	return p, base
 }
 
-// provision makes an organization with one user of the roles, as an operator does.
+// provision creates an organization with one user of the roles through the operator interface.
 func provision(t testing.TB, base, name, username string, roles ...string) credentials {
 	t.Helper()
 	operator := "Operator " + operatorToken
@@ -71,7 +71,7 @@ func provision(t testing.TB, base, name, username string, roles ...string) crede
 	return addUser(t, c, username, roles...)
 }
 
-// addUser makes another user of the organization, with a key for each interface.
+// addUser creates another user of the organization with a key for each interface.
 func addUser(t testing.TB, c credentials, username string, roles ...string) credentials {
 	t.Helper()
 	var made struct{ User struct{ ID string } }
@@ -152,8 +152,8 @@ func startCluster(t testing.TB, env ...string) *cluster {
 	return c
 }
 
-// emptyDatabase is a database of the Redis server that no other package's tests use,
-// emptied: two installations never share one.
+// emptyDatabase empties and returns a database of the Redis server that no other package's tests
+// use. Two installations never share a database.
 func emptyDatabase(t testing.TB, server string) string {
 	t.Helper()
 	options, err := redis.ParseURL(server)

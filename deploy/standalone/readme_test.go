@@ -28,21 +28,21 @@ func TestReadmeTourWorksWordForWord(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
-	said := string(out)
-	active := strings.Index(said, `"service_name":"Checkout","status":"active incident"`)
-	operational := strings.Index(said, `"service_name":"Checkout","status":"operational"`)
-	if active < 0 || operational < active || strings.Count(said, "signature right") != 2 {
-		t.Errorf("the tour shows something else:\n%s", said)
+	output := string(out)
+	active := strings.Index(output, `"service_name":"Checkout","status":"active incident"`)
+	operational := strings.Index(output, `"service_name":"Checkout","status":"operational"`)
+	if active < 0 || operational < active || strings.Count(output, "signature right") != 2 {
+		t.Errorf("the tour shows something else:\n%s", output)
 	}
 }
 
-func TestDemoTellsAtOnceWhatCouldNotStart(t *testing.T) {
+func TestDemoEndsAtOnceIfABlockCannotStart(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	// The tour's first block, with the binary at hand and a port that somebody has.
+	// The tour's first block, with the built binary and a port that is in use.
 	tour := "## Tour\n```bash\n" + filepath.Join(binaries, "receiver") + " --addr " + taken.Addr().String() + "\n```\n"
 	clone := t.TempDir()
 	if err := os.WriteFile(filepath.Join(clone, "README.md"), []byte(tour), 0o600); err != nil {
@@ -59,7 +59,7 @@ func TestDemoTellsAtOnceWhatCouldNotStart(t *testing.T) {
 	}
 }
 
-func TestReadmeNamesFilesThatAreThere(t *testing.T) {
+func TestReadmeLinksToExistingFiles(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(repository, "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestReadmeNamesFilesThatAreThere(t *testing.T) {
 	}
 }
 
-// copyTree copies what a clone would have, and nothing that a run leaves behind.
+// copyTree copies the files that a clone would have, without the files that a run creates.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// text is one that the platform wrote to its data folder, having no server for it.
+// text is a text that the platform wrote to its data folder, because SMS_URL is not set.
 type text struct{ To, Body, DeliveryID, EventID string }
 
-// texts are those in the data folder.
+// texts returns the texts in the data folder.
 func texts(t testing.TB, data string) []text {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(data, "sms", "*.json"))
@@ -34,8 +34,8 @@ func texts(t testing.TB, data string) []text {
 	return out
 }
 
-// A legacy event with notifications.sms reaches the confirmed numbers of its services, each
-// once, and nobody who has left.
+// A legacy event with notifications.sms is sent once to each confirmed number of its services, and
+// not to numbers that have unsubscribed.
 func TestLegacyEventReachesPhones(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)

@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
-func TestFirstStartMakesTheSeedOnceAndTellsTheCredentials(t *testing.T) {
+func TestFirstStartCreatesTheSeedOnceAndPrintsTheCredentials(t *testing.T) {
 	p, base := started(t)
 	file := filepath.Join(dataFolder(p), "credentials.json")
 	info, err := os.Stat(file)
@@ -46,7 +46,7 @@ func TestFirstStartMakesTheSeedOnceAndTellsTheCredentials(t *testing.T) {
 	send(t, http.MethodGet, base+"/api/v1/service/", c.legacy(), nil).expect(t, http.StatusOK)
 	send(t, http.MethodGet, base+"/operator/v1/organizations", c.operator(), nil).expect(t, http.StatusOK)
 
-	// The operator puts the credentials away; the next start finds everything and makes nothing anew.
+	// The operator removes the credentials. The next start creates no second organization.
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestFirstStartKilledAtAnyMomentIsCompletedByTheNext(t *testing.T) {
 	}
 }
 
-func TestSeedOfOnesOwn(t *testing.T) {
+func TestSeedFromAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seed.json")
 	content := `{"organization": {"name": "Owls"}, "user": {"username": "owl", "email": "owl@example.com", "roles": ["admin", "api"]},
 		"components": [{"service_name": "Nest"}]}`
@@ -107,7 +107,7 @@ func TestSeedOfOnesOwn(t *testing.T) {
 	}
 }
 
-func TestCredentialsHoldTheAddressesThatClientsUse(t *testing.T) {
+func TestCredentialsContainTheBaseURLs(t *testing.T) {
 	p, base := started(t, "LEGACY_BASE_URL=https://api.example.com/status/", "DASHBOARD_BASE_URL=https://status.example.com:8443")
 	c := seeded(t, p)
 	var list struct{ Dashboards []struct{ URL string } }
@@ -122,7 +122,7 @@ func TestCredentialsHoldTheAddressesThatClientsUse(t *testing.T) {
 	}
 }
 
-func TestDataFolderIsForOnePlatformAlone(t *testing.T) {
+func TestDataFolderIsForOneProcess(t *testing.T) {
 	p, _ := started(t)
 	second, _ := standalone(t, "BELLBUOY_DATA="+dataFolder(p))
 	second.start()
@@ -193,7 +193,7 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 	}
 }
 
-// mentions reports whether the line names the setting, by its variable or its flag.
+// mentions reports whether the line contains the variable or the flag of the setting.
 func mentions(line, variable string) bool {
 	flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, "BELLBUOY_")), "_", "-")
 	return strings.Contains(line, variable) || strings.Contains(line, "--"+flag)
@@ -224,7 +224,7 @@ func TestHelpExplainsEverySetting(t *testing.T) {
 	}
 }
 
-func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
+func TestStartWaitsForUnreachableEngines(t *testing.T) {
 	kafka, redis := apitest.FreeAddress(t), apitest.FreeAddress(t)
 	p, base := standalone(t, "KAFKA_BROKERS="+kafka, "REDIS_URL=redis://"+redis+"/0")
 	p.start()
@@ -254,8 +254,8 @@ func TestUnreachableEnginesAtTheStartAreWaitedFor(t *testing.T) {
 }
 
 // blockDelivery returns the DOCUMENTS_URL of a folder in which delivery's database cannot be
-// opened, and the function that unblocks it. The service waits, because it can open a socket
-// as little as a file that is locked for a time.
+// opened, and a function that unblocks it. The database is a socket, which the service
+// handles like a file that is locked for a time: it waits.
 func blockDelivery(t *testing.T) (setting string, unblock func()) {
 	t.Helper()
 	documents, err := os.MkdirTemp("", "bellbuoy-") // a socket's path must be short
@@ -370,7 +370,7 @@ func TestSecretsStayOutOfLogs(t *testing.T) {
 		"signing secret": signing, "endpoint's path": "tokenised-path", "endpoint's query": "tokenised-query",
 	} {
 		if strings.Contains(p.output(), hidden) {
-			t.Errorf("the logs hold the %s", name)
+			t.Errorf("the logs contain the %s", name)
 		}
 	}
 	traced := 0
@@ -387,7 +387,7 @@ func TestSecretsStayOutOfLogs(t *testing.T) {
 	}
 }
 
-// address is where the process serves.
+// address returns the public address of the process.
 func (p *process) address() string {
 	for _, setting := range p.env {
 		if address, found := strings.CutPrefix(setting, "BELLBUOY_ADDR="); found {

@@ -13,14 +13,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// Two hosts of Teams workflows, as their URLs name them.
+// Two hosts in URLs of Teams workflows.
 const (
 	teamsHost1 = "prod-1.westeurope.logic.azure.com"
 	teamsHost2 = "prod-2.northeurope.logic.azure.com"
 )
 
-// startTeams starts a server for each of the hosts, and returns the settings with which the
-// platform takes them for Teams.
+// startTeams starts a server for each of the hosts. It returns the settings with which the
+// platform uses the servers as Teams.
 func startTeams(t testing.TB, hosts ...string) (map[string]*receiver.Receiver, []string) {
 	t.Helper()
 	servers, places, authorities := map[string]*receiver.Receiver{}, []string{}, []byte{}
@@ -45,7 +45,7 @@ func startTeams(t testing.TB, hosts ...string) (map[string]*receiver.Receiver, [
 	return servers, []string{"DELIVERY_RESOLVE=" + strings.Join(places, ","), "DELIVERY_CA_FILE=" + bundle}
 }
 
-// room is a Teams channel: what its workflow got, of all that its server did.
+// room is a Teams channel: the requests to its workflow among those to the server.
 type room struct {
 	t        testing.TB
 	server   *receiver.Receiver
@@ -77,7 +77,7 @@ func (a actor) room(servers map[string]*receiver.Receiver, host, name, component
 	return r
 }
 
-// card is what Teams reads of a request.
+// card is the part of a request that Teams reads.
 type card struct {
 	Type        string
 	Attachments []struct {
@@ -90,7 +90,7 @@ type card struct {
 	}
 }
 
-// block is an element of a card, with those in it.
+// block is an element of a card with its inner elements.
 type block struct {
 	Text, Style string
 	Items       []block
@@ -107,7 +107,7 @@ func gather(blocks []block) []string {
 	return out
 }
 
-// cards are all that the room got, as soon as there are n.
+// cards waits until the room has n cards, and returns them.
 func (r room) cards(n int) []card {
 	r.t.Helper()
 	ours := func(all []receiver.Request) (out []receiver.Request) {
@@ -138,7 +138,7 @@ func (r room) cards(n int) []card {
 	return out
 }
 
-// messages fails the test unless what the publishers said on the cards, in order of arrival, is this.
+// messages fails the test unless the messages on the cards, in order of arrival, are the wanted ones.
 func (r room) messages(want ...string) {
 	r.t.Helper()
 	var got []string
@@ -154,7 +154,7 @@ func (r room) messages(want ...string) {
 	}
 }
 
-// tell posts an incident for Teams and returns its resource_uri; wording adds to the channel's element.
+// tell posts an incident for Teams and returns its resource_uri. wording is added to the channel's element.
 func (a actor) tell(service, description string, wording map[string]any) string {
 	a.t.Helper()
 	var event struct {
@@ -166,8 +166,8 @@ func (a actor) tell(service, description string, wording map[string]any) string 
 	return event.URI
 }
 
-// tellAll tells all rooms of the event. What is told of one event is told in order: once this is
-// there, whatever was told of it before would be there too.
+// tellAll notifies all rooms of the event. Notifications of one event arrive in order. When this
+// one has arrived, all earlier ones have arrived too.
 func (a actor) tellAll(event, message string) {
 	a.t.Helper()
 	send(a.t, http.MethodPut, a.BaseURL+event, a.legacy(), map[string]any{

@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// page is the answer of a legacy list or of a public dashboard.
+// page is the response of a legacy list or of a public dashboard.
 type page struct {
 	Meta struct {
 		Total int     `json:"total_count"`
@@ -23,14 +23,14 @@ type page struct {
 	Objects []map[string]any `json:"objects"`
 }
 
-// actor uses the platform as a team does: by its HTTP interfaces.
+// actor uses the platform through its HTTP interfaces.
 type actor struct {
 	t testing.TB
 	credentials
 }
 
-// service creates a service by the legacy interface; it returns its resource_uri
-// and its uuid in the App interface.
+// service creates a service through the legacy interface. It returns the resource_uri and
+// the uuid in the App interface.
 func (a actor) service(name string) (uri, id string) {
 	a.t.Helper()
 	var made struct {
@@ -86,7 +86,7 @@ var resolved = map[string]any{
 	"notifications": map[string]any{"webhook": map[string]any{"enabled": true}},
 }
 
-// row is the status the public dashboard shows for the service.
+// row returns the status of the service on the public dashboard.
 func (a actor) row(name string) (string, error) {
 	got, err := try(context.Background(), http.MethodGet, a.DashboardURL+"/api/v1/dashboard/", "", nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a actor) expectRow(name, status string) {
 	})
 }
 
-// payload is what a receiver reads of a request.
+// payload is the part of a request that a receiver reads.
 type payload struct {
 	ID       string
 	Kind     string
@@ -147,7 +147,7 @@ func arrived(t testing.TB, r *receiver.Receiver, n int) []receiver.Request {
 	return requests
 }
 
-// tour is the flow the README shows, from a service to the resolved incident.
+// tour runs the README's tour, from a service to the resolved incident.
 func tour(t testing.TB, c credentials, r *receiver.Receiver) {
 	t.Helper()
 	a := actor{t, c}
@@ -181,8 +181,8 @@ func tour(t testing.TB, c credentials, r *receiver.Receiver) {
 	a.expectRow("Checkout", "operational")
 }
 
-// expectNoMore posts one more incident and waits for it: whatever else was still
-// under way to the receiver has then had its chance to arrive before it.
+// expectNoMore posts one more incident and waits for it. All earlier requests have then had time
+// to arrive.
 func expectNoMore(t testing.TB, c credentials, r *receiver.Receiver, so int) {
 	t.Helper()
 	a := actor{t, c}
@@ -225,7 +225,7 @@ func TestTourOnSeparateProcessesWithDeliveryTwice(t *testing.T) {
 	})
 }
 
-// seeded waits for the first start's credentials.
+// seeded waits for the credentials of the first start and returns them.
 func seeded(t testing.TB, p *process) credentials {
 	t.Helper()
 	file := filepath.Join(dataFolder(p), "credentials.json")
@@ -235,7 +235,7 @@ func seeded(t testing.TB, p *process) credentials {
 	return c
 }
 
-// dataFolder is where the platform as one process keeps its files.
+// dataFolder returns the data folder of the platform as one process.
 func dataFolder(p *process) string {
 	for _, setting := range p.env {
 		if folder, found := strings.CutPrefix(setting, "BELLBUOY_DATA="); found {

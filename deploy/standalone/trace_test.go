@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// span is a finished span as it reached the collector.
+// span is a finished span at the collector.
 type span struct {
 	service, name, id, parent string
 	kind                      trace.Span_SpanKind
@@ -68,8 +68,8 @@ func (r *tracesReceiver) spans(id string) []span {
 	return slices.Clone(r.traces[id])
 }
 
-// path follows the parents of the span with the id up to the root and returns the
-// services on the way, the root's first.
+// path follows the parents of the span with the id to the root. It returns the services on the
+// way, beginning with the root.
 func path(spans []span, id string) []string {
 	var services []string
 	for id != "" {
@@ -113,7 +113,7 @@ func TestOneTraceRunsFromTheCallToTheOutgoingRequest(t *testing.T) {
 	for _, s := range allSpans(traces) {
 		for what, secret := range map[string]string{"the receiver's path": "/hooks/", "a signing secret": "whsec_", "the legacy key": c.LegacyKey, "the App key": c.AppKey} {
 			if strings.Contains(s.said, secret) {
-				t.Errorf("the span %q of %s holds %s", s.name, s.service, what)
+				t.Errorf("the span %q of %s contains %s", s.name, s.service, what)
 			}
 		}
 	}

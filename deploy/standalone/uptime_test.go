@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestUptimeReportCountsWhatIsNotHidden: a legacy incident with a major outage is in the
-// report of its month, the same hidden from uptime reports is not.
-func TestUptimeReportCountsWhatIsNotHidden(t *testing.T) {
+// The uptime report of a month contains a legacy incident with a major outage, but not one that
+// is hidden from uptime reports.
+func TestUptimeReportOmitsHiddenIncidents(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	allow := func(uptime bool) {
@@ -43,7 +43,7 @@ func TestUptimeReportCountsWhatIsNotHidden(t *testing.T) {
 	for _, c := range got.Report.Components {
 		byID[c.ComponentID] = c
 	}
-	// Both incidents began before their services did, and go on.
+	// Both incidents began before their services were created, and continue.
 	if c := byID[countedID]; c.UptimePercent == nil || *c.UptimePercent != 0 || c.MajorOutageSeconds != c.MeasuredSeconds || len(c.EventIDs) != 1 {
 		t.Errorf("the one that counts: %+v", c)
 	}

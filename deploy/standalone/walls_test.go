@@ -35,7 +35,7 @@ var walls = []wall{
 	{
 		of: func(pkg string) bool { return inside(pkg, "/internal/api") },
 		admits: func(_, imported string) bool {
-			return !inside(imported, "/internal/store") && !oneOf(imported, "libs/document", "libs/stream")
+			return !inside(imported, "/internal/store") && !oneOf(imported, "libs/document", "libs/stream", "libs/service")
 		},
 		why: "a handler calls the domain; a handler that calls the store bypasses the rules",
 	},

@@ -2,12 +2,12 @@ package boot
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
@@ -50,8 +50,4 @@ func (r Redis) Options() (*redis.Options, error) {
 
 // quiet turns off the log of the Redis client, which writes a line to standard error for each
 // failed connection. The client has one logger for the process.
-var quiet = sync.OnceFunc(func() { redis.SetLogger(silence{}) })
-
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
+var quiet = sync.OnceFunc(logging.Disable)

@@ -12,7 +12,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/fetch"
 )
 
-// A fetch that is answered while the assignment ends leaves no lag behind of a partition that is another's by now.
+// A fetch whose response arrives while the assignment ends leaves no lag metric of a lost partition.
 func TestAssignment_endsWithoutLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
@@ -23,7 +23,7 @@ func TestAssignment_endsWithoutLag(t *testing.T) {
 		stop, end := context.WithCancel(t.Context())
 		a.fetchers.Go(func() {
 			<-stop.Done()
-			time.Sleep(10 * time.Millisecond) // the answer is on its way
+			time.Sleep(10 * time.Millisecond) // the response arrives later
 			if err := a.receive(wanted{partition: a.partitions[0], offset: 5}, &fetch.ResponsePartition{HighWatermark: 9}); err != nil {
 				t.Error(err)
 			}

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -37,31 +38,25 @@ func (a *assignment) batch(p *partition, batch []fetched, handle func(context.Co
 }
 
 func (a *assignment) persist(p *partition, batch []fetched, handle func(context.Context, []Record) error) bool {
-	group := a.subscription.Group
+	group, records := a.subscription.Group, make([]Record, len(batch))
+	for i, each := range batch {
+		records[i] = each.record
+	}
 	pause := &backoff{min: 200 * time.Millisecond, max: 30 * time.Second}
 	for {
-		err := a.attempt(p, batch, handle)
+		ctx, span := a.client.consume(a.work, group, p.id, batch[0].offset, records)
+		err := handle(ctx, slices.Clone(records))
+		finishSpan(span, err)
 		if err == nil {
 			return true
 		}
 		a.client.metrics.failed.WithLabelValues(group, p.topic).Inc()
 		if a.intake.Err() == nil {
-			a.client.log.WarnContext(a.client.Context(a.work, batch[0].record), "a batch failed and is retried",
+			a.client.log.WarnContext(ctx, "a batch failed and is retried",
 				"group", group, "topic", p.topic, "partition", p.id, "offset", batch[0].offset, "records", len(batch), "error", err)
 		}
 		if !pause.wait(a.intake) {
 			return false
 		}
 	}
-}
-
-func (a *assignment) attempt(p *partition, batch []fetched, handle func(context.Context, []Record) error) error {
-	records := make([]Record, len(batch))
-	for i, each := range batch {
-		records[i] = each.record
-	}
-	ctx, span := a.client.consume(a.work, a.subscription.Group, p.id, batch[0].offset, records)
-	err := handle(ctx, records)
-	finishSpan(span, err)
-	return err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
-// Publishing 1 KiB records through the synced broker, from one caller with slices
-// and from many with one record each.
+// BenchmarkPublish publishes records of 1 KiB through the synced broker: one caller with slices,
+// and many callers with one record each.
 func BenchmarkPublish(b *testing.B) {
 	value := bytes.Repeat([]byte(`{"some":"text"},`), 64)
 	for _, shape := range []struct {
@@ -43,7 +43,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// From Publish to the handler, one record after the other.
+// BenchmarkLatency measures the time from Publish to the handler, one record after the other.
 func BenchmarkLatency(b *testing.B) {
 	client := connect(b, startBroker(b), stream.Options{})
 	topic := newTopic(b, client, 8)

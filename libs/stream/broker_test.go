@@ -12,9 +12,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
-// The broker of the platform as one process is killed (-9) again and again while
-// records are published and consumed: what was acknowledged arrives, what was
-// committed stays committed. The consumer begins before there is a broker at all.
+// The in-process broker is killed (SIGKILL) several times while records are published and
+// consumed. Acknowledged records arrive, and commits survive. The consumer starts before the
+// broker.
 func TestBroker_killed(t *testing.T) {
 	t.Parallel()
 	addr, dir := apitest.FreeAddress(t), t.TempDir()
@@ -35,7 +35,7 @@ func TestBroker_killed(t *testing.T) {
 	var producers sync.WaitGroup
 	producers.Go(func() {
 		for n := 0; ctx.Err() == nil; n += 5 {
-			for { // the same records until they are acknowledged, as a relay does
+			for { // publishes the same records until they are acknowledged, like a relay
 				err := client.Publish(t.Context(), numbered(topic, n, n+5, 7)...)
 				if err == nil {
 					break
@@ -74,8 +74,8 @@ func TestBroker_killed(t *testing.T) {
 	ledger.check(t)
 }
 
-// Topics, records and commits outlive kill -9 of the broker: a member that comes
-// after it gets what was not committed and nothing else.
+// Topics, records and commits survive a kill of the broker. The next member gets the records
+// that were not committed, and no others.
 func TestBroker_killedKeepsCommits(t *testing.T) {
 	t.Parallel()
 	addr, dir := apitest.FreeAddress(t), t.TempDir()

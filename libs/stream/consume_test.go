@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// A record arrives as it was published, in order per key, whatever was published in
-// one call; and the metrics count it.
+// Records of one call arrive as they were published, in order per key, and the metrics count
+// them.
 func TestPublish_arrivesInOrder(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		registry := prometheus.NewRegistry()
@@ -82,8 +82,7 @@ func TestPublish_arrivesInOrder(t *testing.T) {
 	})
 }
 
-// No more claims are unfinished than the subscription allows, and one that is
-// finished makes room for one.
+// Consume hands out at most MaxPending unfinished claims. Each finished claim allows one more.
 func TestConsume_backPressure(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
@@ -101,7 +100,7 @@ func TestConsume_backPressure(t *testing.T) {
 		}
 		for i := range n - bound {
 			if len(claims) > 0 {
-				t.Fatalf("claim %d was handed out beyond the bound", i+bound)
+				t.Fatalf("claim %d was handed out beyond the limit", i+bound)
 			}
 			held[i].Done()
 			held = append(held, <-claims)
@@ -112,8 +111,8 @@ func TestConsume_backPressure(t *testing.T) {
 	})
 }
 
-// A batch whose handler fails comes again, the same, and nothing of its partition
-// before it.
+// A batch whose handler fails is handed out again unchanged, before any other record of its
+// partition.
 func TestConsumeBatches_retry(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		registry := prometheus.NewRegistry()
@@ -153,13 +152,13 @@ func TestConsumeBatches_retry(t *testing.T) {
 	})
 }
 
-// A failing partition holds up no other.
+// A failing partition delays no other partition.
 func TestConsumeBatches_partitionsAreApart(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 4), unique("group")
 		publish(t, client, numbered(topic, 0, 40, 40)...)
-		var stuck sync.Map // keys of the partition that fails
+		var stuck sync.Map // keys of the failing partition
 		var mu sync.Mutex
 		poisoned, finished := -1, 0
 		start(t, func(ctx context.Context) error {
@@ -187,8 +186,8 @@ func TestConsumeBatches_partitionsAreApart(t *testing.T) {
 	})
 }
 
-// Without a broker Publish fails in the caller's time; what waits goes on once there
-// is one.
+// Without a broker Publish returns an error when ctx ends, and the other calls wait until ctx
+// ends.
 func TestUnreachable(t *testing.T) {
 	client := connect(t, "127.0.0.1:1", stream.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

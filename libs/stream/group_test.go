@@ -11,13 +11,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
-// ledger is what all members of a group together know.
+// ledger records the assignments and records of all members of a group.
 type ledger struct {
 	mu     sync.Mutex
-	owners map[int]holder // of the partitions, while an assignment lasts
+	owners map[int]holder // of the partitions, during an assignment
 	turn   int
-	seen   map[int]int    // value to how often
-	by     map[string]int // member to how many
+	seen   map[int]int    // number of times per value
+	by     map[string]int // number of records per member
 	wrong  []string
 }
 
@@ -31,7 +31,7 @@ func newLedger() *ledger {
 	return &ledger{owners: make(map[int]holder), seen: make(map[int]int), by: make(map[string]int)}
 }
 
-// assigned notes a member's partitions, and forgets them when the assignment ends.
+// assigned returns an Assigned that records a member's partitions until the assignment ends.
 func (l *ledger) assigned(member string) func(context.Context, string, []int) {
 	return func(ctx context.Context, _ string, partitions []int) {
 		l.mu.Lock()
@@ -40,7 +40,7 @@ func (l *ledger) assigned(member string) func(context.Context, string, []int) {
 		mine := holder{member, l.turn}
 		for _, partition := range partitions {
 			if other := l.owners[partition].member; other != "" && other != member {
-				l.wrong = append(l.wrong, fmt.Sprintf("%s got partition %d while %s has it", member, partition, other))
+				l.wrong = append(l.wrong, fmt.Sprintf("%s got partition %d while %s owns it", member, partition, other))
 			}
 			l.owners[partition] = mine
 		}
@@ -60,7 +60,7 @@ func (l *ledger) handle(t *testing.T, member string) func(context.Context, strea
 	return func(ctx context.Context, claim stream.Claim) {
 		l.mu.Lock()
 		if owner := l.owners[claim.Partition].member; owner != member {
-			l.wrong = append(l.wrong, fmt.Sprintf("%s was handed partition %d, which %q has", member, claim.Partition, owner))
+			l.wrong = append(l.wrong, fmt.Sprintf("%s got a record of partition %d, which %q owns", member, claim.Partition, owner))
 		}
 		if ctx.Err() != nil {
 			l.wrong = append(l.wrong, "a claim was handed out with an ended context")
@@ -97,8 +97,8 @@ func (l *ledger) check(t *testing.T) {
 	}
 }
 
-// Members of a group share the partitions; who joins or leaves makes them anew, and
-// nothing is lost, nor handed out by one whose partition is gone.
+// Members of a group share the partitions. A member that joins or leaves causes a new
+// assignment. No record is lost, and no member hands out a record of a partition that it lost.
 func TestConsume_membersShare(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
@@ -114,7 +114,7 @@ func TestConsume_membersShare(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		written := make(chan int)
-		go func() { // all the while
+		go func() { // during the whole test
 			n := 0
 			for ; ctx.Err() == nil; n += 20 {
 				publish(t, client, numbered(topic, n, n+20, 50)...)
@@ -136,7 +136,7 @@ func TestConsume_membersShare(t *testing.T) {
 	})
 }
 
-// What a killed member had not finished comes to another.
+// Another member gets the records that a killed member had not finished.
 func TestConsume_memberKilled(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
@@ -157,8 +157,8 @@ func TestConsume_memberKilled(t *testing.T) {
 	})
 }
 
-// A consumer that finishes out of order commits behind the lowest unfinished record,
-// and goes on there after it was killed.
+// A consumer that finishes records out of order commits up to the lowest unfinished record.
+// After it was killed, the next consumer continues there.
 func TestConsume_commitsBehindLowestUnfinished(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
@@ -193,8 +193,8 @@ func TestConsume_commitsBehindLowestUnfinished(t *testing.T) {
 	})
 }
 
-// The stop waits for unfinished work, commits it and leaves, so that the next member
-// need not wait for a timeout and gets nothing twice.
+// A stop waits for unfinished work, commits it and leaves the group. The next member then waits
+// for no timeout and gets no record twice.
 func TestConsume_stop(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
@@ -207,7 +207,7 @@ func TestConsume_stop(t *testing.T) {
 		})
 		held := []stream.Claim{<-claims, <-claims, <-claims, <-claims, <-claims}
 		first.cancel()
-		publish(t, client, numbered(topic, 5, 6, 1)...) // is not handed out any more
+		publish(t, client, numbered(topic, 5, 6, 1)...) // is not handed out
 		for _, claim := range held[:4] {
 			claim.Done()
 			claim.Done()
@@ -230,7 +230,7 @@ func TestConsume_stop(t *testing.T) {
 		if decode(t, claim.Record) != 5 {
 			t.Errorf("the next member begins with %s", claim.Record.Value)
 		}
-		claim.Abandon() // so the stop has nothing to wait for
+		claim.Abandon() // so that the stop waits for nothing
 		second.stop(t)
 		if n := committed(t, addr, group, topic, 0); n != 5 {
 			t.Errorf("an abandoned claim was committed: %d", n)
@@ -238,8 +238,8 @@ func TestConsume_stop(t *testing.T) {
 	})
 }
 
-// A claim that is unfinished when its partition moves on loses its context and is
-// handed out again; finishing it late commits nothing.
+// If a partition moves while a claim is unfinished, the claim's context ends and the record is
+// handed out again. A late Done commits nothing.
 func TestConsume_partitionLost(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
@@ -268,7 +268,7 @@ func TestConsume_partitionLost(t *testing.T) {
 			select {
 			case <-each.ctx.Done():
 			case <-time.After(patience):
-				t.Fatal("the claim's context goes on")
+				t.Fatal("the claim's context does not end")
 			}
 		}
 		again := make(map[int]held)
@@ -288,7 +288,7 @@ func TestConsume_partitionLost(t *testing.T) {
 		for _, each := range lost {
 			each.claim.Done()
 		}
-		publish(t, client, numbered(topic, 40, 41, 1)...) // committing goes on meanwhile
+		publish(t, client, numbered(topic, 40, 41, 1)...) // commits continue in the meantime
 		select {
 		case each := <-first:
 			again[40] = each

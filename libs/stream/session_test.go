@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// The partitions of a killed member are another's within five seconds on a machine
-// that is idle; the bound leaves a busy one some more, and three tries.
+// On an idle machine another member gets the partitions of a killed member within five
+// seconds. The limit allows a busy machine more time and three tries.
 func TestConsume_killedMemberIsMissedSoon(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		for range 3 {
@@ -28,11 +28,11 @@ func TestConsume_killedMemberIsMissedSoon(t *testing.T) {
 	})
 }
 
-// Where brokers do not accept the session timeout that is asked for, members take the
-// one that every broker accepts, and say so once.
+// If a broker refuses the requested session timeout, members use the timeout that each broker
+// accepts, and log that once.
 func TestConsume_shortSessionRefused(t *testing.T) {
 	t.Parallel()
-	strict, err := kfake.NewCluster(kfake.NumBrokers(1)) // six seconds at least, as an Apache Kafka
+	strict, err := kfake.NewCluster(kfake.NumBrokers(1)) // refuses less than six seconds, like Apache Kafka
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,11 +41,11 @@ func TestConsume_shortSessionRefused(t *testing.T) {
 	took := missed(t, strict.ListenAddrs()[0], slog.New(slog.NewTextHandler(&log, nil)))
 	t.Logf("the partitions moved in %v", took)
 	if n := strings.Count(log.String(), "group.min.session.timeout.ms"); n != 1 || strings.Contains(log.String(), "waiting to join") {
-		t.Errorf("told %d times: %s", n, log.String())
+		t.Errorf("logged %d times: %s", n, log.String())
 	}
 }
 
-// missed is how long the partitions of a killed member wait for another.
+// missed returns the time until another member gets the partitions of a killed member.
 func missed(t *testing.T, addr string, log *slog.Logger) time.Duration {
 	t.Helper()
 	client := connect(t, addr, stream.Options{Log: log})
@@ -66,7 +66,7 @@ func missed(t *testing.T, addr string, log *slog.Logger) time.Duration {
 	return took
 }
 
-// lines is a log that can be read while it is written.
+// lines is a log that a test can read while it is written.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// One trace id runs from the caller of Publish to the handler, and through a record
-// that was saved with its trace; spans are those of the messaging conventions.
+// One trace continues from the caller of Publish to the handler, also through a record that was
+// stored with its trace. Names and attributes of spans follow the messaging conventions.
 func TestTrace(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		recorder := tracetest.NewSpanRecorder()
