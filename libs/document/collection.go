@@ -82,6 +82,11 @@ func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) 
 	})
 }
 
+// Change is Update for a change without messages.
+func (c *Collection[T]) Change(ctx context.Context, key string, change func(*T) error) (T, error) {
+	return c.Update(ctx, key, func(item *T) ([]topic.Message, error) { return nil, change(item) })
+}
+
 // Upsert is Update that creates the record when it is missing: change is then given the zero T and must
 // fill it in, so that its key is key.
 func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error) {

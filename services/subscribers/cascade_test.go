@@ -22,7 +22,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
-	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
 const subscriptions = "/api/v1/subscribers/email/"
@@ -188,10 +187,10 @@ func (p *platform) ann(o organization, legacyID int64) audience.Address {
 // fill stores an address with confirmed subscriptions to all services of the organization.
 func (p *platform) fill(o organization, address audience.Address) {
 	p.t.Helper()
-	p.keep(func(s *store.Store) error {
-		err := s.AddAddress(p.t.Context(), address)
+	p.keep(func(s audience.Store) error {
+		err := s.Addresses.Insert(p.t.Context(), address)
 		for i, service := range o.services {
-			err = errors.Join(err, s.AddSubscription(p.t.Context(), audience.Subscription{
+			err = errors.Join(err, s.Subscriptions.Insert(p.t.Context(), audience.Subscription{
 				ID: id(), OrganizationID: o.id, Channel: topic.Email, LegacyID: address.LegacyID + int64(i),
 				AddressID: address.ID, ComponentID: service.ID, Confirmed: true, CreatedAt: p.now(),
 			}))
@@ -203,8 +202,8 @@ func (p *platform) fill(o organization, address audience.Address) {
 // stored is the address as it is in the database; nil when it is not.
 func (p *platform) stored(address audience.Address) (found *audience.Address) {
 	p.t.Helper()
-	p.keep(func(s *store.Store) error {
-		all, err := s.AddressesByID(p.t.Context(), []string{address.ID})
+	p.keep(func(s audience.Store) error {
+		all, err := s.Addresses.GetMany(p.t.Context(), []string{address.ID})
 		if len(all) == 1 {
 			found = &all[0]
 		}
