@@ -3,6 +3,7 @@ package integrations_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -362,8 +363,10 @@ func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 	}
 	t.Cleanup(func() { db.Close() })
 	kinds := endpoint.Kinds(endpoint.Providers{})
-	before := endpoint.New(store.New(db), directory{o}, hosts{}, seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
-		endpoint.Policy{SuppressAfter: 10}, p.now)
+	before := endpoint.New(endpoint.Options{
+		Store: store.New(db), Services: services{o}, Hosts: hosts{}, Box: seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
+		SuppressAfter: 10, Log: slog.New(slog.DiscardHandler), Now: p.now,
+	})
 	sealed, err := before.Create(t.Context(), o.id, kinds[0], endpoint.Draft{DashboardID: o.dashboard, URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}})
 	if err != nil {
 		t.Fatal(err)
