@@ -67,7 +67,7 @@ func (i Identity) Limits(ctx context.Context, organization string) (Limits, erro
 // The Redis entries that the gateway fills and identity voids. An entry holds a
 // Credential as JSON; a Void one makes every gateway ask identity, and since
 // gateways fill with SET NX, a fill that was already under way cannot undo it.
-// Identity writes Void before it changes what a credential says.
+// Identity writes Void after it stores a change of a credential and before it responds.
 const (
 	Void          = "void"
 	CredentialTTL = 60 * time.Second // of a filled entry
