@@ -102,8 +102,8 @@ func (p *platform) cutShort(o organization, c *cut) *endpoint.Endpoints {
 	})
 }
 
-// A process that is killed at any write of a move leaves an endpoint that is suppressed,
-// at the one URL or the other, and whoever looks at it next completes the rest.
+// After a kill at any write of a move the endpoint is suppressed, at the former or the new URL. The next
+// request that reads the endpoint completes the move.
 func TestKillAtAnyWriteOfAMove(t *testing.T) {
 	p := start(t, nil)
 	kind := endpoint.Kinds(endpoint.Providers{})[0]
@@ -145,8 +145,8 @@ func TestKillAtAnyWriteOfAMove(t *testing.T) {
 	}
 }
 
-// Whoever a killed move left at a URL that others have is told with the others, as soon as
-// delivery asks.
+// After a killed move to a URL that another endpoint has, the endpoint gets the state of the other endpoint
+// when delivery resolves it.
 func TestKillAfterAMoveToAURLThatIsInUse(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
@@ -164,8 +164,7 @@ func TestKillAfterAMoveToAURLThatIsInUse(t *testing.T) {
 	}
 }
 
-// Other moves to the same URL, at every moment between two writes of a move, change
-// nothing of what it takes along.
+// Another move to the same URL between any two writes of a move loses no suppression.
 func TestAMoveBetweenTheWritesOfAMove(t *testing.T) {
 	p := start(t, nil)
 	kind := endpoint.Kinds(endpoint.Providers{})[0]
@@ -197,8 +196,8 @@ func TestAMoveBetweenTheWritesOfAMove(t *testing.T) {
 	}
 }
 
-// Who clears away what a killed process left at a URL does not take what another brings there
-// at the same moment.
+// A request that deletes the suppression that a killed process left at a URL does not delete the suppression of
+// an endpoint that moves to the URL at the same time.
 func TestAMoveToAURLThatIsJustBeingCleared(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
@@ -263,7 +262,7 @@ func (l lost) Insert(ctx context.Context, e endpoint.Endpoint, messages ...topic
 	return fault.New(fault.Unavailable, "the connection broke off")
 }
 
-// An endpoint of which nobody knows whether it was stored has a tally if it was.
+// If the result of the insert is unknown, the counters of the endpoint stay.
 func TestAnEndpointWhoseCreationIsUncertainIsCounted(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
@@ -303,7 +302,7 @@ func (b blind) GetMany(ctx context.Context, keys []string) ([]endpoint.Suppressi
 	return b.Collection.GetMany(ctx, keys)
 }
 
-// Once an endpoint is stored nothing keeps its owner from being shown its secret.
+// No error after an endpoint was stored keeps the secret from its owner.
 func TestAnEndpointThatIsStoredIsAnswered(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)

@@ -297,7 +297,7 @@ func TestSecretsRestSealedAndAreNotTold(t *testing.T) {
 	}
 	recipient := p.only(o, o.one)
 	if d := p.resolve(o, recipient)[0]; d.URL != url+"2" || len(d.Secrets) != 2 {
-		t.Errorf("delivery is told %+v", d)
+		t.Errorf("delivery gets %+v", d)
 	}
 	p.ahead.Add(int64(15 * time.Second)) // until it can only be the new URL's
 	p.publish(p.outcome(o, recipient, topic.Failed))
@@ -353,7 +353,7 @@ func holdsNone(t *testing.T, folder string, secrets []string) {
 	}
 }
 
-// An endpoint that was sealed with another secret of the platform is nobody's trouble but its own.
+// An endpoint that was sealed with another secret of the platform does not affect other endpoints.
 func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)

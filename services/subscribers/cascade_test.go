@@ -26,8 +26,8 @@ import (
 
 const subscriptions = "/api/v1/subscribers/email/"
 
-// The events service tells of a deleted component twice: by a call before it answers
-// its client, and by a message. Either alone does, and both do no harm.
+// The events service reports a deleted component twice: by a call before it responds to its client, and by a
+// message. Each alone suffices, and both together cause no error.
 func TestADeletedComponentTakesItsSubscriptionsAlong(t *testing.T) {
 	for name, tell := range map[string]func(p *platform, o organization, component string){
 		"by message": func(p *platform, o organization, component string) {
@@ -102,7 +102,7 @@ func TestWhatIsDeletedMeanwhileIsNotSubscribed(t *testing.T) {
 	if n := p.total(o, subscriptions); n != 2 {
 		t.Errorf("%d subscriptions", n)
 	}
-	// An outage at this moment refuses the whole, and trying again is not told of a duplicate.
+	// An outage at this moment refuses the whole, and a repetition is no duplicate.
 	meanwhile(func() { p.events.down.Store(true) })
 	p.call(o, http.StatusServiceUnavailable, http.MethodPost, subscriptions, object{"email": email, "service": o.uri(1)})
 	p.events.down.Store(false)
@@ -116,7 +116,7 @@ func TestWhatIsDeletedMeanwhileIsNotSubscribed(t *testing.T) {
 	p.call(o, http.StatusBadRequest, http.MethodPut, moved, object{"service": o.uri(2)})
 	p.call(o, http.StatusNotFound, http.MethodGet, moved, nil)
 	if left := p.send(p.signer.Sign(o.member(passport.RoleAdmin)), http.MethodGet, subscriptions, nil); left.Meta.TotalCount != 1 {
-		t.Errorf("left are %s", left.text) // ann's, of which nobody has told us yet
+		t.Errorf("left are %s", left.text) // ann's, because the deletion of its component was not published
 	}
 	// An address that was stored for a subscription that is refused goes with it.
 	other := p.organization()

@@ -144,7 +144,7 @@ func TestResolveFollowsEveryChangeAtOnce(t *testing.T) {
 	}
 }
 
-// A blocked number is known and shown as such, but told nothing.
+// A blocked number is shown as blocked, and no message is sent to it.
 func TestABlockedNumberIsSuppressed(t *testing.T) {
 	p := surround(t)
 	o := p.organization()

@@ -347,10 +347,10 @@ func (s *setting) ended(marked string) bool {
 	_, first := s.store.Users.Get(ctx, s.user.ID)
 	_, second := s.store.Users.Get(ctx, marked)
 	ready, third := s.Organization(ctx, "pending")
-	settled, err := s.store.Organizations.Get(ctx, s.user.Organization)
+	confirmed, err := s.store.Organizations.Get(ctx, s.user.Organization)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return fault.Is(first, fault.NotFound) && fault.Is(second, fault.NotFound) &&
-		third == nil && ready.DashboardSlug == "acme" && settled.StaleSince == nil
+		third == nil && ready.DashboardSlug == "acme" && confirmed.StaleSince == nil
 }

@@ -1,5 +1,5 @@
 // Package api serves the legacy resources of addresses and subscriptions, the pages where people
-// unsubscribe, and the calls of peers. Only this package knows the names of the legacy interface:
+// unsubscribe, and the calls of peers. Only this package contains the names of the legacy interface:
 // integer ids, fields and resources.
 package api
 
