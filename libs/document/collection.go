@@ -88,6 +88,11 @@ func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) 
 	return c.write(ctx, key, false, c.existing(change))
 }
 
+// Change is Update for a change without messages.
+func (c *Collection[T]) Change(ctx context.Context, key string, change func(*T) error) (T, error) {
+	return c.Update(ctx, key, func(item *T) ([]topic.Message, error) { return nil, change(item) })
+}
+
 // Upsert is Update that creates the record if there is none. change then gets the zero T and must
 // fill it in, with key as its key.
 func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error) {

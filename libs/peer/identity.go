@@ -63,8 +63,8 @@ func (i Identity) Limits(ctx context.Context, organization string) (Limits, erro
 }
 
 // The gateway fills the Redis entries of keys with a Credential as JSON. Identity writes Void into an entry
-// before it changes a credential. While an entry is Void, every gateway calls identity. Gateways fill with SET
-// NX, so that a fill that has started already cannot overwrite Void.
+// after it stores a change of a credential and before it responds. While an entry is Void, every gateway calls
+// identity. Gateways fill with SET NX, so that a fill that has started already cannot overwrite Void.
 const (
 	Void          = "void"
 	CredentialTTL = 60 * time.Second // of a filled entry

@@ -13,6 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/gin-gonic/gin"
 )
@@ -88,6 +89,25 @@ func (s *Service) Consume(group, topic string, handle func(context.Context, []st
 	return func(ctx context.Context) error {
 		return s.Kafka.ConsumeBatches(ctx, stream.Subscription{Group: group, Topics: []string{topic}}, handle)
 	}
+}
+
+// Messages is Consume for a handler of decoded messages. It logs and skips a message that it cannot decode.
+func Messages[T any](s *Service, group, name string, handle func(context.Context, []T) error) func(context.Context) error {
+	return s.Consume(group, name, func(ctx context.Context, batch []stream.Record) error {
+		return handle(ctx, stream.Read[T](ctx, s.process.Log, batch))
+	})
+}
+
+// DeletedComponents returns a function for Work.Background that calls forget for each deleted component.
+func (s *Service) DeletedComponents(forget func(ctx context.Context, organization, component string) error) func(context.Context) error {
+	return Messages(s, s.name+"-components", topic.ComponentChanges, func(ctx context.Context, batch []topic.ComponentDeleted) error {
+		for _, deleted := range batch {
+			if err := forget(ctx, deleted.Organization, deleted.ComponentID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Relay publishes the messages in the database's outboxes until ctx ends. It belongs in Work.Background.

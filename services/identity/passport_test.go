@@ -86,7 +86,7 @@ func TestPassportRefusals(t *testing.T) {
 	}
 }
 
-// A passport opens what it names and nothing else, whatever the path says.
+// A passport allows only requests for the organization and surface that it names, even if the path names others.
 func TestPassportOfAnotherOrganization(t *testing.T) {
 	p := start(t, nil)
 	ann, bob := p.member("ann", `"admin"`), p.member("bob", `"admin"`)

@@ -14,8 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity"
 )
 
-// An organization whose dashboard cannot be made is nobody's, until it can: then it
-// is completed, by the same process or by the next one.
+// An organization whose dashboard cannot be created is completed later, by the same process or by the next one.
 func TestPendingOrganizationIsCompleted(t *testing.T) {
 	for name, restart := range map[string]bool{"by the same process": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func (p *platform) cache(m member) {
 	}
 }
 
-// Every change of what a credential says has voided the entries when it is answered.
+// Each change of a credential voids the entries before the response.
 func TestChangesVoidBeforeTheAnswer(t *testing.T) {
 	p := start(t, nil)
 	users, organizations := "/operator/v1/users/", "/operator/v1/organizations/"
@@ -94,7 +94,7 @@ func TestChangesVoidBeforeTheAnswer(t *testing.T) {
 	p.cache(m)
 	p.operator(200, "PATCH", "organizations/"+m.organization, `{"name": "Renamed"}`)
 	if e := p.entry(peer.Bearer, m.keyID); e == peer.Void {
-		t.Error("a new name voids keys, which do not tell it")
+		t.Error("a new name of the organization voids keys")
 	}
 }
 
@@ -157,8 +157,8 @@ func TestChangesReachKeysMadeMeanwhile(t *testing.T) {
 	}
 }
 
-// While Redis is down a change is made, but not confirmed; it is told to the gateways
-// when Redis is back, with what Redis then still has of before.
+// While Redis is down a change is stored, but not confirmed. When Redis is up again, the entries from before
+// the outage are voided.
 func TestRevokeWithoutRedis(t *testing.T) {
 	for name, restart := range map[string]bool{"the service goes on": false, "the service is restarted": true} {
 		t.Run(name, func(t *testing.T) {

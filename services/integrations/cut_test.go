@@ -3,20 +3,21 @@ package integrations_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
-// cut is a store whose process is killed after so many writes: of what follows nothing
-// happens any more. before is called before each write, with its number.
+// cut kills a process after a number of writes: each later write fails. before is called before each write,
+// with the number of writes that are left.
 type cut struct {
-	endpoint.Store
 	writes int
 	before func(write int)
 	dead   bool
@@ -35,21 +36,24 @@ func (c *cut) write(do func() error) error {
 	return do()
 }
 
-func (c *cut) Change(ctx context.Context, id string, change func(*endpoint.Endpoint) error) (e endpoint.Endpoint, err error) {
-	err = c.write(func() error { e, err = c.Store.Change(ctx, id, change); return err })
-	return e, err
+// cutCollection is a collection whose writes cut counts.
+type cutCollection[T any] struct {
+	endpoint.Collection[T]
+	cut *cut
 }
 
-func (c *cut) Remove(ctx context.Context, id string, agree func(endpoint.Endpoint) error) error {
-	return c.write(func() error { return c.Store.Remove(ctx, id, agree) })
+func (c cutCollection[T]) Change(ctx context.Context, key string, change func(*T) error) (item T, err error) {
+	err = c.cut.write(func() error { item, err = c.Collection.Change(ctx, key, change); return err })
+	return item, err
 }
 
-func (c *cut) PutSuppression(ctx context.Context, s endpoint.Suppression) error {
-	return c.write(func() error { return c.Store.PutSuppression(ctx, s) })
+func (c cutCollection[T]) Upsert(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (item T, err error) {
+	err = c.cut.write(func() error { item, err = c.Collection.Upsert(ctx, key, change); return err })
+	return item, err
 }
 
-func (c *cut) RemoveSuppression(ctx context.Context, s endpoint.Suppression) error {
-	return c.write(func() error { return c.Store.RemoveSuppression(ctx, s) })
+func (c cutCollection[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
+	return c.cut.write(func() error { return c.Collection.Delete(ctx, key, decide) })
 }
 
 // hosts lets every host pass.
@@ -57,14 +61,14 @@ type hosts struct{}
 
 func (hosts) Host(host string) (string, error) { return host, nil }
 
-// directory answers in the place of events and identity.
-type directory struct{ o organization }
+// services responds instead of events and identity.
+type services struct{ o organization }
 
-func (d directory) Dashboard(_ context.Context, _, id string) (endpoint.Dashboard, error) {
+func (d services) Dashboard(_ context.Context, _, id string) (endpoint.Dashboard, error) {
 	return endpoint.Dashboard{ID: id, Name: "Main", Components: []string{d.o.one, d.o.two, d.o.elsewhere}}, nil
 }
 
-func (d directory) Dashboards(_ context.Context, _ string, ids []string) (map[string]endpoint.Dashboard, error) {
+func (d services) Dashboards(_ context.Context, _ string, ids []string) (map[string]endpoint.Dashboard, error) {
 	found := map[string]endpoint.Dashboard{}
 	for _, id := range ids {
 		found[id] = endpoint.Dashboard{ID: id, Name: "Main"}
@@ -72,23 +76,34 @@ func (d directory) Dashboards(_ context.Context, _ string, ids []string) (map[st
 	return found, nil
 }
 
-func (directory) UniqueEndpoints(context.Context, string) (int, error) { return 1000, nil }
+func (services) UniqueEndpoints(context.Context, string) (int, error) { return 1000, nil }
 
-// second is another process on the same records, whose store is cut.
-func (p *platform) second(o organization, c *cut) *endpoint.Endpoints {
+// second is another process on the same records.
+func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoint.Endpoints {
 	p.t.Helper()
 	db, err := document.Open(p.documents, "integrations", document.Options{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { db.Close() })
-	c.Store = store.New(db)
-	return endpoint.New(c, directory{o}, hosts{}, seal.NewBox(secret, "endpoint"),
-		endpoint.Policy{SuppressAfter: 10}, p.now)
+	records := store.New(db)
+	adjust(&records)
+	return endpoint.New(endpoint.Options{
+		Store: records, Services: services{o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), SuppressAfter: 10,
+		Log: slog.New(slog.DiscardHandler), Now: p.now,
+	})
 }
 
-// A process that is killed at any write of a move leaves an endpoint that is suppressed,
-// at the one URL or the other, and whoever looks at it next completes the rest.
+// cutShort is a second process that c kills.
+func (p *platform) cutShort(o organization, c *cut) *endpoint.Endpoints {
+	return p.second(o, func(s *endpoint.Store) {
+		s.Endpoints = cutCollection[endpoint.Endpoint]{s.Endpoints, c}
+		s.Suppressions = cutCollection[endpoint.Suppression]{s.Suppressions, c}
+	})
+}
+
+// After a kill at any write of a move the endpoint is suppressed, at the former or the new URL. The next
+// request that reads the endpoint completes the move.
 func TestKillAtAnyWriteOfAMove(t *testing.T) {
 	p := start(t, nil)
 	kind := endpoint.Kinds(endpoint.Providers{})[0]
@@ -100,7 +115,7 @@ func TestKillAtAnyWriteOfAMove(t *testing.T) {
 		recipient := p.only(o, o.one)
 		p.suppress(o, recipient, made.URLHash)
 		next := url + "next"
-		_, err := p.second(o, &cut{writes: writes}).Change(t.Context(), o.id, kind, o.dashboard, made.URLHash, endpoint.Patch{URL: &next})
+		_, err := p.cutShort(o, &cut{writes: writes}).Change(t.Context(), o.id, kind, o.dashboard, made.URLHash, endpoint.Patch{URL: &next})
 		if ended = err == nil; !ended && !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
@@ -130,8 +145,8 @@ func TestKillAtAnyWriteOfAMove(t *testing.T) {
 	}
 }
 
-// Whoever a killed move left at a URL that others have is told with the others, as soon as
-// delivery asks.
+// After a killed move to a URL that another endpoint has, the endpoint gets the state of the other endpoint
+// when delivery resolves it.
 func TestKillAfterAMoveToAURLThatIsInUse(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
@@ -140,7 +155,7 @@ func TestKillAfterAMoveToAURLThatIsInUse(t *testing.T) {
 	recipient, used := p.only(o, o.one), "https://hooks.example.com/used"
 	p.suppress(o, recipient, made.URLHash)
 	p.create(o, used, object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
-	_, err := p.second(o, &cut{writes: 1}).Change(t.Context(), o.id, kind, o.dashboard, made.URLHash, endpoint.Patch{URL: &used})
+	_, err := p.cutShort(o, &cut{writes: 1}).Change(t.Context(), o.id, kind, o.dashboard, made.URLHash, endpoint.Patch{URL: &used})
 	if !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
@@ -149,8 +164,7 @@ func TestKillAfterAMoveToAURLThatIsInUse(t *testing.T) {
 	}
 }
 
-// Other moves to the same URL, at every moment between two writes of a move, change
-// nothing of what it takes along.
+// Another move to the same URL between any two writes of a move loses no suppression.
 func TestAMoveBetweenTheWritesOfAMove(t *testing.T) {
 	p := start(t, nil)
 	kind := endpoint.Kinds(endpoint.Providers{})[0]
@@ -170,7 +184,7 @@ func TestAMoveBetweenTheWritesOfAMove(t *testing.T) {
 				}
 			}
 		}
-		record, err := p.second(o, c).Change(t.Context(), o.id, kind, o.dashboard, made.URLHash, endpoint.Patch{URL: &next})
+		record, err := p.cutShort(o, c).Change(t.Context(), o.id, kind, o.dashboard, made.URLHash, endpoint.Patch{URL: &next})
 		if err != nil || !record.Suppressed || record.ConsecutiveFailures != 1 {
 			t.Errorf("another moves before write %d: %+v %v", at, record, err)
 		}
@@ -182,8 +196,8 @@ func TestAMoveBetweenTheWritesOfAMove(t *testing.T) {
 	}
 }
 
-// Who clears away what a killed process left at a URL does not take what another brings there
-// at the same moment.
+// A request that deletes the suppression that a killed process left at a URL does not delete the suppression of
+// an endpoint that moves to the URL at the same time.
 func TestAMoveToAURLThatIsJustBeingCleared(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
@@ -191,7 +205,7 @@ func TestAMoveToAURLThatIsJustBeingCleared(t *testing.T) {
 	next := "https://hooks.example.com/next"
 	left := p.create(o, next, nil)
 	p.suppress(o, p.only(o, o.one), left.URLHash)
-	if err := p.second(o, &cut{writes: 1}).Delete(t.Context(), o.id, kind, o.dashboard, left.URLHash); !errors.Is(err, errKilled) {
+	if err := p.cutShort(o, &cut{writes: 1}).Delete(t.Context(), o.id, kind, o.dashboard, left.URLHash); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
 	made := p.create(o, "https://hooks.example.com/", nil)
@@ -206,7 +220,7 @@ func TestAMoveToAURLThatIsJustBeingCleared(t *testing.T) {
 			}
 		}
 	}}
-	record, err := p.second(o, c).Change(t.Context(), o.id, kind, o.second, other.URLHash, endpoint.Patch{URL: &next})
+	record, err := p.cutShort(o, c).Change(t.Context(), o.id, kind, o.second, other.URLHash, endpoint.Patch{URL: &next})
 	if err != nil || !record.Suppressed || !met {
 		t.Errorf("who cleared it: %+v %v", record, err)
 	}
@@ -229,31 +243,31 @@ func TestAnEndpointThatMovedMeanwhileIsNotDeleted(t *testing.T) {
 			p.move(o, o.dashboard, made.URLHash, "https://hooks.example.com/next")
 		}
 	}}
-	err := p.second(o, c).Delete(t.Context(), o.id, kind, o.dashboard, made.URLHash)
+	err := p.cutShort(o, c).Delete(t.Context(), o.id, kind, o.dashboard, made.URLHash)
 	list := p.call(o, http.StatusOK, http.MethodGet, path, nil).Endpoints
 	if err == nil || len(list) != 1 || !list[0].Suppressed || list[0].ConsecutiveFailures != 1 {
 		t.Errorf("%v: %+v", err, list)
 	}
 }
 
-// lost is a store that adds endpoints but is not told so.
-type lost struct{ endpoint.Store }
+// lost stores endpoints but reports an outage.
+type lost struct {
+	endpoint.Collection[endpoint.Endpoint]
+}
 
-func (l lost) Add(ctx context.Context, e endpoint.Endpoint) error {
-	if err := l.Store.Add(ctx, e); err != nil {
+func (l lost) Insert(ctx context.Context, e endpoint.Endpoint, messages ...topic.Message) error {
+	if err := l.Collection.Insert(ctx, e, messages...); err != nil {
 		return err
 	}
 	return fault.New(fault.Unavailable, "the connection broke off")
 }
 
-// An endpoint of which nobody knows whether it was stored has a tally if it was.
+// If the result of the insert is unknown, the counters of the endpoint stay.
 func TestAnEndpointWhoseCreationIsUncertainIsCounted(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
 	kind := endpoint.Kinds(endpoint.Providers{})[0]
-	c := &cut{}
-	second := p.second(o, c)
-	c.Store = lost{c.Store}
+	second := p.second(o, func(s *endpoint.Store) { s.Endpoints = lost{s.Endpoints} })
 	_, err := second.Create(t.Context(), o.id, kind, endpoint.Draft{
 		DashboardID: o.dashboard, URL: "https://hooks.example.com/", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one},
 	})
@@ -264,31 +278,38 @@ func TestAnEndpointWhoseCreationIsUncertainIsCounted(t *testing.T) {
 	p.suppress(o, recipient, p.resolve(o, recipient)[0].URLHash)
 }
 
-// blind is a store that cannot be read any more once an endpoint was added.
-type blind struct {
-	endpoint.Store
+// addedEndpoints notes that an endpoint was stored.
+type addedEndpoints struct {
+	endpoint.Collection[endpoint.Endpoint]
 	added bool
 }
 
-func (b *blind) Add(ctx context.Context, e endpoint.Endpoint) error {
-	b.added = true
-	return b.Store.Add(ctx, e)
+func (a *addedEndpoints) Insert(ctx context.Context, e endpoint.Endpoint, messages ...topic.Message) error {
+	a.added = true
+	return a.Collection.Insert(ctx, e, messages...)
 }
 
-func (b *blind) Suppressions(ctx context.Context, keys []string) (map[string]endpoint.Suppression, error) {
-	if b.added {
+// blind suppressions cannot be read after an endpoint was stored.
+type blind struct {
+	endpoint.Collection[endpoint.Suppression]
+	endpoints *addedEndpoints
+}
+
+func (b blind) GetMany(ctx context.Context, keys []string) ([]endpoint.Suppression, error) {
+	if b.endpoints.added {
 		return nil, fault.New(fault.Unavailable, "the connection broke off")
 	}
-	return b.Store.Suppressions(ctx, keys)
+	return b.Collection.GetMany(ctx, keys)
 }
 
-// Once an endpoint is stored nothing keeps its owner from being shown its secret.
+// No error after an endpoint was stored keeps the secret from its owner.
 func TestAnEndpointThatIsStoredIsAnswered(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
-	c := &cut{}
-	second := p.second(o, c)
-	c.Store = &blind{Store: c.Store}
+	second := p.second(o, func(s *endpoint.Store) {
+		added := &addedEndpoints{Collection: s.Endpoints}
+		s.Endpoints, s.Suppressions = added, blind{s.Suppressions, added}
+	})
 	record, err := second.Create(t.Context(), o.id, endpoint.Kinds(endpoint.Providers{})[0], endpoint.Draft{
 		DashboardID: o.dashboard, URL: "https://hooks.example.com/", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one},
 	})

@@ -16,9 +16,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/api"
-	"github.com/bellbuoy/bellbuoy/services/integrations/internal/directory"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
-	"github.com/bellbuoy/bellbuoy/services/integrations/internal/messages"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
@@ -51,23 +50,23 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer s.Close()
-	others := directory.New(
-		peer.Events{Client: s.Peer("events", c.EventsURL)},
-		peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
 	kinds := endpoint.Kinds(endpoint.Providers{
 		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts,
 	})
-	endpoints := endpoint.New(store.New(s.Database), others, c.Resolve, seal.NewBox(c.Secret.Secret, "endpoint"),
-		endpoint.Policy{SuppressAfter: c.SuppressAfter}, c.Now)
-	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret), c.Log).Mount(s.Engine); err != nil {
+	endpoints := endpoint.New(endpoint.Options{
+		Store: store.New(s.Database),
+		Services: client.New(peer.Events{Client: s.Peer("events", c.EventsURL)},
+			peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now),
+		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
+	})
+	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
 		return err
 	}
-	consumer := messages.New(endpoints, c.Log)
 	return s.Serve(ctx, service.Work{
 		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges)},
 		Background: []func(context.Context) error{
-			s.Consume("integrations-outcomes", topic.DeliveryOutcomes, consumer.Outcomes),
-			s.Consume("integrations-components", topic.ComponentChanges, consumer.ComponentChanges),
+			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),
+			s.DeletedComponents(endpoints.ForgetComponent),
 		},
 	})
 }

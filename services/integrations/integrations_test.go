@@ -3,6 +3,7 @@ package integrations_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -296,7 +297,7 @@ func TestSecretsRestSealedAndAreNotTold(t *testing.T) {
 	}
 	recipient := p.only(o, o.one)
 	if d := p.resolve(o, recipient)[0]; d.URL != url+"2" || len(d.Secrets) != 2 {
-		t.Errorf("delivery is told %+v", d)
+		t.Errorf("delivery gets %+v", d)
 	}
 	p.ahead.Add(int64(15 * time.Second)) // until it can only be the new URL's
 	p.publish(p.outcome(o, recipient, topic.Failed))
@@ -352,7 +353,7 @@ func holdsNone(t *testing.T, folder string, secrets []string) {
 	}
 }
 
-// An endpoint that was sealed with another secret of the platform is nobody's trouble but its own.
+// An endpoint that was sealed with another secret of the platform does not affect other endpoints.
 func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
@@ -362,8 +363,10 @@ func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 	}
 	t.Cleanup(func() { db.Close() })
 	kinds := endpoint.Kinds(endpoint.Providers{})
-	before := endpoint.New(store.New(db), directory{o}, hosts{}, seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
-		endpoint.Policy{SuppressAfter: 10}, p.now)
+	before := endpoint.New(endpoint.Options{
+		Store: store.New(db), Services: services{o}, Hosts: hosts{}, Box: seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
+		SuppressAfter: 10, Log: slog.New(slog.DiscardHandler), Now: p.now,
+	})
 	sealed, err := before.Create(t.Context(), o.id, kinds[0], endpoint.Draft{DashboardID: o.dashboard, URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}})
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func (p *platform) suppress(o organization, recipient, urlHash string) {
 	})
 }
 
-func TestANewURLKeepsTheRecordsTally(t *testing.T) {
+func TestANewURLKeepsTheCounters(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
 	made := p.create(o, "https://hooks.example.com/one", nil)

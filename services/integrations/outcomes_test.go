@@ -22,7 +22,7 @@ func TestOutcomesAreCountedOnceAndResetBySuccess(t *testing.T) {
 	first, second := p.outcome(o, recipient, topic.Failed), p.outcome(o, recipient, topic.Failed)
 	p.publish(first, first, second, p.outcome(o, recipient, topic.Skipped), p.outcome(o, recipient, topic.Suppressed))
 	apitest.Eventually(p.t, "two failures", failures(2))
-	// Told again later, beside another that shows that they were read; and beside what is no outcome.
+	// Repeated, with a third one that shows that they were read, and with a message that is no outcome.
 	third := p.outcome(o, recipient, topic.Failed)
 	if err := p.bus.Publish(t.Context(), stream.Record{Topic: topic.DeliveryOutcomes, Key: recipient, Value: []byte("{not json")}); err != nil {
 		t.Fatal(err)
@@ -122,11 +122,11 @@ func TestOutcomesOfOthersAreLeftAlone(t *testing.T) {
 	mail := p.outcome(o, recipient, topic.Failed)
 	mail.Channel = topic.Email
 	p.publish(p.outcome(o, former, topic.Failed), p.outcome(o, id(), topic.Failed), mail, p.outcome(o, recipient, topic.Delivered))
-	apitest.Eventually(p.t, "the success is told", func() bool { return p.shown(o, made.URLHash).LastSuccessAt != nil })
+	apitest.Eventually(p.t, "the success is counted", func() bool { return p.shown(o, made.URLHash).LastSuccessAt != nil })
 	if shown := p.shown(o, made.URLHash); shown.Suppressed || shown.ConsecutiveFailures != 0 {
 		t.Errorf("the endpoint: %+v", shown)
 	}
 	if again := p.create(o, "https://hooks.example.com/deleted", object{"componentIds": []string{o.two}}); again.Suppressed {
-		t.Error("a failure told after the deletion suppresses the URL")
+		t.Error("an outcome that arrives after the deletion suppresses the URL")
 	}
 }

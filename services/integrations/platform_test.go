@@ -222,7 +222,7 @@ func (p *platform) recipients() peer.Recipients {
 	})}
 }
 
-// concerned lists the ids of those who are told of an incident on the components.
+// concerned lists the ids of the recipients of an incident on the components.
 func (p *platform) concerned(o organization, change func(*topic.RecipientQuery), components ...string) []string {
 	p.t.Helper()
 	concern := topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: components, Limit: 5000}

@@ -22,13 +22,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
-	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
 const subscriptions = "/api/v1/subscribers/email/"
 
-// The events service tells of a deleted component twice: by a call before it answers
-// its client, and by a message. Either alone does, and both do no harm.
+// The events service reports a deleted component twice: by a call before it responds to its client, and by a
+// message. Each alone suffices, and both together cause no error.
 func TestADeletedComponentTakesItsSubscriptionsAlong(t *testing.T) {
 	for name, tell := range map[string]func(p *platform, o organization, component string){
 		"by message": func(p *platform, o organization, component string) {
@@ -103,7 +102,7 @@ func TestWhatIsDeletedMeanwhileIsNotSubscribed(t *testing.T) {
 	if n := p.total(o, subscriptions); n != 2 {
 		t.Errorf("%d subscriptions", n)
 	}
-	// An outage at this moment refuses the whole, and trying again is not told of a duplicate.
+	// An outage at this moment refuses the whole, and a repetition is no duplicate.
 	meanwhile(func() { p.events.down.Store(true) })
 	p.call(o, http.StatusServiceUnavailable, http.MethodPost, subscriptions, object{"email": email, "service": o.uri(1)})
 	p.events.down.Store(false)
@@ -117,7 +116,7 @@ func TestWhatIsDeletedMeanwhileIsNotSubscribed(t *testing.T) {
 	p.call(o, http.StatusBadRequest, http.MethodPut, moved, object{"service": o.uri(2)})
 	p.call(o, http.StatusNotFound, http.MethodGet, moved, nil)
 	if left := p.send(p.signer.Sign(o.member(passport.RoleAdmin)), http.MethodGet, subscriptions, nil); left.Meta.TotalCount != 1 {
-		t.Errorf("left are %s", left.text) // ann's, of which nobody has told us yet
+		t.Errorf("left are %s", left.text) // ann's, because the deletion of its component was not published
 	}
 	// An address that was stored for a subscription that is refused goes with it.
 	other := p.organization()
@@ -188,10 +187,10 @@ func (p *platform) ann(o organization, legacyID int64) audience.Address {
 // fill stores an address with confirmed subscriptions to all services of the organization.
 func (p *platform) fill(o organization, address audience.Address) {
 	p.t.Helper()
-	p.keep(func(s *store.Store) error {
-		err := s.AddAddress(p.t.Context(), address)
+	p.keep(func(s audience.Store) error {
+		err := s.Addresses.Insert(p.t.Context(), address)
 		for i, service := range o.services {
-			err = errors.Join(err, s.AddSubscription(p.t.Context(), audience.Subscription{
+			err = errors.Join(err, s.Subscriptions.Insert(p.t.Context(), audience.Subscription{
 				ID: id(), OrganizationID: o.id, Channel: topic.Email, LegacyID: address.LegacyID + int64(i),
 				AddressID: address.ID, ComponentID: service.ID, Confirmed: true, CreatedAt: p.now(),
 			}))
@@ -203,8 +202,8 @@ func (p *platform) fill(o organization, address audience.Address) {
 // stored is the address as it is in the database; nil when it is not.
 func (p *platform) stored(address audience.Address) (found *audience.Address) {
 	p.t.Helper()
-	p.keep(func(s *store.Store) error {
-		all, err := s.AddressesByID(p.t.Context(), []string{address.ID})
+	p.keep(func(s audience.Store) error {
+		all, err := s.Addresses.GetMany(p.t.Context(), []string{address.ID})
 		if len(all) == 1 {
 			found = &all[0]
 		}

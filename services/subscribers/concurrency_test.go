@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
-	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/directory"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
@@ -118,15 +118,15 @@ func TestSubscribingAndRemovingAtOnceLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// halting is a store that does something before it changes an address.
+// halting is a collection of addresses that calls before ahead of each change.
 type halting struct {
-	*store.Store
+	audience.Collection[audience.Address]
 	before func()
 }
 
-func (h halting) ChangeAddress(ctx context.Context, id string, change func(*audience.Address) error) (audience.Address, error) {
+func (h halting) Change(ctx context.Context, id string, change func(*audience.Address) error) (audience.Address, error) {
 	h.before()
-	return h.Store.ChangeAddress(ctx, id, change)
+	return h.Collection.Change(ctx, id, change)
 }
 
 // An address that was stored for a subscription that is refused stays when somebody else
@@ -140,13 +140,17 @@ func TestARefusedSubscriptionTakesNobodyElsesAddress(t *testing.T) {
 	}
 	defer db.Close()
 	email, component, met := "ann@example.com", o.services[0].ID, 0
-	second := audience.New(halting{store.New(db), func() {
+	records := store.New(db)
+	records.Addresses = halting{records.Addresses, func() {
 		if met++; met == 1 {
 			p.subscribe(o, email, 1)
 		}
-	}}, directory.New(peer.Events{Client: peer.NewClient("events", p.events.server.URL, peer.Options{
-		Caller: "subscribers", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
-	})}), p.now)
+	}}
+	second := audience.New(audience.Options{Store: records, Now: p.now, Events: client.Events{Peer: peer.Events{
+		Client: peer.NewClient("events", p.events.server.URL, peer.Options{
+			Caller: "subscribers", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+		}),
+	}}})
 	p.events.remove(o.id, component)
 	_, err = second.Subscribe(t.Context(), o.id, topic.Email, audience.SubscriptionPatch{AddressText: &email, ComponentID: &component})
 	if !fault.Is(err, fault.Invalid) || met == 0 {

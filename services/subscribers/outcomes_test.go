@@ -12,14 +12,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// told publishes outcomes as delivery does, in one partition, and waits until the service
-// has taken them: behind them goes one about a number of an organization of its own.
-func (p *platform) told(outcomes ...topic.Outcome) {
+// outcomes publishes outcomes as delivery does, in one partition. It waits until the service has processed
+// them: the last one blocks a number of another organization.
+func (p *platform) outcomes(published ...topic.Outcome) {
 	p.t.Helper()
 	o := p.organization()
 	_, marker := p.number(o, "+4915199999999")
 	var records []stream.Record
-	for _, outcome := range append(outcomes, gone(o, topic.SMS, marker, p.now())) {
+	for _, outcome := range append(published, gone(o, topic.SMS, marker, p.now())) {
 		value, err := json.Marshal(outcome)
 		if err != nil {
 			p.t.Fatal(err)
@@ -74,9 +74,9 @@ func TestOutcomeGoneSuppressesTheNumberUntilItIsAnother(t *testing.T) {
 		}
 	}
 	first := gone(o, topic.SMS, recipient, p.now())
-	p.told(first, first)
+	p.outcomes(first, first)
 	blocked(true)
-	p.told(first)
+	p.outcomes(first)
 	blocked(true)
 	if n := strings.Count(p.logs.String(), recipient); n != 1 {
 		t.Errorf("recorded %d times", n)
@@ -88,9 +88,9 @@ func TestOutcomeGoneSuppressesTheNumberUntilItIsAnother(t *testing.T) {
 	blocked(true)
 	p.call(o, http.StatusOK, http.MethodPut, uri, object{"number": "+4915187654321"})
 	blocked(false)
-	p.told(first, gone(o, topic.SMS, recipient, p.now().Add(10*time.Second))) // about the former number
+	p.outcomes(first, gone(o, topic.SMS, recipient, p.now().Add(10*time.Second))) // about the former number
 	blocked(false)
-	p.told(gone(o, topic.SMS, recipient, p.now().Add(time.Minute)))
+	p.outcomes(gone(o, topic.SMS, recipient, p.now().Add(time.Minute)))
 	blocked(true)
 }
 
@@ -104,7 +104,7 @@ func TestOutcomeGoneSuppressesTheMailAddressUntilItIsAnother(t *testing.T) {
 	if p.resolve(o, ann)[0].Address != "ann@example.com" {
 		ann, bob = bob, ann
 	}
-	p.told(gone(o, topic.Email, ann, p.now()))
+	p.outcomes(gone(o, topic.Email, ann, p.now()))
 	if d := p.resolve(o, ann, bob); d[0].State != topic.RecipientSuppressed || d[0].Address != "" || d[1].State != topic.RecipientActive {
 		t.Errorf("resolved %+v", d)
 	}
@@ -125,7 +125,7 @@ func TestOutcomesThatConcernNoAddress(t *testing.T) {
 	_, recipient := p.number(o, "+4915112345678")
 	failed := gone(o, topic.SMS, recipient, p.now())
 	failed.Gone = false
-	p.told(
+	p.outcomes(
 		gone(other, topic.SMS, recipient, p.now()),
 		gone(o, topic.Email, recipient, p.now()),
 		gone(o, topic.Webhook, recipient, p.now()),
@@ -137,7 +137,7 @@ func TestOutcomesThatConcernNoAddress(t *testing.T) {
 	}
 	uri, removed := p.number(o, "+4915112345679")
 	p.call(o, http.StatusNoContent, http.MethodDelete, uri, nil)
-	p.told(gone(o, topic.SMS, removed, p.now()))
+	p.outcomes(gone(o, topic.SMS, removed, p.now()))
 	if d := p.resolve(o, removed)[0]; d.State != topic.RecipientGone {
 		t.Errorf("a removed one is %s", d.State)
 	}

@@ -216,7 +216,7 @@ func (p *platform) recipients() peer.Recipients {
 	})}
 }
 
-// concerned lists the ids of those who are told by mail of an incident on the services.
+// concerned lists the ids of the recipients by mail of an incident on the services.
 func (p *platform) concerned(o organization, limit int, services ...string) []string {
 	p.t.Helper()
 	concern := topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.Email, Components: services, Limit: limit}

@@ -144,14 +144,14 @@ func TestResolveFollowsEveryChangeAtOnce(t *testing.T) {
 	}
 }
 
-// A blocked number is known and shown as such, but told nothing.
+// A blocked number is shown as blocked, and no message is sent to it.
 func TestABlockedNumberIsSuppressed(t *testing.T) {
 	p := surround(t)
 	o := p.organization()
 	number := audience.Address{
 		ID: id(), OrganizationID: o.id, Channel: topic.SMS, LegacyID: 7, Text: "+4915112345678", Normal: "+4915112345678", Blocked: true, CreatedAt: p.now(),
 	}
-	p.keep(func(s *store.Store) error { return s.AddAddress(t.Context(), number) })
+	p.keep(func(s audience.Store) error { return s.Addresses.Insert(t.Context(), number) })
 	p.run()
 	p.call(o, http.StatusCreated, http.MethodPost, "/api/v1/subscribers/sms/", object{"number": "/api/v1/number/7/", "service": o.uri(0), "confirmed": true})
 	if d := p.resolve(o, number.ID)[0]; d.State != topic.RecipientSuppressed || d.Address != "" || d.Channel != topic.SMS {
@@ -171,7 +171,7 @@ func TestABlockedNumberIsSuppressed(t *testing.T) {
 }
 
 // keep writes records while the service does not run.
-func (p *platform) keep(write func(*store.Store) error) {
+func (p *platform) keep(write func(audience.Store) error) {
 	p.t.Helper()
 	db, err := document.Open(p.documents, "subscribers", document.Options{})
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
-	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/directory"
-	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/messages"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
@@ -40,15 +39,17 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer s.Close()
-	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
-	people := audience.New(store.New(s.Database), directory.New(events), c.Now)
-	api.New(people, api.NewPasses(c.Secret.Secret, c.AppBaseURL), c.LegacyBaseURL, c.Log).Mount(s.Engine)
-	consumer := messages.New(people, c.Log)
+	links := api.NewLinks(c.Secret.Secret, c.AppBaseURL)
+	people := audience.New(audience.Options{
+		Store: store.New(s.Database), Events: client.Events{Peer: peer.Events{Client: s.Peer("events", c.EventsURL)}},
+		Manage: links.To, Log: c.Log, Now: c.Now,
+	})
+	api.New(people, links, c.LegacyBaseURL, c.Log).Mount(s.Engine)
 	return s.Serve(ctx, service.Work{
 		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DeliveryOutcomes)},
 		Background: []func(context.Context) error{
-			s.Consume("subscribers-components", topic.ComponentChanges, consumer.ComponentChanges),
-			s.Consume("subscribers-outcomes", topic.DeliveryOutcomes, consumer.Outcomes),
+			s.DeletedComponents(people.ForgetComponent),
+			service.Messages(s, "subscribers-outcomes", topic.DeliveryOutcomes, people.Block),
 		},
 	})
 }

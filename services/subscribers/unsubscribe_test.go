@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// visit is what somebody with a link does, through the gateway's passport.
+// visit sends the request of a person with a link, with the gateway's passport.
 func (p *platform) visit(method, link, form string) (int, string, http.Header) {
 	p.t.Helper()
 	u, err := url.Parse(link)
@@ -88,7 +88,7 @@ func TestUnsubscribe_200_400_404(t *testing.T) {
 	}
 }
 
-// A link is of whoever had the mail: once the address is another's, it does nothing to that one.
+// After the record gets another address, links to the former address change nothing.
 func TestUnsubscribeOfAnAddressThatIsAnothersNow_200(t *testing.T) {
 	p := start(t)
 	o := p.organization()

@@ -9,38 +9,36 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Credential is what a key says: whose it is, and what that user may do.
+// Credential is a key with its user and the terms of the user's organization.
 type Credential struct {
 	Key   Key
 	User  User
 	Terms Terms
 }
 
-// Credential finds what an active key of an enabled user says; NotFound for every
-// other. When the presented digest is the key's, the use is noted.
-func (d *Directory) Credential(ctx context.Context, ref KeyRef, presented string) (Credential, error) {
-	user, key, err := d.keyed(ctx, ref)
+// Credential returns the credential of an active key of an enabled user, and fault.NotFound for any other
+// key. It stores the use if presented is the key's digest.
+func (a *Accounts) Credential(ctx context.Context, ref KeyRef, presented string) (Credential, error) {
+	user, key, err := a.keyed(ctx, ref)
 	if err != nil {
 		return Credential{}, err
 	}
-	// The organization is read after the user: whatever is read before a change
-	// of either cannot get into a gateway's cache (see the package comment).
-	organization, err := d.Organization(ctx, user.Organization)
+	organization, err := a.Organization(ctx, user.Organization)
 	if err != nil {
-		return Credential{}, missingKey(err)
+		return Credential{}, missing(err, noKey())
 	}
 	if subtle.ConstantTimeCompare([]byte(presented), []byte(key.Digest)) == 1 {
-		d.noteUse(ctx, user, key, ref.Scheme)
+		a.storeUse(ctx, user, key, ref.Scheme)
 	}
-	return Credential{Key: key, User: user, Terms: d.Terms(organization)}, nil
+	return Credential{Key: key, User: user, Terms: a.Terms(organization)}, nil
 }
 
-func (d *Directory) keyed(ctx context.Context, ref KeyRef) (User, Key, error) {
-	condition := find.Eq("username", ref.ID)
+func (a *Accounts) keyed(ctx context.Context, ref KeyRef) (User, Key, error) {
+	condition := find.Eq(FieldUsername, ref.ID)
 	if ref.Scheme == Bearer {
-		condition = find.Has("keyIds", ref.ID)
+		condition = find.Has(FieldKeyIDs, ref.ID)
 	}
-	page, err := d.store.Users(ctx, find.Query{Where: []find.Condition{condition}, Limit: 1})
+	page, err := a.Store.Users.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: 1})
 	if err != nil {
 		return User{}, Key{}, err
 	}
@@ -68,30 +66,22 @@ func (u User) activeKey(ref KeyRef) (Key, bool) {
 	return Key{}, false
 }
 
-func missingKey(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return noKey()
-	}
-	return err
-}
-
 const (
-	useGranularity = time.Minute // a key's uses are noted this often at the most
+	useGranularity = time.Minute // between two stored uses of a key
 	useTimeout     = time.Second
 )
 
-// noteUse writes down that the key was used, and for the legacy interface that
-// the user was there. It is done before the answer, which costs a write once a minute per
-// key, because gateways ask that often only; nothing then waits in memory to be lost. A
-// use that cannot be written does not refuse the key, but the log tells.
-func (d *Directory) noteUse(ctx context.Context, user User, key Key, scheme Scheme) {
-	now := d.now()
+// storeUse stores the time of the key's use, and for a legacy key the time of the user's login. It writes
+// before the response, at most once a minute for each key, so that no use is lost with the process. If the
+// write fails, storeUse logs that, and the key is accepted.
+func (a *Accounts) storeUse(ctx context.Context, user User, key Key, scheme Scheme) {
+	now := a.Now()
 	if key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < useGranularity {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTimeout)
 	defer cancel()
-	_, err := d.store.ChangeUser(ctx, user.ID, func(u *User) error {
+	_, err := a.Store.Users.Change(ctx, user.ID, func(u *User) error {
 		used := u.keyByID(key.ID)
 		if used == nil || used.LastUsedAt != nil && now.Sub(*used.LastUsedAt) < useGranularity {
 			return fault.ErrUnchanged
@@ -103,7 +93,7 @@ func (d *Directory) noteUse(ctx context.Context, user User, key Key, scheme Sche
 		return nil
 	})
 	if err != nil {
-		d.log.WarnContext(ctx, "the use of a key was not noted", "key", key.ID, "error", err)
+		a.Log.WarnContext(ctx, "the use of a key was not stored", "key", key.ID, "error", err)
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// State of an organization.
+// State is the state of an organization.
 type State string
 
 const (
-	Pending State = "pending" // its dashboard is not known to exist yet; visible to nobody
+	Pending State = "pending" // no operation finds it, because its dashboard may not exist yet
 	Ready   State = "ready"
 )
 
@@ -25,53 +25,53 @@ type Organization struct {
 	Plan          Plan      `json:"plan"`
 	Overrides     Overrides `json:"overrides"`
 	State         State     `json:"state"`
-	DashboardID   string    `json:"dashboardId"` // of the dashboard it was born with
+	DashboardID   string    `json:"dashboardId"` // of its first dashboard
 	DashboardSlug string    `json:"dashboardSlug"`
 	CreatedAt     time.Time `json:"createdAt"`
-	// Unsettled is since when gateways may hold what its users' keys said before; nil when they do not.
-	Unsettled *time.Time `json:"unsettled"`
+	// StaleSince is set while gateways may cache former rights of the users' keys.
+	StaleSince *time.Time `json:"unsettled"`
 }
 
-// NewOrganization is what it takes to make one.
+// NewOrganization is the input of AddOrganization.
 type NewOrganization struct {
 	Name string
 	Plan *Plan // nil: Team
 }
 
-// AddOrganization makes an organization and its dashboard.
-func (d *Directory) AddOrganization(ctx context.Context, in NewOrganization) (Organization, error) {
+// AddOrganization creates an organization and its dashboard.
+func (a *Accounts) AddOrganization(ctx context.Context, in NewOrganization) (Organization, error) {
 	o := Organization{
-		ID: newID(), Name: in.Name, Plan: Team, State: Pending, DashboardID: newID(), CreatedAt: d.now(),
+		ID: newID(), Name: in.Name, Plan: Team, State: Pending, DashboardID: newID(), CreatedAt: a.Now(),
 	}
 	if in.Plan != nil {
 		o.Plan = *in.Plan
 	}
-	if err := checkLine("name", o.Name, 1, maxOrganizationName); err != nil {
+	if err := checkLine("name", o.Name, true, maxOrganizationName); err != nil {
 		return Organization{}, err
 	}
-	if err := d.checkPlan(o.Plan); err != nil {
+	if err := a.checkPlan(o.Plan); err != nil {
 		return Organization{}, err
 	}
 	ctx, cancel := finish(ctx)
 	defer cancel()
-	if err := d.store.AddOrganization(ctx, o); err != nil {
+	if err := a.Store.Organizations.Insert(ctx, o); err != nil {
 		return Organization{}, err
 	}
-	o, err := d.complete(ctx, o)
+	o, err := a.complete(ctx, o)
 	if err != nil {
 		return Organization{}, fault.Wrap(fault.Unavailable, err,
-			"The organization is stored, but its dashboard cannot be made now. It will appear once it can; look for it before sending this again.")
+			"The organization is stored, but its dashboard cannot be created now. The platform retries. Look for the organization before you send the request again.")
 	}
 	return o, nil
 }
 
-// complete brings a pending organization from wherever it is to ready.
-func (d *Directory) complete(ctx context.Context, o Organization) (Organization, error) {
-	slug, err := d.dashboard(ctx, o.ID, o.DashboardID, o.Name)
+// complete creates the dashboard of a pending organization and marks the organization as ready.
+func (a *Accounts) complete(ctx context.Context, o Organization) (Organization, error) {
+	slug, err := a.Dashboard(ctx, o.ID, o.DashboardID, o.Name)
 	if err != nil {
 		return Organization{}, err
 	}
-	return d.store.ChangeOrganization(ctx, o.ID, func(o *Organization) error {
+	return a.Store.Organizations.Change(ctx, o.ID, func(o *Organization) error {
 		if o.State == Ready {
 			return fault.ErrUnchanged
 		}
@@ -80,24 +80,24 @@ func (d *Directory) complete(ctx context.Context, o Organization) (Organization,
 	})
 }
 
-// Organization finds one.
-func (d *Directory) Organization(ctx context.Context, id string) (Organization, error) {
-	o, err := d.store.Organization(ctx, id)
+// Organization returns an organization that is ready, or fault.NotFound.
+func (a *Accounts) Organization(ctx context.Context, id string) (Organization, error) {
+	o, err := a.Store.Organizations.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && o.State != Ready {
 		return Organization{}, noOrganization()
 	}
 	return o, err
 }
 
-// Organizations lists them by age, the oldest first.
-func (d *Directory) Organizations(ctx context.Context, limit int, after string) (find.Page[Organization], error) {
-	return d.store.Organizations(ctx, find.Query{
-		Where: []find.Condition{find.Eq("state", Ready)}, Limit: limit, After: after,
+// Organizations returns a page of organizations, oldest first.
+func (a *Accounts) Organizations(ctx context.Context, limit int, after string) (find.Page[Organization], error) {
+	return a.Store.Organizations.Find(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldState, Ready)}, Limit: limit, After: after,
 	})
 }
 
-// OrganizationPatch is a change of an organization. An override that is null goes
-// back to the plan's.
+// OrganizationPatch is the input of ChangeOrganization. null removes an override, so that the plan's value
+// applies.
 type OrganizationPatch struct {
 	Name            optional.Value[string]
 	Plan            optional.Value[Plan]
@@ -109,23 +109,23 @@ type OrganizationPatch struct {
 	UptimeReports   optional.Value[bool]
 }
 
-// concernsKeys reports whether the change alters what the users' keys say.
+// concernsKeys reports whether the patch changes the rights of the users' keys.
 func (p OrganizationPatch) concernsKeys() bool {
 	return p.Plan.Sent || p.LegacyPerHour.Sent || p.AppPerMinute.Sent || p.UniqueEndpoints.Sent ||
 		p.API.Sent || p.Integrations.Sent || p.UptimeReports.Sent
 }
 
-func (d *Directory) checkOrganizationPatch(p OrganizationPatch) error {
+func (a *Accounts) checkOrganizationPatch(p OrganizationPatch) error {
 	if !p.concernsKeys() && !p.Name.Sent {
-		return fault.New(fault.Invalid, "Send at least one of name, plan, limits, enabledFeatures, capabilities with something in it.")
+		return fault.New(fault.Invalid, "Send at least one field to change.")
 	}
 	if p.Name.Sent {
-		if err := checkLine("name", p.Name.Value, 1, maxOrganizationName); err != nil {
+		if err := checkLine("name", p.Name.Value, true, maxOrganizationName); err != nil {
 			return err
 		}
 	}
 	if p.Plan.Sent {
-		if err := d.checkPlan(p.Plan.Value); err != nil {
+		if err := a.checkPlan(p.Plan.Value); err != nil {
 			return err
 		}
 	}
@@ -145,22 +145,21 @@ func (d *Directory) checkOrganizationPatch(p OrganizationPatch) error {
 	return nil
 }
 
-// ChangeOrganization changes an organization; it holds for its users' next requests.
-func (d *Directory) ChangeOrganization(ctx context.Context, id string, p OrganizationPatch) (Organization, error) {
-	if err := d.checkOrganizationPatch(p); err != nil {
+// ChangeOrganization changes an organization. The change takes effect for the next requests of its users.
+func (a *Accounts) ChangeOrganization(ctx context.Context, id string, p OrganizationPatch) (Organization, error) {
+	if err := a.checkOrganizationPatch(p); err != nil {
 		return Organization{}, err
 	}
-	if _, err := d.Organization(ctx, id); err != nil {
+	if _, err := a.Organization(ctx, id); err != nil {
 		return Organization{}, err
-	}
-	apply := func(o *Organization) error {
-		p.apply(o)
-		return nil
 	}
 	if p.concernsKeys() {
-		return d.changeTerms(ctx, id, apply)
+		return a.changeTerms(ctx, id, p.apply)
 	}
-	return d.store.ChangeOrganization(ctx, id, apply)
+	return a.Store.Organizations.Change(ctx, id, func(o *Organization) error {
+		p.apply(o)
+		return nil
+	})
 }
 
 func (p OrganizationPatch) apply(o *Organization) {
@@ -174,10 +173,4 @@ func (p OrganizationPatch) apply(o *Organization) {
 	p.UptimeReports.SetNullable(&o.Overrides.UptimeReports)
 }
 
-func newID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		panic(err) // only without a source of randomness, which Go itself does not survive
-	}
-	return id.String()
-}
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -2,7 +2,7 @@ package account
 
 import "github.com/bellbuoy/bellbuoy/libs/fault"
 
-// Plan is what an organization has booked.
+// Plan names the terms that an organization has booked.
 type Plan string
 
 const (
@@ -11,27 +11,27 @@ const (
 	Enterprise Plan = "enterprise"
 )
 
-// Limits of an organization.
+// Limits are the limits of an organization.
 type Limits struct {
-	LegacyPerHour   int `json:"legacyPerHour"`   // let-through legacy calls of one user in any hour
+	LegacyPerHour   int `json:"legacyPerHour"`   // accepted legacy calls of one user in any hour
 	AppPerMinute    int `json:"appPerMinute"`    // App calls of the whole organization
 	UniqueEndpoints int `json:"uniqueEndpoints"` // unique URLs of each kind of integration endpoint
 }
 
-// Features are what a plan opens (enabledFeatures and capabilities).
+// Features are the parts of the platform that a plan includes.
 type Features struct {
 	API           bool `json:"api"`
 	Integrations  bool `json:"integrations"`
 	UptimeReports bool `json:"uptimeReports"`
 }
 
-// Terms are what a plan gives.
+// Terms are the limits and features of an organization.
 type Terms struct {
 	Limits   Limits
 	Features Features
 }
 
-// plans is the one table of them. The rates of the default plan are settings.
+// plans returns the terms of each plan. The rates of the default plan are settings.
 func plans(legacyPerHour, appPerMinute int) map[Plan]Terms {
 	all := Features{API: true, Integrations: true, UptimeReports: true}
 	return map[Plan]Terms{
@@ -41,15 +41,15 @@ func plans(legacyPerHour, appPerMinute int) map[Plan]Terms {
 	}
 }
 
-func (d *Directory) checkPlan(plan Plan) error {
-	if _, known := d.plans[plan]; !known {
+func (a *Accounts) checkPlan(plan Plan) error {
+	if _, known := a.plans[plan]; !known {
 		return fault.Field("plan", "must be one of %s, %s, %s", Free, Team, Enterprise)
 	}
 	return nil
 }
 
-// Overrides are what an organization has instead of its plan's terms; nil is the
-// plan's. They outlast a change of the plan: they were made for this organization.
+// Overrides replace terms of the plan for one organization. nil stands for the plan's value. A change of the
+// plan keeps them.
 type Overrides struct {
 	LegacyPerHour   *int  `json:"legacyPerHour"`
 	AppPerMinute    *int  `json:"appPerMinute"`
@@ -59,9 +59,9 @@ type Overrides struct {
 	UptimeReports   *bool `json:"uptimeReports"`
 }
 
-// Terms are what holds for the organization: its plan's, but for what is overridden.
-func (d *Directory) Terms(o Organization) Terms {
-	terms := d.plans[o.Plan]
+// Terms returns the terms of the organization: the terms of its plan with its overrides.
+func (a *Accounts) Terms(o Organization) Terms {
+	terms := a.plans[o.Plan]
 	override(&terms.Limits.LegacyPerHour, o.Overrides.LegacyPerHour)
 	override(&terms.Limits.AppPerMinute, o.Overrides.AppPerMinute)
 	override(&terms.Limits.UniqueEndpoints, o.Overrides.UniqueEndpoints)
@@ -71,8 +71,9 @@ func (d *Directory) Terms(o Organization) Terms {
 	return terms
 }
 
-func override[T any](term *T, by *T) {
+// override stores *by in *field if by is not nil.
+func override[T any](field *T, by *T) {
 	if by != nil {
-		*term = *by
+		*field = *by
 	}
 }

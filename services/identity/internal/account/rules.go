@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Bounds, in characters but for maxLimit and maxKeys.
+// Bounds in characters, except maxLimit and maxKeys.
 const (
 	maxOrganizationName = 100
 	maxUsername         = 150
@@ -21,7 +21,7 @@ const (
 	maxKeys             = 50 // active App keys of one user
 )
 
-// Role names what a user may do (specification, "Roles seen"; API is the legacy interface's).
+// Role is a role of a user (specification, "Roles seen"). API is for the legacy interface.
 type Role string
 
 const (
@@ -31,54 +31,53 @@ const (
 	API        Role = "api"
 )
 
-// roles in the order in which they are kept and shown.
+// roles returns all roles in the order in which they are stored and shown.
 func roles() []Role { return []Role{Admin, Event, Subscriber, API} }
 
-// checkRoles returns the roles once each, in their order.
+// checkRoles returns the roles, each once, in the order of roles.
 func checkRoles(sent []Role) ([]Role, error) {
 	for _, role := range sent {
 		if !slices.Contains(roles(), role) {
-			return nil, fault.Field("roles", "may hold %s, %s, %s and %s only", Admin, Event, Subscriber, API)
+			return nil, fault.Field("roles", "must be a list of %s, %s, %s and %s", Admin, Event, Subscriber, API)
 		}
 	}
 	if len(sent) == 0 {
-		return nil, fault.Field("roles", "must hold at least one role")
+		return nil, fault.Field("roles", "must name at least one role")
 	}
 	return slices.DeleteFunc(roles(), func(role Role) bool { return !slices.Contains(sent, role) }), nil
 }
 
-// checkLine checks one line of text by its number of characters.
-func checkLine(field, text string, least, most int) error {
-	if n := utf8.RuneCountInString(text); n < least || n > most {
-		return fault.Field(field, "must have %d to %d characters", least, most)
-	}
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		return fault.Field(field, "must not hold control characters")
-	}
-	if least > 0 && strings.TrimSpace(text) == "" {
+// checkLine checks a text of one line. A required text must not be blank.
+func checkLine(field, text string, required bool, most int) error {
+	switch {
+	case utf8.RuneCountInString(text) > most:
+		return fault.Field(field, "must be at most %d characters", most)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fault.Field(field, "must not contain control characters")
+	case required && strings.TrimSpace(text) == "":
 		return fault.Field(field, "must not be blank")
 	}
 	return nil
 }
 
-// checkUsername keeps out what could not be sent in "Authorization: ApiKey <username>:<key>".
+// checkUsername refuses a colon and white space, because clients send "<username>:<key>" in a header.
 func checkUsername(name string) error {
-	if err := checkLine("username", name, 1, maxUsername); err != nil {
+	if err := checkLine(FieldUsername, name, true, maxUsername); err != nil {
 		return err
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r == ':' || unicode.IsSpace(r) }) {
-		return fault.Field("username", "must not hold a colon or white space")
+		return fault.Field(FieldUsername, "must not contain a colon or white space")
 	}
 	return nil
 }
 
 func checkEmail(email string) error {
-	if err := checkLine("email", email, 3, maxEmail); err != nil {
+	if err := checkLine(FieldEmail, email, true, maxEmail); err != nil {
 		return err
 	}
 	address, err := mail.ParseAddress(email)
 	if err != nil || address.Address != email || address.Name != "" {
-		return fault.Field("email", "must be a valid email address")
+		return fault.Field(FieldEmail, "must be an email address")
 	}
 	return nil
 }

@@ -2,36 +2,38 @@ package account
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// User is a member of an organization, with all the keys it calls with.
+// User is a member of an organization, with all of its keys.
 type User struct {
 	ID                string     `json:"id"`       // uuid v7
-	LegacyID          int64      `json:"legacyId"` // in /api/v1/user/<id>/
+	LegacyID          int64      `json:"legacyId"` // integer id of the legacy interface
 	Organization      string     `json:"organization"`
 	Username          string     `json:"username"` // unique on the installation, immutable, case-sensitive
 	Email             string     `json:"email"`
 	FirstName         string     `json:"firstName"`
 	LastName          string     `json:"lastName"`
 	Roles             []Role     `json:"roles"`
-	AllowPasswordAuth bool       `json:"allowPasswordAuth"` // false: the platform has no passwords, only keys
+	AllowPasswordAuth bool       `json:"allowPasswordAuth"` // always false: the platform has no passwords
 	Disabled          bool       `json:"disabled"`
 	CreatedAt         time.Time  `json:"createdAt"`
 	LastLoginAt       *time.Time `json:"lastLoginAt"` // to the minute
-	Keys              []Key      `json:"keys"`        // App keys, the oldest first
+	Keys              []Key      `json:"keys"`        // App keys, oldest first
 	LegacyKey         *Key       `json:"legacyKey"`
-	DeletedAt         *time.Time `json:"deletedAt"` // all that is left to do is to remove the record
-	// Unsettled is since when gateways may hold what the keys said before; nil when they do not.
-	Unsettled *time.Time `json:"unsettled"`
+	DeletedAt         *time.Time `json:"deletedAt"` // the record is to be removed
+	// StaleSince is set while gateways may cache former rights of the keys.
+	StaleSince *time.Time `json:"unsettled"`
 }
 
-// NewUser is what it takes to make one.
+// NewUser is the input of AddUser.
 type NewUser struct {
 	Username  string
 	Email     string
@@ -40,27 +42,27 @@ type NewUser struct {
 	Roles     []Role
 }
 
-// AddUser makes a user, without keys yet.
-func (d *Directory) AddUser(ctx context.Context, organization string, in NewUser) (User, error) {
+// AddUser creates a user without keys.
+func (a *Accounts) AddUser(ctx context.Context, organization string, in NewUser) (User, error) {
 	roles, err := in.check()
 	if err != nil {
 		return User{}, err
 	}
-	if _, err := d.Organization(ctx, organization); err != nil {
+	if _, err := a.Organization(ctx, organization); err != nil {
 		return User{}, err
 	}
-	legacyID, err := d.store.NextLegacyID(ctx)
+	legacyID, err := a.Store.Next(ctx, "user")
 	if err != nil {
 		return User{}, err
 	}
 	user := User{
 		ID: newID(), LegacyID: legacyID, Organization: organization,
 		Username: in.Username, Email: in.Email, FirstName: in.FirstName, LastName: in.LastName,
-		Roles: roles, CreatedAt: d.now(),
+		Roles: roles, CreatedAt: a.Now(),
 	}
-	if err := d.store.AddUser(ctx, user); err != nil {
+	if err := a.Store.Users.Insert(ctx, user); err != nil {
 		if fault.Is(err, fault.Conflict) {
-			return User{}, &fault.Error{Kind: fault.Conflict, Field: "username", Message: "is taken by another user", Err: err}
+			return User{}, &fault.Error{Kind: fault.Conflict, Field: FieldUsername, Message: "is taken by another user", Err: err}
 		}
 		return User{}, err
 	}
@@ -74,58 +76,57 @@ func (in NewUser) check() ([]Role, error) {
 	if err := checkEmail(in.Email); err != nil {
 		return nil, err
 	}
-	if err := checkLine("firstName", in.FirstName, 0, maxPersonName); err != nil {
+	if err := checkLine(FieldFirstName, in.FirstName, false, maxPersonName); err != nil {
 		return nil, err
 	}
-	if err := checkLine("lastName", in.LastName, 0, maxPersonName); err != nil {
+	if err := checkLine(FieldLastName, in.LastName, false, maxPersonName); err != nil {
 		return nil, err
 	}
 	return checkRoles(in.Roles)
 }
 
-// User finds one.
-func (d *Directory) User(ctx context.Context, id string) (User, error) {
-	user, err := d.store.User(ctx, id)
+// User returns a user that is not deleted, or fault.NotFound.
+func (a *Accounts) User(ctx context.Context, id string) (User, error) {
+	user, err := a.Store.Users.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && user.DeletedAt != nil {
 		return User{}, noUser()
 	}
 	return user, err
 }
 
-// Member finds a user of the organization.
-func (d *Directory) Member(ctx context.Context, organization, id string) (User, error) {
-	user, err := d.User(ctx, id)
+// Member returns a user of the organization, or fault.NotFound.
+func (a *Accounts) Member(ctx context.Context, organization, id string) (User, error) {
+	user, err := a.User(ctx, id)
 	if err == nil && user.Organization != organization {
 		return User{}, noUser()
 	}
 	return user, err
 }
 
-// Members finds users of the organization, and how many there are before the
-// query's Limit and Offset.
-func (d *Directory) Members(ctx context.Context, organization string, q find.Query) ([]User, int64, error) {
-	q.Where = append([]find.Condition{find.Eq("organization", organization)}, q.Where...)
-	page, err := d.store.Users(ctx, q)
+// Members returns the users of the organization that q finds, and their number before q.Limit and q.Offset.
+func (a *Accounts) Members(ctx context.Context, organization string, q find.Query) ([]User, int64, error) {
+	q.Where = append([]find.Condition{find.Eq(FieldOrganization, organization)}, q.Where...)
+	page, err := a.Store.Users.Find(ctx, q)
 	if err != nil {
 		return nil, 0, err
 	}
 	if q.Limit == 0 && q.Offset == 0 {
 		return page.Items, int64(len(page.Items)), nil
 	}
-	total, err := d.store.CountUsers(ctx, q)
+	total, err := a.Store.Users.Count(ctx, q)
 	return page.Items, total, err
 }
 
-// UserPatch is a change of a user.
+// UserPatch is the input of ChangeUser.
 type UserPatch struct {
 	Roles    optional.Value[[]Role]
 	Disabled optional.Value[bool]
 }
 
-// ChangeUser changes a user; it holds for its next request.
-func (d *Directory) ChangeUser(ctx context.Context, id string, p UserPatch) (User, error) {
+// ChangeUser changes a user. The change takes effect for the user's next request.
+func (a *Accounts) ChangeUser(ctx context.Context, id string, p UserPatch) (User, error) {
 	if !p.Roles.Sent && !p.Disabled.Sent {
-		return User{}, fault.New(fault.Invalid, "Send at least one of roles, disabled.")
+		return User{}, fault.New(fault.Invalid, "Send at least one field to change.")
 	}
 	var roles []Role
 	if p.Roles.Sent {
@@ -134,7 +135,7 @@ func (d *Directory) ChangeUser(ctx context.Context, id string, p UserPatch) (Use
 			return User{}, err
 		}
 	}
-	return d.changeUser(ctx, id, func(u *User, _ time.Time) error {
+	return a.changeUser(ctx, id, func(u *User, _ time.Time) error {
 		if u.DeletedAt != nil {
 			return noUser()
 		}
@@ -146,12 +147,12 @@ func (d *Directory) ChangeUser(ctx context.Context, id string, p UserPatch) (Use
 	})
 }
 
-// DeleteUser deletes a user; its keys stop at the next request.
-func (d *Directory) DeleteUser(ctx context.Context, id string) error {
+// DeleteUser deletes a user. Its keys are refused from the next request on.
+func (a *Accounts) DeleteUser(ctx context.Context, id string) error {
 	ctx, cancel := finish(ctx)
 	defer cancel()
-	_, err := d.changeUser(ctx, id, func(u *User, now time.Time) error {
-		if u.DeletedAt == nil { // else an earlier try did not come to its end
+	_, err := a.changeUser(ctx, id, func(u *User, now time.Time) error {
+		if u.DeletedAt == nil {
 			u.DeletedAt = &now
 		}
 		return nil
@@ -159,21 +160,29 @@ func (d *Directory) DeleteUser(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.store.RemoveUser(ctx, id); !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	return nil // the sweep was quicker
+	return a.removeUser(ctx, id)
 }
 
-// JoinedAt and SeenAt are when the user was made and last seen, to the second, which is
-// what the legacy interface shows and filters by.
-func (u User) JoinedAt() time.Time { return u.CreatedAt.Truncate(time.Second) }
-
-// SeenAt is nil for a user that was never there.
-func (u User) SeenAt() *time.Time {
-	if u.LastLoginAt == nil {
+// removeUser removes the record of a deleted user. It keeps the record if a repeated deletion has not voided
+// the keys yet, because that deletion or Sweep removes the record afterwards.
+func (a *Accounts) removeUser(ctx context.Context, id string) error {
+	err := a.Store.Users.Delete(ctx, id, func(u *User) ([]topic.Message, error) {
+		if u.StaleSince != nil {
+			return nil, fault.ErrUnchanged
+		}
+		return nil, nil
+	})
+	if errors.Is(err, fault.ErrUnchanged) {
 		return nil
 	}
-	seen := u.LastLoginAt.Truncate(time.Second)
-	return &seen
+	return missing(err, nil)
+}
+
+// Second returns the time without the fraction of a second: the resolution of FieldCreatedAt and FieldLastLoginAt.
+func Second(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	whole := t.Truncate(time.Second)
+	return &whole
 }

@@ -55,7 +55,7 @@ type membersView struct {
 }
 
 func (a api) listMembers(c *web.Call[web.None, web.None]) (membersView, error) {
-	members, _, err := a.directory.Members(c, c.Caller.Organization, find.Query{Order: []find.Order{{Field: "legacyId"}}})
+	members, _, err := a.accounts.Members(c, c.Caller.Organization, find.Query{Order: []find.Order{{Field: account.FieldLegacyID}}})
 	views := make([]memberView, len(members))
 	for i, u := range members {
 		views[i] = memberView{
@@ -103,15 +103,15 @@ func viewKey(k account.Key) keyView {
 }
 
 func (a api) profile(c *web.Call[web.None, web.None]) (oneProfileView, error) {
-	user, key, err := a.directory.Caller(c, c.Caller.Organization, c.Caller.User, c.Caller.KeyID)
+	user, key, err := a.accounts.Caller(c, c.Caller.Organization, c.Caller.User, c.Caller.KeyID)
 	if err != nil {
 		return oneProfileView{}, err
 	}
-	organization, err := a.directory.Organization(c, user.Organization)
+	organization, err := a.accounts.Organization(c, user.Organization)
 	if err != nil {
 		return oneProfileView{}, err
 	}
-	terms := a.directory.Terms(organization)
+	terms := a.accounts.Terms(organization)
 	return oneProfileView{profileView{
 		UserID: user.ID, Email: user.Email, FirstName: user.FirstName, LastName: user.LastName, Roles: user.Roles,
 		Organization:    profileOrganizationView{organization.ID, organization.Name},
@@ -131,7 +131,7 @@ func (a api) listKeys(c *web.Call[web.Paging, web.None]) (keysView, error) {
 	if err != nil {
 		return keysView{}, err
 	}
-	user, _, err := a.directory.Caller(c, c.Caller.Organization, c.Caller.User, c.Caller.KeyID)
+	user, _, err := a.accounts.Caller(c, c.Caller.Organization, c.Caller.User, c.Caller.KeyID)
 	if err != nil {
 		return keysView{}, err
 	}
@@ -148,5 +148,5 @@ type keyParameters struct {
 }
 
 func (a api) revokeKey(c *web.Call[keyParameters, web.None]) (web.None, error) {
-	return web.None{}, a.directory.RevokeKey(c, c.Caller.Organization, c.Caller.User, c.Parameters.KeyID)
+	return web.None{}, a.accounts.RevokeKey(c, c.Caller.Organization, c.Caller.User, c.Parameters.KeyID)
 }

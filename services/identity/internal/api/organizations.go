@@ -69,7 +69,7 @@ type organizationResponse struct {
 }
 
 func (a api) viewOrganization(o account.Organization) organizationView {
-	terms := a.directory.Terms(o)
+	terms := a.accounts.Terms(o)
 	return organizationView{
 		ID: o.ID, Name: o.Name, Plan: o.Plan, Limits: terms.Limits,
 		EnabledFeatures: viewFeatures(terms), Capabilities: capabilitiesView{terms.Features.UptimeReports},
@@ -90,7 +90,7 @@ type organizationBody struct {
 }
 
 func (a api) addOrganization(c *web.Call[web.None, organizationBody]) (organizationResponse, error) {
-	o, err := a.directory.AddOrganization(c, account.NewOrganization{Name: c.Body.Name.Value, Plan: c.Body.Plan.Pointer()})
+	o, err := a.accounts.AddOrganization(c, account.NewOrganization{Name: c.Body.Name.Value, Plan: c.Body.Plan.Pointer()})
 	return a.organizationResponse(o), err
 }
 
@@ -104,7 +104,7 @@ func (a api) listOrganizations(c *web.Call[web.Paging, web.None]) (organizations
 	if err != nil {
 		return organizationsView{}, err
 	}
-	page, err := a.directory.Organizations(c, c.Parameters.Limit, after)
+	page, err := a.accounts.Organizations(c, c.Parameters.Limit, after)
 	views := make([]organizationView, len(page.Items))
 	for i, o := range page.Items {
 		views[i] = a.viewOrganization(o)
@@ -117,7 +117,7 @@ type idParameters struct {
 }
 
 func (a api) getOrganization(c *web.Call[idParameters, web.None]) (organizationResponse, error) {
-	o, err := a.directory.Organization(c, c.Parameters.ID)
+	o, err := a.accounts.Organization(c, c.Parameters.ID)
 	return a.organizationResponse(o), err
 }
 
@@ -147,7 +147,7 @@ type capabilitiesPatch struct {
 
 func (a api) changeOrganization(c *web.Call[idParameters, organizationPatch]) (organizationResponse, error) {
 	limits, features := c.Body.Limits.Value, c.Body.EnabledFeatures.Value
-	o, err := a.directory.ChangeOrganization(c, c.Parameters.ID, account.OrganizationPatch{
+	o, err := a.accounts.ChangeOrganization(c, c.Parameters.ID, account.OrganizationPatch{
 		Name: c.Body.Name, Plan: c.Body.Plan,
 		LegacyPerHour: limits.LegacyPerHour, AppPerMinute: limits.AppPerMinute, UniqueEndpoints: limits.UniqueEndpoints,
 		API: features.API, Integrations: features.Integrations, UptimeReports: c.Body.Capabilities.Value.UptimeReports,

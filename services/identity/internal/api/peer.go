@@ -22,16 +22,16 @@ func (a api) lookupKey(c *gin.Context) error {
 		return fault.Field("scheme", "must be %s or %s", peer.Bearer, peer.APIKey)
 	}
 	ref := account.KeyRef{Scheme: account.Scheme(in.Scheme), ID: in.ID}
-	credential, err := a.directory.Credential(c.Request.Context(), ref, in.SecretDigest)
+	credential, err := a.accounts.Credential(c.Request.Context(), ref, in.SecretDigest)
 	if err != nil {
 		return err
 	}
-	c.PureJSON(http.StatusOK, tell(credential))
+	c.PureJSON(http.StatusOK, viewCredential(credential))
 	return nil
 }
 
-// tell is a credential as gateways keep it.
-func tell(credential account.Credential) peer.Credential {
+// viewCredential returns the credential as gateways cache it.
+func viewCredential(credential account.Credential) peer.Credential {
 	user := credential.User
 	roles := make([]string, len(user.Roles))
 	for i, role := range user.Roles {
@@ -46,10 +46,10 @@ func tell(credential account.Credential) peer.Credential {
 }
 
 func (a api) limits(c *gin.Context) error {
-	organization, err := a.directory.Organization(c.Request.Context(), c.Param(web.OrganizationParam))
+	organization, err := a.accounts.Organization(c.Request.Context(), c.Param(web.OrganizationParam))
 	if err != nil {
 		return err
 	}
-	c.PureJSON(http.StatusOK, peer.Limits(a.directory.Terms(organization).Limits))
+	c.PureJSON(http.StatusOK, peer.Limits(a.accounts.Terms(organization).Limits))
 	return nil
 }

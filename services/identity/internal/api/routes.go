@@ -1,5 +1,5 @@
-// Package api is identity's HTTP side: provisioning for the operator, what the App
-// and the legacy interface show of users and keys, and what other services ask.
+// Package api serves provisioning for the operator, users and keys on the App and the legacy interface, and
+// the calls of peers.
 package api
 
 import (
@@ -16,8 +16,8 @@ import (
 )
 
 type api struct {
-	directory *account.Directory
-	pages     web.Pages
+	accounts *account.Accounts
+	pages    web.Pages
 }
 
 // Operations declares what the service offers on the App and the operator interface.
@@ -30,13 +30,13 @@ func (a api) operations() []web.Operation {
 }
 
 // Mount adds all routes to the engine.
-func Mount(engine *gin.Engine, directory *account.Directory, pages web.Pages, log *slog.Logger) error {
-	a := api{directory, pages}
+func Mount(engine *gin.Engine, accounts *account.Accounts, pages web.Pages, log *slog.Logger) error {
+	a := api{accounts, pages}
 
 	peers := engine.Group(peer.Prefix, web.Surface(passport.Peer))
 	peers.POST("/keys/lookup", web.Handle(a.lookupKey))
 	peers.GET("/organizations/:"+web.OrganizationParam+"/limits", web.Handle(a.limits))
 
-	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: log}, users(directory))
+	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: log}, users(accounts))
 	return web.Mount(engine, a.operations())
 }

@@ -77,7 +77,7 @@ type userBody struct {
 
 func (a api) addUser(c *web.Call[idParameters, userBody]) (oneUserView, error) {
 	in := c.Body
-	user, err := a.directory.AddUser(c, c.Parameters.ID, account.NewUser{
+	user, err := a.accounts.AddUser(c, c.Parameters.ID, account.NewUser{
 		Username: in.Username.Value, Email: in.Email.Value, FirstName: in.FirstName.Value, LastName: in.LastName.Value, Roles: in.Roles.Value,
 	})
 	return oneUserView{viewUser(user)}, err
@@ -90,11 +90,11 @@ type usersView struct {
 // listUsers shows all users of an organization, so that an operator who lost an id finds the
 // user again.
 func (a api) listUsers(c *web.Call[idParameters, web.None]) (usersView, error) {
-	o, err := a.directory.Organization(c, c.Parameters.ID)
+	o, err := a.accounts.Organization(c, c.Parameters.ID)
 	if err != nil {
 		return usersView{}, err
 	}
-	users, _, err := a.directory.Members(c, o.ID, find.Query{Order: []find.Order{{Field: "legacyId"}}})
+	users, _, err := a.accounts.Members(c, o.ID, find.Query{Order: []find.Order{{Field: account.FieldLegacyID}}})
 	views := make([]userView, len(users))
 	for i, u := range users {
 		views[i] = viewUser(u)
@@ -108,12 +108,12 @@ type userPatch struct {
 }
 
 func (a api) changeUser(c *web.Call[idParameters, userPatch]) (oneUserView, error) {
-	user, err := a.directory.ChangeUser(c, c.Parameters.ID, account.UserPatch(c.Body))
+	user, err := a.accounts.ChangeUser(c, c.Parameters.ID, account.UserPatch(c.Body))
 	return oneUserView{viewUser(user)}, err
 }
 
 func (a api) deleteUser(c *web.Call[idParameters, web.None]) (web.None, error) {
-	return web.None{}, a.directory.DeleteUser(c, c.Parameters.ID)
+	return web.None{}, a.accounts.DeleteUser(c, c.Parameters.ID)
 }
 
 type keyBody struct {
@@ -127,7 +127,7 @@ type newKeyView struct {
 
 func (a api) addKey(c *web.Call[idParameters, keyBody]) (newKeyView, error) {
 	secret := seal.Random()
-	key, err := a.directory.AddKey(c, c.Parameters.ID, c.Body.Name.Value, seal.Digest(secret))
+	key, err := a.accounts.AddKey(c, c.Parameters.ID, c.Body.Name.Value, seal.Digest(secret))
 	return newKeyView{key.ID, key.ID + ":" + secret}, err
 }
 
@@ -138,6 +138,6 @@ type newLegacyKeyView struct {
 
 func (a api) setLegacyKey(c *web.Call[idParameters, web.None]) (newLegacyKeyView, error) {
 	secret := seal.Random()
-	user, err := a.directory.SetLegacyKey(c, c.Parameters.ID, seal.Digest(secret))
+	user, err := a.accounts.SetLegacyKey(c, c.Parameters.ID, seal.Digest(secret))
 	return newLegacyKeyView{user.Username, secret}, err
 }

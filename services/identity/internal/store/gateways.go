@@ -17,9 +17,9 @@ const voidBatch = 500 // entries in one round trip
 // Gateways implements account.Gateways on the Redis that the gateways use.
 type Gateways struct{ client *redis.Client }
 
-// NewGateways prepares the connection to the Redis that the options name; nothing is contacted yet.
+// NewGateways returns a client of the Redis in the options. It does not connect yet.
 func NewGateways(options *redis.Options) *Gateways {
-	options.MaxRetries = 1 // whoever voids knows what to do about a failure
+	options.MaxRetries = 1 // the caller handles a failure
 	return &Gateways{redis.NewClient(options)}
 }
 
@@ -31,11 +31,11 @@ func (g *Gateways) Void(ctx context.Context, keys []account.KeyRef) error {
 			pipe.Set(ctx, peer.CredentialKey(peer.Scheme(key.Scheme), key.ID), peer.Void, peer.VoidTTL)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			return fault.Wrap(fault.Unavailable, err, "The gateways cannot be told at the moment.")
+			return fault.Wrap(fault.Unavailable, err, "Redis cannot be reached. Try again shortly.")
 		}
 	}
 	return nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (g *Gateways) Close() error { return g.client.Close() }

@@ -74,23 +74,22 @@ type listParameters struct {
 }
 
 func (r resource) list(c *web.Call[listParameters, web.None]) (endpointsView, error) {
-	asked := c.Parameters
-	after, err := r.pages.Position(c.List, asked.Paging)
+	after, err := r.pages.Position(c.List, c.Parameters.Paging)
 	if err != nil {
 		return endpointsView{}, err
 	}
-	filter := endpoint.Filter{Limit: asked.Limit, After: after}
-	if asked.DashboardID != nil {
-		filter.DashboardID = *asked.DashboardID
+	filter := endpoint.Filter{Limit: c.Parameters.Limit, After: after}
+	if id := c.Parameters.DashboardID; id != nil {
+		filter.DashboardID = *id
 	}
-	if asked.URLHash != nil {
-		filter.URLHash = *asked.URLHash
+	if hash := c.Parameters.URLHash; hash != nil {
+		filter.URLHash = *hash
 	}
 	page, usage, err := r.endpoints.List(c, c.Caller.Organization, r.kind, filter)
 	response := endpointsView{Endpoints: make([]endpointView, 0, len(page.Items)), NextToken: r.pages.Token(c.List, page.Next)}
 	response.Usage = usageView(usage)
-	for _, record := range page.Items {
-		response.Endpoints = append(response.Endpoints, view(r.kind, record))
+	for _, item := range page.Items {
+		response.Endpoints = append(response.Endpoints, view(r.kind, item))
 	}
 	return response, err
 }
@@ -109,15 +108,15 @@ type signedEndpointBody struct {
 }
 
 func (r resource) create(c *web.Call[web.None, endpointBody]) (oneEndpointView, error) {
-	record, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, c.Body.draft())
-	return oneEndpointView{view(r.kind, record)}, err
+	created, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, c.Body.draft())
+	return oneEndpointView{view(r.kind, created)}, err
 }
 
 func (r resource) createSigned(c *web.Call[web.None, signedEndpointBody]) (oneEndpointView, error) {
 	draft := c.Body.draft()
 	draft.EventKinds = c.Body.EventKinds.Value
-	record, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, draft)
-	return oneEndpointView{view(r.kind, record)}, err
+	created, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, draft)
+	return oneEndpointView{view(r.kind, created)}, err
 }
 
 func (b endpointBody) draft() endpoint.Draft {
@@ -144,20 +143,20 @@ type signedEndpointPatch struct {
 }
 
 func (r resource) change(c *web.Call[web.None, endpointPatch]) (oneEndpointView, error) {
-	record, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, c.Body.DashboardID.Value, c.Body.URLHash.Value, c.Body.patch())
-	return oneEndpointView{view(r.kind, record)}, err
+	changed, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, c.Body.DashboardID.Value, c.Body.URLHash.Value, c.Body.patch())
+	return oneEndpointView{view(r.kind, changed)}, err
 }
 
 func (r resource) changeSigned(c *web.Call[web.None, signedEndpointPatch]) (oneEndpointView, error) {
 	patch := c.Body.patch()
-	patch.EventKinds, patch.RotateSecret = c.Body.EventKinds.Pointer(), c.Body.RotateSecret.Value
-	record, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, c.Body.DashboardID.Value, c.Body.URLHash.Value, patch)
-	return oneEndpointView{view(r.kind, record)}, err
+	patch.EventKinds, patch.RotateSecret = c.Body.EventKinds.Value, c.Body.RotateSecret.Value
+	changed, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, c.Body.DashboardID.Value, c.Body.URLHash.Value, patch)
+	return oneEndpointView{view(r.kind, changed)}, err
 }
 
 func (b endpointPatch) patch() endpoint.Patch {
 	return endpoint.Patch{
-		ComponentIDs: b.ComponentIDs.Pointer(), URL: b.URL.Pointer(), ManagementEmail: b.ManagementEmail.Pointer(),
+		ComponentIDs: b.ComponentIDs.Value, URL: b.URL.Pointer(), ManagementEmail: b.ManagementEmail.Pointer(),
 		Paused: b.Paused.Pointer(), Locked: b.Locked.Pointer(),
 	}
 }
@@ -199,7 +198,7 @@ func (r resource) named(query removeParameters, body removedEndpointBody) (strin
 	case url == nil:
 		return *hash, nil
 	}
-	ofURL, err := r.endpoints.HashOf("url", *url)
+	ofURL, err := r.endpoints.HashOf(*url)
 	if err == nil && hash != nil && ofURL != *hash {
 		err = fault.New(fault.Invalid, "urlHash and url must name the same endpoint.")
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
-// endpointView is the specification's "Outbound integration endpoint record", with
-// the legacy id by which the legacy interface's channels name it.
+// endpointView is the specification's "Outbound integration endpoint record" with the legacy id, by which
+// the channels of the legacy interface select endpoints.
 type endpointView struct {
 	LegacyID            int64         `json:"legacyId"`
 	Channel             topic.Channel `json:"channel"`
@@ -46,15 +46,15 @@ type usageView struct {
 	Limit           int `json:"limit"`
 }
 
-func view(kind endpoint.Kind, record endpoint.Record) endpointView {
-	e := record.Endpoint
+func view(kind endpoint.Kind, v endpoint.View) endpointView {
+	e := v.Endpoint
 	out := endpointView{
 		LegacyID: e.LegacyID, Channel: e.Channel, DashboardID: e.DashboardID, DashboardName: e.DashboardName,
-		URLHash: e.URLHash, URL: record.URL, URLDisplay: e.URLDisplay, ManagementEmail: e.ManagementEmail,
+		URLHash: e.URLHash, URL: v.URL, URLDisplay: e.URLDisplay, ManagementEmail: e.ManagementEmail,
 		Verified: e.VerifiedAt != nil, VerifiedAt: web.TimeOf(e.VerifiedAt),
-		Paused: e.Paused, Locked: e.Locked, Suppressed: record.Suppressed,
-		ComponentIDs: e.ComponentIDs, Secret: record.Secret,
-		ConsecutiveFailures: record.ConsecutiveFailures, LastSuccessAt: web.TimeOf(record.LastSuccessAt),
+		Paused: e.Paused, Locked: e.Locked, Suppressed: v.Suppressed,
+		ComponentIDs: e.ComponentIDs, Secret: v.Secret,
+		ConsecutiveFailures: v.ConsecutiveFailures, LastSuccessAt: web.TimeOf(v.LastSuccessAt),
 		CreatedAt: web.Time(e.CreatedAt), UpdatedAt: web.Time(e.UpdatedAt),
 	}
 	if out.ComponentIDs == nil {

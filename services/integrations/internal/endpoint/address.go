@@ -15,28 +15,26 @@ const (
 	maxDisplay = 6    // characters of the path that URLDisplay may show
 )
 
-// Hosts judges the host of a URL and gives it its canonical form; the error's text
-// is for the client.
+// Hosts checks the host of a URL and returns its canonical form. A client may read the error's text.
 type Hosts interface {
 	Host(host string) (string, error)
 }
 
-// Address is a receiver's URL in its normal form. It is a secret, for chat
-// providers and many others put their token into it: only Hash and Display may
-// be shown, stored or logged.
+// Address is a receiver's URL in its normal form. It is a secret, because chat providers and many others
+// put their token into it. Only Hash and Display may be shown, stored or logged.
 type Address struct{ host, rest string }
 
-// URL is the whole URL.
+// URL returns the whole URL.
 func (a Address) URL() string { return "https://" + a.host + a.rest }
 
-// Hash identifies the URL: the lower-case hex SHA-256 of its normal form.
+// Hash returns the SHA-256 of the normal form in lower-case hexadecimal digits.
 func (a Address) Hash() string {
 	sum := sha256.Sum256([]byte(a.URL()))
 	return hex.EncodeToString(sum[:])
 }
 
-// Display is the host and at most six characters of the path, never more than half
-// of it, so that a short path does not show whole.
+// Display returns the host and at most six characters of the path, but never more than half of the path,
+// so that a short path is not shown completely.
 func (a Address) Display() string {
 	path, _, _ := strings.Cut(a.rest, "?")
 	if shown := min(maxDisplay, (len(path)+1)/2); shown < len(path) {
@@ -45,15 +43,16 @@ func (a Address) Display() string {
 	return a.host + path
 }
 
-// parseAddress normalises a URL: scheme and host lower-case, the default port and
-// the fragment dropped, path and query kept as they are, for providers sign them.
-// What it refuses, it refuses with a sentence that does not repeat the URL.
-func parseAddress(field, text string, hosts Hosts) (Address, error) {
+// parseAddress returns the normal form of a URL: scheme and host in lower case, without the default port and
+// without the fragment. Path and query stay as they are, because providers sign them. The error is about the
+// field url and does not repeat the URL.
+func parseAddress(text string, hosts Hosts) (Address, error) {
+	const field = "url"
 	if text == "" {
 		return Address{}, fault.Field(field, "is required")
 	}
 	if utf8.RuneCountInString(text) > maxURL {
-		return Address{}, fault.Field(field, "must have at most %d characters", maxURL)
+		return Address{}, fault.Field(field, "must be at most %d characters", maxURL)
 	}
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' || c == utf8.RuneError }) {
 		return Address{}, fault.Field(field, "must not contain spaces, control characters or backslashes")
@@ -70,7 +69,7 @@ func parseAddress(field, text string, hosts Hosts) (Address, error) {
 	if strings.Contains(authority, "@") {
 		return Address{}, fault.Field(field, "must not contain credentials")
 	}
-	host, err := dropPort(field, authority)
+	host, err := dropPort(authority)
 	if err != nil {
 		return Address{}, err
 	}
@@ -79,21 +78,21 @@ func parseAddress(field, text string, hosts Hosts) (Address, error) {
 		return Address{}, fault.Field(field, "%s", err)
 	}
 	a := Address{host: canonical, rest: rest}
-	// The parser's own error is left out: it quotes the URL.
+	// The parser's error is left out, because it repeats the URL.
 	if _, err := url.Parse(a.URL()); err != nil || strings.ContainsFunc(rest, func(c rune) bool { return c > '~' }) {
-		return Address{}, fault.Field(field, "must have a valid path and query, other characters than ASCII as %%XX")
+		return Address{}, fault.Field(field, "must have a valid path and query, with characters other than ASCII as %%XX")
 	}
 	return a, nil
 }
 
-// dropPort takes an explicit :443 away. Any other port is refused.
-func dropPort(field, authority string) (string, error) {
+// dropPort removes an explicit :443. It refuses any other port.
+func dropPort(authority string) (string, error) {
 	colon := strings.LastIndexByte(authority, ':')
 	if colon < 0 || strings.HasSuffix(authority, "]") {
 		return authority, nil
 	}
 	if authority[colon+1:] != "443" {
-		return "", fault.Field(field, "must use port 443")
+		return "", fault.Field("url", "must use port 443")
 	}
 	return authority[:colon], nil
 }

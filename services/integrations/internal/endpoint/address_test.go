@@ -45,7 +45,7 @@ func TestHostileURLsAreRefused(t *testing.T) {
 		"https://[fec0::1]/", "https://[ff02::1]/", "https://[2001:db8::1]/", "https://[2606:4700::5efe:7f00:1]/", "https://[127.0.0.1]/", "https://[::1/", "https://::1/", "https://[]/", "https://[v1.x]/", "https://[::1]x/",
 		"https://hooks.example.com/" + strings.Repeat("x", 2048),
 	} {
-		a, err := parseAddress("url", text, outward.Resolve{})
+		a, err := parseAddress(text, outward.Resolve{})
 		if err == nil {
 			t.Errorf("%q passed as %q", text, a.URL())
 			continue
@@ -74,7 +74,7 @@ func TestURLsAreNormalisedAndShownInPart(t *testing.T) {
 		"https://[2606:4700:0::1111]:443/h":                      {"https://[2606:4700::1111]/h", "[2606:4700::1111]/…"},
 		"https://hooks.example.com/" + strings.Repeat("x", 2022): {"https://hooks.example.com/" + strings.Repeat("x", 2022), "hooks.example.com/xxxxx…"},
 	} {
-		a, err := parseAddress("url", text, outward.Resolve{})
+		a, err := parseAddress(text, outward.Resolve{})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -95,12 +95,12 @@ func TestHostsThatTheOperatorPlacesElsewhereAreExempt(t *testing.T) {
 		"https://Receiver.local:443/hook": "https://receiver.local/hook",
 		"https://127.0.0.1/hook":          "https://127.0.0.1/hook",
 	} {
-		if a, err := parseAddress("url", text, resolve); err != nil || a.URL() != want {
+		if a, err := parseAddress(text, resolve); err != nil || a.URL() != want {
 			t.Errorf("%q: %q, %v", text, a.URL(), err)
 		}
 	}
 	for _, text := range []string{"https://receiver.local:9443/hook", "http://receiver.local/hook", "https://127.0.0.2/", "https://user@receiver.local/"} {
-		if a, err := parseAddress("url", text, resolve); err == nil {
+		if a, err := parseAddress(text, resolve); err == nil {
 			t.Errorf("%q passed as %q", text, a.URL())
 		}
 	}
@@ -111,11 +111,11 @@ func FuzzParseAddress(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		a, err := parseAddress("url", text, outward.Resolve{})
+		a, err := parseAddress(text, outward.Resolve{})
 		if err != nil {
 			return
 		}
-		again, err := parseAddress("url", a.URL(), outward.Resolve{})
+		again, err := parseAddress(a.URL(), outward.Resolve{})
 		if err != nil || again != a {
 			t.Fatalf("%q is normalised to %q and that to %q, %v", text, a.URL(), again.URL(), err)
 		}

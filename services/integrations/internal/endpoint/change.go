@@ -9,176 +9,155 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Patch changes what is not nil.
+// cleanupTimeout bounds cleanUp, which runs to its end even if the client disconnects.
+const cleanupTimeout = 5 * time.Second
+
+// Patch is the input of Change. A nil field keeps the stored value.
 type Patch struct {
-	ComponentIDs    *[]string
+	ComponentIDs    []string
 	URL             *string
 	ManagementEmail *string
-	EventKinds      *[]topic.Kind
+	EventKinds      []topic.Kind
 	Paused          *bool
 	Locked          *bool
 	RotateSecret    bool
 }
 
-func (p Patch) empty() bool {
-	return p.ComponentIDs == nil && p.URL == nil && p.ManagementEmail == nil && p.EventKinds == nil &&
-		p.Paused == nil && p.Locked == nil && !p.RotateSecret
-}
-
-// revision is a Patch whose values have been read.
-type revision struct {
-	Patch
-	components []string
-	kinds      []topic.Kind
-	address    *Address
-}
-
-func (s *Endpoints) read(kind Kind, p Patch) (revision, error) {
-	r := revision{Patch: p}
-	if p.empty() {
-		return r, fault.New(fault.Invalid, "The body has no field to update.")
+// check returns the patch with the lists in the form in which they are stored.
+func (p Patch) check() (Patch, error) {
+	if p.ComponentIDs == nil && p.URL == nil && p.ManagementEmail == nil && p.EventKinds == nil &&
+		p.Paused == nil && p.Locked == nil && !p.RotateSecret {
+		return p, fault.New(fault.Invalid, "Send at least one field to change.")
 	}
 	var err error
 	if p.ComponentIDs != nil {
-		if r.components, err = componentSet(*p.ComponentIDs); err != nil {
-			return r, err
+		if p.ComponentIDs, err = componentSet(p.ComponentIDs); err != nil {
+			return p, err
 		}
 	}
-	if p.EventKinds != nil {
-		if r.kinds, err = kindSet(*p.EventKinds); err != nil {
-			return r, err
-		}
+	if p.EventKinds, err = kindSet(p.EventKinds); err != nil {
+		return p, err
 	}
 	if p.ManagementEmail != nil {
-		if err := checkEmail(*p.ManagementEmail); err != nil {
-			return r, err
-		}
+		err = checkEmail(*p.ManagementEmail)
 	}
-	if p.URL != nil {
-		address, err := s.addressOf(kind, "url", *p.URL)
-		if err != nil {
-			return r, err
-		}
-		r.address = &address
-	}
-	return r, nil
+	return p, err
 }
 
-// Change alters the endpoint of a URL on a dashboard. The record shows the secret
-// when one was asked for. With a new URL it is the same record: it keeps its failures and
-// its last success, and its suppression goes along (see settle).
-func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string, patch Patch) (Record, error) {
-	revision, err := s.read(kind, patch)
+func (p Patch) apply(e *Endpoint) {
+	if p.ComponentIDs != nil {
+		e.ComponentIDs = p.ComponentIDs
+	}
+	if p.EventKinds != nil {
+		e.EventKinds = p.EventKinds
+	}
+	set(&e.ManagementEmail, p.ManagementEmail)
+	set(&e.Paused, p.Paused)
+	set(&e.Locked, p.Locked)
+}
+
+// set stores *value in *field if value is not nil.
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// Change changes the endpoint of a URL on a dashboard. The view has the secret if the secret was rotated.
+// With a new URL the endpoint keeps its counters and its suppression (see reconcile).
+func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string, patch Patch) (View, error) {
+	patch, err := patch.check()
 	if err != nil {
-		return Record{}, err
+		return View{}, err
+	}
+	var address Address // empty if the URL stays
+	if patch.URL != nil {
+		if address, err = s.addressOf(kind, *patch.URL); err != nil {
+			return View{}, err
+		}
+		if address.Hash() == urlHash {
+			address = Address{}
+		}
 	}
 	dashboard, err := s.dashboard(ctx, organization, dashboardID)
 	if err != nil {
-		return Record{}, err
+		return View{}, err
 	}
 	e, err := s.one(ctx, organization, kind.Channel, dashboardID, urlHash)
 	if err != nil {
-		return Record{}, err
+		return View{}, err
 	}
-	if err := onDashboard(dashboard, revision.components); err != nil {
-		return Record{}, err
+	if err := onDashboard(dashboard, patch.ComponentIDs); err != nil {
+		return View{}, err
 	}
-	moved := revision.address != nil && revision.address.Hash() != urlHash
+	moved := address != Address{}
 	var former map[string]Suppression
 	if moved {
-		if err := s.mayMove(ctx, e, kind, revision.address.Hash()); err != nil {
-			return Record{}, err
-		}
-		if former, err = s.suppressions(ctx, []Endpoint{e}); err != nil {
-			return Record{}, err
+		if former, err = s.prepareMove(ctx, e, address.Hash()); err != nil {
+			return View{}, err
 		}
 	}
-	var record Record
+	now, secret := s.Now(), ""
 	if patch.RotateSecret {
-		record.Secret = newSecret()
+		secret = newSecret()
 	}
-	now := s.now()
-	record.Endpoint, err = s.store.Change(ctx, e.ID, func(e *Endpoint) error {
+	e, err = s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
 		if e.URLHash != urlHash {
-			return unknown()
+			return missing()
 		}
 		e.DashboardName, e.UpdatedAt = dashboard.Name, now
-		revision.apply(e)
+		patch.apply(e)
 		if moved {
-			s.move(e, *revision.address, former)
+			s.move(e, address, former)
 		}
-		if record.Secret != "" {
-			e.rotate(s.box.Seal(record.Secret, e.ID), now)
+		if secret != "" {
+			e.rotate(s.Box.Seal(secret, e.ID), now)
 		}
 		return nil
 	})
 	if err != nil {
-		return Record{}, taken(err)
+		return View{}, taken(err)
 	}
-	if revision.components != nil {
-		if record.Endpoint, err = s.without(ctx, record.Endpoint); err != nil {
-			return Record{}, err
+	if patch.ComponentIDs != nil {
+		if e, err = s.dropDeleted(ctx, e); err != nil {
+			return View{}, err
 		}
 	}
 	if moved {
-		// What the move leaves behind must go although the client has left.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-		defer cancel()
-		for _, hash := range []string{record.Endpoint.URLHash, urlHash} {
-			if err := s.settle(ctx, organization, kind.Channel, hash); err != nil {
-				return Record{}, err
-			}
+		if err := s.cleanUp(ctx, e, e.URLHash, urlHash); err != nil {
+			return View{}, err
 		}
 	}
-	return s.judge(ctx, record)
-}
-
-// move gives the endpoint another URL, and the suppression of its former one to carry.
-func (s *Endpoints) move(e *Endpoint, address Address, former map[string]Suppression) {
-	suppression, suppressed := former[e.suppression()]
-	if e.Carried != nil { // it moved on before it was settled where it is
-		suppression, suppressed = *e.Carried, true
-	}
-	s.place(e, address)
-	if suppressed {
-		suppression = suppression.follow(*e)
-		e.Carried = &suppression
-	}
-}
-
-func (r revision) apply(e *Endpoint) {
-	if r.components != nil {
-		e.ComponentIDs = r.components
-	}
-	if r.kinds != nil {
-		e.EventKinds = r.kinds
-	}
-	if r.ManagementEmail != nil {
-		e.ManagementEmail = *r.ManagementEmail
-	}
-	if r.Paused != nil {
-		e.Paused = *r.Paused
-	}
-	if r.Locked != nil {
-		e.Locked = *r.Locked
-	}
-}
-
-// mayMove checks the limit for an endpoint's new URL; the slot of the old one counts
-// as given back when no other endpoint has it.
-func (s *Endpoints) mayMove(ctx context.Context, e Endpoint, kind Kind, urlHash string) error {
-	others, err := s.subscribed(ctx, e.OrganizationID, kind.Channel, e.URLHash, 2)
+	views, err := s.views(ctx, organization, e)
 	if err != nil {
-		return err
+		return View{}, err
 	}
-	released := 0
-	if others == 1 {
-		released = 1
+	views[0].Secret = secret
+	return views[0], nil
+}
+
+// prepareMove checks the limit for an endpoint's new URL. It returns the suppression of the former URL.
+func (s *Endpoints) prepareMove(ctx context.Context, e Endpoint, urlHash string) (map[string]Suppression, error) {
+	if err := s.checkLimit(ctx, e.OrganizationID, e.Channel, urlHash, e.URLHash); err != nil {
+		return nil, err
 	}
-	if err := s.fits(ctx, e.OrganizationID, kind, urlHash, released); err != nil {
-		return err
+	if err := s.reconcile(ctx, e.OrganizationID, e.Channel, urlHash); err != nil {
+		return nil, err
 	}
-	return s.settle(ctx, e.OrganizationID, kind.Channel, urlHash)
+	return s.suppressions(ctx, e)
+}
+
+// move stores a new URL in the endpoint, with the suppression of the former URL.
+func (s *Endpoints) move(e *Endpoint, address Address, former map[string]Suppression) {
+	suppression, suppressed := former[e.suppressionKey()]
+	if e.MovedSuppression != nil { // an earlier move was not reconciled yet
+		suppression, suppressed = *e.MovedSuppression, true
+	}
+	s.setURL(e, address)
+	if suppressed {
+		suppression = suppression.movedTo(*e)
+		e.MovedSuppression = &suppression
+	}
 }
 
 // Delete removes the endpoint of a URL on a dashboard.
@@ -187,51 +166,58 @@ func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, 
 	if err != nil {
 		return err
 	}
-	err = s.store.Remove(ctx, e.ID, func(e Endpoint) error {
+	err = s.Store.Endpoints.Delete(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
 		if e.URLHash != urlHash {
-			return unknown()
+			return nil, missing()
 		}
-		return nil
+		return nil, nil
 	})
+	if fault.Is(err, fault.NotFound) {
+		return missing()
+	}
 	if err != nil {
-		if fault.Is(err, fault.NotFound) {
-			return unknown()
-		}
 		return err
 	}
-	// The endpoint is gone; what is left of it must go although the client has left too.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel()
-	if err := s.store.RemoveTally(ctx, e.ID); err != nil {
+	if err := s.deleteCounters(context.WithoutCancel(ctx), e.ID); err != nil {
 		return err
 	}
-	return s.settle(ctx, organization, kind.Channel, urlHash)
+	return s.cleanUp(ctx, e, urlHash)
 }
 
-const cleanupTimeout = 5 * time.Second
+// cleanUp reconciles the URLs to which an endpoint came or which it left.
+func (s *Endpoints) cleanUp(ctx context.Context, e Endpoint, urlHashes ...string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	for _, hash := range urlHashes {
+		if err := s.reconcile(ctx, e.OrganizationID, e.Channel, hash); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// HashOf is the identifier of a URL given in full.
-func (s *Endpoints) HashOf(field, text string) (string, error) {
-	address, err := parseAddress(field, text, s.hosts)
+// HashOf returns the urlHash of a URL.
+func (s *Endpoints) HashOf(url string) (string, error) {
+	address, err := parseAddress(url, s.Hosts)
 	if err != nil {
 		return "", err
 	}
 	return address.Hash(), nil
 }
 
-// one finds the endpoint of a URL on a dashboard.
+// one returns the endpoint of a URL on a dashboard.
 func (s *Endpoints) one(ctx context.Context, organization string, channel topic.Channel, dashboardID, urlHash string) (Endpoint, error) {
 	where := append(ofURL(organization, channel, urlHash), find.Eq(FieldDashboard, dashboardID))
-	page, err := s.store.Find(ctx, find.Query{Where: where, Limit: 1})
+	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: 1})
 	if err != nil {
 		return Endpoint{}, err
 	}
 	if len(page.Items) == 0 {
-		return Endpoint{}, unknown()
+		return Endpoint{}, missing()
 	}
 	return page.Items[0], nil
 }
 
-func unknown() error {
+func missing() error {
 	return fault.New(fault.NotFound, "There is no such endpoint on this dashboard.")
 }

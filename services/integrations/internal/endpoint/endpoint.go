@@ -1,11 +1,11 @@
-// Package endpoint is the domain of outbound integration endpoints: the URLs of an
-// organization's receivers, which components each is told about, how deliveries to
-// it went, and when the platform stops trying.
+// Package endpoint is the domain of outbound integration endpoints: the URLs of an organization's
+// receivers, the components that each is notified about, the results of its deliveries, and when the
+// platform stops sending to it.
 //
-// Three records, because three parties write them. An Endpoint is what its owner
-// configured; a Tally is what the stream of outcomes says of it, written by its
-// consumer only and in bulk; a Suppression belongs to a URL of the organization,
-// not to one endpoint. What a reader is shown is put together from the three.
+// There are three records, because there are three writers. An Endpoint holds the settings of its owner.
+// Counters hold the results of an endpoint's deliveries; only the consumer of outcomes writes them, in
+// bulk. A Suppression belongs to a URL of the organization, not to one endpoint. A View is made of the
+// three.
 package endpoint
 
 import (
@@ -17,28 +17,30 @@ import (
 
 // Endpoint is one receiver on one dashboard. Times are UTC with milliseconds.
 type Endpoint struct {
-	ID              string        `json:"id"`       // uuid v7
-	LegacyID        int64         `json:"legacyId"` // what the legacy interface's channels hold
-	OrganizationID  string        `json:"organizationId"`
-	Channel         topic.Channel `json:"channel"`
-	DashboardID     string        `json:"dashboardId"`
-	DashboardName   string        `json:"dashboardName"`     // as of the last write
-	URL             string        `json:"url"`               // sealed for ID
-	URLHash         string        `json:"urlHash"`           // Address.Hash
-	URLDisplay      string        `json:"urlDisplay"`        // Address.Display
-	Carried         *Suppression  `json:"carried,omitempty"` // of the former URL, until settle has judged what it means for this one
-	ManagementEmail string        `json:"managementEmail"`
-	VerifiedAt      *time.Time    `json:"verifiedAt,omitempty"` // nil: not verified
-	Paused          bool          `json:"paused"`
-	Locked          bool          `json:"locked"`
-	ComponentIDs    []string      `json:"componentIds"`
-	EventKinds      []topic.Kind  `json:"eventKinds,omitempty"` // nil: all, later ones too
-	Secrets         []Secret      `json:"secrets,omitempty"`    // newest first
-	CreatedAt       time.Time     `json:"createdAt"`
-	UpdatedAt       time.Time     `json:"updatedAt"`
+	ID             string        `json:"id"`       // uuid v7
+	LegacyID       int64         `json:"legacyId"` // the channels of the legacy interface select endpoints by it
+	OrganizationID string        `json:"organizationId"`
+	Channel        topic.Channel `json:"channel"`
+	DashboardID    string        `json:"dashboardId"`
+	DashboardName  string        `json:"dashboardName"` // at the last write
+	URL            string        `json:"url"`           // sealed for ID
+	URLHash        string        `json:"urlHash"`       // Address.Hash
+	URLDisplay     string        `json:"urlDisplay"`    // Address.Display
+	// MovedSuppression is the suppression of the former URL, until reconcile decides whether it applies
+	// to the new URL.
+	MovedSuppression *Suppression `json:"carried,omitempty"`
+	ManagementEmail  string       `json:"managementEmail"`
+	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty"` // nil: not verified
+	Paused           bool         `json:"paused"`
+	Locked           bool         `json:"locked"`
+	ComponentIDs     []string     `json:"componentIds"`
+	EventKinds       []topic.Kind `json:"eventKinds,omitempty"` // nil: all kinds, including future ones
+	Secrets          []Secret     `json:"secrets,omitempty"`    // newest first
+	CreatedAt        time.Time    `json:"createdAt"`
+	UpdatedAt        time.Time    `json:"updatedAt"`
 }
 
-// Kinds are the event kinds the endpoint is told of.
+// Kinds returns the event kinds that are sent to the endpoint.
 func (e Endpoint) Kinds() []topic.Kind {
 	if e.EventKinds == nil {
 		return topic.Kinds()
@@ -46,20 +48,20 @@ func (e Endpoint) Kinds() []topic.Kind {
 	return e.EventKinds
 }
 
-// drop takes a component away and reports whether it was there. The last one may
-// go: the endpoint stays and is told nothing.
+// drop removes a component and reports whether the endpoint had it. An endpoint without components stays,
+// but no message is sent to it.
 func (e *Endpoint) drop(component string) bool {
 	before := len(e.ComponentIDs)
 	e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return id == component })
 	return len(e.ComponentIDs) < before
 }
 
-// late reports an outcome that is about a former URL.
+// late reports whether the outcome is about a former URL.
 func (e Endpoint) late(o topic.Outcome) bool { return o.URLHash != e.URLHash }
 
-// Record is an endpoint as its owner is shown it. URL and Secret are set only in
-// the answer to the call that made them.
-type Record struct {
+// View is an endpoint as its owner sees it. Only the result of the call that created or changed URL or
+// Secret has them.
+type View struct {
 	Endpoint            Endpoint
 	Suppressed          bool
 	ConsecutiveFailures int
@@ -68,18 +70,16 @@ type Record struct {
 	Secret              string
 }
 
-// Usage is how many unique URLs of a kind an organization has, of how many.
+// Usage is the number of an organization's unique URLs of one kind, and the limit.
 type Usage struct {
 	UniqueEndpoints int
 	Limit           int
 }
 
-// Dashboard is what the domain needs to know of a dashboard.
+// Dashboard is a dashboard of the events service.
 type Dashboard struct {
 	ID         string
-	LegacyID   int64
 	Name       string
-	Slug       string
 	URL        string
 	Components []string // ids
 }

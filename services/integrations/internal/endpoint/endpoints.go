@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -12,27 +13,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// Policy is the installation's.
-type Policy struct {
-	SuppressAfter int // consecutive failures of an endpoint
-}
-
-// Endpoints are the operations of the domain.
+// Endpoints holds the operations of the domain.
 type Endpoints struct {
-	store     Store
-	directory Directory
-	hosts     Hosts
-	box       Sealer
-	policy    Policy
-	now       func() time.Time
+	Options
 }
 
-// New makes the domain; now is in UTC with milliseconds.
-func New(store Store, directory Directory, hosts Hosts, box Sealer, policy Policy, now func() time.Time) *Endpoints {
-	return &Endpoints{store: store, directory: directory, hosts: hosts, box: box, policy: policy, now: now}
+// Options are the parts that the operations use.
+type Options struct {
+	Store         Store
+	Services      Services
+	Hosts         Hosts
+	Box           Sealer
+	SuppressAfter int // consecutive failures of an endpoint
+	Log           *slog.Logger
+	Now           func() time.Time // UTC, whole milliseconds
 }
 
-// Draft is what a new endpoint is made of.
+// New returns the operations.
+func New(o Options) *Endpoints { return &Endpoints{o} }
+
+// Draft is the input of Create.
 type Draft struct {
 	DashboardID     string
 	URL             string
@@ -42,162 +42,162 @@ type Draft struct {
 	Locked          bool
 }
 
-// Create makes an endpoint that is verified from the start. The record shows its
-// URL and, for a signed kind, its secret.
-func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, draft Draft) (Record, error) {
-	address, err := s.addressOf(kind, "url", draft.URL)
+// Create stores an endpoint, which is verified immediately. The view has the URL and, for a signed kind,
+// the secret.
+func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, draft Draft) (View, error) {
+	address, err := s.addressOf(kind, draft.URL)
 	if err != nil {
-		return Record{}, err
+		return View{}, err
 	}
 	components, err := componentSet(draft.ComponentIDs)
 	if err != nil {
-		return Record{}, err
+		return View{}, err
 	}
 	if err := checkEmail(draft.ManagementEmail); err != nil {
-		return Record{}, err
+		return View{}, err
 	}
 	kinds, err := kindSet(draft.EventKinds)
 	if err != nil {
-		return Record{}, err
+		return View{}, err
 	}
 	dashboard, err := s.dashboard(ctx, organization, draft.DashboardID)
 	if err != nil {
-		return Record{}, err
+		return View{}, err
 	}
 	if err := onDashboard(dashboard, components); err != nil {
-		return Record{}, err
+		return View{}, err
 	}
-	if err := s.fits(ctx, organization, kind, address.Hash(), 0); err != nil {
-		return Record{}, err
+	if err := s.checkLimit(ctx, organization, kind.Channel, address.Hash(), ""); err != nil {
+		return View{}, err
 	}
-	if err := s.settle(ctx, organization, kind.Channel, address.Hash()); err != nil {
-		return Record{}, err
+	if err := s.reconcile(ctx, organization, kind.Channel, address.Hash()); err != nil {
+		return View{}, err
 	}
-	record, err := s.add(ctx, Endpoint{
+	view, err := s.add(ctx, Endpoint{
 		OrganizationID: organization, Channel: kind.Channel,
 		DashboardID: dashboard.ID, DashboardName: dashboard.Name,
 		ManagementEmail: draft.ManagementEmail, Locked: draft.Locked,
 		ComponentIDs: components, EventKinds: kinds,
 	}, address, kind.Signed)
 	if err == nil {
-		record.Endpoint, err = s.without(ctx, record.Endpoint)
+		view.Endpoint, err = s.dropDeleted(ctx, view.Endpoint)
 	}
-	return record, err
+	return view, err
 }
 
-// add stores a new endpoint. Its tally comes first: outcomes are counted for tallies
-// that exist, and one without an endpoint is never looked at. The endpoint comes last, lest
-// it be there and its secret with nobody.
-func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed bool) (Record, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return Record{}, fault.Wrap(fault.Internal, err, "no id could be made")
-	}
-	now := s.now()
-	e.ID, e.CreatedAt, e.UpdatedAt, e.VerifiedAt = id.String(), now, now, &now
-	s.place(&e, address)
-	record := Record{URL: address.URL()}
+// add stores a new endpoint. It stores the counters first, because outcomes of an endpoint without counters
+// are not counted. It stores the endpoint last, and reads nothing afterwards, so that no error can keep the
+// secret of a stored endpoint from its owner.
+func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed bool) (View, error) {
+	now := s.Now()
+	e.ID, e.CreatedAt, e.UpdatedAt, e.VerifiedAt = uuid.Must(uuid.NewV7()).String(), now, now, &now
+	s.setURL(&e, address)
+	view := View{URL: address.URL()}
 	if signed {
-		record.Secret = newSecret()
-		e.rotate(s.box.Seal(record.Secret, e.ID), now)
+		view.Secret = newSecret()
+		e.rotate(s.Box.Seal(view.Secret, e.ID), now)
 	}
-	if e.LegacyID, err = s.store.NextLegacyID(ctx); err != nil {
-		return Record{}, err
+	var err error
+	if e.LegacyID, err = s.Store.Next(ctx, "endpoint"); err != nil {
+		return View{}, err
 	}
-	suppressed, err := s.store.Suppressions(ctx, []string{e.suppression()})
+	suppressed, err := s.Store.Suppressions.GetMany(ctx, []string{e.suppressionKey()})
 	if err != nil {
-		return Record{}, err
+		return View{}, err
 	}
-	record.Suppressed = len(suppressed) > 0
-	if err := s.store.AddTally(ctx, Tally{ID: e.ID}); err != nil {
-		return Record{}, err
+	view.Endpoint, view.Suppressed = e, len(suppressed) > 0
+	if err := s.Store.Counters.Insert(ctx, Counters{ID: e.ID}); err != nil {
+		return View{}, err
 	}
-	err = taken(s.store.Add(ctx, e))
-	if fault.Is(err, fault.Conflict) { // after any other error the endpoint may be there
-		err = errors.Join(err, s.store.RemoveTally(context.WithoutCancel(ctx), e.ID))
+	err = taken(s.Store.Endpoints.Insert(ctx, e))
+	if fault.Is(err, fault.Conflict) { // after any other error the endpoint may be stored
+		err = errors.Join(err, s.deleteCounters(context.WithoutCancel(ctx), e.ID))
 	}
-	if err != nil {
-		return Record{}, err
-	}
-	record.Endpoint = e
-	return record, nil
+	return view, err
 }
 
-// place gives the endpoint a URL.
-func (s *Endpoints) place(e *Endpoint, address Address) {
-	e.URL, e.URLHash, e.URLDisplay = s.box.Seal(address.URL(), e.ID), address.Hash(), address.Display()
-}
-
-// fits holds the organization's limit of unique URLs: one that it has already costs
-// nothing, a new one takes a slot when released others have been given back. It is
-// a soft limit (specification, "Limits"): calls at the very same time may pass it together.
-func (s *Endpoints) fits(ctx context.Context, organization string, kind Kind, urlHash string, released int) error {
-	has, err := s.subscribed(ctx, organization, kind.Channel, urlHash, 1)
-	if err != nil || has > 0 {
+func (s *Endpoints) deleteCounters(ctx context.Context, id string) error {
+	if err := s.Store.Counters.Delete(ctx, id, nil); !fault.Is(err, fault.NotFound) {
 		return err
-	}
-	limit, err := s.directory.UniqueEndpoints(ctx, organization)
-	if err != nil {
-		return err
-	}
-	count, err := s.store.CountURLs(ctx, organization, kind.Channel)
-	if err != nil {
-		return err
-	}
-	if count-released+1 > limit {
-		return fault.New(fault.Forbidden, "Your organization may have %d unique endpoints of this kind.", limit)
 	}
 	return nil
 }
 
-// subscribed counts the endpoints of the organization with the URL, up to atMost.
-func (s *Endpoints) subscribed(ctx context.Context, organization string, channel topic.Channel, urlHash string, atMost int) (int, error) {
-	page, err := s.store.Find(ctx, find.Query{Where: ofURL(organization, channel, urlHash), Limit: atMost})
-	return len(page.Items), err
+func (s *Endpoints) setURL(e *Endpoint, address Address) {
+	e.URL, e.URLHash, e.URLDisplay = s.Box.Seal(address.URL(), e.ID), address.Hash(), address.Display()
 }
 
-// dashboard looks a dashboard up and names it when it is not there.
+// checkLimit returns an error if one more unique URL exceeds the organization's limit. A URL that the
+// organization already has counts once. If former is the hash of a URL that only one endpoint has, it does not
+// count, because this endpoint leaves it. The limit is soft (specification, "Limits"): concurrent calls may
+// exceed it together.
+func (s *Endpoints) checkLimit(ctx context.Context, organization string, channel topic.Channel, urlHash, former string) error {
+	same, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(organization, channel, urlHash), Limit: 1})
+	if err != nil || len(same.Items) > 0 {
+		return err
+	}
+	usage, err := s.usage(ctx, organization, channel)
+	if err != nil {
+		return err
+	}
+	if former != "" {
+		left, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(organization, channel, former), Limit: 2})
+		if err != nil {
+			return err
+		}
+		if len(left.Items) == 1 {
+			usage.UniqueEndpoints--
+		}
+	}
+	if usage.UniqueEndpoints >= usage.Limit {
+		return fault.New(fault.Forbidden, "Your organization may have %d unique endpoints of this kind. Delete one first.", usage.Limit)
+	}
+	return nil
+}
+
+func (s *Endpoints) usage(ctx context.Context, organization string, channel topic.Channel) (Usage, error) {
+	limit, err := s.Services.UniqueEndpoints(ctx, organization)
+	if err != nil {
+		return Usage{}, err
+	}
+	count, err := s.Store.Endpoints.CountDistinct(ctx, FieldURLHash, find.Query{Where: ofKind(organization, channel), Scan: IndexURLs})
+	return Usage{UniqueEndpoints: int(count), Limit: limit}, err
+}
+
 func (s *Endpoints) dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
-	dashboard, err := s.directory.Dashboard(ctx, organization, id)
+	dashboard, err := s.Services.Dashboard(ctx, organization, id)
 	if fault.Is(err, fault.NotFound) {
 		return Dashboard{}, fault.Wrap(fault.NotFound, err, "There is no such dashboard.")
 	}
 	return dashboard, err
 }
 
-func onDashboard(dashboard Dashboard, components []string) error {
-	for _, id := range components {
-		if !slices.Contains(dashboard.Components, id) {
-			return fault.Field("componentIds", "%s is not a component of the dashboard", id)
-		}
-	}
-	return nil
-}
-
-// without takes components away again that were deleted while the endpoint was written:
-// who deleted them could not see it then. It looks at them once more, after the write.
-func (s *Endpoints) without(ctx context.Context, e Endpoint) (Endpoint, error) {
-	dashboard, err := s.directory.Dashboard(ctx, e.OrganizationID, e.DashboardID)
+// dropDeleted removes components that were deleted during the write of the endpoint. ForgetComponent could
+// not find the endpoint then. An outage of the events service is no error, because the components existed
+// before the write.
+func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, error) {
+	dashboard, err := s.Services.Dashboard(ctx, e.OrganizationID, e.DashboardID)
 	if err != nil || onDashboard(dashboard, e.ComponentIDs) == nil {
-		return e, nil // a moment ago they were there; that is undone by no outage
+		return e, nil
 	}
-	return s.store.Change(ctx, e.ID, func(e *Endpoint) error {
+	return s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
 		e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return !slices.Contains(dashboard.Components, id) })
 		return nil
 	})
 }
 
+// taken names the cause of a Conflict.
 func taken(err error) error {
 	if fault.Is(err, fault.Conflict) {
-		return fault.Wrap(fault.Conflict, err, "This endpoint is already subscribed on this dashboard.")
+		return fault.Wrap(fault.Conflict, err, "The endpoint is already subscribed on this dashboard.")
 	}
 	return err
 }
 
-func ofKind(organization string, channel topic.Channel) []find.Condition {
-	return []find.Condition{find.Eq(FieldOrganization, organization), find.Eq(FieldChannel, string(channel))}
+func ofKind(organization string, channel topic.Channel, more ...find.Condition) []find.Condition {
+	return append([]find.Condition{find.Eq(FieldOrganization, organization), find.Eq(FieldChannel, string(channel))}, more...)
 }
 
 func ofURL(organization string, channel topic.Channel, urlHash string) []find.Condition {
-	return append(ofKind(organization, channel), find.Eq(FieldURLHash, urlHash))
+	return ofKind(organization, channel, find.Eq(FieldURLHash, urlHash))
 }

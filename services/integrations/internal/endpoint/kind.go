@@ -64,25 +64,25 @@ type Place struct {
 	Path  string
 }
 
-// check returns an error about the field if the rule does not allow the URL.
-func (r Rule) check(field string, a Address) error {
+// check returns an error about the field url if the rule does not allow the URL.
+func (r Rule) check(a Address) error {
 	for _, place := range r.Refused {
-		if place.holds(a) {
-			return fault.Field(field, "%s", r.Refusal)
+		if place.contains(a) {
+			return fault.Field("url", "%s", r.Refusal)
 		}
 	}
 	for _, place := range r.Allowed {
-		if place.holds(a) {
+		if place.contains(a) {
 			return nil
 		}
 	}
 	if len(r.Allowed) > 0 {
-		return fault.Field(field, "%s", r.Needed)
+		return fault.Field("url", "%s", r.Needed)
 	}
 	return nil
 }
 
-func (p Place) holds(a Address) bool {
+func (p Place) contains(a Address) bool {
 	path, _, _ := strings.Cut(a.rest, "?")
 	if !strings.Contains(path, p.Path) {
 		return false
@@ -103,11 +103,11 @@ func matches(pattern, host string) bool {
 	return host == pattern
 }
 
-// addressOf parses and checks the URL of an endpoint of the kind. Errors name the field.
-func (s *Endpoints) addressOf(kind Kind, field, text string) (Address, error) {
-	address, err := parseAddress(field, text, s.hosts)
+// addressOf parses and checks the URL of an endpoint of the kind.
+func (s *Endpoints) addressOf(kind Kind, text string) (Address, error) {
+	address, err := parseAddress(text, s.Hosts)
 	if err != nil {
 		return Address{}, err
 	}
-	return address, kind.Rule.check(field, address)
+	return address, kind.Rule.check(address)
 }

@@ -9,7 +9,7 @@ import (
 
 // A refused host is refused although a wildcard allows it, and a wildcard is not its own domain.
 func TestRule_teams(t *testing.T) {
-	s := &Endpoints{hosts: outward.Resolve{}}
+	s := New(Options{Hosts: outward.Resolve{}})
 	kinds := Kinds(Providers{
 		TeamsWorkflow: []string{"*.flows.example.com", "one.example.com"}, TeamsPlatform: []string{"*.platform.example.com"},
 		TeamsConnector: []string{"old.platform.example.com", "*.classic.flows.example.com"},
@@ -46,7 +46,7 @@ func TestRule_teams(t *testing.T) {
 		"https://older.old.platform.example.com/workflows/x?": "",
 	} {
 		got := ""
-		if _, err := s.addressOf(kind, "url", url); err != nil {
+		if _, err := s.addressOf(kind, url); err != nil {
 			got = err.Error()
 		}
 		if got != want {

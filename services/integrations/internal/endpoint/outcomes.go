@@ -8,127 +8,117 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Count takes outcomes of deliveries into the tallies and suppresses the URLs whose
-// time has come; it returns the new suppressions. The same outcomes may be told again:
-// they count once.
-func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) ([]Suppression, error) {
-	var all, asked unique
+// Count adds the outcomes of deliveries to the counters, and suppresses URLs that failed too often. A
+// repeated outcome counts once.
+func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
+	var ids, needed []string // needed: endpoints that must be read
 	counted := outcomes[:0:0]
 	for _, o := range outcomes {
 		if o.Channel.Keeper() != topic.Integrations || o.Result != topic.Delivered && o.Result != topic.Failed {
 			continue
 		}
-		counted = append(counted, o)
-		all.add(o.Recipient)
+		counted, ids = append(counted, o), append(ids, o.Recipient)
 		if o.Result == topic.Failed {
-			asked.add(o.Recipient)
+			needed = append(needed, o.Recipient)
 		}
 	}
-	tallies, err := s.store.Tallies(ctx, all.list)
+	counters, err := s.countersOf(ctx, distinct(ids))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// What was delivered where all went well before needs nothing of the endpoint, so that a
-	// large event that goes well costs one read and one write of tallies.
-	for id, t := range tallies {
-		if t.ConsecutiveFailures > 0 {
-			asked.add(id)
+	// A success after a success needs no endpoint. So a large event without failures costs one read and
+	// one write of counters.
+	for id, c := range counters {
+		if c.ConsecutiveFailures > 0 {
+			needed = append(needed, id)
 		}
 	}
-	known, err := s.byID(ctx, asked.list)
+	endpoints, err := byKey(ctx, s.Store.Endpoints, distinct(needed), func(e Endpoint) string { return e.ID })
 	if err != nil {
-		return nil, err
+		return err
 	}
 	due := map[string]Suppression{}
 	for _, o := range counted {
-		t, found := tallies[o.Recipient]
-		if !found || !t.remember(o.DeliveryID) {
-			continue // deleted meanwhile, or counted already
+		c, found := counters[o.Recipient]
+		if !found || !c.remember(o.DeliveryID) {
+			continue // the endpoint was deleted, or the outcome was counted before
 		}
-		e, found := known[o.Recipient]
+		e, found := endpoints[o.Recipient]
 		switch {
 		case o.Result == topic.Delivered:
-			t.succeed(e, o)
+			c.succeed(e, o)
 		case found:
-			s.fail(&t, e, o, due)
+			s.fail(&c, e, o, due)
 		}
-		tallies[o.Recipient] = t
+		counters[o.Recipient] = c
 	}
-	// Suppressions are stored first: told again after a crash in between, the outcomes
-	// that are not in the tallies yet lead to them once more.
-	added, err := s.suppress(ctx, due)
-	if err != nil {
-		return nil, err
+	// Suppressions are stored first. After a crash before the counters are stored, the repeated outcomes
+	// lead to the same suppressions.
+	if err := s.suppress(ctx, due); err != nil {
+		return err
 	}
-	changed := make([]Tally, 0, len(tallies))
-	for _, id := range all.list {
-		if t, found := tallies[id]; found {
-			changed = append(changed, t)
-		}
+	changed := make([]Counters, 0, len(counters))
+	for _, c := range counters {
+		changed = append(changed, c)
 	}
-	return added, s.store.SaveTallies(ctx, changed)
+	return s.Store.Counters.UpsertMany(ctx, changed)
 }
 
-// fail counts one failure and notes the suppression that follows.
-func (s *Endpoints) fail(t *Tally, e Endpoint, o topic.Outcome, due map[string]Suppression) {
-	if !t.fail(e, o) {
+// fail counts one failure, and adds a suppression to due if the failure leads to one.
+func (s *Endpoints) fail(c *Counters, e Endpoint, o topic.Outcome, due map[string]Suppression) {
+	if !c.fail(e, o) {
 		return
 	}
-	_, noted := due[e.suppression()]
+	_, isDue := due[e.suppressionKey()]
 	switch {
 	case o.Gone:
-		due[e.suppression()] = suppress(e, *t, ReasonGone, s.now())
-	case t.ConsecutiveFailures >= s.policy.SuppressAfter && !noted:
-		due[e.suppression()] = suppress(e, *t, ReasonFailures, s.now())
+		due[e.suppressionKey()] = newSuppression(e, *c, ReasonGone, s.Now())
+	case c.ConsecutiveFailures >= s.SuppressAfter && !isDue:
+		due[e.suppressionKey()] = newSuppression(e, *c, ReasonFailures, s.Now())
 	}
 }
 
-// suppress stores suppressions. One whose last endpoint was deleted or got another URL at the
-// same time is taken back: that looks for it after the endpoint is gone, this looks for an
-// endpoint after the suppression is there, so one of the two sees the other.
-func (s *Endpoints) suppress(ctx context.Context, due map[string]Suppression) ([]Suppression, error) {
-	var added []Suppression
+// suppress stores suppressions of URLs that are not suppressed yet. The last endpoint of the URL may be
+// deleted or moved at the same time. That request reads the suppression after it wrote the endpoint, and
+// reconcile reads the endpoints after the suppression was stored, so one of the two deletes it.
+func (s *Endpoints) suppress(ctx context.Context, due map[string]Suppression) error {
 	for _, suppression := range due {
-		isNew, err := s.store.AddSuppression(ctx, suppression)
-		if err != nil {
-			return nil, err
-		}
-		if !isNew {
+		err := s.Store.Suppressions.Insert(ctx, suppression)
+		if fault.Is(err, fault.Conflict) {
 			continue
 		}
-		if err := s.settle(ctx, suppression.OrganizationID, suppression.Channel, suppression.URLHash); err != nil {
-			return nil, err
+		if err == nil {
+			err = s.reconcile(ctx, suppression.OrganizationID, suppression.Channel, suppression.URLHash)
 		}
-		added = append(added, suppression)
+		if err != nil {
+			return err
+		}
+		s.Log.InfoContext(ctx, "endpoint suppressed", "organization", suppression.OrganizationID, "channel", suppression.Channel,
+			"url_hash", suppression.URLHash, "reason", suppression.Reason, "failures", suppression.ConsecutiveFailures)
 	}
-	return added, nil
+	return nil
 }
 
-func (s *Endpoints) byID(ctx context.Context, ids []string) (map[string]Endpoint, error) {
-	found, err := s.store.Some(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]Endpoint, len(found))
-	for _, e := range found {
-		byID[e.ID] = e
-	}
-	return byID, nil
-}
-
-// ForgetComponent takes a deleted component out of the organization's endpoints.
+// ForgetComponent removes a deleted component from the organization's endpoints.
 func (s *Endpoints) ForgetComponent(ctx context.Context, organization, component string) error {
 	query := find.Query{
 		Where: []find.Condition{find.Eq(FieldOrganization, organization), find.Has(FieldComponents, component)},
 		Limit: 500,
 	}
 	for {
-		page, err := s.store.Find(ctx, query)
+		page, err := s.Store.Endpoints.Find(ctx, query)
 		if err != nil {
 			return err
 		}
 		for _, e := range page.Items {
-			if err := s.forget(ctx, e.ID, component); err != nil {
+			_, err := s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
+				if !e.drop(component) {
+					return fault.ErrUnchanged
+				}
+				e.UpdatedAt = s.Now()
+				return nil
+			})
+			if err != nil && !fault.Is(err, fault.NotFound) {
 				return err
 			}
 		}
@@ -137,18 +127,4 @@ func (s *Endpoints) ForgetComponent(ctx context.Context, organization, component
 		}
 		query.After = page.Next
 	}
-}
-
-func (s *Endpoints) forget(ctx context.Context, id, component string) error {
-	_, err := s.store.Change(ctx, id, func(e *Endpoint) error {
-		if !e.drop(component) {
-			return fault.ErrUnchanged
-		}
-		e.UpdatedAt = s.now()
-		return nil
-	})
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
 }

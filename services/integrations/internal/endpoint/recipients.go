@@ -2,8 +2,9 @@ package endpoint
 
 import (
 	"context"
+	"maps"
+	"slices"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -14,17 +15,14 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 	if query.Channel.Keeper() != topic.Integrations || len(query.Components) == 0 {
 		return topic.RecipientPage{Recipients: []topic.Recipient{}}, nil
 	}
-	if query.Limit < 1 || query.Limit > topic.MaxRecipients {
-		return topic.RecipientPage{}, fault.Field("limit", "must be from 1 to %d", topic.MaxRecipients)
-	}
-	where := append(ofKind(organization, query.Channel),
+	where := ofKind(organization, query.Channel,
 		find.Eq(FieldPaused, false),
 		find.Has(FieldComponents, query.Components...),
 		find.Has(FieldKinds, AllKinds, string(query.Kind)))
 	if len(query.Endpoints) > 0 {
 		where = append(where, find.In(FieldLegacyID, query.Endpoints...))
 	}
-	found, err := s.store.Find(ctx, find.Query{Where: where, Limit: query.Limit, After: query.After, Scan: IndexConcerned})
+	found, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: query.Limit, After: query.After, Scan: IndexConcerned})
 	if err != nil {
 		return topic.RecipientPage{}, err
 	}
@@ -36,37 +34,31 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 }
 
 // Resolve returns the current destinations of the endpoints, in the order of ids. A destination that is not
-// active has no URL and no secret. unreadable holds an error for each active endpoint, by id, whose URL or
-// secret cannot be decrypted, because it was sealed with another secret of the platform. Such a destination
-// has no URL either, so that only deliveries to this endpoint fail.
-func (s *Endpoints) Resolve(ctx context.Context, organization string, ids []string) (out []topic.Destination, unreadable map[string]error, err error) {
-	if len(ids) > topic.MaxRecipients {
-		return nil, nil, fault.New(fault.Invalid, "At most %d recipients can be resolved at once.", topic.MaxRecipients)
-	}
-	found, err := s.store.Some(ctx, ids)
+// active has no URL and no secret. If the URL or a secret of an endpoint cannot be decrypted, because it was
+// sealed with another secret of the platform, Resolve logs that. The destination then has no URL either, so
+// that only deliveries to this endpoint fail.
+func (s *Endpoints) Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error) {
+	found, err := s.Store.Endpoints.GetMany(ctx, ids)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	endpoints := make(map[string]Endpoint, len(found))
-	var own []Endpoint
-	var dashboardIDs unique
+	var dashboardIDs []string
 	for _, e := range found {
-		if e.OrganizationID != organization {
-			continue
+		if e.OrganizationID == organization {
+			endpoints[e.ID] = e
+			dashboardIDs = append(dashboardIDs, e.DashboardID)
 		}
-		endpoints[e.ID] = e
-		own = append(own, e)
-		dashboardIDs.add(e.DashboardID)
 	}
-	suppressions, err := s.suppressions(ctx, own)
+	suppressions, err := s.suppressions(ctx, slices.Collect(maps.Values(endpoints))...)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	dashboards, err := s.directory.Dashboards(ctx, organization, dashboardIDs.list)
+	dashboards, err := s.Services.Dashboards(ctx, organization, dashboardIDs)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	out, unreadable = make([]topic.Destination, len(ids)), make(map[string]error)
+	out := make([]topic.Destination, len(ids))
 	for i, id := range ids {
 		out[i] = topic.Destination{ID: id, State: topic.RecipientGone, Components: []string{}}
 		e, found := endpoints[id]
@@ -74,12 +66,13 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, ids []stri
 		if !found || !shown {
 			continue
 		}
-		_, suppressed := suppressions[e.suppression()]
+		_, suppressed := suppressions[e.suppressionKey()]
 		if out[i], err = s.destination(e, dashboard, suppressed); err != nil {
-			unreadable[id] = err
+			s.Log.ErrorContext(ctx, "An endpoint cannot be decrypted: it was sealed with another BELLBUOY_SECRET, or it is damaged.",
+				"endpoint", id, "organization", organization, "error", err)
 		}
 	}
-	return out, unreadable, nil
+	return out, nil
 }
 
 // destination returns the endpoint's destination. After an error it has neither URL nor secrets.
@@ -100,30 +93,14 @@ func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool
 		d.State = topic.RecipientSuppressed
 		return d, nil
 	}
-	url, err := s.box.Open(e.URL, e.ID)
+	url, err := s.Box.Open(e.URL, e.ID)
 	if err != nil {
 		return d, err
 	}
-	secrets, err := e.signing(s.box, s.now())
+	secrets, err := e.signing(s.Box, s.Now())
 	if err != nil {
 		return d, err
 	}
 	d.URL, d.Secrets = url, secrets
 	return d, nil
-}
-
-// unique is a list without repetitions.
-type unique struct {
-	list []string
-	seen map[string]bool
-}
-
-func (u *unique) add(text string) {
-	if u.seen == nil {
-		u.seen = map[string]bool{}
-	}
-	if !u.seen[text] {
-		u.seen[text] = true
-		u.list = append(u.list, text)
-	}
 }

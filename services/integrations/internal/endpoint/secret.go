@@ -11,14 +11,13 @@ const (
 	// secretPrefix marks a signing secret (Standard Webhooks).
 	secretPrefix = "whsec_"
 	secretBytes  = 32
-	// rotation is how long a replaced secret signs beside the new one.
+	// rotation is the time for which a replaced secret still signs beside the new one.
 	rotation = 24 * time.Hour
-	// maxSecrets bounds the signatures of a delivery when somebody rotates often.
+	// maxSecrets bounds the signatures of a delivery after many rotations.
 	maxSecrets = 4
 )
 
-// Sealer keeps what must be used again unreadable in the store; the owner is bound
-// to what is sealed.
+// Sealer encrypts texts for the store. Open returns an error for another owner than that of Seal.
 type Sealer interface {
 	Seal(plain, owner string) string
 	Open(sealed, owner string) (string, error)
@@ -28,18 +27,17 @@ type Sealer interface {
 type Secret struct {
 	Sealed    string     `json:"sealed"` // for the endpoint's id
 	CreatedAt time.Time  `json:"createdAt"`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty"` // set once it was replaced
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"` // set when the secret was replaced
 }
 
-// newSecret is "whsec_" and 32 random bytes in base64.
+// newSecret returns "whsec_" and 32 random bytes in base64.
 func newSecret() string {
 	raw := make([]byte, secretBytes)
 	rand.Read(raw)
 	return secretPrefix + base64.StdEncoding.EncodeToString(raw)
 }
 
-// rotate puts a new sealed secret before the others. The one it replaces, and
-// those replaced before, go on until they expire.
+// rotate adds a new sealed secret. The secrets that it replaces sign until they expire.
 func (e *Endpoint) rotate(sealed string, now time.Time) {
 	secrets := []Secret{{Sealed: sealed, CreatedAt: now}}
 	expires := now.Add(rotation)
@@ -54,7 +52,7 @@ func (e *Endpoint) rotate(sealed string, now time.Time) {
 	e.Secrets = secrets
 }
 
-// signing opens the secrets that sign at the time, newest first.
+// signing returns the secrets that sign at the time, newest first.
 func (e *Endpoint) signing(box Sealer, now time.Time) ([]string, error) {
 	var open []string
 	for _, secret := range e.Secrets {

@@ -19,56 +19,70 @@ const (
 	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all
 )
 
-// AllKinds is what FieldKinds holds for an endpoint that is told of every kind.
+// AllKinds is the value of FieldKinds for an endpoint to which every kind is sent.
 const AllKinds = "*"
 
-// The indexes that queries name as the one to look within.
+// The indexes that queries name in Scan.
 const (
 	IndexURLs      = "urls"      // organization, channel, urlHash
 	IndexConcerned = "concerned" // organization, channel, paused, components
 )
 
-// Store keeps the domain's records.
-type Store interface {
-	// NextLegacyID counts 1, 2, 3 over the whole installation.
-	NextLegacyID(ctx context.Context) (int64, error)
-	// Add stores a new endpoint; Conflict when its URL is on its dashboard already.
-	Add(ctx context.Context, e Endpoint) error
-	// Change loads, changes and replaces an endpoint, over again when somebody else did
-	// meanwhile; Conflict when the new URL is on its dashboard already.
-	Change(ctx context.Context, id string, change func(*Endpoint) error) (Endpoint, error)
-	// Remove deletes an endpoint to which agree has no objection.
-	Remove(ctx context.Context, id string, agree func(Endpoint) error) error
-	// Some loads endpoints in the order of ids, leaving out those that are not there.
-	Some(ctx context.Context, ids []string) ([]Endpoint, error)
-	Find(ctx context.Context, q find.Query) (find.Page[Endpoint], error)
-	// CountURLs counts the different URLs of the kind in the organization.
-	CountURLs(ctx context.Context, organization string, channel topic.Channel) (int, error)
-
-	AddTally(ctx context.Context, t Tally) error
-	RemoveTally(ctx context.Context, id string) error
-	// Tallies are those of the ids that exist, by id.
-	Tallies(ctx context.Context, ids []string) (map[string]Tally, error)
-	SaveTallies(ctx context.Context, tallies []Tally) error
-
-	// AddSuppression stores the suppression unless the URL is suppressed already, and
-	// reports whether it did.
-	AddSuppression(ctx context.Context, s Suppression) (bool, error)
-	// PutSuppression stores the suppression in place of one that the URL may have.
-	PutSuppression(ctx context.Context, s Suppression) error
-	// RemoveSuppression does nothing when there is none, or another one.
-	RemoveSuppression(ctx context.Context, s Suppression) error
-	// Suppressions are those of the keys that exist, by key.
-	Suppressions(ctx context.Context, keys []string) (map[string]Suppression, error)
+// Collection stores records of one type. document.Collection implements and describes it.
+type Collection[T any] interface {
+	GetMany(ctx context.Context, keys []string) ([]T, error)
+	Find(ctx context.Context, q find.Query) (find.Page[T], error)
+	CountDistinct(ctx context.Context, field string, q find.Query) (int64, error)
+	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	Change(ctx context.Context, key string, change func(*T) error) (T, error)
+	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
+	UpsertMany(ctx context.Context, items []T) error
+	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 }
 
-// Directory is what the domain asks other services.
-type Directory interface {
-	// Dashboard is one dashboard with its components as of now, or NotFound.
+// Store stores the domain's records.
+type Store struct {
+	Endpoints    Collection[Endpoint]
+	Counters     Collection[Counters]
+	Suppressions Collection[Suppression]
+	// Next returns the next number of a counter: 1, 2, 3, each once.
+	Next func(ctx context.Context, counter string) (int64, error)
+}
+
+// Services is a client of other services.
+type Services interface {
+	// Dashboard returns a dashboard with its current components, or fault.NotFound.
 	Dashboard(ctx context.Context, organization, id string) (Dashboard, error)
-	// Dashboards are those of the ids that exist, by id, without their components; they
-	// may be a moment old.
+	// Dashboards returns the dashboards that exist, by id, without their components. A dashboard may be one
+	// second old.
 	Dashboards(ctx context.Context, organization string, ids []string) (map[string]Dashboard, error)
-	// UniqueEndpoints is how many unique URLs of each kind the organization may have.
+	// UniqueEndpoints returns the number of unique URLs of each kind that the organization may have.
 	UniqueEndpoints(ctx context.Context, organization string) (int, error)
+}
+
+// byKey loads records and returns them by their keys. Records that do not exist are missing in the map.
+func byKey[T any](ctx context.Context, from Collection[T], keys []string, key func(T) string) (map[string]T, error) {
+	found, err := from.GetMany(ctx, keys)
+	records := make(map[string]T, len(found))
+	for _, record := range found {
+		records[key(record)] = record
+	}
+	return records, err
+}
+
+func (s *Endpoints) countersOf(ctx context.Context, ids []string) (map[string]Counters, error) {
+	return byKey(ctx, s.Store.Counters, ids, func(c Counters) string { return c.ID })
+}
+
+// distinct returns the texts without repetitions, in their order.
+func distinct(texts []string) []string {
+	seen := make(map[string]bool, len(texts))
+	var out []string
+	for _, text := range texts {
+		if !seen[text] {
+			seen[text] = true
+			out = append(out, text)
+		}
+	}
+	return out
 }

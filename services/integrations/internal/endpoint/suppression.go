@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -10,19 +11,18 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Reason is why a URL was suppressed.
+// Reason is the cause of a suppression.
 type Reason string
 
 const (
-	ReasonFailures Reason = "consecutive_failures" // the policy's limit was reached
-	ReasonGone     Reason = "gone"                 // the receiver answered 410
+	ReasonFailures Reason = "consecutive_failures" // the endpoint reached SuppressAfter
+	ReasonGone     Reason = "gone"                 // the receiver responded with 410
 )
 
-// Suppression says that nothing is sent to a URL any more, whichever endpoint of
-// the organization names it. It is there as long as some endpoint does, and an
-// endpoint that gets another URL takes it along.
+// Suppression stops all messages to a URL of the organization, for each endpoint with the URL. It exists
+// as long as an endpoint has the URL. An endpoint that gets a new URL keeps its suppression.
 type Suppression struct {
-	ID                  string        `json:"id"` // random: tells it from one that took its place
+	ID                  string        `json:"id"` // random: distinguishes it from a later suppression of the URL
 	OrganizationID      string        `json:"organizationId"`
 	Channel             topic.Channel `json:"channel"`
 	URLHash             string        `json:"urlHash"`
@@ -35,88 +35,94 @@ type Suppression struct {
 	LastError           string        `json:"lastError,omitempty"`
 }
 
-// Key is the suppression's natural key.
+// Key returns the natural key.
 func (s Suppression) Key() string { return suppressionKey(s.OrganizationID, s.Channel, s.URLHash) }
 
 func suppressionKey(organization string, channel topic.Channel, urlHash string) string {
 	return organization + "/" + string(channel) + "/" + urlHash
 }
 
-// suppression is the key of the one that would hold for the endpoint.
-func (e Endpoint) suppression() string {
+// suppressionKey returns the key of a suppression of the endpoint's URL.
+func (e Endpoint) suppressionKey() string {
 	return suppressionKey(e.OrganizationID, e.Channel, e.URLHash)
 }
 
-// suppress makes the suppression that follows from an endpoint's tally.
-func suppress(e Endpoint, t Tally, reason Reason, now time.Time) Suppression {
+// newSuppression returns the suppression that follows from an endpoint's counters.
+func newSuppression(e Endpoint, c Counters, reason Reason, now time.Time) Suppression {
 	return Suppression{
 		ID: rand.Text(), OrganizationID: e.OrganizationID, Channel: e.Channel, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
-		Reason: reason, ConsecutiveFailures: t.ConsecutiveFailures, FirstFailureAt: t.FirstFailureAt, SuppressedAt: now,
-		LastHTTPStatus: t.LastHTTPStatus, LastError: t.LastError,
+		Reason: reason, ConsecutiveFailures: c.ConsecutiveFailures, FirstFailureAt: c.FirstFailureAt, SuppressedAt: now,
+		LastHTTPStatus: c.LastHTTPStatus, LastError: c.LastError,
 	}
 }
 
-// follow is the suppression of an endpoint's former URL as that of the one it has now.
-func (s Suppression) follow(e Endpoint) Suppression {
+// movedTo returns the suppression of an endpoint's former URL as a suppression of its present URL.
+func (s Suppression) movedTo(e Endpoint) Suppression {
 	s.ID, s.URLHash, s.URLDisplay = rand.Text(), e.URLHash, e.URLDisplay
 	return s
 }
 
-// settle brings the suppression of a URL in line with the endpoints that have it, after
-// some came or went. With none left it is forgotten. One that came from a suppressed URL
-// carries that suppression in its own record, written together with the new URL, so that
-// nothing is lost wherever a process is killed; it becomes this URL's, unless others
-// have the URL already: then what holds for them holds for it.
+// reconcile makes the suppression of a URL agree with the endpoints that have the URL:
+//   - If no endpoint has the URL, reconcile deletes the suppression.
+//   - If each endpoint with the URL has a MovedSuppression, that becomes the suppression of the URL.
+//   - If another endpoint has the URL too, the state of the URL stays.
 //
-// Whoever needs a URL's suppression settles the URL first when an endpoint still carries
-// one, and whoever brings an endpoint to a URL does so in any case. It may run at the same time in many
-// places: each writes first and looks again afterwards, so that the last to look sees all.
-func (s *Endpoints) settle(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
+// Then it removes MovedSuppression from the endpoints. MovedSuppression is stored by the same write as the
+// new URL, so a kill at any point loses no suppression.
+//
+// A caller that created, moved or deleted an endpoint calls reconcile for the URL. A caller that needs
+// the suppression of an endpoint with a MovedSuppression calls it first. Concurrent calls are safe: each
+// writes first and reads the endpoints afterwards, so the last one reads all endpoints.
+func (s *Endpoints) reconcile(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
 	for {
-		again, err := s.settleOnce(ctx, organization, channel, urlHash)
+		again, err := s.reconcileOnce(ctx, organization, channel, urlHash)
 		if err != nil || !again {
 			return err
 		}
 	}
 }
 
-// settleOnce reports whether an endpoint went away meanwhile.
-func (s *Endpoints) settleOnce(ctx context.Context, organization string, channel topic.Channel, urlHash string) (again bool, err error) {
-	// What may have to go is read before the endpoints are: had one come after that, its
-	// suppression is another one and stays.
-	former, err := s.store.Suppressions(ctx, []string{suppressionKey(organization, channel, urlHash)})
+// reconcileOnce returns true if an endpoint left the URL during the call.
+func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, channel topic.Channel, urlHash string) (again bool, err error) {
+	// The suppression is read before the endpoints. If an endpoint comes to the URL afterwards, its
+	// suppression has another ID, and remove does not delete it.
+	former, err := s.Store.Suppressions.GetMany(ctx, []string{suppressionKey(organization, channel, urlHash)})
 	if err != nil {
 		return false, err
 	}
-	// As many as the organization has dashboards, at the most.
-	page, err := s.store.Find(ctx, find.Query{Where: ofURL(organization, channel, urlHash)})
+	// At most one endpoint for each dashboard of the organization.
+	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(organization, channel, urlHash)})
 	if err != nil {
 		return false, err
 	}
 	if len(page.Items) == 0 {
 		for _, suppression := range former {
-			err = s.store.RemoveSuppression(ctx, suppression)
+			err = s.remove(ctx, suppression)
 		}
 		return false, err
 	}
-	var came []Endpoint
+	var moved []Endpoint
 	for _, e := range page.Items {
-		if e.Carried != nil {
-			came = append(came, e)
+		if e.MovedSuppression != nil {
+			moved = append(moved, e)
 		}
 	}
-	if len(came) > 0 && len(came) == len(page.Items) {
-		if err := s.store.PutSuppression(ctx, came[0].Carried.follow(came[0])); err != nil {
+	if len(moved) == len(page.Items) {
+		suppression := moved[0].MovedSuppression.movedTo(moved[0])
+		_, err := s.Store.Suppressions.Upsert(ctx, suppression.Key(), func(current *Suppression, _ bool) ([]topic.Message, error) {
+			*current = suppression
+			return nil, nil
+		})
+		if err != nil {
 			return false, err
 		}
 	}
-	for _, e := range came {
-		carried := *e.Carried
-		changed, err := s.store.Change(ctx, e.ID, func(e *Endpoint) error {
-			if e.Carried == nil || e.Carried.ID != carried.ID {
+	for _, e := range moved {
+		changed, err := s.Store.Endpoints.Change(ctx, e.ID, func(current *Endpoint) error {
+			if current.MovedSuppression == nil || current.MovedSuppression.ID != e.MovedSuppression.ID {
 				return fault.ErrUnchanged
 			}
-			e.Carried = nil
+			current.MovedSuppression = nil
 			return nil
 		})
 		switch {
@@ -129,17 +135,31 @@ func (s *Endpoints) settleOnce(ctx context.Context, organization string, channel
 	return again, nil
 }
 
-// suppressions are those that hold for the endpoints, by key.
-func (s *Endpoints) suppressions(ctx context.Context, endpoints []Endpoint) (map[string]Suppression, error) {
-	var keys unique
-	for _, e := range endpoints {
-		keys.add(e.suppression())
-		if e.Carried == nil {
+// remove deletes the suppression, but not another suppression that replaced it.
+func (s *Endpoints) remove(ctx context.Context, suppression Suppression) error {
+	err := s.Store.Suppressions.Delete(ctx, suppression.Key(), func(current *Suppression) ([]topic.Message, error) {
+		if current.ID != suppression.ID {
+			return nil, fault.ErrUnchanged
+		}
+		return nil, nil
+	})
+	if errors.Is(err, fault.ErrUnchanged) || fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// suppressions returns the suppressions of the endpoints' URLs, by key.
+func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (map[string]Suppression, error) {
+	keys := make([]string, len(endpoints))
+	for i, e := range endpoints {
+		keys[i] = e.suppressionKey()
+		if e.MovedSuppression == nil {
 			continue
 		}
-		if err := s.settle(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
+		if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
 			return nil, err
 		}
 	}
-	return s.store.Suppressions(ctx, keys.list)
+	return byKey(ctx, s.Store.Suppressions, distinct(keys), Suppression.Key)
 }

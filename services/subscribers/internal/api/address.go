@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -12,8 +13,9 @@ import (
 // addressResource returns the resource email/ or number/.
 func (k kind) addressResource() legacy.Resource[audience.Address] {
 	return legacy.Resource[audience.Address]{
-		Name:   k.name,
-		Fields: k.addressFields(),
+		Name:        k.name,
+		Fields:      k.addressFields(),
+		FaultFields: map[string]string{audience.FieldText: k.name},
 		Indexes: []legacy.Index{
 			{Name: audience.IndexLegacy},
 			{Name: audience.IndexText, Equal: []string{audience.FieldText}},
@@ -31,18 +33,38 @@ func (k kind) addressResource() legacy.Resource[audience.Address] {
 			return k.audience.AddAddress(ctx, caller.Organization, k.channel, *in.Text(k.name))
 		},
 		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (audience.Address, error) {
-			return k.audience.ChangeAddress(ctx, caller.Organization, k.channel, id, in.Text(k.name))
+			address, err := k.address(ctx, caller, id)
+			if text := in.Text(k.name); err == nil && text != nil {
+				return k.audience.ChangeAddress(ctx, caller.Organization, address.ID, *text)
+			}
+			return address, err
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
-			return k.audience.RemoveAddress(ctx, caller.Organization, k.channel, id)
+			address, err := k.address(ctx, caller, id)
+			if err != nil {
+				return err
+			}
+			return k.audience.RemoveAddress(ctx, caller.Organization, address.ID)
 		},
 	}
+}
+
+// address returns the address with the legacy id, or fault.NotFound.
+func (k kind) address(ctx context.Context, caller passport.Passport, id int64) (audience.Address, error) {
+	found, _, err := k.audience.Addresses(ctx, caller.Organization, k.channel, find.Query{Where: []find.Condition{find.Eq(audience.FieldLegacyID, id)}})
+	if err == nil && len(found) == 0 {
+		err = fault.New(fault.NotFound, "There is no such %s.", k.name)
+	}
+	if err != nil {
+		return audience.Address{}, err
+	}
+	return found[0], nil
 }
 
 func (k kind) addressFields() []legacy.Field {
 	fields := []legacy.Field{{Name: k.name, Type: legacy.String, Required: true, Unique: true, Max: 254, Find: audience.FieldText, Help: k.label + "."}}
 	if k.blocked {
-		fields = append(fields, legacy.Field{Name: "blocked", Type: legacy.Boolean, Readonly: true, Find: audience.FieldBlocked, Help: "Nothing is sent to it."})
+		fields = append(fields, legacy.Field{Name: "blocked", Type: legacy.Boolean, Readonly: true, Find: audience.FieldBlocked, Help: "True if no message is sent to it."})
 	}
 	return fields
 }

@@ -1,5 +1,6 @@
-// Package api is the service's doors: the legacy resources of addresses and
-// subscriptions, the pages on which people unsubscribe, and the answers to peers.
+// Package api serves the legacy resources of addresses and subscriptions, the pages where people
+// unsubscribe, and the calls of peers. Only this package contains the names of the legacy interface:
+// integer ids, fields and resources.
 package api
 
 import (
@@ -9,7 +10,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
@@ -18,14 +18,14 @@ import (
 // API holds what the handlers use.
 type API struct {
 	audience *audience.Audience
-	passes   Passes
-	base     string // of the legacy interface: LEGACY_BASE_URL
+	links    Links
+	base     string // LEGACY_BASE_URL
 	log      *slog.Logger
 }
 
-// New makes the handlers.
-func New(audience *audience.Audience, passes Passes, base string, log *slog.Logger) *API {
-	return &API{audience: audience, passes: passes, base: base, log: log}
+// New returns the handlers.
+func New(audience *audience.Audience, links Links, base string, log *slog.Logger) *API {
+	return &API{audience: audience, links: links, base: base, log: log}
 }
 
 // kind holds the legacy interface's names for the addresses and subscriptions of one channel.
@@ -35,10 +35,10 @@ type kind struct {
 	name          string // of the resource of addresses, and of its field
 	subscriptions string // the name of the resource of subscriptions
 	label         string
-	blocked       bool // an address shows whether it is blocked
+	blocked       bool // the view of an address has the field blocked
 }
 
-// Mount puts the routes on the engine.
+// Mount adds the routes to the engine.
 func (a *API) Mount(engine *gin.Engine) {
 	email := kind{a, topic.Email, "email", "subscribers/email", "Email address", false}
 	sms := kind{a, topic.SMS, "number", "subscribers/sms", "Phone number: a plus sign, country code and number", true}
@@ -50,8 +50,5 @@ func (a *API) Mount(engine *gin.Engine) {
 	public.HEAD(unsubscribePath, web.Handle(a.askUnsubscribe))
 	public.POST(unsubscribePath, web.Handle(a.unsubscribe))
 
-	peers := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam, web.Surface(passport.Peer))
-	peers.POST("/recipients/concerned", web.Handle(a.concerned))
-	peers.POST("/recipients/resolve", web.Handle(a.resolve))
-	peers.DELETE("/recipients/components/:component", web.Handle(a.forgetComponent))
+	web.MountRecipients(engine, a.audience)
 }

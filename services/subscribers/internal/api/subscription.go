@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -14,10 +15,11 @@ func (k kind) subscriptionResource() legacy.Resource[audience.Detail] {
 	return legacy.Resource[audience.Detail]{
 		Name: k.subscriptions,
 		Fields: []legacy.Field{
-			{Name: k.name, Type: legacy.Related, Required: true, Find: audience.FieldAddress, Relation: k.addressRelation(), Help: k.label + " to be told."},
-			{Name: "service", Type: legacy.Related, Required: true, Find: audience.FieldComponent, Relation: k.serviceRelation(), Help: "Service to be told of."},
-			{Name: "confirmed", Type: legacy.Boolean, Default: false, Find: audience.FieldConfirmed, Help: "An unconfirmed one is told nothing."},
+			{Name: k.name, Type: legacy.Related, Required: true, Find: audience.FieldAddress, Relation: k.addressRelation(), Help: k.label + " to notify."},
+			{Name: "service", Type: legacy.Related, Required: true, Find: audience.FieldComponent, Relation: k.serviceRelation(), Help: "Service to notify about."},
+			{Name: "confirmed", Type: legacy.Boolean, Default: false, Find: audience.FieldConfirmed, Help: "No message is sent for an unconfirmed subscription."},
 		},
+		FaultFields: map[string]string{audience.FieldText: k.name, audience.FieldComponent: "service"},
 		Indexes: []legacy.Index{
 			{Name: audience.IndexLegacy},
 			{Name: audience.IndexAddress, Equal: []string{audience.FieldAddress}},
@@ -36,12 +38,25 @@ func (k kind) subscriptionResource() legacy.Resource[audience.Detail] {
 			return k.audience.Subscribe(ctx, caller.Organization, k.channel, k.patch(in))
 		},
 		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (audience.Detail, error) {
-			return k.audience.ChangeSubscription(ctx, caller.Organization, k.channel, id, k.patch(in))
+			key, err := k.subscription(ctx, caller, id)
+			if err != nil {
+				return audience.Detail{}, err
+			}
+			return k.audience.ChangeSubscription(ctx, caller.Organization, k.channel, key, k.patch(in))
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
-			return k.audience.Unsubscribe(ctx, caller.Organization, k.channel, id)
+			key, err := k.subscription(ctx, caller, id)
+			if err != nil {
+				return err
+			}
+			return k.audience.Unsubscribe(ctx, caller.Organization, key)
 		},
 	}
+}
+
+// subscription returns the uuid of the subscription with the legacy id.
+func (k kind) subscription(ctx context.Context, caller passport.Passport, id int64) (string, error) {
+	return k.audience.SubscriptionID(ctx, caller.Organization, k.channel, find.Eq(audience.FieldLegacyID, id))
 }
 
 func (k kind) patch(in legacy.Input) audience.SubscriptionPatch {
@@ -57,11 +72,11 @@ func (k kind) addressRelation() *legacy.Relation {
 	return &legacy.Relation{
 		To: k.name, New: k.addressFields()[:1], Fields: k.addressFields(),
 		Resolve: func(ctx context.Context, caller passport.Passport, id int64) (string, error) {
-			address, err := k.audience.Address(ctx, caller.Organization, k.channel, id)
+			address, err := k.address(ctx, caller, id)
 			return address.ID, err
 		},
 		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
-			return k.audience.MatchAddresses(ctx, caller.Organization, k.channel, where)
+			return k.audience.AddressIDs(ctx, caller.Organization, k.channel, where)
 		},
 	}
 }
@@ -78,10 +93,17 @@ func (k kind) serviceRelation() *legacy.Relation {
 			{Name: "hidden_notifications", Type: legacy.Boolean, Find: "hiddenFromNotifications"},
 		},
 		Resolve: func(ctx context.Context, caller passport.Passport, id int64) (string, error) {
-			return k.audience.Component(ctx, caller.Organization, id)
+			ids, err := k.audience.ComponentIDs(ctx, caller.Organization, []find.Condition{find.Eq("legacyId", id)})
+			if err != nil {
+				return "", err
+			}
+			if len(ids) == 0 {
+				return "", fault.New(fault.NotFound, "There is no such service.")
+			}
+			return ids[0], nil
 		},
 		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
-			return k.audience.MatchComponents(ctx, caller.Organization, where)
+			return k.audience.ComponentIDs(ctx, caller.Organization, where)
 		},
 	}
 }

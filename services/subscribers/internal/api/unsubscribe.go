@@ -11,13 +11,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-const (
-	unsubscribePath = "/public/unsubscribe"
-	maxForm         = 4 << 10
-)
+const maxForm = 4 << 10
 
-// unsubscribePage is what a person sees. A GET changes nothing, because scanners
-// follow the links in mail; the button, and the mail program's own (RFC 8058), post.
+// unsubscribePage is the page for a person. A GET changes nothing, because scanners follow the links in
+// mail. The button sends a POST, and so does a mail program (RFC 8058).
 const unsubscribePage = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>{{.Title}}</title></head>
 <body><h1>{{.Title}}</h1><p>{{.Text}}</p>
@@ -30,17 +27,17 @@ type unsubscribeView struct {
 	Button      bool
 }
 
-// askUnsubscribe shows the button.
+// askUnsubscribe serves the page with the button.
 func (a *API) askUnsubscribe(c *gin.Context) error {
-	if _, ok := a.passes.read(c.Query("token")); !ok {
+	if _, ok := a.links.read(c.Query("token")); !ok {
 		return unknownLink(c)
 	}
 	return show(c, http.StatusOK, unsubscribeView{"Unsubscribe", "You will get no more mail about any component of this organization.", true})
 }
 
-// unsubscribe removes the subscriptions of whom the token names; again changes nothing.
+// unsubscribe deletes the subscriptions of the address in the token. A repeated request changes nothing.
 func (a *API) unsubscribe(c *gin.Context) error {
-	pass, ok := a.passes.read(c.Query("token"))
+	claim, ok := a.links.read(c.Query("token"))
 	if !ok {
 		return unknownLink(c)
 	}
@@ -48,14 +45,14 @@ func (a *API) unsubscribe(c *gin.Context) error {
 	if c.Request.PostFormValue("List-Unsubscribe") != "One-Click" {
 		return fault.New(fault.Invalid, "The body must be the form List-Unsubscribe=One-Click.")
 	}
-	if err := a.audience.Leave(c.Request.Context(), pass.organization, pass.address, pass.edition); err != nil {
+	if err := a.audience.Leave(c.Request.Context(), claim.organization, claim.address, claim.edition); err != nil {
 		return err
 	}
 	return show(c, http.StatusOK, unsubscribeView{"Unsubscribed", "You will get no more mail about this organization's components.", false})
 }
 
-// unknownLink answers a token that is not one of ours: a page for people, an error for
-// programs; neither says what is wrong with it.
+// unknownLink responds to a token that is not valid: with a page to a browser, with an error to a program.
+// Neither says why the token is not valid.
 func unknownLink(c *gin.Context) error {
 	if !strings.Contains(c.GetHeader("Accept"), "text/html") {
 		return fault.New(fault.NotFound, "This link is not valid.")
@@ -63,8 +60,7 @@ func unknownLink(c *gin.Context) error {
 	return show(c, http.StatusNotFound, unsubscribeView{"This link is not valid", "Please use the link in the mail as it is.", false})
 }
 
-// show writes a page that runs nothing, loads nothing, is kept nowhere and tells
-// nobody its address, which holds the token.
+// show writes a page that runs no script and loads nothing.
 func show(c *gin.Context, status int, view unsubscribeView) error {
 	page, err := template.New("page").Parse(unsubscribePage)
 	if err != nil {
@@ -79,7 +75,7 @@ func show(c *gin.Context, status int, view unsubscribeView) error {
 	return nil
 }
 
-// secretive is said of every answer on a path with a token in its query.
+// secretive sets headers that keep the URL, which contains the token, out of caches, referrers and search engines.
 func secretive(c *gin.Context) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("Referrer-Policy", "no-referrer")

@@ -10,16 +10,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Address is a mail address or a phone number of somebody who may subscribe.
+// Address is a mail address or a phone number.
 type Address struct {
 	ID             string        `json:"id"`
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel"` // one of topic.Subscribers
 	LegacyID       int64         `json:"legacyId"`
 	Text           string        `json:"text"`                  // as given
-	Normal         string        `json:"normal"`                // as compared: mail addresses regardless of case
-	Blocked        bool          `json:"blocked"`               // nothing is sent to it: it refused for good, or is nobody's
-	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // when it last became another one
+	Normal         string        `json:"normal"`                // as compared: a mail address in lower case
+	Blocked        bool          `json:"blocked"`               // no message is sent to it, because the provider reported it as gone
+	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // the last change to another address
 	Removed        bool          `json:"removed"`
 	CreatedAt      time.Time     `json:"createdAt"`
 }
@@ -30,7 +30,7 @@ func (a *Address) write(text string, now time.Time) error {
 	kind := kindOf(a.Channel)
 	normal, ok := kind.normal(text)
 	if !ok {
-		return fault.Field(kind.field, "%s", kind.needed)
+		return fault.Field(FieldText, "%s", kind.needed)
 	}
 	if a.Normal != "" && a.Normal != normal {
 		a.Blocked, a.RewrittenAt = false, &now
@@ -39,8 +39,8 @@ func (a *Address) write(text string, now time.Time) error {
 	return nil
 }
 
-// Edition tells what the address is now from what it was before it was rewritten: the time of
-// that in milliseconds, 0 when it never was.
+// Edition returns a number that differs for each address that the record has had: the time of the last
+// change to another address in milliseconds, 0 if there was none.
 func (a Address) Edition() int64 {
 	if a.RewrittenAt == nil {
 		return 0
@@ -48,37 +48,18 @@ func (a Address) Edition() int64 {
 	return a.RewrittenAt.UnixMilli()
 }
 
-// Addresses finds addresses of a channel, and how many there are before the
-// query's limit and offset.
+// Addresses returns the addresses of a channel that q finds, and their number before q.Limit and q.Offset.
 func (a *Audience) Addresses(ctx context.Context, organization string, channel topic.Channel, q find.Query) ([]Address, int64, error) {
-	q.Where = of(organization, channel, q.Where...)
-	page, err := a.store.FindAddresses(ctx, q)
-	if err != nil {
-		return nil, 0, err
-	}
-	total, err := a.store.CountAddresses(ctx, find.Query{Where: q.Where, Scan: q.Scan})
-	return page.Items, total, err
+	return list(ctx, a.Store.Addresses, organization, channel, q)
 }
 
-// Address finds one by its legacy id, or fault.NotFound.
-func (a *Audience) Address(ctx context.Context, organization string, channel topic.Channel, legacyID int64) (Address, error) {
-	page, err := a.store.FindAddresses(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldLegacyID, legacyID)), Limit: 1})
-	if err != nil {
-		return Address{}, err
-	}
-	if len(page.Items) == 0 {
-		return Address{}, fault.New(fault.NotFound, "There is no such address.")
-	}
-	return page.Items[0], nil
-}
-
-// MatchAddresses finds the ids of the addresses for which all conditions hold.
-func (a *Audience) MatchAddresses(ctx context.Context, organization string, channel topic.Channel, where []find.Condition) ([]string, error) {
+// AddressIDs returns the ids of the addresses that fulfil all conditions.
+func (a *Audience) AddressIDs(ctx context.Context, organization string, channel topic.Channel, where []find.Condition) ([]string, error) {
 	within := IndexLegacy
 	if slices.ContainsFunc(where, func(c find.Condition) bool { return c.Field == FieldText && c.Op == find.OpEq }) {
 		within = IndexText
 	}
-	page, err := a.store.FindAddresses(ctx, find.Query{Where: of(organization, channel, where...), Scan: within})
+	page, err := a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, channel, where...), Scan: within})
 	ids := make([]string, len(page.Items))
 	for i, address := range page.Items {
 		ids[i] = address.ID
@@ -86,108 +67,121 @@ func (a *Audience) MatchAddresses(ctx context.Context, organization string, chan
 	return ids, err
 }
 
-// AddAddress stores a new one; fault.Conflict when the organization has it.
+// AddAddress stores a new address. It returns fault.Conflict if the organization already has the address.
 func (a *Audience) AddAddress(ctx context.Context, organization string, channel topic.Channel, text string) (Address, error) {
-	address := Address{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.now()}
-	if err := address.write(text, a.now()); err != nil {
+	address := Address{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.Now()}
+	if err := address.write(text, a.Now()); err != nil {
 		return Address{}, err
 	}
 	var err error
-	if address.LegacyID, err = a.store.NextLegacyID(ctx, channel, "address"); err != nil {
+	if address.LegacyID, err = a.Store.Next(ctx, string(channel)+"-address"); err != nil {
 		return Address{}, err
 	}
-	return address, kindOf(channel).taken(a.store.AddAddress(ctx, address))
+	return address, taken(a.Store.Addresses.Insert(ctx, address), FieldText, isStored)
 }
 
-// ensureAddress finds the address, or stores it, and says whether it did.
+const isStored = "is already stored"
+
+// taken adds the field and the message to a Conflict.
+func taken(err error, field, message string) error {
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	return &fault.Error{Kind: fault.Conflict, Field: field, Message: message, Err: err}
+}
+
+// ensureAddress returns the address with the text. It stores the address if it does not exist, and
+// then returns made true.
 func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (address Address, made bool, err error) {
 	wanted := Address{Channel: channel}
-	if err := wanted.write(text, a.now()); err != nil {
+	if err := wanted.write(text, a.Now()); err != nil {
 		return Address{}, false, err
 	}
 	for {
-		page, err := a.store.FindAddresses(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldNormal, wanted.Normal)), Limit: 1})
-		if err != nil || len(page.Items) == 1 {
-			return first(page.Items), false, err
+		page, err := a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldNormal, wanted.Normal)), Limit: 1})
+		if err != nil {
+			return Address{}, false, err
+		}
+		if len(page.Items) == 1 {
+			return page.Items[0], false, nil
 		}
 		added, err := a.AddAddress(ctx, organization, channel, text)
 		if !fault.Is(err, fault.Conflict) || ctx.Err() != nil {
 			return added, err == nil, err
-		} // somebody else stored it in between: it is found now
+		} // another request stored it in between, so the next Find returns it
 	}
 }
 
-// ChangeAddress writes another text to an address; nil keeps it.
-func (a *Audience) ChangeAddress(ctx context.Context, organization string, channel topic.Channel, legacyID int64, text *string) (Address, error) {
-	found, err := a.Address(ctx, organization, channel, legacyID)
-	if err != nil || text == nil {
-		return found, err
-	}
-	changed, err := a.store.ChangeAddress(ctx, found.ID, func(address *Address) error {
-		if address.Removed {
-			return fault.New(fault.NotFound, "There is no such address.")
+// ChangeAddress changes the text of an address.
+func (a *Audience) ChangeAddress(ctx context.Context, organization, id, text string) (Address, error) {
+	changed, err := a.Store.Addresses.Change(ctx, id, func(address *Address) error {
+		if address.Removed || address.OrganizationID != organization {
+			return noAddress()
 		}
-		return address.write(*text, a.now())
+		return address.write(text, a.Now())
 	})
-	return changed, kindOf(channel).taken(err)
+	return changed, taken(err, FieldText, isStored)
 }
 
 // RemoveAddress removes an address and its subscriptions.
-func (a *Audience) RemoveAddress(ctx context.Context, organization string, channel topic.Channel, legacyID int64) error {
-	found, err := a.Address(ctx, organization, channel, legacyID)
+func (a *Audience) RemoveAddress(ctx context.Context, organization, id string) error {
+	address, err := a.mark(ctx, organization, id, true)
 	if err != nil {
 		return err
 	}
-	if err := a.mark(ctx, found.ID, true); err != nil {
-		return err
-	}
-	return a.clear(context.WithoutCancel(ctx), found) // it is decided, even if the client is gone
+	return a.purge(context.WithoutCancel(ctx), address) // after the mark, even if the client disconnects
 }
 
-// mark marks an address as removed, or takes the mark back; fault.NotFound when it is as asked.
-func (a *Audience) mark(ctx context.Context, id string, removed bool) error {
-	_, err := a.store.ChangeAddress(ctx, id, func(address *Address) error {
-		if address.Removed == removed {
-			return fault.New(fault.NotFound, "There is no such address.")
+// mark marks an address as removed, or removes the mark. It returns fault.NotFound if the address is in
+// that state already.
+func (a *Audience) mark(ctx context.Context, organization, id string, removed bool) (Address, error) {
+	return a.Store.Addresses.Change(ctx, id, func(address *Address) error {
+		if address.Removed == removed || address.OrganizationID != organization {
+			return noAddress()
 		}
 		address.Removed = removed
 		return nil
 	})
+}
+
+// purge deletes a removed address and its subscriptions.
+func (a *Audience) purge(ctx context.Context, address Address) error {
+	if err := a.unsubscribeAll(ctx, address); err != nil {
+		return err
+	}
+	return unlessMissing(a.Store.Addresses.Delete(ctx, address.ID, nil))
+}
+
+func (a *Audience) unsubscribeAll(ctx context.Context, address Address) error {
+	_, err := a.Store.Subscriptions.DeleteMany(ctx, find.Query{
+		Where: of(address.OrganizationID, address.Channel, find.Eq(FieldAddress, address.ID)), Scan: IndexAddress,
+	})
 	return err
 }
 
-// clear deletes what is left of a removed address.
-func (a *Audience) clear(ctx context.Context, address Address) error {
-	err := a.store.DeleteSubscriptions(ctx, find.Query{
-		Where: of(address.OrganizationID, address.Channel, find.Eq(FieldAddress, address.ID)), Scan: IndexAddress,
-	})
-	if err != nil {
+// Leave deletes all subscriptions of an address, but not the address, so that its organization can see
+// which address it must not subscribe again by mistake. It returns nil without a change if the address
+// does not exist or has another edition.
+func (a *Audience) Leave(ctx context.Context, organization, id string, edition int64) error {
+	found, err := a.Store.Addresses.GetMany(ctx, []string{id})
+	if err != nil || len(found) == 0 || found[0].OrganizationID != organization || found[0].Edition() != edition {
 		return err
 	}
-	if err := a.store.DeleteAddress(ctx, address.ID); !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	return nil
+	return a.unsubscribeAll(ctx, found[0])
 }
 
-// Sweep finishes the removals that a killed process left behind.
+// Sweep completes the removals that a killed process did not complete.
 func (a *Audience) Sweep(ctx context.Context) error {
-	page, err := a.store.FindAddresses(ctx, find.Query{Where: []find.Condition{find.Eq(FieldRemoved, true)}})
+	page, err := a.Store.Addresses.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldRemoved, true)}})
 	if err != nil {
 		return err
 	}
 	for _, address := range page.Items {
-		if err := a.clear(ctx, address); err != nil {
+		if err := a.purge(ctx, address); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func first[T any](items []T) T {
-	if len(items) == 0 {
-		var none T
-		return none
-	}
-	return items[0]
-}
+func noAddress() error { return fault.New(fault.NotFound, "There is no such address.") }

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -32,7 +31,6 @@ var number = regexp.MustCompile(`^\+[0-9]{8,15}$`)
 
 // kind holds the rules for the addresses of one channel.
 type kind struct {
-	field, noun     string // names of an address: the legacy interface's field, and in messages
 	needed          string // the error message for a text that is no address
 	unsubscribeLink bool   // messages contain a link with which the recipient unsubscribes
 	// normal returns the form in which two addresses are compared, and false if text is no address.
@@ -43,22 +41,14 @@ type kind struct {
 func kindOf(channel topic.Channel) kind {
 	return map[topic.Channel]kind{
 		topic.Email: {
-			field: "email", noun: "email address", needed: "Enter a valid email address.", unsubscribeLink: true,
+			needed: "must be an email address", unsubscribeLink: true,
 			normal: func(text string) (string, bool) {
 				return strings.ToLower(text), len(text) <= maxEmail && strings.IndexByte(text, '@') <= maxLocal && email.MatchString(text)
 			},
 		},
 		topic.SMS: {
-			field: "number", noun: "phone number", needed: "Enter a plus sign, the country code and the number, 8 to 15 digits.",
+			needed: "must be a plus sign, the country code and the number, with 8 to 15 digits",
 			normal: func(text string) (string, bool) { return text, number.MatchString(text) },
 		},
 	}[channel]
-}
-
-// taken adds the field to a conflict: another address of the organization has the same text.
-func (k kind) taken(err error) error {
-	if !fault.Is(err, fault.Conflict) {
-		return err
-	}
-	return &fault.Error{Kind: fault.Conflict, Field: k.field, Message: "This " + k.noun + " is there already.", Err: err}
 }

@@ -19,12 +19,9 @@ func (a *Audience) Concerned(ctx context.Context, organization string, query top
 	if query.Channel.Keeper() != topic.Subscribers {
 		return page, nil
 	}
-	if query.Limit < 1 || query.Limit > topic.MaxRecipients {
-		return page, fault.Field("limit", "must be from 1 to %d", topic.MaxRecipients)
-	}
 	var ids []string
 	for _, component := range query.Components {
-		found, err := a.store.FindSubscriptions(ctx, find.Query{
+		found, err := a.Store.Subscriptions.Find(ctx, find.Query{
 			Where: of(organization, query.Channel, find.Eq(FieldConfirmed, true), find.Eq(FieldComponent, component), find.Gt(FieldAddress, query.After)),
 			Order: []find.Order{{Field: FieldAddress}}, Limit: query.Limit,
 		})
@@ -60,13 +57,9 @@ type reach struct {
 	dashboard  Dashboard
 }
 
-// Resolve returns the current destinations of the addresses, in the order of ids. manage returns the URL
-// where the owner of an address unsubscribes.
-func (a *Audience) Resolve(ctx context.Context, organization string, ids []string, manage func(Address) string) ([]topic.Destination, error) {
-	if len(ids) > topic.MaxRecipients {
-		return nil, fault.New(fault.Invalid, "At most %d recipients can be resolved at once.", topic.MaxRecipients)
-	}
-	found, err := a.store.AddressesByID(ctx, ids)
+// Resolve returns the current destinations of the addresses, in the order of ids.
+func (a *Audience) Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error) {
+	found, err := a.Store.Addresses.GetMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +79,14 @@ func (a *Audience) Resolve(ctx context.Context, organization string, ids []strin
 	for i, id := range ids {
 		out[i] = topic.Destination{ID: id, State: topic.RecipientGone, Components: []string{}}
 		if r := known[id]; r != nil && len(r.components) > 0 {
-			out[i] = r.destination(manage)
+			out[i] = a.destination(r)
 		}
 	}
 	return out, nil
 }
 
 // destination returns the address as a Destination. The destination of a blocked address does not show it.
-func (r *reach) destination(manage func(Address) string) topic.Destination {
+func (a *Audience) destination(r *reach) topic.Destination {
 	address := r.address
 	d := topic.Destination{ID: address.ID, Channel: address.Channel, State: topic.RecipientSuppressed, Components: []string{}}
 	if address.Blocked {
@@ -102,7 +95,7 @@ func (r *reach) destination(manage func(Address) string) topic.Destination {
 	d.State, d.Address, d.Components = topic.RecipientActive, address.Text, r.components
 	d.Dashboard = topic.Dashboard{ID: r.dashboard.ID, Name: r.dashboard.Name, URL: r.dashboard.URL}
 	if kindOf(address.Channel).unsubscribeLink {
-		d.Manage = manage(address)
+		d.Manage = a.Manage(address)
 	}
 	return d
 }
@@ -114,7 +107,7 @@ func (a *Audience) confirmed(ctx context.Context, organization string, known map
 		byChannel[reach.address.Channel] = append(byChannel[reach.address.Channel], id)
 	}
 	for channel, ids := range byChannel {
-		page, err := a.store.FindSubscriptions(ctx, find.Query{
+		page, err := a.Store.Subscriptions.Find(ctx, find.Query{
 			Where: of(organization, channel, find.In(FieldAddress, ids...), find.Eq(FieldConfirmed, true)), Scan: IndexAddress,
 		})
 		if err != nil {
@@ -139,7 +132,7 @@ func (a *Audience) placed(ctx context.Context, organization string, known map[st
 		return nil
 	}
 	slices.Sort(components)
-	dashboards, err := a.components.Dashboards(ctx, organization, slices.Compact(components))
+	dashboards, err := a.Events.Dashboards(ctx, organization, slices.Compact(components))
 	if fault.Is(err, fault.Unavailable) {
 		return nil // during an outage, a mail without the dashboard's name is better than no mail
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Subscription is an address's wish to be told of one component.
+// Subscription is the request of an address to be notified about one component.
 type Subscription struct {
 	ID             string        `json:"id"`
 	OrganizationID string        `json:"organizationId"`
@@ -18,43 +18,51 @@ type Subscription struct {
 	LegacyID       int64         `json:"legacyId"`
 	AddressID      string        `json:"addressId"`
 	ComponentID    string        `json:"componentId"`
-	Confirmed      bool          `json:"confirmed"` // an unconfirmed one is told nothing
+	Confirmed      bool          `json:"confirmed"` // no message is sent for an unconfirmed subscription
 	CreatedAt      time.Time     `json:"createdAt"`
 }
 
-// Detail is a subscription with what it joins.
+// Detail is a subscription with its address and its component.
 type Detail struct {
 	Subscription
 	Address   Address
 	Component Component
 }
 
-// SubscriptionPatch is what a write says; nil keeps.
+// SubscriptionPatch is the input of Subscribe and ChangeSubscription. A nil field keeps the stored value.
 type SubscriptionPatch struct {
 	AddressID   *string
-	AddressText *string // instead of AddressID: found, or stored
+	AddressText *string // instead of AddressID: the address with this text, which is stored if it does not exist
 	ComponentID *string
 	Confirmed   *bool
 }
 
-// Subscriptions finds subscriptions of a channel, and how many there are before the
-// query's limit and offset.
+const isSubscribed = "already has a subscription of this address"
+
+// Subscriptions returns the subscriptions of a channel that q finds, and their number before q.Limit and q.Offset.
 func (a *Audience) Subscriptions(ctx context.Context, organization string, channel topic.Channel, q find.Query) ([]Detail, int64, error) {
-	q.Where = of(organization, channel, q.Where...)
-	page, err := a.store.FindSubscriptions(ctx, q)
+	found, total, err := list(ctx, a.Store.Subscriptions, organization, channel, q)
 	if err != nil {
 		return nil, 0, err
 	}
-	total, err := a.store.CountSubscriptions(ctx, find.Query{Where: q.Where, Scan: q.Scan})
-	if err != nil {
-		return nil, 0, err
-	}
-	details, err := a.details(ctx, organization, page.Items)
+	details, err := a.details(ctx, organization, found)
 	return details, total, err
 }
 
-// details joins subscriptions with their addresses and components. One whose
-// address or component is being removed at this moment is left out.
+// SubscriptionID returns the id of the subscription that fulfils the conditions, or fault.NotFound.
+func (a *Audience) SubscriptionID(ctx context.Context, organization string, channel topic.Channel, where ...find.Condition) (string, error) {
+	page, err := a.Store.Subscriptions.Find(ctx, find.Query{Where: of(organization, channel, where...), Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(page.Items) == 0 {
+		return "", noSubscription()
+	}
+	return page.Items[0].ID, nil
+}
+
+// details adds to subscriptions their addresses and components. It leaves out a subscription whose address
+// or component was removed, because the subscription will be deleted too.
 func (a *Audience) details(ctx context.Context, organization string, subscriptions []Subscription) ([]Detail, error) {
 	if len(subscriptions) == 0 {
 		return nil, nil
@@ -63,7 +71,7 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 	for i, s := range subscriptions {
 		addressIDs[i], componentIDs[i] = s.AddressID, s.ComponentID
 	}
-	found, err := a.store.AddressesByID(ctx, addressIDs)
+	found, err := a.Store.Addresses.GetMany(ctx, addressIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +79,7 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 	for _, address := range found {
 		addresses[address.ID] = address
 	}
-	components, err := a.components.ByID(ctx, organization, componentIDs)
+	components, err := a.Events.ComponentsByID(ctx, organization, componentIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -86,82 +94,33 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 	return details, nil
 }
 
-// Subscribe stores a new subscription; fault.Conflict when the address has the component.
+// Subscribe stores a new subscription. It returns fault.Conflict if the address is already subscribed to
+// the component. After an error neither the subscription nor an address that was stored for it remains.
 func (a *Audience) Subscribe(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (Detail, error) {
-	s := Subscription{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.now()}
+	s := Subscription{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.Now()}
 	made, err := a.apply(ctx, &s, patch)
 	if err != nil {
 		return Detail{}, err
 	}
-	detail, err := a.add(ctx, s)
-	if err != nil { // refused altogether: nothing of it stays
+	detail, err := a.insert(ctx, s)
+	if err != nil {
 		return Detail{}, errors.Join(err, a.drop(ctx, s), a.unmake(ctx, made))
 	}
 	return detail, nil
 }
 
-func (a *Audience) add(ctx context.Context, s Subscription) (Detail, error) {
+func (a *Audience) insert(ctx context.Context, s Subscription) (Detail, error) {
 	var err error
-	if s.LegacyID, err = a.store.NextLegacyID(ctx, s.Channel, "subscription"); err != nil {
+	if s.LegacyID, err = a.Store.Next(ctx, string(s.Channel)+"-subscription"); err != nil {
 		return Detail{}, err
 	}
-	if err := a.store.AddSubscription(ctx, s); err != nil {
-		return Detail{}, subscribed(err)
+	if err := a.Store.Subscriptions.Insert(ctx, s); err != nil {
+		return Detail{}, taken(err, FieldComponent, isSubscribed)
 	}
-	return a.joined(ctx, s)
+	return a.confirm(ctx, s)
 }
 
-// unmake removes an address that was stored for a subscription that failed, unless
-// somebody else subscribed it meanwhile. It is marked before that is known for good: who
-// comes later sees the mark (joined), and who came before is seen here.
-func (a *Audience) unmake(ctx context.Context, made *Address) error {
-	if made == nil {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx)
-	if others, err := a.subscriptionsOf(ctx, *made); err != nil || others > 0 {
-		return err
-	}
-	if err := a.mark(ctx, made.ID, true); err != nil {
-		if fault.Is(err, fault.NotFound) {
-			return nil
-		}
-		return err
-	}
-	if others, err := a.subscriptionsOf(ctx, *made); err != nil || others > 0 {
-		return errors.Join(err, a.mark(ctx, made.ID, false))
-	}
-	return a.clear(ctx, *made)
-}
-
-func (a *Audience) subscriptionsOf(ctx context.Context, address Address) (int64, error) {
-	return a.store.CountSubscriptions(ctx, find.Query{
-		Where: of(address.OrganizationID, address.Channel, find.Eq(FieldAddress, address.ID)), Scan: IndexAddress,
-	})
-}
-
-// joined is what a written subscription joins. Looking it up after the write also finds
-// what was deleted during the write, whose deletion could not have seen it: then the
-// subscription goes too.
-func (a *Audience) joined(ctx context.Context, s Subscription) (Detail, error) {
-	details, err := a.details(ctx, s.OrganizationID, []Subscription{s})
-	if err == nil && len(details) == 0 {
-		if err = a.drop(ctx, s); err == nil {
-			err = fault.New(fault.Invalid, "The address or the service was deleted meanwhile.")
-		}
-	}
-	return first(details), err
-}
-
-// drop deletes a subscription, if it is still there.
-func (a *Audience) drop(ctx context.Context, s Subscription) error {
-	if err := a.store.DeleteSubscription(context.WithoutCancel(ctx), s.ID); !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	return nil
-}
-
-// apply writes the patch into s. It returns the address that it stored for that, if any.
+// apply stores the patch in s. It returns the address that it stored for s, or nil.
 func (a *Audience) apply(ctx context.Context, s *Subscription, patch SubscriptionPatch) (made *Address, err error) {
 	if patch.AddressText != nil {
 		address, isNew, err := a.ensureAddress(ctx, s.OrganizationID, s.Channel, *patch.AddressText)
@@ -179,60 +138,97 @@ func (a *Audience) apply(ctx context.Context, s *Subscription, patch Subscriptio
 	return made, nil
 }
 
-// Subscription finds one by its legacy id, or fault.NotFound.
-func (a *Audience) Subscription(ctx context.Context, organization string, channel topic.Channel, legacyID int64) (Subscription, error) {
-	page, err := a.store.FindSubscriptions(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldLegacyID, legacyID)), Limit: 1})
+// confirm returns the details of a stored subscription. It reads the address and the component after the
+// write. If one of them was deleted during the write, the deletion could not find the subscription. Then
+// confirm deletes the subscription and returns an error.
+func (a *Audience) confirm(ctx context.Context, s Subscription) (Detail, error) {
+	details, err := a.details(ctx, s.OrganizationID, []Subscription{s})
 	if err != nil {
-		return Subscription{}, err
+		return Detail{}, err
 	}
-	if len(page.Items) == 0 {
-		return Subscription{}, fault.New(fault.NotFound, "There is no such subscription.")
+	if len(details) == 1 {
+		return details[0], nil
 	}
-	return page.Items[0], nil
+	if err := a.drop(ctx, s); err != nil {
+		return Detail{}, err
+	}
+	return Detail{}, fault.New(fault.Invalid, "The address or the component was deleted during the request. Choose another one.")
 }
 
-// ChangeSubscription changes what the patch says.
-func (a *Audience) ChangeSubscription(ctx context.Context, organization string, channel topic.Channel, legacyID int64, patch SubscriptionPatch) (Detail, error) {
-	found, err := a.Subscription(ctx, organization, channel, legacyID)
+// drop deletes a subscription if it exists.
+func (a *Audience) drop(ctx context.Context, s Subscription) error {
+	return unlessMissing(a.Store.Subscriptions.Delete(context.WithoutCancel(ctx), s.ID, nil))
+}
+
+// unmake removes an address that was stored for a subscription that failed, unless the address has other
+// subscriptions by now. It marks the address before the second count: a subscription that is stored later
+// reads the mark in confirm, and a subscription that was stored earlier is counted.
+func (a *Audience) unmake(ctx context.Context, made *Address) error {
+	if made == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if n, err := a.subscriptionsOf(ctx, *made); err != nil || n > 0 {
+		return err
+	}
+	if _, err := a.mark(ctx, made.OrganizationID, made.ID, true); err != nil {
+		return unlessMissing(err)
+	}
+	if n, err := a.subscriptionsOf(ctx, *made); err != nil || n > 0 {
+		_, unmarked := a.mark(ctx, made.OrganizationID, made.ID, false)
+		return errors.Join(err, unmarked)
+	}
+	return a.purge(ctx, *made)
+}
+
+func (a *Audience) subscriptionsOf(ctx context.Context, address Address) (int64, error) {
+	return a.Store.Subscriptions.Count(ctx, find.Query{
+		Where: of(address.OrganizationID, address.Channel, find.Eq(FieldAddress, address.ID)), Scan: IndexAddress,
+	})
+}
+
+// ChangeSubscription changes a subscription.
+func (a *Audience) ChangeSubscription(ctx context.Context, organization string, channel topic.Channel, id string, patch SubscriptionPatch) (Detail, error) {
+	wanted := Subscription{ID: id, OrganizationID: organization, Channel: channel}
+	made, err := a.apply(ctx, &wanted, patch)
 	if err != nil {
 		return Detail{}, err
 	}
-	made, err := a.apply(ctx, &found, patch)
-	if err != nil {
-		return Detail{}, err
-	}
-	changed, err := a.store.ChangeSubscription(ctx, found.ID, func(s *Subscription) error {
-		if patch.AddressID != nil || patch.AddressText != nil {
-			s.AddressID = found.AddressID
+	changed, err := a.Store.Subscriptions.Change(ctx, id, func(s *Subscription) error {
+		if s.OrganizationID != organization || s.Channel != channel {
+			return noSubscription()
+		}
+		if wanted.AddressID != "" {
+			s.AddressID = wanted.AddressID
 		}
 		set(&s.ComponentID, patch.ComponentID)
 		set(&s.Confirmed, patch.Confirmed)
 		return nil
 	})
 	if err != nil {
-		return Detail{}, errors.Join(subscribed(err), a.unmake(ctx, made))
+		return Detail{}, errors.Join(taken(err, FieldComponent, isSubscribed), a.unmake(ctx, made))
 	}
-	detail, err := a.joined(ctx, changed)
-	if fault.Is(err, fault.Invalid) { // it is dropped
+	detail, err := a.confirm(ctx, changed)
+	if fault.Is(err, fault.Invalid) { // confirm has deleted the subscription
 		err = errors.Join(err, a.unmake(ctx, made))
 	}
 	return detail, err
 }
 
-// Unsubscribe removes a subscription.
-func (a *Audience) Unsubscribe(ctx context.Context, organization string, channel topic.Channel, legacyID int64) error {
-	found, err := a.Subscription(ctx, organization, channel, legacyID)
-	if err != nil {
-		return err
-	}
-	return a.store.DeleteSubscription(ctx, found.ID)
+// Unsubscribe deletes a subscription.
+func (a *Audience) Unsubscribe(ctx context.Context, organization, id string) error {
+	return a.Store.Subscriptions.Delete(ctx, id, func(s *Subscription) ([]topic.Message, error) {
+		if s.OrganizationID != organization {
+			return nil, noSubscription()
+		}
+		return nil, nil
+	})
 }
 
-// ForgetComponent removes the subscriptions to a deleted component. It may be told
-// so more than once.
+// ForgetComponent deletes the subscriptions to a deleted component. A repeated call has no effect.
 func (a *Audience) ForgetComponent(ctx context.Context, organization, component string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
-		err := a.store.DeleteSubscriptions(ctx, find.Query{
+		_, err := a.Store.Subscriptions.DeleteMany(ctx, find.Query{
 			Where: of(organization, channel, find.Eq(FieldComponent, component)), Scan: IndexComponent,
 		})
 		if err != nil {
@@ -242,31 +238,16 @@ func (a *Audience) ForgetComponent(ctx context.Context, organization, component 
 	return nil
 }
 
-func subscribed(err error) error {
-	if !fault.Is(err, fault.Conflict) {
-		return err
-	}
-	return &fault.Error{Kind: fault.Conflict, Field: "service", Message: "This address is subscribed to this service already.", Err: err}
+// ComponentIDs returns the ids of the organization's components that fulfil all conditions.
+func (a *Audience) ComponentIDs(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
+	return a.Events.ComponentIDs(ctx, organization, where)
 }
 
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
-}
+func noSubscription() error { return fault.New(fault.NotFound, "There is no such subscription.") }
 
-// Component finds the id of the component with the legacy id, or fault.NotFound.
-func (a *Audience) Component(ctx context.Context, organization string, legacyID int64) (string, error) {
-	component, err := a.components.ByLegacyID(ctx, organization, legacyID)
-	return component.ID, err
-}
-
-// MatchComponents finds the ids of the components for which all conditions hold.
-func (a *Audience) MatchComponents(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
-	components, err := a.components.Where(ctx, organization, where)
-	ids := make([]string, len(components))
-	for i, component := range components {
-		ids[i] = component.ID
+// set stores *value in *field if value is not nil.
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
 	}
-	return ids, err
 }

@@ -1,29 +1,19 @@
-// Package store keeps the domain's records as documents, and declares the indexes
-// that serve its queries.
+// Package store declares the domain's records as documents, with the indexes that serve its queries.
 package store
 
 import (
-	"context"
-
 	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// Store implements audience.Store.
-type Store struct {
-	db            *document.Database
-	addresses     *document.Collection[audience.Address]
-	subscriptions *document.Collection[audience.Subscription]
+// New declares the collections in db and returns them.
+func New(db *document.Database) audience.Store {
+	return audience.Store{
+		Addresses: document.Declare(db, addresses()), Subscriptions: document.Declare(db, subscriptions()), Next: db.Next,
+	}
 }
 
-// New declares the collections in db.
-func New(db *document.Database) *Store {
-	return &Store{db: db, addresses: document.Declare(db, addresses()), subscriptions: document.Declare(db, subscriptions())}
-}
-
-// inChannel are the fields of an index within one channel of one organization.
+// inChannel returns the fields of an index within one channel of one organization.
 func inChannel(more ...string) []string {
 	return append([]string{audience.FieldOrganization, audience.FieldChannel}, more...)
 }
@@ -36,7 +26,7 @@ func addresses() document.Schema[audience.Address] {
 		Fields: []document.Field[a]{
 			{Name: audience.FieldOrganization, Value: func(a *a) any {
 				if a.Removed {
-					return nil // found by nobody, in nobody's way
+					return nil // no query finds it, and its text may be stored again
 				}
 				return a.OrganizationID
 			}},
@@ -82,72 +72,4 @@ func subscriptions() document.Schema[audience.Subscription] {
 			{Name: audience.IndexConcerned, Fields: inChannel(audience.FieldConfirmed, audience.FieldComponent, audience.FieldAddress)},
 		},
 	}
-}
-
-// NextLegacyID implements audience.Store.
-func (s *Store) NextLegacyID(ctx context.Context, channel topic.Channel, what string) (int64, error) {
-	return s.db.Next(ctx, string(channel)+"-"+what)
-}
-
-// AddAddress implements audience.Store.
-func (s *Store) AddAddress(ctx context.Context, a audience.Address) error {
-	return s.addresses.Insert(ctx, a)
-}
-
-// ChangeAddress implements audience.Store.
-func (s *Store) ChangeAddress(ctx context.Context, id string, change func(*audience.Address) error) (audience.Address, error) {
-	return s.addresses.Update(ctx, id, func(a *audience.Address) ([]topic.Message, error) { return nil, change(a) })
-}
-
-// DeleteAddress implements audience.Store.
-func (s *Store) DeleteAddress(ctx context.Context, id string) error {
-	return s.addresses.Delete(ctx, id, nil)
-}
-
-// AddressesByID implements audience.Store.
-func (s *Store) AddressesByID(ctx context.Context, ids []string) ([]audience.Address, error) {
-	return s.addresses.GetMany(ctx, ids)
-}
-
-// FindAddresses implements audience.Store.
-func (s *Store) FindAddresses(ctx context.Context, q find.Query) (find.Page[audience.Address], error) {
-	return s.addresses.Find(ctx, q)
-}
-
-// CountAddresses implements audience.Store.
-func (s *Store) CountAddresses(ctx context.Context, q find.Query) (int64, error) {
-	return s.addresses.Count(ctx, q)
-}
-
-// AddSubscription implements audience.Store.
-func (s *Store) AddSubscription(ctx context.Context, subscription audience.Subscription) error {
-	return s.subscriptions.Insert(ctx, subscription)
-}
-
-// ChangeSubscription implements audience.Store.
-func (s *Store) ChangeSubscription(ctx context.Context, id string, change func(*audience.Subscription) error) (audience.Subscription, error) {
-	return s.subscriptions.Update(ctx, id, func(subscription *audience.Subscription) ([]topic.Message, error) {
-		return nil, change(subscription)
-	})
-}
-
-// DeleteSubscription implements audience.Store.
-func (s *Store) DeleteSubscription(ctx context.Context, id string) error {
-	return s.subscriptions.Delete(ctx, id, nil)
-}
-
-// DeleteSubscriptions implements audience.Store.
-func (s *Store) DeleteSubscriptions(ctx context.Context, q find.Query) error {
-	_, err := s.subscriptions.DeleteMany(ctx, q)
-	return err
-}
-
-// FindSubscriptions implements audience.Store.
-func (s *Store) FindSubscriptions(ctx context.Context, q find.Query) (find.Page[audience.Subscription], error) {
-	return s.subscriptions.Find(ctx, q)
-}
-
-// CountSubscriptions implements audience.Store.
-func (s *Store) CountSubscriptions(ctx context.Context, q find.Query) (int64, error) {
-	return s.subscriptions.Count(ctx, q)
 }

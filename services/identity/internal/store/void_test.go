@@ -21,31 +21,45 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/store"
 )
 
-// setting is a directory on real engines, without its sweep, so that a test decides
-// what happens between its steps.
+// setting is the domain on real engines without Sweep, so that a test decides what happens between the
+// steps of a change.
 type setting struct {
-	*account.Directory
+	*account.Accounts
 	t        *testing.T
-	store    *store.Store
+	store    account.Store
 	redis    *engines.Redis
 	gateways *interrupted
+	ahead    func() // called once, before the next change of a record
 	user     account.User
 	key      account.Key
 }
 
-// interrupted lets something happen right behind a void.
+// during is a collection that calls setting.ahead.
+type during[T any] struct {
+	account.Collection[T]
+	setting *setting
+}
+
+func (d during[T]) Change(ctx context.Context, key string, change func(*T) error) (T, error) {
+	if ahead := d.setting.ahead; ahead != nil {
+		d.setting.ahead = nil
+		ahead()
+	}
+	return d.Collection.Change(ctx, key, change)
+}
+
+// interrupted calls ahead once between the write of a change and the void.
 type interrupted struct {
 	*store.Gateways
-	behind func() // called once
+	ahead func()
 }
 
 func (i *interrupted) Void(ctx context.Context, keys []account.KeyRef) error {
-	err := i.Gateways.Void(ctx, keys)
-	if behind := i.behind; behind != nil {
-		i.behind = nil
-		behind()
+	if ahead := i.ahead; ahead != nil {
+		i.ahead = nil
+		ahead()
 	}
-	return err
+	return i.Gateways.Void(ctx, keys)
 }
 
 func open(t *testing.T) *setting {
@@ -57,6 +71,8 @@ func open(t *testing.T) *setting {
 	}
 	t.Cleanup(func() { db.Close() })
 	s.store = store.New(db)
+	s.store.Users = during[account.User]{s.store.Users, s}
+	s.store.Organizations = during[account.Organization]{s.store.Organizations, s}
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +85,7 @@ func open(t *testing.T) *setting {
 	gateways := store.NewGateways(redis)
 	t.Cleanup(func() { gateways.Close() })
 	s.gateways = &interrupted{Gateways: gateways}
-	s.Directory = account.New(account.Options{
+	s.Accounts = account.New(account.Options{
 		Store: s.store, Gateways: s.gateways, LegacyPerHour: 1000, AppPerMinute: 600,
 		Dashboard: func(context.Context, string, string, string) (string, error) { return "acme", nil },
 		Log:       slog.New(slog.DiscardHandler),
@@ -173,8 +189,8 @@ func TestRepeatConfirms(t *testing.T) {
 	}
 }
 
-// A later change pays for what an earlier one owed.
-func TestNextChangeSettles(t *testing.T) {
+// A later change also confirms an earlier one.
+func TestNextChangeConfirms(t *testing.T) {
 	s := open(t)
 	s.restartRedis(func() {
 		if err := s.revoke(); !fault.Is(err, fault.Unavailable) {
@@ -183,78 +199,101 @@ func TestNextChangeSettles(t *testing.T) {
 	})
 	disabled := true
 	user, err := s.ChangeUser(t.Context(), s.user.ID, account.UserPatch{Disabled: optional.Of(disabled)})
-	if err != nil || user.Unsettled != nil || !s.void(s.key) {
-		t.Errorf("owed since %v, void %t, %v", user.Unsettled, s.void(s.key), err)
+	if err != nil || user.StaleSince != nil || !s.void(s.key) {
+		t.Errorf("stale since %v, void %t, %v", user.StaleSince, s.void(s.key), err)
 	}
 	if err := s.revoke(); !fault.Is(err, fault.NotFound) {
-		t.Errorf("the revocation is settled, but repeating it gives %v", err)
+		t.Errorf("the revocation is confirmed, but repeating it gives %v", err)
 	}
 }
 
-// A key that is made, and cached, between void and write does not escape the change.
-func TestKeyMadeBehindTheVoid(t *testing.T) {
-	s := open(t)
-	var late account.Key
-	s.gateways.behind = func() {
-		late = s.addKey()
-		s.cache(late)
-	}
-	roles := []account.Role{account.Event}
-	if _, err := s.ChangeUser(t.Context(), s.user.ID, account.UserPatch{Roles: optional.Of(roles)}); err != nil {
-		t.Fatal(err)
-	}
-	if !s.void(late) || !s.void(s.key) {
-		t.Errorf("void: the late key %t, the other %t", s.void(late), s.void(s.key))
-	}
-}
-
-// The same for a change of the organization.
-func TestKeyMadeBehindTheVoidOfItsOrganization(t *testing.T) {
-	s := open(t)
-	var late account.Key
-	s.gateways.behind = func() {
-		late = s.addKey()
-		s.cache(late)
-	}
-	off := false
-	o, err := s.ChangeOrganization(t.Context(), s.user.Organization, account.OrganizationPatch{API: optional.Of(off)})
-	if err != nil || o.Unsettled != nil {
-		t.Fatalf("owed since %v, %v", o.Unsettled, err)
-	}
-	if !s.void(late) || !s.void(s.key) {
-		t.Errorf("void: the late key %t, the other %t", s.void(late), s.void(s.key))
-	}
-}
-
-// A write that takes longer than a void entry lives lets a gateway fill in what it read
-// before; the void behind the write takes it out.
-func TestSlowWrite(t *testing.T) {
-	s := open(t)
-	s.gateways.behind = func() { s.cache(s.key) }
-	if err := s.revoke(); err != nil {
-		t.Fatal(err)
-	}
-	if !s.void(s.key) {
-		t.Error("the entry that was filled meanwhile is still there")
+// A change voids the keys that exist when it is stored, also those that the caller of the change could not
+// know, and an entry that a gateway filled in between.
+func TestKeyMadeDuringAChange(t *testing.T) {
+	for name, change := range map[string]func(s *setting) error{
+		"of the user": func(s *setting) error {
+			_, err := s.ChangeUser(t.Context(), s.user.ID, account.UserPatch{Roles: optional.Of([]account.Role{account.Event})})
+			return err
+		},
+		"of the organization": func(s *setting) error {
+			o, err := s.ChangeOrganization(t.Context(), s.user.Organization, account.OrganizationPatch{API: optional.Of(false)})
+			if o.StaleSince != nil {
+				t.Errorf("stale since %v", o.StaleSince)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			var early account.Key
+			s.ahead = func() {
+				early = s.addKey()
+				s.cache(early)
+			}
+			s.gateways.ahead = func() { s.cache(s.key) }
+			if err := change(s); err != nil {
+				t.Fatal(err)
+			}
+			if !s.void(early) || !s.void(s.key) {
+				t.Errorf("void: the key made before the write %t, the other %t", s.void(early), s.void(s.key))
+			}
+		})
 	}
 }
 
-// Redis that fails between the two voids leaves a debt.
-func TestRedisFailsBehindTheVoid(t *testing.T) {
+// Redis that fails between the write and the void leaves StaleSince set.
+func TestRedisFailsAheadOfTheVoid(t *testing.T) {
 	s := open(t)
 	s.restartRedis(func() {})
 	addr := strings.TrimSuffix(strings.TrimPrefix(s.redis.URL(), "redis://"), "/0")
-	s.gateways.behind = func() { s.redis.Close() }
+	s.gateways.ahead = func() { s.redis.Close() }
 	if err := s.revoke(); !fault.Is(err, fault.Unavailable) {
 		t.Fatalf("without Redis: %v", err)
 	}
 	s.startRedis(addr)
 	user, err := s.User(t.Context(), s.user.ID)
-	if err != nil || user.Unsettled == nil {
-		t.Fatalf("nothing is owed: %v", err)
+	if err != nil || user.StaleSince == nil {
+		t.Fatalf("StaleSince is not set: %v", err)
 	}
 	if err := s.revoke(); err != nil || !s.void(s.key) {
 		t.Errorf("repeated: %v, void %t", err, s.void(s.key))
+	}
+}
+
+// The end of a change does not clear StaleSince of a later change, whose process may have been killed.
+func TestALaterChangeStaysUnconfirmed(t *testing.T) {
+	s := open(t)
+	later := time.Now().UTC().Add(time.Hour).Truncate(time.Millisecond)
+	s.gateways.ahead = func() {
+		if _, err := s.store.Users.Change(t.Context(), s.user.ID, func(u *account.User) error {
+			u.StaleSince = &later
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.revoke(); err != nil {
+		t.Fatal(err)
+	}
+	if user, err := s.User(t.Context(), s.user.ID); err != nil || user.StaleSince == nil || !user.StaleSince.Equal(later) {
+		t.Errorf("stale since %v, %v", user.StaleSince, err)
+	}
+}
+
+// Of two deletions at the same time both succeed, and the record goes.
+func TestDeletionDuringADeletion(t *testing.T) {
+	s := open(t)
+	remove := func() error { return s.DeleteUser(t.Context(), s.user.ID) }
+	s.gateways.ahead = func() {
+		if err := remove(); err != nil {
+			t.Errorf("the second: %v", err)
+		}
+	}
+	if err := remove(); err != nil {
+		t.Errorf("the first: %v", err)
+	}
+	if _, err := s.store.Users.Get(t.Context(), s.user.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the record: %v", err)
 	}
 }
 
@@ -263,8 +302,8 @@ func TestSweepEndsWhatACrashLeft(t *testing.T) {
 	s := open(t)
 	s.cache(s.key)
 	now := time.Now().UTC()
-	if _, err := s.store.ChangeUser(t.Context(), s.user.ID, func(u *account.User) error {
-		u.DeletedAt, u.Unsettled = &now, &now
+	if _, err := s.store.Users.Change(t.Context(), s.user.ID, func(u *account.User) error {
+		u.DeletedAt, u.StaleSince = &now, &now
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -273,20 +312,20 @@ func TestSweepEndsWhatACrashLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.ChangeUser(t.Context(), marked.ID, func(u *account.User) error {
+	if _, err := s.store.Users.Change(t.Context(), marked.ID, func(u *account.User) error {
 		u.DeletedAt = &now
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.ChangeOrganization(t.Context(), s.user.Organization, func(o *account.Organization) error {
-		o.Unsettled = &now
+	if _, err := s.store.Organizations.Change(t.Context(), s.user.Organization, func(o *account.Organization) error {
+		o.StaleSince = &now
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	pending := account.Organization{ID: "pending", Name: "Pending", Plan: account.Team, State: account.Pending, DashboardID: "d", CreatedAt: now.Add(-time.Hour)}
-	if err := s.store.AddOrganization(t.Context(), pending); err != nil {
+	if err := s.store.Organizations.Insert(t.Context(), pending); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -305,13 +344,13 @@ func TestSweepEndsWhatACrashLeft(t *testing.T) {
 func (s *setting) ended(marked string) bool {
 	s.t.Helper()
 	ctx := s.t.Context()
-	_, first := s.store.User(ctx, s.user.ID)
-	_, second := s.store.User(ctx, marked)
+	_, first := s.store.Users.Get(ctx, s.user.ID)
+	_, second := s.store.Users.Get(ctx, marked)
 	ready, third := s.Organization(ctx, "pending")
-	settled, err := s.store.Organization(ctx, s.user.Organization)
+	confirmed, err := s.store.Organizations.Get(ctx, s.user.Organization)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return fault.Is(first, fault.NotFound) && fault.Is(second, fault.NotFound) &&
-		third == nil && ready.DashboardSlug == "acme" && settled.Unsettled == nil
+		third == nil && ready.DashboardSlug == "acme" && confirmed.StaleSince == nil
 }

@@ -13,54 +13,54 @@ import (
 
 var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-func TestATallyCountsEachDeliveryOnce(t *testing.T) {
-	var tally Tally
+func TestCountersCountEachDeliveryOnce(t *testing.T) {
+	var counters Counters
 	for i := range 3 * remembered {
 		id := fmt.Sprint("d-", i)
-		if !tally.remember(id) {
+		if !counters.remember(id) {
 			t.Fatalf("%s is taken for a repetition", id)
 		}
-		if tally.remember(id) {
+		if counters.remember(id) {
 			t.Fatalf("%s counted twice", id)
 		}
 	}
-	if len(tally.Recent) != remembered || tally.remember(fmt.Sprint("d-", 2*remembered)) {
-		t.Fatalf("the last %d are not remembered: %v", remembered, tally.Recent)
+	if len(counters.Recent) != remembered || counters.remember(fmt.Sprint("d-", 2*remembered)) {
+		t.Fatalf("the last %d are not remembered: %v", remembered, counters.Recent)
 	}
 }
 
-func TestATallyIsOfTheRecordAndOnlyOutcomesOfItsPresentURLCount(t *testing.T) {
+func TestCountersOutliveAURLAndCountOnlyOutcomesOfThePresentURL(t *testing.T) {
 	at := func(after time.Duration, result topic.Result) topic.Outcome {
 		return topic.Outcome{Result: result, At: start.Add(after), URLHash: "one", HTTPStatus: 500, ErrorCode: "http_5xx"}
 	}
 	e := Endpoint{URLHash: "one"}
-	var tally Tally
+	var counters Counters
 	for i := range 3 { // the first as soon as it is there
-		tally.fail(e, at(time.Duration(i)*time.Second, topic.Failed))
+		counters.fail(e, at(time.Duration(i)*time.Second, topic.Failed))
 	}
-	if tally.ConsecutiveFailures != 3 || !tally.FirstFailureAt.Equal(start) || tally.LastHTTPStatus != 500 || tally.LastError != "http_5xx" {
-		t.Fatalf("three failures: %+v", tally)
+	if counters.ConsecutiveFailures != 3 || !counters.FirstFailureAt.Equal(start) || counters.LastHTTPStatus != 500 || counters.LastError != "http_5xx" {
+		t.Fatalf("three failures: %+v", counters)
 	}
 	e.URLHash = "two"
-	if tally.fail(e, at(time.Minute, topic.Failed)) || tally.ConsecutiveFailures != 3 {
-		t.Fatalf("a failure of the old URL counts against the new one: %+v", tally)
+	if counters.fail(e, at(time.Minute, topic.Failed)) || counters.ConsecutiveFailures != 3 {
+		t.Fatalf("a failure of the old URL counts against the new one: %+v", counters)
 	}
 	present := func(after time.Duration, result topic.Result) topic.Outcome {
 		o := at(after, result)
 		o.URLHash = "two"
 		return o
 	}
-	if !tally.fail(e, present(time.Minute, topic.Failed)) || tally.ConsecutiveFailures != 4 || !tally.FirstFailureAt.Equal(start) {
-		t.Fatalf("the new URL's first failure: %+v", tally)
+	if !counters.fail(e, present(time.Minute, topic.Failed)) || counters.ConsecutiveFailures != 4 || !counters.FirstFailureAt.Equal(start) {
+		t.Fatalf("the new URL's first failure: %+v", counters)
 	}
-	tally.succeed(e, at(30*time.Second, topic.Delivered))
-	if tally.ConsecutiveFailures != 4 || !tally.LastSuccessAt.Equal(start.Add(30*time.Second)) {
-		t.Fatalf("a success of the old URL: %+v", tally)
+	counters.succeed(e, at(30*time.Second, topic.Delivered))
+	if counters.ConsecutiveFailures != 4 || !counters.LastSuccessAt.Equal(start.Add(30*time.Second)) {
+		t.Fatalf("a success of the old URL: %+v", counters)
 	}
-	tally.succeed(e, present(time.Minute, topic.Delivered))
-	tally.succeed(e, present(time.Second, topic.Delivered))
-	if tally.ConsecutiveFailures != 0 || tally.FirstFailureAt != nil || !tally.LastSuccessAt.Equal(start.Add(time.Minute)) {
-		t.Fatalf("after a success: %+v", tally)
+	counters.succeed(e, present(time.Minute, topic.Delivered))
+	counters.succeed(e, present(time.Second, topic.Delivered))
+	if counters.ConsecutiveFailures != 0 || counters.FirstFailureAt != nil || !counters.LastSuccessAt.Equal(start.Add(time.Minute)) {
+		t.Fatalf("after a success: %+v", counters)
 	}
 }
 

@@ -1,0 +1,62 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/gin-gonic/gin"
+)
+
+// Recipients is the domain of a service that stores recipients. peer.Recipients is its client and
+// describes the three operations.
+type Recipients interface {
+	Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error)
+	Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error)
+	ForgetComponent(ctx context.Context, organization, component string) error
+}
+
+// MountRecipients adds the routes that peer.Recipients calls. It checks topic.MaxRecipients.
+func MountRecipients(engine *gin.Engine, recipients Recipients) {
+	peers := engine.Group(peer.Prefix+"/organizations/:"+OrganizationParam+"/recipients", Surface(passport.Peer))
+	peers.POST("/concerned", Handle(func(c *gin.Context) error {
+		query, err := Body[topic.RecipientQuery](c)
+		if err != nil {
+			return err
+		}
+		if query.Limit < 1 || query.Limit > topic.MaxRecipients {
+			return fault.Field("limit", "must be from 1 to %d", topic.MaxRecipients)
+		}
+		page, err := recipients.Concerned(c.Request.Context(), Caller(c).Organization, query)
+		if err != nil {
+			return err
+		}
+		c.PureJSON(http.StatusOK, page)
+		return nil
+	}))
+	peers.POST("/resolve", Handle(func(c *gin.Context) error {
+		ids, err := Body[[]string](c)
+		if err != nil {
+			return err
+		}
+		if len(ids) > topic.MaxRecipients {
+			return fault.New(fault.Invalid, "At most %d recipients can be resolved in one request.", topic.MaxRecipients)
+		}
+		destinations, err := recipients.Resolve(c.Request.Context(), Caller(c).Organization, ids)
+		if err != nil {
+			return err
+		}
+		c.PureJSON(http.StatusOK, destinations)
+		return nil
+	}))
+	peers.DELETE("/components/:component", Handle(func(c *gin.Context) error {
+		if err := recipients.ForgetComponent(c.Request.Context(), Caller(c).Organization, c.Param("component")); err != nil {
+			return err
+		}
+		c.Status(http.StatusNoContent)
+		return nil
+	}))
+}

@@ -1,0 +1,133 @@
+// Package account is the domain of organizations with their plans, their users, and the keys of the users.
+//
+// Decision: a user and all of its keys are one record. Revoking a key, disabling a user, changing its roles
+// and deleting it are therefore one atomic write each, and each such write applies to exactly the keys that
+// exist at that time. Only digests of secrets are stored.
+//
+// # Changes take effect for the next request
+//
+// Gateways cache the rights of a key (a credential) in Redis for one minute. A change of rights takes these
+// steps:
+//
+//  1. Store the change, and set StaleSince in the same write.
+//  2. Void the entries of the keys. A void entry makes gateways ask identity. It outlives every lookup that
+//     is under way, and gateways do not overwrite it, so a lookup that read the former rights cannot fill
+//     them in.
+//  3. Clear StaleSince, and respond.
+//
+// A key that is created before step 1 is in the record that step 1 returns. A key that is created later has
+// the new rights.
+//
+// If the process is killed between the steps, or Redis is down, StaleSince stays set. While Redis is down,
+// gateways ask identity for each request. But an entry from before the outage may return with Redis, or this
+// process may be the only process without a connection. So the response is Unavailable: it says that the change
+// is stored but not confirmed. Sweep voids the entries when Redis accepts writes again, also after a restart.
+// A client that repeats the request confirms the change immediately: a repeated revocation or deletion
+// succeeds as long as StaleSince is set.
+//
+// # Operations of several steps
+//
+// Each organization gets a dashboard, which the events service stores. AddOrganization stores the
+// organization as pending, with the id of the dashboard. Then it creates the dashboard, which may be repeated
+// with the same id. Then it marks the organization as ready. No operation finds a pending organization. Sweep
+// completes it.
+//
+// DeleteUser marks the user as deleted, which disables its keys and frees its name in one write. Then it
+// removes the record. Sweep removes a record that is only marked.
+package account
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// The fields that queries may name.
+const (
+	FieldState        = "state"     // of an organization
+	FieldStale        = "unsettled" // of an organization and of a user: true if Sweep has work to do
+	FieldOrganization = "organization"
+	FieldLegacyID     = "legacyId"
+	FieldUsername     = "username"
+	FieldEmail        = "email"
+	FieldFirstName    = "firstName"
+	FieldLastName     = "lastName"
+	FieldActive       = "active"
+	FieldCreatedAt    = "joinedAt"    // to the second
+	FieldLastLoginAt  = "lastLoginAt" // to the second
+	FieldKeyIDs       = "keyIds"      // multi-valued: the active App keys
+)
+
+// IndexLegacy is the index (organization, legacyId) of users.
+const IndexLegacy = "org_legacy"
+
+// Collection stores records of one type. document.Collection implements and describes it.
+type Collection[T any] interface {
+	Get(ctx context.Context, key string) (T, error)
+	Find(ctx context.Context, q find.Query) (find.Page[T], error)
+	Each(ctx context.Context, q find.Query, visit func(T) error) error
+	Count(ctx context.Context, q find.Query) (int64, error)
+	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	Change(ctx context.Context, key string, change func(*T) error) (T, error)
+	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
+}
+
+// Store stores the domain's records.
+type Store struct {
+	Organizations Collection[Organization]
+	Users         Collection[User] // a username is unique on the installation
+	// Next returns the next number of a counter: 1, 2, 3, each once.
+	Next func(ctx context.Context, counter string) (int64, error)
+}
+
+// Gateways is the cache of credentials that the gateways share.
+type Gateways interface {
+	// Void replaces the entries of the keys, so that every gateway asks identity about them.
+	Void(ctx context.Context, keys []KeyRef) error
+}
+
+// Accounts holds the operations of the domain.
+type Accounts struct {
+	Options
+	plans map[Plan]Terms
+}
+
+// Options are the parts that the operations use.
+type Options struct {
+	Store    Store
+	Gateways Gateways
+	// Dashboard creates an organization's first dashboard with the id, unless it exists, and returns its slug.
+	Dashboard func(ctx context.Context, organization, id, name string) (slug string, err error)
+	// LegacyPerHour and AppPerMinute are the rates of the default plan.
+	LegacyPerHour int
+	AppPerMinute  int
+	Log           *slog.Logger
+	Now           func() time.Time // UTC, whole milliseconds
+}
+
+// New returns the operations.
+func New(o Options) *Accounts { return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute)} }
+
+// finishTimeout bounds a change of several steps.
+const finishTimeout = 15 * time.Second
+
+// finish returns a context for a change of several steps. The change continues if the client disconnects.
+func finish(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+}
+
+func noOrganization() error { return fault.New(fault.NotFound, "There is no such organization.") }
+func noUser() error         { return fault.New(fault.NotFound, "There is no such user.") }
+func noKey() error          { return fault.New(fault.NotFound, "There is no such API key.") }
+
+// missing replaces a NotFound of the store by the error named.
+func missing(err, named error) error {
+	if fault.Is(err, fault.NotFound) {
+		return named
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// Scheme is a way to present a key.
+type Scheme string
+
+const (
+	Bearer Scheme = "bearer" // App key: its id and its secret
+	APIKey Scheme = "apikey" // legacy key: the username and the secret
+)
+
+// KeyRef names a key as gateways do.
+type KeyRef struct {
+	Scheme Scheme
+	ID     string // of the App key, or the username
+}
+
+// refs returns all keys of the user, also revoked ones, because gateways may still cache them.
+func (u User) refs() []KeyRef {
+	refs := make([]KeyRef, 0, len(u.Keys)+1)
+	if u.LegacyKey != nil {
+		refs = append(refs, KeyRef{APIKey, u.Username})
+	}
+	for _, key := range u.Keys {
+		refs = append(refs, KeyRef{Bearer, key.ID})
+	}
+	return refs
+}
+
+// changeUser stores a change of the rights of a user's keys and voids the keys at the gateways (see the
+// package comment). change gets the time of the change.
+func (a *Accounts) changeUser(ctx context.Context, id string, change func(u *User, now time.Time) error) (User, error) {
+	ctx, cancel := finish(ctx)
+	defer cancel()
+	user, err := a.Store.Users.Change(ctx, id, func(u *User) error {
+		now := a.Now()
+		if err := change(u, now); err != nil {
+			return err
+		}
+		u.StaleSince = stale(u.StaleSince, now)
+		return nil
+	})
+	if err != nil {
+		return User{}, missing(err, noUser())
+	}
+	if err := a.voidUser(ctx, user); err != nil {
+		return User{}, unconfirmed(err)
+	}
+	user.StaleSince = nil
+	return user, nil
+}
+
+// voidUser voids the user's keys at the gateways, and then clears StaleSince.
+func (a *Accounts) voidUser(ctx context.Context, user User) error {
+	if err := a.Gateways.Void(ctx, user.refs()); err != nil {
+		return err
+	}
+	_, err := a.Store.Users.Change(ctx, user.ID, func(u *User) error { return clearStale(&u.StaleSince, user.StaleSince) })
+	return missing(err, nil) // Sweep has removed a deleted user
+}
+
+// changeTerms stores a change of the rights of all keys of an organization and voids the keys at the gateways.
+func (a *Accounts) changeTerms(ctx context.Context, id string, change func(*Organization)) (Organization, error) {
+	ctx, cancel := finish(ctx)
+	defer cancel()
+	o, err := a.Store.Organizations.Change(ctx, id, func(o *Organization) error {
+		change(o)
+		o.StaleSince = stale(o.StaleSince, a.Now())
+		return nil
+	})
+	if err != nil {
+		return Organization{}, err
+	}
+	if err := a.voidOrganization(ctx, o); err != nil {
+		return Organization{}, unconfirmed(err)
+	}
+	o.StaleSince = nil
+	return o, nil
+}
+
+// voidOrganization voids the keys of all users of the organization at the gateways, and then clears StaleSince.
+func (a *Accounts) voidOrganization(ctx context.Context, o Organization) error {
+	var refs []KeyRef
+	err := a.Store.Users.Each(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldOrganization, o.ID)}, Order: []find.Order{{Field: FieldLegacyID}},
+	}, func(u User) error {
+		refs = append(refs, u.refs()...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.Gateways.Void(ctx, refs); err != nil {
+		return err
+	}
+	_, err = a.Store.Organizations.Change(ctx, o.ID, func(current *Organization) error {
+		return clearStale(&current.StaleSince, o.StaleSince)
+	})
+	return err
+}
+
+// stale returns the StaleSince of a change: now, or a later time than the StaleSince of the change before.
+func stale(before *time.Time, now time.Time) *time.Time {
+	if before != nil && !now.After(*before) {
+		now = before.Add(time.Millisecond)
+	}
+	return &now
+}
+
+// clearStale clears a StaleSince that still has the value of the change whose keys were voided. It keeps the
+// StaleSince of a later change.
+func clearStale(current **time.Time, voided *time.Time) error {
+	if *current == nil || voided == nil || !(*current).Equal(*voided) {
+		return fault.ErrUnchanged
+	}
+	*current = nil
+	return nil
+}
+
+// unconfirmed returns the error for a change that is stored, but whose keys are not void at the gateways.
+func unconfirmed(err error) error {
+	return fault.Wrap(fault.Unavailable, err,
+		"The change is stored, but the former rights may apply for up to one minute. Send the request again to confirm the change.")
+}

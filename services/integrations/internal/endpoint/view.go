@@ -1,0 +1,71 @@
+package endpoint
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// Filter restricts a list. Empty fields do not restrict it.
+type Filter struct {
+	DashboardID string
+	URLHash     string
+	Limit       int
+	After       string
+}
+
+// List returns one page of the organization's endpoints of a kind, oldest first.
+func (s *Endpoints) List(ctx context.Context, organization string, kind Kind, filter Filter) (find.Page[View], Usage, error) {
+	where := ofKind(organization, kind.Channel)
+	if filter.DashboardID != "" {
+		if _, err := s.dashboard(ctx, organization, filter.DashboardID); err != nil {
+			return find.Page[View]{}, Usage{}, err
+		}
+		where = append(where, find.Eq(FieldDashboard, filter.DashboardID))
+	}
+	if filter.URLHash != "" {
+		where = append(where, find.Eq(FieldURLHash, filter.URLHash))
+	}
+	found, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: filter.Limit, After: filter.After})
+	if err != nil {
+		return find.Page[View]{}, Usage{}, err
+	}
+	views, err := s.views(ctx, organization, found.Items...)
+	if err != nil {
+		return find.Page[View]{}, Usage{}, err
+	}
+	usage, err := s.usage(ctx, organization, kind.Channel)
+	return find.Page[View]{Items: views, Next: found.Next}, usage, err
+}
+
+// views adds to endpoints their counters, their suppression and the present names of their dashboards.
+// During an outage of the events service it keeps the names of the last write.
+func (s *Endpoints) views(ctx context.Context, organization string, endpoints ...Endpoint) ([]View, error) {
+	var ids, dashboards []string
+	for _, e := range endpoints {
+		ids, dashboards = append(ids, e.ID), append(dashboards, e.DashboardID)
+	}
+	counters, err := s.countersOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	suppressions, err := s.suppressions(ctx, endpoints...)
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.Services.Dashboards(ctx, organization, dashboards)
+	if err != nil && !fault.Is(err, fault.Unavailable) {
+		return nil, err
+	}
+	views := make([]View, len(endpoints))
+	for i, e := range endpoints {
+		if dashboard, found := names[e.DashboardID]; found {
+			e.DashboardName = dashboard.Name
+		}
+		_, suppressed := suppressions[e.suppressionKey()]
+		c := counters[e.ID]
+		views[i] = View{Endpoint: e, Suppressed: suppressed, ConsecutiveFailures: c.ConsecutiveFailures, LastSuccessAt: c.LastSuccessAt}
+	}
+	return views, nil
+}
