@@ -14,6 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -72,7 +73,7 @@ func (e *edge) serveLegacy(v *visit) {
 		legacy.WriteJSON(v, v.request, http.StatusOK, e.discovery)
 		return
 	}
-	caller, err := e.guard.admit(v.ctx, v.request.Header, route.Auth)
+	caller, err := e.guard.admit(v.ctx, v.request.Header, peer.APIKey)
 	if err != nil {
 		e.refuse(v, err)
 		return
@@ -83,7 +84,7 @@ func (e *edge) serveLegacy(v *visit) {
 
 // serveApp checks in this order: key, rate, path, method.
 func (e *edge) serveApp(v *visit) {
-	caller, err := e.guard.admit(v.ctx, v.request.Header, AuthBearer)
+	caller, err := e.guard.admit(v.ctx, v.request.Header, peer.Bearer)
 	if err != nil {
 		e.refuse(v, err)
 		return

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -26,15 +27,11 @@ const (
 	publicDocument   = "/openapi/public.yaml"
 )
 
-func documentPaths() []string {
-	return []string{legacyDocument, appDocument, operatorDocument, publicDocument}
-}
-
 // declared describes a document whose operations are rows of the route table.
 type declared struct {
-	path string // of the document
-	base string // of its operations' paths
-	row  Route  // the fields that all rows share
+	path    string // of the document
+	base    string // of its operations' paths
+	surface passport.Surface
 }
 
 // openAPI holds the parts of a document that the gateway reads. The parser is yaml/v3
@@ -47,8 +44,8 @@ type openAPI struct {
 }
 
 type pathItem struct {
-	Parameters                    []parameterObject
-	Get, Post, Put, Patch, Delete *operationObject
+	Parameters []parameterObject
+	Operations map[string]operationObject `yaml:",inline"` // by method
 }
 
 type operationObject struct {
@@ -85,24 +82,18 @@ func (d declared) routes(files fs.FS) ([]Route, error) {
 		}
 		taken[same] = true
 		item := document.Paths[path]
-		for _, one := range []struct {
-			method    string
-			operation *operationObject
-		}{
-			{http.MethodGet, item.Get}, {http.MethodPost, item.Post}, {http.MethodPut, item.Put},
-			{http.MethodPatch, item.Patch}, {http.MethodDelete, item.Delete},
-		} {
-			if one.operation == nil {
+		for _, name := range []string{"get", "post", "put", "patch", "delete"} {
+			operation, has := item.Operations[name]
+			if !has {
 				continue
 			}
-			if !slices.Contains(services(), one.operation.Service) {
+			method := strings.ToUpper(name)
+			if !slices.Contains(services(), operation.Service) {
 				return nil, fmt.Errorf("route table: %s: %s %s: x-service must be one of %s, not %q",
-					d.path, one.method, path, strings.Join(services(), ", "), one.operation.Service)
+					d.path, method, path, strings.Join(services(), ", "), operation.Service)
 			}
-			row := d.row
-			row.Methods, row.Path, row.Service = []string{one.method}, path, one.operation.Service
-			row.Once = document.takesKey(item.Parameters) || document.takesKey(one.operation.Parameters)
-			rows = append(rows, row)
+			once := document.takesKey(slices.Concat(item.Parameters, operation.Parameters))
+			rows = append(rows, Route{Methods: []string{method}, Path: path, Service: operation.Service, Surface: d.surface, Once: once})
 		}
 	}
 	return rows, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -86,12 +87,9 @@ func (e *edge) refuse(v *visit, err error) {
 	if status >= http.StatusInternalServerError {
 		e.log.ErrorContext(v.ctx, "request failed", "route", v.found.pattern(), "status", status, "error", err.Error())
 	}
-	body, failed := legacy.Encode(struct {
+	body, _ := legacy.Encode(struct { // a string can be encoded
 		Error string `json:"error"`
 	}{f.Message})
-	if failed != nil {
-		panic(failed) // a string can be encoded
-	}
 	v.Header().Set("Content-Type", "application/json")
 	v.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	v.WriteHeader(status)
@@ -105,10 +103,5 @@ func requestID(header http.Header) (string, bool) {
 	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 {
 		return "", false
 	}
-	for _, c := range []byte(values[0]) {
-		if c <= ' ' || c > '~' {
-			return "", false
-		}
-	}
-	return values[0], true
+	return values[0], !strings.ContainsFunc(values[0], func(c rune) bool { return c <= ' ' || c > '~' })
 }
