@@ -175,7 +175,7 @@ func (s *storedResponse) write(w http.ResponseWriter) {
 }
 
 // claim stores a record for the key and returns the claim. If the key has a record,
-// claim returns that record instead.
+// claim returns that record instead. SET with NX and GET requires Redis 7.
 func (o *once) claim(ctx context.Context, name, request string) (*claim, firstWrite, error) {
 	if o.redis.down.Load() {
 		return nil, firstWrite{}, uncheckable(errDown)

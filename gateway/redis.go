@@ -206,7 +206,8 @@ func (c *redisClient) fail(err error) {
 }
 
 // watch probes a Redis that is down and marks it as up when a probe succeeds. It returns
-// when ctx ends.
+// when ctx ends. The probe writes a key: a PING would also succeed on a Redis that is
+// loading its data, is a replica, or has no memory left.
 func (c *redisClient) watch(ctx context.Context) error {
 	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
@@ -216,24 +217,14 @@ func (c *redisClient) watch(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		if c.down.Load() && c.probe(ctx) == nil {
+		// The client's timeouts bound the call.
+		if c.down.Load() && c.client.Set(ctx, "gateway:probe", "1", time.Second).Err() == nil {
 			c.up.Set(1)
 			c.down.Store(false)
 			c.log.Info("Redis is back")
 		}
 	}
 }
-
-// probe writes a key. A PING would also succeed on a Redis that is loading its data, is a
-// replica, or has no memory left.
-func (c *redisClient) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.client.Set(ctx, "gateway:probe", "1", time.Second).Err()
-}
-
-// ready is the check behind /readyz.
-func (c *redisClient) ready(ctx context.Context) error { return c.client.Ping(ctx).Err() }
 
 // cause returns the error without addresses, because an address may contain a password.
 func cause(err error) string {

@@ -56,14 +56,12 @@ func routes(documents fs.FS) ([]Route, error) {
 	for path := range docsFiles() {
 		table = append(table, Route{Methods: get, Path: path, Surface: passport.Public})
 	}
-	for _, source := range []declared{{appDocument, "/app/", passport.App}, {operatorDocument, "/operator/v1/", passport.Operator}} {
-		rows, err := source.routes(documents)
-		if err != nil {
-			return nil, err
-		}
-		table = append(table, rows...)
+	app, err := operations(documents, appDocument, "/app/", passport.App)
+	if err != nil {
+		return nil, err
 	}
-	return table, nil
+	operator, err := operations(documents, operatorDocument, "/operator/v1/", passport.Operator)
+	return slices.Concat(table, app, operator), err
 }
 
 const (
@@ -131,7 +129,7 @@ type segment struct {
 // newRouter indexes the table. isPlatformHost reports whether a host is one of the
 // platform, not of a dashboard.
 func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
-	r := &router{byPath: map[string][]*Route{}, isPlatformHost: isPlatformHost}
+	r := &router{root: segment{next: map[string]*segment{}}, byPath: map[string][]*Route{}, isPlatformHost: isPlatformHost}
 	for i := range table {
 		row := &table[i]
 		r.byPath[row.Path] = append(r.byPath[row.Path], row)
@@ -146,10 +144,7 @@ func (s *segment) add(row *Route) {
 			name = parameter
 		}
 		if s.next[name] == nil {
-			if s.next == nil {
-				s.next = map[string]*segment{}
-			}
-			s.next[name] = &segment{}
+			s.next[name] = &segment{next: map[string]*segment{}}
 		}
 		s = s.next[name]
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"strconv"
@@ -96,12 +97,13 @@ func (e *edge) refuse(v *visit, err error) {
 	_, _ = v.Write(body) // fails only if the client has left; the server drops the body of a HEAD
 }
 
-// requestID returns the X-Request-Id of the client. It reports false if there is none, or
-// if it is not 1 to 128 visible ASCII characters.
-func requestID(header http.Header) (string, bool) {
+// requestID returns the X-Request-Id of the client if it is 1 to 128 visible ASCII
+// characters, else a new one.
+func requestID(header http.Header) string {
 	values := header["X-Request-Id"]
-	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 {
-		return "", false
+	unusual := func(c rune) bool { return c <= ' ' || c > '~' }
+	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 || strings.ContainsFunc(values[0], unusual) {
+		return rand.Text()
 	}
-	return values[0], !strings.ContainsFunc(values[0], func(c rune) bool { return c <= ' ' || c > '~' })
+	return values[0]
 }
