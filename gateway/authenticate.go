@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
-	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 const (
@@ -30,38 +29,25 @@ const (
 	lookupTimeout = 4 * time.Second
 )
 
-// presented is the key that a client sent: its id and the digest of its secret.
-type presented struct {
-	scheme peer.Scheme
-	id     string
-	digest string
+// readKey returns the key in the Authorization header. It reports false if the header has
+// another form, or an id that is not UTF-8: identity would read another id than the one in
+// the entry's name.
+func readKey(header http.Header, scheme peer.Scheme) (peer.KeyLookup, bool) {
+	name, key := authorization(header)
+	id, secret, _ := strings.Cut(key, ":")
+	ok := strings.EqualFold(name, string(scheme)) && id != "" && secret != "" && len(id) <= maxKeyID && utf8.ValidString(id)
+	return peer.KeyLookup{Scheme: scheme, ID: id, SecretDigest: seal.Digest(secret)}, ok
 }
 
-// readKey reads the Authorization header: the scheme in any case, white space, and two
-// parts separated by the first colon. It reports false for anything else, and for an id
-// that is not UTF-8: identity would read another id than the one in the entry's name.
-func readKey(header http.Header, want peer.Scheme) (presented, bool) {
+// authorization returns the two parts of the Authorization header, which white space
+// separates. They are empty if there is not exactly one such header.
+func authorization(header http.Header) (scheme, rest string) {
 	values := header["Authorization"]
 	if len(values) != 1 {
-		return presented{}, false
+		return "", ""
 	}
-	name, rest, spaced := cutSpace(values[0])
-	if !spaced || !strings.EqualFold(name, string(want)) {
-		return presented{}, false
-	}
-	id, secret, split := strings.Cut(rest, ":")
-	if !split || id == "" || secret == "" || len(id) > maxKeyID || !utf8.ValidString(id) {
-		return presented{}, false
-	}
-	return presented{scheme: want, id: id, digest: seal.Digest(secret)}, true
-}
-
-func cutSpace(value string) (scheme, rest string, found bool) {
-	at := strings.IndexAny(value, " \t")
-	if at < 0 {
-		return value, "", false
-	}
-	return value[:at], strings.Trim(value[at:], " \t"), true
+	at := max(0, strings.IndexAny(values[0], " \t"))
+	return values[0][:at], strings.Trim(values[0][at:], " \t")
 }
 
 // caller is a credential and the entry in Redis from which it was read. It does not decide
@@ -70,7 +56,15 @@ type caller struct {
 	entry      string
 	credential peer.Credential
 	quota      quota
-	passports  map[string]*atomic.Pointer[issued] // by service
+	passports  sync.Map // of *issued, by service
+}
+
+func newCaller(scheme peer.Scheme, entry string, c peer.Credential) *caller {
+	q := quota{"rate:organization:" + c.Organization, c.Limits.AppPerMinute, time.Minute}
+	if scheme == peer.APIKey {
+		q = quota{"rate:user:" + c.User, c.Limits.LegacyPerHour, time.Hour}
+	}
+	return &caller{entry: entry, credential: c, quota: q}
 }
 
 // issued is a passport that serves several requests. Signing a passport for each request
@@ -89,15 +83,11 @@ type guard struct {
 	redis    *redisClient
 	memory   *memory
 	identity peer.Identity
-	lookups  *sharedRuns[presented, *caller]
-	callers  *lru[string, *caller]
+	lookups  sharedRuns[peer.Credential]
+	callers  *lru.Cache[string, *caller] // by the key of the entry
 	signer   *passport.Signer
 	now      func() time.Time
-	log      *slog.Logger
 }
-
-// errUnread is the refusal of a key whose entry has not been read yet.
-var errUnread = errors.New("gateway: a credential's entry is empty")
 
 // throttled is the refusal of a call that exceeds the rate limit.
 type throttled struct{ retry time.Duration }
@@ -108,19 +98,19 @@ func (throttled) Error() string { return "gateway: the rate limit is exceeded" }
 // wrong key, Forbidden for an organization without API access, throttled if the rate
 // limit is exceeded, and Unavailable if neither Redis nor identity can check the key.
 // Refused calls are not counted.
-func (g *guard) admit(ctx context.Context, header http.Header, route Auth) (*caller, error) {
-	key, ok := readKey(header, peer.Scheme(route))
+func (g *guard) admit(ctx context.Context, header http.Header, scheme peer.Scheme) (*caller, error) {
+	key, ok := readKey(header, scheme)
 	if !ok {
 		return nil, fault.New(fault.Denied, "The request has no key.")
 	}
-	entryKey := peer.CredentialKey(key.scheme, key.id)
-	known, _ := g.callers.get(entryKey)
+	entryKey := peer.CredentialKey(key.Scheme, key.ID)
+	known, _ := g.callers.Get(entryKey)
 	for range maxLooks {
 		what := check{entryKey: entryKey}
-		refusal := errUnread
+		var refusal error
 		if known != nil {
-			what.entry, refusal = known.entry, known.refuse(key)
-			what.quota, what.counted = known.quota, refusal == nil
+			refusal = known.refuse(key)
+			what.entry, what.quota, what.counted = known.entry, known.quota, refusal == nil
 		}
 		reply, granted, err := g.redis.ask(ctx, what)
 		switch {
@@ -128,15 +118,16 @@ func (g *guard) admit(ctx context.Context, header http.Header, route Auth) (*cal
 			return g.admitWithoutRedis(ctx, key)
 		case err != nil:
 			return nil, err
-		case reply.state == entrySame && refusal != nil:
+		case reply.state != entrySame || known == nil:
+			if known, err = g.read(ctx, key, entryKey, reply); err != nil {
+				return nil, err
+			}
+		case refusal != nil:
 			return nil, refusal
-		case reply.state == entrySame && !granted:
+		case !granted:
 			return nil, throttled{reply.retry}
-		case reply.state == entrySame:
+		default:
 			return known, nil
-		}
-		if known, err = g.read(ctx, key, entryKey, reply); err != nil {
-			return nil, err
 		}
 	}
 	return nil, fault.New(fault.Unavailable, "The key is being changed. Try again shortly.")
@@ -144,38 +135,35 @@ func (g *guard) admit(ctx context.Context, header http.Header, route Auth) (*cal
 
 // read returns the caller of an entry that is not the known one. It reads the entry
 // itself. If there is no entry, or a Void one, it asks identity.
-func (g *guard) read(ctx context.Context, key presented, entryKey string, reply reply) (*caller, error) {
-	if reply.state == entryChanged && reply.entry != peer.Void {
-		known := &caller{entry: reply.entry}
-		if err := json.Unmarshal([]byte(reply.entry), &known.credential); err == nil {
-			known.prepare(key.scheme)
-			g.callers.put(entryKey, known, 1)
-			return known, nil
-		}
-		g.log.ErrorContext(ctx, "an entry of a credential in Redis cannot be read; identity is asked instead")
+func (g *guard) read(ctx context.Context, key peer.KeyLookup, entryKey string, reply reply) (*caller, error) {
+	var credential peer.Credential
+	if reply.state == entryChanged && reply.entry != peer.Void && json.Unmarshal([]byte(reply.entry), &credential) == nil {
+		known := newCaller(key.Scheme, reply.entry, credential)
+		g.callers.Add(entryKey, known)
+		return known, nil
 	}
-	known, err := g.lookup(ctx, key)
+	credential, err := g.lookup(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	if reply.state == entryMissing {
-		if err := g.redis.fill(ctx, entryKey, known.entry); err == nil {
-			g.callers.put(entryKey, known, 1)
-		}
-		return known, nil
+	if reply.state != entryMissing {
+		// The next check compares with the Void entry, which is older than identity's response.
+		return newCaller(key.Scheme, reply.entry, credential), nil
 	}
-	// The next check compares with the Void entry, which is older than identity's response.
-	voided := &caller{entry: reply.entry, credential: known.credential}
-	voided.prepare(key.scheme)
-	return voided, nil
+	entry, _ := json.Marshal(credential) // strings, numbers and booleans: cannot fail
+	g.redis.fill(ctx, entryKey, string(entry))
+	known := newCaller(key.Scheme, string(entry), credential)
+	g.callers.Add(entryKey, known)
+	return known, nil
 }
 
 // admitWithoutRedis asks identity about the key and counts the call in memory.
-func (g *guard) admitWithoutRedis(ctx context.Context, key presented) (*caller, error) {
-	known, err := g.lookup(ctx, key)
+func (g *guard) admitWithoutRedis(ctx context.Context, key peer.KeyLookup) (*caller, error) {
+	credential, err := g.lookup(ctx, key)
 	if err != nil {
 		return nil, err
 	}
+	known := newCaller(key.Scheme, "", credential)
 	if err := known.refuse(key); err != nil {
 		return nil, err
 	}
@@ -186,45 +174,26 @@ func (g *guard) admitWithoutRedis(ctx context.Context, key presented) (*caller, 
 }
 
 // lookup asks identity. The request to identity begins after the call of lookup.
-func (g *guard) lookup(ctx context.Context, key presented) (*caller, error) {
+func (g *guard) lookup(ctx context.Context, key peer.KeyLookup) (peer.Credential, error) {
 	work := context.WithoutCancel(ctx)
-	return g.lookups.do(ctx, key, func() (*caller, error) {
+	return g.lookups.do(ctx, key.SecretDigest+peer.CredentialKey(key.Scheme, key.ID), func() (peer.Credential, error) {
 		ctx, cancel := context.WithTimeout(work, lookupTimeout)
 		defer cancel()
-		credential, err := g.identity.Credential(ctx, peer.KeyLookup{Scheme: key.scheme, ID: key.id, SecretDigest: key.digest})
+		credential, err := g.identity.Credential(ctx, key)
 		switch {
 		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Invalid):
-			return nil, fault.Wrap(fault.Denied, err, "There is no such key.")
+			err = fault.Wrap(fault.Denied, err, "There is no such key.")
 		case err != nil:
-			return nil, fault.Wrap(fault.Unavailable, err, "Keys cannot be checked at the moment. Try again shortly.")
+			err = fault.Wrap(fault.Unavailable, err, "Keys cannot be checked at the moment. Try again shortly.")
 		}
-		entry, err := json.Marshal(credential)
-		if err != nil {
-			return nil, fault.Wrap(fault.Internal, err, "A credential cannot be encoded.")
-		}
-		known := &caller{entry: string(entry), credential: credential}
-		known.prepare(key.scheme)
-		return known, nil
+		return credential, err
 	})
-}
-
-// prepare sets the quota and makes room for the passports.
-func (c *caller) prepare(scheme peer.Scheme) {
-	if scheme == peer.APIKey {
-		c.quota = quota{"rate:user:" + c.credential.User, c.credential.Limits.LegacyPerHour, time.Hour}
-	} else {
-		c.quota = quota{"rate:organization:" + c.credential.Organization, c.credential.Limits.AppPerMinute, time.Minute}
-	}
-	c.passports = map[string]*atomic.Pointer[issued]{}
-	for _, service := range services() {
-		c.passports[service] = &atomic.Pointer[issued]{}
-	}
 }
 
 // refuse returns the error for a wrong secret or an organization without API access, else
 // nil.
-func (c *caller) refuse(key presented) error {
-	if subtle.ConstantTimeCompare([]byte(c.credential.SecretDigest), []byte(key.digest)) != 1 {
+func (c *caller) refuse(key peer.KeyLookup) error {
+	if subtle.ConstantTimeCompare([]byte(c.credential.SecretDigest), []byte(key.SecretDigest)) != 1 {
 		return fault.New(fault.Denied, "The secret is wrong.")
 	}
 	if !c.credential.Features.API {
@@ -236,9 +205,8 @@ func (c *caller) refuse(key presented) error {
 // passport returns a passport of the caller for a service.
 func (g *guard) passport(c *caller, service string, surface passport.Surface) string {
 	now := g.now()
-	slot := c.passports[service]
-	if last := slot.Load(); last != nil && now.Sub(last.at) < passportUse {
-		return last.token
+	if last, found := c.passports.Load(service); found && now.Sub(last.(*issued).at) < passportUse {
+		return last.(*issued).token
 	}
 	token := g.signer.Sign(passport.Passport{
 		Audience: service, Surface: surface,
@@ -246,18 +214,14 @@ func (g *guard) passport(c *caller, service string, surface passport.Surface) st
 		Email: c.credential.Email, LegacyUser: c.credential.LegacyUser, KeyID: c.credential.KeyID,
 		Roles: c.credential.Roles, Features: c.credential.Features,
 	})
-	slot.Store(&issued{token, now})
+	c.passports.Store(service, &issued{token, now})
 	return token
 }
 
 // isOperator reports whether the Authorization header has the operator token. It compares
 // in constant time.
 func isOperator(header http.Header, token string) bool {
-	values := header["Authorization"]
-	if len(values) != 1 {
-		return false
-	}
-	name, given, _ := cutSpace(values[0])
+	scheme, given := authorization(header)
 	same := subtle.ConstantTimeCompare([]byte(seal.Digest(given)), []byte(seal.Digest(token)))
-	return same == 1 && strings.EqualFold(name, "operator")
+	return same == 1 && strings.EqualFold(scheme, "operator")
 }

@@ -44,11 +44,7 @@ func BenchmarkAgainstABareProxy(b *testing.B) {
 		b.Fatal(err)
 	}
 	tuned := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-	proxy, err := newProxy(map[string]string{}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	tuned.Transport = proxy.transport.usual
+	tuned.Transport = newProxy(nil, nil).usual
 	tunedServer := httptest.NewServer(tuned)
 	defer tunedServer.Close()
 	bareServer := httptest.NewServer(httputil.NewSingleHostReverseProxy(target))

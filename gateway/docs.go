@@ -27,57 +27,50 @@ const (
 		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-// docsFile is a file of the documentation page. A file with a name in .gz is sent as it is,
-// because every browser that runs Swagger UI accepts gzip.
+// docsFile is a document or a file of its page. A file with a name in .gz is sent as it
+// is, because every browser that runs Swagger UI accepts gzip.
 type docsFile struct {
-	in              fs.FS
-	name, mediaType string
+	in                      fs.FS
+	name, mediaType, policy string
 }
 
-// docsFiles returns the files of the documentation page by their paths. The HTML is not the
-// one of package v5emb: that one has its scripts inline, so it needs a weaker policy, and
-// it has no selector of documents.
+// docsFiles returns the documents and the files of their page by their paths. The HTML is
+// not the one of package v5emb: that one has its scripts inline, so it needs a weaker
+// policy, and it has no selector of documents.
 func docsFiles() map[string]docsFile {
-	return map[string]docsFile{
-		docsPath:                                      {docsPage, "docs/index.html", "text/html; charset=utf-8"},
-		docsPath + "/start.js":                        {docsPage, "docs/start.js", scriptType},
-		docsPath + "/favicon-32x32.png":               {static.FS, "favicon-32x32.png", "image/png"},
-		docsPath + "/swagger-ui.css":                  {static.FS, "swagger-ui.css.gz", "text/css; charset=utf-8"},
-		docsPath + "/swagger-ui-bundle.js":            {static.FS, "swagger-ui-bundle.js.gz", scriptType},
-		docsPath + "/swagger-ui-standalone-preset.js": {static.FS, "swagger-ui-standalone-preset.js.gz", scriptType},
+	files := map[string]docsFile{
+		docsPath:                                      {docsPage, "docs/index.html", "text/html; charset=utf-8", docsPolicy},
+		docsPath + "/start.js":                        {docsPage, "docs/start.js", scriptType, docsPolicy},
+		docsPath + "/favicon-32x32.png":               {static.FS, "favicon-32x32.png", "image/png", docsPolicy},
+		docsPath + "/swagger-ui.css":                  {static.FS, "swagger-ui.css.gz", "text/css; charset=utf-8", docsPolicy},
+		docsPath + "/swagger-ui-bundle.js":            {static.FS, "swagger-ui-bundle.js.gz", scriptType, docsPolicy},
+		docsPath + "/swagger-ui-standalone-preset.js": {static.FS, "swagger-ui-standalone-preset.js.gz", scriptType, docsPolicy},
 	}
+	for _, path := range []string{legacyDocument, appDocument, operatorDocument, publicDocument} {
+		files[path] = docsFile{documents, strings.TrimPrefix(path, "/"), "application/yaml", "default-src 'none'"}
+	}
+	return files
 }
 
-// newDocs returns the documents and the files of the documentation page, by path.
+// newDocs returns the pages of docsFiles by their paths. They are the same until the next
+// version of the platform.
 func newDocs() (map[string]*page, error) {
 	docs := map[string]*page{}
-	for _, path := range documentPaths() {
-		text, err := documents.ReadFile(strings.TrimPrefix(path, "/"))
-		if err != nil {
-			return nil, fmt.Errorf("documents: %w", err)
-		}
-		docs[path] = staticPage("application/yaml", "default-src 'none'", text)
-	}
 	for path, file := range docsFiles() {
 		content, err := fs.ReadFile(file.in, file.name)
 		if err != nil {
 			return nil, fmt.Errorf("documents: %w", err)
 		}
-		page := staticPage(file.mediaType, docsPolicy, content)
-		if strings.HasSuffix(file.name, ".gz") {
-			page.header.Set("Content-Encoding", "gzip")
+		header := http.Header{
+			"Content-Type":            {file.mediaType},
+			"Content-Security-Policy": {file.policy},
+			"X-Content-Type-Options":  {"nosniff"},
+			"Cache-Control":           {"public, max-age=300"},
 		}
-		docs[path] = page
+		if strings.HasSuffix(file.name, ".gz") {
+			header.Set("Content-Encoding", "gzip")
+		}
+		docs[path] = newPage(&http.Response{StatusCode: http.StatusOK, Header: header}, content)
 	}
 	return docs, nil
-}
-
-// staticPage returns a page that is the same until the next version of the platform.
-func staticPage(mediaType, policy string, body []byte) *page {
-	return newPage(&http.Response{StatusCode: http.StatusOK, Header: http.Header{
-		"Content-Type":            {mediaType},
-		"Content-Security-Policy": {policy},
-		"X-Content-Type-Options":  {"nosniff"},
-		"Cache-Control":           {"public, max-age=300"},
-	}}, body)
 }

@@ -49,17 +49,15 @@ func under(in any, names ...string) any {
 }
 
 func TestDocumentsListTheRoutesOfTheTable(t *testing.T) {
-	want, got, auth := map[string][]string{}, map[string][]string{}, map[string]Auth{}
+	want, got := map[string][]string{}, map[string][]string{}
 	for _, route := range Routes() {
 		document, has := documentsBySurface()[route.Surface]
 		if !has || strings.HasPrefix(route.Path, docsPath+"/") { // the files of the page are not in a document
 			continue
 		}
-		if route.Auth != AuthNone {
-			auth[document] = route.Auth
-		}
+		key := route.Surface != passport.Public && route.Service != ""
 		for _, method := range route.Methods {
-			want[document] = append(want[document], method+" "+route.Path+" "+string(route.Auth))
+			want[document] = append(want[document], fmt.Sprint(method, " ", route.Path, " key: ", key))
 		}
 	}
 	for _, path := range documentsBySurface() {
@@ -73,15 +71,11 @@ func TestDocumentsListTheRoutesOfTheTable(t *testing.T) {
 				if !own {
 					security, _ = document["security"].([]any)
 				}
-				asked := AuthNone
-				if len(security) > 0 {
-					asked = auth[path]
-				}
-				got[path] = append(got[path], strings.ToUpper(method)+" "+template+" "+string(asked))
+				got[path] = append(got[path], fmt.Sprint(strings.ToUpper(method), " ", template, " key: ", len(security) > 0))
 			}
 		}
 	}
-	for _, path := range documentPaths() {
+	for _, path := range documentsBySurface() {
 		slices.Sort(want[path])
 		slices.Sort(got[path])
 		if !slices.Equal(got[path], want[path]) {
@@ -309,7 +303,7 @@ func docsStyleHash(t *testing.T, d *door) string {
 func TestDocumentsAndTheirPageAreServed(t *testing.T) {
 	d := newWorld(t).gateway(t, nil)
 	rows, policy := map[string][2]string{}, fmt.Sprintf(wantDocsPolicy, docsStyleHash(t, d))
-	for _, path := range documentPaths() {
+	for _, path := range documentsBySurface() {
 		rows[path] = [2]string{"application/yaml", "default-src 'none'"}
 	}
 	rows[docsPath] = [2]string{"text/html; charset=utf-8", policy}
@@ -317,7 +311,7 @@ func TestDocumentsAndTheirPageAreServed(t *testing.T) {
 		mediaType := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".png": "image/png"}
 		rows[asset] = [2]string{mediaType[filepath.Ext(asset)], policy}
 	}
-	if len(rows) != len(documentPaths())+len(docsFiles()) {
+	if len(rows) != len(docsFiles()) {
 		t.Errorf("the page names other files than are served: %v", rows)
 	}
 	for path, want := range rows {
@@ -369,7 +363,7 @@ func TestThePageNamesNoOtherHost(t *testing.T) {
 		}
 	}
 	start := d.get(t, docsPath+"/start.js", nil).body
-	for _, path := range documentPaths() {
+	for _, path := range documentsBySurface() {
 		if strings.Count(start, fmt.Sprintf("url: %q", path)) != 1 {
 			t.Errorf("the page does not offer %s", path)
 		}

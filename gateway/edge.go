@@ -1,19 +1,21 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -72,23 +74,29 @@ func (e *edge) serveLegacy(v *visit) {
 		legacy.WriteJSON(v, v.request, http.StatusOK, e.discovery)
 		return
 	}
-	caller, err := e.guard.admit(v.ctx, v.request.Header, route.Auth)
+	if caller := e.admit(v, peer.APIKey); caller != nil {
+		e.forward(v, e.guard.passport(caller, route.Service, passport.Legacy))
+	}
+}
+
+// admit returns the caller of the request. If the guard refuses the request, admit writes
+// the error and returns nil.
+func (e *edge) admit(v *visit, scheme peer.Scheme) *caller {
+	caller, err := e.guard.admit(v.ctx, v.request.Header, scheme)
 	if err != nil {
 		e.refuse(v, err)
-		return
+		return nil
 	}
 	v.organization = caller.credential.Organization
-	e.forward(v, e.guard.passport(caller, route.Service, passport.Legacy))
+	return caller
 }
 
 // serveApp checks in this order: key, rate, path, method.
 func (e *edge) serveApp(v *visit) {
-	caller, err := e.guard.admit(v.ctx, v.request.Header, AuthBearer)
-	if err != nil {
-		e.refuse(v, err)
+	caller := e.admit(v, peer.Bearer)
+	if caller == nil {
 		return
 	}
-	v.organization = caller.credential.Organization
 	if route := e.knownRoute(v); route != nil {
 		e.forwardOperation(v, e.guard.passport(caller, route.Service, passport.App), caller)
 	}
@@ -186,21 +194,18 @@ func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
-	if r.ContentLength > maxBody {
-		return nil, tooLarge()
+	var body []byte
+	var err error
+	if r.ContentLength <= maxBody {
+		body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fault.Wrap(fault.Invalid, err, "The body is shorter than its Content-Length.")
-	}
-	if len(body) > maxBody {
-		return nil, tooLarge()
+	case r.ContentLength > maxBody || len(body) > maxBody:
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody)
 	}
 	return body, nil
-}
-
-func tooLarge() error {
-	return fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody)
 }
 
 // open begins a visit: it sets the id, finds the row and starts the span. It does not use
@@ -209,25 +214,15 @@ func tooLarge() error {
 func (e *edge) open(w http.ResponseWriter, r *http.Request) *visit {
 	v := &visit{ResponseWriter: w, request: r, start: time.Now(), found: e.router.find(r)}
 	v.bare = v.found.surface == passport.Legacy && r.Method == http.MethodPost && legacy.Method(r) == http.MethodHead
-	id, sent := requestID(r.Header)
-	if !sent {
-		id = rand.Text()
-	}
-	v.id = id
-	w.Header()["X-Request-Id"] = []string{id}
+	v.id = requestID(r.Header)
+	w.Header()["X-Request-Id"] = []string{v.id}
 	ctx := r.Context()
 	if len(r.Header["Traceparent"]) > 0 {
 		ctx = e.propagator.Extract(ctx, propagation.HeaderCarrier(r.Header))
 	}
-	v.ctx, v.span = e.tracer.Start(ctx, spanName(v), trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(v.start))
+	name := strings.TrimSpace(knownMethod(r.Method) + " " + v.found.pattern())
+	v.ctx, v.span = e.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(v.start))
 	return v
-}
-
-func spanName(v *visit) string {
-	if pattern := v.found.pattern(); pattern != "" {
-		return knownMethod(v.request.Method) + " " + pattern
-	}
-	return knownMethod(v.request.Method)
 }
 
 // close ends a visit: it ends the span, writes the line of the log and observes the time.
@@ -241,10 +236,7 @@ func (e *edge) close(v *visit) {
 			failure = nil
 		}
 	}
-	route, took := v.found.pattern(), time.Since(v.start)
-	if route == "" {
-		route = "none"
-	}
+	route, took := cmp.Or(v.found.pattern(), "none"), time.Since(v.start)
 	if v.span.IsRecording() {
 		v.span.SetAttributes(
 			attribute.String("http.request.method", knownMethod(v.request.Method)), attribute.String("http.route", route),

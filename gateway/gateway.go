@@ -26,9 +26,8 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -37,6 +36,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Config is the gateway's settings.
@@ -97,28 +97,22 @@ func newEdge(c Config) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := newProxy(c.byName(), c.Propagator)
-	if err != nil {
-		return nil, err
-	}
 	docs, err := newDocs()
 	if err != nil {
 		return nil, err
 	}
+	callers, _ := lru.New[string, *caller](maxCallers) // fails only for a size below 1
+	proxy := newProxy(c.byName(), c.Propagator)
 	keys := peer.Identity{Client: peer.NewClient(identity, c.IdentityURL, peer.Options{
 		Caller: "gateway", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator,
 	})}
 	return &edge{
 		router: newRouter(table, platformHosts(c.Links)),
 		guard: &guard{
-			redis: redis, memory: newMemory(c.Now), identity: keys, lookups: newSharedRuns[presented, *caller](),
-			callers: newLRU[string, *caller](maxCallers), signer: signer, now: c.Now, log: c.Log,
+			redis: redis, memory: newMemory(c.Now), identity: keys, callers: callers, signer: signer, now: c.Now,
 		},
-		proxy: proxy,
-		pages: &pages{
-			proxy: proxy, signer: signer, now: c.Now,
-			kept: newLRU[pageKey, *page](pagesRoom), runs: newSharedRuns[pageKey, *page](),
-		},
+		proxy:  proxy,
+		pages:  newPages(proxy, signer, c.Now),
 		once:   &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
 		signer: signer, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
 		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
@@ -137,14 +131,17 @@ func platformHosts(links boot.Links) func(host string) bool {
 	}
 	return func(host string) bool {
 		name := hostname(host)
-		return own[name] || name[0] == '[' || net.ParseIP(name) != nil
+		_, notIP := netip.ParseAddr(name)
+		return own[name] || notIP == nil
 	}
 }
 
 // ready returns the checks behind /readyz: Redis, and the readiness of each service.
 func ready(c Config, e *edge) map[string]func(context.Context) error {
-	checks := map[string]func(context.Context) error{"redis": e.guard.redis.ready}
-	client := &http.Client{Transport: e.proxy.transport.usual, Timeout: 2 * time.Second}
+	checks := map[string]func(context.Context) error{
+		"redis": func(ctx context.Context) error { return e.guard.redis.client.Ping(ctx).Err() },
+	}
+	client := &http.Client{Transport: e.proxy.usual, Timeout: 2 * time.Second}
 	for name, base := range c.byName() {
 		checks[name] = func(ctx context.Context) error { return readyUpstream(ctx, client, base) }
 	}
@@ -154,15 +151,15 @@ func ready(c Config, e *edge) map[string]func(context.Context) error {
 func readyUpstream(ctx context.Context, client *http.Client, base string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
 	if err != nil {
-		return fmt.Errorf("readyz: %w", err)
+		return err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("readyz: %w", err)
+		return err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("readyz: %s", response.Status)
+		return errors.New("readyz: " + response.Status)
 	}
 	return nil
 }

@@ -3,8 +3,11 @@ package gateway
 import (
 	_ "embed"
 	"math"
+	"slices"
 	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // limitScript counts calls in Redis for all gateways.
@@ -42,13 +45,7 @@ func (q quota) slot() time.Duration {
 type memory struct {
 	mu   sync.Mutex
 	now  func() time.Time
-	logs *lru[string, *memoryLog]
-}
-
-// memoryLog is the log of limit.lua, in Go.
-type memoryLog struct {
-	marks []mark
-	calls int // in all marks
+	logs *lru.Cache[string, []mark] // as in limit.lua
 }
 
 type mark struct {
@@ -57,7 +54,8 @@ type mark struct {
 }
 
 func newMemory(now func() time.Time) *memory {
-	return &memory{now: now, logs: newLRU[string, *memoryLog](maxLogs)}
+	logs, _ := lru.New[string, []mark](maxLogs) // fails only for a size below 1
+	return &memory{now: now, logs: logs}
 }
 
 // take counts as many of the calls as the limit allows. It returns their number and, if
@@ -65,45 +63,32 @@ func newMemory(now func() time.Time) *memory {
 func (m *memory) take(q quota, asked int) (granted int, retry time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	log, found := m.logs.get(q.log)
-	if !found {
-		log = &memoryLog{}
-		m.logs.put(q.log, log, 1)
-	}
 	now := m.now()
-	log.expire(now.Add(-q.window))
-	granted = max(0, min(asked, q.limit-log.calls))
-	log.add(now, granted, q.slot())
+	marks, _ := m.logs.Get(q.log)
+	marks = slices.DeleteFunc(marks, func(old mark) bool { return old.at.Before(now.Add(-q.window)) })
+	calls := 0
+	for _, mark := range marks {
+		calls += mark.calls
+	}
+	granted = max(0, min(asked, q.limit-calls))
+	calls += granted
+	switch last := len(marks) - 1; {
+	case granted == 0:
+	case last >= 0 && !now.Truncate(q.slot()).After(marks[last].at.Truncate(q.slot())):
+		marks[last] = mark{now, marks[last].calls + granted}
+	default:
+		marks = append(marks, mark{now, granted})
+	}
+	m.logs.Add(q.log, marks)
 	if granted == asked {
 		return granted, 0
 	}
-	kept := log.calls
-	for _, mark := range log.marks {
-		if kept -= mark.calls; kept < q.limit {
+	for _, mark := range marks {
+		if calls -= mark.calls; calls < q.limit {
 			return granted, mark.at.Add(q.window).Sub(now) + time.Millisecond
 		}
 	}
 	return granted, q.window
-}
-
-// expire removes the marks from before since.
-func (l *memoryLog) expire(since time.Time) {
-	for len(l.marks) > 0 && l.marks[0].at.Before(since) {
-		l.calls -= l.marks[0].calls
-		l.marks = l.marks[1:]
-	}
-}
-
-func (l *memoryLog) add(now time.Time, calls int, slot time.Duration) {
-	if calls == 0 {
-		return
-	}
-	l.calls += calls
-	if last := len(l.marks) - 1; last >= 0 && !now.Truncate(slot).After(l.marks[last].at.Truncate(slot)) {
-		l.marks[last] = mark{now, l.marks[last].calls + calls}
-		return
-	}
-	l.marks = append(l.marks, mark{now, calls})
 }
 
 // seconds returns a wait in the form of Retry-After: whole seconds, rounded up.

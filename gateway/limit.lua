@@ -8,18 +8,18 @@
 -- ARGV[3] limit   ARGV[4] window (ms)
 -- ARGV[5] slot (ms): calls of one slot share a mark, which has the time of the newest call
 --
--- Returns {'missing'}, {'changed', entry}, or {'same', calls granted, ms until one more
--- call can be granted}.
+-- Returns {'missing', '', 0, 0}, {'changed', entry, 0, 0}, or {'same', '', calls granted,
+-- ms until one more call can be granted}.
 --
 -- The log is a list of marks "time:sum". sum counts all calls since the log began. The
 -- head is the last mark that has left the window (or 0:0), so the number of calls in the
 -- window is the sum of the tail minus the sum of the head. There are never more marks
 -- than the limit.
 local entry = redis.call('GET', KEYS[1])
-if not entry then return {'missing'} end
-if entry ~= ARGV[1] then return {'changed', entry} end
+if not entry then return {'missing', '', 0, 0} end
+if entry ~= ARGV[1] then return {'changed', entry, 0, 0} end
 local asked = tonumber(ARGV[2])
-if asked == 0 then return {'same', 0, 0} end
+if asked == 0 then return {'same', '', 0, 0} end
 
 local log = KEYS[2]
 local limit, window = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -62,15 +62,15 @@ if granted > 0 then
     redis.call('PEXPIRE', log, window + slot + 1000)
   end
 end
-if granted == asked then return {'same', granted, 0} end
+if granted == asked then return {'same', '', granted, 0} end
 
 -- Find the first mark whose expiry makes room. It is the oldest mark unless the limit
 -- was lowered.
 local low, high = 1, redis.call('LLEN', log) - 1
-if limit < 1 or high < 1 then return {'same', granted, window} end
+if limit < 1 or high < 1 then return {'same', '', granted, window} end
 while low < high do
   local middle = math.floor((low + high) / 2)
   local _, upto = mark(middle)
   if upto > sum - limit then high = middle else low = middle + 1 end
 end
-return {'same', granted, mark(low) + window + 1 - now}
+return {'same', '', granted, mark(low) + window + 1 - now}

@@ -49,9 +49,8 @@ type once struct {
 // firstWrite is the stored record of a key.
 type firstWrite struct {
 	Request  string          `json:"request"`          // digest of method, path, query and body
-	Begun    time.Time       `json:"begun"`            //
-	Lost     bool            `json:"lost,omitempty"`   // the outcome is unknown
-	Response *storedResponse `json:"answer,omitempty"` // nil while the write is under way, and if it is lost
+	Begun    time.Time       `json:"begun"`            // zero if the response was lost
+	Response *storedResponse `json:"answer,omitempty"` // nil while the write is under way, and if the response was lost
 }
 
 type storedResponse struct {
@@ -89,7 +88,7 @@ func (e *edge) forwardOnce(v *visit, token string, owner []string, key string) {
 		e.forwardFirst(v, *mine, token, body)
 	case first.Request != request:
 		e.refuse(v, fault.New(fault.Conflict, "This Idempotency-Key was used for another request. Use another key."))
-	case first.Response == nil && (first.Lost || e.once.now().Sub(first.Begun) > underWay):
+	case first.Response == nil && e.once.now().Sub(first.Begun) > underWay:
 		e.refuse(v, fault.New(fault.Conflict, "It is not known whether the first request with this Idempotency-Key was carried out. Check the record; to write again, use another key."))
 	case first.Response == nil:
 		e.refuse(v, fault.New(fault.Conflict, "The first request with this Idempotency-Key is still under way. Try again shortly."))
@@ -107,10 +106,7 @@ func (c *caller) owner() []string {
 	if c == nil {
 		return []string{"operator"}
 	}
-	features, err := json.Marshal(c.credential.Features)
-	if err != nil {
-		panic(err) // booleans: cannot fail
-	}
+	features, _ := json.Marshal(c.credential.Features) // booleans: cannot fail
 	authority := append([]string{string(features)}, slices.Sorted(slices.Values(c.credential.Roles))...)
 	return []string{c.credential.Organization, c.credential.User, digest(authority...)}
 }
@@ -125,7 +121,8 @@ func (e *edge) forwardFirst(v *visit, mine claim, token string, body []byte) {
 	response, err := e.proxy.send(ctx, v.request, v.id, outgoing{
 		method: v.request.Method, service: v.found.route.Service, passport: token, body: body,
 	})
-	free := unsent(err)
+	failed, ok := errors.AsType[*net.OpError](err)
+	free := ok && failed.Op == "dial" // no part of the request was sent
 	var start []byte
 	if err == nil {
 		defer response.Body.Close()
@@ -134,29 +131,23 @@ func (e *edge) forwardFirst(v *visit, mine claim, token string, body []byte) {
 			err = sendFault(ctx, err)
 		}
 	}
+	outcome := &mine.write
 	switch {
 	case free:
-		e.once.replace(ctx, mine, nil)
+		outcome = nil
 	case err != nil:
 		err = fault.Wrap(fault.Unavailable, err, "The response was lost: it is not known whether the request was carried out.")
-		mine.write.Lost = true
-		e.once.replace(ctx, mine, &mine.write)
+		outcome.Begun = time.Time{}
 	default:
-		mine.write.Response = newStoredResponse(response, start)
-		e.once.replace(ctx, mine, &mine.write)
+		outcome.Response = newStoredResponse(response, start)
 	}
+	e.once.replace(ctx, mine, outcome)
 	if err != nil {
 		e.refuse(v, err)
 		return
 	}
 	response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(start), response.Body))
 	e.proxy.relay(v, response)
-}
-
-// unsent reports whether a request failed before any part of it was sent.
-func unsent(err error) bool {
-	failed, ok := errors.AsType[*net.OpError](err)
-	return ok && failed.Op == "dial"
 }
 
 func newStoredResponse(response *http.Response, body []byte) *storedResponse {
@@ -184,34 +175,25 @@ func (s *storedResponse) write(w http.ResponseWriter) {
 }
 
 // claim stores a record for the key and returns the claim. If the key has a record,
-// claim returns that record instead.
+// claim returns that record instead. SET with NX and GET requires Redis 7.
 func (o *once) claim(ctx context.Context, name, request string) (*claim, firstWrite, error) {
 	if o.redis.down.Load() {
 		return nil, firstWrite{}, uncheckable(errDown)
 	}
 	write := firstWrite{Request: request, Begun: o.now()}
 	mine := &claim{name, o.seal(name, write), write}
-	for range maxLooks {
-		text, err := o.redis.client.SetArgs(ctx, name, mine.sealed, redis.SetArgs{Mode: "NX", TTL: onceLife}).Result()
-		if err == nil {
-			return mine, firstWrite{}, nil
-		}
-		if errors.Is(err, redis.Nil) {
-			text, err = o.redis.client.Get(ctx, name).Result()
-		}
-		switch {
-		case errors.Is(err, redis.Nil):
-			continue // the record expired between the two calls
-		case ctx.Err() != nil:
-			return nil, firstWrite{}, context.Cause(ctx)
-		case err != nil:
-			o.redis.fail(err)
-			return nil, firstWrite{}, uncheckable(err)
-		}
-		first, err := o.open(name, text)
-		return nil, first, err
+	text, err := o.redis.client.SetArgs(ctx, name, mine.sealed, redis.SetArgs{Mode: "NX", Get: true, TTL: onceLife}).Result()
+	switch {
+	case errors.Is(err, redis.Nil): // there was no record
+		return mine, firstWrite{}, nil
+	case ctx.Err() != nil:
+		return nil, firstWrite{}, context.Cause(ctx)
+	case err != nil:
+		o.redis.fail(err)
+		return nil, firstWrite{}, uncheckable(err)
 	}
-	return nil, firstWrite{}, uncheckable(errors.New("the record expires again and again"))
+	first, err := o.open(name, text)
+	return nil, first, err
 }
 
 func uncheckable(err error) error {
@@ -242,10 +224,7 @@ func (o *once) replace(ctx context.Context, mine claim, write *firstWrite) {
 }
 
 func (o *once) seal(name string, write firstWrite) string {
-	plain, err := json.Marshal(write)
-	if err != nil {
-		panic(err) // strings, numbers and bytes: cannot fail
-	}
+	plain, _ := json.Marshal(write) // strings, numbers and bytes: cannot fail
 	return o.box.Seal(string(plain), name)
 }
 

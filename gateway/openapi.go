@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -26,17 +27,6 @@ const (
 	publicDocument   = "/openapi/public.yaml"
 )
 
-func documentPaths() []string {
-	return []string{legacyDocument, appDocument, operatorDocument, publicDocument}
-}
-
-// declared describes a document whose operations are rows of the route table.
-type declared struct {
-	path string // of the document
-	base string // of its operations' paths
-	row  Route  // the fields that all rows share
-}
-
 // openAPI holds the parts of a document that the gateway reads. The parser is yaml/v3
 // because the start waits for it: 8,000 lines cost 20 ms, and 67 ms with goccy/go-yaml.
 type openAPI struct {
@@ -47,8 +37,8 @@ type openAPI struct {
 }
 
 type pathItem struct {
-	Parameters                    []parameterObject
-	Get, Post, Put, Patch, Delete *operationObject
+	Parameters []parameterObject
+	Operations map[string]operationObject `yaml:",inline"` // by method
 }
 
 type operationObject struct {
@@ -61,48 +51,42 @@ type parameterObject struct {
 	Name, In string
 }
 
-// routes returns the row of each operation. It returns an error of one line if a path is
-// not below base, a service is not an upstream, or two operations have the same method
-// and path.
-func (d declared) routes(files fs.FS) ([]Route, error) {
-	text, err := fs.ReadFile(files, strings.TrimPrefix(d.path, "/"))
+// operations returns the row of each operation of the document at path. It returns an
+// error of one line if a path is not below base, a service is not an upstream, or two
+// operations have the same method and path.
+func operations(files fs.FS, path, base string, surface passport.Surface) ([]Route, error) {
+	text, err := fs.ReadFile(files, strings.TrimPrefix(path, "/"))
 	if err != nil {
 		return nil, fmt.Errorf("route table: %w", err)
 	}
 	var document openAPI
 	if err := yaml.Unmarshal(text, &document); err != nil {
-		return nil, fmt.Errorf("route table: %s: %s", d.path, strings.Join(strings.Fields(err.Error()), " "))
+		return nil, fmt.Errorf("route table: %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	var rows []Route
 	taken := map[string]bool{}
-	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
-		if !strings.HasPrefix(path, d.base) {
-			return nil, fmt.Errorf("route table: %s: the path %s must start with %s", d.path, path, d.base)
+	for _, template := range slices.Sorted(maps.Keys(document.Paths)) {
+		if !strings.HasPrefix(template, base) {
+			return nil, fmt.Errorf("route table: %s: the path %s must start with %s", path, template, base)
 		}
-		same := parameterNames.ReplaceAllString(path, parameter)
+		same := parameterNames.ReplaceAllString(template, parameter)
 		if taken[same] {
-			return nil, fmt.Errorf("route table: %s: the path %s is declared twice, with other names of parameters", d.path, path)
+			return nil, fmt.Errorf("route table: %s: the path %s is declared twice, with other names of parameters", path, template)
 		}
 		taken[same] = true
-		item := document.Paths[path]
-		for _, one := range []struct {
-			method    string
-			operation *operationObject
-		}{
-			{http.MethodGet, item.Get}, {http.MethodPost, item.Post}, {http.MethodPut, item.Put},
-			{http.MethodPatch, item.Patch}, {http.MethodDelete, item.Delete},
-		} {
-			if one.operation == nil {
+		item := document.Paths[template]
+		for _, name := range []string{"get", "post", "put", "patch", "delete"} {
+			operation, has := item.Operations[name]
+			if !has {
 				continue
 			}
-			if !slices.Contains(services(), one.operation.Service) {
+			method := strings.ToUpper(name)
+			if !slices.Contains(services(), operation.Service) {
 				return nil, fmt.Errorf("route table: %s: %s %s: x-service must be one of %s, not %q",
-					d.path, one.method, path, strings.Join(services(), ", "), one.operation.Service)
+					path, method, template, strings.Join(services(), ", "), operation.Service)
 			}
-			row := d.row
-			row.Methods, row.Path, row.Service = []string{one.method}, path, one.operation.Service
-			row.Once = document.takesKey(item.Parameters) || document.takesKey(one.operation.Parameters)
-			rows = append(rows, row)
+			once := document.takesKey(slices.Concat(item.Parameters, operation.Parameters))
+			rows = append(rows, Route{Methods: []string{method}, Path: template, Service: operation.Service, Surface: surface, Once: once})
 		}
 	}
 	return rows, nil

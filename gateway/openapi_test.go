@@ -45,11 +45,11 @@ func TestRowsComeFromTheDocument(t *testing.T) {
 	var got []string
 	for _, row := range table {
 		if row.Surface == passport.App {
-			got = append(got, fmt.Sprint(row.Methods, row.Path, " ", row.Service, " ", row.Auth, " ", row.Once))
+			got = append(got, fmt.Sprint(row.Methods, row.Path, " ", row.Service, " ", row.Surface, " ", row.Once))
 		}
 	}
-	want := "[GET]/app/a/{id} events bearer false\n[DELETE]/app/a/{id} events bearer true\n[POST]/app/b identity bearer true\n" +
-		"[PATCH]/app/b subscribers bearer false\n[PUT]/app/c integrations bearer true"
+	want := "[GET]/app/a/{id} events app false\n[DELETE]/app/a/{id} events app true\n[POST]/app/b identity app true\n" +
+		"[PATCH]/app/b subscribers app false\n[PUT]/app/c integrations app true"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}

@@ -14,20 +14,22 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 const (
 	pagesRoom = 64 << 20 // of all kept pages together, in bytes
 	maxPage   = 4 << 20  // of one page, in bytes
+	pageHead  = 1 << 10  // of a kept page without its body, in bytes, about
 	// pageTimeout bounds a request to the events service.
 	pageTimeout = 5 * time.Second
 	// patience is the time for which a visitor waits if there is a kept page.
 	patience = 500 * time.Millisecond
 	// restTime is the time for which the events service gets no request after a failure.
 	restTime = time.Second
-	// maxQuery bounds the query of a kept page, in bytes. A page with a longer query is
+	// maxURI bounds the path and query of a kept page, in bytes. A page with a longer one is
 	// requested for each visitor.
-	maxQuery = 1024
+	maxURI = 1024
 )
 
 // pages serves the lists of public dashboards from memory. The events service confirms
@@ -37,18 +39,24 @@ const (
 type pages struct {
 	proxy  *proxy
 	signer *passport.Signer
-	kept   *lru[pageKey, *page]
-	runs   *sharedRuns[pageKey, *page]
+	kept   *lru.Cache[string, *page] // by the path and query of the events service
+	room   atomic.Int64              // the bytes of pagesRoom that kept does not use
+	runs   sharedRuns[*page]
 	now    func() time.Time
 	rested atomic.Pointer[time.Time] // the end of restTime
+}
+
+func newPages(proxy *proxy, signer *passport.Signer, now func() time.Time) *pages {
+	p := &pages{proxy: proxy, signer: signer, now: now}
+	p.room.Store(pagesRoom)
+	// NewWithEvict fails only for a size below 1.
+	p.kept, _ = lru.NewWithEvict(pagesRoom/pageHead, func(_ string, old *page) { p.room.Add(old.size()) })
+	return p
 }
 
 // errNoPage means that the events service responds, but not with this page. Other pages
 // may still be available.
 var errNoPage = errors.New("gateway: the events service did not return the page")
-
-// pageKey is the path of a page in the events service, and the query.
-type pageKey struct{ path, query string }
 
 // page is a response of the events service, or of the gateway itself.
 type page struct {
@@ -60,12 +68,12 @@ type page struct {
 
 // servePage serves the list of a dashboard.
 func (e *edge) servePage(v *visit) {
-	key, ok := keyOfPage(v)
+	uri, ok := pageURI(v)
 	if !ok {
 		e.refuse(v, unknownPath())
 		return
 	}
-	page, err := e.pages.get(v.ctx, key, v.id)
+	page, err := e.pages.get(v.ctx, uri, v.id)
 	if err != nil {
 		e.refuse(v, err)
 		return
@@ -73,20 +81,22 @@ func (e *edge) servePage(v *visit) {
 	page.write(v, v.request)
 }
 
-// keyOfPage returns the key for the slug or the host of a request. It reports false if no
-// dashboard can have that slug or host.
-func keyOfPage(v *visit) (pageKey, bool) {
+// pageURI returns the path and query in the events service for the slug or the host of a
+// request. It reports false if no dashboard can have that slug or host.
+func pageURI(v *visit) (uri string, ok bool) {
 	r := v.request
-	key := pageKey{query: r.URL.RawQuery}
 	if v.found.route.Path == ownHostPath {
 		host := hostname(r.Host)
-		key.path = "/public/v1/hosts/" + url.PathEscape(host) + "/list"
-		return key, host != "" && len(host) <= 253
+		uri, ok = "/public/v1/hosts/"+url.PathEscape(host)+"/list", len(host) <= 253
+	} else {
+		segment, _, _ := strings.Cut(strings.TrimPrefix(escapedPath(r.URL), "/d/"), "/")
+		slug, err := url.PathUnescape(segment)
+		uri, ok = "/public/v1/dashboards/"+slug+"/list", err == nil && isSlug(slug)
 	}
-	segment, _, _ := strings.Cut(strings.TrimPrefix(escapedPath(r.URL), "/d/"), "/")
-	slug, err := url.PathUnescape(segment)
-	key.path = "/public/v1/dashboards/" + slug + "/list"
-	return key, err == nil && isSlug(slug)
+	if r.URL.RawQuery != "" {
+		uri += "?" + r.URL.RawQuery
+	}
+	return uri, ok
 }
 
 // isSlug reports whether a dashboard may have the slug: 3 to 63 of [a-z0-9-].
@@ -95,41 +105,36 @@ func isSlug(slug string) bool {
 }
 
 // get returns the current page, or the last one while the events service is down.
-func (p *pages) get(ctx context.Context, key pageKey, id string) (*page, error) {
-	if len(key.query) > maxQuery {
-		return p.request(ctx, key, id, nil)
+func (p *pages) get(ctx context.Context, uri, id string) (*page, error) {
+	if len(uri) > maxURI {
+		return p.request(ctx, uri, id, nil)
 	}
-	former, kept := p.kept.get(key)
+	former, kept := p.kept.Get(uri)
+	wait := pageTimeout
 	if kept {
 		if until := p.rested.Load(); until != nil && p.now().Before(*until) {
 			return former, nil
 		}
-	}
-	wait := pageTimeout
-	if kept {
 		wait = patience
 	}
 	work := context.WithoutCancel(ctx)
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	fresh, err := p.runs.do(waiting, key, func() (*page, error) { return p.ask(work, key, id) })
-	if err == nil {
+	fresh, err := p.runs.do(waiting, uri, func() (*page, error) { return p.ask(work, uri, id) })
+	switch {
+	case err == nil:
 		return fresh, nil
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case !kept && errors.Is(err, context.DeadlineExceeded):
+		return nil, unreadable(err)
+	case !kept:
+		return nil, err
+	case !errors.Is(err, errNoPage):
+		until := p.now().Add(restTime)
+		p.rested.Store(&until)
 	}
-	if kept {
-		if !errors.Is(err, errNoPage) {
-			until := p.now().Add(restTime)
-			p.rested.Store(&until)
-		}
-		return former, nil
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = unreadable(err)
-	}
-	return nil, err
+	return former, nil
 }
 
 func unreadable(err error) error {
@@ -137,28 +142,35 @@ func unreadable(err error) error {
 }
 
 // ask returns the current page from the events service and keeps it.
-func (p *pages) ask(ctx context.Context, key pageKey, id string) (*page, error) {
-	former, _ := p.kept.get(key)
-	fresh, err := p.request(ctx, key, id, former)
-	switch {
-	case err != nil || fresh == former:
+func (p *pages) ask(ctx context.Context, uri, id string) (*page, error) {
+	former, _ := p.kept.Get(uri)
+	fresh, err := p.request(ctx, uri, id, former)
+	if err != nil || fresh == former {
 		return fresh, err
-	case fresh.status == http.StatusOK:
-		p.kept.put(key, fresh, len(fresh.body)+1024)
-	default:
-		p.kept.drop(key)
+	}
+	p.kept.Remove(uri)
+	if fresh.status == http.StatusOK {
+		p.kept.Add(uri, fresh)
+		for room := p.room.Add(-fresh.size()); room < 0; room = p.room.Load() {
+			p.kept.RemoveOldest()
+		}
 	}
 	return fresh, nil
 }
 
+// size returns the bytes that a kept page uses.
+func (p *page) size() int64 { return int64(len(p.body) + pageHead) }
+
 // request returns the page from the events service, or former if that is still current.
 // former may be nil.
-func (p *pages) request(ctx context.Context, key pageKey, id string, former *page) (*page, error) {
+func (p *pages) request(ctx context.Context, uri, id string, former *page) (*page, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	r := &http.Request{URL: &url.URL{RawQuery: key.query}, Header: http.Header{}}
-	r.URL.Path, _ = url.PathUnescape(key.path) // escaped here, so it can be undone
-	r.URL.RawPath = key.path
+	u, err := url.ParseRequestURI(uri)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	r := &http.Request{URL: u, Header: http.Header{}}
 	if former != nil && former.etag != "" {
 		r.Header.Set("If-None-Match", former.etag)
 	}
@@ -217,8 +229,5 @@ func (p *page) write(w http.ResponseWriter, r *http.Request) {
 // hostname returns the name in a Host header in lower case, without the port and the final
 // dot.
 func hostname(host string) string {
-	if at := strings.LastIndexByte(host, ':'); at >= 0 && !strings.HasSuffix(host, "]") {
-		host = host[:at]
-	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
+	return strings.ToLower(strings.TrimSuffix((&url.URL{Host: host}).Hostname(), "."))
 }

@@ -94,7 +94,7 @@ func TestAListWithALongQueryIsNotKept(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	_, _, full := publish(w)
-	query := "?other=" + strings.Repeat("x", maxQuery) + "&limit=1"
+	query := "?other=" + strings.Repeat("x", maxURI) + "&limit=1"
 	for range 2 {
 		g := d.get(t, listPath+query, nil)
 		wantStatus(t, g, 200)
@@ -116,7 +116,7 @@ func TestAListWithALongQueryIsNotKept(t *testing.T) {
 		io.WriteString(out, `{"error":"limit"}`)
 	})
 	wantError(t, d.get(t, listPath+"?limit="+strings.Repeat("9", 20), nil), 400, "limit")
-	wantError(t, d.get(t, listPath+"?limit="+strings.Repeat("9", maxQuery), nil), 400, "limit")
+	wantError(t, d.get(t, listPath+"?limit="+strings.Repeat("9", maxURI), nil), 400, "limit")
 	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusInternalServerError) })
 	wantError(t, d.get(t, listPath+query, nil), 503, noPage)
 }

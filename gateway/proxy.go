@@ -1,13 +1,13 @@
 package gateway
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"strings"
 	"sync"
@@ -15,7 +15,9 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/wire"
 	"go.opentelemetry.io/otel/propagation"
+	"golang.org/x/net/http/httpguts"
 )
 
 const (
@@ -25,31 +27,46 @@ const (
 	// is a little lower.
 	upstreamTimeout = 25 * time.Second
 	copyBuffer      = 32 << 10
+	idleConns       = 256 // for each service
+	idleTotal       = 1024
+	// idleTime is shorter than in the services, so that no request is sent on a connection
+	// that the service is closing.
+	idleTime = 60 * time.Second
+	dialTime = 2 * time.Second
+	maxHead  = 1 << 20 // of a response, as in net/http
 )
 
 // proxy forwards requests to services. It does not use httputil.ReverseProxy: the gateway
 // decides for each header whether to forward it, and ReverseProxy first makes a deep copy
 // of every request, which costs as much as the key check and the rate limit.
 type proxy struct {
-	bases      map[string]*url.URL
-	transport  *upstream
+	bases      map[string]string // URLs of the services
+	direct     *wire.Client      // faster than usual
+	usual      *http.Transport   // for a large body and for https
 	propagator propagation.TextMapPropagator
 	buffers    sync.Pool
 }
 
-func newProxy(services map[string]string, propagator propagation.TextMapPropagator) (*proxy, error) {
-	p := &proxy{
-		bases: map[string]*url.URL{}, propagator: propagator, transport: newUpstream(),
+func newProxy(bases map[string]string, propagator propagation.TextMapPropagator) *proxy {
+	dialer := net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}
+	return &proxy{
+		bases: bases, propagator: propagator,
 		buffers: sync.Pool{New: func() any { return new([copyBuffer]byte) }},
+		direct: wire.New(wire.Options{
+			Dial: func(ctx context.Context, host string) (net.Conn, error) {
+				u := url.URL{Host: host}
+				return dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+			},
+			PerHost: idleConns, Total: idleTotal, Idle: idleTime, MaxHead: maxHead,
+		}),
+		usual: &http.Transport{
+			DialContext:         dialer.DialContext,
+			MaxIdleConns:        idleTotal,
+			MaxIdleConnsPerHost: idleConns,
+			IdleConnTimeout:     idleTime,
+			DisableCompression:  true,
+		},
 	}
-	for name, base := range services {
-		u, err := url.Parse(base)
-		if err != nil {
-			return nil, fmt.Errorf("address of %s: %w", name, err)
-		}
-		p.bases[name] = u
-	}
-	return p, nil
 }
 
 // outgoing describes a request to a service.
@@ -63,25 +80,38 @@ type outgoing struct {
 // send forwards the request with the same path and query. The caller must close the body
 // of the response.
 func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing) (*http.Response, error) {
-	base := p.bases[s.service]
+	scheme, host, _ := strings.Cut(p.bases[s.service], "://")
 	out := (&http.Request{
 		Method: s.method,
-		URL: &url.URL{Scheme: base.Scheme, Host: base.Host, Path: r.URL.Path, RawPath: r.URL.RawPath,
+		URL: &url.URL{Scheme: scheme, Host: host, Path: r.URL.Path, RawPath: r.URL.RawPath,
 			RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery},
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header, len(r.Header)+8),
-		Host:   base.Host,
+		Header:        make(http.Header, len(r.Header)+8),
+		Host:          host,
+		ContentLength: int64(len(s.body)),
 	}).WithContext(ctx)
 	copyRequestHeader(out.Header, r.Header)
 	forwardedFor(out.Header, r)
 	out.Header["X-Request-Id"] = []string{id}
 	out.Header[passport.Header] = []string{s.passport}
 	p.propagator.Inject(ctx, propagation.HeaderCarrier(out.Header))
-	response, err := p.transport.do(out, s.body)
+	response, err := p.roundTrip(out, s.body)
 	if err != nil {
 		return nil, sendFault(ctx, err)
 	}
 	return response, nil
+}
+
+// roundTrip sends the request with the body. If a kept connection turns out to be closed,
+// only GET and HEAD are sent again.
+func (p *proxy) roundTrip(r *http.Request, body []byte) (*http.Response, error) {
+	if r.URL.Scheme == "http" && len(body) <= wire.MaxBody {
+		return p.direct.Do(r, body, r.Method == http.MethodGet || r.Method == http.MethodHead)
+	}
+	if len(body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return p.usual.RoundTrip(r)
 }
 
 // sendFault returns the fault of a failed exchange with a service.
@@ -93,45 +123,46 @@ func sendFault(ctx context.Context, err error) error {
 }
 
 // copyRequestHeader copies the headers that a service may see. It omits the headers of the
-// connection (RFC 9110, 7.6.1), credentials, and all claims about the caller, the address
-// of the caller and the trace.
+// connection, credentials, and all claims about the caller, the address of the caller and
+// the trace.
 func copyRequestHeader(out, in http.Header) {
-	listed := listedInConnection(in)
 	for name, values := range in {
 		switch name {
-		case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-			"Transfer-Encoding", "Upgrade", "Expect", "Content-Length",
-			"Authorization", "Idempotency-Key", "Forwarded", "X-Real-Ip", "X-Request-Id", "Traceparent", "Tracestate", "Baggage":
+		case "Proxy-Authorization", "Te", "Expect", "Content-Length",
+			"Authorization", "Idempotency-Key", "Forwarded", "X-Real-Ip", "Traceparent", "Tracestate", "Baggage":
 			continue
 		}
-		if isInternal(name) || strings.HasPrefix(name, "X-Forwarded-") || listed[name] {
-			continue
+		if !strings.HasPrefix(name, "X-Forwarded-") && mayPass(name, in) {
+			out[name] = values
 		}
-		out[name] = values
 	}
 	if _, sent := out["User-Agent"]; !sent {
 		out["User-Agent"] = nil // otherwise the transport sets its own
 	}
 }
 
-// isInternal reports whether only the parts of the platform may send the header. It
-// ignores case.
-func isInternal(name string) bool {
-	return len(name) >= len(passport.HeaderPrefix) && strings.EqualFold(name[:len(passport.HeaderPrefix)], passport.HeaderPrefix)
-}
-
-func listedInConnection(header http.Header) map[string]bool {
-	values := header["Connection"]
-	if len(values) == 0 {
-		return nil
-	}
-	listed := map[string]bool{}
-	for _, value := range values {
-		for name := range strings.SplitSeq(value, ",") {
-			listed[textproto.CanonicalMIMEHeaderKey(textproto.TrimString(name))] = true
+// copyResponseHeader copies the headers of a service.
+func copyResponseHeader(out, in http.Header) {
+	for name, values := range in {
+		if mayPass(name, in) {
+			out[name] = values
 		}
 	}
-	return listed
+}
+
+// mayPass reports whether the gateway may copy a header of all. It returns false for the
+// headers of the connection (RFC 9110, 7.6.1) and for those that only the parts of the
+// platform may send, in any case.
+func mayPass(name string, all http.Header) bool {
+	switch name {
+	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Trailer", "Transfer-Encoding", "Upgrade", "X-Request-Id":
+		return false
+	}
+	if len(name) >= len(passport.HeaderPrefix) && strings.EqualFold(name[:len(passport.HeaderPrefix)], passport.HeaderPrefix) {
+		return false
+	}
+	listed := all["Connection"]
+	return len(listed) == 0 || !httpguts.HeaderValuesContainsToken(listed, name)
 }
 
 func forwardedFor(out http.Header, r *http.Request) {
@@ -146,21 +177,6 @@ func forwardedFor(out http.Header, r *http.Request) {
 	out["X-Forwarded-For"] = []string{address}
 	out["X-Forwarded-Host"] = []string{r.Host}
 	out["X-Forwarded-Proto"] = []string{scheme}
-}
-
-// copyResponseHeader copies the headers of a service, without the headers of the
-// connection and the internal ones.
-func copyResponseHeader(out, in http.Header) {
-	listed := listedInConnection(in)
-	for name, values := range in {
-		switch name {
-		case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Trailer", "Transfer-Encoding", "Upgrade", "X-Request-Id":
-			continue
-		}
-		if !isInternal(name) && !listed[name] {
-			out[name] = values
-		}
-	}
 }
 
 // relay writes the response of a service to the client. If the body breaks off, relay

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +40,6 @@ type redisClient struct {
 
 	mu      sync.Mutex
 	sending bool
-	queue   []*query
 	queued  map[check]*query
 }
 
@@ -62,18 +63,17 @@ type query struct {
 
 // reply is the result of limit.lua.
 type reply struct {
-	state   entryState
+	state   string
 	entry   string // if it has changed
 	granted int    // of the query's calls
 	retry   time.Duration
 }
 
-type entryState string
-
+// The states of an entry.
 const (
-	entrySame    entryState = "same"
-	entryChanged entryState = "changed"
-	entryMissing entryState = "missing"
+	entrySame    = "same"
+	entryChanged = "changed"
+	entryMissing = "missing"
 )
 
 func newRedisClient(settings boot.Redis, log *slog.Logger, metrics prometheus.Registerer) (*redisClient, error) {
@@ -100,7 +100,19 @@ func (c *redisClient) ask(ctx context.Context, what check) (out reply, granted b
 	if c.down.Load() {
 		return reply{}, false, errDown
 	}
-	q, place := c.enqueue(what)
+	c.mu.Lock()
+	q := c.queued[what]
+	if q == nil {
+		q = &query{check: what, done: make(chan struct{})}
+		c.queued[what] = q
+	}
+	place := q.calls
+	q.calls++
+	if !c.sending {
+		c.sending = true
+		go c.sendAll()
+	}
+	c.mu.Unlock()
 	select {
 	case <-q.done:
 		return q.reply, place < q.reply.granted, q.err
@@ -109,41 +121,18 @@ func (c *redisClient) ask(ctx context.Context, what check) (out reply, granted b
 	}
 }
 
-// enqueue adds a call to the queued query with the same check, or queues a new query. It
-// returns the query and the number of calls that were in it before.
-func (c *redisClient) enqueue(what check) (q *query, place int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q = c.queued[what]
-	if q == nil {
-		q = &query{check: what, done: make(chan struct{})}
-		c.queued[what] = q
-		c.queue = append(c.queue, q)
-	}
-	place = q.calls
-	q.calls++
-	if !c.sending {
-		c.sending = true
-		go c.sendAll(c.takeQueue())
-	}
-	return q, place
-}
-
-func (c *redisClient) takeQueue() []*query {
-	all := c.queue
-	c.queue = nil
-	clear(c.queued)
-	return all
-}
-
 // sendAll sends pipelines until no query is queued.
-func (c *redisClient) sendAll(queries []*query) {
-	for len(queries) > 0 {
-		c.send(queries)
+func (c *redisClient) sendAll() {
+	for {
 		c.mu.Lock()
-		queries = c.takeQueue()
+		queries := slices.Collect(maps.Values(c.queued))
+		clear(c.queued)
 		c.sending = len(queries) > 0
 		c.mu.Unlock()
+		if len(queries) == 0 {
+			return
+		}
+		c.send(queries)
 	}
 }
 
@@ -174,13 +163,18 @@ func (c *redisClient) receive(ctx context.Context, q *query, command *redis.Cmd)
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		values, err = c.script.Eval(ctx, c.client, q.keys(), q.arguments()...).Slice()
 	}
-	if err == nil {
-		q.reply, err = readReply(values)
+	if err == nil && len(values) != 4 {
+		err = fmt.Errorf("unexpected reply of limit.lua: %v", values)
 	}
 	if err != nil {
 		c.fail(err)
 		return errDown
 	}
+	q.reply.state, _ = values[0].(string)
+	q.reply.entry, _ = values[1].(string)
+	granted, _ := values[2].(int64)
+	retry, _ := values[3].(int64)
+	q.reply.granted, q.reply.retry = int(granted), time.Duration(retry)*time.Millisecond
 	return nil
 }
 
@@ -194,37 +188,12 @@ func (q *query) arguments() []any {
 	return []any{q.entry, calls, q.quota.limit, q.quota.window.Milliseconds(), q.quota.slot().Milliseconds()}
 }
 
-func readReply(values []any) (reply, error) {
-	state, _ := values[0].(string)
-	switch out := (reply{state: entryState(state)}); {
-	case out.state == entryMissing:
-		return out, nil
-	case out.state == entryChanged && len(values) == 2:
-		out.entry, _ = values[1].(string)
-		return out, nil
-	case out.state == entrySame && len(values) == 3:
-		granted, _ := values[1].(int64)
-		retry, _ := values[2].(int64)
-		out.granted, out.retry = int(granted), time.Duration(retry)*time.Millisecond
-		return out, nil
-	}
-	return reply{}, fmt.Errorf("unexpected reply of limit.lua: %v", values)
-}
-
 // fill stores an entry if there is none. It never replaces an entry, because identity may
 // have written a Void one meanwhile.
-func (c *redisClient) fill(ctx context.Context, key, entry string) error {
-	if c.down.Load() {
-		return errDown
-	}
-	err := c.client.SetArgs(ctx, key, entry, redis.SetArgs{Mode: "NX", TTL: peer.CredentialTTL}).Err()
-	if err == nil || errors.Is(err, redis.Nil) {
-		return nil
-	}
-	if ctx.Err() == nil {
+func (c *redisClient) fill(ctx context.Context, key, entry string) {
+	if err := c.client.SetNX(ctx, key, entry, peer.CredentialTTL).Err(); err != nil && ctx.Err() == nil {
 		c.fail(err)
 	}
-	return errDown
 }
 
 // fail marks Redis as down and logs the cause once.
@@ -237,7 +206,8 @@ func (c *redisClient) fail(err error) {
 }
 
 // watch probes a Redis that is down and marks it as up when a probe succeeds. It returns
-// when ctx ends.
+// when ctx ends. The probe writes a key: a PING would also succeed on a Redis that is
+// loading its data, is a replica, or has no memory left.
 func (c *redisClient) watch(ctx context.Context) error {
 	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
@@ -247,24 +217,14 @@ func (c *redisClient) watch(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		if c.down.Load() && c.probe(ctx) == nil {
+		// The client's timeouts bound the call.
+		if c.down.Load() && c.client.Set(ctx, "gateway:probe", "1", time.Second).Err() == nil {
 			c.up.Set(1)
 			c.down.Store(false)
 			c.log.Info("Redis is back")
 		}
 	}
 }
-
-// probe writes a key. A PING would also succeed on a Redis that is loading its data, is a
-// replica, or has no memory left.
-func (c *redisClient) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.client.Set(ctx, "gateway:probe", "1", time.Second).Err()
-}
-
-// ready is the check behind /readyz.
-func (c *redisClient) ready(ctx context.Context) error { return c.client.Ping(ctx).Err() }
 
 // cause returns the error without addresses, because an address may contain a password.
 func cause(err error) string {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
 // The services behind the gateway, by the name that passports are issued to.
@@ -22,16 +21,6 @@ const (
 
 func services() []string { return []string{identity, events, subscribers, integrations} }
 
-// Auth is the credential that a route requires.
-type Auth string
-
-const (
-	AuthNone     Auth = "none"
-	AuthAPIKey        = Auth(peer.APIKey) // ApiKey <username>:<key>
-	AuthBearer        = Auth(peer.Bearer) // Bearer <keyId>:<secret>
-	AuthOperator Auth = "operator"        // Operator <token>
-)
-
 // Route is a row of the route table.
 type Route struct {
 	// Methods are in the order of the Allow header. GET includes HEAD on the legacy and
@@ -42,8 +31,8 @@ type Route struct {
 	Path string
 	// Service is the upstream. An empty Service means the gateway itself.
 	Service string
+	// Surface decides which key a route with a Service requires.
 	Surface passport.Surface
-	Auth    Auth
 	// Once means that the operation takes an Idempotency-Key.
 	Once bool
 }
@@ -60,30 +49,19 @@ func Routes() []Route {
 
 func routes(documents fs.FS) ([]Route, error) {
 	get := []string{http.MethodGet}
-	own := func(path string) Route {
-		return Route{Methods: get, Path: path, Surface: passport.Public, Auth: AuthNone}
-	}
 	table := append(legacyRoutes(),
-		Route{Methods: get, Path: dashboardPath, Service: events, Surface: passport.Public, Auth: AuthNone},
-		Route{Methods: get, Path: ownHostPath, Service: events, Surface: passport.Public, Auth: AuthNone},
-		Route{Methods: []string{http.MethodGet, http.MethodPost}, Path: "/public/unsubscribe", Service: subscribers, Surface: passport.Public, Auth: AuthNone})
-	for _, path := range documentPaths() {
-		table = append(table, own(path))
-	}
+		Route{Methods: get, Path: dashboardPath, Service: events, Surface: passport.Public},
+		Route{Methods: get, Path: ownHostPath, Service: events, Surface: passport.Public},
+		Route{Methods: []string{http.MethodGet, http.MethodPost}, Path: "/public/unsubscribe", Service: subscribers, Surface: passport.Public})
 	for path := range docsFiles() {
-		table = append(table, own(path))
+		table = append(table, Route{Methods: get, Path: path, Surface: passport.Public})
 	}
-	for _, source := range []declared{
-		{appDocument, "/app/", Route{Surface: passport.App, Auth: AuthBearer}},
-		{operatorDocument, "/operator/v1/", Route{Surface: passport.Operator, Auth: AuthOperator}},
-	} {
-		rows, err := source.routes(documents)
-		if err != nil {
-			return nil, err
-		}
-		table = append(table, rows...)
+	app, err := operations(documents, appDocument, "/app/", passport.App)
+	if err != nil {
+		return nil, err
 	}
-	return table, nil
+	operator, err := operations(documents, operatorDocument, "/operator/v1/", passport.Operator)
+	return slices.Concat(table, app, operator), err
 }
 
 const (
@@ -97,15 +75,28 @@ const (
 // table of the legacy interface.
 func legacyRoutes() []Route {
 	get := []string{http.MethodGet}
-	rows := []Route{{Methods: get, Path: legacy.Base, Surface: passport.Legacy, Auth: AuthNone}}
+	rows := []Route{{Methods: get, Path: legacy.Base, Surface: passport.Legacy}}
 	for _, resource := range legacy.Resources() {
-		base := legacy.ListURI(resource.Name)
-		row := func(methods []string, path string) Route {
-			return Route{Methods: methods, Path: path, Service: legacyService(resource.Name), Surface: passport.Legacy, Auth: AuthAPIKey}
+		row := func(methods []string, place legacy.Place) Route {
+			return Route{Methods: methods, Path: legacyPath(resource.Name, place), Service: legacyService(resource.Name), Surface: passport.Legacy}
 		}
-		rows = append(rows, row(resource.List, base), row(get, base+"schema/"), row(get, base+"set/{ids}/"), row(resource.Detail, base+"{id}/"))
+		rows = append(rows, row(resource.List, legacy.AtList), row(get, legacy.AtSchema), row(get, legacy.AtSet), row(resource.Detail, legacy.AtDetail))
 	}
 	return rows
+}
+
+// legacyPath returns the path template of a place.
+func legacyPath(resource string, place legacy.Place) string {
+	switch base := legacy.ListURI(resource); place {
+	case legacy.AtSchema:
+		return base + "schema/"
+	case legacy.AtSet:
+		return base + "set/{ids}/"
+	case legacy.AtDetail:
+		return base + "{id}/"
+	default:
+		return base
+	}
 }
 
 func legacyService(resource string) string {
@@ -122,15 +113,8 @@ func legacyService(resource string) string {
 // router finds the row of a request.
 type router struct {
 	root           segment
-	legacy         map[legacyPlace][]*Route
-	discovery      []*Route
-	ownHost        []*Route
+	byPath         map[string][]*Route
 	isPlatformHost func(host string) bool
-}
-
-type legacyPlace struct {
-	resource string
-	place    legacy.Place
 }
 
 // parameter is the key of a segment's child for {name}.
@@ -145,20 +129,11 @@ type segment struct {
 // newRouter indexes the table. isPlatformHost reports whether a host is one of the
 // platform, not of a dashboard.
 func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
-	r := &router{legacy: map[legacyPlace][]*Route{}, isPlatformHost: isPlatformHost}
+	r := &router{root: segment{next: map[string]*segment{}}, byPath: map[string][]*Route{}, isPlatformHost: isPlatformHost}
 	for i := range table {
 		row := &table[i]
-		switch {
-		case row.Path == legacy.Base:
-			r.discovery = []*Route{row}
-		case row.Path == ownHostPath:
-			r.ownHost = []*Route{row}
-		case row.Surface == passport.Legacy:
-			path, _ := legacy.ParsePath(strings.NewReplacer("{id}", "1", "{ids}", "1").Replace(row.Path))
-			r.legacy[legacyPlace{path.Resource, path.Place}] = []*Route{row}
-		default:
-			r.root.add(row)
-		}
+		r.byPath[row.Path] = append(r.byPath[row.Path], row)
+		r.root.add(row)
 	}
 	return r
 }
@@ -169,10 +144,7 @@ func (s *segment) add(row *Route) {
 			name = parameter
 		}
 		if s.next[name] == nil {
-			if s.next == nil {
-				s.next = map[string]*segment{}
-			}
-			s.next[name] = &segment{}
+			s.next[name] = &segment{next: map[string]*segment{}}
 		}
 		s = s.next[name]
 	}
@@ -242,16 +214,18 @@ func (t *router) find(r *http.Request) found {
 		if t.isPlatformHost(r.Host) {
 			return found{surface: passport.Legacy}
 		}
-		return pick(passport.Public, r.Method, t.ownHost)
+		return pick(passport.Public, r.Method, t.byPath[ownHostPath])
 	case strings.TrimSuffix(legacy.Base, "/"):
-		return found{surface: passport.Legacy, route: t.discovery[0], rows: t.discovery, legacy: legacy.Path{Methods: t.discovery[0].Methods}}
+		rows := t.byPath[legacy.Base]
+		return found{surface: passport.Legacy, route: rows[0], rows: rows, legacy: legacy.Path{Methods: rows[0].Methods}}
 	}
 	if strings.HasPrefix(path, legacy.Base) {
 		parsed, known := legacy.ParsePath(path)
-		if rows := t.legacy[legacyPlace{parsed.Resource, parsed.Place}]; known && len(rows) > 0 {
-			return found{surface: passport.Legacy, route: rows[0], rows: rows, legacy: parsed}
+		if !known {
+			return found{surface: passport.Legacy}
 		}
-		return found{surface: passport.Legacy}
+		rows := t.byPath[legacyPath(parsed.Resource, parsed.Place)]
+		return found{surface: passport.Legacy, route: rows[0], rows: rows, legacy: parsed}
 	}
 	surface := surfaceOf(path)
 	raw := strings.TrimPrefix(escapedPath(r.URL), "/")

@@ -13,7 +13,7 @@ func TestEveryRowReachesItsService(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
-	authorization := map[Auth]string{AuthAPIKey: m.apiKey(), AuthBearer: m.bearer(), AuthOperator: "Operator " + operatorToken}
+	authorization := map[passport.Surface]string{passport.Legacy: m.apiKey(), passport.App: m.bearer(), passport.Operator: "Operator " + operatorToken}
 	fill := strings.NewReplacer("{id}", "4", "{ids}", "1;3", "{keyId}", "k%2F1")
 	for _, row := range Routes() {
 		if row.Service == "" || row.Surface == passport.Public {
@@ -30,7 +30,7 @@ func TestEveryRowReachesItsService(t *testing.T) {
 					if method != http.MethodGet {
 						body = `{"x":1}`
 					}
-					g := d.do(t, method, path+"?a=b%20c&a=d", body, map[string]string{"Authorization": authorization[row.Auth]})
+					g := d.do(t, method, path+"?a=b%20c&a=d", body, map[string]string{"Authorization": authorization[row.Surface]})
 					wantStatus(t, g, http.StatusOK)
 					e := g.echo(t)
 					if e.Service != row.Service || e.Method != method || e.URI != path+"?a=b%20c&a=d" || e.Body != body {
@@ -39,7 +39,7 @@ func TestEveryRowReachesItsService(t *testing.T) {
 					if e.Passport.Surface != row.Surface || e.Passport.Audience != row.Service {
 						t.Errorf("passport %+v", e.Passport)
 					}
-					if row.Auth != AuthOperator && (e.Passport.Organization != m.credential.Organization || e.Passport.User != m.credential.User ||
+					if row.Surface != passport.Operator && (e.Passport.Organization != m.credential.Organization || e.Passport.User != m.credential.User ||
 						e.Passport.LegacyUser != 7 || !e.Passport.Has(passport.RoleAdmin) || !e.Passport.Features.API) {
 						t.Errorf("passport %+v", e.Passport)
 					}

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -86,29 +88,22 @@ func (e *edge) refuse(v *visit, err error) {
 	if status >= http.StatusInternalServerError {
 		e.log.ErrorContext(v.ctx, "request failed", "route", v.found.pattern(), "status", status, "error", err.Error())
 	}
-	body, failed := legacy.Encode(struct {
+	body, _ := legacy.Encode(struct { // a string can be encoded
 		Error string `json:"error"`
 	}{f.Message})
-	if failed != nil {
-		panic(failed) // a string can be encoded
-	}
 	v.Header().Set("Content-Type", "application/json")
 	v.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	v.WriteHeader(status)
 	_, _ = v.Write(body) // fails only if the client has left; the server drops the body of a HEAD
 }
 
-// requestID returns the X-Request-Id of the client. It reports false if there is none, or
-// if it is not 1 to 128 visible ASCII characters.
-func requestID(header http.Header) (string, bool) {
+// requestID returns the X-Request-Id of the client if it is 1 to 128 visible ASCII
+// characters, else a new one.
+func requestID(header http.Header) string {
 	values := header["X-Request-Id"]
-	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 {
-		return "", false
+	unusual := func(c rune) bool { return c <= ' ' || c > '~' }
+	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 || strings.ContainsFunc(values[0], unusual) {
+		return rand.Text()
 	}
-	for _, c := range []byte(values[0]) {
-		if c <= ' ' || c > '~' {
-			return "", false
-		}
-	}
-	return values[0], true
+	return values[0]
 }

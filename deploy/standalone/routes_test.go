@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/gateway"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
 // The sentences with which a service says that it has no such route at all; every
@@ -19,9 +20,7 @@ var noRoute = []string{"There is nothing at this path.", "The path does not have
 func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	c := provision(t, base, "Acme", "acme-admin", "admin", "api")
-	authorizations := map[gateway.Auth]string{
-		gateway.AuthNone: "", gateway.AuthAPIKey: c.legacy(), gateway.AuthBearer: c.app(), gateway.AuthOperator: c.operator(),
-	}
+	authorizations := map[passport.Surface]string{passport.Legacy: c.legacy(), passport.App: c.app(), passport.Operator: c.operator()}
 	values := strings.NewReplacer("{slug}", c.DashboardSlug, "{id}", "1", "{ids}", "1;2", "{keyId}", "unknown")
 	for _, route := range gateway.Routes() {
 		for _, method := range route.Methods {
@@ -30,7 +29,7 @@ func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				request.Header.Set("Authorization", authorizations[route.Auth])
+				request.Header.Set("Authorization", authorizations[route.Surface])
 				if strings.HasPrefix(route.Path, "/api/v1/dashboard/") {
 					request.Host = "status.example.com" // nobody's own host: the row is known, the dashboard is not
 				}
@@ -80,7 +79,7 @@ func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
 			if method != http.MethodPost && method != http.MethodPut && method != http.MethodPatch {
 				continue
 			}
-			authorization := map[gateway.Auth]string{gateway.AuthAPIKey: c.legacy(), gateway.AuthBearer: c.app(), gateway.AuthOperator: c.operator()}[route.Auth]
+			authorization := map[passport.Surface]string{passport.Legacy: c.legacy(), passport.App: c.app(), passport.Operator: c.operator()}[route.Surface]
 			path := strings.NewReplacer("{id}", "1").Replace(route.Path)
 			for _, name := range slices.Sorted(maps.Keys(bodies)) {
 				if method == http.MethodPut && strings.HasPrefix(name, "every field") && !strings.Contains(path, "service/1") {
