@@ -12,7 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-const defaultFindID = "legacyId"
+// findID is the declared find field with the integer id of a record.
+const findID = "legacyId"
 
 // translator makes conditions on declared find fields from query parameters.
 type translator struct {
@@ -153,7 +154,7 @@ func (t translator) bare(field Field, path, values []string) ([]find.Condition, 
 func (r *Relation) idField(multi bool) Field {
 	id := idField(r.FindID)
 	if r.Match != nil && id.Find == "" {
-		id.Find = defaultFindID
+		id.Find = findID
 	}
 	id.Multi = multi && r.Match == nil
 	return id

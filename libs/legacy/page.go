@@ -24,6 +24,11 @@ type Page struct {
 	others string // the other parameters, encoded, each followed by "&"
 }
 
+const (
+	defaultLimit = 20   // rows of a list without a limit
+	maxLimit     = 1000 // most rows of a list
+)
+
 // furthest is the largest offset for a store. No list is as long, and sums with it do not overflow.
 const furthest = 1 << 40
 

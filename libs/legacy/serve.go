@@ -24,15 +24,8 @@ type endpoint[T any] struct {
 
 func (r Resource[T]) name() string { return r.Name }
 
-func (r Resource[T]) findID() string {
-	if r.FindID == "" {
-		return defaultFindID
-	}
-	return r.FindID
-}
-
 func (r Resource[T]) handler(options Options) gin.HandlerFunc {
-	known := append([]Field{idField(r.findID()), {Name: "resource_uri", Type: String}}, r.Fields...)
+	known := append([]Field{idField(findID), {Name: "resource_uri", Type: String}}, r.Fields...)
 	e := endpoint[T]{Resource: r, options: options, known: known}
 	return func(c *gin.Context) {
 		defer func() {
@@ -107,19 +100,19 @@ func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, view any) error 
 
 func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passport.Passport) error {
 	all := parseParams(r.URL.RawQuery)
-	page, err := all.page(e.options.DefaultLimit, e.options.MaxLimit)
+	page, err := all.page(defaultLimit, maxLimit)
 	if err != nil {
 		return err
 	}
 	query := find.Query{Limit: int(page.Limit), Offset: page.storeOffset()}
-	if query.Order, err = orderBy(e.known, e.findID(), all); err != nil {
+	if query.Order, err = orderBy(e.known, all); err != nil {
 		return err
 	}
 	translate := translator{ctx: r.Context(), caller: caller}
 	if query.Where, err = translate.where(e.known, all); err != nil {
 		return err
 	}
-	query.Scan = scanIn(e.Indexes, e.findID(), query)
+	query.Scan = scanIn(e.Indexes, query)
 	var items []T
 	var total int64
 	if !matchesNothing(query.Where) {
@@ -159,8 +152,8 @@ func (e endpoint[T]) detail(w http.ResponseWriter, r *http.Request, caller passp
 
 // set writes several objects in the order of the request, at most as many as a list.
 func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport.Passport, asked []string) error {
-	if len(asked) > e.options.MaxLimit {
-		return invalid("A set must name at most %d objects.", e.options.MaxLimit)
+	if len(asked) > maxLimit {
+		return invalid("A set must name at most %d objects.", maxLimit)
 	}
 	var ids []int64
 	for _, text := range asked {
@@ -204,12 +197,12 @@ func (e endpoint[T]) getMany(r *http.Request, caller passport.Passport, ids []in
 }
 
 func (e endpoint[T]) listMany(ctx context.Context, caller passport.Passport, ids []int64) ([]T, error) {
-	where := find.In(e.findID(), ids...)
+	where := find.In(findID, ids...)
 	if len(ids) == 1 {
-		where = find.Eq(e.findID(), ids[0])
+		where = find.Eq(findID, ids[0])
 	}
-	query := find.Query{Where: []find.Condition{where}, Order: []find.Order{{Field: e.findID()}}, Limit: len(ids)}
-	query.Scan = scanIn(e.Indexes, e.findID(), query)
+	query := find.Query{Where: []find.Condition{where}, Order: []find.Order{{Field: findID}}, Limit: len(ids)}
+	query.Scan = scanIn(e.Indexes, query)
 	items, _, err := e.List(ctx, caller, query)
 	return items, err
 }
