@@ -77,7 +77,7 @@ func admit(caller passport.Passport) error {
 	case caller.Surface != passport.Legacy || caller.Organization == "":
 		return fault.New(fault.Denied, "The passport is for another interface.")
 	case !caller.Features.API:
-		return fault.New(fault.Forbidden, "The plan of your organization does not include the API.")
+		return passport.ErrNoAPI
 	case !caller.Has(passport.RoleAPI):
 		return fault.New(fault.Forbidden, "Your role does not allow this request. Use a user with the role administrator or API.")
 	}
