@@ -10,7 +10,7 @@ import (
 // orderBy translates order_by. The id is always the last order, so that every order is total.
 func orderBy(fields []Field, all params) ([]find.Order, error) {
 	var orders []find.Order
-	for _, text := range all.all("order_by") {
+	for _, text := range all.values["order_by"] {
 		name, descending := strings.CutPrefix(text, "-")
 		field, known := fieldNamed(fields, name)
 		if !known || !field.ordered() {

@@ -84,9 +84,5 @@ func (field Field) schema() schemaField {
 }
 
 func lower(methods []string) []string {
-	out := make([]string, len(methods))
-	for i, method := range methods {
-		out[i] = strings.ToLower(method)
-	}
-	return out
+	return strings.Split(strings.ToLower(strings.Join(methods, ",")), ",")
 }

@@ -56,13 +56,13 @@ func (e endpoint[T]) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case path.Place == AtSchema:
-		return e.ok(w, r, e.schema())
+		return e.ok(w, r, http.StatusOK, e.schema())
 	case path.Place == AtSet:
 		return e.set(w, r, caller, path.Set)
 	case method == http.MethodPost:
-		return e.create(w, r, caller)
+		return e.write(w, r, caller, 0)
 	case method == http.MethodPut:
-		return e.update(w, r, caller, path.ID)
+		return e.write(w, r, caller, path.ID)
 	case method == http.MethodDelete:
 		return e.delete(w, r, caller, path.ID)
 	case path.Place == AtDetail:
@@ -85,7 +85,7 @@ func admit(caller passport.Passport) error {
 }
 
 // ok writes a view. A GET also gets the headers against caching.
-func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, view any) error {
+func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, status int, view any) error {
 	body, err := Encode(view)
 	if err != nil {
 		return fmt.Errorf("encoding a %s: %w", e.Name, err)
@@ -94,7 +94,7 @@ func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, view any) error 
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("Vary", "Accept")
 	}
-	WriteJSON(w, r, http.StatusOK, body)
+	WriteJSON(w, r, status, body)
 	return nil
 }
 
@@ -104,7 +104,7 @@ func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passpor
 	if err != nil {
 		return err
 	}
-	query := find.Query{Limit: int(page.Limit), Offset: page.storeOffset()}
+	query := find.Query{Limit: int(page.Limit), Offset: int(min(page.Offset, furthest))}
 	if query.Order, err = orderBy(e.known, all); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passpor
 	for i, item := range items {
 		objects[i] = e.View(item)
 	}
-	return e.ok(w, r, Envelope{Meta: page.Meta(ListURI(e.Name), total), Objects: objects})
+	return e.ok(w, r, http.StatusOK, Envelope{Meta: page.Meta(ListURI(e.Name), total), Objects: objects})
 }
 
 func (e endpoint[T]) get(r *http.Request, caller passport.Passport, id int64) (T, error) {
@@ -147,7 +147,7 @@ func (e endpoint[T]) detail(w http.ResponseWriter, r *http.Request, caller passp
 	if err != nil {
 		return err
 	}
-	return e.ok(w, r, e.View(item))
+	return e.ok(w, r, http.StatusOK, e.View(item))
 }
 
 // set writes several objects in the order of the request, at most as many as a list.
@@ -177,7 +177,7 @@ func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport
 			response.NotFound = append(response.NotFound, text)
 		}
 	}
-	return e.ok(w, r, response)
+	return e.ok(w, r, http.StatusOK, response)
 }
 
 func (e endpoint[T]) getMany(r *http.Request, caller passport.Passport, ids []int64) (map[int64]T, error) {
@@ -207,45 +207,35 @@ func (e endpoint[T]) listMany(ctx context.Context, caller passport.Passport, ids
 	return items, err
 }
 
-func (e endpoint[T]) create(w http.ResponseWriter, r *http.Request, caller passport.Passport) error {
+// write creates a record, or updates the record with an id that is not 0.
+func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
 	body, err := readBody(r)
 	if err != nil {
 		return err
 	}
-	in, err := bind(r.Context(), caller, e.Fields, body, true)
-	if err != nil {
-		return e.refuse(w, r, err)
+	if id != 0 {
+		if _, err := e.get(r, caller, id); err != nil {
+			return err
+		}
 	}
-	item, err := e.Create(r.Context(), caller, in)
-	if err != nil {
-		return e.refuse(w, r, err)
+	var item T
+	in, err := bind(r.Context(), caller, e.Fields, body, id == 0)
+	switch {
+	case err != nil:
+	case id == 0:
+		item, err = e.Create(r.Context(), caller, in)
+	default:
+		item, err = e.Update(r.Context(), caller, id, in)
 	}
-	view, err := Encode(e.View(item))
 	if err != nil {
-		return fmt.Errorf("encoding a %s: %w", e.Name, err)
+		writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
+		return nil
+	}
+	if id != 0 {
+		return e.ok(w, r, http.StatusOK, e.View(item))
 	}
 	w.Header().Set("Location", e.options.BaseURL+URI(e.Name, e.ID(item)))
-	WriteJSON(w, r, http.StatusCreated, view)
-	return nil
-}
-
-func (e endpoint[T]) update(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
-	body, err := readBody(r)
-	if err != nil {
-		return err
-	}
-	if _, err := e.get(r, caller, id); err != nil {
-		return err
-	}
-	in, err := bind(r.Context(), caller, e.Fields, body, false)
-	if err != nil {
-		return e.refuse(w, r, err)
-	}
-	item, err := e.Update(r.Context(), caller, id, in)
-	if err != nil {
-		return e.refuse(w, r, err)
-	}
-	return e.ok(w, r, e.View(item))
+	return e.ok(w, r, http.StatusCreated, e.View(item))
 }
 
 func (e endpoint[T]) delete(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
@@ -253,12 +243,6 @@ func (e endpoint[T]) delete(w http.ResponseWriter, r *http.Request, caller passp
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// refuse writes the response to a body with faults.
-func (e endpoint[T]) refuse(w http.ResponseWriter, r *http.Request, err error) error {
-	writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
 	return nil
 }
 
