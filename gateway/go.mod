@@ -86,6 +86,9 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5
 )
 
-require github.com/twmb/franz-go/pkg/kadm v1.18.0 // indirect
+require (
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
+	github.com/twmb/franz-go/pkg/kadm v1.18.0 // indirect
+)
 
 replace github.com/bellbuoy/bellbuoy/libs/engines => ../libs/engines

@@ -2,9 +2,7 @@ package document
 
 import (
 	"database/sql/driver"
-	"strings"
 	"sync"
-	"unicode"
 
 	"modernc.org/sqlite"
 
@@ -26,45 +24,6 @@ var registerText = sync.OnceValue(func() error {
 		match, _ := args[1].(string)
 		part, _ := args[2].(string)
 		folded, _ := args[3].(int64)
-		return scalar(matches(text, find.Match(match), part, folded == 1)), nil
+		return scalar(find.Match(match).Matches(text, part, folded == 1)), nil
 	}})
 })
-
-func matches(text string, match find.Match, part string, folded bool) bool {
-	if folded {
-		text, part = fold(text), fold(part)
-	}
-	switch match {
-	case find.Whole:
-		return text == part
-	case find.Prefix:
-		return strings.HasPrefix(text, part)
-	case find.Suffix:
-		return strings.HasSuffix(text, part)
-	default:
-		return strings.Contains(text, part)
-	}
-}
-
-// fold replaces each letter by one representative of the letters that are equal under Unicode simple folding, as
-// MongoDB does in case-insensitive expressions.
-func fold(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < unicode.MaxASCII {
-			if 'A' <= r && r <= 'Z' {
-				return r + 'a' - 'A'
-			}
-			if r != 'k' && r != 's' {
-				return r
-			}
-		}
-		least := r
-		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
-			least = min(least, next)
-		}
-		if 'A' <= least && least <= 'Z' {
-			return least + 'a' - 'A'
-		}
-		return least
-	}, text)
-}

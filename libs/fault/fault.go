@@ -5,6 +5,7 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -66,9 +67,14 @@ func Wrap(kind Kind, err error, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// As returns the fault in err's chain, or an Internal fault with the cause err.
+// As returns the fault in err's chain, or an Internal fault with the cause err. Work that the time limit of a request
+// ended is Unavailable, because a retry may succeed.
 func As(err error) *Error {
-	if fault, ok := errors.AsType[*Error](err); ok {
+	fault, ok := errors.AsType[*Error](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && (!ok || fault.Kind != Unavailable):
+		return Wrap(Unavailable, err, "The request took too long. Try again shortly.")
+	case ok:
 		return fault
 	}
 	return &Error{Kind: Internal, Message: "Something went wrong on our side.", Err: err}

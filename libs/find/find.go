@@ -3,6 +3,11 @@
 // document use this one form, so no query is translated twice.
 package find
 
+import (
+	"strings"
+	"unicode"
+)
+
 // Op is the comparison of a condition.
 type Op string
 
@@ -111,4 +116,44 @@ func list[V any](values []V) []any {
 		out[i] = v
 	}
 	return out
+}
+
+// Matches reports whether the part of the text that m names is equal to part.
+func (m Match) Matches(text, part string, folded bool) bool {
+	if folded {
+		text, part = fold(text), fold(part)
+	}
+	switch m {
+	case Whole:
+		return text == part
+	case Prefix:
+		return strings.HasPrefix(text, part)
+	case Suffix:
+		return strings.HasSuffix(text, part)
+	default:
+		return strings.Contains(text, part)
+	}
+}
+
+// fold replaces each letter by one representative of the letters that are equal under Unicode simple folding, as
+// MongoDB does in case-insensitive expressions.
+func fold(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII {
+			if 'A' <= r && r <= 'Z' {
+				return r + 'a' - 'A'
+			}
+			if r != 'k' && r != 's' {
+				return r
+			}
+		}
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		if 'A' <= least && least <= 'Z' {
+			return least + 'a' - 'A'
+		}
+		return least
+	}, text)
 }

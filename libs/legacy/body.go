@@ -6,10 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
@@ -33,7 +32,7 @@ func readBody(r *http.Request) (map[string]any, error) {
 }
 
 // parseBody refuses texts that encoding/json would silently change to U+FFFD: invalid UTF-8, and the escape of half a
-// surrogate pair.
+// surrogate pair. Of members with one name the last counts.
 func parseBody(content []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
@@ -45,42 +44,8 @@ func parseBody(content []byte) (map[string]any, error) {
 	if _, trailing := decoder.Token(); !errors.Is(trailing, io.EOF) {
 		return nil, invalid("The body must be one JSON object, with nothing behind it.")
 	}
-	if !utf8.Valid(content) || halfEscaped(content) {
+	if !jsontext.Value(content).IsValid(jsontext.AllowDuplicateNames(true)) {
 		return nil, invalid("The texts of the body must be Unicode.")
 	}
 	return object, nil
-}
-
-// halfEscaped reports whether valid JSON has an escape \ud800 to \udfff that is not part of a pair. In valid JSON a
-// backslash always starts a complete escape.
-func halfEscaped(content []byte) bool {
-	for {
-		at := bytes.IndexByte(content, '\\')
-		if at < 0 {
-			return false
-		}
-		content = content[at:]
-		first, ok := escapedUnit(content)
-		switch {
-		case !ok:
-			content = content[2:]
-		case !utf16.IsSurrogate(first):
-			content = content[6:]
-		default:
-			second, ok := escapedUnit(content[6:])
-			if !ok || utf16.DecodeRune(first, second) == utf8.RuneError {
-				return true
-			}
-			content = content[12:]
-		}
-	}
-}
-
-// escapedUnit returns the UTF-16 unit of the \uXXXX at the start of text.
-func escapedUnit(text []byte) (rune, bool) {
-	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
-		return 0, false
-	}
-	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
-	return rune(unit), err == nil
 }

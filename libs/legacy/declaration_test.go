@@ -144,12 +144,12 @@ func TestCheckFindsWhatIsWrongWithADeclaration(t *testing.T) {
 		"field with a lookup":    {with(legacy.Field{Name: "a__b", Type: legacy.Integer}), "cannot be named"},
 		"unknown type":           {with(legacy.Field{Name: "a", Type: "float"}), "no type"},
 		"relation without":       {with(legacy.Field{Name: "a", Type: legacy.Related}), "Relation goes with"},
-		"relation of a text":     {with(legacy.Field{Name: "a", Type: legacy.String, Relation: legacy.TypeRelation()}), "Relation goes with"},
+		"relation of a text":     {with(legacy.Field{Name: "a", Type: legacy.String, Relation: legacy.TypeLookup.Relation()}), "Relation goes with"},
 		"default of a type":      {with(legacy.Field{Name: "a", Type: legacy.String, Default: false}), "the default"},
 		"default of an int":      {with(legacy.Field{Name: "a", Type: legacy.Integer, Default: 1}), "the default"},
 		"input only, filtered":   {with(legacy.Field{Name: "a", Type: legacy.String, InputOnly: true, Find: "a"}), "InputOnly"},
 		"related to nothing":     {to(legacy.Relation{To: "events"}), "no resource"},
-		"match without find":     {to(*legacy.TypeRelation()), "needs a Find"},
+		"match without find":     {to(*legacy.TypeLookup.Relation()), "needs a Find"},
 		"bare without item":      {to(legacy.Relation{To: "service", Many: true, Bare: "x"}), "no item field"},
 		"an item":                {to(legacy.Relation{To: "service", Many: true, Items: []legacy.Field{{Name: "a"}}}), "no type"},
 		"in an object":           {with(legacy.Field{Name: "a", Type: legacy.Object, Fields: []legacy.Field{text, text}}), "two fields"},
@@ -181,11 +181,10 @@ func TestListIsAskedWithTheIndexThatServes(t *testing.T) {
 	var asked *find.Query
 	resource := sound()
 	resource.Fields = []legacy.Field{
-		{Name: "status", Type: legacy.Related, Find: "status", Relation: legacy.StatusRelation()},
+		{Name: "status", Type: legacy.Related, Find: "status", Relation: legacy.StatusLookup.Relation()},
 		{Name: "update", Type: legacy.String, Find: "text"},
-		{Name: "type", Type: legacy.Related, Find: "type", Relation: legacy.TypeRelation()},
+		{Name: "type", Type: legacy.Related, Find: "type", Relation: legacy.TypeLookup.Relation()},
 	}
-	resource.FindID = "number"
 	resource.Indexes = []legacy.Index{{Name: "base"}, {Name: "by_type", Equal: []string{"type"}}, {Name: "by_both", Equal: []string{"type", "status"}}}
 	resource.List = func(_ context.Context, _ passport.Passport, q find.Query) ([]thing, int64, error) {
 		asked = &q
@@ -196,23 +195,23 @@ func TestListIsAskedWithTheIndexThatServes(t *testing.T) {
 		caller := passport.Passport{Surface: passport.Legacy, Organization: "o", Roles: []string{"api"}, Features: passport.Features{API: true}}
 		c.Request = c.Request.WithContext(passport.With(c.Request.Context(), caller))
 	})
-	legacy.Mount(engine, legacy.Options{Log: slog.New(slog.DiscardHandler), DefaultLimit: 7, MaxLimit: 9}, resource)
-	id := []find.Order{{Field: "number"}}
+	legacy.Mount(engine, legacy.Options{Log: slog.New(slog.DiscardHandler)}, resource)
+	id := []find.Order{{Field: "legacyId"}}
 	for query, want := range map[string]find.Query{
-		"":                                   {Order: id, Limit: 7},
-		"limit=10&offset=3":                  {Order: id, Limit: 9, Offset: 3},
-		"offset=9223372036854775807":         {Order: id, Limit: 7, Offset: 1 << 40},
-		"type=1":                             {Order: id, Limit: 7, Where: []find.Condition{find.Eq("type", "incident")}},
-		"type__type=incident&order_by=-id":   {Order: []find.Order{{Field: "number", Descending: true}}, Limit: 7, Where: []find.Condition{find.Eq("type", "incident")}},
-		"status=2&type=1":                    {Order: id, Limit: 7, Where: []find.Condition{find.Eq("status", "investigating"), find.Eq("type", "incident")}},
-		"status=2":                           {Order: id, Limit: 7, Scan: "base", Where: []find.Condition{find.Eq("status", "investigating")}},
-		"update__contains=x":                 {Order: id, Limit: 7, Scan: "base", Where: []find.Condition{find.Text("text", find.Substring, "x", false)}},
-		"update__contains=x&type=1":          {Order: id, Limit: 7, Scan: "by_type", Where: []find.Condition{find.Text("text", find.Substring, "x", false), find.Eq("type", "incident")}},
-		"type=1&type__type=maintenance":      {Order: id, Limit: 7, Scan: "by_type", Where: []find.Condition{find.Eq("type", "incident"), find.Eq("type", "maintenance")}},
-		"type__in=1,2":                       {Order: id, Limit: 7, Scan: "base", Where: []find.Condition{find.In("type", "incident", "maintenance")}},
-		"order_by=update":                    {Order: []find.Order{{Field: "text"}, {Field: "number"}}, Limit: 7, Scan: "base"},
-		"type=1&order_by=update&order_by=id": {Order: []find.Order{{Field: "text"}, {Field: "number"}}, Limit: 7, Scan: "by_type", Where: []find.Condition{find.Eq("type", "incident")}},
-		"id=4":                               {Order: id, Limit: 7, Scan: "base", Where: []find.Condition{find.Eq("number", int64(4))}},
+		"":                                   {Order: id, Limit: 20},
+		"limit=1001&offset=3":                {Order: id, Limit: 1000, Offset: 3},
+		"offset=9223372036854775807":         {Order: id, Limit: 20, Offset: 1 << 40},
+		"type=1":                             {Order: id, Limit: 20, Where: []find.Condition{find.Eq("type", "incident")}},
+		"type__type=incident&order_by=-id":   {Order: []find.Order{{Field: "legacyId", Descending: true}}, Limit: 20, Where: []find.Condition{find.Eq("type", "incident")}},
+		"status=2&type=1":                    {Order: id, Limit: 20, Where: []find.Condition{find.Eq("status", "investigating"), find.Eq("type", "incident")}},
+		"status=2":                           {Order: id, Limit: 20, Scan: "base", Where: []find.Condition{find.Eq("status", "investigating")}},
+		"update__contains=x":                 {Order: id, Limit: 20, Scan: "base", Where: []find.Condition{find.Text("text", find.Substring, "x", false)}},
+		"update__contains=x&type=1":          {Order: id, Limit: 20, Scan: "by_type", Where: []find.Condition{find.Text("text", find.Substring, "x", false), find.Eq("type", "incident")}},
+		"type=1&type__type=maintenance":      {Order: id, Limit: 20, Scan: "by_type", Where: []find.Condition{find.Eq("type", "incident"), find.Eq("type", "maintenance")}},
+		"type__in=1,2":                       {Order: id, Limit: 20, Scan: "base", Where: []find.Condition{find.In("type", "incident", "maintenance")}},
+		"order_by=update":                    {Order: []find.Order{{Field: "text"}, {Field: "legacyId"}}, Limit: 20, Scan: "base"},
+		"type=1&order_by=update&order_by=id": {Order: []find.Order{{Field: "text"}, {Field: "legacyId"}}, Limit: 20, Scan: "by_type", Where: []find.Condition{find.Eq("type", "incident")}},
+		"id=4":                               {Order: id, Limit: 20, Scan: "base", Where: []find.Condition{find.Eq("legacyId", int64(4))}},
 	} {
 		asked = nil
 		response := httptest.NewRecorder()

@@ -3,7 +3,6 @@ package legacy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -55,9 +54,6 @@ func printable(text string) string {
 // writeFault writes err. A 400 has the body that validation returns, if validation is not nil. The text of an Internal
 // fault goes to the log only. The legacy interface has no 409: a Conflict is a 400.
 func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error, validation func([]*fault.Error) any) {
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fault.Wrap(fault.Unavailable, err, "The request took too long. Try again shortly.")
-	}
 	first := fault.As(err)
 	code := first.Kind.Status()
 	if first.Kind == fault.Conflict {

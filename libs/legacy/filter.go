@@ -12,7 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-const defaultFindID = "legacyId"
+// findID is the declared find field with the integer id of a record.
+const findID = "legacyId"
 
 // translator makes conditions on declared find fields from query parameters.
 type translator struct {
@@ -24,18 +25,18 @@ type translator struct {
 // start with the name of a field.
 func (t translator) where(fields []Field, all params) ([]find.Condition, error) {
 	var where []find.Condition
-	for _, one := range all {
-		path := strings.Split(one.name, "__")
+	for _, name := range all.names {
+		path := strings.Split(name, "__")
 		field, known := fieldNamed(fields, path[0])
-		if !known || isReserved(one.name) {
+		if !known || isReserved(name) {
 			continue
 		}
-		conditions, err := t.field(field, path[1:], one.values)
+		conditions, err := t.field(field, path[1:], all.values[name])
 		if refused := fault.As(err); err != nil && refused.Kind == fault.Invalid {
-			return nil, invalid("%s: %s", printable(one.name), refused.Message)
+			return nil, invalid("%s: %s", printable(name), refused.Message)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("resolving the filter %q: %w", one.name, err)
+			return nil, fmt.Errorf("resolving the filter %q: %w", name, err)
 		}
 		where = append(where, conditions...)
 	}
@@ -153,7 +154,7 @@ func (t translator) bare(field Field, path, values []string) ([]find.Condition, 
 func (r *Relation) idField(multi bool) Field {
 	id := idField(r.FindID)
 	if r.Match != nil && id.Find == "" {
-		id.Find = defaultFindID
+		id.Find = findID
 	}
 	id.Multi = multi && r.Match == nil
 	return id
@@ -291,7 +292,7 @@ func (field Field) parse(text string) (any, error) {
 			return number, nil
 		}
 	case Boolean:
-		if flag, ok := parseFlag(text); ok {
+		if flag, err := parseFlag(text); err == nil {
 			return flag, nil
 		}
 	case Datetime:
@@ -304,24 +305,14 @@ func (field Field) parse(text string) (any, error) {
 	return nil, invalid("must be of the type %s, not '%s'", field.Type, printable(text))
 }
 
-// parseFlag parses a boolean of a query, in the forms of the Tastypie family.
-func parseFlag(text string) (value, ok bool) {
-	switch strings.ToLower(text) {
-	case "true", "t", "1":
-		return true, true
-	case "false", "f", "0":
-		return false, true
-	}
-	return false, false
-}
+// parseFlag parses a boolean of a query: true, t, 1, false, f or 0 in any case.
+func parseFlag(text string) (bool, error) { return strconv.ParseBool(strings.ToLower(text)) }
 
-func isNone(text string) bool {
-	return text == "nil" || text == "none" || text == "None" || text == "null"
-}
+func isNone(text string) bool { return slices.Contains([]string{"nil", "none", "None", "null"}, text) }
 
 func absent(field, value string) ([]find.Condition, error) {
-	flag, ok := parseFlag(value)
-	if !ok {
+	flag, err := parseFlag(value)
+	if err != nil {
 		return nil, invalid("must be true or false, not '%s'", printable(value))
 	}
 	if flag {
@@ -330,18 +321,13 @@ func absent(field, value string) ([]find.Condition, error) {
 	return []find.Condition{find.Present(field)}, nil
 }
 
+// textMatch translates contains, icontains and the like. The i ignores case.
 func textMatch(lookup string) (match find.Match, fold, ok bool) {
-	switch lookup {
-	case "iexact":
-		return find.Whole, true, true
-	case "contains", "icontains":
-		return find.Substring, lookup[0] == 'i', true
-	case "startswith", "istartswith":
-		return find.Prefix, lookup[0] == 'i', true
-	case "endswith", "iendswith":
-		return find.Suffix, lookup[0] == 'i', true
-	}
-	return "", false, false
+	name, fold := strings.CutPrefix(lookup, "i")
+	match, ok = map[string]find.Match{
+		"exact": find.Whole, "contains": find.Substring, "startswith": find.Prefix, "endswith": find.Suffix,
+	}[name]
+	return match, fold, ok
 }
 
 // splitValues returns the values of comma lists, with the repeats of the parameter merged.

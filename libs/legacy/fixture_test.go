@@ -248,8 +248,8 @@ func newHandler(w *world, log *slog.Logger) http.Handler {
 	})
 	engine.POST("/seed/:count", w.seed)
 	legacy.Mount(engine, legacy.Options{Log: log, BaseURL: "https://api.status.example.com/"},
-		w.serviceResource(), w.eventResource(), w.updateResource(), w.subscriptionResource(), userResource(), failingResource(),
-		legacy.Statuses(), legacy.Severities(), legacy.Types())
+		append(legacy.Lookups(), w.serviceResource(), w.eventResource(), w.updateResource(), w.subscriptionResource(), userResource(),
+			failingResource())...)
 	return engine
 }
 

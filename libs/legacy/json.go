@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Encode returns a value as JSON with literal &, <, > and non-ASCII characters.
@@ -15,28 +17,12 @@ func Encode(value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, err
 	}
-	return literal(bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))), nil
-}
-
-// literal replaces the escapes of U+2028 and U+2029, which encoding/json always writes and JSON does not need.
-func literal(body []byte) []byte {
-	if !bytes.Contains(body, []byte(`\u202`)) {
-		return body
+	body := jsontext.Value(bytes.TrimSuffix(buffer.Bytes(), []byte("\n")))
+	if bytes.Contains(body, []byte(`\u202`)) { // encoding/json always escapes U+2028 and U+2029
+		err := body.Format(jsontext.PreserveRawStrings(false))
+		return body, err
 	}
-	out := make([]byte, 0, len(body))
-	for len(body) > 0 {
-		switch {
-		case bytes.HasPrefix(body, []byte(`\u2028`)):
-			out, body = append(out, "\u2028"...), body[6:]
-		case bytes.HasPrefix(body, []byte(`\u2029`)):
-			out, body = append(out, "\u2029"...), body[6:]
-		case body[0] == '\\':
-			out, body = append(out, body[:2]...), body[2:] // another escape
-		default:
-			out, body = append(out, body[0]), body[1:]
-		}
-	}
-	return out
+	return body, nil
 }
 
 // encode is Encode for values of this package, which cannot fail.

@@ -36,8 +36,7 @@
 //	}}
 //
 // The keys of Match become a condition on Find. Without Match, Relation.Fields and Relation.FindID name find fields of
-// this resource's own records (denormalised), and one query serves all conditions. StatusRelation, SeverityRelation and
-// TypeRelation are ready; their keys are the names ("investigating").
+// this resource's own records (denormalised), and one query serves all conditions. Lookup.Relation is such a relation.
 //
 // A to-many field holds children, which a body sends within their parent. Items are the fields of one child:
 //
@@ -68,8 +67,6 @@ const Base = "/api/v1/"
 type Resource[T any] struct {
 	Name   string  // in the table of Resources: "service", "event/list"
 	Fields []Field // without id and resource_uri, which every resource has
-	// FindID is the declared find field with the integer id; empty means "legacyId".
-	FindID string
 	// Indexes lists the equality filters that an index serves: see Index. The first index is (organization, id); other
 	// queries scan within it.
 	Indexes []Index
@@ -103,10 +100,8 @@ type Index struct {
 
 // Options are shared by all resources of a service.
 type Options struct {
-	Log          *slog.Logger // required: receives the causes of 5xx
-	DefaultLimit int          // rows of a list without a limit; 0 means 20
-	MaxLimit     int          // most rows of a list; 0 means 1000
-	BaseURL      string       // LEGACY_BASE_URL: the Location of a created record starts with it
+	Log     *slog.Logger // required: receives the causes of 5xx
+	BaseURL string       // LEGACY_BASE_URL: the Location of a created record starts with it
 }
 
 // Declared is a Resource of any record type.
@@ -121,13 +116,6 @@ type Declared interface {
 // Mount serves the resources on router, each with and without the trailing slash. It panics if Check of a resource
 // returns an error, because that is a programming error.
 func Mount(router gin.IRouter, options Options, resources ...Declared) {
-	if options.MaxLimit == 0 {
-		options.MaxLimit = 1000
-	}
-	if options.DefaultLimit == 0 {
-		options.DefaultLimit = 20
-	}
-	options.DefaultLimit = min(options.DefaultLimit, options.MaxLimit)
 	options.BaseURL = strings.TrimSuffix(options.BaseURL, "/")
 	for _, resource := range resources {
 		if err := resource.Check(); err != nil {

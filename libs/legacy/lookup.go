@@ -1,99 +1,169 @@
 package legacy
 
-import "slices"
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
 
-// Named is one value of a lookup, with its permanent id.
-type Named struct {
-	ID   int64
-	Name string
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+// Lookup is a resource whose values are fixed and in memory.
+type Lookup string
+
+const (
+	StatusLookup   Lookup = "status" // of an event or an update
+	SeverityLookup Lookup = "severity"
+	TypeLookup     Lookup = "type" // of an event
+)
+
+// Lookups serves all lookups.
+func Lookups() []Declared {
+	return []Declared{StatusLookup.resource(), SeverityLookup.resource(), TypeLookup.resource()}
 }
 
-// Statuses serves status/: the ten values of the status of an event or an update.
-func Statuses() Declared { return lookup("status", statusNames()) }
-
-// Severities serves severity/.
-func Severities() Declared { return lookup("severity", severityNames()) }
-
-// Types serves type/: the two types of events.
-func Types() Declared { return lookup("type", typeNames()) }
-
-// StatusRelation, SeverityRelation and TypeRelation refer to the lookups. Their keys are the names, so the Find of such
-// a field has the name. A body may send the name by value, and filters like status__status__in need no further query.
-func StatusRelation() *Relation { return lookupRelation("status", statusNames()) }
-
-// SeverityRelation: see StatusRelation.
-func SeverityRelation() *Relation { return lookupRelation("severity", severityNames()) }
-
-// TypeRelation: see StatusRelation.
-func TypeRelation() *Relation { return lookupRelation("type", typeNames()) }
-
-// StatusView is a nested status: {"resource_uri": ..., "status": ...}.
-type StatusView struct {
-	ResourceURI string `json:"resource_uri"`
-	Status      string `json:"status"`
+func (l Lookup) names() []string {
+	switch l {
+	case StatusLookup:
+		return []string{"planning", "investigating", "resolved", "started", "completed",
+			"inprogress", "verifying", "update", "identified", "monitoring"}
+	case SeverityLookup:
+		return []string{"minor_performance", "major_performance", "minor_outage", "major_outage"}
+	default:
+		return []string{"incident", "maintenance"}
+	}
 }
 
-// SeverityView is a nested severity.
-type SeverityView struct {
-	ResourceURI string `json:"resource_uri"`
-	Severity    string `json:"severity"`
+// Value is a value of a lookup. Its id, from 1, is permanent.
+type Value struct {
+	lookup Lookup
+	id     int64
+	name   string
 }
 
-// TypeView is a nested type.
-type TypeView struct {
-	ResourceURI string `json:"resource_uri"`
-	Type        string `json:"type"`
+// MarshalJSON implements json.Marshaler: {"resource_uri": "/api/v1/status/2/", "status": "investigating"}.
+func (v Value) MarshalJSON() ([]byte, error) {
+	return []byte(`{"resource_uri":"` + URI(string(v.lookup), v.id) + `","` + string(v.lookup) + `":"` + v.name + `"}`), nil
 }
 
-// ViewStatus returns the view of a status.
-func ViewStatus(name string) StatusView {
-	return StatusView{ResourceURI: lookupURI("status", statusNames(), name), Status: name}
-}
-
-// ViewSeverity returns the view of a severity, and nil for none.
-func ViewSeverity(name string) *SeverityView {
-	if name == "" {
+// Value returns the value with the name, and nil if there is none.
+func (l Lookup) Value(name string) *Value {
+	i := slices.Index(l.names(), name)
+	if i < 0 {
 		return nil
 	}
-	return &SeverityView{ResourceURI: lookupURI("severity", severityNames(), name), Severity: name}
+	return &Value{lookup: l, id: int64(i + 1), name: name}
 }
 
-// ViewType returns the view of a type.
-func ViewType(name string) TypeView {
-	return TypeView{ResourceURI: lookupURI("type", typeNames(), name), Type: name}
-}
+// lookupName is a find field of a Value, beside findID.
+const lookupName = "name"
 
-func statusNames() []Named {
-	return number("planning", "investigating", "resolved", "started", "completed",
-		"inprogress", "verifying", "update", "identified", "monitoring")
-}
-
-func severityNames() []Named {
-	return number("minor_performance", "major_performance", "minor_outage", "major_outage")
-}
-
-func typeNames() []Named { return number("incident", "maintenance") }
-
-func number(names ...string) []Named {
-	out := make([]Named, len(names))
-	for i, name := range names {
-		out[i] = Named{ID: int64(i + 1), Name: name}
+func (v Value) field(name string) any {
+	if name == lookupName {
+		return v.name
 	}
-	return out
+	return v.id
 }
 
-func lookupURI(resource string, all []Named, name string) string {
-	one, _ := namedBy(all, func(one Named) bool { return one.Name == name })
-	if one.ID == 0 {
-		return ""
+// Relation returns a relation to the lookup. Its keys are the names, so the Find of such a field has the name. A body
+// may send the name by value, and filters like status__status__in need no further query.
+func (l Lookup) Relation() *Relation {
+	return &Relation{
+		To:     string(l),
+		Fields: l.fields(),
+		Resolve: func(_ context.Context, _ passport.Passport, id int64) (string, error) {
+			names := l.names()
+			if id < 1 || id > int64(len(names)) {
+				return "", fault.New(fault.NotFound, "There is no %s %d.", l, id)
+			}
+			return names[id-1], nil
+		},
+		Named: func(name string) (int64, string, bool) {
+			value := l.Value(name)
+			if value == nil {
+				return 0, "", false
+			}
+			return value.id, name, true
+		},
+		Match: func(_ context.Context, _ passport.Passport, where []find.Condition) ([]string, error) {
+			var keys []string
+			for _, value := range l.find(where) {
+				keys = append(keys, value.name)
+			}
+			return keys, nil
+		},
 	}
-	return URI(resource, one.ID)
 }
 
-func namedBy(all []Named, is func(Named) bool) (Named, bool) {
-	i := slices.IndexFunc(all, is)
-	if i < 0 {
-		return Named{}, false
+func (l Lookup) fields() []Field {
+	return []Field{{Name: string(l), Type: String, Unique: true, Readonly: true, Find: lookupName, Help: "Name of the value."}}
+}
+
+func (l Lookup) resource() Declared {
+	return Resource[Value]{
+		Name:   string(l),
+		Fields: l.fields(),
+		ID:     func(value Value) int64 { return value.id },
+		View:   func(value Value) any { return value },
+		List: func(_ context.Context, _ passport.Passport, query find.Query) ([]Value, int64, error) {
+			found := l.find(query.Where)
+			slices.SortStableFunc(found, func(a, b Value) int {
+				for _, order := range query.Order {
+					if result := compare(a.field(order.Field), b.field(order.Field)); result != 0 && order.Descending {
+						return -result
+					} else if result != 0 {
+						return result
+					}
+				}
+				return 0
+			})
+			from := min(query.Offset, len(found))
+			return found[from:min(from+query.Limit, len(found))], int64(len(found)), nil
+		},
 	}
-	return all[i], true
+}
+
+// find returns the values that fulfil all conditions.
+func (l Lookup) find(where []find.Condition) []Value {
+	var found []Value
+	for i, name := range l.names() {
+		value := Value{lookup: l, id: int64(i + 1), name: name}
+		if !slices.ContainsFunc(where, func(c find.Condition) bool { return !fulfils(value.field(c.Field), c) }) {
+			found = append(found, value)
+		}
+	}
+	return found
+}
+
+// fulfils evaluates a condition that the filters of this package make.
+func fulfils(value any, c find.Condition) bool {
+	switch c.Op {
+	case find.OpIn:
+		return slices.Contains(c.Values, value)
+	case find.OpEq:
+		return value == c.Value
+	case find.OpGt:
+		return compare(value, c.Value) > 0
+	case find.OpGte:
+		return compare(value, c.Value) >= 0
+	case find.OpLt:
+		return compare(value, c.Value) < 0
+	case find.OpLte:
+		return compare(value, c.Value) <= 0
+	case find.OpText:
+		return c.Match.Matches(value.(string), c.Value.(string), c.Fold)
+	default: // find.OpAbsent: every value has both fields
+		return c.Value == false
+	}
+}
+
+// compare orders two values of a find field: two texts or two ids.
+func compare(a, b any) int {
+	if text, ok := a.(string); ok {
+		return strings.Compare(text, b.(string))
+	}
+	return cmp.Compare(a.(int64), b.(int64))
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // orderBy translates order_by. The id is always the last order, so that every order is total.
-func orderBy(fields []Field, id string, all params) ([]find.Order, error) {
+func orderBy(fields []Field, all params) ([]find.Order, error) {
 	var orders []find.Order
-	for _, text := range all.all("order_by") {
+	for _, text := range all.values["order_by"] {
 		name, descending := strings.CutPrefix(text, "-")
 		field, known := fieldNamed(fields, name)
 		if !known || !field.ordered() {
@@ -18,7 +18,7 @@ func orderBy(fields []Field, id string, all params) ([]find.Order, error) {
 		}
 		orders = appendOrder(orders, find.Order{Field: field.Find, Descending: descending})
 	}
-	return appendOrder(orders, find.Order{Field: id}), nil
+	return appendOrder(orders, find.Order{Field: findID}), nil
 }
 
 // appendOrder appends an order unless the orders have its field.
@@ -35,7 +35,7 @@ func (field Field) ordered() bool {
 }
 
 // scanIn returns the index that the query must scan, and "" if an index serves the query.
-func scanIn(indexes []Index, id string, query find.Query) string {
+func scanIn(indexes []Index, query find.Query) string {
 	if len(indexes) == 0 {
 		return ""
 	}
@@ -53,7 +53,7 @@ func scanIn(indexes []Index, id string, query find.Query) string {
 			best = index
 		}
 	}
-	byID := len(query.Order) == 1 && query.Order[0].Field == id
+	byID := len(query.Order) == 1 && query.Order[0].Field == findID
 	if byID && len(query.Where) == len(best.Equal) {
 		return ""
 	}

@@ -24,6 +24,11 @@ type Page struct {
 	others string // the other parameters, encoded, each followed by "&"
 }
 
+const (
+	defaultLimit = 20   // rows of a list without a limit
+	maxLimit     = 1000 // most rows of a list
+)
+
 // furthest is the largest offset for a store. No list is as long, and sums with it do not overflow.
 const furthest = 1 << 40
 
@@ -49,10 +54,11 @@ func (p params) page(defaultLimit, maximum int) (Page, error) {
 }
 
 func (p params) count(name string, absent int64) (int64, error) {
-	text, given := p.last(name)
-	if !given {
+	values := p.values[name]
+	if len(values) == 0 {
 		return absent, nil
 	}
+	text := values[len(values)-1] // the last of repeated parameters counts
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
 		return 0, invalid("%s: must be a whole number of at least 0, not '%s'", name, printable(text))
@@ -76,6 +82,3 @@ func (p Page) link(path string, offset int64) *string {
 	link := path + "?" + p.others + "limit=" + strconv.FormatInt(p.Limit, 10) + "&offset=" + strconv.FormatInt(offset, 10)
 	return &link
 }
-
-// storeOffset returns the offset for a store.
-func (p Page) storeOffset() int { return int(min(p.Offset, furthest)) }

@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// params are the query parameters of a request in the order of their first appearance, each with all its values. The
-// links to other pages keep this order, which net/url loses. A badly escaped text stays as it is; net/url drops it.
-type params []param
-
-type param struct {
-	name   string
-	values []string
+// params are the query parameters of a request, with the names in the order of their first appearance. The links to
+// other pages keep this order, which net/url loses. A badly escaped text stays as it is; net/url drops it.
+type params struct {
+	names  []string
+	values url.Values
 }
 
 func parseParams(rawQuery string) params {
-	var all params
+	all := params{values: url.Values{}}
 	for pair := range strings.SplitSeq(rawQuery, "&") {
 		if pair == "" {
 			continue
 		}
 		name, value, _ := strings.Cut(pair, "=")
-		name, value = unescape(name), unescape(value)
-		if i := all.index(name); i >= 0 {
-			all[i].values = append(all[i].values, value)
-			continue
+		name = unescape(name)
+		if !all.values.Has(name) {
+			all.names = append(all.names, name)
 		}
-		all = append(all, param{name: name, values: []string{value}})
+		all.values.Add(name, unescape(value))
 	}
-	return all.withoutCredentials()
+	if all.values.Has("api_key") { // it and the username beside it do not authenticate, and must not get into links
+		all.names = slices.DeleteFunc(all.names, func(name string) bool { return name == "api_key" || name == "username" })
+	}
+	return all
 }
 
 func unescape(text string) string {
@@ -40,46 +40,15 @@ func unescape(text string) string {
 	return strings.ToValidUTF8(plain, "\uFFFD")
 }
 
-// withoutCredentials removes an api_key and the username beside it. They do not authenticate, and must not get into
-// links.
-func (p params) withoutCredentials() params {
-	if p.index("api_key") < 0 {
-		return p
-	}
-	return slices.DeleteFunc(p, func(one param) bool { return one.name == "api_key" || one.name == "username" })
-}
-
-func (p params) index(name string) int {
-	return slices.IndexFunc(p, func(one param) bool { return one.name == name })
-}
-
-// last returns the last value of a parameter, which counts if the parameter is repeated.
-func (p params) last(name string) (string, bool) {
-	i := p.index(name)
-	if i < 0 {
-		return "", false
-	}
-	return p[i].last(), true
-}
-
-func (p params) all(name string) []string {
-	if i := p.index(name); i >= 0 {
-		return p[i].values
-	}
-	return nil
-}
-
-func (p param) last() string { return p.values[len(p.values)-1] }
-
 // encodeWithout returns the parameters except the named ones, each followed by "&".
 func (p params) encodeWithout(names ...string) string {
 	var text strings.Builder
-	for _, one := range p {
-		if slices.Contains(names, one.name) {
+	for _, name := range p.names {
+		if slices.Contains(names, name) {
 			continue
 		}
-		for _, value := range one.values {
-			text.WriteString(url.QueryEscape(one.name) + "=" + url.QueryEscape(value) + "&")
+		for _, value := range p.values[name] {
+			text.WriteString(url.QueryEscape(name) + "=" + url.QueryEscape(value) + "&")
 		}
 	}
 	return text.String()

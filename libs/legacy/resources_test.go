@@ -82,9 +82,9 @@ func channel(name string, fields ...legacy.Field) legacy.Field {
 func (w *world) eventFields() []legacy.Field {
 	affected := legacy.Field{Name: "service", Type: legacy.Related, Required: true, Find: "services", Multi: true, Relation: w.serviceRelation()}
 	return []legacy.Field{
-		{Name: "type", Type: legacy.Related, Required: true, Find: "type", Relation: legacy.TypeRelation()},
-		{Name: "status", Type: legacy.Related, Required: true, Find: "status", Relation: legacy.StatusRelation()},
-		{Name: "severity", Type: legacy.Related, Nullable: true, Find: "severity", Relation: legacy.SeverityRelation()},
+		{Name: "type", Type: legacy.Related, Required: true, Find: "type", Relation: legacy.TypeLookup.Relation()},
+		{Name: "status", Type: legacy.Related, Required: true, Find: "status", Relation: legacy.StatusLookup.Relation()},
+		{Name: "severity", Type: legacy.Related, Nullable: true, Find: "severity", Relation: legacy.SeverityLookup.Relation()},
 		{Name: "description", Type: legacy.String, Required: true, Max: 5000, Find: "description"},
 		{Name: "start", Type: legacy.Datetime, Required: true, Find: "start"},
 		{Name: "end", Type: legacy.Datetime, Nullable: true, Find: "end"},
@@ -109,24 +109,24 @@ type linkView struct {
 }
 
 type eventView struct {
-	Auto         bool                 `json:"auto"`
-	Description  string               `json:"description"`
-	End          *legacy.Time         `json:"end"`
-	EventService []linkView           `json:"event_service"`
-	ResourceURI  string               `json:"resource_uri"`
-	Severity     *legacy.SeverityView `json:"severity"`
-	Start        legacy.Time          `json:"start"`
-	Status       legacy.StatusView    `json:"status"`
-	Type         legacy.TypeView      `json:"type"`
-	User         string               `json:"user"`
-	Notified     string               `json:"notified"` // only of this test: what was queued
+	Auto         bool          `json:"auto"`
+	Description  string        `json:"description"`
+	End          *legacy.Time  `json:"end"`
+	EventService []linkView    `json:"event_service"`
+	ResourceURI  string        `json:"resource_uri"`
+	Severity     *legacy.Value `json:"severity"`
+	Start        legacy.Time   `json:"start"`
+	Status       *legacy.Value `json:"status"`
+	Type         *legacy.Value `json:"type"`
+	User         string        `json:"user"`
+	Notified     string        `json:"notified"` // only of this test: what was queued
 }
 
 func (w *world) viewEvent(e event) any {
 	view := eventView{
 		Auto: e.Auto, Description: e.Description, End: legacy.TimeOf(e.End), EventService: []linkView{},
-		ResourceURI: legacy.URI("event/list", e.LegacyID), Severity: legacy.ViewSeverity(e.Severity), Start: legacy.Time(e.Start),
-		Status: legacy.ViewStatus(e.Status), Type: legacy.ViewType(e.Type), User: legacy.URI("user", 7), Notified: e.Notified,
+		ResourceURI: legacy.URI("event/list", e.LegacyID), Severity: legacy.SeverityLookup.Value(e.Severity), Start: legacy.Time(e.Start),
+		Status: legacy.StatusLookup.Value(e.Status), Type: legacy.TypeLookup.Value(e.Type), User: legacy.URI("user", 7), Notified: e.Notified,
 	}
 	for _, l := range e.Links {
 		s, err := w.services.Get(context.Background(), l.Service)

@@ -37,14 +37,14 @@ func (e endpoint[T]) schema() schema {
 	row, _ := findRow(e.Name)
 	out := schema{
 		ListMethods: lower(row.List), DetailMethods: lower(row.Detail),
-		DefaultFormat: "application/json", DefaultLimit: e.options.DefaultLimit,
+		DefaultFormat: "application/json", DefaultLimit: defaultLimit,
 		Fields: map[string]schemaField{}, Filtering: map[string]int{}, Ordering: []string{},
 	}
 	out.Fields["resource_uri"] = Field{Name: "resource_uri", Type: String, Readonly: true, Help: "Location of the object."}.schema()
 	for _, field := range e.Fields {
 		out.Fields[field.Name] = field.schema()
 	}
-	for _, field := range append([]Field{idField(e.findID())}, e.Fields...) {
+	for _, field := range append([]Field{idField(findID)}, e.Fields...) {
 		if reach := field.reach(); reach > 0 {
 			out.Filtering[field.Name] = reach
 		}
@@ -84,9 +84,5 @@ func (field Field) schema() schemaField {
 }
 
 func lower(methods []string) []string {
-	out := make([]string, len(methods))
-	for i, method := range methods {
-		out[i] = strings.ToLower(method)
-	}
-	return out
+	return strings.Split(strings.ToLower(strings.Join(methods, ",")), ",")
 }

@@ -24,15 +24,8 @@ type endpoint[T any] struct {
 
 func (r Resource[T]) name() string { return r.Name }
 
-func (r Resource[T]) findID() string {
-	if r.FindID == "" {
-		return defaultFindID
-	}
-	return r.FindID
-}
-
 func (r Resource[T]) handler(options Options) gin.HandlerFunc {
-	known := append([]Field{idField(r.findID()), {Name: "resource_uri", Type: String}}, r.Fields...)
+	known := append([]Field{idField(findID), {Name: "resource_uri", Type: String}}, r.Fields...)
 	e := endpoint[T]{Resource: r, options: options, known: known}
 	return func(c *gin.Context) {
 		defer func() {
@@ -63,13 +56,13 @@ func (e endpoint[T]) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case path.Place == AtSchema:
-		return e.ok(w, r, e.schema())
+		return e.ok(w, r, http.StatusOK, e.schema())
 	case path.Place == AtSet:
 		return e.set(w, r, caller, path.Set)
 	case method == http.MethodPost:
-		return e.create(w, r, caller)
+		return e.write(w, r, caller, 0)
 	case method == http.MethodPut:
-		return e.update(w, r, caller, path.ID)
+		return e.write(w, r, caller, path.ID)
 	case method == http.MethodDelete:
 		return e.delete(w, r, caller, path.ID)
 	case path.Place == AtDetail:
@@ -84,7 +77,7 @@ func admit(caller passport.Passport) error {
 	case caller.Surface != passport.Legacy || caller.Organization == "":
 		return fault.New(fault.Denied, "The passport is for another interface.")
 	case !caller.Features.API:
-		return fault.New(fault.Forbidden, "The plan of your organization does not include the API.")
+		return passport.ErrNoAPI
 	case !caller.Has(passport.RoleAPI):
 		return fault.New(fault.Forbidden, "Your role does not allow this request. Use a user with the role administrator or API.")
 	}
@@ -92,7 +85,7 @@ func admit(caller passport.Passport) error {
 }
 
 // ok writes a view. A GET also gets the headers against caching.
-func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, view any) error {
+func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, status int, view any) error {
 	body, err := Encode(view)
 	if err != nil {
 		return fmt.Errorf("encoding a %s: %w", e.Name, err)
@@ -101,25 +94,25 @@ func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, view any) error 
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("Vary", "Accept")
 	}
-	WriteJSON(w, r, http.StatusOK, body)
+	WriteJSON(w, r, status, body)
 	return nil
 }
 
 func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passport.Passport) error {
 	all := parseParams(r.URL.RawQuery)
-	page, err := all.page(e.options.DefaultLimit, e.options.MaxLimit)
+	page, err := all.page(defaultLimit, maxLimit)
 	if err != nil {
 		return err
 	}
-	query := find.Query{Limit: int(page.Limit), Offset: page.storeOffset()}
-	if query.Order, err = orderBy(e.known, e.findID(), all); err != nil {
+	query := find.Query{Limit: int(page.Limit), Offset: int(min(page.Offset, furthest))}
+	if query.Order, err = orderBy(e.known, all); err != nil {
 		return err
 	}
 	translate := translator{ctx: r.Context(), caller: caller}
 	if query.Where, err = translate.where(e.known, all); err != nil {
 		return err
 	}
-	query.Scan = scanIn(e.Indexes, e.findID(), query)
+	query.Scan = scanIn(e.Indexes, query)
 	var items []T
 	var total int64
 	if !matchesNothing(query.Where) {
@@ -131,7 +124,7 @@ func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passpor
 	for i, item := range items {
 		objects[i] = e.View(item)
 	}
-	return e.ok(w, r, Envelope{Meta: page.Meta(ListURI(e.Name), total), Objects: objects})
+	return e.ok(w, r, http.StatusOK, Envelope{Meta: page.Meta(ListURI(e.Name), total), Objects: objects})
 }
 
 func (e endpoint[T]) get(r *http.Request, caller passport.Passport, id int64) (T, error) {
@@ -154,13 +147,13 @@ func (e endpoint[T]) detail(w http.ResponseWriter, r *http.Request, caller passp
 	if err != nil {
 		return err
 	}
-	return e.ok(w, r, e.View(item))
+	return e.ok(w, r, http.StatusOK, e.View(item))
 }
 
 // set writes several objects in the order of the request, at most as many as a list.
 func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport.Passport, asked []string) error {
-	if len(asked) > e.options.MaxLimit {
-		return invalid("A set must name at most %d objects.", e.options.MaxLimit)
+	if len(asked) > maxLimit {
+		return invalid("A set must name at most %d objects.", maxLimit)
 	}
 	var ids []int64
 	for _, text := range asked {
@@ -184,7 +177,7 @@ func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport
 			response.NotFound = append(response.NotFound, text)
 		}
 	}
-	return e.ok(w, r, response)
+	return e.ok(w, r, http.StatusOK, response)
 }
 
 func (e endpoint[T]) getMany(r *http.Request, caller passport.Passport, ids []int64) (map[int64]T, error) {
@@ -204,55 +197,45 @@ func (e endpoint[T]) getMany(r *http.Request, caller passport.Passport, ids []in
 }
 
 func (e endpoint[T]) listMany(ctx context.Context, caller passport.Passport, ids []int64) ([]T, error) {
-	where := find.In(e.findID(), ids...)
+	where := find.In(findID, ids...)
 	if len(ids) == 1 {
-		where = find.Eq(e.findID(), ids[0])
+		where = find.Eq(findID, ids[0])
 	}
-	query := find.Query{Where: []find.Condition{where}, Order: []find.Order{{Field: e.findID()}}, Limit: len(ids)}
-	query.Scan = scanIn(e.Indexes, e.findID(), query)
+	query := find.Query{Where: []find.Condition{where}, Order: []find.Order{{Field: findID}}, Limit: len(ids)}
+	query.Scan = scanIn(e.Indexes, query)
 	items, _, err := e.List(ctx, caller, query)
 	return items, err
 }
 
-func (e endpoint[T]) create(w http.ResponseWriter, r *http.Request, caller passport.Passport) error {
+// write creates a record, or updates the record with an id that is not 0.
+func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
 	body, err := readBody(r)
 	if err != nil {
 		return err
 	}
-	in, err := bind(r.Context(), caller, e.Fields, body, true)
-	if err != nil {
-		return e.refuse(w, r, err)
+	if id != 0 {
+		if _, err := e.get(r, caller, id); err != nil {
+			return err
+		}
 	}
-	item, err := e.Create(r.Context(), caller, in)
-	if err != nil {
-		return e.refuse(w, r, err)
+	var item T
+	in, err := bind(r.Context(), caller, e.Fields, body, id == 0)
+	switch {
+	case err != nil:
+	case id == 0:
+		item, err = e.Create(r.Context(), caller, in)
+	default:
+		item, err = e.Update(r.Context(), caller, id, in)
 	}
-	view, err := Encode(e.View(item))
 	if err != nil {
-		return fmt.Errorf("encoding a %s: %w", e.Name, err)
+		writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
+		return nil
+	}
+	if id != 0 {
+		return e.ok(w, r, http.StatusOK, e.View(item))
 	}
 	w.Header().Set("Location", e.options.BaseURL+URI(e.Name, e.ID(item)))
-	WriteJSON(w, r, http.StatusCreated, view)
-	return nil
-}
-
-func (e endpoint[T]) update(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
-	body, err := readBody(r)
-	if err != nil {
-		return err
-	}
-	if _, err := e.get(r, caller, id); err != nil {
-		return err
-	}
-	in, err := bind(r.Context(), caller, e.Fields, body, false)
-	if err != nil {
-		return e.refuse(w, r, err)
-	}
-	item, err := e.Update(r.Context(), caller, id, in)
-	if err != nil {
-		return e.refuse(w, r, err)
-	}
-	return e.ok(w, r, e.View(item))
+	return e.ok(w, r, http.StatusCreated, e.View(item))
 }
 
 func (e endpoint[T]) delete(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
@@ -260,12 +243,6 @@ func (e endpoint[T]) delete(w http.ResponseWriter, r *http.Request, caller passp
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// refuse writes the response to a body with faults.
-func (e endpoint[T]) refuse(w http.ResponseWriter, r *http.Request, err error) error {
-	writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
 	return nil
 }
 

@@ -11,18 +11,9 @@ const timeLayout = "2006-01-02T15:04:05"
 // result to milliseconds.
 func ParseTime(text string) (time.Time, bool) {
 	text = strings.TrimSuffix(text, "Z")
-	whole, fraction, dotted := strings.Cut(text, ".")
-	if len(whole) != len(timeLayout) || dotted && (fraction == "" || strings.Trim(fraction, "0123456789") != "") {
-		return time.Time{}, false
-	}
-	if len(fraction) > 9 {
-		fraction = fraction[:9]
-	}
-	if dotted {
-		whole += "." + fraction
-	}
-	t, err := time.Parse(timeLayout, whole)
-	if err != nil || t.Year() == 0 {
+	whole, _, _ := strings.Cut(text, ".")
+	t, err := time.Parse(timeLayout, text) // also takes hours of one digit, and a fraction behind a dot or a comma
+	if err != nil || len(whole) != len(timeLayout) || t.Year() == 0 {
 		return time.Time{}, false
 	}
 	return t.Truncate(time.Millisecond), true

@@ -31,6 +31,9 @@ const (
 	HeaderPrefix = "Bellbuoy-"
 )
 
+// ErrNoAPI refuses members of an organization whose plan does not include the API.
+var ErrNoAPI = fault.New(fault.Forbidden, "The plan of your organization does not include the API.")
+
 // Life is the time from the signing of a passport to its expiry.
 const Life = 60 * time.Second
 

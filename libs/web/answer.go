@@ -1,8 +1,6 @@
 package web
 
 import (
-	"context"
-	"errors"
 	"net/http"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -24,7 +22,7 @@ func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 // a peer, else in the App form {"error": "..."}; a Denied fault has no body. The
 // cause of what is our own fault is noted for the request's span and log.
 func Fail(c *gin.Context, err error) {
-	f := asFault(err)
+	f := fault.As(err)
 	if f.Kind.Status() >= http.StatusInternalServerError {
 		_ = c.Error(err) // logged by observe and put on the span; Error only returns what it is given
 	}
@@ -46,13 +44,4 @@ func Fail(c *gin.Context, err error) {
 		message = f.Field + ": " + message
 	}
 	c.PureJSON(f.Kind.Status(), gin.H{"error": message})
-}
-
-// asFault names what a request's own end did to it: work cut off by its time
-// limit is an outage, not a bug.
-func asFault(err error) *fault.Error {
-	if errors.Is(err, context.DeadlineExceeded) && !fault.Is(err, fault.Unavailable) {
-		return fault.Wrap(fault.Unavailable, err, "This took too long; try again shortly.")
-	}
-	return fault.As(err)
 }

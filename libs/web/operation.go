@@ -237,7 +237,7 @@ func (o Operation) admit(c *gin.Context) {
 	switch {
 	case o.Surface() != passport.App:
 	case !caller.Features.API:
-		Fail(c, fault.New(fault.Forbidden, "The plan of your organization does not include the API."))
+		Fail(c, passport.ErrNoAPI)
 	case !o.Allows(caller.Roles...):
 		Fail(c, fault.New(fault.Forbidden, "Your role does not allow this."))
 	case o.Entitlement == Integrations && !caller.Features.Integrations:

@@ -149,7 +149,7 @@ func (a api) updateRelation(more ...legacy.Field) *legacy.Relation {
 func updateTexts() []legacy.Field {
 	return []legacy.Field{
 		{Name: "update", Type: legacy.String, Required: true, Max: 5000, Find: catalog.FieldText, Help: "The text."},
-		{Name: "status", Type: legacy.Related, Find: catalog.FieldStatus, Relation: legacy.StatusRelation(),
+		{Name: "status", Type: legacy.Related, Find: catalog.FieldStatus, Relation: legacy.StatusLookup.Relation(),
 			Help: "A status of the event's type, or update."},
 		{Name: "date", Type: legacy.Datetime, Find: catalog.FieldDate, Help: "Time of the update, in UTC; now when omitted."},
 		flag("markdown", catalog.FieldMarkdown, "Whether the text is Markdown."),
@@ -186,19 +186,19 @@ func viewEventService(event, id int64, component catalog.Component) eventService
 }
 
 type eventUpdateView struct {
-	Date        legacy.Time       `json:"date"`
-	Event       string            `json:"event"`
-	Markdown    bool              `json:"markdown"`
-	ResourceURI string            `json:"resource_uri"`
-	Status      legacy.StatusView `json:"status"`
-	Update      string            `json:"update"`
-	User        *string           `json:"user"`
+	Date        legacy.Time   `json:"date"`
+	Event       string        `json:"event"`
+	Markdown    bool          `json:"markdown"`
+	ResourceURI string        `json:"resource_uri"`
+	Status      *legacy.Value `json:"status"`
+	Update      string        `json:"update"`
+	User        *string       `json:"user"`
 }
 
 func viewUpdate(u catalog.UpdateRow) eventUpdateView {
 	return eventUpdateView{
 		Date: legacy.Time(u.Date), Event: legacy.URI("event/list", u.Event.LegacyID), Markdown: u.Markdown,
-		ResourceURI: legacy.URI("event/update", u.LegacyID), Status: legacy.ViewStatus(string(u.Status)),
+		ResourceURI: legacy.URI("event/update", u.LegacyID), Status: legacy.StatusLookup.Value(string(u.Status)),
 		Update: u.Text, User: userURI(u.Author),
 	}
 }

@@ -65,13 +65,13 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 func eventFields(prefix string) []legacy.Field {
 	name := func(field string) string { return catalog.FactField(prefix, field) }
 	return []legacy.Field{
-		{Name: "type", Type: legacy.Related, Required: true, Find: name(catalog.FieldType), Relation: legacy.TypeRelation(), Help: "Incident or maintenance."},
-		{Name: "status", Type: legacy.Related, Required: true, Find: name(catalog.FieldStatus), Relation: legacy.StatusRelation(), Help: "A status of the type."},
+		{Name: "type", Type: legacy.Related, Required: true, Find: name(catalog.FieldType), Relation: legacy.TypeLookup.Relation(), Help: "Incident or maintenance."},
+		{Name: "status", Type: legacy.Related, Required: true, Find: name(catalog.FieldStatus), Relation: legacy.StatusLookup.Relation(), Help: "A status of the type."},
 		{Name: "description", Type: legacy.String, Required: true, Max: 5000, Find: name(catalog.FieldDescription), Help: "The description."},
 		flag("description_md", name(catalog.FieldDescriptionMarkdown), "Whether the description is Markdown."),
 		{Name: "start", Type: legacy.Datetime, Required: true, Find: name(catalog.FieldStart), Help: "Start, in UTC."},
 		{Name: "end", Type: legacy.Datetime, Nullable: true, Find: name(catalog.FieldEnd), Help: "End, in UTC; required for a maintenance."},
-		{Name: "severity", Type: legacy.Related, Nullable: true, Find: name(catalog.FieldSeverity), Relation: legacy.SeverityRelation(), Help: "The severity."},
+		{Name: "severity", Type: legacy.Related, Nullable: true, Find: name(catalog.FieldSeverity), Relation: legacy.SeverityLookup.Relation(), Help: "The severity."},
 		flag("auto", name(catalog.FieldAuto), "Whether a maintenance starts and ends automatically."),
 		{Name: "coordinator", Type: legacy.String, Max: 1000, Default: "", Find: name(catalog.FieldCoordinator), Help: "The coordinator."},
 		flag("coordinator_md", name(catalog.FieldCoordinatorMarkdown), "Whether the coordinator is Markdown."),
@@ -109,24 +109,24 @@ func (a api) eventChildren() []legacy.Field {
 }
 
 type eventView struct {
-	Auto              bool                 `json:"auto"`
-	Coordinator       string               `json:"coordinator"`
-	CoordinatorMD     bool                 `json:"coordinator_md"`
-	Description       string               `json:"description"`
-	DescriptionMD     bool                 `json:"description_md"`
-	End               *legacy.Time         `json:"end"`
-	EventService      []eventServiceView   `json:"event_service"`
-	EventUpdate       []eventUpdateView    `json:"event_update"`
-	HiddenAdminUptime bool                 `json:"hidden_admin_uptime"`
-	HiddenDB          bool                 `json:"hidden_db"`
-	Impact            string               `json:"impact"`
-	ImpactMD          bool                 `json:"impact_md"`
-	ResourceURI       string               `json:"resource_uri"`
-	Severity          *legacy.SeverityView `json:"severity"`
-	Start             legacy.Time          `json:"start"`
-	Status            legacy.StatusView    `json:"status"`
-	Type              legacy.TypeView      `json:"type"`
-	User              *string              `json:"user"`
+	Auto              bool               `json:"auto"`
+	Coordinator       string             `json:"coordinator"`
+	CoordinatorMD     bool               `json:"coordinator_md"`
+	Description       string             `json:"description"`
+	DescriptionMD     bool               `json:"description_md"`
+	End               *legacy.Time       `json:"end"`
+	EventService      []eventServiceView `json:"event_service"`
+	EventUpdate       []eventUpdateView  `json:"event_update"`
+	HiddenAdminUptime bool               `json:"hidden_admin_uptime"`
+	HiddenDB          bool               `json:"hidden_db"`
+	Impact            string             `json:"impact"`
+	ImpactMD          bool               `json:"impact_md"`
+	ResourceURI       string             `json:"resource_uri"`
+	Severity          *legacy.Value      `json:"severity"`
+	Start             legacy.Time        `json:"start"`
+	Status            *legacy.Value      `json:"status"`
+	Type              *legacy.Value      `json:"type"`
+	User              *string            `json:"user"`
 }
 
 func viewEvent(e catalog.EventDetail) eventView {
@@ -136,8 +136,8 @@ func viewEvent(e catalog.EventDetail) eventView {
 		EventService: []eventServiceView{}, EventUpdate: []eventUpdateView{},
 		HiddenAdminUptime: e.HiddenFromUptimeReports, HiddenDB: e.HiddenFromDashboard,
 		Impact: e.Impact.Text, ImpactMD: e.Impact.IsMarkdown(), ResourceURI: legacy.URI("event/list", e.LegacyID),
-		Severity: legacy.ViewSeverity(e.Severity), Start: legacy.Time(e.StartAt),
-		Status: legacy.ViewStatus(string(e.Status)), Type: legacy.ViewType(string(e.Type)), User: userURI(e.CreatedBy.LegacyUserID),
+		Severity: legacy.SeverityLookup.Value(e.Severity), Start: legacy.Time(e.StartAt),
+		Status: legacy.StatusLookup.Value(string(e.Status)), Type: legacy.TypeLookup.Value(string(e.Type)), User: userURI(e.CreatedBy.LegacyUserID),
 	}
 	for _, link := range e.Links {
 		if component, there := e.Components[link.ComponentID]; there {

@@ -35,8 +35,7 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	a := api{board, options}
 
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: options.Log, BaseURL: options.LegacyBase},
-		a.services(), a.events(), a.eventServices(), a.eventUpdates(),
-		legacy.Statuses(), legacy.Severities(), legacy.Types())
+		append(legacy.Lookups(), a.services(), a.events(), a.eventServices(), a.eventUpdates())...)
 
 	public := engine.Group("/public/v1", web.Surface(passport.Public))
 	for _, method := range []string{"GET", "HEAD"} {
