@@ -38,7 +38,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 )
@@ -58,21 +57,19 @@ type Options struct {
 	ClientID   string   // the name of the service
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
-	Propagator propagation.TextMapPropagator // nil means W3C trace context
 	Registerer prometheus.Registerer
 }
 
 // Client publishes and consumes. Many goroutines may use it at the same time.
 type Client struct {
-	brokers    []string
-	id         string
-	log        *slog.Logger
-	tracer     trace.Tracer
-	propagator propagation.TextMapPropagator
-	metrics    *metrics
-	transport  *kafka.Transport
-	kafka      *kafka.Client
-	writer     *kafka.Writer
+	brokers   []string
+	id        string
+	log       *slog.Logger
+	tracer    trace.Tracer
+	metrics   *metrics
+	transport *kafka.Transport
+	kafka     *kafka.Client
+	writer    *kafka.Writer
 }
 
 // Connect returns a client. It dials nothing: the client connects to brokers when it needs
@@ -84,9 +81,6 @@ func Connect(options Options) *Client {
 	if options.Tracer == nil {
 		options.Tracer = noop.NewTracerProvider()
 	}
-	if options.Propagator == nil {
-		options.Propagator = propagation.TraceContext{}
-	}
 	transport := &kafka.Transport{
 		Dial:        (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		DialTimeout: requestTimeout,
@@ -96,14 +90,13 @@ func Connect(options Options) *Client {
 	}
 	address := kafka.TCP(options.Brokers...)
 	return &Client{
-		brokers:    options.Brokers,
-		id:         options.ClientID,
-		log:        options.Log,
-		tracer:     options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/stream"),
-		propagator: options.Propagator,
-		metrics:    register(options.Registerer),
-		transport:  transport,
-		kafka:      &kafka.Client{Addr: address, Transport: transport},
+		brokers:   options.Brokers,
+		id:        options.ClientID,
+		log:       options.Log,
+		tracer:    options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/stream"),
+		metrics:   register(options.Registerer),
+		transport: transport,
+		kafka:     &kafka.Client{Addr: address, Transport: transport},
 		writer: &kafka.Writer{
 			Addr:            address,
 			Transport:       transport,
@@ -192,8 +185,6 @@ func (b *backoff) wait(ctx context.Context) bool {
 		return true
 	}
 }
-
-func (b *backoff) reset() { b.next = 0 }
 
 // reconnecting returns the backoff for connecting to the brokers.
 func reconnecting() *backoff { return &backoff{min: 250 * time.Millisecond, max: 5 * time.Second} }

@@ -54,12 +54,6 @@ func (c *Client) createTopics(ctx context.Context, request *kafka.CreateTopicsRe
 	return nil, nil
 }
 
-// awaitTopics returns true when all topics exist, and false if ctx ends before that.
-func (c *Client) awaitTopics(ctx context.Context, group string, topics []string) bool {
-	return c.retry(ctx, func() error { return c.findTopics(ctx, topics) },
-		"waiting for topics", "group", group, "brokers", c.brokers)
-}
-
 // findTopics returns an error unless all topics exist.
 func (c *Client) findTopics(ctx context.Context, topics []string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
