@@ -186,8 +186,6 @@ func (s *sower) ready(ctx context.Context) error {
 // call sends a request and decodes the response into out, if out is not nil. It repeats a
 // request that gets status 503, and a GET that gets no response, until ctx ends.
 func (s *sower) call(ctx context.Context, authorization, method, path string, in, out any) error {
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
 	for {
 		status, content, err := s.send(ctx, authorization, method, path, in)
 		switch {
@@ -202,7 +200,7 @@ func (s *sower) call(ctx context.Context, authorization, method, path string, in
 			return fmt.Errorf("%s %s returned status %d: %s", method, path, status, bytes.TrimSpace(content))
 		}
 		select {
-		case <-ticker.C:
+		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

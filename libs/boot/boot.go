@@ -94,6 +94,3 @@ func (p *Process) main(ctx context.Context, name string, run func(context.Contex
 		run,
 	)
 }
-
-// clock returns the time in the precision of the platform: UTC, in whole milliseconds.
-func clock() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

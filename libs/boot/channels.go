@@ -66,10 +66,7 @@ const defaultSender = "Bellbuoy"
 // From returns the sender in SMSURL. The plus sign of a number need not be escaped.
 func (t Texts) From() string {
 	u, err := url.Parse(t.SMSURL)
-	if err != nil {
-		return ""
-	}
-	if !u.Query().Has("from") {
+	if err != nil || !u.Query().Has("from") {
 		return defaultSender
 	}
 	from := u.Query().Get("from")

@@ -47,10 +47,7 @@ func Open(name string, process boot.Process, documents boot.Documents, kafka boo
 			Tracer: process.Tracer, Registerer: process.Metrics,
 		})
 	}
-	s.Engine = web.NewEngine(web.Options{
-		Service: name, Signer: s.signer, Log: process.Log,
-		Tracer: process.Tracer, Propagator: process.Propagator, Metrics: process.Metrics,
-	})
+	s.Engine = web.NewEngine(name, process, s.signer)
 	return s, nil
 }
 

@@ -71,7 +71,16 @@ func (a *assignment) serve(stop, lost context.Context, work func(*assignment, *p
 	commits, endCommits := context.WithCancel(context.WithoutCancel(stop))
 	defer endCommits()
 	var committer sync.WaitGroup
-	committer.Go(func() { a.commitEvery(commits, commitInterval) })
+	committer.Go(func() {
+		for ticks := time.Tick(commitInterval); ; {
+			select {
+			case <-commits.Done():
+				return
+			case <-ticks:
+				a.commit()
+			}
+		}
+	})
 
 	<-intake.Done()
 	a.finish(stop, interrupt, &workers)
@@ -113,19 +122,15 @@ func (a *assignment) finish(stop context.Context, interrupt func(), workers *syn
 	}
 }
 
-// within reports whether done is closed before the time has passed.
 func within(patience time.Duration, done <-chan struct{}) bool {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-done:
 		return true
-	case <-timer.C:
+	case <-time.After(patience):
 		return false
 	}
 }
 
-// announce calls the subscription's Assigned for each topic.
 func (a *assignment) announce() {
 	for _, topic := range a.subscription.Topics {
 		var ids []int
@@ -163,20 +168,6 @@ func (a *assignment) prepare() bool {
 		}
 	}
 	return a.intake.Err() == nil
-}
-
-// commitEvery commits at the interval until ctx ends.
-func (a *assignment) commitEvery(ctx context.Context, interval time.Duration) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			a.commit()
-		}
-	}
 }
 
 // commit commits the positions that have changed, in one request.

@@ -229,22 +229,16 @@ func readRecords(each wanted, reader protocol.RecordReader) ([]Record, error) {
 }
 
 func copyRecord(topic string, found *protocol.Record) (Record, error) {
-	record := Record{Topic: topic, offset: found.Offset}
-	key, err := readBytes(found.Key)
-	if err != nil {
-		return record, err
-	}
-	if record.Value, err = readBytes(found.Value); err != nil {
-		return record, err
-	}
-	record.Key = string(key)
+	key, keyErr := readBytes(found.Key)
+	value, valueErr := readBytes(found.Value)
+	record := Record{Topic: topic, Key: string(key), Value: value, offset: found.Offset}
 	if len(found.Headers) > 0 {
 		record.Headers = make(map[string]string, len(found.Headers))
 		for _, header := range found.Headers {
 			record.Headers[header.Key] = string(header.Value)
 		}
 	}
-	return record, nil
+	return record, errors.Join(keyErr, valueErr)
 }
 
 // readBytes copies bytes, which use memory that the library reuses.

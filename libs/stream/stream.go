@@ -29,7 +29,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -133,19 +132,14 @@ func (c *Client) Ping(ctx context.Context) error {
 // ten seconds for brokers that do not respond. Consumers end with their own context.
 func (c *Client) Close() error {
 	defer c.transport.CloseIdleConnections()
-	var err error
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		err = c.writer.Close()
-	}()
-	if !within(publishTimeout, closed) {
+	closed := make(chan error, 1)
+	go func() { closed <- c.writer.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(publishTimeout):
 		return errors.New("The Kafka client was closed before the brokers acknowledged all records.")
 	}
-	if err != nil {
-		return fmt.Errorf("closing the Kafka writer: %w", err)
-	}
-	return nil
 }
 
 // retry calls try until it returns nil, and reports whether it did so before ctx ended. It logs
@@ -167,7 +161,6 @@ func (c *Client) retry(ctx context.Context, try func() error, message string, at
 	}
 }
 
-// backoff is the pause between retries.
 type backoff struct {
 	min, max time.Duration
 	next     time.Duration
@@ -176,15 +169,12 @@ type backoff struct {
 // wait pauses, longer each time and with a random part. It returns false if ctx ends.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, b.min), b.max)
-	timer := time.NewTimer(b.next/2 + rand.N(b.next/2+1))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-timer.C:
+	case <-time.After(b.next/2 + rand.N(b.next/2+1)):
 		return true
 	}
 }
 
-// reconnecting returns the backoff for connecting to the brokers.
 func reconnecting() *backoff { return &backoff{min: 250 * time.Millisecond, max: 5 * time.Second} }

@@ -20,9 +20,8 @@ func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 	}
 }
 
-// Fail ends the request with the answer that err asks for: in the peer form for
-// a peer, else in the App form {"error": "..."}; a Denied fault has no body. The
-// cause of what is our own fault is noted for the request's span and log.
+// Fail ends the request with the response for err: in the peer form for a peer, else in the App
+// form {"error": "..."}. A Denied fault has no body. The span and the log get the cause of a 5xx.
 func Fail(c *gin.Context, err error) {
 	f := asFault(err)
 	if f.Kind.Status() >= http.StatusInternalServerError {
@@ -48,8 +47,7 @@ func Fail(c *gin.Context, err error) {
 	c.PureJSON(f.Kind.Status(), gin.H{"error": message})
 }
 
-// asFault names what a request's own end did to it: work cut off by its time
-// limit is an outage, not a bug.
+// asFault returns err as a fault. Work that was cut off by its time limit is an outage, not a bug.
 func asFault(err error) *fault.Error {
 	if errors.Is(err, context.DeadlineExceeded) && !fault.Is(err, fault.Unavailable) {
 		return fault.Wrap(fault.Unavailable, err, "This took too long; try again shortly.")
