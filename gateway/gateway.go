@@ -52,16 +52,10 @@ type Config struct {
 
 // Upstreams are the addresses of the services.
 type Upstreams struct {
-	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" help:"Address of the identity service."`
-	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"Address of the events service."`
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"Address of the subscribers service."`
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"Address of the integrations service."`
-}
-
-// Validate checks the addresses. The parser of the settings calls it.
-func (u Upstreams) Validate() error {
-	return errors.Join(boot.Upstream("IDENTITY_URL", u.IdentityURL), boot.Upstream("EVENTS_URL", u.EventsURL),
-		boot.Upstream("SUBSCRIBERS_URL", u.SubscribersURL), boot.Upstream("INTEGRATIONS_URL", u.IntegrationsURL))
+	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"Address of the identity service."`
+	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"Address of the events service."`
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"Address of the subscribers service."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"Address of the integrations service."`
 }
 
 // byName returns the addresses by the names of the services.

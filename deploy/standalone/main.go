@@ -12,11 +12,13 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
 func main() {
 	var s settings
-	kong.Parse(&s, kong.Name("bellbuoy"), kong.Description("The Bellbuoy status dashboard platform as one process."),
+	boot.Parse(&s, "bellbuoy", "The Bellbuoy status dashboard platform as one process.",
 		kong.Vars{"addr": "127.0.0.1:8080", "internal_addr": "127.0.0.1:8081", "base_url": ""})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // part is a service or the gateway.
@@ -15,37 +18,24 @@ type part struct {
 // the other in reverse order, so that each part stops before the parts that it calls, and
 // running requests can finish.
 func runParts(ctx context.Context, parts []part) error {
-	type end struct {
-		name string
-		err  error
-	}
-	ended := make(chan end, len(parts))
-	stops := make([]func(), len(parts))
-	for i, part := range parts {
+	group, stop := errgroup.WithContext(ctx)
+	var stops []func()
+	for _, part := range parts {
 		partContext, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		done := make(chan struct{})
-		go func() {
+		group.Go(func() error {
 			defer close(done)
-			ended <- end{part.name, part.run(partContext)}
-		}()
-		stops[i] = func() { cancel(); <-done }
+			err := part.run(partContext)
+			if err == nil && partContext.Err() == nil {
+				return fmt.Errorf("%s stopped without a signal", part.name)
+			}
+			return err
+		})
+		stops = append(stops, func() { cancel(); <-done })
 	}
-	var failure error
-	select {
-	case <-ctx.Done():
-	case first := <-ended:
-		if failure = first.err; failure == nil {
-			failure = fmt.Errorf("%s stopped without a signal", first.name)
-		}
+	<-stop.Done()
+	for _, stop := range slices.Backward(stops) {
+		stop()
 	}
-	for i := len(stops) - 1; i >= 0; i-- {
-		stops[i]()
-	}
-	close(ended)
-	for end := range ended {
-		if failure == nil {
-			failure = end.err
-		}
-	}
-	return failure
+	return group.Wait()
 }

@@ -67,18 +67,19 @@ func run(ctx context.Context, s settings) error {
 	if err := p.startEngines(ctx, folder); err != nil {
 		return err
 	}
-	parts, err := p.parts(ctx)
-	if err != nil {
-		return err
-	}
 	internal, err := net.Listen("tcp", s.InternalAddr)
 	if err != nil {
 		return fmt.Errorf("cannot listen on BELLBUOY_INTERNAL_ADDR: %w", err)
 	}
 	return boot.Together(ctx,
 		func(ctx context.Context) error { return boot.ServeInternal(ctx, internal, p.registry) },
-		func(ctx context.Context) error { return runParts(ctx, parts) },
-		func(ctx context.Context) error { return p.welcome(ctx, folder, seed) },
+		func(ctx context.Context) error { return runParts(ctx, p.parts()) },
+		func(ctx context.Context) error {
+			if err := p.welcome(ctx, folder, seed); ctx.Err() == nil {
+				return err
+			}
+			return nil // a stop
+		},
 	)
 }
 
@@ -123,58 +124,58 @@ func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 
 // parts returns one part per service, in the order of names, with the settings that the binary
 // of the service would have.
-func (p *platform) parts(ctx context.Context) ([]part, error) {
-	processes := map[string]boot.Process{}
-	for _, name := range names {
-		process := boot.Process{Settings: p.settings.Settings, Listener: p.listeners[name]}
-		if name == "gateway" {
-			process.Ready = map[string]func(context.Context) error{"first start": p.firstStartDone}
-		}
-		closeTelemetry, err := process.Open(ctx, name, p.registry, os.Stderr)
-		if err != nil {
-			return nil, err
-		}
-		p.closers = append(p.closers, func() error { closeTelemetry(); return nil })
-		processes[name] = process
-	}
+func (p *platform) parts() []part {
 	s := p.settings
 	return []part{
-		{"identity", bind(identity.Run, identity.Config{
-			Process: processes["identity"], Documents: p.documents, Redis: p.redis, Secret: p.secret,
+		bind(p, "identity", identity.Run, identity.Config{
+			Documents: p.documents, Redis: p.redis, Secret: p.secret,
 			Rates: s.Rates, EventsURL: p.url("events"),
-		})},
-		{"events", bind(events.Run, events.Config{
-			Process: processes["events"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
+		}),
+		bind(p, "events", events.Run, events.Config{
+			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
 			SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
-		})},
-		{"subscribers", bind(subscribers.Run, subscribers.Config{
-			Process: processes["subscribers"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
+		}),
+		bind(p, "subscribers", subscribers.Run, subscribers.Config{
+			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
 			EventsURL: p.url("events"),
-		})},
-		{"integrations", bind(integrations.Run, integrations.Config{
-			Process: processes["integrations"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
+		}),
+		bind(p, "integrations", integrations.Run, integrations.Config{
+			Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
 			Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers,
 			EventsURL: p.url("events"), IdentityURL: p.url("identity"),
-		})},
-		{"delivery", bind(delivery.Run, delivery.Config{
-			Process: processes["delivery"], Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
+		}),
+		bind(p, "delivery", delivery.Run, delivery.Config{
+			Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
 			IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"),
 			Receivers: s.Receivers, Sending: s.Sending, Mail: s.Mail, Texts: s.Texts, Data: s.Data,
-		})},
-		{"gateway", bind(gateway.Run, gateway.Config{
-			Process: processes["gateway"], Redis: p.redis, Secret: p.secret, Links: p.links,
+		}),
+		bind(p, "gateway", gateway.Run, gateway.Config{
+			Process: boot.Process{Ready: map[string]func(context.Context) error{"first start": p.firstStartDone}},
+			Redis:   p.redis, Secret: p.secret, Links: p.links,
 			Upstreams: gateway.Upstreams{
 				IdentityURL: p.url("identity"), EventsURL: p.url("events"),
 				SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
 			},
 			OperatorToken: s.OperatorToken,
-		})},
-	}, nil
+		}),
+	}
 }
 
-// bind returns run with its settings.
-func bind[C any](run func(context.Context, C) error, config C) func(context.Context) error {
-	return func(ctx context.Context) error { return run(ctx, config) }
+// bind returns the part name. It opens the process inside the config and calls run.
+func bind[C any, P interface {
+	*C
+	boot.Config
+}](p *platform, name string, run func(context.Context, C) error, config C) part {
+	return part{name, func(ctx context.Context) error {
+		process := P(&config).Host()
+		process.Settings, process.Listener = p.settings.Settings, p.listeners[name]
+		closeTelemetry, err := process.Open(ctx, name, p.registry, os.Stderr)
+		if err != nil {
+			return err
+		}
+		defer closeTelemetry()
+		return run(ctx, config)
+	}}
 }
 
 // firstStartDone is a check behind /readyz: readiness includes credentials.json.
@@ -198,27 +199,24 @@ func (p *platform) sower(name string) *sower {
 func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
 	for _, name := range names[:len(names)-1] {
 		if err := p.sower(name).ready(ctx); err != nil {
-			return stopped(ctx, err)
+			return err
 		}
 	}
 	gateway := p.sower("gateway")
-	var made []byte
+	var credentials string
 	if seed != nil {
-		var err error
-		if made, err = folder.firstStart(ctx, seed, gateway); err != nil {
-			return stopped(ctx, err)
+		made, err := folder.firstStart(ctx, seed, gateway)
+		if err != nil {
+			return err
 		}
 		p.seeded.Store(true)
+		credentials = fmt.Sprintf("The first start created an organization. %s has the credentials:\n%s", folder.file(credentialsFile), made)
 	}
 	if err := gateway.ready(ctx); err != nil {
-		return stopped(ctx, err)
+		return err
 	}
-	fmt.Printf("Bellbuoy is ready.\n  legacy interface   %s/api/v1/\n  App interface      %s/app/\n  dashboards         %s/d/{slug}\n  files              %s\n",
-		p.links.LegacyBaseURL, p.links.AppBaseURL, p.links.DashboardBaseURL, folder.path)
-	if seed == nil {
-		return nil
-	}
-	fmt.Printf("The first start created an organization. %s has the credentials:\n%s", folder.file(credentialsFile), made)
+	fmt.Printf("Bellbuoy is ready.\n  legacy interface   %s/api/v1/\n  App interface      %s/app/\n  dashboards         %s/d/{slug}\n  files              %s\n%s",
+		p.links.LegacyBaseURL, p.links.AppBaseURL, p.links.DashboardBaseURL, folder.path, credentials)
 	return nil
 }
 
@@ -234,12 +232,4 @@ func (p *platform) close() {
 	for _, listener := range p.listeners {
 		listener.Close() // most services have closed their listener
 	}
-}
-
-// stopped returns nil if ctx has ended because of a stop, else err.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

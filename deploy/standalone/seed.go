@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -57,13 +58,14 @@ const (
 	seededMark      = "seeded"
 )
 
-func readSeed(setting string) (*seed, error) {
-	content := builtInSeed
-	switch setting {
-	case "":
+// pendingSeed returns the seed, or nil if the setting names none or a first start of this
+// data folder has created its records.
+func (f *folder) pendingSeed(setting string) (*seed, error) {
+	if setting == "" {
 		return nil, nil
-	case builtIn:
-	default:
+	}
+	content := builtInSeed
+	if setting != builtIn {
 		var err error
 		if content, err = os.ReadFile(setting); err != nil {
 			return nil, fmt.Errorf("BELLBUOY_SEED: %w", err)
@@ -74,6 +76,9 @@ func readSeed(setting string) (*seed, error) {
 	var s seed
 	if err := decoder.Decode(&s); err != nil {
 		return nil, fmt.Errorf("BELLBUOY_SEED: %s is not a valid seed: %w", setting, err)
+	}
+	if _, err := os.Stat(f.file(seededMark)); !errors.Is(err, os.ErrNotExist) {
+		return nil, err
 	}
 	return &s, nil
 }
@@ -89,47 +94,51 @@ type sower struct {
 	client        *http.Client
 }
 
-func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
-	out := credentials{Username: seed.User.Username, OperatorToken: s.operatorToken, BaseURL: s.base}
-	operator := "Operator " + s.operatorToken
-	var err error
-	if out.OrganizationID, out.DashboardID, out.DashboardSlug, err = s.organization(ctx, operator, seed); err != nil {
-		return out, err
-	}
-	out.DashboardURL = s.dashboards + "/d/" + out.DashboardSlug
-	if out.UserID, err = s.user(ctx, operator, out.OrganizationID, seed); err != nil {
-		return out, err
-	}
-	var app struct{ APIKey string }
-	if err := s.call(ctx, operator, http.MethodPost, "/operator/v1/users/"+out.UserID+"/api-keys", map[string]string{"name": "first start"}, &app); err != nil {
-		return out, err
-	}
-	var legacy struct{ Key string }
-	if err := s.call(ctx, operator, http.MethodPost, "/operator/v1/users/"+out.UserID+"/legacy-key", nil, &legacy); err != nil {
-		return out, err
-	}
-	out.AppKey, out.LegacyKey = app.APIKey, legacy.Key
-	return out, s.components(ctx, "ApiKey "+out.Username+":"+out.LegacyKey, seed)
+// organization is a response about the seed's organization.
+type organization struct {
+	Organization struct{ ID string }
+	Dashboard    struct{ ID, Slug string }
 }
 
-func (s *sower) organization(ctx context.Context, operator string, seed *seed) (id, dashboardID, slug string, err error) {
+func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
+	operator := "Operator " + s.operatorToken
+	home, err := s.organization(ctx, operator, seed)
+	if err != nil {
+		return credentials{}, err
+	}
+	user, err := s.user(ctx, operator, home.Organization.ID, seed)
+	if err != nil {
+		return credentials{}, err
+	}
+	var app struct{ APIKey string }
+	if err := s.call(ctx, operator, http.MethodPost, "/operator/v1/users/"+user+"/api-keys", map[string]string{"name": "first start"}, &app); err != nil {
+		return credentials{}, err
+	}
+	var legacy struct{ Key string }
+	if err := s.call(ctx, operator, http.MethodPost, "/operator/v1/users/"+user+"/legacy-key", nil, &legacy); err != nil {
+		return credentials{}, err
+	}
+	return credentials{
+		OrganizationID: home.Organization.ID, UserID: user, Username: seed.User.Username, LegacyKey: legacy.Key, AppKey: app.APIKey,
+		DashboardID: home.Dashboard.ID, DashboardSlug: home.Dashboard.Slug, DashboardURL: s.dashboards + "/d/" + home.Dashboard.Slug,
+		OperatorToken: s.operatorToken, BaseURL: s.base,
+	}, s.components(ctx, "ApiKey "+seed.User.Username+":"+legacy.Key, seed)
+}
+
+func (s *sower) organization(ctx context.Context, operator string, seed *seed) (made organization, err error) {
 	const path = "/operator/v1/organizations"
 	var list struct{ Organizations []struct{ ID, Name string } }
 	if err := s.call(ctx, operator, http.MethodGet, path+"?limit=100", nil, &list); err != nil {
-		return "", "", "", err
-	}
-	var made struct {
-		Organization struct{ ID string }
-		Dashboard    struct{ ID, Slug string }
+		return made, err
 	}
 	for _, o := range list.Organizations {
 		if o.Name == seed.Organization.Name {
 			err = s.call(ctx, operator, http.MethodGet, path+"/"+o.ID, nil, &made)
-			return made.Organization.ID, made.Dashboard.ID, made.Dashboard.Slug, err
+			return made, err
 		}
 	}
 	err = s.call(ctx, operator, http.MethodPost, path, seed.Organization, &made)
-	return made.Organization.ID, made.Dashboard.ID, made.Dashboard.Slug, err
+	return made, err
 }
 
 func (s *sower) user(ctx context.Context, operator, organization string, seed *seed) (string, error) {
@@ -151,20 +160,15 @@ func (s *sower) user(ctx context.Context, operator, organization string, seed *s
 }
 
 func (s *sower) components(ctx context.Context, legacy string, seed *seed) error {
-	var found struct {
-		Objects []struct {
-			Name string `json:"service_name"`
-		}
+	type named struct {
+		Name string `json:"service_name"`
 	}
+	var found struct{ Objects []named }
 	if err := s.call(ctx, legacy, http.MethodGet, "/api/v1/service/?limit=1000", nil, &found); err != nil {
 		return err
 	}
-	exists := map[string]bool{}
-	for _, service := range found.Objects {
-		exists[service.Name] = true
-	}
 	for _, component := range seed.Components {
-		if exists[component.Name] {
+		if slices.ContainsFunc(found.Objects, func(o named) bool { return o.Name == component.Name }) {
 			continue
 		}
 		if err := s.call(ctx, legacy, http.MethodPost, "/api/v1/service/", component, nil); err != nil {
@@ -182,22 +186,21 @@ func (s *sower) ready(ctx context.Context) error {
 // call sends a request and decodes the response into out, if out is not nil. It repeats a
 // request that gets status 503, and a GET that gets no response, until ctx ends.
 func (s *sower) call(ctx context.Context, authorization, method, path string, in, out any) error {
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
 	for {
 		status, content, err := s.send(ctx, authorization, method, path, in)
 		switch {
-		case err == nil && status < http.StatusBadRequest && out != nil:
-			return json.Unmarshal(content, out)
 		case err == nil && status < http.StatusBadRequest:
-			return nil
+			if out == nil {
+				return nil
+			}
+			return json.Unmarshal(content, out)
 		case err != nil && method != http.MethodGet:
 			return err
 		case err == nil && status != http.StatusServiceUnavailable:
 			return fmt.Errorf("%s %s returned status %d: %s", method, path, status, bytes.TrimSpace(content))
 		}
 		select {
-		case <-ticker.C:
+		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -226,19 +229,6 @@ func (s *sower) send(ctx context.Context, authorization, method, path string, in
 	defer response.Body.Close()
 	content, err = io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	return response.StatusCode, content, err
-}
-
-// pendingSeed returns the seed, or nil if the setting names none or a first start of this
-// data folder has created its records.
-func (f *folder) pendingSeed(setting string) (*seed, error) {
-	s, err := readSeed(setting)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(f.file(seededMark)); !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return s, nil
 }
 
 // firstStart creates the seed's records and writes credentials.json, whose contents it returns.

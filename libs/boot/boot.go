@@ -11,7 +11,6 @@ package boot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -28,16 +27,10 @@ import (
 
 // Settings are the settings of every binary.
 type Settings struct {
-	Addr         string `name:"addr" env:"BELLBUOY_ADDR" default:"${addr}" help:"Address to serve on, host:port."`
-	InternalAddr string `name:"internal-addr" env:"BELLBUOY_INTERNAL_ADDR" default:"${internal_addr}" help:"Address for metrics and profiles; port 0 selects a free port."`
-	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" default:"" help:"Receiver of traces by OTLP over HTTP, e.g. http://jaeger:4318; empty: no traces are sent."`
+	Addr         string `name:"addr" env:"BELLBUOY_ADDR" default:"${addr}" check:"address" help:"Address to serve on, host:port."`
+	InternalAddr string `name:"internal-addr" env:"BELLBUOY_INTERNAL_ADDR" default:"${internal_addr}" check:"address" help:"Address for metrics and profiles; port 0 selects a free port."`
+	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" default:"" check:"url http https" help:"Receiver of traces by OTLP over HTTP, e.g. http://jaeger:4318; empty: no traces are sent."`
 	LogLevel     string `name:"log-level" env:"BELLBUOY_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Lowest level that is logged: debug, info, warn or error."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (s Settings) Validate() error {
-	return errors.Join(Address("BELLBUOY_ADDR", s.Addr), Address("BELLBUOY_INTERNAL_ADDR", s.InternalAddr),
-		OptionalURL("OTEL_EXPORTER_OTLP_ENDPOINT", s.OTLPEndpoint, "http", "https"))
 }
 
 // Process is the part of the operating system process that belongs to one service: its
@@ -70,8 +63,9 @@ func Main[C any, P interface {
 	Config
 }](name, description string, run func(context.Context, C) error) {
 	var config C
-	kong.Parse(&config, kong.Name(name), kong.Description(description),
-		kong.Vars{"addr": "0.0.0.0:8080", "internal_addr": "0.0.0.0:8081", "base_url": "http://127.0.0.1:8080"})
+	Parse(&config, name, description, kong.Vars{
+		"addr": "0.0.0.0:8080", "internal_addr": "0.0.0.0:8081", "base_url": "http://127.0.0.1:8080",
+	})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	process := P(&config).Host()
@@ -100,6 +94,3 @@ func (p *Process) main(ctx context.Context, name string, run func(context.Contex
 		run,
 	)
 }
-
-// clock returns the time in the precision of the platform: UTC, in whole milliseconds.
-func clock() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

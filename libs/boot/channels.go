@@ -2,7 +2,6 @@ package boot
 
 import (
 	"errors"
-	"fmt"
 	"net/mail"
 	"net/url"
 	"regexp"
@@ -12,61 +11,37 @@ import (
 // Providers are the hosts of chat providers. The URL of an endpoint of their kind must be on
 // one of them.
 type Providers struct {
-	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" help:"Hosts of Teams workflow URLs, separated by commas; *. allowed in front."`
-	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" help:"Hosts of Teams platform URLs."`
-	TeamsConnectorHosts []string `name:"teams-connector-hosts" env:"TEAMS_CONNECTOR_HOSTS" default:"*.webhook.office.com,outlook.office.com" help:"Hosts of classic Teams connectors, which are refused."`
-}
-
-var hostPattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
-
-// Validate checks the settings. The parser of settings calls it.
-func (p Providers) Validate() error {
-	var failures []error
-	for setting, hosts := range map[string][]string{
-		"TEAMS_WORKFLOW_HOSTS": p.TeamsWorkflowHosts, "TEAMS_PLATFORM_HOSTS": p.TeamsPlatformHosts,
-		"TEAMS_CONNECTOR_HOSTS": p.TeamsConnectorHosts,
-	} {
-		for _, host := range hosts {
-			if !hostPattern.MatchString(host) {
-				failures = append(failures, fmt.Errorf("%s: %q must be a host name, with or without *. in front", setting, host))
-			}
-		}
-	}
-	return errors.Join(failures...)
+	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" check:"host" help:"Hosts of Teams workflow URLs, separated by commas; *. allowed in front."`
+	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" check:"host" help:"Hosts of Teams platform URLs."`
+	TeamsConnectorHosts []string `name:"teams-connector-hosts" env:"TEAMS_CONNECTOR_HOSTS" default:"*.webhook.office.com,outlook.office.com" check:"host" help:"Hosts of classic Teams connectors, which are refused."`
 }
 
 // Mail are the settings of mail. The URL may contain a password.
 type Mail struct {
-	SMTPURL  string `name:"smtp-url" env:"SMTP_URL" placeholder:"smtp://USER:PASSWORD@HOST:PORT" help:"Mail server: smtp:// (STARTTLS if the server offers it) or smtps://; if empty, each mail is written to mail/*.eml in the data folder."`
+	SMTPURL  string `name:"smtp-url" env:"SMTP_URL" check:"url smtp smtps" placeholder:"smtp://USER:PASSWORD@HOST:PORT" help:"Mail server: smtp:// (STARTTLS if the server offers it) or smtps://; if empty, each mail is written to mail/*.eml in the data folder."`
 	MailFrom string `name:"mail-from" env:"MAIL_FROM" help:"Sender of mail, an address with or without a name; required with SMTP_URL."`
 }
 
 // Validate checks the settings. The parser of settings calls it.
 func (m Mail) Validate() error {
-	if err := OptionalURL("SMTP_URL", m.SMTPURL, "smtp", "smtps"); err != nil {
-		return err
-	}
-	if m.MailFrom == "" {
-		if m.SMTPURL != "" {
-			return errors.New("MAIL_FROM is required with SMTP_URL")
-		}
+	if m.MailFrom == "" && m.SMTPURL == "" {
 		return nil
 	}
 	if _, err := mail.ParseAddress(m.MailFrom); err != nil {
-		return errors.New("MAIL_FROM must be a mail address")
+		return errors.New("MAIL_FROM must be a mail address; it is required with SMTP_URL")
 	}
 	return nil
 }
 
 // Texts are the settings of SMS. The URL contains a token.
 type Texts struct {
-	SMSURL string `name:"sms-url" env:"SMS_URL" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"Twilio-compatible API; from is the sender: a number, a name (default: Bellbuoy) or a messaging service. If empty, each text is written to sms/*.json in the data folder."`
+	SMSURL string `name:"sms-url" env:"SMS_URL" check:"url https http" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"Twilio-compatible API; from is the sender: a number, a name (default: Bellbuoy) or a messaging service. If empty, each text is written to sms/*.json in the data folder."`
 }
 
 // Validate checks the settings. The parser of settings calls it.
 func (t Texts) Validate() error {
-	if err := OptionalURL("SMS_URL", t.SMSURL, "https", "http"); err != nil || t.SMSURL == "" {
-		return err
+	if t.SMSURL == "" {
+		return nil
 	}
 	u, err := url.Parse(t.SMSURL)
 	if err != nil || u.User.Username() == "" {
@@ -91,10 +66,7 @@ const defaultSender = "Bellbuoy"
 // From returns the sender in SMSURL. The plus sign of a number need not be escaped.
 func (t Texts) From() string {
 	u, err := url.Parse(t.SMSURL)
-	if err != nil {
-		return ""
-	}
-	if !u.Query().Has("from") {
+	if err != nil || !u.Query().Has("from") {
 		return defaultSender
 	}
 	from := u.Query().Get("from")

@@ -16,19 +16,7 @@ const redisTimeout = time.Second
 
 // Redis is the setting of the Redis server.
 type Redis struct {
-	RedisURL string `name:"redis-url" env:"REDIS_URL" required:"" help:"Redis, e.g. redis://localhost:6379/0; ?read_timeout=3s is the time limit of a call (default 1s)."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (r Redis) Validate() error {
-	if r.RedisURL == "" {
-		return errors.New("REDIS_URL must not be empty")
-	}
-	if err := OptionalURL("REDIS_URL", r.RedisURL, "redis", "rediss"); err != nil {
-		return err
-	}
-	_, err := r.Options()
-	return err
+	RedisURL string `name:"redis-url" env:"REDIS_URL" required:"" check:"redis" help:"Redis, e.g. redis://localhost:6379/0; ?read_timeout=3s is the time limit of a call (default 1s)."`
 }
 
 // Options returns the options of a Redis client: each call has a time limit, and the client

@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,10 @@ func (p *Process) Serve(ctx context.Context, s Service) error {
 		case r.URL.Path == "/readyz" && isRead(r):
 			p.readyz(w, r, started.Load(), checks)
 		case !started.Load():
-			refuse(w)
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, `{"error":"The service is starting; try again shortly."}`)
 		default:
 			s.Handler.ServeHTTP(w, r)
 		}
@@ -77,14 +81,6 @@ func (p *Process) Serve(ctx context.Context, s Service) error {
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// refuse responds to a request that arrives before the service has started.
-func refuse(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintln(w, `{"error":"The service is starting; try again shortly."}`)
-}
-
 // readyz responds with 200, or with 503 and one line for each check that fails.
 func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, checks map[string]func(context.Context) error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -95,27 +91,22 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
-	var mu sync.Mutex
-	var lines []string
+	lines := make([]string, len(checks))
 	var group sync.WaitGroup
-	for name, check := range checks {
+	for i, name := range slices.Sorted(maps.Keys(checks)) {
 		group.Go(func() {
-			if err := check(ctx); err != nil {
+			if err := checks[name](ctx); err != nil {
 				p.Log.DebugContext(ctx, "not ready", "check", name, "error", err)
-				mu.Lock()
-				defer mu.Unlock()
-				lines = append(lines, fmt.Sprintf("%s: %s is not ready\n", p.Name, name))
+				lines[i] = fmt.Sprintf("%s: %s is not ready\n", p.Name, name)
 			}
 		})
 	}
 	group.Wait()
-	slices.Sort(lines)
-	if len(lines) == 0 {
-		lines = []string{p.Name + ": ready\n"}
-	} else {
+	text := strings.Join(lines, "")
+	if text != "" {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	fmt.Fprint(w, strings.Join(lines, ""))
+	fmt.Fprint(w, cmp.Or(text, p.Name+": ready\n"))
 }
 
 // ServeHTTP serves handler on the listener until ctx ends. It returns after the running

@@ -2,93 +2,40 @@ package boot
 
 import (
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/outward"
-	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
 // Documents is the setting of the database.
 type Documents struct {
-	DocumentsURL string `name:"documents-url" env:"DOCUMENTS_URL" required:"" help:"Database: mongodb://host:port/prefix or sqlite:FOLDER."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (d Documents) Validate() error {
-	if folder, found := strings.CutPrefix(d.DocumentsURL, "sqlite:"); found && folder != "" {
-		return nil
-	}
-	if u, err := url.Parse(d.DocumentsURL); err == nil && u.Host != "" && (u.Scheme == "mongodb" || u.Scheme == "mongodb+srv") {
-		return nil
-	}
-	return errors.New("DOCUMENTS_URL must be mongodb://host:port/prefix or sqlite:FOLDER")
+	DocumentsURL string `name:"documents-url" env:"DOCUMENTS_URL" required:"" check:"documents" help:"Database: mongodb://host:port/prefix or sqlite:FOLDER."`
 }
 
 // Kafka is the setting of the brokers.
 type Kafka struct {
-	KafkaBrokers []string `name:"kafka-brokers" env:"KAFKA_BROKERS" required:"" help:"Kafka brokers, host:port, separated by commas."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (k Kafka) Validate() error {
-	if len(k.KafkaBrokers) == 0 {
-		return errors.New("KAFKA_BROKERS must contain at least one broker")
-	}
-	for _, broker := range k.KafkaBrokers {
-		if err := Address("KAFKA_BROKERS", broker); err != nil {
-			return err
-		}
-	}
-	return nil
+	KafkaBrokers []string `name:"kafka-brokers" env:"KAFKA_BROKERS" required:"" check:"address" help:"Kafka brokers, host:port, separated by commas."`
 }
 
 // Secret is the secret of the platform, the same for every binary.
 type Secret struct {
-	Secret string `name:"secret" env:"BELLBUOY_SECRET" required:"" help:"Signs passports and page tokens and seals stored secrets; at least 32 characters, the same for every binary."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (s Secret) Validate() error {
-	if len(s.Secret) < seal.MinSecret {
-		return fmt.Errorf("BELLBUOY_SECRET must have at least %d characters", seal.MinSecret)
-	}
-	return nil
+	Secret string `name:"secret" env:"BELLBUOY_SECRET" required:"" check:"secret" help:"Signs passports and page tokens and seals stored secrets; at least 32 characters, the same for every binary."`
 }
 
 // Links are the base URLs of the links in responses and notifications.
 type Links struct {
-	LegacyBaseURL    string `name:"legacy-base-url" env:"LEGACY_BASE_URL" default:"${base_url}" help:"Base URL of /api/v1/ for clients."`
-	AppBaseURL       string `name:"app-base-url" env:"APP_BASE_URL" default:"${base_url}" help:"Base URL of /app/ for clients."`
-	DashboardBaseURL string `name:"dashboard-base-url" env:"DASHBOARD_BASE_URL" default:"${base_url}" help:"Base URL of /d/{slug} for visitors."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (l Links) Validate() error {
-	return errors.Join(optionalBase("LEGACY_BASE_URL", l.LegacyBaseURL),
-		optionalBase("APP_BASE_URL", l.AppBaseURL),
-		optionalBase("DASHBOARD_BASE_URL", l.DashboardBaseURL))
+	LegacyBaseURL    string `name:"legacy-base-url" env:"LEGACY_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /api/v1/ for clients."`
+	AppBaseURL       string `name:"app-base-url" env:"APP_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /app/ for clients."`
+	DashboardBaseURL string `name:"dashboard-base-url" env:"DASHBOARD_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /d/{slug} for visitors."`
 }
 
 // Rates are the rate limits of the default plan.
 type Rates struct {
-	LegacyRatePerHour int `name:"legacy-rate-per-hour" env:"LEGACY_RATE_PER_HOUR" default:"1000" help:"Highest number of calls to /api/v1 per user in any 3600 s, on the default plan."`
-	AppRatePerMinute  int `name:"app-rate-per-minute" env:"APP_RATE_PER_MINUTE" default:"600" help:"Highest number of calls to /app per organization in a minute, on the default plan."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (r Rates) Validate() error {
-	if r.LegacyRatePerHour < 1 || r.AppRatePerMinute < 1 {
-		return errors.New("LEGACY_RATE_PER_HOUR and APP_RATE_PER_MINUTE must be at least 1")
-	}
-	return nil
+	LegacyRatePerHour int `name:"legacy-rate-per-hour" env:"LEGACY_RATE_PER_HOUR" default:"1000" check:"positive" help:"Highest number of calls to /api/v1 per user in any 3600 s, on the default plan."`
+	AppRatePerMinute  int `name:"app-rate-per-minute" env:"APP_RATE_PER_MINUTE" default:"600" check:"positive" help:"Highest number of calls to /app per organization in a minute, on the default plan."`
 }
 
 // Receivers are exceptions for receivers that are not on the internet.
@@ -98,15 +45,7 @@ type Receivers struct {
 
 // Suppression is the setting of the suppression of endpoints.
 type Suppression struct {
-	SuppressAfter int `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (s Suppression) Validate() error {
-	if s.SuppressAfter < 1 {
-		return errors.New("SUPPRESS_AFTER must be at least 1")
-	}
-	return nil
+	SuppressAfter int `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" check:"positive" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
 }
 
 const (
@@ -152,62 +91,4 @@ func (s Sending) Authorities() (*x509.CertPool, error) {
 		return nil, fmt.Errorf("DELIVERY_CA_FILE: %s contains no PEM certificate", s.CAFile)
 	}
 	return pool, nil
-}
-
-// Upstream checks the URL of another service. It must end after host and port, without a
-// slash, because the paths of a service begin at the root.
-func Upstream(setting, value string) error {
-	if value == "" {
-		return fmt.Errorf("%s must not be empty", setting)
-	}
-	if err := optionalBase(setting, value); err != nil {
-		return err
-	}
-	if _, rest, _ := strings.Cut(value, "://"); strings.Contains(rest, "/") {
-		return fmt.Errorf("%s must be http://host:port without a path", setting)
-	}
-	return nil
-}
-
-// optionalBase checks a setting that is empty or a base URL.
-func optionalBase(setting, value string) error {
-	if err := OptionalURL(setting, value, "http", "https"); err != nil || value == "" {
-		return err
-	}
-	u, err := url.Parse(value)
-	if err != nil || u.Hostname() == "" {
-		return fmt.Errorf("%s must contain a host", setting)
-	}
-	if u.User != nil || strings.ContainsAny(value, "?#") {
-		return fmt.Errorf("%s must have no user info, query or fragment", setting)
-	}
-	if number, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || number == 0) {
-		return fmt.Errorf("%s must have a valid port", setting)
-	}
-	return nil
-}
-
-// Address checks a host:port setting.
-func Address(setting, value string) error {
-	_, port, err := net.SplitHostPort(value)
-	if err != nil {
-		return fmt.Errorf("%s: %q must be host:port", setting, value)
-	}
-	if number, err := strconv.Atoi(port); err != nil || number < 0 || number > 65535 {
-		return fmt.Errorf("%s: %q must have a valid port", setting, value)
-	}
-	return nil
-}
-
-// OptionalURL checks a setting that is empty or a URL of one of the schemes. The message does
-// not contain the value, because it may contain a password.
-func OptionalURL(setting, value string, schemes ...string) error {
-	if value == "" {
-		return nil
-	}
-	u, err := url.Parse(value)
-	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
-		return fmt.Errorf("%s must be a URL that starts with %s://", setting, strings.Join(schemes, ":// or "))
-	}
-	return nil
 }

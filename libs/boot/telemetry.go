@@ -25,7 +25,7 @@ const flushTimeout = 3 * time.Second
 // UTC. The returned function sends the last traces.
 func (p *Process) Open(ctx context.Context, name string, registry prometheus.Registerer, logs io.Writer) (func(), error) {
 	p.Name = name
-	p.Now = clock
+	p.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) } // the precision of the platform
 	p.Propagator = propagation.TraceContext{}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(p.LogLevel)); err != nil {
@@ -42,7 +42,7 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", name))),
 	}
 	if p.OTLPEndpoint != "" {
-		exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(tracesURL(p.OTLPEndpoint)))
+		exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimRight(p.OTLPEndpoint, "/")+"/v1/traces"))
 		if err != nil {
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 		}
@@ -92,7 +92,3 @@ func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{h.Handler.WithGroup(name)}
 }
-
-// tracesURL returns the URL for traces below the base endpoint, by the OTLP exporter
-// specification.
-func tracesURL(endpoint string) string { return strings.TrimRight(endpoint, "/") + "/v1/traces" }

@@ -18,3 +18,27 @@
 //     miniredis for this (ClockTTL) sorts all keys with each command.
 //   - Redis loses its data at a restart. The services allow for that.
 package engines
+
+import (
+	"context"
+	"time"
+)
+
+// every calls do at the interval until the returned function is called. That function ends
+// ctx and returns when a running call has ended.
+func every(interval time.Duration, do func(ctx context.Context, now time.Time)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ticks := time.Tick(interval); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-ticks:
+				do(ctx, now)
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -26,8 +26,7 @@ type Kafka struct {
 type Broker struct {
 	cluster *kfake.Cluster
 	addr    string
-	stop    context.CancelFunc
-	trimmed chan struct{} // closed when the trimming has ended
+	stop    func() // stops the trimming
 }
 
 // StartKafka opens the folder and listens. The broker runs until Close; StartKafka uses only
@@ -37,6 +36,11 @@ func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 	if kafka.Log == nil {
 		kafka.Log = slog.New(slog.DiscardHandler)
 	}
+	// After a clean stop, session_state.json has the group members of then.
+	err := errors.Join(os.MkdirAll(kafka.Dir, 0o700), os.RemoveAll(filepath.Join(kafka.Dir, "session_state.json")))
+	if err != nil {
+		return nil, fmt.Errorf("Kafka broker: %w", err)
+	}
 	listener, err := net.Listen("tcp", kafka.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("Kafka broker: %w", err)
@@ -45,10 +49,6 @@ func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 	if host, _, _ := net.SplitHostPort(addr); net.ParseIP(host).IsUnspecified() {
 		listener.Close()
 		return nil, fmt.Errorf("Kafka broker: clients cannot dial %s; listen on a specific address", addr)
-	}
-	if err := forgetMembers(kafka.Dir); err != nil {
-		listener.Close()
-		return nil, fmt.Errorf("Kafka broker: %w", err)
 	}
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
@@ -71,13 +71,12 @@ func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 		listener.Close()
 		return nil, fmt.Errorf("Kafka broker in %s: %w", kafka.Dir, err)
 	}
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	broker := &Broker{cluster: cluster, addr: addr, stop: stop, trimmed: make(chan struct{})}
-	go func() {
-		defer close(broker.trimmed)
-		trimEvery(running, addr, trimInterval, kafka.Log)
-	}()
-	return broker, nil
+	stop := every(trimInterval, func(ctx context.Context, now time.Time) {
+		if err := trim(ctx, addr, now); err != nil && ctx.Err() == nil {
+			kafka.Log.Warn("Kafka broker: old records were not deleted", "error", err)
+		}
+	})
+	return &Broker{cluster, addr, stop}, nil
 }
 
 // Addr returns the host:port on which the broker listens.
@@ -86,21 +85,8 @@ func (b *Broker) Addr() string { return b.addr }
 // Close stops the broker. Its folder can then be opened again.
 func (b *Broker) Close() error {
 	b.stop()
-	<-b.trimmed
 	b.cluster.Close()
 	return nil
-}
-
-// forgetMembers removes the file in which a clean stop stored the group members.
-func forgetMembers(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	err := os.Remove(filepath.Join(dir, "session_state.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // logger logs the warnings and errors of the broker.

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -12,10 +13,9 @@ const ageInterval = 200 * time.Millisecond
 
 // Redis is a running Redis server. Its data are in memory only.
 type Redis struct {
-	server *miniredis.Miniredis
-	addr   string
-	stop   chan struct{}
-	ended  chan struct{}
+	server   *miniredis.Miniredis
+	addr     string
+	stopAges func()
 }
 
 // StartRedis starts the server on addr, host:port. Port 0 selects a free port.
@@ -24,27 +24,13 @@ func StartRedis(addr string) (*Redis, error) {
 	if err := server.StartAddr(addr); err != nil {
 		return nil, fmt.Errorf("Redis server: %w", err)
 	}
-	redis := &Redis{server: server, addr: server.Addr(), stop: make(chan struct{}), ended: make(chan struct{})}
-	go redis.age()
-	return redis, nil
-}
-
-// age expires the keys. The TIME command needs no such help: it returns the time of
-// the machine.
-func (r *Redis) age() {
-	defer close(r.ended)
-	ticker := time.NewTicker(ageInterval)
-	defer ticker.Stop()
+	// The TIME command needs no such help: it returns the time of the machine.
 	last := time.Now()
-	for {
-		select {
-		case <-r.stop:
-			return
-		case now := <-ticker.C:
-			r.server.FastForward(now.Sub(last))
-			last = now
-		}
-	}
+	stopAges := every(ageInterval, func(_ context.Context, now time.Time) {
+		server.FastForward(now.Sub(last))
+		last = now
+	})
+	return &Redis{server, server.Addr(), stopAges}, nil
 }
 
 // URL returns the redis:// URL of the server.
@@ -52,8 +38,7 @@ func (r *Redis) URL() string { return "redis://" + r.addr + "/0" }
 
 // Close stops the server and discards its data. The caller calls it once.
 func (r *Redis) Close() error {
-	close(r.stop)
-	<-r.ended
+	r.stopAges()
 	r.server.Close()
 	return nil
 }

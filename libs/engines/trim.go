@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -17,22 +16,6 @@ const (
 	consumedAge  = time.Hour          // minimum age of a deleted record that every group has committed
 	retention    = 7 * 24 * time.Hour // minimum age of any other deleted record
 )
-
-// trimEvery calls trim at the interval until ctx ends.
-func trimEvery(ctx context.Context, addr string, interval time.Duration, log *slog.Logger) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			if err := trim(ctx, addr, now); err != nil && ctx.Err() == nil {
-				log.Warn("Kafka broker: old records were not deleted", "error", err)
-			}
-		}
-	}
-}
 
 // trim deletes the records that are older than consumedAge and that every group has
 // committed, and all records that are older than retention. It never deletes the last record

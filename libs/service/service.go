@@ -45,13 +45,10 @@ func Open(name string, process boot.Process, documents boot.Documents, kafka boo
 	if len(kafka.KafkaBrokers) > 0 {
 		s.Kafka = stream.Connect(stream.Options{
 			Brokers: kafka.KafkaBrokers, ClientID: name, Log: process.Log,
-			Tracer: process.Tracer, Propagator: process.Propagator, Registerer: process.Metrics,
+			Tracer: process.Tracer, Registerer: process.Metrics,
 		})
 	}
-	s.Engine = web.NewEngine(web.Options{
-		Service: name, Signer: s.signer, Log: process.Log,
-		Tracer: process.Tracer, Propagator: process.Propagator, Metrics: process.Metrics,
-	})
+	s.Engine = web.NewEngine(name, process, s.signer)
 	return s, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -33,20 +34,18 @@ type assignment struct {
 	generation   *kafka.Generation
 	subscription Subscription
 	partitions   []*partition
-	slots        chan struct{} // contains one value per unfinished claim
-	room         *broadcast    // sent when a buffer has room again or a leader changed
+	slots        *semaphore.Weighted // one per unfinished claim
 	fetchers     sync.WaitGroup
-	fetching     map[int64]bool  // leaders that have a fetcher
-	mu           sync.Mutex      // guards fetching
-	intake       context.Context // ends when no further record may be handed out
-	work         context.Context // ends when handlers must return
+	mu           sync.Mutex              // guards wakeups
+	wakeups      map[int64]chan struct{} // one per fetcher, by its leader; see wake
+	intake       context.Context         // ends when no further record may be handed out
+	work         context.Context         // ends when handlers must return
 }
 
 func newAssignment(client *Client, generation *kafka.Generation, subscription Subscription) *assignment {
 	return &assignment{
 		client: client, generation: generation, subscription: subscription,
-		slots: make(chan struct{}, subscription.MaxPending),
-		room:  newBroadcast(), fetching: make(map[int64]bool),
+		slots: semaphore.NewWeighted(int64(subscription.MaxPending)), wakeups: make(map[int64]chan struct{}),
 	}
 }
 
@@ -72,7 +71,16 @@ func (a *assignment) serve(stop, lost context.Context, work func(*assignment, *p
 	commits, endCommits := context.WithCancel(context.WithoutCancel(stop))
 	defer endCommits()
 	var committer sync.WaitGroup
-	committer.Go(func() { a.commitEvery(commits, commitInterval) })
+	committer.Go(func() {
+		for ticks := time.Tick(commitInterval); ; {
+			select {
+			case <-commits.Done():
+				return
+			case <-ticks:
+				a.commit()
+			}
+		}
+	})
 
 	<-intake.Done()
 	a.finish(stop, interrupt, &workers)
@@ -93,17 +101,19 @@ func (a *assignment) finish(stop context.Context, interrupt func(), workers *syn
 	if stop.Err() != nil {
 		patience = StopTimeout
 	}
-	group := a.subscription.Group
-	returned, finished := make(chan struct{}), make(chan struct{})
+	group, began := a.subscription.Group, time.Now()
+	returned := make(chan struct{})
 	go func() {
 		workers.Wait()
 		close(returned)
-		for range cap(a.slots) { // the worker goroutines have ended, so nothing claims a slot any more
-			a.slots <- struct{}{}
-		}
-		close(finished)
 	}()
-	if !within(patience, finished) {
+	all := within(patience, returned)
+	if all { // nothing claims a slot any more
+		ctx, cancel := context.WithDeadline(a.work, began.Add(patience))
+		defer cancel()
+		all = a.slots.Acquire(ctx, int64(a.subscription.MaxPending)) == nil
+	}
+	if !all {
 		a.client.log.Info("unfinished records go back to the group", "group", group, "after", patience)
 	}
 	interrupt()
@@ -112,19 +122,15 @@ func (a *assignment) finish(stop context.Context, interrupt func(), workers *syn
 	}
 }
 
-// within reports whether done is closed before the time has passed.
 func within(patience time.Duration, done <-chan struct{}) bool {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-done:
 		return true
-	case <-timer.C:
+	case <-time.After(patience):
 		return false
 	}
 }
 
-// announce calls the subscription's Assigned for each topic.
 func (a *assignment) announce() {
 	for _, topic := range a.subscription.Topics {
 		var ids []int
@@ -144,7 +150,7 @@ func (a *assignment) announce() {
 func (a *assignment) prepare() bool {
 	for topic, assigned := range a.generation.Assignments {
 		for _, each := range assigned {
-			a.partitions = append(a.partitions, newPartition(topic, each.ID, each.Offset, a.room.send))
+			a.partitions = append(a.partitions, newPartition(topic, each.ID, each.Offset, a.wake))
 		}
 	}
 	slices.SortFunc(a.partitions, func(x, y *partition) int {
@@ -164,24 +170,9 @@ func (a *assignment) prepare() bool {
 	return a.intake.Err() == nil
 }
 
-// commitEvery commits at the interval until ctx ends.
-func (a *assignment) commitEvery(ctx context.Context, interval time.Duration) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			a.commit()
-		}
-	}
-}
-
 // commit commits the positions that have changed, in one request.
 func (a *assignment) commit() {
 	offsets := make(map[string]map[int]int64)
-	var changed []*partition
 	for _, p := range a.partitions {
 		position, differs := p.uncommitted()
 		if !differs {
@@ -191,9 +182,8 @@ func (a *assignment) commit() {
 			offsets[p.topic] = make(map[int]int64)
 		}
 		offsets[p.topic][p.id] = position
-		changed = append(changed, p)
 	}
-	if len(changed) == 0 {
+	if len(offsets) == 0 {
 		return
 	}
 	if err := a.generation.CommitOffsets(offsets); err != nil {
@@ -204,29 +194,9 @@ func (a *assignment) commit() {
 		level("offsets were not committed", "group", a.subscription.Group, "error", err)
 		return
 	}
-	for _, p := range changed {
-		p.commit(offsets[p.topic][p.id])
+	for _, p := range a.partitions {
+		if position, changed := offsets[p.topic][p.id]; changed {
+			p.committed.Store(position)
+		}
 	}
-}
-
-// broadcast wakes all goroutines that wait for it.
-type broadcast struct {
-	mu sync.Mutex
-	ch chan struct{}
-}
-
-func newBroadcast() *broadcast { return &broadcast{ch: make(chan struct{})} }
-
-// next returns a channel that the next send closes.
-func (b *broadcast) next() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.ch
-}
-
-func (b *broadcast) send() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	close(b.ch)
-	b.ch = make(chan struct{})
 }

@@ -26,25 +26,13 @@ func (c *Client) ConsumeBatches(ctx context.Context, subscription Subscription, 
 
 // batch passes records to handle until handle returns nil. It returns false if the
 // assignment ends before that.
-func (a *assignment) batch(p *partition, batch []fetched, handle func(context.Context, []Record) error) bool {
-	group, n := a.subscription.Group, float64(len(batch))
-	a.client.metrics.consumed.WithLabelValues(group, p.topic).Add(n)
-	unfinished := a.client.metrics.unfinished.WithLabelValues(group, p.topic)
-	unfinished.Add(n)
-	h := p.handOut(batch[0].offset, batch[len(batch)-1].offset, func() { unfinished.Sub(n) })
-	finished := a.persist(p, batch, handle)
-	h.end(finished)
-	return finished
-}
-
-func (a *assignment) persist(p *partition, batch []fetched, handle func(context.Context, []Record) error) bool {
-	group, records := a.subscription.Group, make([]Record, len(batch))
-	for i, each := range batch {
-		records[i] = each.record
-	}
+func (a *assignment) batch(p *partition, records []Record, handle func(context.Context, []Record) error) (finished bool) {
+	group := a.subscription.Group
+	handout := a.handOut(p, records, func() {})
+	defer func() { handout.end(finished) }()
 	pause := &backoff{min: 200 * time.Millisecond, max: 30 * time.Second}
 	for {
-		ctx, span := a.client.consume(a.work, group, p.id, batch[0].offset, records)
+		ctx, span := a.client.consume(a.work, group, p.id, records)
 		err := handle(ctx, slices.Clone(records))
 		finishSpan(span, err)
 		if err == nil {
@@ -53,7 +41,7 @@ func (a *assignment) persist(p *partition, batch []fetched, handle func(context.
 		a.client.metrics.failed.WithLabelValues(group, p.topic).Inc()
 		if a.intake.Err() == nil {
 			a.client.log.WarnContext(ctx, "a batch failed and is retried",
-				"group", group, "topic", p.topic, "partition", p.id, "offset", batch[0].offset, "records", len(batch), "error", err)
+				"group", group, "topic", p.topic, "partition", p.id, "offset", records[0].offset, "records", len(records), "error", err)
 		}
 		if !pause.wait(a.intake) {
 			return false

@@ -33,37 +33,30 @@ func (c Claim) Abandon() { c.handout.end(false) }
 // passed. The record then belongs to another member.
 func (c *Client) Consume(ctx context.Context, subscription Subscription, handle func(ctx context.Context, claim Claim)) error {
 	return c.subscribe(ctx, subscription, func(a *assignment, p *partition) {
-		for a.claim(p, handle) {
+		for {
+			taken := p.take(a.intake, 1)
+			if len(taken) == 0 || a.slots.Acquire(a.intake, 1) != nil {
+				return
+			}
+			ctx, span := c.consume(a.work, a.subscription.Group, p.id, taken)
+			handout := a.handOut(p, taken, func() {
+				span.End()
+				a.slots.Release(1)
+			})
+			handle(ctx, Claim{Record: taken[0], Partition: p.id, Offset: taken[0].offset, handout: handout})
 		}
 	})
 }
 
-// claim hands out the next record of the partition. It returns false if the assignment ends.
-func (a *assignment) claim(p *partition, handle func(context.Context, Claim)) bool {
-	taken := p.take(a.intake, 1)
-	if len(taken) == 0 {
-		return false
-	}
-	select {
-	case <-a.intake.Done():
-		return false
-	case a.slots <- struct{}{}:
-	}
-	if a.intake.Err() != nil { // both cases were ready
-		<-a.slots
-		return false
-	}
-	next := taken[0]
-	group := a.subscription.Group
+// handOut counts the records of the partition as handed out to a handler. release is called
+// once, when nothing works on them any more.
+func (a *assignment) handOut(p *partition, records []Record, release func()) *handout {
+	group, n := a.subscription.Group, float64(len(records))
+	a.client.metrics.consumed.WithLabelValues(group, p.topic).Add(n)
 	unfinished := a.client.metrics.unfinished.WithLabelValues(group, p.topic)
-	unfinished.Inc()
-	a.client.metrics.consumed.WithLabelValues(group, p.topic).Inc()
-	ctx, span := a.client.consume(a.work, group, p.id, next.offset, []Record{next.record})
-	handout := p.handOut(next.offset, next.offset, func() {
-		span.End()
-		unfinished.Dec()
-		<-a.slots
+	unfinished.Add(n)
+	return p.handOut(records[0].offset, records[len(records)-1].offset, func() {
+		unfinished.Sub(n)
+		release()
 	})
-	handle(ctx, Claim{Record: next.record, Partition: p.id, Offset: next.offset, handout: handout})
-	return true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,7 +25,7 @@ const (
 func (a *assignment) locate() {
 	if a.client.retry(a.intake, a.setLeaders, "waiting for partition leaders", "group", a.subscription.Group) {
 		a.startFetchers()
-		a.room.send()
+		a.wake()
 	}
 }
 
@@ -35,18 +36,18 @@ func (a *assignment) setLeaders() error {
 	if err != nil {
 		return err
 	}
-	leaders := make(map[string]int64)
+	missing := len(a.partitions)
 	for _, topic := range response.Topics {
 		for _, each := range topic.Partitions {
-			leaders[partitionName(topic.Name, each.ID)] = int64(each.Leader.ID)
+			i := slices.IndexFunc(a.partitions, func(p *partition) bool { return p.topic == topic.Name && p.id == each.ID })
+			if i >= 0 {
+				a.partitions[i].leader.Store(int64(each.Leader.ID))
+				missing--
+			}
 		}
 	}
-	for _, p := range a.partitions {
-		leader, known := leaders[partitionName(p.topic, p.id)]
-		if !known {
-			return fmt.Errorf("partition %d of %s has no leader", p.id, p.topic)
-		}
-		p.leader.Store(leader)
+	if missing > 0 {
+		return fmt.Errorf("%d partitions have no leader", missing)
 	}
 	return nil
 }
@@ -55,9 +56,22 @@ func (a *assignment) startFetchers() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range a.partitions {
-		if leader := p.leader.Load(); !a.fetching[leader] {
-			a.fetching[leader] = true
-			a.fetchers.Go(func() { a.fetchFrom(leader) })
+		if leader := p.leader.Load(); a.wakeups[leader] == nil {
+			wakeup := make(chan struct{}, 1)
+			a.wakeups[leader] = wakeup
+			a.fetchers.Go(func() { a.fetchFrom(leader, wakeup) })
+		}
+	}
+}
+
+// wake wakes the fetchers, because a buffer has room again or a leader changed.
+func (a *assignment) wake() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, wakeup := range a.wakeups {
+		select {
+		case wakeup <- struct{}{}:
+		default:
 		}
 	}
 }
@@ -69,15 +83,14 @@ type wanted struct {
 }
 
 // fetchFrom fetches from one leader into the buffers of its partitions until the assignment ends.
-func (a *assignment) fetchFrom(leader int64) {
+func (a *assignment) fetchFrom(leader int64, wakeup <-chan struct{}) {
 	pause := reconnecting()
 	for turn := 0; a.intake.Err() == nil; turn++ {
-		room := a.room.next()
 		wants, full := a.wants(leader, turn)
 		if len(wants) == 0 {
 			select {
 			case <-a.intake.Done():
-			case <-room:
+			case <-wakeup:
 			}
 			continue
 		}
@@ -87,7 +100,7 @@ func (a *assignment) fetchFrom(leader int64) {
 		}
 		err := a.fetch(wants, wait)
 		if err == nil {
-			pause.reset()
+			pause.next = 0
 			continue
 		}
 		if a.intake.Err() != nil {
@@ -131,41 +144,31 @@ func (a *assignment) fetch(wants []wanted, wait time.Duration) error {
 	if response.ErrorCode != 0 {
 		return kafka.Error(response.ErrorCode)
 	}
-	byName := make(map[string]wanted, len(wants))
-	for _, each := range wants {
-		byName[partitionName(each.partition.topic, each.partition.id)] = each
-	}
 	var failure error
-	for i := range response.Topics {
-		topic := &response.Topics[i]
-		for j := range topic.Partitions {
-			each, found := byName[partitionName(topic.Topic, int(topic.Partitions[j].Partition))]
-			if !found {
+	for _, topic := range response.Topics {
+		for _, each := range topic.Partitions {
+			i := slices.IndexFunc(wants, func(w wanted) bool { return w.partition.topic == topic.Topic && w.partition.id == int(each.Partition) })
+			if i < 0 {
 				continue
 			}
-			if err := a.receive(each, &topic.Partitions[j]); err != nil {
-				failure = fmt.Errorf("partition %d of %s: %w", each.partition.id, each.partition.topic, err)
+			if err := a.receive(wants[i], &each); err != nil {
+				failure = fmt.Errorf("partition %d of %s: %w", each.Partition, topic.Topic, err)
 			}
 		}
 	}
 	return failure
 }
 
-func partitionName(topic string, id int) string { return topic + "/" + strconv.Itoa(id) }
-
 func fetchRequest(wants []wanted, wait time.Duration) *fetch.Request {
 	request := &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: 1, MaxBytes: fetchBytes,
 		SessionEpoch: -1, // no incremental session
 	}
-	topics := make(map[string]int)
 	for _, each := range wants {
-		topic := each.partition.topic
-		i, seen := topics[topic]
-		if !seen {
+		i := slices.IndexFunc(request.Topics, func(t fetch.RequestTopic) bool { return t.Topic == each.partition.topic })
+		if i < 0 {
 			i = len(request.Topics)
-			topics[topic] = i
-			request.Topics = append(request.Topics, fetch.RequestTopic{Topic: topic})
+			request.Topics = append(request.Topics, fetch.RequestTopic{Topic: each.partition.topic})
 		}
 		request.Topics[i].Partitions = append(request.Topics[i].Partitions, fetch.RequestPartition{
 			Partition: int32(each.partition.id), CurrentLeaderEpoch: -1,
@@ -178,11 +181,11 @@ func fetchRequest(wants []wanted, wait time.Duration) *fetch.Request {
 // receive puts the response for one partition into its buffer.
 func (a *assignment) receive(each wanted, response *fetch.ResponsePartition) error {
 	p := each.partition
-	if response.ErrorCode != 0 {
-		err := kafka.Error(response.ErrorCode)
-		if !errors.Is(err, kafka.OffsetOutOfRange) {
-			return err
-		}
+	switch code := kafka.Error(response.ErrorCode); code {
+	case 0:
+	default:
+		return code
+	case kafka.OffsetOutOfRange:
 		// The next record has expired, or the log has lost its end.
 		if err := a.startAtFirst(p); err != nil {
 			return err
@@ -193,7 +196,7 @@ func (a *assignment) receive(each wanted, response *fetch.ResponsePartition) err
 	}
 	records, err := readRecords(each, response.RecordSet.Records)
 	p.push(each.offset, records)
-	if committed := p.lastCommitted(); committed >= 0 {
+	if committed := p.committed.Load(); committed >= 0 {
 		a.client.metrics.lag.WithLabelValues(a.subscription.Group, p.topic, strconv.Itoa(p.id)).
 			Set(float64(response.HighWatermark - committed))
 	}
@@ -202,11 +205,11 @@ func (a *assignment) receive(each wanted, response *fetch.ResponsePartition) err
 
 // readRecords copies the records from the wanted offset on. A broker sends whole batches,
 // which may begin before this offset.
-func readRecords(each wanted, reader protocol.RecordReader) ([]fetched, error) {
+func readRecords(each wanted, reader protocol.RecordReader) ([]Record, error) {
 	if reader == nil {
 		return nil, nil
 	}
-	var records []fetched
+	var records []Record
 	for {
 		found, err := reader.ReadRecord()
 		if errors.Is(err, io.EOF) {
@@ -219,29 +222,23 @@ func readRecords(each wanted, reader protocol.RecordReader) ([]fetched, error) {
 		if err != nil {
 			return records, err
 		}
-		if found.Offset >= each.offset {
-			records = append(records, fetched{record: record, offset: found.Offset})
+		if record.offset >= each.offset {
+			records = append(records, record)
 		}
 	}
 }
 
 func copyRecord(topic string, found *protocol.Record) (Record, error) {
-	record := Record{Topic: topic}
-	key, err := readBytes(found.Key)
-	if err != nil {
-		return record, err
-	}
-	if record.Value, err = readBytes(found.Value); err != nil {
-		return record, err
-	}
-	record.Key = string(key)
+	key, keyErr := readBytes(found.Key)
+	value, valueErr := readBytes(found.Value)
+	record := Record{Topic: topic, Key: string(key), Value: value, offset: found.Offset}
 	if len(found.Headers) > 0 {
 		record.Headers = make(map[string]string, len(found.Headers))
 		for _, header := range found.Headers {
 			record.Headers[header.Key] = string(header.Value)
 		}
 	}
-	return record, nil
+	return record, errors.Join(keyErr, valueErr)
 }
 
 // readBytes copies bytes, which use memory that the library reuses.
@@ -263,13 +260,12 @@ func (a *assignment) startAtFirst(p *partition) error {
 	if err != nil {
 		return err
 	}
-	for _, each := range response.Topics[p.topic] {
-		if each.Partition == p.id && each.Error == nil {
-			p.reset(each.FirstOffset)
-			return nil
-		} else if each.Partition == p.id {
-			return each.Error
-		}
+	partitions := response.Topics[p.topic]
+	if len(partitions) != 1 {
+		return kafka.UnknownTopicOrPartition
 	}
-	return kafka.UnknownTopicOrPartition
+	if partitions[0].Error == nil {
+		p.reset(partitions[0].FirstOffset)
+	}
+	return partitions[0].Error
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are the metrics of a client.
 type metrics struct {
 	published     *prometheus.CounterVec // topic
 	publishErrors prometheus.Counter

@@ -12,29 +12,24 @@ const (
 	lowBytes   = 512 << 10
 )
 
-// fetched is a buffered record.
-type fetched struct {
-	record Record
-	offset int64
-}
-
 // partition is one partition during one assignment: a buffer of fetched records, and the
 // records that were handed out and are not finished. Its position is the lowest unfinished
 // offset. The group may commit up to this position.
 type partition struct {
 	topic  string
 	id     int
-	leader atomic.Int64 // the broker to fetch from, -1 if unknown
+	leader atomic.Int64 // the broker to fetch from
+	// committed is the offset that the group has committed, -1 if unknown.
+	committed atomic.Int64
 
 	mu         sync.Mutex
-	waiting    []fetched
+	waiting    []Record
 	bytes      int           // of the values in waiting
 	arrived    chan struct{} // has a value after records arrived
 	drained    func()        // called when the buffer has room again
 	next       int64         // the offset to fetch from
 	unfinished []*handout    // in the order of their offsets, from the lowest unfinished one
 	handedOut  int64         // the offset after the last record that was handed out
-	committed  int64         // -1 if unknown
 }
 
 // handout is a record, or several consecutive ones, that was handed out to a handler.
@@ -48,10 +43,10 @@ type handout struct {
 
 func newPartition(topic string, id int, offset int64, drained func()) *partition {
 	p := &partition{
-		topic: topic, id: id, next: offset, handedOut: offset, committed: offset,
+		topic: topic, id: id, next: offset, handedOut: offset,
 		arrived: make(chan struct{}, 1), drained: drained,
 	}
-	p.leader.Store(-1)
+	p.committed.Store(offset)
 	return p
 }
 
@@ -67,14 +62,14 @@ func (p *partition) wants() (int64, bool) {
 
 // push appends records that were fetched from the offset at. It discards them if at is not
 // the next offset, because the partition was reset in the meantime.
-func (p *partition) push(at int64, records []fetched) {
+func (p *partition) push(at int64, records []Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at != p.next || len(records) == 0 {
 		return
 	}
 	for _, each := range records {
-		p.bytes += len(each.record.Value)
+		p.bytes += len(each.Value)
 	}
 	p.waiting = append(p.waiting, records...)
 	p.next = records[len(records)-1].offset + 1
@@ -85,7 +80,7 @@ func (p *partition) push(at int64, records []fetched) {
 }
 
 // take waits for records and returns at most limit of them. It returns none if ctx has ended.
-func (p *partition) take(ctx context.Context, limit int) []fetched {
+func (p *partition) take(ctx context.Context, limit int) []Record {
 	for ctx.Err() == nil {
 		if taken := p.poll(limit); len(taken) > 0 {
 			return taken
@@ -98,14 +93,14 @@ func (p *partition) take(ctx context.Context, limit int) []fetched {
 	return nil
 }
 
-func (p *partition) poll(limit int) []fetched {
+func (p *partition) poll(limit int) []Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	full := p.full()
 	taken := p.waiting[:min(limit, len(p.waiting))]
 	p.waiting = p.waiting[len(taken):]
 	for _, each := range taken {
-		p.bytes -= len(each.record.Value)
+		p.bytes -= len(each.Value)
 	}
 	if full && !p.full() {
 		p.drained()
@@ -153,13 +148,7 @@ func (p *partition) uncommitted() (int64, bool) {
 	if len(p.unfinished) > 0 {
 		position = p.unfinished[0].offset
 	}
-	return position, position != p.committed
-}
-
-func (p *partition) commit(position int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.committed = position
+	return position, position != p.committed.Load()
 }
 
 // reset discards all records and continues at offset. It serves a log that does not contain
@@ -169,7 +158,8 @@ func (p *partition) reset(offset int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting, p.bytes = nil, 0
-	p.next, p.handedOut, p.committed = offset, offset, -1
+	p.next, p.handedOut = offset, offset
+	p.committed.Store(-1)
 }
 
 // close ends the unfinished handouts. The next owner of the partition gets their records again.
@@ -180,11 +170,4 @@ func (p *partition) close() {
 		h.endLocked(false)
 	}
 	p.unfinished = nil
-}
-
-// lastCommitted returns the offset that the group has committed, -1 if unknown.
-func (p *partition) lastCommitted() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.committed
 }

@@ -56,9 +56,9 @@ func TestPartition_position(t *testing.T) {
 func TestPartition_room(t *testing.T) {
 	drained := 0
 	p := newPartition("t", 0, 0, func() { drained++ })
-	var records []fetched
+	var records []Record
 	for offset := range int64(lowRecords + 10) {
-		records = append(records, fetched{offset: offset})
+		records = append(records, Record{offset: offset})
 	}
 	p.push(0, records)
 	if _, wants := p.wants(); wants {

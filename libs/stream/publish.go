@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -69,25 +70,16 @@ func (c *Client) writePortion(ctx context.Context, portion []kafka.Message) erro
 			return fault.Wrap(fault.Internal, err, "A record for the topic %s is too large.", portion[0].Topic)
 		}
 		if failures, ok := errors.AsType[kafka.WriteErrors](err); ok {
-			return writeFault(failures)
+			refused := failures[slices.IndexFunc(failures, func(err error) bool { return err != nil })]
+			if temporary(refused) {
+				return fault.Wrap(fault.Unavailable, refused, "Kafka did not store a record.")
+			}
+			return fault.Wrap(fault.Internal, refused, "Kafka refused a record.")
 		}
 		if ctx.Err() != nil || !pause.wait(ctx) {
 			return fault.Wrap(fault.Unavailable, err, "Kafka cannot be reached.")
 		}
 	}
-}
-
-func writeFault(failures kafka.WriteErrors) error {
-	for _, err := range failures {
-		if err == nil {
-			continue
-		}
-		if !temporary(err) {
-			return fault.Wrap(fault.Internal, err, "Kafka refused a record.")
-		}
-		return fault.Wrap(fault.Unavailable, err, "Kafka did not store a record.")
-	}
-	return nil
 }
 
 func messageBytes(message kafka.Message) int {

@@ -21,6 +21,8 @@ type Record struct {
 	// number that the topic does not have is taken modulo its partitions. Consumed records do not
 	// have it set.
 	Partition *int
+
+	offset int64 // of a consumed record
 }
 
 // message returns the record as a Kafka message. Headers of the record replace extra headers

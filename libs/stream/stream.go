@@ -29,7 +29,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -38,7 +37,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 )
@@ -58,21 +56,19 @@ type Options struct {
 	ClientID   string   // the name of the service
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
-	Propagator propagation.TextMapPropagator // nil means W3C trace context
 	Registerer prometheus.Registerer
 }
 
 // Client publishes and consumes. Many goroutines may use it at the same time.
 type Client struct {
-	brokers    []string
-	id         string
-	log        *slog.Logger
-	tracer     trace.Tracer
-	propagator propagation.TextMapPropagator
-	metrics    *metrics
-	transport  *kafka.Transport
-	kafka      *kafka.Client
-	writer     *kafka.Writer
+	brokers   []string
+	id        string
+	log       *slog.Logger
+	tracer    trace.Tracer
+	metrics   *metrics
+	transport *kafka.Transport
+	kafka     *kafka.Client
+	writer    *kafka.Writer
 }
 
 // Connect returns a client. It dials nothing: the client connects to brokers when it needs
@@ -84,9 +80,6 @@ func Connect(options Options) *Client {
 	if options.Tracer == nil {
 		options.Tracer = noop.NewTracerProvider()
 	}
-	if options.Propagator == nil {
-		options.Propagator = propagation.TraceContext{}
-	}
 	transport := &kafka.Transport{
 		Dial:        (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		DialTimeout: requestTimeout,
@@ -96,14 +89,13 @@ func Connect(options Options) *Client {
 	}
 	address := kafka.TCP(options.Brokers...)
 	return &Client{
-		brokers:    options.Brokers,
-		id:         options.ClientID,
-		log:        options.Log,
-		tracer:     options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/stream"),
-		propagator: options.Propagator,
-		metrics:    register(options.Registerer),
-		transport:  transport,
-		kafka:      &kafka.Client{Addr: address, Transport: transport},
+		brokers:   options.Brokers,
+		id:        options.ClientID,
+		log:       options.Log,
+		tracer:    options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/stream"),
+		metrics:   register(options.Registerer),
+		transport: transport,
+		kafka:     &kafka.Client{Addr: address, Transport: transport},
 		writer: &kafka.Writer{
 			Addr:            address,
 			Transport:       transport,
@@ -140,19 +132,14 @@ func (c *Client) Ping(ctx context.Context) error {
 // ten seconds for brokers that do not respond. Consumers end with their own context.
 func (c *Client) Close() error {
 	defer c.transport.CloseIdleConnections()
-	var err error
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		err = c.writer.Close()
-	}()
-	if !within(publishTimeout, closed) {
+	closed := make(chan error, 1)
+	go func() { closed <- c.writer.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(publishTimeout):
 		return errors.New("The Kafka client was closed before the brokers acknowledged all records.")
 	}
-	if err != nil {
-		return fmt.Errorf("closing the Kafka writer: %w", err)
-	}
-	return nil
 }
 
 // retry calls try until it returns nil, and reports whether it did so before ctx ended. It logs
@@ -174,7 +161,6 @@ func (c *Client) retry(ctx context.Context, try func() error, message string, at
 	}
 }
 
-// backoff is the pause between retries.
 type backoff struct {
 	min, max time.Duration
 	next     time.Duration
@@ -183,17 +169,12 @@ type backoff struct {
 // wait pauses, longer each time and with a random part. It returns false if ctx ends.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, b.min), b.max)
-	timer := time.NewTimer(b.next/2 + rand.N(b.next/2+1))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-timer.C:
+	case <-time.After(b.next/2 + rand.N(b.next/2+1)):
 		return true
 	}
 }
 
-func (b *backoff) reset() { b.next = 0 }
-
-// reconnecting returns the backoff for connecting to the brokers.
 func reconnecting() *backoff { return &backoff{min: 250 * time.Millisecond, max: 5 * time.Second} }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,26 +43,15 @@ type Subscription struct {
 	Assigned func(ctx context.Context, topic string, partitions []int)
 }
 
-func (s *Subscription) check() error {
-	if s.Group == "" || len(s.Topics) == 0 {
-		return errors.New("A subscription must have a group and a topic.")
-	}
-	if s.MaxPending < 0 {
-		return errors.New("MaxPending of a subscription must not be negative.")
-	}
-	if s.MaxPending == 0 {
-		s.MaxPending = defaultPending
-	}
-	return nil
-}
-
 // subscribe is a member of the group until ctx ends. It runs one assignment after the
 // other, with work in one goroutine per partition.
 func (c *Client) subscribe(ctx context.Context, subscription Subscription, work func(*assignment, *partition)) error {
-	if err := subscription.check(); err != nil {
-		return err
+	if subscription.Group == "" || len(subscription.Topics) == 0 {
+		return errors.New("A subscription must have a group and a topic.")
 	}
-	if !c.awaitTopics(ctx, subscription.Group, subscription.Topics) {
+	subscription.MaxPending = cmp.Or(subscription.MaxPending, defaultPending)
+	if !c.retry(ctx, func() error { return c.findTopics(ctx, subscription.Topics) },
+		"waiting for topics", "group", subscription.Group, "brokers", c.brokers) {
 		return nil
 	}
 	session := sessionTimeout
@@ -98,7 +88,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 			}
 			continue
 		}
-		pause.reset()
+		pause.next = 0
 		c.own(ctx, generation, subscription, work)
 		if ctx.Err() != nil {
 			return nil

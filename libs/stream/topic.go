@@ -23,44 +23,30 @@ func (c *Client) EnsureTopics(ctx context.Context, topics ...Topic) error {
 		request.Topics = append(request.Topics,
 			kafka.TopicConfig{Topic: topic.Name, NumPartitions: topic.Partitions, ReplicationFactor: -1})
 	}
-	var refused error
-	if !c.retry(ctx, func() (err error) {
-		refused, err = c.createTopics(ctx, request)
-		return err
+	var refused error // a retry cannot change it
+	if !c.retry(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+		defer cancel()
+		response, err := c.kafka.CreateTopics(ctx, request)
+		if err != nil {
+			return err
+		}
+		for name, err := range response.Errors {
+			switch {
+			case err == nil, errors.Is(err, kafka.TopicAlreadyExists):
+			case temporary(err):
+				return fmt.Errorf("topic %s: %w", name, err)
+			default:
+				refused = fmt.Errorf("creating topic %s: %w", name, err)
+			}
+		}
+		return nil
 	}, "waiting for Kafka to create topics", "brokers", c.brokers) {
 		return ctx.Err()
 	}
 	return refused
 }
 
-// createTopics sends one request. refused is an error that a retry cannot change, err is one
-// that a retry may change.
-func (c *Client) createTopics(ctx context.Context, request *kafka.CreateTopicsRequest) (refused, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
-	defer cancel()
-	response, err := c.kafka.CreateTopics(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	for name, err := range response.Errors {
-		switch {
-		case err == nil, errors.Is(err, kafka.TopicAlreadyExists):
-		case temporary(err):
-			return nil, fmt.Errorf("topic %s: %w", name, err)
-		default:
-			return fmt.Errorf("creating topic %s: %w", name, err), nil
-		}
-	}
-	return nil, nil
-}
-
-// awaitTopics returns true when all topics exist, and false if ctx ends before that.
-func (c *Client) awaitTopics(ctx context.Context, group string, topics []string) bool {
-	return c.retry(ctx, func() error { return c.findTopics(ctx, topics) },
-		"waiting for topics", "group", group, "brokers", c.brokers)
-}
-
-// findTopics returns an error unless all topics exist.
 func (c *Client) findTopics(ctx context.Context, topics []string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/segmentio/kafka-go"
@@ -21,7 +22,7 @@ func (c *Client) Context(ctx context.Context, record Record) context.Context {
 	if len(record.Headers) == 0 {
 		return ctx
 	}
-	return c.propagator.Extract(ctx, propagation.MapCarrier(record.Headers))
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier(record.Headers))
 }
 
 func (c *Client) remote(record Record) trace.SpanContext {
@@ -33,39 +34,35 @@ func (c *Client) remote(record Record) trace.SpanContext {
 // The span is then a child of the first such trace and links to the others. The span does
 // not contain keys, because a key may be a person's address.
 func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message, func(error)) {
-	byTopic := make(map[string][]int)
-	for i, record := range records {
-		byTopic[record.Topic] = append(byTopic[record.Topic], i)
+	byTopic := make(map[string][]Record)
+	for _, record := range records {
+		byTopic[record.Topic] = append(byTopic[record.Topic], record)
 	}
-	messages := make([]kafka.Message, len(records))
 	spans := make([]trace.Span, 0, len(byTopic))
-	for topic, indexes := range byTopic {
-		remotes := make([]trace.SpanContext, 0, len(indexes))
-		for _, i := range indexes {
-			if remote := c.remote(records[i]); remote.IsValid() {
-				remotes = append(remotes, remote)
-			}
-		}
-		parent, links := ctx, remotes
-		if len(remotes) > 0 && !trace.SpanContextFromContext(ctx).IsValid() {
-			parent, links = trace.ContextWithRemoteSpanContext(ctx, remotes[0]), remotes[1:]
+	carriers := make(map[string]propagation.MapCarrier, len(byTopic))
+	for topic, records := range byTopic {
+		parent := ctx
+		carries := slices.IndexFunc(records, func(record Record) bool { return c.remote(record).IsValid() })
+		if carries >= 0 && !trace.SpanContextFromContext(ctx).IsValid() {
+			parent = c.Context(ctx, records[carries])
 		}
 		spanned, span := c.tracer.Start(parent, "send "+topic,
 			trace.WithSpanKind(trace.SpanKindProducer),
-			trace.WithLinks(linksTo(trace.SpanContextFromContext(parent), links)...),
+			trace.WithLinks(c.links(trace.SpanContextFromContext(parent), records)...),
 			trace.WithAttributes(append(c.attributes(topic),
 				semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend,
-				semconv.MessagingBatchMessageCount(len(indexes)))...))
+				semconv.MessagingBatchMessageCount(len(records)))...))
 		spans = append(spans, span)
-		carrier := propagation.MapCarrier{}
-		c.propagator.Inject(spanned, carrier)
-		for _, i := range indexes {
-			extra := carrier
-			if c.remote(records[i]).IsValid() {
-				extra = nil
-			}
-			messages[i] = records[i].message(extra)
+		carriers[topic] = propagation.MapCarrier{}
+		propagation.TraceContext{}.Inject(spanned, carriers[topic])
+	}
+	messages := make([]kafka.Message, len(records))
+	for i, record := range records {
+		extra := carriers[record.Topic]
+		if c.remote(record).IsValid() {
+			extra = nil
 		}
+		messages[i] = record.message(extra)
 	}
 	return messages, func(err error) {
 		for _, span := range spans {
@@ -76,26 +73,20 @@ func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message
 
 // consume starts the span of processing records of one partition. The span is a child of the
 // trace of the first record, so that the trace continues. It links to the other traces.
-func (c *Client) consume(ctx context.Context, group string, partition int, offset int64, records []Record) (context.Context, trace.Span) {
+func (c *Client) consume(ctx context.Context, group string, partition int, records []Record) (context.Context, trace.Span) {
 	first := c.remote(records[0])
-	var others []trace.SpanContext
-	for _, record := range records[1:] {
-		if remote := c.remote(record); remote.IsValid() {
-			others = append(others, remote)
-		}
-	}
 	topic := records[0].Topic
 	attributes := append(c.attributes(topic),
 		semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
 		semconv.MessagingConsumerGroupName(group),
 		semconv.MessagingDestinationPartitionID(strconv.Itoa(partition)),
-		semconv.MessagingKafkaOffset(int(offset)))
+		semconv.MessagingKafkaOffset(int(records[0].offset)))
 	if len(records) > 1 {
 		attributes = append(attributes, semconv.MessagingBatchMessageCount(len(records)))
 	}
 	return c.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, first), "process "+topic,
 		trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithLinks(linksTo(first, others)...),
+		trace.WithLinks(c.links(first, records[1:])...),
 		trace.WithAttributes(attributes...))
 }
 
@@ -107,12 +98,13 @@ func (c *Client) attributes(topic string) []attribute.KeyValue {
 	}
 }
 
-// linksTo returns one link per trace, without the span's own trace.
-func linksTo(own trace.SpanContext, remotes []trace.SpanContext) []trace.Link {
+// links returns one link per trace that the records carry, without the span's own trace.
+func (c *Client) links(own trace.SpanContext, records []Record) []trace.Link {
 	var links []trace.Link
 	seen := map[trace.TraceID]bool{own.TraceID(): true}
-	for _, remote := range remotes {
-		if seen[remote.TraceID()] || len(links) == maxLinks {
+	for _, record := range records {
+		remote := c.remote(record)
+		if !remote.IsValid() || seen[remote.TraceID()] || len(links) == maxLinks {
 			continue
 		}
 		seen[remote.TraceID()] = true

@@ -18,9 +18,8 @@ func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 	}
 }
 
-// Fail ends the request with the answer that err asks for: in the peer form for
-// a peer, else in the App form {"error": "..."}; a Denied fault has no body. The
-// cause of what is our own fault is noted for the request's span and log.
+// Fail ends the request with the response for err: in the peer form for a peer, else in the App
+// form {"error": "..."}. A Denied fault has no body. The span and the log get the cause of a 5xx.
 func Fail(c *gin.Context, err error) {
 	f := fault.As(err)
 	if f.Kind.Status() >= http.StatusInternalServerError {

@@ -20,8 +20,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 )
 
 const (
@@ -31,23 +29,13 @@ const (
 	requestTimeout = 20 * time.Second
 )
 
-// Options are the settings of an engine. They come from the service's boot.Process.
-type Options struct {
-	Service    string
-	Signer     *passport.Signer
-	Log        *slog.Logger
-	Tracer     trace.TracerProvider
-	Propagator propagation.TextMapPropagator
-	Metrics    prometheus.Registerer
-}
-
 // releaseMode sets gin's mode, which is a global variable of gin. Services that start at the
 // same time in one process must not all write it.
 var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 
-// NewEngine returns the engine of a service. It refuses each request without a valid passport
+// NewEngine returns the engine of the service. It refuses each request without a valid passport
 // for this service.
-func NewEngine(o Options) *gin.Engine {
+func NewEngine(service string, process boot.Process, signer *passport.Signer) *gin.Engine {
 	releaseMode()
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
@@ -55,11 +43,11 @@ func NewEngine(o Options) *gin.Engine {
 	engine.RedirectFixedPath = false
 	engine.UseRawPath = true
 	engine.Use(
-		otelgin.Middleware(o.Service, otelgin.WithTracerProvider(o.Tracer), otelgin.WithPropagators(o.Propagator)),
-		observe(o.Log, o.Metrics),
-		recovery(o.Log),
+		otelgin.Middleware(service, otelgin.WithTracerProvider(process.Tracer), otelgin.WithPropagators(process.Propagator)),
+		observe(process.Log, process.Metrics),
+		recovery(process.Log),
 		bound,
-		checkPassport(o.Service, o.Signer, o.Log),
+		checkPassport(service, signer, process.Log),
 	)
 	engine.NoRoute(Handle(func(*gin.Context) error { return fault.New(fault.NotFound, "There is nothing at this path.") }))
 	engine.NoMethod(Handle(func(*gin.Context) error {

@@ -44,7 +44,8 @@ type Operation struct {
 	// Example has the JSON of a request body and of its response. A test reads both strictly.
 	Example Example
 
-	parameters, body, response reflect.Type
+	// Parameters, Body and Response are the types of the handler, None where it has none. Declare sets them.
+	Parameters, Body, Response reflect.Type
 	handler                    gin.HandlerFunc
 }
 
@@ -78,7 +79,7 @@ type Call[P, B any] struct {
 // Fields of P have the tag path:"name" or query:"name". Body members are optional.Values where
 // absent or null matters; the tags required:"true" and nullable:"true" apply to them.
 func Declare[P, B, R any](operation Operation, handler func(*Call[P, B]) (R, error)) Operation {
-	operation.parameters, operation.body, operation.response = reflect.TypeFor[P](), reflect.TypeFor[B](), reflect.TypeFor[R]()
+	operation.Parameters, operation.Body, operation.Response = reflect.TypeFor[P](), reflect.TypeFor[B](), reflect.TypeFor[R]()
 	operation.handler = Handle(func(c *gin.Context) error {
 		call := Call[P, B]{Context: c.Request.Context(), Caller: Caller(c), List: listOf(c)}
 		text, err := operation.readBody(c)
@@ -111,7 +112,7 @@ func Declare[P, B, R any](operation Operation, handler func(*Call[P, B]) (R, err
 // readBody returns the text of the body, or nil if the operation takes none or none was sent.
 func (o Operation) readBody(c *gin.Context) ([]byte, error) {
 	sent := c.Request.ContentLength != 0 && c.Request.Body != http.NoBody
-	takesNone := o.body == reflect.TypeFor[None]()
+	takesNone := o.Body == reflect.TypeFor[None]()
 	switch {
 	case takesNone && (o.Method == http.MethodGet || o.Method == http.MethodDelete):
 		return nil, nil // the body has no meaning there (RFC 9110, 9.3.1 and 9.3.5)
@@ -120,11 +121,6 @@ func (o Operation) readBody(c *gin.Context) ([]byte, error) {
 	}
 	return readJSON(c)
 }
-
-// Parameters, Body and Response are the operation's types; None where it has none.
-func (o Operation) Parameters() reflect.Type { return o.parameters }
-func (o Operation) Body() reflect.Type       { return o.body }
-func (o Operation) Response() reflect.Type   { return o.response }
 
 // Surface is the interface that the operation belongs to.
 func (o Operation) Surface() passport.Surface {
@@ -150,11 +146,11 @@ func (o Operation) Statuses() []int {
 	statuses := append([]int{
 		o.Status, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusServiceUnavailable,
 	}, o.Errors...)
-	hasBody := o.body != reflect.TypeFor[None]()
+	hasBody := o.Body != reflect.TypeFor[None]()
 	if hasBody || o.Idempotent() {
 		statuses = append(statuses, http.StatusRequestEntityTooLarge)
 	}
-	if hasBody || o.parameters != reflect.TypeFor[None]() || o.Surface() == passport.App {
+	if hasBody || o.Parameters != reflect.TypeFor[None]() || o.Surface() == passport.App {
 		statuses = append(statuses, http.StatusBadRequest) // at least for an unknown query parameter
 	}
 	if strings.Contains(o.Path, "{") {
@@ -181,11 +177,11 @@ func (o Operation) check() error {
 	if !strings.HasPrefix(o.Path, "/app/") && !strings.HasPrefix(o.Path, "/operator/v1/") {
 		fail("the path is on no interface that declares operations")
 	}
-	if o.ID == "" || o.Tag == "" || o.Summary == "" || o.handler == nil {
-		fail("ID, Tag, Summary and a handler are required")
+	if o.ID == "" || o.Tag == "" || o.Summary == "" {
+		fail("ID, Tag and Summary are required")
 	}
-	if (o.Status == http.StatusNoContent) != (o.response == reflect.TypeFor[None]()) || o.Status < 200 || o.Status > 299 {
-		fail("status %d does not go with the response %v", o.Status, o.response)
+	if (o.Status == http.StatusNoContent) != (o.Response == reflect.TypeFor[None]()) || o.Status < 200 || o.Status > 299 {
+		fail("status %d does not go with the response %v", o.Status, o.Response)
 	}
 	for _, role := range o.Roles {
 		if !slices.Contains([]string{passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber, passport.RoleAPI}, role) {
@@ -195,19 +191,17 @@ func (o Operation) check() error {
 	if !slices.Contains([]Entitlement{NoEntitlement, Integrations, UptimeReports}, o.Entitlement) {
 		fail("entitlement %q is unknown", o.Entitlement)
 	}
-	if o.parameters != nil {
-		var inPath, declared []string
-		for _, match := range pathParameter.FindAllStringSubmatch(o.Path, -1) {
-			inPath = append(inPath, match[1])
+	var inPath, declared []string
+	for _, match := range pathParameter.FindAllStringSubmatch(o.Path, -1) {
+		inPath = append(inPath, match[1])
+	}
+	for _, field := range parameterFields(o.Parameters) {
+		if name := field.Tag.Get("path"); name != "" {
+			declared = append(declared, name)
 		}
-		for _, field := range parameterFields(o.parameters) {
-			if name := field.Tag.Get("path"); name != "" {
-				declared = append(declared, name)
-			}
-		}
-		if !slices.Equal(inPath, declared) {
-			fail("the path has the parameters %v, the handler takes %v", inPath, declared)
-		}
+	}
+	if !slices.Equal(inPath, declared) {
+		fail("the path has the parameters %v, the handler takes %v", inPath, declared)
 	}
 	return errors.Join(failures...)
 }
@@ -220,11 +214,11 @@ func Mount(engine *gin.Engine, operations []Operation) error {
 		if err := operation.check(); err != nil {
 			return err
 		}
-		if id := string(operation.Surface()) + " " + operation.ID; ids[id] {
+		id := string(operation.Surface()) + " " + operation.ID
+		if ids[id] {
 			return fmt.Errorf("operation %s %s: another one has the ID %s", operation.Method, operation.Path, operation.ID)
-		} else {
-			ids[id] = true
 		}
+		ids[id] = true
 		engine.Handle(operation.Method, pathParameter.ReplaceAllString(operation.Path, ":$1"),
 			Surface(operation.Surface()), operation.admit, operation.handler)
 	}

@@ -24,9 +24,11 @@ type Paging struct {
 }
 
 // List names the list that a page token is valid for.
-type List struct{ organization, path string }
+type List string
 
-func listOf(c *gin.Context) List { return List{Caller(c).Organization, c.Request.URL.Path} }
+func listOf(c *gin.Context) List {
+	return List(Caller(c).Organization + "\x00" + c.Request.URL.Path + "\x00")
+}
 
 // Position returns the position behind which the requested page begins; empty for the first page.
 func (p Pages) Position(list List, paging Paging) (string, error) {
@@ -52,10 +54,7 @@ func (p Pages) Token(list List, position string) *string {
 
 func (p Pages) sign(list List, position []byte) []byte {
 	mac := hmac.New(sha256.New, p.key)
-	for _, part := range []string{list.organization, list.path} {
-		mac.Write([]byte(part))
-		mac.Write([]byte{0})
-	}
+	mac.Write([]byte(list))
 	mac.Write(position)
 	return mac.Sum(nil)
 }

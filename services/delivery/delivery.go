@@ -6,7 +6,6 @@ package delivery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -31,14 +30,9 @@ type Config struct {
 	boot.Mail      `embed:""`
 	boot.Texts     `embed:""`
 
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"URL of the integrations service."`
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"URL of the subscribers service."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
 	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (c Config) Validate() error {
-	return errors.Join(boot.Upstream("INTEGRATIONS_URL", c.IntegrationsURL), boot.Upstream("SUBSCRIBERS_URL", c.SubscribersURL))
 }
 
 // Run serves until ctx ends.

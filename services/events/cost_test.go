@@ -146,9 +146,7 @@ func startCounted(t *testing.T) (*platform, *operations) {
 	go func() {
 		relayed <- db.Relay(ctx, func(context.Context, []stream.Record) error { return nil })
 	}()
-	engine := web.NewEngine(web.Options{
-		Service: "events", Signer: p.signer, Log: config.Log, Tracer: config.Tracer, Propagator: config.Propagator, Metrics: config.Metrics,
-	})
+	engine := web.NewEngine("events", config, p.signer)
 	api.Mount(engine, made, api.Options{Log: config.Log, Pages: web.NewPages(secret)})
 	server := httptest.NewServer(engine)
 	p.url = server.URL

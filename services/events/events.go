@@ -5,7 +5,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	_ "time/tzdata" // reports use the time zones of dashboards, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -27,13 +26,8 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Links     `embed:""`
 
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" help:"URL of the subscribers service."`
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"URL of the integrations service."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (c Config) Validate() error {
-	return errors.Join(boot.Upstream("SUBSCRIBERS_URL", c.SubscribersURL), boot.Upstream("INTEGRATIONS_URL", c.IntegrationsURL))
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
 }
 
 // Operations declares what the service offers on the App interface.

@@ -24,11 +24,8 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Rates     `embed:""`
 
-	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"URL of the events service."`
+	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 }
-
-// Validate checks the settings. The parser of settings calls it.
-func (c Config) Validate() error { return boot.Upstream("EVENTS_URL", c.EventsURL) }
 
 // Operations declares what the service offers on the App and the operator interface.
 func Operations() []web.Operation { return api.Operations() }

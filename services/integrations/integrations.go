@@ -7,7 +7,6 @@ package integrations
 
 import (
 	"context"
-	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -31,13 +30,8 @@ type Config struct {
 	boot.Suppression `embed:""`
 	boot.Providers   `embed:""`
 
-	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"URL of the events service."`
-	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" help:"URL of the identity service."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (c Config) Validate() error {
-	return errors.Join(boot.Upstream("EVENTS_URL", c.EventsURL), boot.Upstream("IDENTITY_URL", c.IdentityURL))
+	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
+	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
 }
 
 // Operations declares what the service offers on the App interface.

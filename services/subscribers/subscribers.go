@@ -24,12 +24,7 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Links     `embed:""`
 
-	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" help:"URL of the events service."`
-}
-
-// Validate checks the settings. The parser of settings calls it.
-func (c Config) Validate() error {
-	return boot.Upstream("EVENTS_URL", c.EventsURL)
+	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 }
 
 // Run serves until ctx ends.

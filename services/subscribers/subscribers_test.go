@@ -3,12 +3,10 @@ package subscribers_test
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/services/subscribers"
 )
 
 // The scripts share one service, so that each sees that there are others; each has two
@@ -34,13 +32,4 @@ func TestOperations(t *testing.T) {
 			},
 		}
 	})
-}
-
-func TestSettingsAreChecked(t *testing.T) {
-	for url, valid := range map[string]bool{"http://events:8080": true, "https://events": true, "events:8080": false, "ftp://events": false, "http://": false} {
-		err := subscribers.Config{EventsURL: url}.Validate()
-		if (err == nil) != valid || err != nil && !strings.Contains(err.Error(), "EVENTS_URL") {
-			t.Errorf("%s: %v", url, err)
-		}
-	}
 }

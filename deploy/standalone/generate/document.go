@@ -116,7 +116,7 @@ func describe(operation declared.Operation, schemas *schemas) (object, error) {
 		out = append(out, entry{"description", text})
 	}
 	out = append(out, entry{"x-service", operation.Service})
-	parameters, err := schemas.parameters(operation.Parameters())
+	parameters, err := schemas.parameters(operation.Parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +126,8 @@ func describe(operation declared.Operation, schemas *schemas) (object, error) {
 	if len(parameters) > 0 {
 		out = append(out, entry{"parameters", parameters})
 	}
-	if operation.Body() != reflect.TypeFor[web.None]() {
-		content, err := schemas.content(operation.Body(), true, operation.Example.Request)
+	if operation.Body != reflect.TypeFor[web.None]() {
+		content, err := schemas.content(operation.Body, true, operation.Example.Request)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func describe(operation declared.Operation, schemas *schemas) (object, error) {
 		if status == operation.Status {
 			response = object{{"description", http.StatusText(status) + "."}}
 			if status != http.StatusNoContent {
-				content, err := schemas.content(operation.Response(), false, operation.Example.Response)
+				content, err := schemas.content(operation.Response, false, operation.Example.Response)
 				if err != nil {
 					return nil, err
 				}

@@ -92,7 +92,7 @@ func TestOperationsHaveExamples(t *testing.T) {
 			t.Errorf("%s %s has no example of a response", operation.Method, operation.Path)
 		}
 		if (operation.Method == "PATCH" || operation.Method == "PUT" || operation.Method == "POST" && !operation.BodyOptional) &&
-			operation.Example.Request == "" && operation.Body().Name() != "None" {
+			operation.Example.Request == "" && operation.Body.Name() != "None" {
 			t.Errorf("%s %s has no example of a request", operation.Method, operation.Path)
 		}
 	}

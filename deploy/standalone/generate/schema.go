@@ -1,11 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -33,7 +32,7 @@ func newSchemas() *schemas {
 
 // reflect returns the schema of a type; structs become definitions. A body refuses members that
 // it does not declare. Every member of a response that is not omitted is required.
-func (s *schemas) reflect(of reflect.Type, body bool) (yaml.MapSlice, error) {
+func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 	s.mapMembers(of)
 	schema, err := s.reflector.Reflect(reflect.New(of).Elem().Interface(),
 		jsonschema.RootRef,
@@ -57,11 +56,8 @@ func (s *schemas) reflect(of reflect.Type, body bool) (yaml.MapSlice, error) {
 			}
 			return nil
 		}))
-	if err != nil {
+	if err = errors.Join(err, s.conflict); err != nil {
 		return nil, err
-	}
-	if s.conflict != nil {
-		return nil, s.conflict
 	}
 	return ordered(schema)
 }
@@ -74,7 +70,7 @@ func (s *schemas) content(of reflect.Type, body bool, example string) (object, e
 	}
 	media := object{{"schema", schema}}
 	if example != "" {
-		value, err := parse([]byte(example))
+		value, err := ordered(json.RawMessage(example))
 		if err != nil {
 			return nil, fmt.Errorf("example: %w", err)
 		}
@@ -103,7 +99,7 @@ func (s *schemas) parameters(of reflect.Type) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		described, err := ordered(*schema.Properties["parameter"].TypeObject)
+		described, err := ordered(schema.Properties["parameter"].TypeObject)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +108,7 @@ func (s *schemas) parameters(of reflect.Type) ([]any, error) {
 			parameter = append(parameter, entry{"required", true})
 		}
 		kept := yaml.MapSlice{}
-		for _, item := range described {
+		for _, item := range described.(yaml.MapSlice) {
 			if item.Key == "description" {
 				parameter = append(parameter, entry{"description", item.Value})
 			} else {
@@ -129,13 +125,9 @@ func (s *schemas) all() object {
 	out := object{{"Error", object{
 		{"type", "object"}, {"required", []any{"error"}}, {"properties", object{{"error", object{{"type", "string"}}}}},
 	}}}
-	text, err := json.Marshal(s.definitions) // in the order of the names
+	definitions, err := ordered(s.definitions)
 	if err != nil {
 		panic(err) // the schemas came from the reflector
-	}
-	definitions, err := parse(text)
-	if err != nil {
-		panic(err)
 	}
 	for _, definition := range definitions.(yaml.MapSlice) {
 		out = append(out, entry{definition.Key.(string), definition.Value})
@@ -180,29 +172,13 @@ func (s *schemas) name(of reflect.Type, _ string) string {
 	return string(name)
 }
 
-// ordered keeps the order in which the schema writes its members.
-func ordered(schema jsonschema.Schema) (yaml.MapSlice, error) {
-	text, err := json.Marshal(schema)
+// ordered returns the value as YAML that keeps the order of members. JSON on one line, which
+// Marshal writes, is YAML too.
+func ordered(value any) (out any, err error) {
+	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
-	value, err := parse(text)
-	if err != nil {
-		return nil, err
-	}
-	if mapping, is := value.(yaml.MapSlice); is {
-		return mapping, nil
-	}
-	return nil, fmt.Errorf("the schema %s is no object", strconv.Quote(string(text)))
-}
-
-// parse reads JSON, which is YAML too once it is on one line, and keeps the order of members.
-func parse(text []byte) (any, error) {
-	var line bytes.Buffer
-	if err := json.Compact(&line, text); err != nil {
-		return nil, err
-	}
-	var value any
-	err := yaml.UnmarshalWithOptions(line.Bytes(), &value, yaml.UseOrderedMap())
-	return value, err
+	err = yaml.UnmarshalWithOptions(text, &out, yaml.UseOrderedMap())
+	return out, err
 }

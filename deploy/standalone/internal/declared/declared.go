@@ -18,17 +18,13 @@ type Operation struct {
 // Operations returns all declared operations, in the order of the documents.
 func Operations() []Operation {
 	var all []Operation
-	for _, service := range []struct {
-		name       string
-		operations []web.Operation
-	}{
-		{"identity", identity.Operations()},
-		{"events", events.Operations()},
-		{"integrations", integrations.Operations()},
-	} {
-		for _, operation := range service.operations {
-			all = append(all, Operation{operation, service.name})
+	add := func(service string, operations []web.Operation) {
+		for _, operation := range operations {
+			all = append(all, Operation{operation, service})
 		}
 	}
+	add("identity", identity.Operations())
+	add("events", events.Operations())
+	add("integrations", integrations.Operations())
 	return all
 }

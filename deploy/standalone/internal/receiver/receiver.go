@@ -72,7 +72,7 @@ func Start(addr, host, caFile string) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := publish(authority, caFile); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(caFile), 0o700), os.WriteFile(caFile, authority, 0o600)); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	r := &Receiver{addr: listener.Addr().String(), arrived: make(chan struct{})}
@@ -133,13 +133,6 @@ func (r *Receiver) Wait(ctx context.Context, enough func([]Request) bool) ([]Req
 			return requests, fmt.Errorf("%d requests arrived: %w", len(requests), ctx.Err())
 		}
 	}
-}
-
-func publish(authority []byte, caFile string) error {
-	if err := os.MkdirAll(filepath.Dir(caFile), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(caFile, authority, 0o600)
 }
 
 // certify creates a certificate for host that is its own authority, and returns it also in PEM.

@@ -1,0 +1,56 @@
+package boot
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+func TestParse_checksEachSetting(t *testing.T) {
+	for _, test := range []struct {
+		flag   string
+		valid  []string
+		broken []string
+	}{
+		{"upstream", []string{"http://events:8080", "https://events"},
+			[]string{"", "events:8080", "ftp://events", "http://", "http://events/", "http://events:99999"}},
+		{"base", []string{"", "https://status.example/a"}, []string{"nowhere", "https://u@h", "https://h/?", "https://h/#a", "https://:443", "https://h:0"}},
+		{"address", []string{"127.0.0.1:0", ":8080"}, []string{"", "nonsense", "h:99999", "h:"}},
+		{"redis", []string{"", "redis://h:1/2?read_timeout=3s"}, []string{"unix:///a", "redis://h/path", "redis://h?x=1"}},
+		{"documents", []string{"", "sqlite:a", "mongodb://h/p", "mongodb+srv://h/p"}, []string{"sqlite:", "mongodb://", "postgres://x"}},
+		{"secret", []string{"", strings.Repeat("s", 32)}, []string{"short"}},
+		{"positive", []string{"1"}, []string{"0", "-1"}},
+		{"hosts", []string{"a.example,*.b.example"}, []string{"*", "a b", "a.example,*"}},
+		{"required", []string{"a:1", "a:1,b:2"}, []string{"", "a:1,b"}},
+	} {
+		parsed := func(value string) error {
+			var config struct {
+				Upstream  string   `name:"upstream" env:"A_UPSTREAM" default:"http://events:8080" check:"upstream"`
+				Base      string   `name:"base" env:"A_BASE" check:"base http https"`
+				Address   string   `name:"address" env:"A_ADDRESS" default:":1" check:"address"`
+				Redis     string   `name:"redis" env:"A_REDIS" check:"redis"`
+				Documents string   `name:"documents" env:"A_DOCUMENTS" check:"documents"`
+				Secret    string   `name:"secret" env:"A_SECRET" check:"secret"`
+				Positive  int      `name:"positive" env:"A_POSITIVE" default:"1" check:"positive"`
+				Hosts     []string `name:"hosts" env:"A_HOSTS" default:"h" check:"host"`
+				Required  []string `name:"required" env:"A_REQUIRED" required:"" check:"address"`
+			}
+			arguments := []string{"--" + test.flag + "=" + value}
+			if test.flag != "required" {
+				arguments = append(arguments, "--required=a:1")
+			}
+			return parse(kong.Must(&config), arguments)
+		}
+		for _, value := range test.valid {
+			if err := parsed(value); err != nil {
+				t.Errorf("--%s=%s: %v", test.flag, value, err)
+			}
+		}
+		for _, value := range test.broken {
+			if err := parsed(value); err == nil || !strings.HasPrefix(err.Error(), "A_"+strings.ToUpper(test.flag)+" ") {
+				t.Errorf("--%s=%s: %v", test.flag, value, err)
+			}
+		}
+	}
+}
