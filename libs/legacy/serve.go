@@ -241,15 +241,16 @@ func (e endpoint[T]) update(w http.ResponseWriter, r *http.Request, caller passp
 	if err != nil {
 		return err
 	}
-	if _, err := e.get(r, caller, id); err != nil {
-		return err
-	}
 	in, err := bind(r.Context(), caller, e.Fields, body, false)
-	if err != nil {
-		return e.refuse(w, r, err)
+	var item T
+	if err == nil {
+		item, err = e.Update(r.Context(), caller, id, in)
 	}
-	item, err := e.Update(r.Context(), caller, id, in)
 	if err != nil {
+		// A missing record is reported before the faults of the body. Only a refused update costs this load.
+		if _, missing := e.get(r, caller, id); missing != nil {
+			return missing
+		}
 		return e.refuse(w, r, err)
 	}
 	return e.ok(w, r, e.View(item))

@@ -9,8 +9,7 @@
 //     write. Every interface creates an event by CreateEvent and changes an event by
 //     ChangeEvent, with the steps of a Draft. Inputs name records by uuid. The domain also
 //     gives each record a legacy id, which only the legacy interface uses.
-//   - Concurrent writes of one event share a run: one load, one replace and one update of
-//     derived rows serve all of them. Writes of one process therefore do not compete for the
+//   - Concurrent writes of one event share a run: one load and one replace serve all of them. Writes of one process therefore do not compete for the
 //     version of the record.
 //   - The legacy lists of links and updates are rows derived from the event (rows.go). Only
 //     these lists read them.
@@ -97,7 +96,6 @@ type Catalog struct {
 	now       func() time.Time
 
 	writes  sharedRun[*eventWrite, struct{}] // of events, by id
-	derives sharedRun[struct{}, goneLinks]   // of the rows and pages of an event, by its id
 	renders sharedRun[string, Page]          // of pages, by dashboard; items are components that were written
 	joins   sharedRun[string, struct{}]      // of first dashboards, by organization; items are new components
 }

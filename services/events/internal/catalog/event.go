@@ -50,8 +50,8 @@ type Event struct {
 	UpdatedAt time.Time    `json:"updatedAt"`
 	// Version counts the changes. It is the sequence number in the message about a change.
 	Version int64 `json:"version"`
-	// PriorVersion is the Version that was stored before the last write. A write can contain several changes.
-	PriorVersion int64 `json:"priorVersion"`
+	// ShownVersion is the Version of the last change of what dashboards show of the event.
+	ShownVersion int64 `json:"shownVersion"`
 }
 
 // Rich is a text as it was sent, with its format.

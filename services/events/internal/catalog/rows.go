@@ -2,13 +2,11 @@ package catalog
 
 import (
 	"context"
-	"iter"
 	"maps"
 	"reflect"
 	"slices"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
@@ -53,7 +51,7 @@ type LinkRow struct {
 	OrganizationID string     `json:"organizationId"`
 	EventID        string     `json:"eventId"`
 	ComponentID    string     `json:"componentId"`
-	Version        int64      `json:"version"` // of the event that the row was written for
+	Version        int64      `json:"version"` // ShownVersion of the event
 	Event          EventFacts `json:"event"`
 }
 
@@ -79,7 +77,7 @@ func (r UpdateRow) legacyID() int64 { return r.LegacyID }
 func linkRow(e *Event, link Link) LinkRow {
 	return LinkRow{
 		LegacyID: link.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID, ComponentID: link.ComponentID,
-		Version: e.Version, Event: e.Facts(),
+		Version: e.ShownVersion, Event: e.Facts(),
 	}
 }
 
@@ -92,52 +90,23 @@ func UpdateRowOf(e *Event, entry Entry) UpdateRow {
 	}
 }
 
-// EventWritten updates what follows from an event as it is stored now: the pages that show it, the rows of its
-// links and timeline entries, and its own links to components that no longer exist. Concurrent calls for one event
-// share a run, which loads the event after its start. No writer therefore gets its response before the rows are at
-// least as new as its write, and no reader sees a row that an older run writes later.
-func (c *Catalog) EventWritten(ctx context.Context, id string) error {
-	found, err := c.derives.share(ctx, id, nil, func(ctx context.Context, _ []struct{}) (goneLinks, error) {
-		event, err := c.store.Events.Get(ctx, id)
-		switch {
-		case fault.Is(err, fault.NotFound):
-			_, err = c.updateDerived(ctx, id, nil)
-			return goneLinks{}, err
-		case err != nil:
-			return goneLinks{}, err
-		}
-		gone, err := c.updateDerived(ctx, id, &event)
-		return goneLinks{event.OrganizationID, gone}, err
-	})
-	if err != nil || len(found.components) == 0 {
-		return err
-	}
-	return c.unlink(ctx, found.organization, id, found.components...)
-}
-
-// goneLinks is the linked components of an event that no longer exist.
-type goneLinks struct {
-	organization string
-	components   []string
-}
-
-// updateDerived renders the pages and writes the rows of an event; current is nil for a deleted one. It returns
-// the linked components that were removed while the event was being written, too late for the removal to find the
-// link. These links get no row.
+// EventWritten updates what follows from an event: the pages that show it, the rows of its links and timeline
+// entries, and its own links to components that were removed while the event was being written, too late for the
+// removal to find them. current is nil for a deleted event.
 //
-// Pages are rendered before the link rows are written. The rows say where the event was shown when they were
-// written, so repeating an interrupted call completes it. A page is left as it is only if the rows are those of
-// the write right before this one and nothing that the page shows has changed. Rows of any other version mean that
-// writers of several processes overtook each other, and then the page may be older than the rows.
-func (c *Catalog) updateDerived(ctx context.Context, id string, current *Event) (gone []string, err error) {
+// Pages are rendered before the link rows are written. The rows say which ShownVersion the pages have, so repeating
+// an interrupted call completes it. Rows of another version also mean that writers of several processes overtook
+// each other, and then the page may be older than the rows.
+func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
 	var links []LinkRow
 	var updates []UpdateRow
-	if err = together(
+	if err := together(
 		func() (err error) { links, err = rowsOf(ctx, c.store.Links, id); return err },
 		func() (err error) { updates, err = rowsOf(ctx, c.store.Updates, id); return err },
 	); err != nil {
-		return nil, err
+		return err
 	}
+	var gone []string
 	wantedLinks, wantedUpdates := map[int64]LinkRow{}, map[int64]UpdateRow{}
 	if current != nil {
 		for _, link := range current.Links {
@@ -146,19 +115,25 @@ func (c *Catalog) updateDerived(ctx context.Context, id string, current *Event) 
 		for _, entry := range current.Timeline {
 			wantedUpdates[entry.LegacyID] = UpdateRowOf(current, entry)
 		}
+		var err error
 		if gone, err = c.dropGone(ctx, current.OrganizationID, links, wantedLinks); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if !follows(current, links) || !reflect.DeepEqual(shown(slices.Values(links)), shown(maps.Values(wantedLinks))) {
+	otherVersion := func(row LinkRow) bool { return current == nil || row.Version != current.ShownVersion }
+	if len(links) == 0 || slices.ContainsFunc(links, otherVersion) {
 		if err := c.rerender(ctx, links, current); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return gone, together(
+	err := together(
 		func() error { return replaceRows(ctx, c.store.Links, id, links, wantedLinks) },
 		func() error { return replaceRows(ctx, c.store.Updates, id, updates, wantedUpdates) },
 	)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	return c.unlink(ctx, current.OrganizationID, id, gone...)
 }
 
 // dropGone removes wanted rows whose component does not exist, and returns these components. It examines new links
@@ -183,26 +158,6 @@ func (c *Catalog) dropGone(ctx context.Context, organization string, there []Lin
 		}
 	}
 	return gone, err
-}
-
-// follows reports whether the rows are those of the write right before current.
-func follows(current *Event, rows []LinkRow) bool {
-	return current != nil && len(rows) > 0 &&
-		!slices.ContainsFunc(rows, func(row LinkRow) bool { return row.Version != current.PriorVersion })
-}
-
-// shown returns the type and the start that dashboards show of an event according to rows of its links, by
-// component.
-func shown(rows iter.Seq[LinkRow]) map[string]EventFacts {
-	out := map[string]EventFacts{}
-	for row := range rows {
-		facts := row.Event
-		event := Event{Published: facts.Published, HiddenFromDashboard: facts.HiddenFromDashboard, Status: facts.Status}
-		if event.Alerts() {
-			out[row.ComponentID] = EventFacts{Type: facts.Type, Start: facts.Start}
-		}
-	}
-	return out
 }
 
 func rowsOf[R any](ctx context.Context, rows Rows[R], event string) ([]R, error) {

@@ -20,6 +20,21 @@ func (e *Event) Active(now time.Time) bool {
 // Alerts reports whether dashboards show the components of the event as affected, from StartAt on.
 func (e *Event) Alerts() bool { return e.Shown() && e.Status.underway() }
 
+// shown is what dashboards show of an event, from StartAt on.
+type shown struct {
+	Type       EventType
+	StartAt    time.Time
+	Components []string
+}
+
+// shown returns the zero value for an event that no dashboard shows.
+func (e *Event) shown() shown {
+	if !e.Alerts() {
+		return shown{}
+	}
+	return shown{e.Type, e.StartAt, e.ComponentIDs()}
+}
+
 // Measured returns the time of an event that uptime reports count, and whether they count it: from the start to
 // the end, or until now (nil) for an open event without an actual end. A closed event without any end is not
 // counted, because its length is unknown.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
@@ -34,7 +35,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 		return EventDetail{}, fault.Field("affectedComponents", "must name at least one component")
 	}
 	draft.finish()
-	event.Version = 1
+	event.Version, event.ShownVersion = 1, 1
 	var near affected
 	if err := near.read(ctx, c, &event); err != nil {
 		return EventDetail{}, err
@@ -82,7 +83,7 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 	_, err := c.store.Events.Update(ctx, id, func(event *Event) ([]topic.Message, error) {
 		var near affected
 		var messages []topic.Message
-		stored, dirty := event.Version, false
+		dirty := false
 		for _, write := range writes {
 			if write.outcome, write.err = (EventDetail{}), nil; write.command.Organization != event.OrganizationID {
 				write.err = fault.New(fault.NotFound, "There is no such event.")
@@ -102,6 +103,9 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 			if changed || len(draft.notify) > 0 {
 				draft.Version++
 				draft.UpdatedAt = draft.Now
+				if event.ShownVersion == 0 || !reflect.DeepEqual(event.shown(), draft.shown()) {
+					draft.ShownVersion = draft.Version
+				}
 				messages = append(messages, near.change(event, draft))
 			}
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
@@ -113,9 +117,6 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 		}
 		if !dirty {
 			return nil, fault.ErrUnchanged
-		}
-		if event.Version > stored {
-			event.PriorVersion = stored
 		}
 		return messages, nil
 	})

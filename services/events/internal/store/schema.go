@@ -89,8 +89,8 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
 			{Name: catalog.IndexReported, Fields: []string{catalog.FieldOrganization, catalog.FieldReported}},
 		},
-		Derive: func(ctx context.Context, key string, _ *record) error {
-			return follower().EventWritten(ctx, key)
+		Derive: func(ctx context.Context, key string, current *record) error {
+			return follower().EventWritten(ctx, key, current)
 		},
 	}
 }

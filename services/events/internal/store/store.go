@@ -15,7 +15,7 @@ import (
 type Follower interface {
 	DashboardWritten(ctx context.Context, id string, current *catalog.Dashboard) error
 	ComponentWritten(ctx context.Context, id string, current *catalog.Component) error
-	EventWritten(ctx context.Context, id string) error
+	EventWritten(ctx context.Context, id string, current *catalog.Event) error
 }
 
 // Declare returns the catalog's store on db. It calls follower after each write, because the catalog, which is the
