@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -30,12 +29,8 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 		},
 		FaultFields: map[string]string{"affectedComponents": "event", "componentId": "service"},
 		ID:          func(l catalog.LinkDetail) int64 { return l.LegacyID },
-		View: func(l catalog.LinkDetail) any {
-			return viewEventService(l.Event.LegacyID, l.LegacyID, l.Component)
-		},
-		List: func(ctx context.Context, caller passport.Passport, query find.Query) ([]catalog.LinkDetail, int64, error) {
-			return a.catalog.ListLinks(ctx, caller.Organization, query)
-		},
+		View:        func(l catalog.LinkDetail) any { return viewEventService(l.Event.LegacyID, l.LegacyID, l.Component) },
+		List:        listOf(a.catalog.ListLinks),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.LinkDetail, error) {
 			return a.createLink(ctx, caller, in.Ref("event").Key, in.Ref("service").Key)
 		},
@@ -88,9 +83,7 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 		FaultFields: map[string]string{"timeline": "event"},
 		ID:          func(u catalog.UpdateRow) int64 { return u.LegacyID },
 		View:        func(u catalog.UpdateRow) any { return viewUpdate(u) },
-		List: func(ctx context.Context, caller passport.Passport, query find.Query) ([]catalog.UpdateRow, int64, error) {
-			return a.catalog.ListUpdates(ctx, caller.Organization, query)
-		},
+		List:        listOf(a.catalog.ListUpdates),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.UpdateRow, error) {
 			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error { return applyUpdate(d, in) })
 			if err != nil {
@@ -115,9 +108,7 @@ func (a api) eventField(more ...legacy.Field) legacy.Field {
 	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: catalog.FieldEvent, Help: "The event.",
 		Relation: &legacy.Relation{
 			To: "event/list", FindID: ofEvent(catalog.FieldLegacyID), Fields: append(eventFields(catalog.FieldEvent), more...),
-			Resolve: func(ctx context.Context, caller passport.Passport, id int64) (string, error) {
-				return a.catalog.EventID(ctx, caller.Organization, id)
-			},
+			Resolve: ofCaller(a.catalog.EventID),
 		}}
 }
 
@@ -127,9 +118,7 @@ func (a api) childrenOfEvent() []legacy.Field {
 	return []legacy.Field{
 		{Name: "event_service", Type: legacy.Related, Find: catalog.FieldEvent, Relation: &legacy.Relation{
 			To: "event/service", Many: true, Fields: []legacy.Field{service},
-			Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
-				return a.catalog.EventsWithLink(ctx, caller.Organization, where)
-			},
+			Match: ofCaller(a.catalog.EventsWithLink),
 		}},
 		{Name: "event_update", Type: legacy.Related, Find: catalog.FieldEvent, Relation: a.updateRelation()},
 	}
@@ -139,20 +128,18 @@ func (a api) childrenOfEvent() []legacy.Field {
 func (a api) updateRelation(more ...legacy.Field) *legacy.Relation {
 	return &legacy.Relation{
 		To: "event/update", Many: true, Items: updateTexts(), Fields: append(append(updateTexts(), updateAuthor()), more...),
-		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
-			return a.catalog.EventsWithUpdate(ctx, caller.Organization, where)
-		},
+		Match: ofCaller(a.catalog.EventsWithUpdate),
 	}
 }
 
 // updateTexts returns the fields of an update without its event and author.
 func updateTexts() []legacy.Field {
 	return []legacy.Field{
-		{Name: "update", Type: legacy.String, Required: true, Max: 5000, Find: catalog.FieldText, Help: "The text."},
+		{Name: "update", Type: legacy.String, Required: true, Max: 5000, Find: "text", Help: "The text."},
 		{Name: "status", Type: legacy.Related, Find: catalog.FieldStatus, Relation: legacy.StatusRelation(),
 			Help: "A status of the event's type, or update."},
-		{Name: "date", Type: legacy.Datetime, Find: catalog.FieldDate, Help: "Time of the update, in UTC; now when omitted."},
-		flag("markdown", catalog.FieldMarkdown, "Whether the text is Markdown."),
+		{Name: "date", Type: legacy.Datetime, Find: "date", Help: "Time of the update, in UTC; now when omitted."},
+		flag("markdown", "markdown", "Whether the text is Markdown."),
 	}
 }
 

@@ -133,7 +133,7 @@ func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.
 // fields of a component: the path names the organization.
 func conditions(sent []find.Condition) ([]find.Condition, error) {
 	out := make([]find.Condition, len(sent))
-	known := []string{catalog.FieldLegacyID, catalog.FieldName, catalog.FieldDescription, catalog.FieldGroup, catalog.FieldHidden, catalog.FieldHiddenFromNotifications}
+	known := []string{catalog.FieldLegacyID, "name", "description", "group", "hidden", "hiddenFromNotifications"}
 	for i, condition := range sent {
 		if !slices.Contains(known, condition.Field) {
 			return nil, fault.Field("where", "must name fields of a component, not %q", condition.Field)

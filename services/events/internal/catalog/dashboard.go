@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -67,7 +66,7 @@ func (d *Dashboard) ComponentIDs() []string {
 }
 
 // CreateDashboard stores the dashboard id with every component of the organization, or returns the dashboard that
-// an earlier try stored. The slug is made of the name, with a number behind it if another dashboard has the slug.
+// an earlier try stored. A slug that is taken gets a number.
 func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name string) (Dashboard, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || len([]rune(name)) > maxDashboardName {
@@ -95,13 +94,12 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	for try := 1; try <= slugTries; try++ {
 		dashboard.Slug = numbered(base, try)
 		err := c.store.Dashboards.Insert(ctx, dashboard)
-		switch {
-		case errors.Is(err, ErrSlugTaken):
-			continue
-		case fault.Is(err, fault.Conflict): // an earlier try, or a dashboard of another organization
-			return c.Dashboard(ctx, dashboard.OrganizationID, dashboard.ID)
+		if !fault.Is(err, fault.Conflict) {
+			return dashboard, err
 		}
-		return dashboard, err
+		if _, err := c.store.Dashboards.Get(ctx, id); !fault.Is(err, fault.NotFound) {
+			return c.Dashboard(ctx, organization, id) // an earlier try, or a dashboard of another organization
+		} // else the slug is taken
 	}
 	return Dashboard{}, fault.New(fault.Conflict, "No free slug was found for this name. Choose another name.")
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
@@ -41,8 +42,7 @@ func (c *Catalog) ListEvents(ctx context.Context, organization string, query fin
 	return details, total, err
 }
 
-// eventsIndex returns the index within which a query examines events: that of a condition on ids or children,
-// which few events satisfy, else the query's own.
+// eventsIndex returns the index of a condition on ids or children, which few events satisfy, else the query's own.
 func eventsIndex(query find.Query) string {
 	best := query.Scan
 	for _, condition := range query.Where {
@@ -58,29 +58,25 @@ func eventsIndex(query find.Query) string {
 	return best
 }
 
-// EventsWithUpdate returns the ids of the organization's events that have a timeline entry which satisfies all
-// conditions.
+// EventsWithUpdate returns the ids of the events that have a timeline entry which satisfies all conditions.
 func (c *Catalog) EventsWithUpdate(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
 	return eventsOf(ctx, c.store.Updates, organization, where, func(row UpdateRow) string { return row.EventID })
 }
 
-// EventsWithLink returns the ids of the organization's events that have a link which satisfies all conditions.
+// EventsWithLink returns the ids of the events that have a link which satisfies all conditions.
 func (c *Catalog) EventsWithLink(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
 	return eventsOf(ctx, c.store.Links, organization, where, func(row LinkRow) string { return row.EventID })
 }
 
 func eventsOf[R any](ctx context.Context, rows Rows[R], organization string, where []find.Condition, event func(R) string) ([]string, error) {
 	var ids []string
-	seen := map[string]bool{}
 	query := owned(organization, find.Query{Where: where, Order: []find.Order{{Field: FieldLegacyID}}, Scan: IndexLegacyID})
 	err := rows.Each(ctx, query, func(row R) error {
-		if id := event(row); !seen[id] {
-			seen[id] = true
-			ids = append(ids, id)
-		}
+		ids = append(ids, event(row))
 		return nil
 	})
-	return ids, err
+	slices.Sort(ids)
+	return slices.Compact(ids), err
 }
 
 // LinkDetail is a link of an event with its component.

@@ -10,9 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// EventFacts is the part of an event by which the legacy lists of links and updates are filtered
-// (event__type__type=...). Each row holds a copy, so that such a filter is one indexed query. The formats of texts
-// are flags here, because queries compare them.
+// EventFacts is the part of an event by which the legacy lists of links and updates are filtered. Each row holds a
+// copy, so that such a filter is one indexed query.
 type EventFacts struct {
 	LegacyID                int64      `json:"legacyId"`
 	Type                    EventType  `json:"type"`
@@ -33,7 +32,6 @@ type EventFacts struct {
 	Published               bool       `json:"published"`
 }
 
-// Facts returns the facts of the event.
 func (e *Event) Facts() EventFacts {
 	return EventFacts{
 		LegacyID: e.LegacyID, Type: e.Type, Status: e.Status, Severity: e.Severity,
@@ -69,18 +67,6 @@ type UpdateRow struct {
 	Event          EventFacts `json:"event"`
 }
 
-type row interface{ legacyID() int64 }
-
-func (r LinkRow) legacyID() int64   { return r.LegacyID }
-func (r UpdateRow) legacyID() int64 { return r.LegacyID }
-
-func linkRow(e *Event, link Link) LinkRow {
-	return LinkRow{
-		LegacyID: link.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID, ComponentID: link.ComponentID,
-		Version: e.ShownVersion, Event: e.Facts(),
-	}
-}
-
 // UpdateRowOf returns the row of a timeline entry of the event.
 func UpdateRowOf(e *Event, entry Entry) UpdateRow {
 	return UpdateRow{
@@ -98,11 +84,12 @@ func UpdateRowOf(e *Event, entry Entry) UpdateRow {
 // an interrupted call completes it. Rows of another version also mean that writers of several processes overtook
 // each other, and then the page may be older than the rows.
 func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
-	var links []LinkRow
-	var updates []UpdateRow
+	var links find.Page[LinkRow]
+	var updates find.Page[UpdateRow]
+	ofEvent := find.Query{Where: []find.Condition{find.Eq(FieldEvent, id)}}
 	if err := together(
-		func() (err error) { links, err = rowsOf(ctx, c.store.Links, id); return err },
-		func() (err error) { updates, err = rowsOf(ctx, c.store.Updates, id); return err },
+		func() (err error) { links, err = c.store.Links.Find(ctx, ofEvent); return err },
+		func() (err error) { updates, err = c.store.Updates.Find(ctx, ofEvent); return err },
 	); err != nil {
 		return err
 	}
@@ -110,25 +97,32 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 	wantedLinks, wantedUpdates := map[int64]LinkRow{}, map[int64]UpdateRow{}
 	if current != nil {
 		for _, link := range current.Links {
-			wantedLinks[link.LegacyID] = linkRow(current, link)
+			wantedLinks[link.LegacyID] = LinkRow{
+				LegacyID: link.LegacyID, OrganizationID: current.OrganizationID, EventID: id, ComponentID: link.ComponentID,
+				Version: current.ShownVersion, Event: current.Facts(),
+			}
 		}
 		for _, entry := range current.Timeline {
 			wantedUpdates[entry.LegacyID] = UpdateRowOf(current, entry)
 		}
 		var err error
-		if gone, err = c.dropGone(ctx, current.OrganizationID, links, wantedLinks); err != nil {
+		if gone, err = c.dropGone(ctx, current.OrganizationID, links.Items, wantedLinks); err != nil {
 			return err
 		}
 	}
 	otherVersion := func(row LinkRow) bool { return current == nil || row.Version != current.ShownVersion }
-	if len(links) == 0 || slices.ContainsFunc(links, otherVersion) {
-		if err := c.rerender(ctx, links, current); err != nil {
+	if len(links.Items) == 0 || slices.ContainsFunc(links.Items, otherVersion) {
+		if err := c.rerender(ctx, links.Items, current); err != nil {
 			return err
 		}
 	}
 	err := together(
-		func() error { return replaceRows(ctx, c.store.Links, id, links, wantedLinks) },
-		func() error { return replaceRows(ctx, c.store.Updates, id, updates, wantedUpdates) },
+		func() error {
+			return replaceRows(ctx, c.store.Links, id, links.Items, wantedLinks, func(row LinkRow) int64 { return row.LegacyID })
+		},
+		func() error {
+			return replaceRows(ctx, c.store.Updates, id, updates.Items, wantedUpdates, func(row UpdateRow) int64 { return row.LegacyID })
+		},
 	)
 	if err != nil || len(gone) == 0 {
 		return err
@@ -138,7 +132,7 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 
 // dropGone removes wanted rows whose component does not exist, and returns these components. It examines new links
 // only: when a link has a row, a removal of the component finds it.
-func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) ([]string, error) {
+func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) (gone []string, err error) {
 	fresh := maps.Clone(wanted)
 	for _, row := range there {
 		delete(fresh, row.LegacyID)
@@ -146,7 +140,7 @@ func (c *Catalog) dropGone(ctx context.Context, organization string, there []Lin
 	if len(fresh) == 0 {
 		return nil, nil
 	}
-	var ids, gone []string
+	var ids []string
 	for _, row := range fresh {
 		ids = append(ids, row.ComponentID)
 	}
@@ -160,20 +154,14 @@ func (c *Catalog) dropGone(ctx context.Context, organization string, there []Lin
 	return gone, err
 }
 
-func rowsOf[R any](ctx context.Context, rows Rows[R], event string) ([]R, error) {
-	page, err := rows.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldEvent, event)}})
-	return page.Items, err
-}
-
 // replaceRows makes the rows of an event the wanted ones. It writes only those that differ.
-func replaceRows[R row](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R) error {
+func replaceRows[R any](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R, id func(R) int64) error {
 	var gone []int64
 	for _, row := range there {
-		id := row.legacyID()
-		if want, stays := wanted[id]; !stays {
-			gone = append(gone, id)
+		if want, stays := wanted[id(row)]; !stays {
+			gone = append(gone, id(row))
 		} else if reflect.DeepEqual(row, want) {
-			delete(wanted, id)
+			delete(wanted, id(row))
 		}
 	}
 	if len(gone) > 0 {
@@ -185,5 +173,5 @@ func replaceRows[R row](ctx context.Context, rows Rows[R], event string, there [
 	if len(wanted) == 0 {
 		return nil
 	}
-	return rows.UpsertMany(ctx, slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(a.legacyID() - b.legacyID()) }))
+	return rows.UpsertMany(ctx, slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(id(a) - id(b)) }))
 }

@@ -191,7 +191,7 @@ func TestInterruptedRemoval(t *testing.T) {
 	if err := deaf.RemoveComponent(t.Context(), ours, component.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ComponentByLegacyID(t.Context(), org, component.LegacyID); !fault.Is(err, fault.NotFound) {
+	if _, err := c.ComponentID(t.Context(), org, component.LegacyID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("it is still found: %v", err)
 	}
 	if _, err := c.ChangeComponent(t.Context(), ours, component.ID, hide(true)); !fault.Is(err, fault.NotFound) {
