@@ -1,6 +1,5 @@
-// Package events is the service of an organization's publications: dashboards, components,
-// incidents and maintenances, their timelines, and the public list of a dashboard. It
-// publishes each change to Kafka and sends no notification itself.
+// Package events is the service of dashboards, components, incidents and maintenances, and of the public list of a
+// dashboard. It publishes each change to Kafka and sends no notification itself.
 package events
 
 import (
@@ -19,7 +18,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-// Config holds the service's settings.
 type Config struct {
 	boot.Process   `embed:""`
 	boot.Documents `embed:""`
@@ -31,7 +29,7 @@ type Config struct {
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" help:"URL of the integrations service."`
 }
 
-// Validate checks the settings. The parser of settings calls it.
+// Validate is called by the parser of settings.
 func (c Config) Validate() error {
 	return errors.Join(boot.Upstream("SUBSCRIBERS_URL", c.SubscribersURL), boot.Upstream("INTEGRATIONS_URL", c.IntegrationsURL))
 }
@@ -39,7 +37,6 @@ func (c Config) Validate() error {
 // Operations declares what the service offers on the App interface.
 func Operations() []web.Operation { return api.Operations() }
 
-// Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	s, err := service.Open("events", c.Process, c.Documents, c.Kafka, c.Secret)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// appOperations declares the operations of the App interface.
 func (a api) appOperations() []web.Operation {
 	readers := []string{passport.RoleEvent, passport.RoleSubscriber}
 	return []web.Operation{
@@ -148,11 +147,7 @@ func (a api) listComponents(c *web.Call[web.Paging, web.None]) (componentsView, 
 	if err != nil {
 		return componentsView{}, err
 	}
-	ids := make([]string, len(page.Items))
-	for i, component := range page.Items {
-		ids[i] = component.ID
-	}
-	holding, err := a.catalog.DashboardsHolding(c, organization, ids)
+	holding, err := a.catalog.DashboardsHolding(c, organization, catalog.ComponentKeys(page.Items))
 	if err != nil {
 		return componentsView{}, err
 	}
@@ -221,9 +216,7 @@ func (a api) uptime(c *web.Call[uptimeParameters, web.None]) (oneReportView, err
 	if (asked.DashboardID == nil) == (asked.ComponentID == nil) {
 		return oneReportView{}, fault.Field("dashboardId", "must be sent, or componentId, and not both")
 	}
-	report, err := a.catalog.Uptime(c, c.Caller.Organization, catalog.UptimeAsked{
-		Month: asked.Month, DashboardID: given(asked.DashboardID), ComponentID: given(asked.ComponentID),
-	})
+	report, err := a.catalog.Uptime(c, c.Caller.Organization, asked.Month, given(asked.DashboardID), given(asked.ComponentID))
 	return oneReportView{viewReport(report)}, err
 }
 

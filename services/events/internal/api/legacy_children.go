@@ -22,17 +22,28 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 		Indexes: []legacy.Index{
 			{Name: catalog.IndexLegacyID},
 			{Name: catalog.IndexComponent, Equal: []string{catalog.FieldComponent}},
-			{Name: catalog.IndexEventLegacyID, Equal: []string{ofEvent(catalog.FieldLegacyID)}},
-			{Name: catalog.IndexType, Equal: []string{ofEvent(catalog.FieldType)}},
-			{Name: catalog.IndexStatus, Equal: []string{ofEvent(catalog.FieldStatus)}},
-			{Name: catalog.IndexTypeStatus, Equal: []string{ofEvent(catalog.FieldType), ofEvent(catalog.FieldStatus)}},
+			{Name: catalog.IndexEventLegacyID, Equal: []string{catalog.OfEvent(catalog.FieldLegacyID)}},
+			{Name: catalog.IndexType, Equal: []string{catalog.OfEvent(catalog.FieldType)}},
+			{Name: catalog.IndexStatus, Equal: []string{catalog.OfEvent(catalog.FieldStatus)}},
+			{Name: catalog.IndexTypeStatus, Equal: []string{catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)}},
 		},
 		FaultFields: map[string]string{"affectedComponents": "event", "componentId": "service"},
 		ID:          func(l catalog.LinkDetail) int64 { return l.LegacyID },
 		View:        func(l catalog.LinkDetail) any { return viewEventService(l.Event.LegacyID, l.LegacyID, l.Component) },
 		List:        listOf(a.catalog.ListLinks),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.LinkDetail, error) {
-			return a.createLink(ctx, caller, in.Ref("event").Key, in.Ref("service").Key)
+			service := in.Ref("service").Key
+			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error {
+				if slices.Contains(d.ComponentIDs(), service) {
+					return fault.Field("service", "must not be linked to the event already")
+				}
+				return d.AddComponent(service)
+			})
+			if err != nil {
+				return catalog.LinkDetail{}, deletedEvent(err)
+			}
+			row := catalog.LinkRow{LegacyID: detail.Links[len(detail.Links)-1].LegacyID, Event: detail.Facts()}
+			return catalog.LinkDetail{LinkRow: row, Component: detail.Components[service]}, nil
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
 			row, err := a.catalog.Link(ctx, caller.Organization, id)
@@ -51,23 +62,6 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 	}
 }
 
-func (a api) createLink(ctx context.Context, caller passport.Passport, event, service string) (catalog.LinkDetail, error) {
-	detail, err := a.catalog.ChangeEvent(ctx, command(caller), event, func(d *catalog.Draft) error {
-		if slices.Contains(d.ComponentIDs(), service) {
-			return fault.Field("service", "must not be linked to the event already")
-		}
-		return d.AddComponent(service)
-	})
-	if err != nil {
-		return catalog.LinkDetail{}, deletedEvent(err)
-	}
-	row := catalog.LinkRow{LegacyID: detail.Links[len(detail.Links)-1].LegacyID, Event: detail.Facts()}
-	return catalog.LinkDetail{LinkRow: row, Component: detail.Components[service]}, nil
-}
-
-// ofEvent returns the name of a field of the event in rows of its children.
-func ofEvent(field string) string { return catalog.FactField(catalog.FieldEvent, field) }
-
 // eventUpdates is event/update/: the entries of timelines.
 func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	return legacy.Resource[catalog.UpdateRow]{
@@ -76,9 +70,9 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 		Indexes: []legacy.Index{
 			{Name: catalog.IndexLegacyID},
 			{Name: catalog.IndexStatus, Equal: []string{catalog.FieldStatus}},
-			{Name: catalog.IndexEventLegacyID, Equal: []string{ofEvent(catalog.FieldLegacyID)}},
-			{Name: catalog.IndexType, Equal: []string{ofEvent(catalog.FieldType)}},
-			{Name: catalog.IndexTypeStatus, Equal: []string{ofEvent(catalog.FieldType), ofEvent(catalog.FieldStatus)}},
+			{Name: catalog.IndexEventLegacyID, Equal: []string{catalog.OfEvent(catalog.FieldLegacyID)}},
+			{Name: catalog.IndexType, Equal: []string{catalog.OfEvent(catalog.FieldType)}},
+			{Name: catalog.IndexTypeStatus, Equal: []string{catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)}},
 		},
 		FaultFields: map[string]string{"timeline": "event"},
 		ID:          func(u catalog.UpdateRow) int64 { return u.LegacyID },
@@ -102,12 +96,11 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	}
 }
 
-// eventField returns the reference of a child to its event. Filters reach over it to the facts of the event, which
-// the child's row holds, and to more.
+// eventField returns the reference of a child to its event. Filters reach over it to the facts in the child's row.
 func (a api) eventField(more ...legacy.Field) legacy.Field {
 	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: catalog.FieldEvent, Help: "The event.",
 		Relation: &legacy.Relation{
-			To: "event/list", FindID: ofEvent(catalog.FieldLegacyID), Fields: append(eventFields(catalog.FieldEvent), more...),
+			To: "event/list", FindID: catalog.OfEvent(catalog.FieldLegacyID), Fields: append(eventFields(catalog.FieldEvent), more...),
 			Resolve: ofCaller(a.catalog.EventID),
 		}}
 }
@@ -151,8 +144,7 @@ func updateAuthor() legacy.Field {
 	}
 }
 
-// deletedEvent returns a fault of the field event for an event that was deleted after its reference was resolved,
-// and any other error as it is.
+// deletedEvent names the field of an event that was deleted after its reference was resolved.
 func deletedEvent(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Field("event", "must be an event of the organization")

@@ -25,7 +25,9 @@ func ofCaller[Q, R any](operation func(context.Context, string, Q) (R, error)) f
 }
 
 // listOf is ofCaller for an operation that also returns the total number of records.
-func listOf[R any](list func(context.Context, string, find.Query) ([]R, int64, error)) func(context.Context, passport.Passport, find.Query) ([]R, int64, error) {
+func listOf[R any](
+	list func(context.Context, string, find.Query) ([]R, int64, error),
+) func(context.Context, passport.Passport, find.Query) ([]R, int64, error) {
 	return func(ctx context.Context, caller passport.Passport, query find.Query) ([]R, int64, error) {
 		return list(ctx, caller.Organization, query)
 	}
@@ -70,8 +72,7 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 	}
 }
 
-// eventFields returns the fields of an event itself. prefix is empty on events, and catalog.FieldEvent on rows
-// that hold copies of them.
+// eventFields returns the fields of an event itself, or with the prefix those of rows that hold copies of them.
 func eventFields(prefix string) []legacy.Field {
 	name := func(field string) string { return catalog.FactField(prefix, field) }
 	return []legacy.Field{
@@ -94,7 +95,6 @@ func eventFields(prefix string) []legacy.Field {
 	}
 }
 
-// flag returns a boolean field that is false by default.
 func flag(name, find, help string) legacy.Field {
 	return legacy.Field{Name: name, Type: legacy.Boolean, Default: false, Find: find, Help: help}
 }
@@ -245,11 +245,7 @@ func (a api) serviceRelation() *legacy.Relation {
 		To: "service", Resolve: ofCaller(a.catalog.ComponentID), Fields: serviceFields(),
 		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
 			components, err := a.catalog.ComponentsWhere(ctx, caller.Organization, where)
-			keys := make([]string, len(components))
-			for i, component := range components {
-				keys[i] = component.ID
-			}
-			return keys, err
+			return catalog.ComponentKeys(components), err
 		},
 	}
 }

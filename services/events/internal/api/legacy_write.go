@@ -16,8 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// applyEvent applies the body of an event to a draft. A body that is sent again changes nothing. The faults of all
-// fields are returned together.
+// applyEvent applies the body of an event. A body that is sent again changes nothing. It returns all faults.
 func applyEvent(d *catalog.Draft, in legacy.Input) error {
 	applyLifecycle(d, lifecycle{
 		Type: key[catalog.EventType](in, "type"), Status: key[catalog.Status](in, "status"),
@@ -36,7 +35,6 @@ func applyEvent(d *catalog.Draft, in legacy.Input) error {
 	return errors.Join(applyServices(d, in.Items("event_service")), applyUpdates(d, in.Items("event_update")), applyNotifications(d, in))
 }
 
-// assign sets a field to a value, if one was sent.
 func assign[V any](field *V, sent *V) {
 	if sent != nil {
 		*field = *sent
@@ -142,8 +140,7 @@ func applyText(text *catalog.Rich, sent *string, markdown *bool) {
 	*text = edited
 }
 
-// maxDerivedTitle is the number of characters of a title that is made of a description.
-const maxDerivedTitle = 80
+const maxDerivedTitle = 80 // characters of a title that is made of a description
 
 // applyDescription changes the description, and the title if it was made of the description.
 func applyDescription(d *catalog.Draft, sent *string, markdown *bool) {
@@ -154,7 +151,6 @@ func applyDescription(d *catalog.Draft, sent *string, markdown *bool) {
 	}
 }
 
-// titleOf returns the beginning of a description without its markup.
 func titleOf(description catalog.Rich) string {
 	title := cmp.Or(description.Plain(), strings.TrimSpace(description.Text))
 	if runes := []rune(title); len(runes) > maxDerivedTitle {
@@ -217,8 +213,7 @@ func applyUpdate(d *catalog.Draft, in legacy.Input) error {
 	return fault.New(fault.NotFound, "The event has no such update.")
 }
 
-// noticeFields returns the seven channels of notifications (specification, "Notifications triggered by legacy
-// event create and update").
+// noticeFields returns the channels ("Notifications triggered by legacy event create and update").
 func noticeFields() []legacy.Field {
 	text := func(name string, most int) legacy.Field {
 		return legacy.Field{Name: name, Type: legacy.String, Max: most}
@@ -292,7 +287,6 @@ func readWording(in *legacy.Input) (topic.Wording, error) {
 	return wording, nil
 }
 
-// given returns a value that may not have been sent, or the zero value.
 func given[V any](value *V) V {
 	if value == nil {
 		value = new(V)

@@ -86,12 +86,12 @@ type Catalog struct {
 	joins   sharedRun[string, struct{}]      // of first dashboards, by organization; items are new components
 }
 
-// New returns a catalog over a store. now returns the time in UTC, in whole milliseconds.
+// New returns a catalog. now returns the time in UTC, in whole milliseconds.
 func New(store Store, elsewhere Elsewhere, now func() time.Time) *Catalog {
 	return &Catalog{store: store, elsewhere: elsewhere, now: now}
 }
 
-// Command names the organization of a write, its author, and where it comes from.
+// Command is the origin of a write.
 type Command struct {
 	Organization string
 	Author       Author
@@ -105,7 +105,6 @@ type Author struct {
 	Name         string `json:"name"`
 }
 
-// Source is where a write comes from.
 type Source string
 
 const (
@@ -129,13 +128,28 @@ func together(functions ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// owned adds the organization as the first condition.
+// each returns what of returns for each of the items.
+func each[T, R any](items []T, of func(T) R) []R {
+	out := make([]R, len(items))
+	for i, item := range items {
+		out[i] = of(item)
+	}
+	return out
+}
+
 func owned(organization string, query find.Query) find.Query {
 	query.Where = append([]find.Condition{find.Eq(FieldOrganization, organization)}, query.Where...)
 	return query
 }
 
-// listed returns a page of records and the total number of them.
+// unlessMissing returns an error other than NotFound.
+func unlessMissing(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
 func listed[T any](ctx context.Context, from Finder[T], query find.Query) ([]T, int64, error) {
 	total, err := from.Count(ctx, find.Query{Where: query.Where, Scan: query.Scan})
 	if err != nil || total <= int64(query.Offset) {
@@ -151,8 +165,5 @@ func byLegacyID[T any](ctx context.Context, from Finder[T], organization string,
 	if err == nil && len(page.Items) == 0 {
 		err = fault.New(fault.NotFound, "There is no such record.")
 	}
-	if err != nil {
-		return *new(T), err
-	}
-	return page.Items[0], nil
+	return append(page.Items, *new(T))[0], err
 }

@@ -31,10 +31,8 @@ type Component struct {
 	Leaving                 bool      `json:"leaving"` // is being removed, and no query finds it
 }
 
-// DefaultGroup is the group of a component without one.
-const DefaultGroup = "default"
+const DefaultGroup = "default" // of a component without one
 
-// check validates the component and gives it a group.
 func (c *Component) check() error {
 	if strings.TrimSpace(c.Group) == "" {
 		c.Group = DefaultGroup
@@ -111,12 +109,10 @@ func (c *Catalog) ComponentID(ctx context.Context, organization string, legacyID
 	return component.ID, err
 }
 
-// ListComponents returns components of the organization and the total number of them.
 func (c *Catalog) ListComponents(ctx context.Context, organization string, query find.Query) ([]Component, int64, error) {
 	return listed[Component](ctx, c.store.Components, owned(organization, query))
 }
 
-// PageOfComponents returns a page of the organization's components by age.
 func (c *Catalog) PageOfComponents(ctx context.Context, organization string, limit int, after string) (find.Page[Component], error) {
 	return c.store.Components.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
 }
@@ -137,6 +133,11 @@ func (c *Catalog) ComponentsByID(ctx context.Context, organization string, ids [
 	})
 	slices.SortFunc(found, func(a, b Component) int { return int(a.LegacyID - b.LegacyID) })
 	return slices.CompactFunc(found, func(a, b Component) bool { return a.ID == b.ID }), err
+}
+
+// ComponentKeys returns the ids of components.
+func ComponentKeys(components []Component) []string {
+	return each(components, func(component Component) string { return component.ID })
 }
 
 // ComponentsWhere returns the organization's components that satisfy all conditions, in order of legacy id.
@@ -216,10 +217,7 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 			Organization: organization, ComponentID: gone.ID, LegacyID: gone.LegacyID, OccurredAt: c.now(),
 		}}, nil
 	})
-	if fault.Is(err, fault.NotFound) { // another process has deleted it
-		return nil
-	}
-	return err
+	return unlessMissing(err) // another process may have deleted it
 }
 
 // unlink removes links to missing components. It bypasses the shared run of ChangeEvent, within which EventWritten
@@ -231,11 +229,8 @@ func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone
 		}
 		return nil
 	}}
-	err := cmp.Or(c.writeEvent(ctx, eventID, []*eventWrite{write}), write.err)
-	if fault.Is(err, fault.NotFound) { // the event was deleted
-		return nil
-	}
-	return err
+	err := c.writeEvent(ctx, eventID, []*eventWrite{write})
+	return unlessMissing(cmp.Or(err, write.err)) // the event may have been deleted
 }
 
 func (c *Catalog) unplace(ctx context.Context, dashboardID, componentID string) error {
@@ -248,8 +243,5 @@ func (c *Catalog) unplace(ctx context.Context, dashboardID, componentID string) 
 		d.touch(c.now())
 		return nil, nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
+	return unlessMissing(err)
 }

@@ -30,7 +30,6 @@ type Dashboard struct {
 	Version        int64       `json:"version"`
 }
 
-// Placement is a component's place on a dashboard.
 type Placement struct {
 	ComponentID string `json:"componentId"`
 	GroupName   string `json:"groupName"` // empty: the component's own group
@@ -56,13 +55,8 @@ func (d *Dashboard) nextPosition() int64 {
 	return next
 }
 
-// ComponentIDs returns the components on the dashboard, in order.
 func (d *Dashboard) ComponentIDs() []string {
-	ids := make([]string, len(d.Components))
-	for i, placement := range d.Components {
-		ids[i] = placement.ComponentID
-	}
-	return ids
+	return each(d.Components, func(placement Placement) string { return placement.ComponentID })
 }
 
 // CreateDashboard stores the dashboard id with every component of the organization, or returns the dashboard that
@@ -106,7 +100,6 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 
 var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
-// slugOf makes a slug of a name: letters, digits and single hyphens.
 func slugOf(name string) string {
 	text := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	text = strings.Trim(text[:min(len(text), maxSlug)], "-")
@@ -119,7 +112,6 @@ func slugOf(name string) string {
 	return text
 }
 
-// numbered returns the slug of a try; the first try is 1.
 func numbered(base string, try int) string {
 	if try == 1 {
 		return base
@@ -131,13 +123,10 @@ func numbered(base string, try int) string {
 // Dashboard returns the organization's dashboard with the id, or NotFound.
 func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, id)
-	if err == nil && dashboard.OrganizationID != organization {
-		err = fault.New(fault.NotFound, "There is no such dashboard.")
+	if err != nil || dashboard.OrganizationID == organization {
+		return dashboard, err
 	}
-	if err != nil {
-		return Dashboard{}, err
-	}
-	return dashboard, nil
+	return Dashboard{}, fault.New(fault.NotFound, "There is no such dashboard.")
 }
 
 // DashboardsByID returns the organization's dashboards with the ids, in the order of the ids.
@@ -146,7 +135,6 @@ func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids [
 	return slices.DeleteFunc(found, func(d Dashboard) bool { return d.OrganizationID != organization }), err
 }
 
-// PageOfDashboards returns a page of the organization's dashboards by age.
 func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, limit int, after string) (find.Page[Dashboard], error) {
 	return c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
 }
@@ -162,7 +150,6 @@ func (c *Catalog) dashboardsShowing(ctx context.Context, organization string, co
 	return page.Items, err
 }
 
-// ComponentsOn returns the components on dashboards, by id.
 func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboards []Dashboard) (map[string]Component, error) {
 	var ids []string
 	for _, dashboard := range dashboards {

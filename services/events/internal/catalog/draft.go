@@ -29,14 +29,12 @@ type Draft struct {
 	notify  topic.Notify // whom the write notifies
 }
 
-// NewDraft begins a write of event at the time now.
 func NewDraft(event *Event, author Author, now time.Time) *Draft {
 	d := &Draft{Event: event, Now: now, author: author, before: *event}
 	d.before.Links, d.before.Timeline = nil, nil
 	return d
 }
 
-// IsNew reports whether the write creates the event.
 func (d *Draft) IsNew() bool { return d.Version == 0 }
 
 // SetStatus also sets the actual end when the event closes (now, or the start of an event that never began), and
@@ -89,9 +87,9 @@ func (d *Draft) AppendEntry(entry Entry) error {
 
 // EditEntry changes Status, Message and Timestamp of an entry in place.
 func (d *Draft) EditEntry(statusID string, edit func(*Entry)) error {
-	at := d.entryAt(statusID)
-	if at < 0 {
-		return errNoEntry()
+	at, err := d.entryAt(statusID)
+	if err != nil {
+		return err
 	}
 	former := d.Timeline[at]
 	edited := former
@@ -112,19 +110,21 @@ func (d *Draft) EditEntry(statusID string, edit func(*Entry)) error {
 }
 
 func (d *Draft) RemoveEntry(statusID string) error {
-	at := d.entryAt(statusID)
-	if at < 0 {
-		return errNoEntry()
+	at, err := d.entryAt(statusID)
+	if err != nil {
+		return err
 	}
 	d.Timeline = slices.Delete(d.Timeline, at, at+1)
 	d.changed = true
 	return nil
 }
 
-func errNoEntry() error { return fault.New(fault.NotFound, "The event has no such timeline entry.") }
-
-func (d *Draft) entryAt(statusID string) int {
-	return slices.IndexFunc(d.Timeline, func(entry Entry) bool { return entry.StatusID == statusID })
+func (d *Draft) entryAt(statusID string) (int, error) {
+	at := slices.IndexFunc(d.Timeline, func(entry Entry) bool { return entry.StatusID == statusID })
+	if at < 0 {
+		return at, fault.New(fault.NotFound, "The event has no such timeline entry.")
+	}
+	return at, nil
 }
 
 func (d *Draft) checkEntry(status Status) error {
@@ -162,7 +162,6 @@ func sameWording(a, b topic.Wording) bool {
 	return a.Details == b.Details && a.Color == b.Color && slices.Equal(a.Endpoints, b.Endpoints)
 }
 
-// Check validates the event as a whole.
 func (d *Draft) Check() error {
 	var problems []error
 	refuse := func(field, format string, args ...any) {

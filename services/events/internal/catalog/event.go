@@ -21,10 +21,9 @@ type Event struct {
 	Impact         Rich      `json:"impact"` // the impact analysis
 	Coordinator    Rich      `json:"coordinator"`
 
-	StartAt time.Time  `json:"startAt"`
-	EndAt   *time.Time `json:"endAt"` // the actual end
-	// The plan of a maintenance.
-	ScheduledStartAt *time.Time `json:"scheduledStartAt"`
+	StartAt          time.Time  `json:"startAt"`
+	EndAt            *time.Time `json:"endAt"`            // the actual end
+	ScheduledStartAt *time.Time `json:"scheduledStartAt"` // of a maintenance
 	ScheduledEndAt   *time.Time `json:"scheduledEndAt"`
 	AutoStart        bool       `json:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd"`
@@ -52,7 +51,6 @@ type Event struct {
 	ShownVersion int64 `json:"shownVersion"`
 }
 
-// Rich is a text as it was sent, with its format.
 type Rich struct {
 	Text   string          `json:"text"`
 	Format richtext.Format `json:"format"`
@@ -64,14 +62,12 @@ func (r Rich) Plain() string { return richtext.PlainText(r.Format, r.Text) }
 
 func (r Rich) IsMarkdown() bool { return r.Format == richtext.Markdown }
 
-// Link is a component that an event affects.
 type Link struct {
 	LegacyID    int64  `json:"legacyId"`
 	ComponentID string `json:"componentId"`
 	Impact      Impact `json:"impact"` // empty: follows from type and severity of the event
 }
 
-// Entry is an entry of an event's timeline.
 type Entry struct {
 	StatusID  string     `json:"statusId"` // uuid
 	LegacyID  int64      `json:"legacyId"`
@@ -92,20 +88,11 @@ func (e *Event) End() *time.Time {
 }
 
 func (e *Event) ComponentIDs() []string {
-	ids := make([]string, len(e.Links))
-	for i, link := range e.Links {
-		ids[i] = link.ComponentID
-	}
-	return ids
+	return each(e.Links, func(link Link) string { return link.ComponentID })
 }
 
-// LinkIDs returns the legacy ids.
 func (e *Event) LinkIDs() []int64 {
-	ids := make([]int64, len(e.Links))
-	for i, link := range e.Links {
-		ids[i] = link.LegacyID
-	}
-	return ids
+	return each(e.Links, func(link Link) int64 { return link.LegacyID })
 }
 
 // ImpactOn returns the impact of the event on the component of one of its links.
@@ -143,7 +130,6 @@ func sameTime(a, b *time.Time) bool {
 	return a.Equal(*b)
 }
 
-// Open reports whether the event is neither resolved nor completed.
 func (e *Event) Open() bool { return !e.Status.closed() }
 
 // Active reports whether a published event has reached its start and is under way by its status.

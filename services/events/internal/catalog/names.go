@@ -42,10 +42,8 @@ const (
 	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
 	IndexOpen          = "org_open"
 	IndexReported      = "org_reported"
-)
 
-// The indexes over all organizations.
-const (
+	// The indexes over all organizations.
 	IndexSlug  = "slug"
 	IndexHost  = "host"
 	IndexDue   = "due"
@@ -60,3 +58,6 @@ func FactField(prefix, name string) string {
 	}
 	return prefix + strings.ToUpper(name[:1]) + name[1:]
 }
+
+// OfEvent returns the name of a field of the event in rows of its children.
+func OfEvent(field string) string { return FactField(FieldEvent, field) }

@@ -22,7 +22,6 @@ type Page struct {
 	ChangesAt *time.Time `json:"changesAt"`
 }
 
-// Row is a component on the public list.
 type Row struct {
 	ComponentID string    `json:"componentId"`
 	LegacyID    int64     `json:"legacyId"`
@@ -72,11 +71,7 @@ func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dash
 		_, err := c.render(ctx, id, nil)
 		return err
 	}
-	err := c.store.Pages.Delete(ctx, id, nil)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
+	return unlessMissing(c.store.Pages.Delete(ctx, id, nil))
 }
 
 // rerender renders the pages that show a component of the event, or showed one by the former rows of its links.
@@ -102,7 +97,7 @@ func (c *Catalog) rerender(ctx context.Context, former []LinkRow, current *Event
 // renderAll renders the pages of dashboards. written is the components that were written, if any.
 func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard, written []string) error {
 	for _, dashboard := range dashboards {
-		if _, err := c.render(ctx, dashboard.ID, written); err != nil && !fault.Is(err, fault.NotFound) {
+		if _, err := c.render(ctx, dashboard.ID, written); unlessMissing(err) != nil {
 			return err
 		}
 	}

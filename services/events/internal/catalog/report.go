@@ -12,13 +12,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// UptimeAsked is the input of an uptime report: a month, and a dashboard or a component.
-type UptimeAsked struct {
-	Month       string // yyyy-mm
-	DashboardID string
-	ComponentID string
-}
-
 type UptimeReport struct {
 	Month      string
 	Timezone   string    // of the month and its days
@@ -29,7 +22,6 @@ type UptimeReport struct {
 	Formula    string
 }
 
-// ComponentUptime is the part of a report about one component.
 type ComponentUptime struct {
 	ComponentID string
 	Name        string
@@ -44,12 +36,12 @@ type DayUptime struct {
 }
 
 // Uptime reports on all components of a dashboard, also hidden ones, or on one in the zone of its first dashboard.
-func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeAsked) (UptimeReport, error) {
-	month, err := time.Parse("2006-01", asked.Month)
+func (c *Catalog) Uptime(ctx context.Context, organization string, yearMonth, dashboardID, componentID string) (UptimeReport, error) {
+	month, err := time.Parse("2006-01", yearMonth)
 	if err != nil {
 		return UptimeReport{}, fault.Field("month", "must be a month in the form YYYY-MM")
 	}
-	components, zone, err := c.reportedOn(ctx, organization, asked)
+	components, zone, err := c.reportedOn(ctx, organization, dashboardID, componentID)
 	if err != nil {
 		return UptimeReport{}, err
 	}
@@ -60,10 +52,10 @@ func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeA
 		return UptimeReport{}, fault.Field("month", "must not be in the future")
 	}
 	report := UptimeReport{
-		Month: asked.Month, Timezone: zone.String(), From: from, To: earlier(to, now), Partial: to.After(now),
+		Month: yearMonth, Timezone: zone.String(), From: from, To: earlier(to, now), Partial: to.After(now),
 		Formula: fmt.Sprintf("uptime = 1 - (major + %g * partial) / (measured - maintenance)", partialOutageWeight),
 	}
-	spans, err := c.spans(ctx, organization, asked.ComponentID, report.From, report.To)
+	spans, err := c.spans(ctx, organization, componentID, report.From, report.To)
 	if err != nil {
 		return UptimeReport{}, err
 	}
@@ -75,9 +67,9 @@ func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeA
 	return report, nil
 }
 
-func (c *Catalog) reportedOn(ctx context.Context, organization string, asked UptimeAsked) ([]Component, *time.Location, error) {
-	if asked.DashboardID != "" {
-		dashboard, err := c.Dashboard(ctx, organization, asked.DashboardID)
+func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, componentID string) ([]Component, *time.Location, error) {
+	if dashboardID != "" {
+		dashboard, err := c.Dashboard(ctx, organization, dashboardID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -90,14 +82,14 @@ func (c *Catalog) reportedOn(ctx context.Context, organization string, asked Upt
 		}
 		return components, zoneOf(dashboard), err
 	}
-	components, err := c.ComponentsByID(ctx, organization, []string{asked.ComponentID})
+	components, err := c.ComponentsByID(ctx, organization, []string{componentID})
 	if err == nil && len(components) == 0 {
 		err = fault.New(fault.NotFound, "There is no such component.")
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	dashboards, err := c.dashboardsShowing(ctx, organization, []string{asked.ComponentID})
+	dashboards, err := c.dashboardsShowing(ctx, organization, []string{componentID})
 	return components, zoneOf(append(dashboards, Dashboard{})[0]), err
 }
 
@@ -192,8 +184,7 @@ func monthsOf(from, to time.Time) []string {
 	return keys
 }
 
-// partialOutageWeight is the weight of a partial outage. A major outage has the weight 1.
-const partialOutageWeight = 0.3
+const partialOutageWeight = 0.3 // a major outage has the weight 1
 
 // span is a time in which an event affects a component: from, and until before to.
 type span struct {
@@ -251,7 +242,6 @@ func segments(from, to time.Time, spans []span) []segment {
 	return out
 }
 
-// Tally is how long a component had each status.
 type Tally struct {
 	Measured    time.Duration // the sum over all statuses
 	Major       time.Duration
@@ -293,8 +283,7 @@ func (t *Tally) addAll(other Tally) {
 // Downtime returns the time of major and partial outages, unweighted.
 func (t Tally) Downtime() time.Duration { return t.Major + t.Partial }
 
-// uptimeDecimals rounds an uptime in percent to six decimals: a second of a month is 0.00004 percent.
-const uptimeDecimals = 1e6
+const uptimeDecimals = 1e6 // six decimals of a percentage: a second of a month is 0.00004 percent
 
 // Uptime returns the uptime in percent, 0 to 100; nil if nothing but maintenance is measured.
 func (t Tally) Uptime() *float64 {
@@ -307,7 +296,6 @@ func (t Tally) Uptime() *float64 {
 	return &percent
 }
 
-// tally returns the sum of the segments between from and to.
 func tally(all []segment, from, to time.Time) Tally {
 	var sum Tally
 	// Segments are in order, so a binary search skips those before from.
@@ -361,7 +349,6 @@ func dayStart(year int, month time.Month, date int, zone *time.Location) time.Ti
 	return at.UTC()
 }
 
-// civil returns the calendar day of a time in its own zone, as midnight UTC.
 func civil(at time.Time) time.Time {
 	year, month, date := at.Date()
 	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)

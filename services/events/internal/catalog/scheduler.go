@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
@@ -50,7 +49,7 @@ func (c *Catalog) runDue(ctx context.Context) error {
 			d.Notify(d.Announced)
 			return nil
 		})
-		if err != nil && !fault.Is(err, fault.NotFound) { // NotFound: deleted meanwhile
+		if unlessMissing(err) != nil {
 			failed = append(failed, fmt.Errorf("event %s: %w", due.ID, err))
 		}
 		return ctx.Err()

@@ -27,8 +27,7 @@ const (
 	Verifying  Status = "verifying"
 	Completed  Status = "completed"
 
-	// StatusUpdate is for timeline entries only: an entry without a transition.
-	StatusUpdate Status = "update"
+	StatusUpdate Status = "update" // of timeline entries only: an entry without a transition
 )
 
 func (t EventType) allows(s Status) bool {

@@ -38,10 +38,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	draft.finish()
 	event.Version, event.ShownVersion = 1, 1
 	var near affected
-	if err := near.read(ctx, c, &event); err != nil {
-		return EventDetail{}, err
-	}
-	if err := near.check(&event); err != nil {
+	if err := cmp.Or(near.read(ctx, c, &event), near.check(&event)); err != nil {
 		return EventDetail{}, err
 	}
 	var ids childIDs

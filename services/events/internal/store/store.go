@@ -116,20 +116,18 @@ func links() document.Schema[catalog.LinkRow] {
 	return document.Schema[record]{
 		Name: "links",
 		Key:  func(l *record) string { return l.EventID + "/" + l.ComponentID },
-		Fields: append([]document.Field[record]{
+		Fields: slices.Concat([]document.Field[record]{
 			{Name: catalog.FieldOrganization, Value: func(l *record) any { return l.OrganizationID }},
 			{Name: catalog.FieldEvent, Value: func(l *record) any { return l.EventID }},
 			{Name: catalog.FieldComponent, Value: func(l *record) any { return l.ComponentID }},
-		}, slices.Concat(members[record](catalog.FieldLegacyID), facts(catalog.FieldEvent, func(l *record) catalog.EventFacts { return l.Event }))...),
-		Indexes: []document.Index{
-			{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent, catalog.FieldLegacyID}},
-			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true, Counted: true},
-			{Name: catalog.IndexComponent, Fields: []string{catalog.FieldOrganization, catalog.FieldComponent, catalog.FieldLegacyID}, Counted: true},
-			{Name: catalog.IndexEventLegacyID, Fields: []string{catalog.FieldOrganization, ofEvent(catalog.FieldLegacyID), catalog.FieldLegacyID}},
-			{Name: catalog.IndexType, Fields: []string{catalog.FieldOrganization, ofEvent(catalog.FieldType), catalog.FieldLegacyID}, Counted: true},
-			{Name: catalog.IndexTypeStatus, Fields: []string{catalog.FieldOrganization, ofEvent(catalog.FieldType), ofEvent(catalog.FieldStatus), catalog.FieldLegacyID}, Counted: true},
-			{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, ofEvent(catalog.FieldStatus), catalog.FieldLegacyID}, Counted: true},
 		},
+			members[record](catalog.FieldLegacyID),
+			facts(catalog.FieldEvent, func(l *record) catalog.EventFacts { return l.Event }),
+		),
+		Indexes: append(childIndexes(),
+			document.Index{Name: catalog.IndexComponent, Fields: []string{catalog.FieldOrganization, catalog.FieldComponent, catalog.FieldLegacyID}, Counted: true},
+			document.Index{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.OfEvent(catalog.FieldStatus), catalog.FieldLegacyID}, Counted: true},
+		),
 	}
 }
 
@@ -138,21 +136,16 @@ func updates() document.Schema[catalog.UpdateRow] {
 	return document.Schema[record]{
 		Name: "updates",
 		Key:  func(u *record) string { return u.StatusID },
-		Fields: append([]document.Field[record]{
+		Fields: slices.Concat([]document.Field[record]{
 			{Name: catalog.FieldOrganization, Value: func(u *record) any { return u.OrganizationID }},
 			{Name: catalog.FieldEvent, Value: func(u *record) any { return u.EventID }},
-		}, slices.Concat(
+		},
 			members[record](catalog.FieldLegacyID, catalog.FieldStatus, "text", "markdown", "date", catalog.FieldAuthor),
 			facts(catalog.FieldEvent, func(u *record) catalog.EventFacts { return u.Event }),
-		)...),
-		Indexes: []document.Index{
-			{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent, catalog.FieldLegacyID}},
-			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true, Counted: true},
-			{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true},
-			{Name: catalog.IndexEventLegacyID, Fields: []string{catalog.FieldOrganization, ofEvent(catalog.FieldLegacyID), catalog.FieldLegacyID}},
-			{Name: catalog.IndexType, Fields: []string{catalog.FieldOrganization, ofEvent(catalog.FieldType), catalog.FieldLegacyID}, Counted: true},
-			{Name: catalog.IndexTypeStatus, Fields: []string{catalog.FieldOrganization, ofEvent(catalog.FieldType), ofEvent(catalog.FieldStatus), catalog.FieldLegacyID}, Counted: true},
-		},
+		),
+		Indexes: append(childIndexes(),
+			document.Index{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true},
+		),
 	}
 }
 
@@ -169,35 +162,41 @@ func pages() document.Schema[catalog.Page] {
 	}
 }
 
-// ofEvent returns the name of a field of the event in rows of its children.
-func ofEvent(field string) string { return catalog.FactField(catalog.FieldEvent, field) }
+func childIndexes() []document.Index {
+	organization, id := catalog.FieldOrganization, catalog.FieldLegacyID
+	ofType, ofStatus := catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)
+	return []document.Index{
+		{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent, id}},
+		{Name: catalog.IndexLegacyID, Fields: []string{organization, id}, Unique: true, Counted: true},
+		{Name: catalog.IndexEventLegacyID, Fields: []string{organization, catalog.OfEvent(id), id}},
+		{Name: catalog.IndexType, Fields: []string{organization, ofType, id}, Counted: true},
+		{Name: catalog.IndexTypeStatus, Fields: []string{organization, ofType, ofStatus, id}, Counted: true},
+	}
+}
 
 // facts returns the fields of an event by which lists are filtered and ordered: of the event itself (empty
 // prefix), or of the copy in a row of one of its children.
 func facts[T any](prefix string, of func(*T) catalog.EventFacts) []document.Field[T] {
-	fields := members[catalog.EventFacts](catalog.FieldLegacyID, catalog.FieldType, catalog.FieldStatus, catalog.FieldSeverity,
+	return membersOf(prefix, func(item *T) any { return of(item) },
+		catalog.FieldLegacyID, catalog.FieldType, catalog.FieldStatus, catalog.FieldSeverity,
 		"description", "descriptionMarkdown", "impact", "impactMarkdown", "coordinator", "coordinatorMarkdown",
 		"start", "end", "auto", "hiddenFromDashboard", "hiddenFromUptimeReports", catalog.FieldAuthor)
-	out := make([]document.Field[T], len(fields))
-	for i, field := range fields {
-		out[i] = document.Field[T]{Name: catalog.FactField(prefix, field.Name), Value: func(item *T) any {
-			facts := of(item)
-			return field.Value(&facts)
-		}}
-	}
-	return out
 }
 
-// members returns fields with the names and values that members of the record have as JSON. A record without
-// severity or author lacks that field.
 func members[T any](names ...string) []document.Field[T] {
-	record := reflect.TypeFor[T]()
+	return membersOf("", func(item *T) any { return item }, names...)
+}
+
+// membersOf returns fields with the names and values that members of a part of the record have as JSON. A record
+// without severity or author lacks that field.
+func membersOf[T any](prefix string, part func(*T) any, names ...string) []document.Field[T] {
+	kind := reflect.Indirect(reflect.ValueOf(part(new(T)))).Type()
 	fields := make([]document.Field[T], len(names))
 	for i, name := range names {
-		member := record.Field(slices.IndexFunc(reflect.VisibleFields(record), func(f reflect.StructField) bool { return f.Tag.Get("json") == name }))
-		optional := name == catalog.FieldSeverity || name == catalog.FieldAuthor
-		fields[i] = document.Field[T]{Name: name, Value: func(item *T) any {
-			value := reflect.ValueOf(item).Elem().FieldByIndex(member.Index)
+		at := slices.IndexFunc(reflect.VisibleFields(kind), func(f reflect.StructField) bool { return f.Tag.Get("json") == name })
+		member, optional := kind.Field(at), name == catalog.FieldSeverity || name == catalog.FieldAuthor
+		fields[i] = document.Field[T]{Name: catalog.FactField(prefix, name), Value: func(item *T) any {
+			value := reflect.Indirect(reflect.ValueOf(part(item))).FieldByIndex(member.Index)
 			if optional && value.IsZero() {
 				return nil
 			}
@@ -207,7 +206,6 @@ func members[T any](names ...string) []document.Field[T] {
 	return fields
 }
 
-// present returns true, or nil for false.
 func present(is bool) any {
 	if is {
 		return true
