@@ -213,11 +213,6 @@ func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passpo
 	if err != nil {
 		return err
 	}
-	if id != 0 {
-		if _, err := e.get(r, caller, id); err != nil {
-			return err
-		}
-	}
 	var item T
 	in, err := bind(r.Context(), caller, e.Fields, body, id == 0)
 	switch {
@@ -228,6 +223,11 @@ func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passpo
 		item, err = e.Update(r.Context(), caller, id, in)
 	}
 	if err != nil {
+		if id != 0 { // a missing record is reported before the faults of the body; only a refused update costs this load
+			if _, missing := e.get(r, caller, id); missing != nil {
+				return missing
+			}
+		}
 		writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
 		return nil
 	}

@@ -1,6 +1,5 @@
-// Package events is the service of an organization's publications: dashboards, components,
-// incidents and maintenances, their timelines, and the public list of a dashboard. It
-// publishes each change to Kafka and sends no notification itself.
+// Package events is the service of dashboards, components, incidents and maintenances, and of the public list of a
+// dashboard. It publishes each change to Kafka and sends no notification itself.
 package events
 
 import (
@@ -18,7 +17,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-// Config holds the service's settings.
 type Config struct {
 	boot.Process   `embed:""`
 	boot.Documents `embed:""`
@@ -33,7 +31,6 @@ type Config struct {
 // Operations declares what the service offers on the App interface.
 func Operations() []web.Operation { return api.Operations() }
 
-// Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	s, err := service.Open("events", c.Process, c.Documents, c.Kafka, c.Secret)
 	if err != nil {

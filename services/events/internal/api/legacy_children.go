@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -23,21 +22,28 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 		Indexes: []legacy.Index{
 			{Name: catalog.IndexLegacyID},
 			{Name: catalog.IndexComponent, Equal: []string{catalog.FieldComponent}},
-			{Name: catalog.IndexEventLegacyID, Equal: []string{ofEvent(catalog.FieldLegacyID)}},
-			{Name: catalog.IndexType, Equal: []string{ofEvent(catalog.FieldType)}},
-			{Name: catalog.IndexStatus, Equal: []string{ofEvent(catalog.FieldStatus)}},
-			{Name: catalog.IndexTypeStatus, Equal: []string{ofEvent(catalog.FieldType), ofEvent(catalog.FieldStatus)}},
+			{Name: catalog.IndexEventLegacyID, Equal: []string{catalog.OfEvent(catalog.FieldLegacyID)}},
+			{Name: catalog.IndexType, Equal: []string{catalog.OfEvent(catalog.FieldType)}},
+			{Name: catalog.IndexStatus, Equal: []string{catalog.OfEvent(catalog.FieldStatus)}},
+			{Name: catalog.IndexTypeStatus, Equal: []string{catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)}},
 		},
 		FaultFields: map[string]string{"affectedComponents": "event", "componentId": "service"},
 		ID:          func(l catalog.LinkDetail) int64 { return l.LegacyID },
-		View: func(l catalog.LinkDetail) any {
-			return viewEventService(l.Event.LegacyID, l.LegacyID, l.Component)
-		},
-		List: func(ctx context.Context, caller passport.Passport, query find.Query) ([]catalog.LinkDetail, int64, error) {
-			return a.catalog.ListLinks(ctx, caller.Organization, query)
-		},
+		View:        func(l catalog.LinkDetail) any { return viewEventService(l.Event.LegacyID, l.LegacyID, l.Component) },
+		List:        listOf(a.catalog.ListLinks),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.LinkDetail, error) {
-			return a.createLink(ctx, caller, in.Ref("event").Key, in.Ref("service").Key)
+			service := in.Ref("service").Key
+			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error {
+				if slices.Contains(d.ComponentIDs(), service) {
+					return fault.Field("service", "must not be linked to the event already")
+				}
+				return d.AddComponent(service)
+			})
+			if err != nil {
+				return catalog.LinkDetail{}, deletedEvent(err)
+			}
+			row := catalog.LinkRow{LegacyID: detail.Links[len(detail.Links)-1].LegacyID, Event: detail.Facts()}
+			return catalog.LinkDetail{LinkRow: row, Component: detail.Components[service]}, nil
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
 			row, err := a.catalog.Link(ctx, caller.Organization, id)
@@ -56,23 +62,6 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 	}
 }
 
-func (a api) createLink(ctx context.Context, caller passport.Passport, event, service string) (catalog.LinkDetail, error) {
-	detail, err := a.catalog.ChangeEvent(ctx, command(caller), event, func(d *catalog.Draft) error {
-		if slices.Contains(d.ComponentIDs(), service) {
-			return fault.Field("service", "must not be linked to the event already")
-		}
-		return d.AddComponent(service)
-	})
-	if err != nil {
-		return catalog.LinkDetail{}, deletedEvent(err)
-	}
-	row := catalog.LinkRow{LegacyID: detail.Links[len(detail.Links)-1].LegacyID, Event: detail.Facts()}
-	return catalog.LinkDetail{LinkRow: row, Component: detail.Components[service]}, nil
-}
-
-// ofEvent returns the name of a field of the event in rows of its children.
-func ofEvent(field string) string { return catalog.FactField(catalog.FieldEvent, field) }
-
 // eventUpdates is event/update/: the entries of timelines.
 func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	return legacy.Resource[catalog.UpdateRow]{
@@ -81,16 +70,14 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 		Indexes: []legacy.Index{
 			{Name: catalog.IndexLegacyID},
 			{Name: catalog.IndexStatus, Equal: []string{catalog.FieldStatus}},
-			{Name: catalog.IndexEventLegacyID, Equal: []string{ofEvent(catalog.FieldLegacyID)}},
-			{Name: catalog.IndexType, Equal: []string{ofEvent(catalog.FieldType)}},
-			{Name: catalog.IndexTypeStatus, Equal: []string{ofEvent(catalog.FieldType), ofEvent(catalog.FieldStatus)}},
+			{Name: catalog.IndexEventLegacyID, Equal: []string{catalog.OfEvent(catalog.FieldLegacyID)}},
+			{Name: catalog.IndexType, Equal: []string{catalog.OfEvent(catalog.FieldType)}},
+			{Name: catalog.IndexTypeStatus, Equal: []string{catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)}},
 		},
 		FaultFields: map[string]string{"timeline": "event"},
 		ID:          func(u catalog.UpdateRow) int64 { return u.LegacyID },
 		View:        func(u catalog.UpdateRow) any { return viewUpdate(u) },
-		List: func(ctx context.Context, caller passport.Passport, query find.Query) ([]catalog.UpdateRow, int64, error) {
-			return a.catalog.ListUpdates(ctx, caller.Organization, query)
-		},
+		List:        listOf(a.catalog.ListUpdates),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.UpdateRow, error) {
 			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error { return applyUpdate(d, in) })
 			if err != nil {
@@ -109,15 +96,12 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	}
 }
 
-// eventField returns the reference of a child to its event. Filters reach over it to the facts of the event, which
-// the child's row holds, and to more.
+// eventField returns the reference of a child to its event. Filters reach over it to the facts in the child's row.
 func (a api) eventField(more ...legacy.Field) legacy.Field {
 	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: catalog.FieldEvent, Help: "The event.",
 		Relation: &legacy.Relation{
-			To: "event/list", FindID: ofEvent(catalog.FieldLegacyID), Fields: append(eventFields(catalog.FieldEvent), more...),
-			Resolve: func(ctx context.Context, caller passport.Passport, id int64) (string, error) {
-				return a.catalog.EventID(ctx, caller.Organization, id)
-			},
+			To: "event/list", FindID: catalog.OfEvent(catalog.FieldLegacyID), Fields: append(eventFields(catalog.FieldEvent), more...),
+			Resolve: ofCaller(a.catalog.EventID),
 		}}
 }
 
@@ -127,9 +111,7 @@ func (a api) childrenOfEvent() []legacy.Field {
 	return []legacy.Field{
 		{Name: "event_service", Type: legacy.Related, Find: catalog.FieldEvent, Relation: &legacy.Relation{
 			To: "event/service", Many: true, Fields: []legacy.Field{service},
-			Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
-				return a.catalog.EventsWithLink(ctx, caller.Organization, where)
-			},
+			Match: ofCaller(a.catalog.EventsWithLink),
 		}},
 		{Name: "event_update", Type: legacy.Related, Find: catalog.FieldEvent, Relation: a.updateRelation()},
 	}
@@ -139,20 +121,18 @@ func (a api) childrenOfEvent() []legacy.Field {
 func (a api) updateRelation(more ...legacy.Field) *legacy.Relation {
 	return &legacy.Relation{
 		To: "event/update", Many: true, Items: updateTexts(), Fields: append(append(updateTexts(), updateAuthor()), more...),
-		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
-			return a.catalog.EventsWithUpdate(ctx, caller.Organization, where)
-		},
+		Match: ofCaller(a.catalog.EventsWithUpdate),
 	}
 }
 
 // updateTexts returns the fields of an update without its event and author.
 func updateTexts() []legacy.Field {
 	return []legacy.Field{
-		{Name: "update", Type: legacy.String, Required: true, Max: 5000, Find: catalog.FieldText, Help: "The text."},
+		{Name: "update", Type: legacy.String, Required: true, Max: 5000, Find: "text", Help: "The text."},
 		{Name: "status", Type: legacy.Related, Find: catalog.FieldStatus, Relation: legacy.StatusLookup.Relation(),
 			Help: "A status of the event's type, or update."},
-		{Name: "date", Type: legacy.Datetime, Find: catalog.FieldDate, Help: "Time of the update, in UTC; now when omitted."},
-		flag("markdown", catalog.FieldMarkdown, "Whether the text is Markdown."),
+		{Name: "date", Type: legacy.Datetime, Find: "date", Help: "Time of the update, in UTC; now when omitted."},
+		flag("markdown", "markdown", "Whether the text is Markdown."),
 	}
 }
 
@@ -164,8 +144,7 @@ func updateAuthor() legacy.Field {
 	}
 }
 
-// deletedEvent returns a fault of the field event for an event that was deleted after its reference was resolved,
-// and any other error as it is.
+// deletedEvent names the field of an event that was deleted after its reference was resolved.
 func deletedEvent(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Field("event", "must be an event of the organization")

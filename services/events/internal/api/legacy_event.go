@@ -17,6 +17,22 @@ func command(caller passport.Passport) catalog.Command {
 	}
 }
 
+// ofCaller returns an operation of the catalog as one on the caller's organization.
+func ofCaller[Q, R any](operation func(context.Context, string, Q) (R, error)) func(context.Context, passport.Passport, Q) (R, error) {
+	return func(ctx context.Context, caller passport.Passport, asked Q) (R, error) {
+		return operation(ctx, caller.Organization, asked)
+	}
+}
+
+// listOf is ofCaller for an operation that also returns the total number of records.
+func listOf[R any](
+	list func(context.Context, string, find.Query) ([]R, int64, error),
+) func(context.Context, passport.Passport, find.Query) ([]R, int64, error) {
+	return func(ctx context.Context, caller passport.Passport, query find.Query) ([]R, int64, error) {
+		return list(ctx, caller.Organization, query)
+	}
+}
+
 // events is event/list/: an event with its links and updates.
 func (a api) events() legacy.Resource[catalog.EventDetail] {
 	return legacy.Resource[catalog.EventDetail]{
@@ -34,12 +50,8 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 		},
 		ID:   func(e catalog.EventDetail) int64 { return e.LegacyID },
 		View: func(e catalog.EventDetail) any { return viewEvent(e) },
-		List: func(ctx context.Context, caller passport.Passport, query find.Query) ([]catalog.EventDetail, int64, error) {
-			return a.catalog.ListEvents(ctx, caller.Organization, query)
-		},
-		Get: func(ctx context.Context, caller passport.Passport, id int64) (catalog.EventDetail, error) {
-			return a.catalog.EventByLegacyID(ctx, caller.Organization, id)
-		},
+		List: listOf(a.catalog.ListEvents),
+		Get:  ofCaller(a.catalog.EventByLegacyID),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.EventDetail, error) {
 			return a.catalog.CreateEvent(ctx, command(caller), func(d *catalog.Draft) error { return applyEvent(d, in) })
 		},
@@ -60,31 +72,29 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 	}
 }
 
-// eventFields returns the fields of an event itself. prefix is empty on events, and catalog.FieldEvent on rows
-// that hold copies of them.
+// eventFields returns the fields of an event itself, or with the prefix those of rows that hold copies of them.
 func eventFields(prefix string) []legacy.Field {
 	name := func(field string) string { return catalog.FactField(prefix, field) }
 	return []legacy.Field{
 		{Name: "type", Type: legacy.Related, Required: true, Find: name(catalog.FieldType), Relation: legacy.TypeLookup.Relation(), Help: "Incident or maintenance."},
 		{Name: "status", Type: legacy.Related, Required: true, Find: name(catalog.FieldStatus), Relation: legacy.StatusLookup.Relation(), Help: "A status of the type."},
-		{Name: "description", Type: legacy.String, Required: true, Max: 5000, Find: name(catalog.FieldDescription), Help: "The description."},
-		flag("description_md", name(catalog.FieldDescriptionMarkdown), "Whether the description is Markdown."),
-		{Name: "start", Type: legacy.Datetime, Required: true, Find: name(catalog.FieldStart), Help: "Start, in UTC."},
-		{Name: "end", Type: legacy.Datetime, Nullable: true, Find: name(catalog.FieldEnd), Help: "End, in UTC; required for a maintenance."},
+		{Name: "description", Type: legacy.String, Required: true, Max: 5000, Find: name("description"), Help: "The description."},
+		flag("description_md", name("descriptionMarkdown"), "Whether the description is Markdown."),
+		{Name: "start", Type: legacy.Datetime, Required: true, Find: name("start"), Help: "Start, in UTC."},
+		{Name: "end", Type: legacy.Datetime, Nullable: true, Find: name("end"), Help: "End, in UTC; required for a maintenance."},
 		{Name: "severity", Type: legacy.Related, Nullable: true, Find: name(catalog.FieldSeverity), Relation: legacy.SeverityLookup.Relation(), Help: "The severity."},
-		flag("auto", name(catalog.FieldAuto), "Whether a maintenance starts and ends automatically."),
-		{Name: "coordinator", Type: legacy.String, Max: 1000, Default: "", Find: name(catalog.FieldCoordinator), Help: "The coordinator."},
-		flag("coordinator_md", name(catalog.FieldCoordinatorMarkdown), "Whether the coordinator is Markdown."),
-		{Name: "impact", Type: legacy.String, Max: 1000, Default: "", Find: name(catalog.FieldImpact), Help: "The impact analysis."},
-		flag("impact_md", name(catalog.FieldImpactMarkdown), "Whether the impact is Markdown."),
-		flag("hidden_admin_uptime", name(catalog.FieldHiddenFromUptimeReports), "Hidden from uptime reports."),
-		flag("hidden_db", name(catalog.FieldHiddenFromDashboard), "Hidden from all areas of the dashboard."),
+		flag("auto", name("auto"), "Whether a maintenance starts and ends automatically."),
+		{Name: "coordinator", Type: legacy.String, Max: 1000, Default: "", Find: name("coordinator"), Help: "The coordinator."},
+		flag("coordinator_md", name("coordinatorMarkdown"), "Whether the coordinator is Markdown."),
+		{Name: "impact", Type: legacy.String, Max: 1000, Default: "", Find: name("impact"), Help: "The impact analysis."},
+		flag("impact_md", name("impactMarkdown"), "Whether the impact is Markdown."),
+		flag("hidden_admin_uptime", name("hiddenFromUptimeReports"), "Hidden from uptime reports."),
+		flag("hidden_db", name("hiddenFromDashboard"), "Hidden from all areas of the dashboard."),
 		{Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: name(catalog.FieldAuthor),
 			Relation: &legacy.Relation{To: "user", FindID: name(catalog.FieldAuthor)}, Help: "The author."},
 	}
 }
 
-// flag returns a boolean field that is false by default.
 func flag(name, find, help string) legacy.Field {
 	return legacy.Field{Name: name, Type: legacy.Boolean, Default: false, Find: find, Help: help}
 }
@@ -157,4 +167,85 @@ func userURI(id int64) *string {
 	}
 	uri := legacy.URI("user", id)
 	return &uri
+}
+
+// services is service/: the components.
+func (a api) services() legacy.Resource[catalog.Component] {
+	return legacy.Resource[catalog.Component]{
+		Name:   "service",
+		Fields: serviceFields(),
+		Indexes: []legacy.Index{
+			{Name: catalog.IndexLegacyID},
+			{Name: catalog.IndexGroup, Equal: []string{"group"}},
+			{Name: catalog.IndexName, Equal: []string{"name"}},
+		},
+		FaultFields: map[string]string{"name": "service_name"},
+		ID:          func(c catalog.Component) int64 { return c.LegacyID },
+		View:        func(c catalog.Component) any { return viewService(c) },
+		List:        listOf(a.catalog.ListComponents),
+		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Component, error) {
+			return a.catalog.CreateComponent(ctx, command(caller), func(c *catalog.Component) error { return applyService(c, in) })
+		},
+		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (catalog.Component, error) {
+			key, err := a.catalog.ComponentID(ctx, caller.Organization, id)
+			if err != nil {
+				return catalog.Component{}, err
+			}
+			return a.catalog.ChangeComponent(ctx, command(caller), key, func(c *catalog.Component) error { return applyService(c, in) })
+		},
+		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
+			key, err := a.catalog.ComponentID(ctx, caller.Organization, id)
+			if err != nil {
+				return err
+			}
+			return a.catalog.RemoveComponent(ctx, command(caller), key)
+		},
+	}
+}
+
+func serviceFields() []legacy.Field {
+	return []legacy.Field{
+		{Name: "service_name", Type: legacy.String, Required: true, Max: 50, Find: "name", Help: "Name shown on the dashboard."},
+		{Name: "description", Type: legacy.String, Max: 250, Default: "", Find: "description", Help: "The description."},
+		{Name: "group", Type: legacy.String, Max: 50, Default: catalog.DefaultGroup, ResetOnPut: true, Find: "group",
+			Help: "Group on the dashboard."},
+		flag("hidden", "hidden", "Hidden from the dashboard."),
+		flag("hidden_notifications", "hiddenFromNotifications", "Left out of notifications of events."),
+	}
+}
+
+type serviceView struct {
+	Description         string `json:"description"`
+	Group               string `json:"group"`
+	Hidden              bool   `json:"hidden"`
+	HiddenNotifications bool   `json:"hidden_notifications"`
+	ResourceURI         string `json:"resource_uri"`
+	ServiceName         string `json:"service_name"`
+}
+
+func viewService(c catalog.Component) serviceView {
+	return serviceView{
+		Description: c.Description, Group: c.Group, Hidden: c.Hidden, HiddenNotifications: c.HiddenFromNotifications,
+		ResourceURI: legacy.URI("service", c.LegacyID), ServiceName: c.Name,
+	}
+}
+
+func applyService(c *catalog.Component, in legacy.Input) error {
+	assign(&c.Name, in.Text("service_name"))
+	assign(&c.Description, in.Text("description"))
+	assign(&c.Group, in.Text("group"))
+	assign(&c.Hidden, in.Flag("hidden"))
+	assign(&c.HiddenFromNotifications, in.Flag("hidden_notifications"))
+	return nil
+}
+
+// serviceRelation returns the relation to a service. Its keys are component ids.
+func (a api) serviceRelation() *legacy.Relation {
+	return &legacy.Relation{
+		To: "service", Resolve: ofCaller(a.catalog.ComponentID), Fields: serviceFields(),
+		Match: func(ctx context.Context, caller passport.Passport, where []find.Condition) ([]string, error) {
+			components, err := a.catalog.ComponentsWhere(ctx, caller.Organization, where)
+			return catalog.ComponentKeys(components), err
+		},
+	}
 }

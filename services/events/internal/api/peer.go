@@ -15,7 +15,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// peerDashboard is peer.Events.Dashboard.
 func (a api) peerDashboard(c *gin.Context) error {
 	dashboard, err := a.catalog.Dashboard(c.Request.Context(), c.Param(web.OrganizationParam), c.Param("id"))
 	if err != nil {
@@ -24,7 +23,6 @@ func (a api) peerDashboard(c *gin.Context) error {
 	return a.showDashboard(c, dashboard)
 }
 
-// peerCreateDashboard is peer.Events.CreateDashboard.
 func (a api) peerCreateDashboard(c *gin.Context) error {
 	in, err := web.Body[peer.NewDashboard](c)
 	if err != nil {
@@ -50,7 +48,6 @@ func (a api) showDashboard(c *gin.Context, dashboard catalog.Dashboard) error {
 	return nil
 }
 
-// peerDashboards is peer.Events.Dashboards.
 func (a api) peerDashboards(c *gin.Context) error {
 	ids, err := web.Body[[]string](c)
 	if err != nil {
@@ -70,15 +67,11 @@ func (a api) peerDashboards(c *gin.Context) error {
 
 // peerViews returns the views of dashboards with the components on them.
 func (a api) peerViews(c *gin.Context, dashboards []catalog.Dashboard) ([]peer.Dashboard, error) {
-	organization := c.Param(web.OrganizationParam)
-	components, err := a.catalog.ComponentsOn(c.Request.Context(), organization, dashboards)
+	components, err := a.catalog.ComponentsOn(c.Request.Context(), c.Param(web.OrganizationParam), dashboards)
 	if err != nil {
 		return nil, err
 	}
 	shown, err := a.peerComponentViews(c, slices.Collect(maps.Values(components)))
-	if err != nil {
-		return nil, err
-	}
 	byID := make(map[string]peer.Component, len(shown))
 	for _, component := range shown {
 		byID[component.ID] = component
@@ -93,10 +86,9 @@ func (a api) peerViews(c *gin.Context, dashboards []catalog.Dashboard) ([]peer.D
 			}
 		}
 	}
-	return views, nil
+	return views, err
 }
 
-// peerComponents is peer.Events.Components.
 func (a api) peerComponents(c *gin.Context) error {
 	query, err := web.Body[peer.ComponentQuery](c)
 	if err != nil {
@@ -129,11 +121,10 @@ func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.
 	return a.catalog.ComponentsWhere(ctx, organization, where)
 }
 
-// conditions restores the types of condition values that were sent as JSON. It refuses conditions on anything but
-// fields of a component: the path names the organization.
+// conditions restores the types of values that were sent as JSON. It refuses the field of the organization.
 func conditions(sent []find.Condition) ([]find.Condition, error) {
 	out := make([]find.Condition, len(sent))
-	known := []string{catalog.FieldLegacyID, catalog.FieldName, catalog.FieldDescription, catalog.FieldGroup, catalog.FieldHidden, catalog.FieldHiddenFromNotifications}
+	known := []string{catalog.FieldLegacyID, "name", "description", "group", "hidden", "hiddenFromNotifications"}
 	for i, condition := range sent {
 		if !slices.Contains(known, condition.Field) {
 			return nil, fault.Field("where", "must name fields of a component, not %q", condition.Field)
@@ -156,11 +147,7 @@ func exact(value any) any {
 }
 
 func (a api) peerComponentViews(c *gin.Context, components []catalog.Component) ([]peer.Component, error) {
-	ids := make([]string, len(components))
-	for i, component := range components {
-		ids[i] = component.ID
-	}
-	holding, err := a.catalog.DashboardsHolding(c.Request.Context(), c.Param(web.OrganizationParam), ids)
+	holding, err := a.catalog.DashboardsHolding(c.Request.Context(), c.Param(web.OrganizationParam), catalog.ComponentKeys(components))
 	views := make([]peer.Component, len(components))
 	for i, component := range components {
 		views[i] = peer.Component{

@@ -1,6 +1,5 @@
-// Package api is the catalog over HTTP: the legacy resources, the App lists, what peers
-// ask, and the public list of a dashboard. A file holds one surface's view of one noun; a
-// handler binds, makes one call and shows the result.
+// Package api is the catalog over HTTP: the legacy resources, the App lists, the routes for peers, and the public
+// list of a dashboard. A handler binds, makes one call and shows the result.
 package api
 
 import (
@@ -27,10 +26,8 @@ type api struct {
 	Options
 }
 
-// Operations declares what the service offers on the App interface.
 func Operations() []web.Operation { return api{}.appOperations() }
 
-// Mount puts all routes on the engine.
 func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	a := api{board, options}
 

@@ -1,6 +1,5 @@
-// Package cascade reports the deletion of a component to the services that store records about components. After
-// the response, the caller then finds the component gone in every service. The call may fail, because
-// topic.ComponentDeleted reports the deletion too.
+// Package cascade reports the deletion of a component to other services, so that the caller finds it gone there after
+// the response. The call may fail, because topic.ComponentDeleted reports the deletion too.
 package cascade
 
 import (
@@ -17,10 +16,8 @@ type Cascade struct {
 	log      *slog.Logger
 }
 
-// New returns the cascade to the services.
 func New(log *slog.Logger, services ...peer.Recipients) Cascade { return Cascade{services, log} }
 
-// ComponentGone implements catalog.Elsewhere.
 func (c Cascade) ComponentGone(ctx context.Context, organization, component string) {
 	var calls sync.WaitGroup
 	for _, service := range c.services {

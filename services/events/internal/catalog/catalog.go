@@ -2,23 +2,15 @@
 // and maintenances) with their timelines. It contains the rules and the operations. It knows no engine, no HTTP
 // and no Kafka.
 //
-// Decisions.
-//
-//   - An event is one record with its links to components and its timeline. Every operation on
-//     an event is therefore one atomic write, and the message about the change is in the same
-//     write. Every interface creates an event by CreateEvent and changes an event by
-//     ChangeEvent, with the steps of a Draft. Inputs name records by uuid. The domain also
-//     gives each record a legacy id, which only the legacy interface uses.
-//   - Concurrent writes of one event share a run: one load, one replace and one update of
-//     derived rows serve all of them. Writes of one process therefore do not compete for the
-//     version of the record.
-//   - The legacy lists of links and updates are rows derived from the event (rows.go). Only
-//     these lists read them.
-//   - The response that visitors of a dashboard get is rendered when a record changes
-//     (page.go), never on read.
-//   - The removal of a component changes several records (removal.go). Its steps are ordered so
-//     that repeating them completes them. They follow from the first write by the store's
-//     Derive, which is repeated after a crash.
+//   - An event is one record with its links to components and its timeline. Every operation on an event is
+//     one atomic write, with the message about the change. Every interface uses CreateEvent and ChangeEvent with
+//     the steps of a Draft. Inputs name records by uuid; only the legacy interface uses the legacy ids.
+//   - Concurrent writes of one event in one process share one load and one replace, so that they do not compete
+//     for the version of the record.
+//   - Rows derived from the event serve the legacy lists of links and updates, and nothing else.
+//   - The response that visitors of a dashboard get is rendered when a record changes, never on read.
+//   - The steps of the removal of a component are ordered so that repeating them completes them. They follow from
+//     the first write by the store's Derive, which is repeated after a crash.
 package catalog
 
 import (
@@ -33,11 +25,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrSlugTaken is returned by the store for a dashboard whose slug is taken.
-var ErrSlugTaken = errors.New("catalog: the slug is taken")
-
-// Collection stores the records of one type. Its errors are faults. The functions given to it may run several
-// times, each time with the record as stored then.
+// Collection stores records. Its errors are faults. The functions given to it may run several times.
 type Collection[T any] interface {
 	Finder[T]
 	Get(ctx context.Context, key string) (T, error)
@@ -48,22 +36,20 @@ type Collection[T any] interface {
 	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 }
 
-// Finder answers queries for records of one type.
 type Finder[T any] interface {
 	Find(ctx context.Context, query find.Query) (find.Page[T], error)
 	Each(ctx context.Context, query find.Query, visit func(T) error) error
 	Count(ctx context.Context, query find.Query) (int64, error)
 }
 
-// Rows stores derived rows of one type.
+// Rows stores derived rows.
 type Rows[T any] interface {
 	Finder[T]
 	UpsertMany(ctx context.Context, items []T) error
 	DeleteMany(ctx context.Context, query find.Query) (int64, error)
 }
 
-// Store holds all records of the catalog. After each write of a dashboard, component or event it calls
-// DashboardWritten, ComponentWritten or EventWritten, and calls it again if the process died in between.
+// Store calls DashboardWritten, ComponentWritten or EventWritten after each write, also if the process died in between.
 type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
@@ -84,8 +70,7 @@ const (
 	entryIDs     = "event_update"
 )
 
-// Elsewhere is the other services that store records about components. A failed call is not an error, because
-// topic.ComponentDeleted reaches these services too.
+// Elsewhere is the other services that store records about components. topic.ComponentDeleted reaches them too.
 type Elsewhere interface {
 	ComponentGone(ctx context.Context, organization, componentID string)
 }
@@ -97,17 +82,16 @@ type Catalog struct {
 	now       func() time.Time
 
 	writes  sharedRun[*eventWrite, struct{}] // of events, by id
-	derives sharedRun[struct{}, goneLinks]   // of the rows and pages of an event, by its id
 	renders sharedRun[string, Page]          // of pages, by dashboard; items are components that were written
 	joins   sharedRun[string, struct{}]      // of first dashboards, by organization; items are new components
 }
 
-// New returns a catalog over a store. now returns the time in UTC, in whole milliseconds.
+// New returns a catalog. now returns the time in UTC, in whole milliseconds.
 func New(store Store, elsewhere Elsewhere, now func() time.Time) *Catalog {
 	return &Catalog{store: store, elsewhere: elsewhere, now: now}
 }
 
-// Command names the organization of a write, its author, and where it comes from.
+// Command is the origin of a write.
 type Command struct {
 	Organization string
 	Author       Author
@@ -121,7 +105,6 @@ type Author struct {
 	Name         string `json:"name"`
 }
 
-// Source is where a write comes from.
 type Source string
 
 const (
@@ -145,13 +128,28 @@ func together(functions ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// owned adds the organization to a query, as the first condition.
+// each returns what of returns for each of the items.
+func each[T, R any](items []T, of func(T) R) []R {
+	out := make([]R, len(items))
+	for i, item := range items {
+		out[i] = of(item)
+	}
+	return out
+}
+
 func owned(organization string, query find.Query) find.Query {
 	query.Where = append([]find.Condition{find.Eq(FieldOrganization, organization)}, query.Where...)
 	return query
 }
 
-// listed returns a page of records and the total number of them.
+// unlessMissing returns an error other than NotFound.
+func unlessMissing(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
 func listed[T any](ctx context.Context, from Finder[T], query find.Query) ([]T, int64, error) {
 	total, err := from.Count(ctx, find.Query{Where: query.Where, Scan: query.Scan})
 	if err != nil || total <= int64(query.Offset) {
@@ -167,8 +165,5 @@ func byLegacyID[T any](ctx context.Context, from Finder[T], organization string,
 	if err == nil && len(page.Items) == 0 {
 		err = fault.New(fault.NotFound, "There is no such record.")
 	}
-	if err != nil {
-		return *new(T), err
-	}
-	return page.Items[0], nil
+	return append(page.Items, *new(T))[0], err
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -27,14 +28,11 @@ type Component struct {
 	CreatedAt               time.Time `json:"createdAt"`
 	UpdatedAt               time.Time `json:"updatedAt"`
 	Version                 int64     `json:"version"`
-	// Leaving: the component is being removed, and no query finds it any more (removal.go).
-	Leaving bool `json:"leaving"`
+	Leaving                 bool      `json:"leaving"` // is being removed, and no query finds it
 }
 
-// DefaultGroup is the group of a component without one.
-const DefaultGroup = "default"
+const DefaultGroup = "default" // of a component without one
 
-// check validates the component and gives it a group.
 func (c *Component) check() error {
 	if strings.TrimSpace(c.Group) == "" {
 		c.Group = DefaultGroup
@@ -45,22 +43,18 @@ func (c *Component) check() error {
 	return nil
 }
 
-// CreateComponent stores a new component that fill has completed, and adds it to the organization's first
-// dashboard. The dashboard is written first: if the process dies in between, the dashboard names a component that
-// does not exist, which every reader ignores.
+// CreateComponent stores a component and adds it to the organization's first dashboard. The dashboard is written
+// first: if the process dies in between, it names a component that does not exist, which every reader ignores.
 func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill func(*Component) error) (Component, error) {
 	now := c.now()
 	component := Component{
 		ID: newID(), OrganizationID: command.Organization, ExternalRefs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
-	err := fill(&component)
+	err := cmp.Or(fill(&component), component.check())
 	if err == nil {
-		err = component.check()
+		component.LegacyID, err = c.store.Next(ctx, componentIDs, 1)
 	}
 	if err != nil {
-		return Component{}, err
-	}
-	if component.LegacyID, err = c.store.Next(ctx, componentIDs, 1); err != nil {
 		return Component{}, err
 	}
 	if err := c.join(ctx, command.Organization, component.ID); err != nil {
@@ -69,8 +63,7 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill fun
 	return component, c.store.Components.Insert(ctx, component)
 }
 
-// join adds a component to the organization's first dashboard, if there is one. Components that are created at the
-// same time are added in one write.
+// join adds a component to the organization's first dashboard. Components created at the same time share a write.
 func (c *Catalog) join(ctx context.Context, organization, id string) error {
 	_, err := c.joins.share(ctx, organization, []string{id}, func(ctx context.Context, ids []string) (struct{}, error) {
 		first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
@@ -92,22 +85,13 @@ func (c *Catalog) join(ctx context.Context, organization, id string) error {
 
 // ChangeComponent stores what change makes of a component. It stores nothing if the component stays as it is.
 func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id string, change func(*Component) error) (Component, error) {
-	return c.updateComponent(ctx, command, id, func(component *Component) error {
-		if err := change(component); err != nil {
-			return err
-		}
-		return component.check()
-	})
-}
-
-func (c *Catalog) updateComponent(ctx context.Context, command Command, id string, change func(*Component) error) (Component, error) {
 	return c.store.Components.Update(ctx, id, func(component *Component) ([]topic.Message, error) {
 		if component.Leaving || component.OrganizationID != command.Organization {
 			return nil, fault.New(fault.NotFound, "There is no such component.")
 		}
 		before := *component
 		before.ExternalRefs = slices.Clone(component.ExternalRefs)
-		if err := change(component); err != nil {
+		if err := cmp.Or(change(component), component.check()); err != nil {
 			return nil, err
 		}
 		if reflect.DeepEqual(before, *component) {
@@ -119,17 +103,16 @@ func (c *Catalog) updateComponent(ctx context.Context, command Command, id strin
 	})
 }
 
-// ComponentByLegacyID returns the organization's component with the legacy id, or NotFound.
-func (c *Catalog) ComponentByLegacyID(ctx context.Context, organization string, legacyID int64) (Component, error) {
-	return byLegacyID[Component](ctx, c.store.Components, organization, legacyID)
+// ComponentID returns the id of the organization's component with the legacy id, or NotFound.
+func (c *Catalog) ComponentID(ctx context.Context, organization string, legacyID int64) (string, error) {
+	component, err := byLegacyID[Component](ctx, c.store.Components, organization, legacyID)
+	return component.ID, err
 }
 
-// ListComponents returns components of the organization and the total number of them.
 func (c *Catalog) ListComponents(ctx context.Context, organization string, query find.Query) ([]Component, int64, error) {
 	return listed[Component](ctx, c.store.Components, owned(organization, query))
 }
 
-// PageOfComponents returns a page of the organization's components by age.
 func (c *Catalog) PageOfComponents(ctx context.Context, organization string, limit int, after string) (find.Page[Component], error) {
 	return c.store.Components.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
 }
@@ -152,6 +135,11 @@ func (c *Catalog) ComponentsByID(ctx context.Context, organization string, ids [
 	return slices.CompactFunc(found, func(a, b Component) bool { return a.ID == b.ID }), err
 }
 
+// ComponentKeys returns the ids of components.
+func ComponentKeys(components []Component) []string {
+	return each(components, func(component Component) string { return component.ID })
+}
+
 // ComponentsWhere returns the organization's components that satisfy all conditions, in order of legacy id.
 func (c *Catalog) ComponentsWhere(ctx context.Context, organization string, where []find.Condition) ([]Component, error) {
 	page, err := c.store.Components.Find(ctx, owned(organization, find.Query{
@@ -160,8 +148,7 @@ func (c *Catalog) ComponentsWhere(ctx context.Context, organization string, wher
 	return page.Items, err
 }
 
-// componentsOf returns the organization's components with the ids, by id. It leaves out components that are being
-// removed.
+// componentsOf returns the organization's components with the ids, by id.
 func (c *Catalog) componentsOf(ctx context.Context, organization string, ids []string) (map[string]Component, error) {
 	// The events of a page of a list name the same few components many times.
 	found, err := c.ComponentsByID(ctx, organization, slices.Compact(slices.Sorted(slices.Values(ids))))
@@ -173,4 +160,88 @@ func (c *Catalog) componentsOf(ctx context.Context, organization string, ids []s
 		byID[component.ID] = component
 	}
 	return byID, nil
+}
+
+// RemoveComponent deletes a component, its links from events, and its places on dashboards. The first write sets
+// Leaving. From then on no query finds the component, so no new link to it is made. The other steps follow from that
+// write and are repeated until they are done. The last step deletes the record and publishes topic.ComponentDeleted.
+func (c *Catalog) RemoveComponent(ctx context.Context, command Command, id string) error {
+	_, err := c.ChangeComponent(ctx, command, id, func(component *Component) error {
+		component.Leaving = true
+		return nil
+	})
+	if err == nil {
+		c.elsewhere.ComponentGone(ctx, command.Organization, id)
+	}
+	return err
+}
+
+// ComponentWritten renders the pages that show a component, or completes the removal of one that is leaving.
+func (c *Catalog) ComponentWritten(ctx context.Context, id string, current *Component) error {
+	switch {
+	case current == nil:
+		return nil
+	case current.Leaving:
+		return c.finishRemoval(ctx, current)
+	}
+	dashboards, err := c.dashboardsShowing(ctx, current.OrganizationID, []string{id})
+	if err != nil {
+		return err
+	}
+	return c.renderAll(ctx, dashboards, []string{id})
+}
+
+func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error {
+	organization := component.OrganizationID
+	err := c.store.Events.Each(ctx, owned(organization, find.Query{
+		Where: []find.Condition{find.Has(FieldComponents, component.ID)}, Order: []find.Order{{Field: FieldLegacyID}},
+	}), func(event Event) error { return c.unlink(ctx, organization, event.ID, component.ID) })
+	if err != nil {
+		return err
+	}
+	dashboards, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{}))
+	if err != nil {
+		return err
+	}
+	for _, dashboard := range dashboards.Items {
+		if err := c.unplace(ctx, dashboard.ID, component.ID); err != nil {
+			return err
+		}
+	}
+	// A process that removed the placement before this one may not have rendered the page yet.
+	if err := c.renderAll(ctx, dashboards.Items, []string{component.ID}); err != nil {
+		return err
+	}
+	err = c.store.Components.Delete(ctx, component.ID, func(gone *Component) ([]topic.Message, error) {
+		return []topic.Message{topic.ComponentDeleted{
+			Organization: organization, ComponentID: gone.ID, LegacyID: gone.LegacyID, OccurredAt: c.now(),
+		}}, nil
+	})
+	return unlessMissing(err) // another process may have deleted it
+}
+
+// unlink removes links to missing components. It bypasses the shared run of ChangeEvent, within which EventWritten
+// calls it.
+func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone ...string) error {
+	write := &eventWrite{command: Command{Organization: organization}, change: func(d *Draft) error {
+		for _, id := range gone {
+			d.RemoveComponent(id)
+		}
+		return nil
+	}}
+	err := c.writeEvent(ctx, eventID, []*eventWrite{write})
+	return unlessMissing(cmp.Or(err, write.err)) // the event may have been deleted
+}
+
+func (c *Catalog) unplace(ctx context.Context, dashboardID, componentID string) error {
+	_, err := c.store.Dashboards.Update(ctx, dashboardID, func(d *Dashboard) ([]topic.Message, error) {
+		kept := slices.DeleteFunc(slices.Clone(d.Components), func(p Placement) bool { return p.ComponentID == componentID })
+		if len(kept) == len(d.Components) {
+			return nil, fault.ErrUnchanged
+		}
+		d.Components = kept
+		d.touch(c.now())
+		return nil, nil
+	})
+	return unlessMissing(err)
 }

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,7 +30,6 @@ type Dashboard struct {
 	Version        int64       `json:"version"`
 }
 
-// Placement is a component's place on a dashboard.
 type Placement struct {
 	ComponentID string `json:"componentId"`
 	GroupName   string `json:"groupName"` // empty: the component's own group
@@ -57,17 +55,12 @@ func (d *Dashboard) nextPosition() int64 {
 	return next
 }
 
-// ComponentIDs returns the components on the dashboard, in order.
 func (d *Dashboard) ComponentIDs() []string {
-	ids := make([]string, len(d.Components))
-	for i, placement := range d.Components {
-		ids[i] = placement.ComponentID
-	}
-	return ids
+	return each(d.Components, func(placement Placement) string { return placement.ComponentID })
 }
 
 // CreateDashboard stores the dashboard id with every component of the organization, or returns the dashboard that
-// an earlier try stored. The slug is made of the name, with a number behind it if another dashboard has the slug.
+// an earlier try stored. A slug that is taken gets a number.
 func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name string) (Dashboard, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || len([]rune(name)) > maxDashboardName {
@@ -95,20 +88,18 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	for try := 1; try <= slugTries; try++ {
 		dashboard.Slug = numbered(base, try)
 		err := c.store.Dashboards.Insert(ctx, dashboard)
-		switch {
-		case errors.Is(err, ErrSlugTaken):
-			continue
-		case fault.Is(err, fault.Conflict): // an earlier try, or a dashboard of another organization
-			return c.Dashboard(ctx, dashboard.OrganizationID, dashboard.ID)
+		if !fault.Is(err, fault.Conflict) {
+			return dashboard, err
 		}
-		return dashboard, err
+		if _, err := c.store.Dashboards.Get(ctx, id); !fault.Is(err, fault.NotFound) {
+			return c.Dashboard(ctx, organization, id) // an earlier try, or a dashboard of another organization
+		} // else the slug is taken
 	}
 	return Dashboard{}, fault.New(fault.Conflict, "No free slug was found for this name. Choose another name.")
 }
 
 var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
-// slugOf makes a slug of a name: letters, digits and single hyphens.
 func slugOf(name string) string {
 	text := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	text = strings.Trim(text[:min(len(text), maxSlug)], "-")
@@ -121,7 +112,6 @@ func slugOf(name string) string {
 	return text
 }
 
-// numbered returns the slug of a try; the first try is 1.
 func numbered(base string, try int) string {
 	if try == 1 {
 		return base
@@ -133,13 +123,10 @@ func numbered(base string, try int) string {
 // Dashboard returns the organization's dashboard with the id, or NotFound.
 func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, id)
-	if err == nil && dashboard.OrganizationID != organization {
-		err = fault.New(fault.NotFound, "There is no such dashboard.")
+	if err != nil || dashboard.OrganizationID == organization {
+		return dashboard, err
 	}
-	if err != nil {
-		return Dashboard{}, err
-	}
-	return dashboard, nil
+	return Dashboard{}, fault.New(fault.NotFound, "There is no such dashboard.")
 }
 
 // DashboardsByID returns the organization's dashboards with the ids, in the order of the ids.
@@ -148,7 +135,6 @@ func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids [
 	return slices.DeleteFunc(found, func(d Dashboard) bool { return d.OrganizationID != organization }), err
 }
 
-// PageOfDashboards returns a page of the organization's dashboards by age.
 func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, limit int, after string) (find.Page[Dashboard], error) {
 	return c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
 }
@@ -164,7 +150,6 @@ func (c *Catalog) dashboardsShowing(ctx context.Context, organization string, co
 	return page.Items, err
 }
 
-// ComponentsOn returns the components on dashboards, by id.
 func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboards []Dashboard) (map[string]Component, error) {
 	var ids []string
 	for _, dashboard := range dashboards {

@@ -12,17 +12,12 @@ import (
 )
 
 const (
-	// maxLinks is how many components an event can affect. The message about a change holds all of them, and must
-	// stay well below the size that Kafka accepts.
-	maxLinks = 500
-	// maxEntries is how many timeline entries an event can have. Its record holds all of them, and each has a row
-	// that is written before the writer gets its response.
-	maxEntries = 1000
+	maxLinks   = 500  // the message about a change holds all of them, and Kafka limits its size
+	maxEntries = 1000 // the event holds all of them, and each has a row that is written before the response
 )
 
-// Draft is an event in a write. The write assigns fields of the event (texts, times, flags, type, title, severity)
-// directly, and calls a method for everything that has a rule or a consequence. It must not touch ids, Version,
-// Links, Timeline, Announced and the fields of origin. Check then validates the event as a whole.
+// Draft is an event in a write. The write assigns texts, times, flags, type, title and severity directly, and calls
+// a method for everything that has a rule or a consequence. It must not assign any other field.
 type Draft struct {
 	*Event
 	Now time.Time
@@ -34,18 +29,16 @@ type Draft struct {
 	notify  topic.Notify // whom the write notifies
 }
 
-// NewDraft begins a write of event at the time now.
 func NewDraft(event *Event, author Author, now time.Time) *Draft {
 	d := &Draft{Event: event, Now: now, author: author, before: *event}
 	d.before.Links, d.before.Timeline = nil, nil
 	return d
 }
 
-// IsNew reports whether the write creates the event.
 func (d *Draft) IsNew() bool { return d.Version == 0 }
 
-// SetStatus sets the status. Closing an event sets its actual end: now, or the start for an event that never
-// began. Reopening clears the actual end.
+// SetStatus also sets the actual end when the event closes (now, or the start of an event that never began), and
+// clears it when the event opens again.
 func (d *Draft) SetStatus(status Status) {
 	wasClosed := d.Status.closed()
 	d.Status = status
@@ -58,9 +51,9 @@ func (d *Draft) SetStatus(status Status) {
 	}
 }
 
-// AddComponent links the event to a component. It does nothing for a component that the event is linked to.
+// AddComponent links the event to a component, unless it is linked.
 func (d *Draft) AddComponent(id string) error {
-	if d.linked(id) {
+	if slices.Contains(d.ComponentIDs(), id) {
 		return nil
 	}
 	if len(d.Links) >= maxLinks {
@@ -71,15 +64,13 @@ func (d *Draft) AddComponent(id string) error {
 	return nil
 }
 
-// RemoveComponent removes the event's link to a component, if there is one.
 func (d *Draft) RemoveComponent(id string) {
 	n := len(d.Links)
 	d.Links = slices.DeleteFunc(d.Links, func(link Link) bool { return link.ComponentID == id })
 	d.changed = d.changed || len(d.Links) < n
 }
 
-// AppendEntry appends an entry to the timeline, with the Status, Message and Timestamp of the given one. The
-// status of the event stays as it is.
+// AppendEntry appends an entry with the Status, Message and Timestamp of the given one. The event's status stays.
 func (d *Draft) AppendEntry(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.Field("timeline", "must have at most %d entries", maxEntries)
@@ -96,9 +87,9 @@ func (d *Draft) AppendEntry(entry Entry) error {
 
 // EditEntry changes Status, Message and Timestamp of an entry in place.
 func (d *Draft) EditEntry(statusID string, edit func(*Entry)) error {
-	at := d.entryAt(statusID)
-	if at < 0 {
-		return errNoEntry()
+	at, err := d.entryAt(statusID)
+	if err != nil {
+		return err
 	}
 	former := d.Timeline[at]
 	edited := former
@@ -118,21 +109,22 @@ func (d *Draft) EditEntry(statusID string, edit func(*Entry)) error {
 	return nil
 }
 
-// RemoveEntry removes an entry from the timeline.
 func (d *Draft) RemoveEntry(statusID string) error {
-	at := d.entryAt(statusID)
-	if at < 0 {
-		return errNoEntry()
+	at, err := d.entryAt(statusID)
+	if err != nil {
+		return err
 	}
 	d.Timeline = slices.Delete(d.Timeline, at, at+1)
 	d.changed = true
 	return nil
 }
 
-func errNoEntry() error { return fault.New(fault.NotFound, "The event has no such timeline entry.") }
-
-func (d *Draft) entryAt(statusID string) int {
-	return slices.IndexFunc(d.Timeline, func(entry Entry) bool { return entry.StatusID == statusID })
+func (d *Draft) entryAt(statusID string) (int, error) {
+	at := slices.IndexFunc(d.Timeline, func(entry Entry) bool { return entry.StatusID == statusID })
+	if at < 0 {
+		return at, fault.New(fault.NotFound, "The event has no such timeline entry.")
+	}
+	return at, nil
 }
 
 func (d *Draft) checkEntry(status Status) error {
@@ -149,9 +141,8 @@ func (d *Draft) entryWritten(entry Entry) {
 	}
 }
 
-// Notify makes the write notify these channels. The event keeps them for the scheduler, without the texts, which
-// are for this write only. A write that does not call Notify notifies nobody and leaves the kept channels as they
-// are.
+// Notify makes the write notify these channels. Without Notify a write notifies nobody. The event keeps the channels
+// for the scheduler, without the texts, which are for this write only.
 func (d *Draft) Notify(channels topic.Notify) {
 	d.notify = maps.Clone(channels)
 	if wording, there := d.notify[topic.Email]; there {
@@ -171,7 +162,6 @@ func sameWording(a, b topic.Wording) bool {
 	return a.Details == b.Details && a.Color == b.Color && slices.Equal(a.Endpoints, b.Endpoints)
 }
 
-// Check validates the event as a whole.
 func (d *Draft) Check() error {
 	var problems []error
 	refuse := func(field, format string, args ...any) {
@@ -197,8 +187,7 @@ func (d *Draft) Check() error {
 	return errors.Join(problems...)
 }
 
-// finish completes the fields that follow from others. It returns whether the event differs from before, and
-// whether only Announced does.
+// finish completes the fields that follow from others, and returns whether the event differs from before.
 func (d *Draft) finish() (changed, announcedOnly bool) {
 	now := *d.Event
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced

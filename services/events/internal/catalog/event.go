@@ -21,15 +21,14 @@ type Event struct {
 	Impact         Rich      `json:"impact"` // the impact analysis
 	Coordinator    Rich      `json:"coordinator"`
 
-	StartAt time.Time  `json:"startAt"`
-	EndAt   *time.Time `json:"endAt"` // the actual end
-	// The plan of a maintenance.
-	ScheduledStartAt *time.Time `json:"scheduledStartAt"`
+	StartAt          time.Time  `json:"startAt"`
+	EndAt            *time.Time `json:"endAt"`            // the actual end
+	ScheduledStartAt *time.Time `json:"scheduledStartAt"` // of a maintenance
 	ScheduledEndAt   *time.Time `json:"scheduledEndAt"`
 	AutoStart        bool       `json:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd"`
-	// StartedFor and EndedFor are the start and the planned end for which the event has been started and ended, by
-	// a person or the scheduler. The scheduler does not repeat a step that a person has taken back.
+	// The start and the planned end for which the event has been started and ended, by a person or the scheduler.
+	// The scheduler does not repeat a step that a person has taken back.
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
 
@@ -41,42 +40,34 @@ type Event struct {
 	Timeline []Entry `json:"timeline"` // oldest first
 
 	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
-	// Announced is the channels of the last write that called Draft.Notify, without the texts that were for that
-	// write only. The scheduler notifies the same channels.
+	// Announced is the channels of the last Draft.Notify without texts. The scheduler notifies them.
 	Announced topic.Notify `json:"announced"`
 	Source    Source       `json:"source"`
 	CreatedBy Author       `json:"createdBy"`
 	CreatedAt time.Time    `json:"createdAt"`
 	UpdatedAt time.Time    `json:"updatedAt"`
-	// Version counts the changes. It is the sequence number in the message about a change.
-	Version int64 `json:"version"`
-	// PriorVersion is the Version that was stored before the last write. A write can contain several changes.
-	PriorVersion int64 `json:"priorVersion"`
+	Version   int64        `json:"version"` // the number of changes, and the sequence number in messages
+	// ShownVersion is the Version of the last change that dashboards show.
+	ShownVersion int64 `json:"shownVersion"`
 }
 
-// Rich is a text as it was sent, with its format.
 type Rich struct {
 	Text   string          `json:"text"`
 	Format richtext.Format `json:"format"`
 }
 
-// HTML returns the text as safe HTML.
 func (r Rich) HTML() string { return richtext.HTML(r.Format, r.Text) }
 
-// Plain returns the text without markup.
 func (r Rich) Plain() string { return richtext.PlainText(r.Format, r.Text) }
 
-// IsMarkdown reports whether the format is Markdown.
 func (r Rich) IsMarkdown() bool { return r.Format == richtext.Markdown }
 
-// Link is a component that an event affects.
 type Link struct {
 	LegacyID    int64  `json:"legacyId"`
 	ComponentID string `json:"componentId"`
 	Impact      Impact `json:"impact"` // empty: follows from type and severity of the event
 }
 
-// Entry is an entry of an event's timeline.
 type Entry struct {
 	StatusID  string     `json:"statusId"` // uuid
 	LegacyID  int64      `json:"legacyId"`
@@ -96,22 +87,12 @@ func (e *Event) End() *time.Time {
 	return e.ScheduledEndAt
 }
 
-// ComponentIDs returns the affected components.
 func (e *Event) ComponentIDs() []string {
-	ids := make([]string, len(e.Links))
-	for i, link := range e.Links {
-		ids[i] = link.ComponentID
-	}
-	return ids
+	return each(e.Links, func(link Link) string { return link.ComponentID })
 }
 
-// LinkIDs returns the legacy ids of the links.
 func (e *Event) LinkIDs() []int64 {
-	ids := make([]int64, len(e.Links))
-	for i, link := range e.Links {
-		ids[i] = link.LegacyID
-	}
-	return ids
+	return each(e.Links, func(link Link) int64 { return link.LegacyID })
 }
 
 // ImpactOn returns the impact of the event on the component of one of its links.
@@ -125,7 +106,7 @@ func (e *Event) ImpactOn(link Link) Impact {
 // DueAt returns the time at which the scheduler starts or ends the event; nil for never.
 func (e *Event) DueAt() *time.Time {
 	switch {
-	case e.Type != Maintenance || !e.Visible():
+	case e.Type != Maintenance || !e.Published:
 		return nil
 	case e.AutoStart && e.Status == Planning && !sameTime(e.StartedFor, &e.StartAt):
 		return &e.StartAt
@@ -135,11 +116,6 @@ func (e *Event) DueAt() *time.Time {
 	return nil
 }
 
-func (e *Event) linked(componentID string) bool {
-	return slices.ContainsFunc(e.Links, func(link Link) bool { return link.ComponentID == componentID })
-}
-
-// clone returns a copy with links and timeline of its own.
 func (e *Event) clone() *Event {
 	copied := *e
 	copied.Links = slices.Clone(e.Links)
@@ -152,4 +128,41 @@ func sameTime(a, b *time.Time) bool {
 		return a == b
 	}
 	return a.Equal(*b)
+}
+
+func (e *Event) Open() bool { return !e.Status.closed() }
+
+// Active reports whether a published event has reached its start and is under way by its status.
+func (e *Event) Active(now time.Time) bool {
+	return e.Published && e.Status.underway() && !e.StartAt.After(now)
+}
+
+// Alerts reports whether dashboards show the components of the event as affected, from StartAt on.
+func (e *Event) Alerts() bool { return e.Published && !e.HiddenFromDashboard && e.Status.underway() }
+
+// shown is what dashboards show of an event, from StartAt on.
+type shown struct {
+	Type       EventType
+	StartAt    time.Time
+	Components []string
+}
+
+// shown returns the zero value for an event that no dashboard shows.
+func (e *Event) shown() shown {
+	if !e.Alerts() {
+		return shown{}
+	}
+	return shown{e.Type, e.StartAt, e.ComponentIDs()}
+}
+
+// Measured returns the time that uptime reports count; to is nil for an open event without an actual end. A closed
+// event without any end is not counted, because its length is unknown.
+func (e *Event) Measured() (from time.Time, to *time.Time, counts bool) {
+	if !e.Published || e.HiddenFromDashboard || e.HiddenFromUptimeReports || e.Status == Planning {
+		return time.Time{}, nil, false
+	}
+	if to = e.EndAt; !e.Open() {
+		to = e.End()
+	}
+	return e.StartAt, to, to == nil && e.Open() || to != nil && e.StartAt.Before(*to)
 }

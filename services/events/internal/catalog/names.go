@@ -2,19 +2,14 @@ package catalog
 
 import "strings"
 
-// The fields that queries name. FactField gives the name of a field of the event in rows of its children.
+// The fields that several packages name. The other fields have the names that the records have as JSON.
 const (
-	FieldOrganization            = "organization"
-	FieldID                      = "id"
-	FieldLegacyID                = "legacyId"
-	FieldSlug                    = "slug"
-	FieldHosts                   = "hosts"      // multi-valued
-	FieldComponents              = "components" // multi-valued
-	FieldName                    = "name"
-	FieldDescription             = "description"
-	FieldGroup                   = "group"
-	FieldHidden                  = "hidden"
-	FieldHiddenFromNotifications = "hiddenFromNotifications"
+	FieldOrganization = "organization"
+	FieldID           = "id"
+	FieldLegacyID     = "legacyId"
+	FieldSlug         = "slug"
+	FieldHosts        = "hosts"      // multi-valued
+	FieldComponents   = "components" // multi-valued
 
 	FieldLinks    = "links"    // multi-valued: legacy ids
 	FieldUpdated  = "updated"  // absent for an event without timeline
@@ -22,26 +17,13 @@ const (
 	FieldDueAt    = "dueAt"    // absent for an event that the scheduler leaves alone
 	FieldReported = "reported" // multi-valued: Event.ReportKeys
 
-	FieldType                    = "type"
-	FieldStatus                  = "status"
-	FieldSeverity                = "severity"
-	FieldDescriptionMarkdown     = "descriptionMarkdown"
-	FieldImpact                  = "impact"
-	FieldImpactMarkdown          = "impactMarkdown"
-	FieldCoordinator             = "coordinator"
-	FieldCoordinatorMarkdown     = "coordinatorMarkdown"
-	FieldStart                   = "start"
-	FieldEnd                     = "end"
-	FieldAuto                    = "auto"
-	FieldHiddenFromDashboard     = "hiddenFromDashboard"
-	FieldHiddenFromUptimeReports = "hiddenFromUptimeReports"
-	FieldAuthor                  = "author"
+	FieldType     = "type"
+	FieldStatus   = "status"
+	FieldSeverity = "severity"
+	FieldAuthor   = "author"
 
 	FieldEvent     = "event" // of a row: the event's id; with FactField: the prefix
 	FieldComponent = "component"
-	FieldText      = "text"
-	FieldMarkdown  = "markdown"
-	FieldDate      = "date"
 )
 
 // The indexes, by the fields behind the organization.
@@ -60,10 +42,8 @@ const (
 	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
 	IndexOpen          = "org_open"
 	IndexReported      = "org_reported"
-)
 
-// The indexes over all organizations.
-const (
+	// The indexes over all organizations.
 	IndexSlug  = "slug"
 	IndexHost  = "host"
 	IndexDue   = "due"
@@ -78,3 +58,6 @@ func FactField(prefix, name string) string {
 	}
 	return prefix + strings.ToUpper(name[:1]) + name[1:]
 }
+
+// OfEvent returns the name of a field of the event in rows of its children.
+func OfEvent(field string) string { return FactField(FieldEvent, field) }

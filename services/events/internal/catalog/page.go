@@ -18,12 +18,10 @@ type Page struct {
 	Hosts       []string `json:"hosts"`
 	Enabled     bool     `json:"enabled"`
 	Rows        []Row    `json:"rows"`
-	// ChangesAt is the next time at which an event reaches its start, so that the page changes without a write;
-	// nil for none.
+	// ChangesAt is the next time at which an event reaches its start, so that the page changes without a write.
 	ChangesAt *time.Time `json:"changesAt"`
 }
 
-// Row is a component on the public list.
 type Row struct {
 	ComponentID string    `json:"componentId"`
 	LegacyID    int64     `json:"legacyId"`
@@ -67,21 +65,16 @@ func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error
 	return c.render(ctx, page.DashboardID, nil)
 }
 
-// DashboardWritten renders a dashboard's page, or deletes the page of a deleted dashboard.
+// DashboardWritten renders a dashboard's page, or deletes it.
 func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dashboard) error {
 	if current != nil {
 		_, err := c.render(ctx, id, nil)
 		return err
 	}
-	err := c.store.Pages.Delete(ctx, id, nil)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
+	return unlessMissing(c.store.Pages.Delete(ctx, id, nil))
 }
 
-// rerender renders the pages of all dashboards that hold a component of the event, or held one by the former rows
-// of its links.
+// rerender renders the pages that show a component of the event, or showed one by the former rows of its links.
 func (c *Catalog) rerender(ctx context.Context, former []LinkRow, current *Event) error {
 	var organization string
 	var components []string
@@ -104,17 +97,16 @@ func (c *Catalog) rerender(ctx context.Context, former []LinkRow, current *Event
 // renderAll renders the pages of dashboards. written is the components that were written, if any.
 func (c *Catalog) renderAll(ctx context.Context, dashboards []Dashboard, written []string) error {
 	for _, dashboard := range dashboards {
-		if _, err := c.render(ctx, dashboard.ID, written); err != nil && !fault.Is(err, fault.NotFound) {
+		if _, err := c.render(ctx, dashboard.ID, written); unlessMissing(err) != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// render renders and stores the page of a dashboard. written is the components that were written, if any. The
-// records are read inside the guarded write: of two concurrent renderings the later one has therefore seen
-// everything that the earlier one saw. A page that does not change is written too. Otherwise an older rendering of
-// another process could still replace it. Concurrent callers share a rendering that begins after their writes.
+// render renders and stores the page of a dashboard. The records are read inside the guarded write: of two
+// concurrent renderings the later one has therefore seen everything that the earlier one saw. A page that does not
+// change is written too. Otherwise an older rendering of another process could still replace it.
 func (c *Catalog) render(ctx context.Context, dashboardID string, written []string) (Page, error) {
 	return c.renders.share(ctx, dashboardID, written, func(ctx context.Context, written []string) (Page, error) {
 		return c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, _ bool) ([]topic.Message, error) {
@@ -128,10 +120,9 @@ func (c *Catalog) render(ctx context.Context, dashboardID string, written []stri
 	})
 }
 
-// compose returns the page that follows the former one, which may be empty. It computes all statuses, but loads a
-// component that has a row only if it is in written: every writer of a component renders the pages that show it,
-// so the row is right or that writer corrects it. A page with many rows then costs little more than a page with
-// few.
+// compose returns the page that follows the former one. It loads a component that has a row only if it is in
+// written: every writer of a component renders the pages that show it, so the row is right or that writer corrects
+// it. A page with many rows then costs little more than a page with few.
 func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string, written []string) (Page, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, dashboardID)
 	if err != nil {
@@ -167,8 +158,7 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	}, nil
 }
 
-// kept returns the page's rows of placed components that were not written, and the ids of the other placed
-// components.
+// kept returns the rows of placed components that were not written, and the ids of the other placed components.
 func (p *Page) kept(placed, written []string) (rows []Row, stale []string) {
 	byID := make(map[string]Row, len(p.Rows))
 	for _, row := range p.Rows {
@@ -188,8 +178,7 @@ func (p *Page) kept(placed, written []string) (rows []Row, stale []string) {
 	return rows, stale
 }
 
-// statusesAt returns the statuses of components at a time, and the next time at which they change because an event
-// reaches its start.
+// statusesAt returns the statuses of components at a time, and the next time at which an event reaches its start.
 func statusesAt(events []Event, now time.Time) (statuses map[string]RowStatus, changesAt *time.Time) {
 	statuses = map[string]RowStatus{}
 	for i := range events {
@@ -214,7 +203,6 @@ func statusesAt(events []Event, now time.Time) (statuses map[string]RowStatus, c
 	return statuses, changesAt
 }
 
-// openEvents returns the organization's open events.
 func (c *Catalog) openEvents(ctx context.Context, organization string) ([]Event, error) {
 	var events []Event
 	err := c.store.Events.Each(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq(FieldOpen, true)}}), func(event Event) error {
@@ -230,8 +218,7 @@ type Health struct {
 	EventIDs []string
 }
 
-// Healths returns the health of the organization's components that active events affect, by id. Every other
-// component is operational.
+// Healths returns the health of the components that active events affect, by id.
 func (c *Catalog) Healths(ctx context.Context, organization string) (map[string]Health, error) {
 	events, err := c.openEvents(ctx, organization)
 	healths := map[string]Health{}

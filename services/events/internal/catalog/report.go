@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,26 +12,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// UptimeAsked is the input of an uptime report: a month, and a dashboard or a component.
-type UptimeAsked struct {
-	Month       string // yyyy-mm
-	DashboardID string
-	ComponentID string
-}
-
-// UptimeReport is the uptime of components in a month.
 type UptimeReport struct {
-	Month    string
-	Timezone string // of the month and its days
-	// From and To bound the reported time: the month, or the past part of the current month.
-	From, To   time.Time
-	Partial    bool // the month is not over
+	Month      string
+	Timezone   string    // of the month and its days
+	From, To   time.Time // only the past part of the current month
+	Partial    bool      // the month is not over
 	Total      Tally
 	Components []ComponentUptime
 	Formula    string
 }
 
-// ComponentUptime is the part of a report about one component.
 type ComponentUptime struct {
 	ComponentID string
 	Name        string
@@ -39,20 +30,18 @@ type ComponentUptime struct {
 	EventIDs []string // events that affected it, the earliest first
 }
 
-// DayUptime is the uptime of a component on one day.
 type DayUptime struct {
 	Date string // yyyy-mm-dd
 	Tally
 }
 
-// Uptime returns the report on all components of a dashboard, also hidden components, or on one component in the
-// time zone of the first dashboard that holds it.
-func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeAsked) (UptimeReport, error) {
-	month, err := time.Parse("2006-01", asked.Month)
+// Uptime reports on all components of a dashboard, also hidden ones, or on one in the zone of its first dashboard.
+func (c *Catalog) Uptime(ctx context.Context, organization string, yearMonth, dashboardID, componentID string) (UptimeReport, error) {
+	month, err := time.Parse("2006-01", yearMonth)
 	if err != nil {
 		return UptimeReport{}, fault.Field("month", "must be a month in the form YYYY-MM")
 	}
-	components, zone, err := c.reportedOn(ctx, organization, asked)
+	components, zone, err := c.reportedOn(ctx, organization, dashboardID, componentID)
 	if err != nil {
 		return UptimeReport{}, err
 	}
@@ -63,10 +52,10 @@ func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeA
 		return UptimeReport{}, fault.Field("month", "must not be in the future")
 	}
 	report := UptimeReport{
-		Month: asked.Month, Timezone: zone.String(), From: from, To: earlier(to, now), Partial: to.After(now),
+		Month: yearMonth, Timezone: zone.String(), From: from, To: earlier(to, now), Partial: to.After(now),
 		Formula: fmt.Sprintf("uptime = 1 - (major + %g * partial) / (measured - maintenance)", partialOutageWeight),
 	}
-	spans, err := c.spans(ctx, organization, asked.ComponentID, report.From, report.To)
+	spans, err := c.spans(ctx, organization, componentID, report.From, report.To)
 	if err != nil {
 		return UptimeReport{}, err
 	}
@@ -78,10 +67,9 @@ func (c *Catalog) Uptime(ctx context.Context, organization string, asked UptimeA
 	return report, nil
 }
 
-// reportedOn returns the components of the report, in order, and its time zone.
-func (c *Catalog) reportedOn(ctx context.Context, organization string, asked UptimeAsked) ([]Component, *time.Location, error) {
-	if asked.DashboardID != "" {
-		dashboard, err := c.Dashboard(ctx, organization, asked.DashboardID)
+func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, componentID string) ([]Component, *time.Location, error) {
+	if dashboardID != "" {
+		dashboard, err := c.Dashboard(ctx, organization, dashboardID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -94,21 +82,18 @@ func (c *Catalog) reportedOn(ctx context.Context, organization string, asked Upt
 		}
 		return components, zoneOf(dashboard), err
 	}
-	components, err := c.ComponentsByID(ctx, organization, []string{asked.ComponentID})
+	components, err := c.ComponentsByID(ctx, organization, []string{componentID})
 	if err == nil && len(components) == 0 {
 		err = fault.New(fault.NotFound, "There is no such component.")
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	dashboards, err := c.dashboardsShowing(ctx, organization, []string{asked.ComponentID})
-	if err != nil || len(dashboards) == 0 {
-		return components, time.UTC, err
-	}
-	return components, zoneOf(dashboards[0]), nil
+	dashboards, err := c.dashboardsShowing(ctx, organization, []string{componentID})
+	return components, zoneOf(append(dashboards, Dashboard{})[0]), err
 }
 
-// zoneOf returns a dashboard's time zone; UTC if the system does not know the zone.
+// zoneOf returns a dashboard's time zone; UTC for none or one that the system does not know.
 func zoneOf(d Dashboard) *time.Location {
 	zone, err := time.LoadLocation(d.Timezone)
 	if err != nil || d.Timezone == "Local" {
@@ -117,8 +102,7 @@ func zoneOf(d Dashboard) *time.Location {
 	return zone
 }
 
-// spans returns the times between from and to in which events affect components, by component; componentID
-// restricts it to one component, unless it is empty.
+// spans returns the times between from and to in which events affect components, or only one, by component.
 func (c *Catalog) spans(ctx context.Context, organization, componentID string, from, to time.Time) (map[string][]span, error) {
 	query := owned(organization, find.Query{Where: []find.Condition{find.Has(FieldReported, reportKeys(from, to)...)}})
 	if componentID != "" {
@@ -141,8 +125,7 @@ func (c *Catalog) spans(ctx context.Context, organization, componentID string, f
 	return spans, err
 }
 
-// uptimeOf returns a component's part of a report that ends at end. The time before the component existed is not
-// measured.
+// uptimeOf returns a component's part of a report. The time before the component existed is not measured.
 func uptimeOf(component Component, spans []span, days []day, end time.Time) ComponentUptime {
 	part := ComponentUptime{ComponentID: component.ID, Name: component.Name, Days: []DayUptime{}, EventIDs: []string{}}
 	from := later(days[0].from, component.CreatedAt)
@@ -171,8 +154,7 @@ const (
 	reportOpen      = "open" // no end yet
 )
 
-// ReportKeys returns the keys by which uptime reports find an event: the months (UTC) that its measured time
-// touches. An event that reports do not count has none.
+// ReportKeys returns the months (UTC) of the measured time, by which reports find an event.
 func (e *Event) ReportKeys() []string {
 	from, to, counts := e.Measured()
 	switch {
@@ -188,13 +170,11 @@ func (e *Event) ReportKeys() []string {
 	return keys
 }
 
-// reportKeys returns the keys of all events that may touch the time from, until before to.
 func reportKeys(from, to time.Time) []string {
 	return append(monthsOf(from, to), reportLong, reportOpen)
 }
 
-// monthsOf returns the months in UTC that the time from, until before to, touches. It stops after maxReportMonths
-// + 1 months.
+// monthsOf returns the months in UTC that the time from, until before to, touches: at most maxReportMonths + 1.
 func monthsOf(from, to time.Time) []string {
 	var keys []string
 	year, month, _ := from.UTC().Date()
@@ -202,4 +182,188 @@ func monthsOf(from, to time.Time) []string {
 		keys = append(keys, at.Format("2006-01"))
 	}
 	return keys
+}
+
+const partialOutageWeight = 0.3 // a major outage has the weight 1
+
+// span is a time in which an event affects a component: from, and until before to.
+type span struct {
+	from, to time.Time
+	impact   Impact
+	eventID  string
+}
+
+type segment struct {
+	from, to time.Time
+	impact   Impact
+}
+
+// segments divides the time between from and to, without gaps. The impact of each is the worst of its spans.
+func segments(from, to time.Time, spans []span) []segment {
+	type edge struct {
+		at     time.Time
+		impact Impact
+		step   int
+	}
+	var edges []edge
+	for _, s := range spans {
+		if first, last := later(s.from, from), earlier(s.to, to); first.Before(last) {
+			edges = append(edges, edge{first, s.impact, 1}, edge{last, s.impact, -1})
+		}
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return a.at.Compare(b.at) })
+	var out []segment
+	covering := map[Impact]int{}
+	state := func() Impact {
+		worst := Operational
+		for impact, n := range covering {
+			if n > 0 && impact.worse(worst) {
+				worst = impact
+			}
+		}
+		return worst
+	}
+	add := func(until time.Time) {
+		if !from.Before(until) {
+			return
+		}
+		if now := state(); len(out) > 0 && out[len(out)-1].impact == now {
+			out[len(out)-1].to = until
+		} else {
+			out = append(out, segment{from, until, now})
+		}
+		from = until
+	}
+	for _, e := range edges {
+		add(e.at)
+		covering[e.impact] += e.step
+	}
+	add(to)
+	return out
+}
+
+type Tally struct {
+	Measured    time.Duration // the sum over all statuses
+	Major       time.Duration
+	Partial     time.Duration
+	Degraded    time.Duration
+	Maintenance time.Duration
+	// Worst is the worst status; empty if nothing is measured.
+	Worst Impact
+}
+
+func (t *Tally) add(impact Impact, d time.Duration) {
+	t.Measured += d
+	switch impact {
+	case MajorOutage:
+		t.Major += d
+	case PartialOutage:
+		t.Partial += d
+	case Degraded:
+		t.Degraded += d
+	case UnderMaintenance:
+		t.Maintenance += d
+	}
+	if impact.worse(t.Worst) {
+		t.Worst = impact
+	}
+}
+
+func (t *Tally) addAll(other Tally) {
+	t.Measured += other.Measured
+	t.Major += other.Major
+	t.Partial += other.Partial
+	t.Degraded += other.Degraded
+	t.Maintenance += other.Maintenance
+	if other.Worst != "" && other.Worst.worse(t.Worst) {
+		t.Worst = other.Worst
+	}
+}
+
+// Downtime returns the time of major and partial outages, unweighted.
+func (t Tally) Downtime() time.Duration { return t.Major + t.Partial }
+
+const uptimeDecimals = 1e6 // six decimals of a percentage: a second of a month is 0.00004 percent
+
+// Uptime returns the uptime in percent, 0 to 100; nil if nothing but maintenance is measured.
+func (t Tally) Uptime() *float64 {
+	counted := t.Measured - t.Maintenance
+	if counted <= 0 {
+		return nil
+	}
+	lost := (float64(t.Major) + partialOutageWeight*float64(t.Partial)) / float64(counted)
+	percent := math.Round(100*(1-lost)*uptimeDecimals) / uptimeDecimals
+	return &percent
+}
+
+func tally(all []segment, from, to time.Time) Tally {
+	var sum Tally
+	// Segments are in order, so a binary search skips those before from.
+	first, _ := slices.BinarySearchFunc(all, from, func(s segment, at time.Time) int {
+		return cmp.Or(s.to.Compare(at), -1) // a segment that ends at from is before it
+	})
+	for _, s := range all[first:] {
+		if !s.from.Before(to) {
+			break
+		}
+		sum.add(s.impact, earlier(s.to, to).Sub(later(s.from, from)))
+	}
+	return sum
+}
+
+// day is a calendar day of a time zone: from, and until before to.
+type day struct {
+	date     string // yyyy-mm-dd
+	from, to time.Time
+}
+
+// daysOf returns the days of a month in a time zone. A day that the zone skipped is left out.
+func daysOf(year int, month time.Month, zone *time.Location) []day {
+	var days []day
+	last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	for n := 1; n <= last; n++ {
+		one := day{
+			date: time.Date(year, month, n, 0, 0, 0, 0, time.UTC).Format(time.DateOnly),
+			from: dayStart(year, month, n, zone), to: dayStart(year, month, n+1, zone),
+		}
+		if one.from.Before(one.to) {
+			days = append(days, one)
+		}
+	}
+	return days
+}
+
+// dayStart returns the first moment of a day, in UTC. A change of the offset at midnight makes no midnight or two.
+func dayStart(year int, month time.Month, date int, zone *time.Location) time.Time {
+	want := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+	at := time.Date(year, month, date, 0, 0, 0, 0, zone)
+	if civil(at).Before(want) { // no midnight, and at is before the change
+		if _, change := at.ZoneBounds(); !change.IsZero() {
+			return change.UTC()
+		}
+	}
+	if just := at.Add(-1); !civil(just).Before(want) { // two midnights, and at is the second
+		_, offset := just.Zone()
+		return want.Add(-time.Duration(offset) * time.Second)
+	}
+	return at.UTC()
+}
+
+func civil(at time.Time) time.Time {
+	year, month, date := at.Date()
+	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }

@@ -2,19 +2,16 @@ package catalog
 
 import (
 	"context"
-	"iter"
 	"maps"
 	"reflect"
 	"slices"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// EventFacts is the part of an event by which the legacy lists of links and updates are filtered
-// (event__type__type=...). Each row holds a copy, so that such a filter is one indexed query. The formats of texts
-// are flags here, because queries compare them.
+// EventFacts is the part of an event by which the legacy lists of links and updates are filtered. Each row holds a
+// copy, so that such a filter is one indexed query.
 type EventFacts struct {
 	LegacyID                int64      `json:"legacyId"`
 	Type                    EventType  `json:"type"`
@@ -35,7 +32,6 @@ type EventFacts struct {
 	Published               bool       `json:"published"`
 }
 
-// Facts returns the facts of the event.
 func (e *Event) Facts() EventFacts {
 	return EventFacts{
 		LegacyID: e.LegacyID, Type: e.Type, Status: e.Status, Severity: e.Severity,
@@ -53,7 +49,7 @@ type LinkRow struct {
 	OrganizationID string     `json:"organizationId"`
 	EventID        string     `json:"eventId"`
 	ComponentID    string     `json:"componentId"`
-	Version        int64      `json:"version"` // of the event that the row was written for
+	Version        int64      `json:"version"` // ShownVersion of the event
 	Event          EventFacts `json:"event"`
 }
 
@@ -71,19 +67,6 @@ type UpdateRow struct {
 	Event          EventFacts `json:"event"`
 }
 
-type row interface{ legacyID() int64 }
-
-func (r LinkRow) legacyID() int64   { return r.LegacyID }
-func (r UpdateRow) legacyID() int64 { return r.LegacyID }
-
-func linkRow(e *Event, link Link) LinkRow {
-	return LinkRow{
-		LegacyID: link.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID, ComponentID: link.ComponentID,
-		Version: e.Version, Event: e.Facts(),
-	}
-}
-
-// UpdateRowOf returns the row of a timeline entry of the event.
 func UpdateRowOf(e *Event, entry Entry) UpdateRow {
 	return UpdateRow{
 		StatusID: entry.StatusID, LegacyID: entry.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID,
@@ -92,78 +75,63 @@ func UpdateRowOf(e *Event, entry Entry) UpdateRow {
 	}
 }
 
-// EventWritten updates what follows from an event as it is stored now: the pages that show it, the rows of its
-// links and timeline entries, and its own links to components that no longer exist. Concurrent calls for one event
-// share a run, which loads the event after its start. No writer therefore gets its response before the rows are at
-// least as new as its write, and no reader sees a row that an older run writes later.
-func (c *Catalog) EventWritten(ctx context.Context, id string) error {
-	found, err := c.derives.share(ctx, id, nil, func(ctx context.Context, _ []struct{}) (goneLinks, error) {
-		event, err := c.store.Events.Get(ctx, id)
-		switch {
-		case fault.Is(err, fault.NotFound):
-			_, err = c.updateDerived(ctx, id, nil)
-			return goneLinks{}, err
-		case err != nil:
-			return goneLinks{}, err
-		}
-		gone, err := c.updateDerived(ctx, id, &event)
-		return goneLinks{event.OrganizationID, gone}, err
-	})
-	if err != nil || len(found.components) == 0 {
+// EventWritten updates what follows from an event: the pages that show it, the rows of its links and timeline
+// entries, and its own links to components that were removed while the event was being written, too late for the
+// removal to find them. current is nil for a deleted event.
+//
+// Pages are rendered before the link rows are written. The rows say which ShownVersion the pages have, so repeating
+// an interrupted call completes it. Rows of another version also mean that writers of several processes overtook
+// each other, and then the page may be older than the rows.
+func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
+	var links find.Page[LinkRow]
+	var updates find.Page[UpdateRow]
+	ofEvent := find.Query{Where: []find.Condition{find.Eq(FieldEvent, id)}}
+	if err := together(
+		func() (err error) { links, err = c.store.Links.Find(ctx, ofEvent); return err },
+		func() (err error) { updates, err = c.store.Updates.Find(ctx, ofEvent); return err },
+	); err != nil {
 		return err
 	}
-	return c.unlink(ctx, found.organization, id, found.components...)
-}
-
-// goneLinks is the linked components of an event that no longer exist.
-type goneLinks struct {
-	organization string
-	components   []string
-}
-
-// updateDerived renders the pages and writes the rows of an event; current is nil for a deleted one. It returns
-// the linked components that were removed while the event was being written, too late for the removal to find the
-// link. These links get no row.
-//
-// Pages are rendered before the link rows are written. The rows say where the event was shown when they were
-// written, so repeating an interrupted call completes it. A page is left as it is only if the rows are those of
-// the write right before this one and nothing that the page shows has changed. Rows of any other version mean that
-// writers of several processes overtook each other, and then the page may be older than the rows.
-func (c *Catalog) updateDerived(ctx context.Context, id string, current *Event) (gone []string, err error) {
-	var links []LinkRow
-	var updates []UpdateRow
-	if err = together(
-		func() (err error) { links, err = rowsOf(ctx, c.store.Links, id); return err },
-		func() (err error) { updates, err = rowsOf(ctx, c.store.Updates, id); return err },
-	); err != nil {
-		return nil, err
-	}
+	var gone []string
 	wantedLinks, wantedUpdates := map[int64]LinkRow{}, map[int64]UpdateRow{}
 	if current != nil {
 		for _, link := range current.Links {
-			wantedLinks[link.LegacyID] = linkRow(current, link)
+			wantedLinks[link.LegacyID] = LinkRow{
+				LegacyID: link.LegacyID, OrganizationID: current.OrganizationID, EventID: id, ComponentID: link.ComponentID,
+				Version: current.ShownVersion, Event: current.Facts(),
+			}
 		}
 		for _, entry := range current.Timeline {
 			wantedUpdates[entry.LegacyID] = UpdateRowOf(current, entry)
 		}
-		if gone, err = c.dropGone(ctx, current.OrganizationID, links, wantedLinks); err != nil {
-			return nil, err
+		var err error
+		if gone, err = c.dropGone(ctx, current.OrganizationID, links.Items, wantedLinks); err != nil {
+			return err
 		}
 	}
-	if !follows(current, links) || !reflect.DeepEqual(shown(slices.Values(links)), shown(maps.Values(wantedLinks))) {
-		if err := c.rerender(ctx, links, current); err != nil {
-			return nil, err
+	otherVersion := func(row LinkRow) bool { return current == nil || row.Version != current.ShownVersion }
+	if len(links.Items) == 0 || slices.ContainsFunc(links.Items, otherVersion) {
+		if err := c.rerender(ctx, links.Items, current); err != nil {
+			return err
 		}
 	}
-	return gone, together(
-		func() error { return replaceRows(ctx, c.store.Links, id, links, wantedLinks) },
-		func() error { return replaceRows(ctx, c.store.Updates, id, updates, wantedUpdates) },
+	err := together(
+		func() error {
+			return replaceRows(ctx, c.store.Links, id, links.Items, wantedLinks, func(row LinkRow) int64 { return row.LegacyID })
+		},
+		func() error {
+			return replaceRows(ctx, c.store.Updates, id, updates.Items, wantedUpdates, func(row UpdateRow) int64 { return row.LegacyID })
+		},
 	)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	return c.unlink(ctx, current.OrganizationID, id, gone...)
 }
 
 // dropGone removes wanted rows whose component does not exist, and returns these components. It examines new links
 // only: when a link has a row, a removal of the component finds it.
-func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) ([]string, error) {
+func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) (gone []string, err error) {
 	fresh := maps.Clone(wanted)
 	for _, row := range there {
 		delete(fresh, row.LegacyID)
@@ -171,7 +139,7 @@ func (c *Catalog) dropGone(ctx context.Context, organization string, there []Lin
 	if len(fresh) == 0 {
 		return nil, nil
 	}
-	var ids, gone []string
+	var ids []string
 	for _, row := range fresh {
 		ids = append(ids, row.ComponentID)
 	}
@@ -185,40 +153,14 @@ func (c *Catalog) dropGone(ctx context.Context, organization string, there []Lin
 	return gone, err
 }
 
-// follows reports whether the rows are those of the write right before current.
-func follows(current *Event, rows []LinkRow) bool {
-	return current != nil && len(rows) > 0 &&
-		!slices.ContainsFunc(rows, func(row LinkRow) bool { return row.Version != current.PriorVersion })
-}
-
-// shown returns the type and the start that dashboards show of an event according to rows of its links, by
-// component.
-func shown(rows iter.Seq[LinkRow]) map[string]EventFacts {
-	out := map[string]EventFacts{}
-	for row := range rows {
-		facts := row.Event
-		event := Event{Published: facts.Published, HiddenFromDashboard: facts.HiddenFromDashboard, Status: facts.Status}
-		if event.Alerts() {
-			out[row.ComponentID] = EventFacts{Type: facts.Type, Start: facts.Start}
-		}
-	}
-	return out
-}
-
-func rowsOf[R any](ctx context.Context, rows Rows[R], event string) ([]R, error) {
-	page, err := rows.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldEvent, event)}})
-	return page.Items, err
-}
-
 // replaceRows makes the rows of an event the wanted ones. It writes only those that differ.
-func replaceRows[R row](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R) error {
+func replaceRows[R any](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R, id func(R) int64) error {
 	var gone []int64
 	for _, row := range there {
-		id := row.legacyID()
-		if want, stays := wanted[id]; !stays {
-			gone = append(gone, id)
+		if want, stays := wanted[id(row)]; !stays {
+			gone = append(gone, id(row))
 		} else if reflect.DeepEqual(row, want) {
-			delete(wanted, id)
+			delete(wanted, id(row))
 		}
 	}
 	if len(gone) > 0 {
@@ -230,5 +172,106 @@ func replaceRows[R row](ctx context.Context, rows Rows[R], event string, there [
 	if len(wanted) == 0 {
 		return nil
 	}
-	return rows.UpsertMany(ctx, slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(a.legacyID() - b.legacyID()) }))
+	return rows.UpsertMany(ctx, slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(id(a) - id(b)) }))
+}
+
+// EventID returns the id of the organization's event with the legacy id, or NotFound.
+func (c *Catalog) EventID(ctx context.Context, organization string, legacyID int64) (string, error) {
+	event, err := byLegacyID[Event](ctx, c.store.Events, organization, legacyID)
+	return event.ID, err
+}
+
+// EventByLegacyID returns the organization's event with the legacy id, or NotFound.
+func (c *Catalog) EventByLegacyID(ctx context.Context, organization string, legacyID int64) (EventDetail, error) {
+	event, err := byLegacyID[Event](ctx, c.store.Events, organization, legacyID)
+	if err != nil {
+		return EventDetail{}, err
+	}
+	components, err := c.componentsOf(ctx, organization, event.ComponentIDs())
+	return EventDetail{Event: event, Components: components}, err
+}
+
+func (c *Catalog) ListEvents(ctx context.Context, organization string, query find.Query) ([]EventDetail, int64, error) {
+	query.Scan = eventsIndex(query)
+	events, total, err := listed[Event](ctx, c.store.Events, owned(organization, query))
+	if err != nil {
+		return nil, 0, err
+	}
+	var ids []string
+	for i := range events {
+		ids = append(ids, events[i].ComponentIDs()...)
+	}
+	components, err := c.componentsOf(ctx, organization, ids)
+	return each(events, func(event Event) EventDetail { return EventDetail{event, components} }), total, err
+}
+
+// eventsIndex returns the index of a condition on ids or children, which few events satisfy, else the query's own.
+func eventsIndex(query find.Query) string {
+	best := query.Scan
+	for _, condition := range query.Where {
+		switch {
+		case condition.Field == FieldID && (condition.Op == find.OpEq || condition.Op == find.OpIn):
+			return IndexID
+		case condition.Field == FieldLinks && condition.Op == find.OpHas:
+			best = IndexLink
+		case condition.Field == FieldComponents && condition.Op == find.OpHas && best != IndexLink:
+			best = IndexComponent
+		}
+	}
+	return best
+}
+
+// EventsWithUpdate returns the ids of the events that have a timeline entry which satisfies all conditions.
+func (c *Catalog) EventsWithUpdate(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
+	return eventsOf(ctx, c.store.Updates, organization, where, func(row UpdateRow) string { return row.EventID })
+}
+
+// EventsWithLink returns the ids of the events that have a link which satisfies all conditions.
+func (c *Catalog) EventsWithLink(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
+	return eventsOf(ctx, c.store.Links, organization, where, func(row LinkRow) string { return row.EventID })
+}
+
+func eventsOf[R any](ctx context.Context, rows Rows[R], organization string, where []find.Condition, event func(R) string) ([]string, error) {
+	var ids []string
+	query := owned(organization, find.Query{Where: where, Order: []find.Order{{Field: FieldLegacyID}}, Scan: IndexLegacyID})
+	err := rows.Each(ctx, query, func(row R) error {
+		ids = append(ids, event(row))
+		return nil
+	})
+	slices.Sort(ids)
+	return slices.Compact(ids), err
+}
+
+type LinkDetail struct {
+	LinkRow
+	Component Component
+}
+
+// Link returns the organization's link with the legacy id, or NotFound.
+func (c *Catalog) Link(ctx context.Context, organization string, legacyID int64) (LinkRow, error) {
+	return byLegacyID[LinkRow](ctx, c.store.Links, organization, legacyID)
+}
+
+// Update returns the organization's timeline entry with the legacy id, or NotFound.
+func (c *Catalog) Update(ctx context.Context, organization string, legacyID int64) (UpdateRow, error) {
+	return byLegacyID[UpdateRow](ctx, c.store.Updates, organization, legacyID)
+}
+
+func (c *Catalog) ListLinks(ctx context.Context, organization string, query find.Query) ([]LinkDetail, int64, error) {
+	rows, total, err := listed[LinkRow](ctx, c.store.Links, owned(organization, query))
+	if err != nil {
+		return nil, 0, err
+	}
+	components, err := c.componentsOf(ctx, organization, each(rows, func(row LinkRow) string { return row.ComponentID }))
+	details := make([]LinkDetail, 0, len(rows))
+	for _, row := range rows {
+		if component, there := components[row.ComponentID]; there { // else it is being removed
+			details = append(details, LinkDetail{LinkRow: row, Component: component})
+		}
+	}
+	return details, total, err
+}
+
+func (c *Catalog) ListUpdates(ctx context.Context, organization string, query find.Query) ([]UpdateRow, int64, error) {
+	return listed[UpdateRow](ctx, c.store.Updates, owned(organization, query))
 }

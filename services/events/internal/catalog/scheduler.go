@@ -7,17 +7,13 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// schedulerInterval is how often the scheduler looks for maintenances that are due. A look costs one indexed query
-// that mostly finds nothing.
-const schedulerInterval = time.Second
+const schedulerInterval = time.Second // a look costs one indexed query that mostly finds nothing
 
 // RunScheduler starts and ends maintenances with autoStart and autoEnd, until ctx ends. It notifies the channels
-// of the last write that notified. Several processes may run it at once: each changes an event by ChangeEvent, and
-// changes nothing if another process was faster.
+// of the last write that notified. Several processes may run it at once.
 func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
 	ticker := time.NewTicker(schedulerInterval)
 	defer ticker.Stop()
@@ -33,8 +29,7 @@ func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
 	}
 }
 
-// runDue starts or ends every maintenance that is due. A failure of one does not delay those that became due after
-// it.
+// runDue starts or ends every maintenance that is due. A failure of one does not delay the others.
 func (c *Catalog) runDue(ctx context.Context) error {
 	var failed []error
 	err := c.store.Events.Each(ctx, find.Query{
@@ -54,7 +49,7 @@ func (c *Catalog) runDue(ctx context.Context) error {
 			d.Notify(d.Announced)
 			return nil
 		})
-		if err != nil && !fault.Is(err, fault.NotFound) { // NotFound: deleted meanwhile
+		if unlessMissing(err) != nil {
 			failed = append(failed, fmt.Errorf("event %s: %w", due.ID, err))
 		}
 		return ctx.Err()

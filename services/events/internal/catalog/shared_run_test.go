@@ -28,17 +28,18 @@ func TestSharedRun(t *testing.T) {
 			}
 		})
 	}
-	callers := func(n int) bool {
+	waiting := func(n int) bool {
 		shared.mu.Lock()
 		defer shared.mu.Unlock()
-		return shared.queues["thing"].callers == n
+		next := shared.last["thing"]
+		return !next.begun && len(next.items) == n
 	}
 	ask(0)
 	<-begun
 	for i := 1; i < 5; i++ {
 		ask(i)
 	}
-	for !callers(5) {
+	for !waiting(4) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -60,18 +61,18 @@ func TestSharedRun(t *testing.T) {
 			t.Errorf("the second run had %v", outcome)
 		}
 	}
-	if len(shared.queues) != 0 {
-		t.Errorf("%d queues are left", len(shared.queues))
+	if len(shared.last) != 0 {
+		t.Errorf("%d runs are left", len(shared.last))
 	}
 }
 
 // TestSharedRunPanics checks that a run that panics fails for all callers, and that the next run works.
 func TestSharedRunPanics(t *testing.T) {
 	var shared sharedRun[int, int]
-	at, mine, _ := shared.enter("thing", nil)
+	mine, _ := shared.enter("thing", nil)
 	func() {
 		defer func() { _ = recover() }()
-		shared.execute(t.Context(), at, mine, func(context.Context, []int) (int, error) { panic("broken") })
+		shared.execute(t.Context(), "thing", mine, func(context.Context, []int) (int, error) { panic("broken") })
 	}()
 	if <-mine.done; mine.err == nil {
 		t.Error("the run has succeeded")

@@ -6,7 +6,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// EventType is incident or maintenance.
 type EventType string
 
 const (
@@ -14,7 +13,6 @@ const (
 	Maintenance EventType = "maintenance"
 )
 
-// Status is the status of an event. All interfaces use the same names.
 type Status string
 
 const (
@@ -29,11 +27,9 @@ const (
 	Verifying  Status = "verifying"
 	Completed  Status = "completed"
 
-	// StatusUpdate is for timeline entries only: an entry without a transition.
-	StatusUpdate Status = "update"
+	StatusUpdate Status = "update" // of timeline entries only: an entry without a transition
 )
 
-// allows reports whether an event of the type may have the status.
 func (t EventType) allows(s Status) bool {
 	switch t {
 	case Incident:
@@ -44,11 +40,9 @@ func (t EventType) allows(s Status) bool {
 	return false
 }
 
-// closed reports whether s is resolved or completed.
 func (s Status) closed() bool { return s == Resolved || s == Completed }
 
-// underway reports whether s is neither closed nor planning. A maintenance in planning is not under way, even
-// after its planned start.
+// underway: a maintenance in planning is not under way, even after its planned start.
 func (s Status) underway() bool { return !s.closed() && s != Planning }
 
 // Impact is the effect of an event on a component, and the status of a component.
@@ -62,13 +56,11 @@ const (
 	MajorOutage      Impact = "major_outage"
 )
 
-// worse reports whether i is worse than other.
 func (i Impact) worse(other Impact) bool {
 	order := []Impact{Operational, UnderMaintenance, Degraded, PartialOutage, MajorOutage}
 	return slices.Index(order, i) > slices.Index(order, other)
 }
 
-// defaultImpact returns the impact of an event whose link has none.
 func defaultImpact(t EventType, severity string) Impact {
 	switch {
 	case t == Maintenance:
@@ -81,8 +73,7 @@ func defaultImpact(t EventType, severity string) Impact {
 	return Degraded
 }
 
-// kindOf returns the kind of a change; before is nil for a new event. A change of the type has a kind of the new
-// type.
+// kindOf returns the kind of a change. before is nil for a new event. A change of the type has a kind of the new type.
 func kindOf(before, after *Event) topic.Kind {
 	if after.Type == Incident {
 		switch {

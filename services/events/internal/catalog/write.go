@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
@@ -16,8 +19,7 @@ type EventDetail struct {
 	Components map[string]Component
 }
 
-// CreateEvent stores a new event. fill makes its draft, which is visible unless fill clears Published. Faults of
-// fill and of Draft.Check are returned together.
+// CreateEvent stores the event that fill makes. Faults of fill and of Draft.Check are returned together.
 func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*Draft) error) (EventDetail, error) {
 	now := c.now()
 	plain := Rich{Format: richtext.Plain}
@@ -34,12 +36,9 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 		return EventDetail{}, fault.Field("affectedComponents", "must name at least one component")
 	}
 	draft.finish()
-	event.Version = 1
+	event.Version, event.ShownVersion = 1, 1
 	var near affected
-	if err := near.read(ctx, c, &event); err != nil {
-		return EventDetail{}, err
-	}
-	if err := near.check(&event); err != nil {
+	if err := cmp.Or(near.read(ctx, c, &event), near.check(&event)); err != nil {
 		return EventDetail{}, err
 	}
 	var ids childIDs
@@ -49,13 +48,10 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	); err != nil {
 		return EventDetail{}, err
 	}
-	if err := c.store.Events.Insert(ctx, event, near.change(nil, draft)); err != nil {
-		return EventDetail{}, err
-	}
-	return EventDetail{Event: event, Components: near.components}, nil
+	return EventDetail{event, near.components}, c.store.Events.Insert(ctx, event, near.change(nil, draft))
 }
 
-// eventWrite is one change of an event that waits for its run, and later its outcome.
+// eventWrite is a change that waits for its run, and then has its outcome.
 type eventWrite struct {
 	command Command
 	change  func(*Draft) error
@@ -64,9 +60,8 @@ type eventWrite struct {
 }
 
 // ChangeEvent stores the draft that change makes of an event, with the message about it, and returns the event as
-// it is after this change. It stores nothing if the draft equals the event and notifies nobody. Faults of change
-// and of Draft.Check are returned together. Changes that are requested at the same time are stored in one write. A
-// change that has been queued is carried out even if its caller gives up.
+// it is after this change. It stores nothing if the draft equals the event and notifies nobody. Changes that are
+// requested at the same time are stored in one write. A queued change is stored even if its caller gives up.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*Draft) error) (EventDetail, error) {
 	mine := &eventWrite{command: command, change: change}
 	_, err := c.writes.share(context.WithoutCancel(ctx), id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
@@ -75,14 +70,13 @@ func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, c
 	return mine.outcome, cmp.Or(err, mine.err)
 }
 
-// writeEvent stores changes of an event in one write. An error concerns all of them; the fault of a single change
-// is in its err.
+// writeEvent stores changes in one write. Its error concerns all of them; the fault of one is in its err.
 func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrite) error {
 	var ids childIDs
 	_, err := c.store.Events.Update(ctx, id, func(event *Event) ([]topic.Message, error) {
 		var near affected
 		var messages []topic.Message
-		stored, dirty := event.Version, false
+		dirty := false
 		for _, write := range writes {
 			if write.outcome, write.err = (EventDetail{}), nil; write.command.Organization != event.OrganizationID {
 				write.err = fault.New(fault.NotFound, "There is no such event.")
@@ -102,6 +96,9 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 			if changed || len(draft.notify) > 0 {
 				draft.Version++
 				draft.UpdatedAt = draft.Now
+				if event.ShownVersion == 0 || !reflect.DeepEqual(event.shown(), draft.shown()) {
+					draft.ShownVersion = draft.Version
+				}
 				messages = append(messages, near.change(event, draft))
 			}
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
@@ -114,16 +111,12 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 		if !dirty {
 			return nil, fault.ErrUnchanged
 		}
-		if event.Version > stored {
-			event.PriorVersion = stored
-		}
 		return messages, nil
 	})
 	return err
 }
 
-// childIDs gives legacy ids to new links and entries. It takes enough of them for a whole run at once; ids that
-// are left over are never used.
+// childIDs gives legacy ids to new links and entries. It takes enough for a whole run at once and drops the rest.
 type childIDs struct{ links, entries idBlock }
 
 type idBlock struct{ next, left int64 }
@@ -162,7 +155,6 @@ func (b *idBlock) assign(ctx context.Context, c *Catalog, counter string, missin
 	return nil
 }
 
-// DeleteEvent deletes an event with its links and its timeline.
 func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) error {
 	return c.store.Events.Delete(ctx, id, func(event *Event) ([]topic.Message, error) {
 		if event.OrganizationID != command.Organization {
@@ -176,4 +168,82 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 		event.Version++
 		return []topic.Message{near.change(before, NewDraft(event, command.Author, c.now()))}, nil
 	})
+}
+
+// affected is the components that events name, and the dashboards that hold each of them.
+type affected struct {
+	asked      []string
+	components map[string]Component
+	dashboards map[string][]string
+}
+
+func (a *affected) read(ctx context.Context, c *Catalog, event *Event) error {
+	ids := event.ComponentIDs()
+	if !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(a.asked, id) }) {
+		return nil
+	}
+	a.asked = ids
+	return together(
+		func() (err error) { a.components, err = c.componentsOf(ctx, event.OrganizationID, ids); return err },
+		func() (err error) {
+			a.dashboards, err = c.DashboardsHolding(ctx, event.OrganizationID, ids)
+			return err
+		},
+	)
+}
+
+// check refuses new links to components that the organization does not have.
+func (a *affected) check(event *Event) error {
+	for _, link := range event.Links {
+		if _, there := a.components[link.ComponentID]; link.LegacyID == 0 && !there {
+			return fault.Field("componentId", "must be a component of the organization")
+		}
+	}
+	return nil
+}
+
+// change returns the message about a write: the event as of this change, with its texts rendered. before is nil for
+// a new event.
+func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
+	event := draft.Event
+	change := topic.EventChange{
+		ID: newID(), Kind: kindOf(before, event), Organization: event.OrganizationID, OccurredAt: draft.Now,
+		Sequence: event.Version, Notify: topic.Notify{}, Event: topic.Event{
+			ID: event.ID, LegacyID: event.LegacyID, Type: string(event.Type), Title: event.Title,
+			DescriptionText: event.Description.Plain(), DescriptionHTML: event.Description.HTML(),
+			ImpactText: event.Impact.Plain(), ImpactHTML: event.Impact.HTML(),
+			CoordinatorText: event.Coordinator.Plain(), CoordinatorHTML: event.Coordinator.HTML(),
+			Status: string(event.Status), Severity: event.Severity, StartAt: event.StartAt, EndAt: event.EndAt,
+			ScheduledStartAt: event.ScheduledStartAt, ScheduledEndAt: event.ScheduledEndAt, Components: a.notified(event),
+		},
+	}
+	if before != nil && before.Status != event.Status {
+		change.Event.PreviousStatus = string(before.Status)
+	}
+	if entry := draft.entry; entry != nil {
+		change.Entry = &topic.Entry{
+			StatusID: entry.StatusID, Status: string(entry.Status), Timestamp: entry.Timestamp,
+			Text: entry.Message.Plain(), HTML: entry.Message.HTML(),
+		}
+	}
+	if event.Published && len(change.Event.Components) > 0 {
+		maps.Copy(change.Notify, draft.notify)
+	}
+	return change
+}
+
+// notified returns the affected components that notifications may name, with the dashboards that hold each.
+func (a *affected) notified(event *Event) []topic.Component {
+	out := []topic.Component{}
+	for _, link := range event.Links {
+		component, there := a.components[link.ComponentID]
+		if !there || component.HiddenFromNotifications {
+			continue
+		}
+		out = append(out, topic.Component{
+			ID: component.ID, Name: component.Name, Group: component.Group,
+			Impact: string(event.ImpactOn(link)), Dashboards: append([]string{}, a.dashboards[component.ID]...),
+		})
+	}
+	return out
 }

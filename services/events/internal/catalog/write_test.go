@@ -78,7 +78,7 @@ func TestWritesOfOneRun(t *testing.T) {
 			t.Errorf("write %d: version %d, %d entries, %v", i, got.outcome.Version, len(got.outcome.Timeline), got.err)
 		}
 	}
-	if e := events.event; e.Version != 3 || e.PriorVersion != 1 || e.Status != Resolved || !e.EndAt.Equal(at(12, 0)) {
+	if e := events.event; e.Version != 3 || e.ShownVersion != 3 || e.Status != Resolved || !e.EndAt.Equal(at(12, 0)) {
 		t.Errorf("stored %+v", e)
 	}
 	ids := []int64{events.event.Timeline[0].LegacyID, events.event.Timeline[1].LegacyID}

@@ -4,10 +4,10 @@ package store
 
 import (
 	"context"
+	"reflect"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
-	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
@@ -15,14 +15,14 @@ import (
 type Follower interface {
 	DashboardWritten(ctx context.Context, id string, current *catalog.Dashboard) error
 	ComponentWritten(ctx context.Context, id string, current *catalog.Component) error
-	EventWritten(ctx context.Context, id string) error
+	EventWritten(ctx context.Context, id string, current *catalog.Event) error
 }
 
 // Declare returns the catalog's store on db. It calls follower after each write, because the catalog, which is the
 // Follower, is made after its store.
 func Declare(db *document.Database, follower func() Follower) catalog.Store {
 	return catalog.Store{
-		Dashboards: slugs{document.Declare(db, dashboards(follower))},
+		Dashboards: document.Declare(db, dashboards(follower)),
 		Components: document.Declare(db, components(follower)),
 		Events:     document.Declare(db, events(follower)),
 		Pages:      document.Declare(db, pages()),
@@ -32,15 +32,183 @@ func Declare(db *document.Database, follower func() Follower) catalog.Store {
 	}
 }
 
-// slugs returns catalog.ErrSlugTaken for the conflict after which the catalog tries another slug.
-type slugs struct {
-	*document.Collection[catalog.Dashboard]
+func dashboards(follower func() Follower) document.Schema[catalog.Dashboard] {
+	type record = catalog.Dashboard
+	return document.Schema[record]{
+		Name: "dashboards",
+		Key:  func(d *record) string { return d.ID },
+		Fields: append(members[record](catalog.FieldLegacyID, catalog.FieldSlug),
+			document.Field[record]{Name: catalog.FieldOrganization, Value: func(d *record) any { return d.OrganizationID }},
+			document.Field[record]{Name: catalog.FieldComponents, Value: func(d *record) any { return d.ComponentIDs() }},
+		),
+		Indexes: []document.Index{
+			{Name: catalog.IndexOrganization, Fields: []string{catalog.FieldOrganization}},
+			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true},
+			{Name: catalog.IndexPlaced, Fields: []string{catalog.FieldOrganization, catalog.FieldComponents}},
+			{Name: catalog.IndexSlug, Fields: []string{catalog.FieldSlug}, Unique: true},
+		},
+		Derive: func(ctx context.Context, key string, current *record) error {
+			return follower().DashboardWritten(ctx, key, current)
+		},
+	}
 }
 
-func (s slugs) Insert(ctx context.Context, item catalog.Dashboard, messages ...topic.Message) error {
-	err := s.Collection.Insert(ctx, item, messages...)
-	if fault.Is(err, fault.Conflict) && document.ViolatedIndex(err) == catalog.IndexSlug {
-		return catalog.ErrSlugTaken
+func components(follower func() Follower) document.Schema[catalog.Component] {
+	type record = catalog.Component
+	return document.Schema[record]{
+		Name: "components",
+		Key:  func(c *record) string { return c.ID },
+		Fields: append(members[record](catalog.FieldLegacyID, "name", "description", "group", "hidden", "hiddenFromNotifications"),
+			// Without an organization no query finds a component that is leaving.
+			document.Field[record]{Name: catalog.FieldOrganization, Value: func(c *record) any {
+				if c.Leaving {
+					return nil
+				}
+				return c.OrganizationID
+			}},
+		),
+		Indexes: []document.Index{
+			{Name: catalog.IndexOrganization, Fields: []string{catalog.FieldOrganization}},
+			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true},
+			{Name: catalog.IndexGroup, Fields: []string{catalog.FieldOrganization, "group", catalog.FieldLegacyID}},
+			{Name: catalog.IndexName, Fields: []string{catalog.FieldOrganization, "name", catalog.FieldLegacyID}},
+		},
+		Derive: func(ctx context.Context, key string, current *record) error {
+			return follower().ComponentWritten(ctx, key, current)
+		},
 	}
-	return err
+}
+
+func events(follower func() Follower) document.Schema[catalog.Event] {
+	type record = catalog.Event
+	return document.Schema[record]{
+		Name: "events",
+		Key:  func(e *record) string { return e.ID },
+		Fields: append([]document.Field[record]{
+			{Name: catalog.FieldOrganization, Value: func(e *record) any { return e.OrganizationID }},
+			{Name: catalog.FieldComponents, Value: func(e *record) any { return e.ComponentIDs() }},
+			{Name: catalog.FieldLinks, Value: func(e *record) any { return e.LinkIDs() }},
+			{Name: catalog.FieldUpdated, Value: func(e *record) any { return present(len(e.Timeline) > 0) }},
+			{Name: catalog.FieldOpen, Value: func(e *record) any { return present(e.Open()) }},
+			{Name: catalog.FieldDueAt, Value: func(e *record) any { return e.DueAt() }},
+			{Name: catalog.FieldReported, Value: func(e *record) any { return e.ReportKeys() }},
+		}, slices.Concat(members[record](catalog.FieldID), facts("", (*record).Facts))...),
+		Indexes: []document.Index{
+			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true, Counted: true},
+			{Name: catalog.IndexType, Fields: []string{catalog.FieldOrganization, catalog.FieldType, catalog.FieldLegacyID}, Counted: true},
+			{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true},
+			{Name: catalog.IndexTypeStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldType, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true},
+			{Name: catalog.IndexComponent, Fields: []string{catalog.FieldOrganization, catalog.FieldComponents, catalog.FieldLegacyID}},
+			{Name: catalog.IndexLink, Fields: []string{catalog.FieldOrganization, catalog.FieldLinks, catalog.FieldLegacyID}},
+			{Name: catalog.IndexID, Fields: []string{catalog.FieldOrganization, catalog.FieldID}},
+			{Name: catalog.IndexOpen, Fields: []string{catalog.FieldOrganization, catalog.FieldOpen}},
+			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
+			{Name: catalog.IndexReported, Fields: []string{catalog.FieldOrganization, catalog.FieldReported}},
+		},
+		Derive: func(ctx context.Context, key string, current *record) error {
+			return follower().EventWritten(ctx, key, current)
+		},
+	}
+}
+
+func links() document.Schema[catalog.LinkRow] {
+	type record = catalog.LinkRow
+	return document.Schema[record]{
+		Name: "links",
+		Key:  func(l *record) string { return l.EventID + "/" + l.ComponentID },
+		Fields: slices.Concat([]document.Field[record]{
+			{Name: catalog.FieldOrganization, Value: func(l *record) any { return l.OrganizationID }},
+			{Name: catalog.FieldEvent, Value: func(l *record) any { return l.EventID }},
+			{Name: catalog.FieldComponent, Value: func(l *record) any { return l.ComponentID }},
+		},
+			members[record](catalog.FieldLegacyID),
+			facts(catalog.FieldEvent, func(l *record) catalog.EventFacts { return l.Event }),
+		),
+		Indexes: append(childIndexes(),
+			document.Index{Name: catalog.IndexComponent, Fields: []string{catalog.FieldOrganization, catalog.FieldComponent, catalog.FieldLegacyID}, Counted: true},
+			document.Index{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.OfEvent(catalog.FieldStatus), catalog.FieldLegacyID}, Counted: true},
+		),
+	}
+}
+
+func updates() document.Schema[catalog.UpdateRow] {
+	type record = catalog.UpdateRow
+	return document.Schema[record]{
+		Name: "updates",
+		Key:  func(u *record) string { return u.StatusID },
+		Fields: slices.Concat([]document.Field[record]{
+			{Name: catalog.FieldOrganization, Value: func(u *record) any { return u.OrganizationID }},
+			{Name: catalog.FieldEvent, Value: func(u *record) any { return u.EventID }},
+		},
+			members[record](catalog.FieldLegacyID, catalog.FieldStatus, "text", "markdown", "date", catalog.FieldAuthor),
+			facts(catalog.FieldEvent, func(u *record) catalog.EventFacts { return u.Event }),
+		),
+		Indexes: append(childIndexes(),
+			document.Index{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true},
+		),
+	}
+}
+
+func pages() document.Schema[catalog.Page] {
+	type record = catalog.Page
+	return document.Schema[record]{
+		Name:   "pages",
+		Key:    func(p *record) string { return p.DashboardID },
+		Fields: members[record](catalog.FieldSlug, catalog.FieldHosts),
+		Indexes: []document.Index{
+			{Name: catalog.IndexSlug, Fields: []string{catalog.FieldSlug}},
+			{Name: catalog.IndexHost, Fields: []string{catalog.FieldHosts}},
+		},
+	}
+}
+
+func childIndexes() []document.Index {
+	organization, id := catalog.FieldOrganization, catalog.FieldLegacyID
+	ofType, ofStatus := catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)
+	return []document.Index{
+		{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent, id}},
+		{Name: catalog.IndexLegacyID, Fields: []string{organization, id}, Unique: true, Counted: true},
+		{Name: catalog.IndexEventLegacyID, Fields: []string{organization, catalog.OfEvent(id), id}},
+		{Name: catalog.IndexType, Fields: []string{organization, ofType, id}, Counted: true},
+		{Name: catalog.IndexTypeStatus, Fields: []string{organization, ofType, ofStatus, id}, Counted: true},
+	}
+}
+
+// facts returns the fields of an event by which lists are filtered and ordered: of the event itself (empty
+// prefix), or of the copy in a row of one of its children.
+func facts[T any](prefix string, of func(*T) catalog.EventFacts) []document.Field[T] {
+	return membersOf(prefix, func(item *T) any { return of(item) },
+		catalog.FieldLegacyID, catalog.FieldType, catalog.FieldStatus, catalog.FieldSeverity,
+		"description", "descriptionMarkdown", "impact", "impactMarkdown", "coordinator", "coordinatorMarkdown",
+		"start", "end", "auto", "hiddenFromDashboard", "hiddenFromUptimeReports", catalog.FieldAuthor)
+}
+
+func members[T any](names ...string) []document.Field[T] {
+	return membersOf("", func(item *T) any { return item }, names...)
+}
+
+// membersOf returns fields with the names and values that members of a part of the record have as JSON. A record
+// without severity or author lacks that field.
+func membersOf[T any](prefix string, part func(*T) any, names ...string) []document.Field[T] {
+	kind := reflect.Indirect(reflect.ValueOf(part(new(T)))).Type()
+	fields := make([]document.Field[T], len(names))
+	for i, name := range names {
+		at := slices.IndexFunc(reflect.VisibleFields(kind), func(f reflect.StructField) bool { return f.Tag.Get("json") == name })
+		member, optional := kind.Field(at), name == catalog.FieldSeverity || name == catalog.FieldAuthor
+		fields[i] = document.Field[T]{Name: catalog.FactField(prefix, name), Value: func(item *T) any {
+			value := reflect.Indirect(reflect.ValueOf(part(item))).FieldByIndex(member.Index)
+			if optional && value.IsZero() {
+				return nil
+			}
+			return value.Interface()
+		}}
+	}
+	return fields
+}
+
+func present(is bool) any {
+	if is {
+		return true
+	}
+	return nil
 }

@@ -59,7 +59,7 @@ type nobody struct{}
 
 func (nobody) DashboardWritten(context.Context, string, *catalog.Dashboard) error { return nil }
 func (nobody) ComponentWritten(context.Context, string, *catalog.Component) error { return nil }
-func (nobody) EventWritten(context.Context, string) error                         { return nil }
+func (nobody) EventWritten(context.Context, string, *catalog.Event) error         { return nil }
 
 // ours is a write of the organization org.
 var ours = catalog.Command{Organization: org, Source: catalog.SourceLegacy}
@@ -158,7 +158,7 @@ func TestLinkToGone(t *testing.T) {
 	if err != nil || len(stored.Links) != 2 {
 		t.Fatalf("stored %+v, %v", stored.Links, err)
 	}
-	if err := c.EventWritten(t.Context(), event.ID); err != nil {
+	if err := c.EventWritten(t.Context(), event.ID, &stored); err != nil {
 		t.Fatal(err)
 	}
 	if stored, err = records.Events.Get(t.Context(), event.ID); err != nil || len(stored.Links) != 1 || stored.Links[0].ComponentID != stays.ID {
@@ -191,7 +191,7 @@ func TestInterruptedRemoval(t *testing.T) {
 	if err := deaf.RemoveComponent(t.Context(), ours, component.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ComponentByLegacyID(t.Context(), org, component.LegacyID); !fault.Is(err, fault.NotFound) {
+	if _, err := c.ComponentID(t.Context(), org, component.LegacyID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("it is still found: %v", err)
 	}
 	if _, err := c.ChangeComponent(t.Context(), ours, component.ID, hide(true)); !fault.Is(err, fault.NotFound) {
