@@ -56,15 +56,8 @@ func spare(text string) int {
 }
 
 // plain replaces typographic characters by characters of the alphabet, so that they do not make a message
-// UCS-2. It replaces white space by single spaces.
-func plain(text string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if r == '\u200b' || r == '\u2060' || r == '\ufeff' || r == '\u00ad' { // invisible
-			return -1
-		}
-		return r
-	}, standIns.Replace(text))), " ")
-}
+// UCS-2. It replaces white space by single spaces, and omits invisible characters.
+func plain(text string) string { return strings.Join(strings.Fields(standIns.Replace(text)), " ") }
 
 // standIns replaces typographic characters. It never changes.
 var standIns = strings.NewReplacer(
@@ -72,6 +65,7 @@ var standIns = strings.NewReplacer(
 	"“", `"`, "”", `"`, "„", `"`, "‟", `"`, "″", `"`, "«", `"`, "»", `"`,
 	"‐", "-", "‑", "-", "‒", "-", "–", "-", "—", "-", "―", "-", "−", "-",
 	"…", "...", "•", "*", "·", ".", "→", "->", "⇒", "=>", "×", "x",
+	"\u200b", "", "\u2060", "", "\ufeff", "", "\u00ad", "",
 )
 
 // fitted returns the result of write for the longest beginning of the text with which the result fits one

@@ -51,7 +51,7 @@ type mailServer struct {
 
 	slots chan struct{} // one element for each connection in use
 	mu    sync.Mutex
-	idle  []*mailSession // the last used is the last element
+	idle  []*mailSession // the last used is the last element; connect skips those that are closed
 }
 
 // mailSession is a connection after EHLO and login.
@@ -186,13 +186,19 @@ func (s *mailServer) connect(ctx context.Context) (*mailSession, error) {
 		}
 	}
 	s.mu.Unlock()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+	var conn net.Conn
+	var err error
+	if s.implicit {
+		conn, err = (&tls.Dialer{Config: s.tls}).DialContext(ctx, "tcp", s.address)
+	} else {
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+	}
 	if err != nil {
 		return nil, err
 	}
 	session := &mailSession{conn: conn}
 	stop := session.during(ctx)
-	err = s.open(ctx, session)
+	err = s.open(session)
 	if !stop() || err != nil {
 		conn.Close()
 		return nil, errors.Join(err, ctx.Err())
@@ -201,16 +207,8 @@ func (s *mailServer) connect(ctx context.Context) (*mailSession, error) {
 }
 
 // open sends EHLO, secures the connection and logs in.
-func (s *mailServer) open(ctx context.Context, session *mailSession) error {
-	conn := session.conn
-	if s.implicit {
-		secure := tls.Client(conn, s.tls)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			return err
-		}
-		conn = secure
-	}
-	client, err := smtp.NewClient(conn, s.host)
+func (s *mailServer) open(session *mailSession) error {
+	client, err := smtp.NewClient(session.conn, s.host)
 	if err != nil {
 		return err
 	}
@@ -251,20 +249,8 @@ func (s *mailServer) keep(session *mailSession) {
 	_ = session.conn.SetDeadline(time.Time{}) // after an error the next command fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	session.timer = time.AfterFunc(mailIdle, func() { s.drop(session) })
+	session.timer = time.AfterFunc(mailIdle, func() { session.conn.Close() })
 	s.idle = append(s.idle, session)
-}
-
-func (s *mailServer) drop(session *mailSession) {
-	s.mu.Lock()
-	for i, kept := range s.idle {
-		if kept == session {
-			s.idle = append(s.idle[:i], s.idle[i+1:]...)
-			break
-		}
-	}
-	s.mu.Unlock()
-	session.conn.Close()
 }
 
 // noSession logs and returns the code of a failure before the server has accepted the sender.

@@ -23,6 +23,12 @@ var mailTextSource string
 //go:embed mail.html
 var mailHTMLSource string
 
+// The templates never change.
+var (
+	mailText = texttemplate.Must(texttemplate.New("mail.txt").Parse(mailTextSource))
+	mailHTML = template.Must(template.New("mail.html").Parse(mailHTMLSource))
+)
+
 // mailPage is the input of the templates. The events service has sanitised its HTML.
 type mailPage struct {
 	Title, Dashboard, URL, Status, Severity string
@@ -40,20 +46,11 @@ type mailProse struct {
 	HTML template.HTML
 }
 
-// executor is a template of text or of HTML.
-type executor interface {
-	Execute(w io.Writer, data any) error
-}
-
 // executed returns the template's output, which all recipients of the same dashboard and components share.
-func executed(message dispatch.Message, what string, parse func() (executor, error)) (string, error) {
-	shared, err := message.Change.Rendered(what+" "+textKey(message), func() ([]byte, error) {
-		source, err := parse()
-		if err != nil {
-			return nil, err
-		}
+func executed(message dispatch.Message, name string, source interface{ Execute(io.Writer, any) error }) (string, error) {
+	shared, err := message.Change.Rendered(name+" "+textKey(message), func() ([]byte, error) {
 		var out bytes.Buffer
-		err = source.Execute(&out, mailPageOf(message))
+		err := source.Execute(&out, mailPageOf(message))
 		return out.Bytes(), err
 	})
 	return string(shared), err
@@ -61,11 +58,11 @@ func executed(message dispatch.Message, what string, parse func() (executor, err
 
 // mailParts returns the mail's text and HTML.
 func mailParts(message dispatch.Message) (plain, page string, err error) {
-	plain, err = executed(message, "mail text", func() (executor, error) { return texttemplate.New("mail.txt").Parse(mailTextSource) })
+	plain, err = executed(message, "mail text", mailText)
 	if err != nil {
 		return "", "", err
 	}
-	page, err = executed(message, "mail html", func() (executor, error) { return template.New("mail.html").Parse(mailHTMLSource) })
+	page, err = executed(message, "mail html", mailHTML)
 	if err != nil {
 		return "", "", err
 	}

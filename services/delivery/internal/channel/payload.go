@@ -156,12 +156,11 @@ func cut(text string, n int) string {
 	return text[:n] + "…"
 }
 
-func write(p payload) ([]byte, error) {
+// write returns value as JSON without escaped HTML.
+func write(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(p); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }

@@ -1,8 +1,6 @@
 package channel
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -79,22 +77,14 @@ func (p prosePart) within(keep int) string {
 // renderCard returns the body for a dashboard and components. If it is too long, renderCard shortens every text
 // to the same length.
 func renderCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
-	body, err := writeCard(composeCard(change, dashboard, components, -1))
+	body, err := write(composeCard(change, dashboard, components, -1))
 	for keep := cardText; err == nil && len(body) > cardLimit && keep > 0; keep = keep * 3 / 4 {
-		body, err = writeCard(composeCard(change, dashboard, components, keep))
+		body, err = write(composeCard(change, dashboard, components, keep))
 	}
 	return body, err
 }
 
-func writeCard(card cardBody) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(cardMessage{"message", []cardAttachment{{ContentType: "application/vnd.microsoft.card.adaptive", Content: card}}})
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
-}
-
-func composeCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component, keep int) cardBody {
+func composeCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component, keep int) cardMessage {
 	event, wording := change.Event, change.Notify[topic.Teams]
 	head := []string{dashboard.Name, words(event.Status)}
 	if event.Severity != "" {
@@ -125,7 +115,7 @@ func composeCard(change *topic.EventChange, dashboard topic.Dashboard, component
 	if wording.Details {
 		card.Body = append(card.Body, cardDetails(&event, keep)...)
 	}
-	return card
+	return cardMessage{"message", []cardAttachment{{ContentType: "application/vnd.microsoft.card.adaptive", Content: card}}}
 }
 
 // cardDetails returns the event's texts and times.
