@@ -23,7 +23,7 @@ type retryIndex struct {
 	log      *slog.Logger
 	observer Observer
 	seed     maphash.Seed
-	wake     chan struct{}
+	wake     signal
 
 	mu         sync.Mutex
 	partitions map[int]*partitionRetries
@@ -45,7 +45,7 @@ type partitionRetries struct {
 }
 
 func newRetryIndex(store Store, log *slog.Logger, observer Observer) *retryIndex {
-	return &retryIndex{store: store, log: log, observer: observer, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1),
+	return &retryIndex{store: store, log: log, observer: observer, seed: maphash.MakeSeed(), wake: make(signal, 1),
 		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery)}
 }
 
@@ -66,7 +66,7 @@ func (x *retryIndex) assign(ctx context.Context, partitions []int) {
 				rest(ctx, ctx, indexPause)
 			}
 			close(assigned[partition].loaded)
-			x.wakeUp()
+			x.wake.set()
 		}
 	}()
 }
@@ -103,22 +103,10 @@ func (x *retryIndex) awaitLoaded(ctx context.Context, partition int) error {
 	}
 }
 
-func (x *retryIndex) wakeUp() {
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
-}
-
 // key hashes the event and recipient of a row. A collision is harmless: before a row is changed, its event
 // and recipient are compared.
 func (x *retryIndex) key(event, recipient string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(x.seed)
-	h.WriteString(event)
-	h.WriteByte(0)
-	h.WriteString(recipient)
-	return h.Sum64()
+	return maphash.Comparable(x.seed, [2]string{event, recipient})
 }
 
 // add adds a row that waits for a retry.
@@ -230,6 +218,6 @@ func (x *retryIndex) collect(ctx context.Context, partition int, now time.Time) 
 func (x *retryIndex) scheduleLocked(p *partitionRetries, at time.Time) {
 	if p.next.IsZero() || at.Before(p.next) {
 		p.next = at
-		x.wakeUp()
+		x.wake.set()
 	}
 }
