@@ -45,7 +45,6 @@ func (b *Bus) Shards(ctx context.Context, shards []topic.Shard) error {
 	return publish(ctx, b.stream, shards, func(s topic.Shard) *int { return &s.Bucket })
 }
 
-// Outcomes implements dispatch.Bus.
 func (b *Bus) Outcomes(ctx context.Context, outcomes []topic.Outcome) error {
 	return publish(ctx, b.stream, outcomes, func(topic.Outcome) *int { return nil })
 }

@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -63,10 +64,7 @@ type mailSession struct {
 }
 
 func newMailServer(u *url.URL, o Options) *mailServer {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"smtp": "587", "smtps": "465"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"smtp": "587", "smtps": "465"}[u.Scheme])
 	hello, err := os.Hostname()
 	if err != nil || strings.ContainsAny(hello, " \r\n") || hello == "" {
 		hello = "localhost"
@@ -130,7 +128,7 @@ func (s *mailServer) transmit(ctx context.Context, l letter) dispatch.Code {
 		} else {
 			code = s.noSession // the server refused the sender or the platform, not the recipient
 		}
-		if err != nil && !session.reset(err) || !stop() {
+		if err != nil && (serverClosed(err) || session.client.Reset() != nil) || !stop() {
 			session.conn.Close()
 		} else {
 			s.keep(session)
@@ -158,11 +156,6 @@ func (m *mailSession) deliver(l letter) error {
 		return err
 	}
 	return w.Close()
-}
-
-// reset prepares the connection for the next mail after a refusal. It returns false if that is not possible.
-func (m *mailSession) reset(err error) bool {
-	return !serverClosed(err) && m.client.Reset() == nil
 }
 
 // during closes the connection when ctx ends. The returned function stops that, and returns false if the

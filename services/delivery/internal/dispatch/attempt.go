@@ -3,7 +3,6 @@ package dispatch
 import (
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -108,12 +107,8 @@ func (s *Sender) replaceOlder(row *Delivery) bool {
 	if older.sequence > row.Sequence {
 		return false
 	}
-	ended, err := s.writer.amend(s.work, older.id, func(d *Delivery) (*topic.Outcome, error) {
-		if d.Status != StatusRetrying || d.EventID != row.EventID || d.Recipient != row.Recipient {
-			return nil, fault.ErrUnchanged
-		}
-		d.end(StatusSkipped, CodeReplaced, s.Now())
-		return d.outcome(), nil
+	ended, err := s.writer.amend(s.work, older.id, func(d *Delivery) bool {
+		return d.EventID == row.EventID && d.Recipient == row.Recipient && d.endWaiting(StatusSkipped, CodeReplaced, s.Now())
 	})
 	if err == nil && ended.Status != StatusRetrying {
 		s.retries.remove(&ended)

@@ -99,13 +99,7 @@ func (s *Sender) fail(sh *shard, members []*member, code Code) (opened, error) {
 		if m.row == nil {
 			continue
 		}
-		row, err := s.writer.amend(s.work, m.row.ID, func(d *Delivery) (*topic.Outcome, error) {
-			if d.Status != StatusRetrying {
-				return nil, fault.ErrUnchanged
-			}
-			d.end(StatusFailed, code, s.Now())
-			return d.outcome(), nil
-		})
+		row, err := s.writer.amend(s.work, m.row.ID, func(d *Delivery) bool { return d.endWaiting(StatusFailed, code, s.Now()) })
 		if err != nil {
 			return opened{}, err
 		}

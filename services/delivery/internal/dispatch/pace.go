@@ -29,8 +29,6 @@ type paces struct {
 	next map[string]time.Time
 }
 
-func newPaces() *paces { return &paces{next: make(map[string]time.Time)} }
-
 // wait returns how long the next request of the key must wait. If it need not wait and reserve is true, wait
 // counts the request as made.
 func (p *paces) wait(key string, gap time.Duration, reserve bool, now time.Time) time.Duration {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -67,14 +66,13 @@ func (s *Sender) lease(m *member) bool {
 	now := s.Now()
 	until := now.Add(s.Timeout + leaseMargin)
 	taken := false
-	row, err := s.writer.amend(s.work, m.id, func(d *Delivery) (*topic.Outcome, error) {
+	row, err := s.writer.amend(s.work, m.id, func(d *Delivery) bool {
 		taken = d.Status == StatusRetrying &&
 			(!d.NextAttemptAt.After(now) || m.leased && d.NextAttemptAt.Equal(*m.row.NextAttemptAt))
-		if !taken {
-			return nil, fault.ErrUnchanged
+		if taken {
+			d.NextAttemptAt = &until
 		}
-		d.NextAttemptAt = &until
-		return nil, nil
+		return taken
 	})
 	if m.leased = err == nil && taken; m.leased {
 		*m.row = row

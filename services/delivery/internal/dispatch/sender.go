@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -47,13 +46,13 @@ const (
 type Sender struct {
 	Parts
 	queue     *queue
-	locks     *recipientLocks
+	locks     recipientLocks
 	slots     *slots
-	receivers *receivers
-	paces     *paces
+	receivers receivers
+	paces     paces
 	retries   *retryIndex
 	writer    *batchWriter
-	snapshots *snapshots
+	snapshots snapshots
 	inFlight  sync.WaitGroup
 	work      context.Context // of attempts and rows; it ends at most stopTimeout after the stop
 	interrupt context.CancelFunc
@@ -63,9 +62,12 @@ type Sender struct {
 func NewSender(parts Parts) *Sender {
 	work, interrupt := context.WithCancel(context.Background())
 	s := &Sender{
-		Parts: parts, locks: newRecipientLocks(), slots: newSlots(parts.Observer), receivers: newReceivers(), paces: newPaces(),
-		retries:   newRetryIndex(parts.Store, parts.Log, parts.Observer),
-		snapshots: newSnapshots(parts.Store), work: work, interrupt: interrupt,
+		Parts: parts, slots: newSlots(parts.Observer), retries: newRetryIndex(parts.Store, parts.Log, parts.Observer),
+		locks:     recipientLocks{queues: make(map[string][]*member)},
+		receivers: receivers{known: make(map[string]receiver)},
+		paces:     paces{next: make(map[string]time.Time)},
+		snapshots: snapshots{store: parts.Store, byID: make(map[string]*Snapshot)},
+		work:      work, interrupt: interrupt,
 	}
 	s.queue = newQueue(s.open)
 	s.writer = newBatchWriter(parts, s.stored, s.queue.finish)
@@ -164,12 +166,12 @@ func (s *Sender) deliver(m *member, slot *slot) {
 
 // storeRetry stores the row after a retry, unless the row has ended meanwhile. It returns the stored row.
 func (s *Sender) storeRetry(m *member, row Delivery) (Delivery, error) {
-	return s.writer.amend(s.work, m.id, func(d *Delivery) (*topic.Outcome, error) {
-		if d.Status != StatusRetrying {
-			return nil, fault.ErrUnchanged
+	return s.writer.amend(s.work, m.id, func(d *Delivery) bool {
+		waits := d.Status == StatusRetrying
+		if waits {
+			*d = row
 		}
-		*d = row
-		return row.outcome(), nil
+		return waits
 	})
 }
 

@@ -75,13 +75,10 @@ func (s *slot) move() bool {
 	}
 }
 
-// release returns the slot. Further calls do nothing.
+// release returns the slot. It is called once.
 func (s *slot) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.released {
-		return
-	}
 	s.released = true
 	if s.timer != nil {
 		s.timer.Stop()

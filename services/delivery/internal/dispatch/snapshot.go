@@ -64,10 +64,6 @@ type snapshots struct {
 	order []string // ids, the oldest first
 }
 
-func newSnapshots(store Store) *snapshots {
-	return &snapshots{store: store, byID: make(map[string]*Snapshot)}
-}
-
 // get returns the change. The error is fault.NotFound if the change was deleted.
 func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 	s.mu.Lock()

@@ -119,21 +119,25 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 // merge handles a row that another process stored first, during a rebalance. The first row stays, but if it
 // waits for a retry and this process delivered the message, it becomes delivered.
 func (w *batchWriter) merge(ctx context.Context, row Delivery) (Delivery, error) {
-	return w.amend(ctx, row.ID, func(d *Delivery) (*topic.Outcome, error) {
-		if d.Status != StatusRetrying || row.Status != StatusDelivered {
-			return nil, fault.ErrUnchanged
+	return w.amend(ctx, row.ID, func(d *Delivery) bool {
+		if row.Status != StatusDelivered || !d.endWaiting(StatusDelivered, "", *row.EndedAt) {
+			return false
 		}
 		d.Attempts = append(d.Attempts, row.Attempts...)
-		d.end(StatusDelivered, "", *row.EndedAt)
-		return d.outcome(), nil
+		return true
 	})
 }
 
-// amend changes a stored row. It retries until the store succeeds or ctx ends.
-func (w *batchWriter) amend(ctx context.Context, id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error) {
+// amend changes a stored row unless change returns false. It retries until the store succeeds or ctx ends.
+func (w *batchWriter) amend(ctx context.Context, id string, change func(*Delivery) bool) (Delivery, error) {
 	var row Delivery
 	err := w.persist(ctx, "A delivery cannot be changed yet.", func() (err error) {
-		row, err = w.Store.Amend(ctx, id, change)
+		row, err = w.Store.Amend(ctx, id, func(d *Delivery) (*topic.Outcome, error) {
+			if !change(d) {
+				return nil, fault.ErrUnchanged
+			}
+			return d.outcome(), nil
+		})
 		return err
 	})
 	return row, err
