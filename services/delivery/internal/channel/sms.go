@@ -166,22 +166,11 @@ func defaultText(event *topic.Event, dashboard topic.Dashboard) string {
 	}
 	for _, around := range [][2]string{{name, link}, {"", link}, {name, ""}, {"", ""}} {
 		write := func(title string) string { return around[0] + status + ": " + title + around[1] }
-		if spare(write(beginning(title))) < 0 {
-			continue
-		}
-		if text, ok := fitted(title, write); ok {
+		if text, ok := fitted(title, leastTitle, write); ok {
 			return text
 		}
 	}
 	return status
-}
-
-// beginning returns the shortest form of a title.
-func beginning(title string) string {
-	if runes := []rune(title); len(runes) > leastTitle {
-		return string(runes[:leastTitle]) + "..."
-	}
-	return title
 }
 
 // textFolder writes texts to files.

@@ -106,31 +106,36 @@ func composeCard(change *topic.EventChange, dashboard topic.Dashboard, component
 	card.Body = append(card.Body, cardElement{
 		Type: "Container", Style: cardStyle(wording.Color, &event), Bleed: true, Items: []cardElement{title, status},
 	})
-	if names := cardComponents(components); names != "" {
-		card.Body = append(card.Body, cardSection("Affected", plainPart(names), keep)...)
-	}
+	sections := []cardSection{{"Affected", plainPart(cardComponents(components))}}
 	if entry := change.Entry; entry != nil {
-		card.Body = append(card.Body, cardSection(words(entry.Status)+", "+cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}, keep)...)
+		sections = append(sections, cardSection{words(entry.Status) + ", " + cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}})
 	}
 	if wording.Details {
-		card.Body = append(card.Body, cardDetails(&event, keep)...)
+		sections = append(sections,
+			cardSection{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
+			cardSection{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
+			cardSection{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}},
+			cardSection{"Times", plainPart(cardTimes(&event))})
+	}
+	for _, section := range sections {
+		if block := cardBlock(section.text, keep); block.Text != "" {
+			block.Spacing = "Small"
+			heading := cardBlock(plainPart(section.name), -1)
+			heading.Weight = "Bolder"
+			card.Body = append(card.Body, heading, block)
+		}
 	}
 	return cardMessage{"message", []cardAttachment{{ContentType: "application/vnd.microsoft.card.adaptive", Content: card}}}
 }
 
-// cardDetails returns the event's texts and times.
-func cardDetails(event *topic.Event, keep int) []cardElement {
-	var out []cardElement
-	for _, part := range []struct {
-		name string
-		text prosePart
-	}{
-		{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
-		{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
-		{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}},
-	} {
-		out = append(out, cardSection(part.name, part.text, keep)...)
-	}
+// cardSection is a text with a heading. The card omits an empty text.
+type cardSection struct {
+	name string
+	text prosePart
+}
+
+// cardTimes returns the event's times, each in a line.
+func cardTimes(event *topic.Event) string {
 	var times []string
 	for _, t := range []struct {
 		name string
@@ -140,19 +145,7 @@ func cardDetails(event *topic.Event, keep int) []cardElement {
 			times = append(times, t.name+": "+cardTime(*t.at))
 		}
 	}
-	return append(out, cardSection("Times", plainPart(strings.Join(times, "\n")), keep)...)
-}
-
-// cardSection returns a text with a heading, or nil if the text is empty.
-func cardSection(name string, text prosePart, keep int) []cardElement {
-	block := cardBlock(text, keep)
-	if block.Text == "" {
-		return nil
-	}
-	block.Spacing = "Small"
-	heading := cardBlock(plainPart(name), -1)
-	heading.Weight = "Bolder"
-	return []cardElement{heading, block}
+	return strings.Join(times, "\n")
 }
 
 func cardBlock(text prosePart, keep int) cardElement {

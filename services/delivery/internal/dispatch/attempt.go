@@ -57,7 +57,7 @@ func (s *Sender) rowOf(m *member) Delivery {
 	if m.row != nil {
 		row = *m.row
 	} else {
-		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.change.EventChange, s.Policy, s.Now())
+		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy, s.Now())
 		row.Partition = m.shard.partition
 	}
 	if m.to.State != topic.RecipientGone {
@@ -74,7 +74,7 @@ func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
 // decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so.
 func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 	now := s.Now()
-	m.components = m.change.componentsFor(m.to)
+	m.components = m.shard.change.componentsFor(m.to)
 	receiver := s.receivers.get(m.to.URLHash)
 	switch {
 	case !s.replaceOlder(row):
@@ -85,7 +85,7 @@ func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 		row.end(StatusSuppressed, CodeSuppressed, now)
 	case m.to.State != topic.RecipientActive:
 		row.end(StatusSkipped, CodeNoRecipient, now)
-	case len(m.components) == 0 && len(m.change.Event.Components) > 0:
+	case len(m.components) == 0 && len(m.shard.change.Event.Components) > 0:
 		row.end(StatusSkipped, CodeNotConcerned, now)
 	case now.Before(receiver.pausedUntil):
 		s.retryAt(m, row, CodeHeld, receiver.pausedUntil)
@@ -122,7 +122,7 @@ func (s *Sender) send(m *member, row *Delivery) error {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
 	result := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
-		DeliveryID: m.id, Change: m.change, To: m.to, Components: m.components, At: at,
+		DeliveryID: m.id, Change: m.shard.change, To: m.to, Components: m.components, At: at,
 	})
 	took := time.Since(start)
 	s.Observer.InFlight(-1)

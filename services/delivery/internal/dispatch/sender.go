@@ -183,7 +183,7 @@ func (s *Sender) stored(m *member, row *Delivery) {
 	} else if row != nil {
 		s.retries.remove(row)
 	}
-	m.to, m.components, m.change = nil, nil, nil // free memory while the outcome waits
+	m.to, m.components = nil, nil // free memory while the outcome waits
 	s.unlock(m)
 }
 
