@@ -8,9 +8,7 @@ import (
 
 // pool keeps idle connections. It closes a connection when there are too many, or after the idle time.
 type pool struct {
-	perHost, total int
-	idle           time.Duration
-
+	Options
 	mu       sync.Mutex
 	conns    []*conn        // the longest idle first
 	hosts    map[string]int // number of connections
@@ -39,14 +37,14 @@ func (p *pool) keep(c *conn) {
 	p.hosts[c.host]++
 	var old *conn
 	switch {
-	case p.hosts[c.host] > p.perHost:
+	case p.hosts[c.host] > p.PerHost:
 		old = p.removeLocked(slices.IndexFunc(p.conns, func(kept *conn) bool { return kept.host == c.host }))
-	case len(p.conns) > p.total:
+	case len(p.conns) > p.Total:
 		old = p.removeLocked(0)
 	}
 	if !p.sweeping {
 		p.sweeping = true
-		time.AfterFunc(p.idle, p.sweep)
+		time.AfterFunc(p.Idle, p.sweep)
 	}
 	p.mu.Unlock()
 	if old != nil {
@@ -58,11 +56,11 @@ func (p *pool) keep(c *conn) {
 func (p *pool) sweep() {
 	var old []*conn
 	p.mu.Lock()
-	for len(p.conns) > 0 && time.Since(p.conns[0].since) >= p.idle {
+	for len(p.conns) > 0 && time.Since(p.conns[0].since) >= p.Idle {
 		old = append(old, p.removeLocked(0))
 	}
 	if p.sweeping = len(p.conns) > 0; p.sweeping {
-		time.AfterFunc(p.idle-time.Since(p.conns[0].since), p.sweep)
+		time.AfterFunc(p.Idle-time.Since(p.conns[0].since), p.sweep)
 	}
 	p.mu.Unlock()
 	for _, c := range old {

@@ -54,7 +54,7 @@ type Client struct {
 
 // New returns a client.
 func New(o Options) *Client {
-	return &Client{Options: o, pool: pool{perHost: o.PerHost, total: o.Total, idle: o.Idle, hosts: make(map[string]int)}}
+	return &Client{Options: o, pool: pool{Options: o, hosts: make(map[string]int)}}
 }
 
 // Do sends the request with the body, which replaces the request's own, and reads the head of the response. The

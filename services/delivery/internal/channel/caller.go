@@ -130,6 +130,7 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 func (c *caller) exchange(
 	ctx context.Context, target *url.URL, header http.Header, body []byte, repeatable bool,
 ) (dispatch.Result, []byte, error) {
+	header["User-Agent"] = []string{userAgent}
 	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
 	request := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx)
 	response, err := c.wire.Do(request, body, repeatable)

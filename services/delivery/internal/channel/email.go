@@ -2,6 +2,7 @@ package channel
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/mail"
 	"net/url"
@@ -34,11 +35,7 @@ type letter struct {
 
 // newEmail returns the channel: with the SMTP server of the settings, or with a folder.
 func newEmail(o Options) (email, error) {
-	sender := o.Mail.MailFrom
-	if sender == "" {
-		sender = defaultFrom
-	}
-	from, err := mail.ParseAddress(sender)
+	from, err := mail.ParseAddress(cmp.Or(o.Mail.MailFrom, defaultFrom))
 	if err != nil {
 		return email{}, err
 	}

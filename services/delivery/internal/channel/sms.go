@@ -101,7 +101,6 @@ func (s *sms) Send(ctx context.Context, message dispatch.Message) dispatch.Resul
 		"Authorization": {s.login},
 		"Content-Type":  {"application/x-www-form-urlencoded"},
 		"Accept":        {"application/json"},
-		"User-Agent":    {userAgent},
 	}
 	return s.traced(ctx, http.MethodPost, s.target.Hostname(), func(ctx context.Context) dispatch.Result {
 		result, content, err := s.exchange(ctx, s.target, header, []byte(form.Encode()), false)

@@ -28,7 +28,6 @@ func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Re
 	}
 	return w.caller.post(ctx, message.To.URL, http.Header{
 		"Content-Type":      {"application/json"},
-		"User-Agent":        {userAgent},
 		"Webhook-Id":        {message.DeliveryID},
 		"Webhook-Timestamp": {timestamp},
 		"Webhook-Signature": {signature},

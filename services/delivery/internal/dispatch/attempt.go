@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -129,11 +130,7 @@ func (s *Sender) send(m *member, row *Delivery) error {
 	if result.Code != "" && s.work.Err() != nil {
 		return errInterrupted
 	}
-	label := string(result.Code)
-	if label == "" {
-		label = "success"
-	}
-	s.Observer.Attempted(m.shard.channel, label, took)
+	s.Observer.Attempted(m.shard.channel, cmp.Or(string(result.Code), "success"), took)
 	now := s.Now()
 	if result.Code == CodeHeld {
 		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))

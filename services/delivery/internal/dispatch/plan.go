@@ -162,13 +162,11 @@ func shards(change *topic.EventChange, channel topic.Channel, page int, recipien
 	}
 	var out []topic.Shard
 	for bucket, ids := range buckets {
-		part := 0
-		for chunk := range slices.Chunk(ids, shardSize) {
+		for part, chunk := range slices.Collect(slices.Chunk(ids, shardSize)) {
 			out = append(out, topic.Shard{
 				ID:       derive(change.ID, "shard", string(channel), strconv.Itoa(bucket), strconv.Itoa(page), strconv.Itoa(part)),
 				ChangeID: change.ID, Organization: change.Organization, Channel: channel, Bucket: bucket, Recipients: chunk,
 			})
-			part++
 		}
 	}
 	return out
