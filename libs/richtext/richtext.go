@@ -67,12 +67,8 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // plainHTML renders a plain text with its paragraphs and line breaks.
 func plainHTML(text string) string {
-	text = strings.TrimSpace(normalBreaks(text))
-	if text == "" {
-		return ""
-	}
 	var out strings.Builder
-	for paragraph := range strings.SplitSeq(text, "\n\n") {
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(normalBreaks(text)), "\n\n") {
 		if paragraph = strings.Trim(paragraph, "\n"); paragraph == "" {
 			continue
 		}

@@ -29,7 +29,6 @@ type Bus struct {
 	log    *slog.Logger
 }
 
-// New returns a bus.
 func New(client *stream.Client, log *slog.Logger) *Bus { return &Bus{client, log} }
 
 // EnsureTopics creates the topics that this service reads and writes.

@@ -2,6 +2,7 @@ package channel
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"html"
 	"html/template"
@@ -77,13 +78,13 @@ func mailPageOf(message dispatch.Message) mailPage {
 	change, event, dashboard := message.Change, &message.Change.Event, message.To.Dashboard
 	page := mailPage{
 		Title: oneLine(event.Title), Dashboard: oneLine(dashboard.Name), Status: words(event.Status), Severity: words(event.Severity),
-		Start: mailTime(event.StartAt), End: mailTimeOr(event.EndAt, ""),
+		Start: mailTime(&event.StartAt), End: mailTime(event.EndAt),
 		Description: prose(event.DescriptionText, event.DescriptionHTML),
 		Impact:      prose(event.ImpactText, event.ImpactHTML),
 		Coordinator: prose(event.CoordinatorText, event.CoordinatorHTML),
 	}
 	if event.ScheduledStartAt != nil {
-		page.Start, page.End = mailTime(*event.ScheduledStartAt), mailTimeOr(event.ScheduledEndAt, page.End)
+		page.Start, page.End = mailTime(event.ScheduledStartAt), cmp.Or(mailTime(event.ScheduledEndAt), page.End)
 	}
 	if dashboard.URL != "" {
 		page.URL = eventURL(dashboard.URL, event.ID)
@@ -92,7 +93,7 @@ func mailPageOf(message dispatch.Message) mailPage {
 		page.Components = append(page.Components, mailComponent{oneLine(c.Name), oneLine(c.Group), words(c.Impact)})
 	}
 	if entry := change.Entry; entry != nil && entry.Text != event.DescriptionText {
-		page.Entry, page.EntryAt = prose(entry.Text, entry.HTML), mailTime(entry.Timestamp)
+		page.Entry, page.EntryAt = prose(entry.Text, entry.HTML), mailTime(&entry.Timestamp)
 	}
 	return page
 }
@@ -101,13 +102,12 @@ func prose(text, markup string) mailProse {
 	return mailProse{Text: strings.TrimSpace(text), HTML: template.HTML(markup)} //nolint:gosec // the events service sanitised it
 }
 
-func mailTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
-
-func mailTimeOr(t *time.Time, other string) string {
+// mailTime returns "" for nil.
+func mailTime(t *time.Time) string {
 	if t == nil {
-		return other
+		return ""
 	}
-	return mailTime(*t)
+	return t.UTC().Format("2 January 2006, 15:04 UTC")
 }
 
 // words converts a name of the interface into words: "major_outage" becomes "Major outage".

@@ -59,10 +59,6 @@ func newSMS(o Options) (dispatch.Channel, error) {
 	if o.Texts.SMSURL == "" {
 		return textFolder{folder{filepath.Join(o.Data, "sms"), o.Log}}, nil
 	}
-	return newSMSServer(o)
-}
-
-func newSMSServer(o Options) (*sms, error) {
 	base, err := url.Parse(o.Texts.SMSURL)
 	if err != nil {
 		return nil, errors.New("SMS_URL is not a URL") // without the cause, which contains the token

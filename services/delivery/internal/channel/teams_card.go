@@ -61,8 +61,6 @@ type cardAction struct {
 // prosePart is a text of the card: with markup if it fits, otherwise plain and shortened.
 type prosePart struct{ plain, html string }
 
-func plainPart(text string) prosePart { return prosePart{plain: text} }
-
 // within returns the text with at most keep bytes. A negative keep means the whole text.
 func (p prosePart) within(keep int) string {
 	switch {
@@ -97,16 +95,16 @@ func composeCard(change *topic.EventChange, dashboard topic.Dashboard, component
 	}
 	card.Teams.Width = "Full"
 	if wording.Message != "" {
-		card.Body = append(card.Body, cardBlock(plainPart(wording.Message), keep))
+		card.Body = append(card.Body, cardBlock(prosePart{plain: wording.Message}, keep))
 	}
-	title := cardBlock(plainPart(event.Title), keep)
+	title := cardBlock(prosePart{plain: event.Title}, keep)
 	title.Size, title.Weight = "Large", "Bolder"
-	status := cardBlock(plainPart(strings.Join(head, " · ")), keep)
+	status := cardBlock(prosePart{plain: strings.Join(head, " · ")}, keep)
 	status.Subtle, status.Spacing = true, "None"
 	card.Body = append(card.Body, cardElement{
 		Type: "Container", Style: cardStyle(wording.Color, &event), Bleed: true, Items: []cardElement{title, status},
 	})
-	sections := []cardSection{{"Affected", plainPart(cardComponents(components))}}
+	sections := []cardSection{{"Affected", prosePart{plain: cardComponents(components)}}}
 	if entry := change.Entry; entry != nil {
 		sections = append(sections, cardSection{words(entry.Status) + ", " + cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}})
 	}
@@ -115,12 +113,12 @@ func composeCard(change *topic.EventChange, dashboard topic.Dashboard, component
 			cardSection{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
 			cardSection{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
 			cardSection{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}},
-			cardSection{"Times", plainPart(cardTimes(&event))})
+			cardSection{"Times", prosePart{plain: cardTimes(&event)}})
 	}
 	for _, section := range sections {
 		if block := cardBlock(section.text, keep); block.Text != "" {
 			block.Spacing = "Small"
-			heading := cardBlock(plainPart(section.name), -1)
+			heading := cardBlock(prosePart{plain: section.name}, -1)
 			heading.Weight = "Bolder"
 			card.Body = append(card.Body, heading, block)
 		}

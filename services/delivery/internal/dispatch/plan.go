@@ -50,10 +50,10 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 	var channels sync.WaitGroup
 	var abandoned atomic.Bool
 	for channel := range change.Notify {
-		wait, done := p.enter(tenantKey{change.Organization, channel})
+		earlier, done := p.enter(tenantKey{change.Organization, channel})
 		channels.Go(func() {
 			defer done()
-			wait()
+			<-earlier
 			if !p.persist(ctx, stop, change, channel) {
 				abandoned.Store(true)
 			}
@@ -70,18 +70,17 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 	}()
 }
 
-// enter queues a caller behind the earlier callers with the key. wait waits for them, and done lets the next one go on.
-func (p *Planner) enter(key tenantKey) (wait, done func()) {
+// enter queues a caller. The channel is closed when the earlier callers with the key have called done.
+func (p *Planner) enter(key tenantKey) (earlier chan struct{}, done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	earlier, own := p.last[key], make(chan struct{})
 	p.last[key] = own
-	wait = func() {
-		if earlier != nil {
-			<-earlier
-		}
+	if earlier == nil {
+		earlier = make(chan struct{})
+		close(earlier)
 	}
-	return wait, func() {
+	return earlier, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		close(own)

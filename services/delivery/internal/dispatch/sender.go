@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -47,7 +48,7 @@ type Sender struct {
 	Parts
 	queue     *queue
 	locks     recipientLocks
-	slots     *slots
+	slots     slots
 	receivers receivers
 	paces     paces
 	retries   *retryIndex
@@ -62,7 +63,8 @@ type Sender struct {
 func NewSender(parts Parts) *Sender {
 	work, interrupt := context.WithCancel(context.Background())
 	s := &Sender{
-		Parts: parts, slots: newSlots(parts.Observer), retries: newRetryIndex(parts.Store, parts.Log, parts.Observer),
+		Parts: parts, retries: newRetryIndex(parts.Store, parts.Log, parts.Observer),
+		slots:     slots{make(chan struct{}, fastPerCore*runtime.GOMAXPROCS(0)), make(chan struct{}, slowSlots), parts.Observer},
 		locks:     recipientLocks{queues: make(map[string][]*member)},
 		receivers: receivers{known: make(map[string]receiver)},
 		paces:     paces{next: make(map[string]time.Time)},
@@ -70,7 +72,8 @@ func NewSender(parts Parts) *Sender {
 		work:      work, interrupt: interrupt,
 	}
 	s.queue = newQueue(s.open)
-	s.writer = newBatchWriter(parts, s.stored, s.queue.finish)
+	s.writer = &batchWriter{Parts: parts, stored: s.stored, finish: s.queue.finish,
+		rows: make(chan newRow, unstoredRows), outcomes: make(chan newOutcome, batchOutcomes), done: make(chan struct{})}
 	return s
 }
 

@@ -110,7 +110,6 @@ func (s *shard) stale(now time.Time) bool {
 	return now.Sub(s.resolvedAt) > staleAfter || s.taken >= slowBatch && now.Sub(s.asked) > staleAfter
 }
 
-// take returns the next member.
 func (s *shard) take() *member {
 	m := s.members[s.next]
 	s.members[s.next] = nil

@@ -44,11 +44,6 @@ type newOutcome struct {
 	shard   *shard
 }
 
-func newBatchWriter(parts Parts, stored func(*member, *Delivery), finish func(*shard, bool)) *batchWriter {
-	return &batchWriter{Parts: parts, stored: stored, finish: finish,
-		rows: make(chan newRow, unstoredRows), outcomes: make(chan newOutcome, batchOutcomes), done: make(chan struct{})}
-}
-
 // run stores rows and publishes outcomes until close is called. After ctx has ended it only calls back.
 func (w *batchWriter) run(ctx context.Context) {
 	defer close(w.done)
