@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -49,10 +50,10 @@ func (r Resolve) Host(host string) (string, error) {
 }
 
 // international returns the profile of UTS 46 for lookups, but allows hyphens as the third and fourth character.
-// Names of some content networks have them.
+// Names of some content networks have them. It checks characters and lengths by RFC 1123.
 func international() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(),
-		idna.StrictDomainName(true), idna.CheckHyphens(false))
+		idna.StrictDomainName(true), idna.VerifyDNSLength(true), idna.CheckHyphens(false))
 }
 
 // judge returns an error if the address is forbidden.
@@ -70,23 +71,11 @@ func plain(host string) bool {
 	}) < 0
 }
 
-// wellFormed checks a name by RFC 1123: at most 253 characters, labels of 1 to 63 letters, digits and hyphens,
-// no hyphen at the start or end of a label.
+// wellFormed checks what the profile does not: no label is empty, or has a hyphen at its start or end.
 func wellFormed(name string) bool {
-	if len(name) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-			return false
-		}
-		for _, c := range []byte(label) {
-			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(name, "."), func(label string) bool {
+		return label == "" || label[0] == '-' || label[len(label)-1] == '-'
+	})
 }
 
 // numeric reports whether URL parsers read a host with this last label as an IPv4 address (WHATWG URL, "ends in a

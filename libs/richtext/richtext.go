@@ -27,49 +27,11 @@ const (
 	Rich     Format = "rich"     // App: a structured document, an HTML fragment or plain text, which Detect distinguishes
 )
 
-// Encoding is the encoding of a Rich text.
-type Encoding string
-
-const (
-	Text       Encoding = "text"
-	Structured Encoding = "structured" // a JSON document node
-	Fragment   Encoding = "fragment"   // simple HTML
-)
-
-// Detect returns the encoding of a Rich text. A text that starts like a structured document but is
-// none is plain text, and is rendered literally.
-func Detect(text string) Encoding {
-	trimmed := strings.TrimSpace(text)
-	switch {
-	case strings.HasPrefix(trimmed, "{") && isDocument(trimmed):
-		return Structured
-	case len(trimmed) > 2 && trimmed[0] == '<' && isLetter(trimmed[1]) && trimmed[len(trimmed)-1] == '>':
-		return Fragment
-	}
-	return Text
-}
-
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-
 // HTML renders a text as HTML that is safe to embed. It renders a text that is invalid in its
 // format literally.
 func HTML(format Format, text string) string {
-	switch format {
-	case Markdown:
-		var out bytes.Buffer
-		if err := markdown().Convert([]byte(text), &out); err != nil {
-			return plainHTML(text)
-		}
-		return clean(out.String())
-	case Rich:
-		switch Detect(text) {
-		case Structured:
-			if doc, err := parse(text); err == nil {
-				return clean(doc.html())
-			}
-		case Fragment:
-			return clean(text)
-		}
+	if unsafe, ok := markup(format, text); ok {
+		return clean(unsafe)
 	}
 	return plainHTML(text)
 }
@@ -77,20 +39,36 @@ func HTML(format Format, text string) string {
 // PlainText renders a text for mail parts, SMS and logs: without markup, one line per
 // paragraph and list item, and each link followed by its address.
 func PlainText(format Format, text string) string {
-	if format == Plain || format == Rich && Detect(text) == Text {
-		return strings.TrimSpace(normalBreaks(text))
+	if unsafe, ok := markup(format, text); ok {
+		return textOf(clean(unsafe))
 	}
-	return textOf(HTML(format, text))
+	return strings.TrimSpace(normalBreaks(text))
 }
+
+// markup returns the HTML of a text before sanitising, and false if the text is plain text. A Rich text that
+// starts like a structured document but is none is plain text.
+func markup(format Format, text string) (string, bool) {
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case format == Markdown:
+		var out bytes.Buffer
+		err := markdown().Convert([]byte(text), &out)
+		return out.String(), err == nil
+	case format == Rich && strings.HasPrefix(trimmed, "{"):
+		rendered, err := parse(trimmed)
+		return rendered, err == nil
+	case format == Rich && len(trimmed) > 2 && trimmed[0] == '<' && isLetter(trimmed[1]) && trimmed[len(trimmed)-1] == '>':
+		return text, true
+	}
+	return "", false
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // plainHTML renders a plain text with its paragraphs and line breaks.
 func plainHTML(text string) string {
-	text = strings.TrimSpace(normalBreaks(text))
-	if text == "" {
-		return ""
-	}
 	var out strings.Builder
-	for paragraph := range strings.SplitSeq(text, "\n\n") {
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(normalBreaks(text)), "\n\n") {
 		if paragraph = strings.Trim(paragraph, "\n"); paragraph == "" {
 			continue
 		}

@@ -1,180 +1,181 @@
 package richtext
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
 )
 
-// writer receives the parts of an HTML text in order.
-type writer interface {
-	text(text string)
-	open(token html.Token)
-	close(name string)
+// line is a line of text. Each of its runs has one format.
+type line struct {
+	depth  int    // of the list item
+	marker string // the bullet or number of a list item
+	runs   []run
 }
 
-// walk passes the parts of sanitised HTML to w.
-func walk(safe string, w writer) {
+type run struct {
+	text                string
+	bold, italic, exact bool
+	href                string
+}
+
+// reader converts sanitised HTML to lines.
+type reader struct {
+	addresses           bool // the address of a link follows its text, unless the text is the address
+	lines               []line
+	lists               []int // the next number of each open list; 0 for a bullet list
+	links               []link
+	bold, italic, exact int // open elements; exact counts pre
+}
+
+type link struct{ href, shown string }
+
+// linesOf returns the lines of sanitised HTML. Blocks become lines, and list items get their marker.
+func linesOf(safe string, addresses bool) []line {
+	r := reader{addresses: addresses, lines: make([]line, 1)}
 	tokens := html.NewTokenizer(strings.NewReader(safe))
 	for {
 		switch tokens.Next() {
 		case html.ErrorToken: // the end; reading a string returns no other error
-			return
+			return r.lines
 		case html.TextToken:
-			w.text(string(tokens.Text()))
+			r.text(string(tokens.Text()))
 		case html.StartTagToken, html.SelfClosingTagToken:
-			w.open(tokens.Token())
+			r.tag(tokens.Token(), 1)
 		case html.EndTagToken:
-			name, _ := tokens.TagName()
-			w.close(string(name))
+			r.tag(tokens.Token(), -1)
 		}
 	}
 }
 
-// textOf converts sanitised HTML to plain text. Blocks become lines, and list items get their
-// bullet or number. The address of a link follows its text unless the text is the address.
-func textOf(safe string) string {
-	w := textWriter{}
-	walk(safe, &w)
-	return w.finish()
-}
-
-type textWriter struct {
-	out   strings.Builder
-	lists []int // the next number of each open list; 0 for a bullet list
-	links []link
-	exact int // open pre elements
-}
-
-type link struct {
-	href string
-	from int // the position of its text in out
-}
-
-// text folds white space like a browser, except in preformatted text.
-func (w *textWriter) text(text string) {
-	if w.exact == 0 {
-		text = foldSpace(text)
-		if before := w.out.String(); before == "" || strings.HasSuffix(before, "\n") || strings.HasSuffix(before, " ") {
-			text = strings.TrimPrefix(text, " ")
-		}
-	}
-	w.out.WriteString(text)
-}
-
-func foldSpace(text string) string {
-	var out strings.Builder
-	space := false
-	for _, r := range text {
-		if r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == '\f' {
-			if !space {
-				out.WriteByte(' ')
-			}
-			space = true
-			continue
-		}
-		space = false
-		out.WriteRune(r)
-	}
-	return out.String()
-}
-
-// line ends the current line unless it is empty.
-func (w *textWriter) line() {
-	if w.out.Len() > 0 && !strings.HasSuffix(w.out.String(), "\n") {
-		w.out.WriteString("\n")
-	}
-}
-
-func (w *textWriter) open(token html.Token) {
+// tag processes a start tag (step 1) or an end tag (step -1).
+func (r *reader) tag(token html.Token, step int) {
+	opens := step > 0
 	switch token.Data {
 	case "br":
-		w.out.WriteString("\n")
-	case "ul":
-		w.line()
-		w.lists = append(w.lists, 0)
-	case "ol":
-		w.line()
-		w.lists = append(w.lists, 1)
-	case "li":
-		w.line()
-		w.out.WriteString(w.marker())
+		r.newLine()
+	case "hr", "blockquote":
+		r.endLine()
+	case "b", "strong":
+		r.bold = max(0, r.bold+step)
+	case "i", "em":
+		r.italic = max(0, r.italic+step)
+	case "h1", "h2", "h3", "h4", "h5", "h6":
+		r.endLine()
+		r.bold = max(0, r.bold+step)
 	case "pre":
-		w.line()
-		w.exact++
-	case "a":
-		w.links = append(w.links, link{href: attribute(token, "href"), from: w.out.Len()})
+		r.endLine()
+		r.exact = max(0, r.exact+step)
 	case "p":
-		if !w.atMarker() {
-			w.line()
+		if l := r.line(); !opens || l.marker == "" || len(l.runs) > 0 {
+			r.endLine()
 		}
-	case "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "hr":
-		w.line()
-	}
-}
-
-func (w *textWriter) close(name string) {
-	switch name {
 	case "ul", "ol":
-		w.line()
-		if len(w.lists) > 0 {
-			w.lists = w.lists[:len(w.lists)-1]
+		r.endLine()
+		switch {
+		case !opens:
+			r.lists = r.lists[:max(0, len(r.lists)-1)]
+		case token.Data == "ul":
+			r.lists = append(r.lists, 0)
+		default:
+			r.lists = append(r.lists, 1)
 		}
-	case "pre":
-		w.line()
-		w.exact = max(0, w.exact-1)
+	case "li":
+		r.endLine()
+		if opens {
+			r.mark(r.line())
+		}
 	case "a":
-		w.closeLink()
-	case "p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote":
-		w.line()
+		r.link(token, opens)
 	}
 }
 
-func (w *textWriter) closeLink() {
-	if len(w.links) == 0 {
+func (r *reader) line() *line { return &r.lines[len(r.lines)-1] }
+
+func (r *reader) newLine() { r.lines = append(r.lines, line{}) }
+
+// endLine starts a new line unless the current line is empty.
+func (r *reader) endLine() {
+	if l := r.line(); l.marker != "" || len(l.runs) > 0 {
+		r.newLine()
+	}
+}
+
+// mark sets the marker of a list item.
+func (r *reader) mark(l *line) {
+	l.depth, l.marker = max(0, len(r.lists)-1), "- "
+	if n := len(r.lists); n > 0 && r.lists[n-1] > 0 {
+		l.marker = strconv.Itoa(r.lists[n-1]) + ". "
+		r.lists[n-1]++
+	}
+}
+
+func (r *reader) link(token html.Token, opens bool) {
+	if opens {
+		var href string
+		for _, a := range token.Attr {
+			if a.Key == "href" {
+				href = a.Val
+			}
+		}
+		r.links = append(r.links, link{href: href})
 		return
 	}
-	last := w.links[len(w.links)-1]
-	w.links = w.links[:len(w.links)-1]
-	if shown := strings.TrimSpace(w.out.String()[last.from:]); last.href != "" && shown != last.href {
-		w.out.WriteString(" (" + last.href + ")")
+	n := len(r.links)
+	if n == 0 {
+		return
+	}
+	last := r.links[n-1]
+	r.links = r.links[:n-1]
+	if r.addresses && last.href != "" && strings.TrimSpace(last.shown) != last.href {
+		l := r.line()
+		l.runs = append(l.runs, run{text: " (" + last.href + ")"})
 	}
 }
 
-func (w *textWriter) marker() string {
-	if len(w.lists) == 0 {
-		return "- "
-	}
-	indent := strings.Repeat("  ", len(w.lists)-1)
-	last := &w.lists[len(w.lists)-1]
-	if *last == 0 {
-		return indent + "- "
-	}
-	number := strconv.Itoa(*last)
-	*last++
-	return indent + number + ". "
-}
+var spaces = regexp.MustCompile("[ \n\t\r\f]+")
 
-// atMarker reports whether the text ends with the bullet or number of a list item.
-func (w *textWriter) atMarker() bool {
-	text := w.out.String()
-	return strings.HasSuffix(text, "- ") || strings.HasSuffix(text, ". ")
-}
-
-func (w *textWriter) finish() string {
-	lines := strings.Split(w.out.String(), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
+// text folds white space like a browser, except in preformatted text.
+func (r *reader) text(text string) {
+	if r.exact == 0 {
+		r.run(spaces.ReplaceAllString(text, " "))
+		return
 	}
-	return strings.Trim(strings.Join(lines, "\n"), "\n ")
-}
-
-func attribute(token html.Token, name string) string {
-	for _, a := range token.Attr {
-		if a.Key == name {
-			return a.Val
+	for i, part := range strings.Split(text, "\n") {
+		if i > 0 {
+			r.newLine()
 		}
+		r.run(part)
 	}
-	return ""
+}
+
+func (r *reader) run(text string) {
+	l := r.line()
+	if n := len(l.runs); r.exact == 0 && (n == 0 || strings.HasSuffix(l.runs[n-1].text, " ")) {
+		text = strings.TrimPrefix(text, " ")
+	}
+	if text == "" {
+		return
+	}
+	added := run{text: text, bold: r.bold > 0, italic: r.italic > 0, exact: r.exact > 0}
+	if n := len(r.links); n > 0 {
+		added.href = r.links[n-1].href
+		r.links[n-1].shown += text
+	}
+	l.runs = append(l.runs, added)
+}
+
+// textOf converts sanitised HTML to plain text.
+func textOf(safe string) string {
+	var out strings.Builder
+	for _, l := range linesOf(safe, true) {
+		text := strings.Repeat("  ", l.depth) + l.marker
+		for _, r := range l.runs {
+			text += r.text
+		}
+		out.WriteString(strings.TrimRight(text, " ") + "\n")
+	}
+	return strings.Trim(out.String(), "\n ")
 }

@@ -1,67 +1,50 @@
 package wire
 
 import (
-	"container/list"
+	"slices"
 	"sync"
 	"time"
 )
 
 // pool keeps idle connections. It closes a connection when there are too many, or after the idle time.
 type pool struct {
-	perHost, total int
-	idle           time.Duration
-
+	Options
 	mu       sync.Mutex
-	hosts    map[string][]*idleConn // the longest idle first
-	order    list.List              // all connections, the longest idle first
+	conns    []*conn        // the longest idle first
+	hosts    map[string]int // number of connections
 	sweeping bool
-}
-
-// idleConn is a connection in the pool.
-type idleConn struct {
-	*conn
-	since time.Time
-	place *list.Element
-}
-
-func newPool(perHost, total int, idle time.Duration) *pool {
-	return &pool{perHost: perHost, total: total, idle: idle, hosts: make(map[string][]*idleConn)}
 }
 
 // take returns the host's last used connection, or nil. The server is least likely to have closed that one.
 func (p *pool) take(host string) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := p.hosts[host]
-	if len(all) == 0 {
+	if p.hosts[host] == 0 {
 		return nil
 	}
-	last := all[len(all)-1]
-	all[len(all)-1] = nil
-	p.setLocked(host, all[:len(all)-1])
-	p.order.Remove(last.place)
-	return last.conn
+	at := len(p.conns) - 1
+	for p.conns[at].host != host {
+		at--
+	}
+	return p.removeLocked(at)
 }
 
 // keep adds a connection to the pool.
 func (p *pool) keep(c *conn) {
-	kept := &idleConn{conn: c, since: time.Now()}
+	c.since = time.Now()
 	p.mu.Lock()
-	kept.place = p.order.PushBack(kept)
-	p.hosts[c.host] = append(p.hosts[c.host], kept)
-	var old *idleConn
+	p.conns = append(p.conns, c)
+	p.hosts[c.host]++
+	var old *conn
 	switch {
-	case len(p.hosts[c.host]) > p.perHost:
-		old = p.hosts[c.host][0]
-	case p.order.Len() > p.total:
-		old = p.order.Front().Value.(*idleConn)
+	case p.hosts[c.host] > p.PerHost:
+		old = p.removeLocked(slices.IndexFunc(p.conns, func(kept *conn) bool { return kept.host == c.host }))
+	case len(p.conns) > p.Total:
+		old = p.removeLocked(0)
 	}
-	if old != nil {
-		p.dropLocked(old)
-	}
-	if !p.sweeping && p.order.Len() > 0 {
+	if !p.sweeping {
 		p.sweeping = true
-		time.AfterFunc(p.idle, p.sweep)
+		time.AfterFunc(p.Idle, p.sweep)
 	}
 	p.mu.Unlock()
 	if old != nil {
@@ -71,37 +54,25 @@ func (p *pool) keep(c *conn) {
 
 // sweep closes the connections that were idle for too long. It runs again while the pool has connections.
 func (p *pool) sweep() {
-	now := time.Now()
-	var old []*idleConn
+	var old []*conn
 	p.mu.Lock()
-	for p.order.Len() > 0 {
-		first := p.order.Front().Value.(*idleConn)
-		if rest := first.since.Add(p.idle).Sub(now); rest > 0 {
-			time.AfterFunc(rest, p.sweep)
-			break
-		}
-		p.dropLocked(first)
-		old = append(old, first)
+	for len(p.conns) > 0 && time.Since(p.conns[0].since) >= p.Idle {
+		old = append(old, p.removeLocked(0))
 	}
-	p.sweeping = p.order.Len() > 0
+	if p.sweeping = len(p.conns) > 0; p.sweeping {
+		time.AfterFunc(p.Idle-time.Since(p.conns[0].since), p.sweep)
+	}
 	p.mu.Unlock()
 	for _, c := range old {
 		c.close()
 	}
 }
 
-// dropLocked removes the connection, which is the longest idle of its host.
-func (p *pool) dropLocked(c *idleConn) {
-	all := p.hosts[c.host]
-	all[0] = nil
-	p.setLocked(c.host, all[1:])
-	p.order.Remove(c.place)
-}
-
-func (p *pool) setLocked(host string, all []*idleConn) {
-	if len(all) == 0 {
-		delete(p.hosts, host)
-		return
+func (p *pool) removeLocked(at int) *conn {
+	c := p.conns[at]
+	p.conns = slices.Delete(p.conns, at, at+1)
+	if p.hosts[c.host]--; p.hosts[c.host] == 0 {
+		delete(p.hosts, c.host)
 	}
-	p.hosts[host] = all
+	return c
 }

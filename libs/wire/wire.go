@@ -46,16 +46,15 @@ type Options struct {
 
 // Client sends requests over kept connections. It is safe for concurrent use.
 type Client struct {
-	dial    func(ctx context.Context, host string) (net.Conn, error)
-	maxHead int
-	pool    *pool
+	Options
+	pool pool
 	// requests holds buffers for whole requests, so that each request is one write.
 	requests sync.Pool
 }
 
 // New returns a client.
 func New(o Options) *Client {
-	return &Client{dial: o.Dial, maxHead: o.MaxHead, pool: newPool(o.PerHost, o.Total, o.Idle)}
+	return &Client{Options: o, pool: pool{Options: o, hosts: make(map[string]int)}}
 }
 
 // Do sends the request with the body, which replaces the request's own, and reads the head of the response. The
@@ -82,18 +81,14 @@ func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Respon
 
 // connect returns a kept connection that is still open, or a new one.
 func (c *Client) connect(ctx context.Context, host string) (*conn, error) {
-	for {
-		kept := c.pool.take(host)
-		if kept == nil {
-			break
-		}
+	for kept := c.pool.take(host); kept != nil; kept = c.pool.take(host) {
 		if kept.open() {
 			kept.reused, kept.started = true, false
 			return kept, nil
 		}
 		kept.close()
 	}
-	fresh, err := c.dial(ctx, host)
+	fresh, err := c.Dial(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +102,7 @@ func (c *Client) connect(ctx context.Context, host string) (*conn, error) {
 func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, func() { _ = on.SetDeadline(time.Unix(1, 0)) }) // fails only if the connection is closed
-	on.left = c.maxHead
+	on.left = c.MaxHead
 	response, err := on.read(r, c.write(on, r, body))
 	if err != nil {
 		stop()
@@ -137,6 +132,7 @@ func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Respons
 type conn struct {
 	net.Conn
 	host    string
+	since   time.Time     // when it became idle
 	in      *bufio.Reader // reads from the conn, which checks left
 	left    int           // bytes that may still be read
 	reused  bool

@@ -29,7 +29,6 @@ type Bus struct {
 	log    *slog.Logger
 }
 
-// New returns a bus.
 func New(client *stream.Client, log *slog.Logger) *Bus { return &Bus{client, log} }
 
 // EnsureTopics creates the topics that this service reads and writes.
@@ -45,7 +44,6 @@ func (b *Bus) Shards(ctx context.Context, shards []topic.Shard) error {
 	return publish(ctx, b.stream, shards, func(s topic.Shard) *int { return &s.Bucket })
 }
 
-// Outcomes implements dispatch.Bus.
 func (b *Bus) Outcomes(ctx context.Context, outcomes []topic.Outcome) error {
 	return publish(ctx, b.stream, outcomes, func(topic.Outcome) *int { return nil })
 }

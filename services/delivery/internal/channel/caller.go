@@ -73,51 +73,30 @@ func (t tracing) traced(ctx context.Context, method, host string, attempt func(c
 	return result
 }
 
-// caller posts to the URLs of endpoints.
+// caller makes requests with kept connections.
 type caller struct {
 	tracing
 	wire *wire.Client
 }
 
-func newCaller(o Options) *caller {
-	d := dialler{
-		resolve: o.Resolve,
-		exempt:  &net.Dialer{},
-		guarded: &net.Dialer{Control: guard},
-		secure:  &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(idleTotal)},
-	}
-	return &caller{newTracing(o), wire.New(wire.Options{Dial: d.dial, PerHost: idlePerHost, Total: idleTotal, Idle: idleTimeout, MaxHead: maxHeader})}
+func newCaller(o Options, dial func(ctx context.Context, host string) (net.Conn, error)) *caller {
+	return &caller{newTracing(o), wire.New(wire.Options{Dial: dial, PerHost: idlePerHost, Total: idleTotal, Idle: idleTimeout, MaxHead: maxHeader})}
 }
 
-// dialler connects to the address that DELIVERY_RESOLVE sets for a host, or to a public address.
-type dialler struct {
-	resolve         outward.Resolve
-	exempt, guarded *net.Dialer
-	secure          *tls.Config
-}
-
-// dial connects to a URL's host and verifies its certificate.
-func (d dialler) dial(ctx context.Context, host string) (net.Conn, error) {
-	name := strings.TrimSuffix(host, ":443")
-	plain, err := d.connect(ctx, name+":443")
-	if err != nil {
-		return nil, err
+// dialEndpoint returns a function that connects to a URL's host and verifies its certificate. It connects to the
+// address that DELIVERY_RESOLVE sets for the host, or to a public address.
+func dialEndpoint(o Options) func(ctx context.Context, host string) (net.Conn, error) {
+	secure := &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(idleTotal)}
+	return func(ctx context.Context, host string) (net.Conn, error) {
+		name := strings.TrimSuffix(host, ":443")
+		dialer := tls.Dialer{NetDialer: &net.Dialer{Control: guard}, Config: secure.Clone()}
+		dialer.Config.ServerName = strings.Trim(name, "[]")
+		address := name + ":443"
+		if target, placed := o.Resolve.Lookup(address); placed {
+			address, dialer.NetDialer = target, &net.Dialer{}
+		}
+		return dialer.DialContext(ctx, "tcp", address)
 	}
-	config := d.secure.Clone()
-	config.ServerName = strings.Trim(name, "[]")
-	secured := tls.Client(plain, config)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = plain.Close() // the handshake failed already
-		return nil, err
-	}
-	return secured, nil
-}
-
-func (d dialler) connect(ctx context.Context, address string) (net.Conn, error) {
-	if target, placed := d.resolve.Lookup(address); placed {
-		return d.exempt.DialContext(ctx, "tcp", target)
-	}
-	return d.guarded.DialContext(ctx, "tcp", address)
 }
 
 // guard returns an error if a socket must not connect to the address. The kernel connects to exactly this address.
@@ -129,7 +108,7 @@ func guard(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// post makes one attempt. The result contains no part of the URL.
+// post makes one attempt to reach an endpoint. The result contains no part of the URL.
 func (c *caller) post(ctx context.Context, address string, header http.Header, body []byte) dispatch.Result {
 	if address == "" {
 		return dispatch.Result{Code: codeUnsendable}
@@ -139,19 +118,32 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 		return dispatch.Result{Code: dispatch.CodeBlocked}
 	}
 	return c.traced(ctx, http.MethodPost, target.Hostname(), func(ctx context.Context) dispatch.Result {
-		c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
-		request := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx)
 		// If a kept connection breaks before a response, Do may send the request twice. A retry would do the same,
 		// and the receiver detects it by the delivery's id.
-		response, err := c.wire.Do(request, body, true)
-		if err != nil {
-			return dispatch.Result{Code: codeOf(ctx, err)}
-		}
-		defer response.Body.Close()
-		// The body is read only so that the connection can be used again.
-		_, _ = io.CopyN(io.Discard, response.Body, maxResponse+1)
-		return resultOf(response)
+		result, _, _ := c.exchange(ctx, target, header, body, true)
+		return result
 	})
+}
+
+// exchange posts the body. It returns the result, the beginning of the response's body, and the error if there
+// was no response. The response's body is also read so that the connection can be used again.
+func (c *caller) exchange(
+	ctx context.Context, target *url.URL, header http.Header, body []byte, repeatable bool,
+) (dispatch.Result, []byte, error) {
+	header["User-Agent"] = []string{userAgent}
+	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
+	request := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx)
+	response, err := c.wire.Do(request, body, repeatable)
+	if err != nil {
+		return dispatch.Result{Code: codeOf(ctx, err)}, nil, err
+	}
+	defer response.Body.Close()
+	content, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	return dispatch.Result{
+		HTTPStatus: response.StatusCode,
+		Code:       dispatch.CodeOf(response.StatusCode),
+		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
+	}, content, nil
 }
 
 // reachable reports whether the URL is one that an endpoint may have.
@@ -160,19 +152,10 @@ func reachable(target *url.URL) bool {
 	return target.Scheme == "https" && target.Host != "" && target.User == nil && (port == "" || port == "443")
 }
 
-// resultOf returns the result of an attempt with a response.
-func resultOf(response *http.Response) dispatch.Result {
-	return dispatch.Result{
-		HTTPStatus: response.StatusCode,
-		Code:       dispatch.CodeOf(response.StatusCode),
-		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
-	}
-}
-
 // retryAfter parses the header Retry-After: seconds, or a date (RFC 9110, 10.2.3).
 func retryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
-	if value == "" {
+	if value == "" { // the usual case, in which parsing would be slow
 		return 0
 	}
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

@@ -35,7 +35,7 @@ type Options struct {
 
 // Table returns the implementation of every channel whose recipients a service keeps.
 func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
-	caller := newCaller(o)
+	caller := newCaller(o, dialEndpoint(o))
 	texts, err := newSMS(o)
 	if err != nil {
 		return nil, err

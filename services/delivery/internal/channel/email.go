@@ -2,6 +2,7 @@ package channel
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/mail"
 	"net/url"
@@ -22,7 +23,7 @@ const defaultFrom = "Bellbuoy <status@localhost>"
 // content. Then the recipient's own unsubscribe link is appended.
 type email struct {
 	from *mail.Address
-	out  outbox
+	send func(ctx context.Context, l letter) dispatch.Result // over the server, or to a folder
 }
 
 // letter is a mail to be sent.
@@ -32,36 +33,21 @@ type letter struct {
 	body     []byte // RFC 5322
 }
 
-// outbox sends mail: a mailServer, or a mailFolder.
-type outbox interface {
-	send(ctx context.Context, l letter) dispatch.Result
-}
-
-// mailFolder writes mail to files.
-type mailFolder struct{ folder }
-
-func (f mailFolder) send(ctx context.Context, l letter) dispatch.Result {
-	return f.folder.send(ctx, l.id+".eml", l.body)
-}
-
 // newEmail returns the channel: with the SMTP server of the settings, or with a folder.
 func newEmail(o Options) (email, error) {
-	sender := o.Mail.MailFrom
-	if sender == "" {
-		sender = defaultFrom
-	}
-	from, err := mail.ParseAddress(sender)
+	from, err := mail.ParseAddress(cmp.Or(o.Mail.MailFrom, defaultFrom))
 	if err != nil {
 		return email{}, err
 	}
 	if o.Mail.SMTPURL == "" {
-		return email{from, mailFolder{folder{filepath.Join(o.Data, "mail"), o.Log}}}, nil
+		out := folder{filepath.Join(o.Data, "mail"), o.Log}
+		return email{from, func(ctx context.Context, l letter) dispatch.Result { return out.send(ctx, l.id+".eml", l.body) }}, nil
 	}
 	server, err := url.Parse(o.Mail.SMTPURL)
 	if err != nil {
 		return email{}, err.(*url.Error).Err // without the URL, which may hold a password
 	}
-	return email{from, newMailServer(server, o)}, nil
+	return email{from, newMailServer(server, o).send}, nil
 }
 
 // Send renders the mail and makes one attempt. The Message-ID contains the delivery's id, so it is the same
@@ -71,7 +57,7 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
-	return e.out.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
+	return e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
 }
 
 // write returns the mail. It encodes the subject and the names, which users wrote, so that they cannot add a

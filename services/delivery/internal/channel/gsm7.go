@@ -37,34 +37,18 @@ func septets(text string) (int, bool) {
 	return n, true
 }
 
-// units returns the length of the text in UCS-2 units. Characters beyond UCS-2 are surrogate pairs.
-func units(text string) int {
-	n := 0
-	for _, r := range text {
-		n += utf16.RuneLen(r)
-	}
-	return n
-}
-
 // spare returns how many septets or units of one segment are left. It is negative if the text needs more than
-// one segment.
+// one segment. UCS-2 represents a character beyond it by a surrogate pair of two units.
 func spare(text string) int {
 	if n, ok := septets(text); ok {
 		return gsmSegment - n
 	}
-	return ucs2Segment - units(text)
+	return ucs2Segment - len(utf16.Encode([]rune(text)))
 }
 
 // plain replaces typographic characters by characters of the alphabet, so that they do not make a message
-// UCS-2. It replaces white space by single spaces.
-func plain(text string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if r == '\u200b' || r == '\u2060' || r == '\ufeff' || r == '\u00ad' { // invisible
-			return -1
-		}
-		return r
-	}, standIns.Replace(text))), " ")
-}
+// UCS-2. It replaces white space by single spaces, and omits invisible characters.
+func plain(text string) string { return strings.Join(strings.Fields(standIns.Replace(text)), " ") }
 
 // standIns replaces typographic characters. It never changes.
 var standIns = strings.NewReplacer(
@@ -72,16 +56,18 @@ var standIns = strings.NewReplacer(
 	"“", `"`, "”", `"`, "„", `"`, "‟", `"`, "″", `"`, "«", `"`, "»", `"`,
 	"‐", "-", "‑", "-", "‒", "-", "–", "-", "—", "-", "―", "-", "−", "-",
 	"…", "...", "•", "*", "·", ".", "→", "->", "⇒", "=>", "×", "x",
+	"\u200b", "", "\u2060", "", "\ufeff", "", "\u00ad", "",
 )
 
 // fitted returns the result of write for the longest beginning of the text with which the result fits one
-// segment. It never separates a character from its combining marks. It returns false if no beginning fits.
-func fitted(text string, write func(string) string) (string, bool) {
+// segment. It never separates a character from its combining marks. It returns false if no beginning of at least
+// least characters fits.
+func fitted(text string, least int, write func(string) string) (string, bool) {
 	if whole := write(text); spare(whole) >= 0 {
 		return whole, true
 	}
 	runes := []rune(text)
-	for n := len(runes) - 1; n > 0; n-- {
+	for n := len(runes) - 1; n >= least; n-- {
 		if joins(runes[n]) || runes[n-1] == zeroWidthJoiner {
 			continue
 		}

@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -51,7 +52,7 @@ type mailServer struct {
 
 	slots chan struct{} // one element for each connection in use
 	mu    sync.Mutex
-	idle  []*mailSession // the last used is the last element
+	idle  []*mailSession // the last used is the last element; connect skips those that are closed
 }
 
 // mailSession is a connection after EHLO and login.
@@ -63,10 +64,7 @@ type mailSession struct {
 }
 
 func newMailServer(u *url.URL, o Options) *mailServer {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"smtp": "587", "smtps": "465"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"smtp": "587", "smtps": "465"}[u.Scheme])
 	hello, err := os.Hostname()
 	if err != nil || strings.ContainsAny(hello, " \r\n") || hello == "" {
 		hello = "localhost"
@@ -130,7 +128,7 @@ func (s *mailServer) transmit(ctx context.Context, l letter) dispatch.Code {
 		} else {
 			code = s.noSession // the server refused the sender or the platform, not the recipient
 		}
-		if err != nil && !session.reset(err) || !stop() {
+		if err != nil && (serverClosed(err) || session.client.Reset() != nil) || !stop() {
 			session.conn.Close()
 		} else {
 			s.keep(session)
@@ -160,11 +158,6 @@ func (m *mailSession) deliver(l letter) error {
 	return w.Close()
 }
 
-// reset prepares the connection for the next mail after a refusal. It returns false if that is not possible.
-func (m *mailSession) reset(err error) bool {
-	return !serverClosed(err) && m.client.Reset() == nil
-}
-
 // during closes the connection when ctx ends. The returned function stops that, and returns false if the
 // connection is closed already.
 func (m *mailSession) during(ctx context.Context) func() bool {
@@ -186,13 +179,19 @@ func (s *mailServer) connect(ctx context.Context) (*mailSession, error) {
 		}
 	}
 	s.mu.Unlock()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+	var conn net.Conn
+	var err error
+	if s.implicit {
+		conn, err = (&tls.Dialer{Config: s.tls}).DialContext(ctx, "tcp", s.address)
+	} else {
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+	}
 	if err != nil {
 		return nil, err
 	}
 	session := &mailSession{conn: conn}
 	stop := session.during(ctx)
-	err = s.open(ctx, session)
+	err = s.open(session)
 	if !stop() || err != nil {
 		conn.Close()
 		return nil, errors.Join(err, ctx.Err())
@@ -201,16 +200,8 @@ func (s *mailServer) connect(ctx context.Context) (*mailSession, error) {
 }
 
 // open sends EHLO, secures the connection and logs in.
-func (s *mailServer) open(ctx context.Context, session *mailSession) error {
-	conn := session.conn
-	if s.implicit {
-		secure := tls.Client(conn, s.tls)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			return err
-		}
-		conn = secure
-	}
-	client, err := smtp.NewClient(conn, s.host)
+func (s *mailServer) open(session *mailSession) error {
+	client, err := smtp.NewClient(session.conn, s.host)
 	if err != nil {
 		return err
 	}
@@ -251,20 +242,8 @@ func (s *mailServer) keep(session *mailSession) {
 	_ = session.conn.SetDeadline(time.Time{}) // after an error the next command fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	session.timer = time.AfterFunc(mailIdle, func() { s.drop(session) })
+	session.timer = time.AfterFunc(mailIdle, func() { session.conn.Close() })
 	s.idle = append(s.idle, session)
-}
-
-func (s *mailServer) drop(session *mailSession) {
-	s.mu.Lock()
-	for i, kept := range s.idle {
-		if kept == session {
-			s.idle = append(s.idle[:i], s.idle[i+1:]...)
-			break
-		}
-	}
-	s.mu.Unlock()
-	session.conn.Close()
 }
 
 // noSession logs and returns the code of a failure before the server has accepted the sender.

@@ -2,6 +2,7 @@ package channel
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"html"
 	"html/template"
@@ -23,6 +24,12 @@ var mailTextSource string
 //go:embed mail.html
 var mailHTMLSource string
 
+// The templates never change.
+var (
+	mailText = texttemplate.Must(texttemplate.New("mail.txt").Parse(mailTextSource))
+	mailHTML = template.Must(template.New("mail.html").Parse(mailHTMLSource))
+)
+
 // mailPage is the input of the templates. The events service has sanitised its HTML.
 type mailPage struct {
 	Title, Dashboard, URL, Status, Severity string
@@ -40,20 +47,11 @@ type mailProse struct {
 	HTML template.HTML
 }
 
-// executor is a template of text or of HTML.
-type executor interface {
-	Execute(w io.Writer, data any) error
-}
-
 // executed returns the template's output, which all recipients of the same dashboard and components share.
-func executed(message dispatch.Message, what string, parse func() (executor, error)) (string, error) {
-	shared, err := message.Change.Rendered(what+" "+textKey(message), func() ([]byte, error) {
-		source, err := parse()
-		if err != nil {
-			return nil, err
-		}
+func executed(message dispatch.Message, name string, source interface{ Execute(io.Writer, any) error }) (string, error) {
+	shared, err := message.Change.Rendered(name+" "+textKey(message), func() ([]byte, error) {
 		var out bytes.Buffer
-		err = source.Execute(&out, mailPageOf(message))
+		err := source.Execute(&out, mailPageOf(message))
 		return out.Bytes(), err
 	})
 	return string(shared), err
@@ -61,11 +59,11 @@ func executed(message dispatch.Message, what string, parse func() (executor, err
 
 // mailParts returns the mail's text and HTML.
 func mailParts(message dispatch.Message) (plain, page string, err error) {
-	plain, err = executed(message, "mail text", func() (executor, error) { return texttemplate.New("mail.txt").Parse(mailTextSource) })
+	plain, err = executed(message, "mail text", mailText)
 	if err != nil {
 		return "", "", err
 	}
-	page, err = executed(message, "mail html", func() (executor, error) { return template.New("mail.html").Parse(mailHTMLSource) })
+	page, err = executed(message, "mail html", mailHTML)
 	if err != nil {
 		return "", "", err
 	}
@@ -80,13 +78,13 @@ func mailPageOf(message dispatch.Message) mailPage {
 	change, event, dashboard := message.Change, &message.Change.Event, message.To.Dashboard
 	page := mailPage{
 		Title: oneLine(event.Title), Dashboard: oneLine(dashboard.Name), Status: words(event.Status), Severity: words(event.Severity),
-		Start: mailTime(event.StartAt), End: mailTimeOr(event.EndAt, ""),
+		Start: mailTime(&event.StartAt), End: mailTime(event.EndAt),
 		Description: prose(event.DescriptionText, event.DescriptionHTML),
 		Impact:      prose(event.ImpactText, event.ImpactHTML),
 		Coordinator: prose(event.CoordinatorText, event.CoordinatorHTML),
 	}
 	if event.ScheduledStartAt != nil {
-		page.Start, page.End = mailTime(*event.ScheduledStartAt), mailTimeOr(event.ScheduledEndAt, page.End)
+		page.Start, page.End = mailTime(event.ScheduledStartAt), cmp.Or(mailTime(event.ScheduledEndAt), page.End)
 	}
 	if dashboard.URL != "" {
 		page.URL = eventURL(dashboard.URL, event.ID)
@@ -95,7 +93,7 @@ func mailPageOf(message dispatch.Message) mailPage {
 		page.Components = append(page.Components, mailComponent{oneLine(c.Name), oneLine(c.Group), words(c.Impact)})
 	}
 	if entry := change.Entry; entry != nil && entry.Text != event.DescriptionText {
-		page.Entry, page.EntryAt = prose(entry.Text, entry.HTML), mailTime(entry.Timestamp)
+		page.Entry, page.EntryAt = prose(entry.Text, entry.HTML), mailTime(&entry.Timestamp)
 	}
 	return page
 }
@@ -104,13 +102,12 @@ func prose(text, markup string) mailProse {
 	return mailProse{Text: strings.TrimSpace(text), HTML: template.HTML(markup)} //nolint:gosec // the events service sanitised it
 }
 
-func mailTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
-
-func mailTimeOr(t *time.Time, other string) string {
+// mailTime returns "" for nil.
+func mailTime(t *time.Time) string {
 	if t == nil {
-		return other
+		return ""
 	}
-	return mailTime(*t)
+	return t.UTC().Format("2 January 2006, 15:04 UTC")
 }
 
 // words converts a name of the interface into words: "major_outage" becomes "Major outage".

@@ -18,20 +18,14 @@ const (
 
 // payload is the body of a webhook without the delivery's id, so that many deliveries share it.
 type payload struct {
-	Kind          topic.Kind       `json:"kind"`
-	Version       int              `json:"version"`
-	CreatedAt     topic.Time       `json:"createdAt"`
-	Sequence      int64            `json:"sequence"`
-	Truncated     bool             `json:"truncated,omitempty"`
-	Dashboard     payloadDashboard `json:"dashboard"`
-	Event         payloadEvent     `json:"event"`
-	TimelineEntry *payloadEntry    `json:"timelineEntry"`
-}
-
-type payloadDashboard struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	URL  string `json:"url"`
+	Kind          topic.Kind      `json:"kind"`
+	Version       int             `json:"version"`
+	CreatedAt     topic.Time      `json:"createdAt"`
+	Sequence      int64           `json:"sequence"`
+	Truncated     bool            `json:"truncated,omitempty"`
+	Dashboard     topic.Dashboard `json:"dashboard"`
+	Event         payloadEvent    `json:"event"`
+	TimelineEntry *payloadEntry   `json:"timelineEntry"`
 }
 
 type payloadEvent struct {
@@ -96,7 +90,7 @@ func compose(change *topic.EventChange, dashboard topic.Dashboard, components []
 	event := change.Event
 	p := payload{
 		Kind: change.Kind, Version: payloadVersion, CreatedAt: topic.Time(change.OccurredAt), Sequence: change.Sequence,
-		Dashboard: payloadDashboard(dashboard),
+		Dashboard: dashboard,
 		Event: payloadEvent{
 			ID: event.ID, LegacyID: event.LegacyID, Type: event.Type, Title: event.Title, Status: event.Status,
 			PreviousStatus: orNull(event.PreviousStatus), Severity: orNull(event.Severity),
@@ -156,12 +150,11 @@ func cut(text string, n int) string {
 	return text[:n] + "…"
 }
 
-func write(p payload) ([]byte, error) {
+// write returns value as JSON without escaped HTML.
+func write(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(p); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }

@@ -18,23 +18,16 @@ func sign(secrets []string, id, timestamp string, body []byte) (string, error) {
 	if len(secrets) == 0 {
 		return "", errors.New("there is no signing secret")
 	}
-	var header strings.Builder
+	signatures := make([]string, len(secrets))
 	for i, secret := range secrets {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 		if err != nil {
 			return "", errors.New("a signing secret is not base64") // without the cause, which contains the secret
 		}
 		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(id))
-		mac.Write([]byte{'.'})
-		mac.Write([]byte(timestamp))
-		mac.Write([]byte{'.'})
+		mac.Write([]byte(id + "." + timestamp + "."))
 		mac.Write(body)
-		if i > 0 {
-			header.WriteByte(' ')
-		}
-		header.WriteString("v1,")
-		header.WriteString(base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}
-	return header.String(), nil
+	return strings.Join(signatures, " "), nil
 }

@@ -1,26 +1,24 @@
 package channel
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
-	"go.opentelemetry.io/otel/propagation"
 )
 
 const (
@@ -45,100 +43,69 @@ var messagingService = regexp.MustCompile("^MG[0-9a-fA-F]{32}$")
 // response fails, without a retry, if the request may have been written. A text can be sent twice only if the
 // process is killed between the attempt and the storing of its row, because delivery is at least once.
 type sms struct {
-	tracing
-	target    *url.URL
-	account   string // the user name; token is the password
-	token     string
-	sender    url.Values // From, or MessagingServiceSid
-	transport *http.Transport
-	log       *slog.Logger
-	reminded  atomic.Int64 // time of the last log line about a refused account, in Unix ns
+	*caller
+	target   *url.URL
+	login    string     // the header Authorization
+	sender   url.Values // From, or MessagingServiceSid
+	log      *slog.Logger
+	reminded atomic.Int64 // time of the last log line about a refused account, in Unix ns
 }
+
+// errUnsent is a part of the error of a request without a connection.
+var errUnsent = errors.New("the request was not sent")
 
 // newSMS returns the channel: with the API of the settings, or with a folder.
 func newSMS(o Options) (dispatch.Channel, error) {
 	if o.Texts.SMSURL == "" {
 		return textFolder{folder{filepath.Join(o.Data, "sms"), o.Log}}, nil
 	}
-	return newSMSServer(o)
-}
-
-func newSMSServer(o Options) (*sms, error) {
 	base, err := url.Parse(o.Texts.SMSURL)
 	if err != nil {
 		return nil, errors.New("SMS_URL is not a URL") // without the cause, which contains the token
 	}
-	token, _ := base.User.Password()
-	account := base.User.Username()
-	target := (&url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path}).
-		JoinPath("2010-04-01", "Accounts", url.PathEscape(account), "Messages.json")
-	from, sender := o.Texts.From(), url.Values{}
-	if messagingService.MatchString(from) {
-		sender.Set("MessagingServiceSid", from)
-	} else {
-		sender.Set("From", from)
+	var dialer interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	} = &net.Dialer{}
+	if base.Scheme == "https" {
+		dialer = &tls.Dialer{Config: &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}}
 	}
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	return &sms{
-		tracing: newTracing(o), target: target, account: account, token: token, sender: sender, log: o.Log,
-		transport: &http.Transport{
-			DialContext:            (&net.Dialer{Timeout: o.Timeout}).DialContext,
-			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)},
-			TLSHandshakeTimeout:    o.Timeout,
-			MaxIdleConns:           idlePerHost,
-			MaxIdleConnsPerHost:    idlePerHost,
-			IdleConnTimeout:        idleTimeout,
-			MaxResponseHeaderBytes: maxHeader,
-			DisableCompression:     true,
-			Protocols:              &protocols,
-		},
-	}, nil
+	address := net.JoinHostPort(base.Hostname(), cmp.Or(base.Port(), base.Scheme))
+	s := &sms{sender: url.Values{}, log: o.Log, caller: newCaller(o, func(ctx context.Context, _ string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, errors.Join(err, errUnsent)
+		}
+		return conn, nil
+	})}
+	s.target = (&url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path}).
+		JoinPath("2010-04-01", "Accounts", url.PathEscape(base.User.Username()), "Messages.json")
+	token, _ := base.User.Password()
+	s.login = "Basic " + base64.StdEncoding.EncodeToString([]byte(base.User.Username()+":"+token))
+	if from := o.Texts.From(); messagingService.MatchString(from) {
+		s.sender.Set("MessagingServiceSid", from)
+	} else {
+		s.sender.Set("From", from)
+	}
+	return s, nil
 }
 
 // Send makes one attempt. Only the request contains the number and the token.
 func (s *sms) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	form := url.Values{"To": {message.To.Address}, "Body": {textOf(message)}}
 	maps.Copy(form, s.sender)
+	header := http.Header{
+		"Authorization": {s.login},
+		"Content-Type":  {"application/x-www-form-urlencoded"},
+		"Accept":        {"application/json"},
+	}
 	return s.traced(ctx, http.MethodPost, s.target.Hostname(), func(ctx context.Context) dispatch.Result {
-		var written atomic.Bool
-		request, err := http.NewRequestWithContext(watched(ctx, &written), http.MethodPost, s.target.String(), strings.NewReader(form.Encode()))
-		if err != nil {
-			return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
-		}
-		request.SetBasicAuth(s.account, s.token)
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		request.Header.Set("Accept", "application/json")
-		request.Header.Set("User-Agent", userAgent)
-		s.propagator.Inject(ctx, propagation.HeaderCarrier(request.Header))
-		return s.post(request, &written)
-	})
-}
-
-// watched returns ctx with a trace that sets written while the request has a connection, so that it may have
-// been written. The transport takes another connection if a kept one turns out to be closed.
-func watched(ctx context.Context, written *atomic.Bool) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { written.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { written.Store(true) },
-	})
-}
-
-func (s *sms) post(request *http.Request, written *atomic.Bool) dispatch.Result {
-	response, err := s.transport.RoundTrip(request)
-	if err != nil {
-		result := dispatch.Result{Code: codeOf(request.Context(), err)}
-		if written.Load() {
+		result, content, err := s.exchange(ctx, s.target, header, []byte(form.Encode()), false)
+		if err != nil && !errors.Is(err, errUnsent) {
 			result.Again = dispatch.Never
 		}
+		s.refine(ctx, &result, content)
 		return result
-	}
-	defer response.Body.Close()
-	// The status decides. A part of the body is enough for its error code.
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-	result := resultOf(response)
-	s.refine(request.Context(), &result, body)
-	return result
+	})
 }
 
 // refine adapts the result of a refusal: of the account, which the operator can fix, of the number, or of this
@@ -194,22 +161,11 @@ func defaultText(event *topic.Event, dashboard topic.Dashboard) string {
 	}
 	for _, around := range [][2]string{{name, link}, {"", link}, {name, ""}, {"", ""}} {
 		write := func(title string) string { return around[0] + status + ": " + title + around[1] }
-		if spare(write(beginning(title))) < 0 {
-			continue
-		}
-		if text, ok := fitted(title, write); ok {
+		if text, ok := fitted(title, leastTitle, write); ok {
 			return text
 		}
 	}
 	return status
-}
-
-// beginning returns the shortest form of a title.
-func beginning(title string) string {
-	if runes := []rune(title); len(runes) > leastTitle {
-		return string(runes[:leastTitle]) + "..."
-	}
-	return title
 }
 
 // textFolder writes texts to files.

@@ -24,10 +24,7 @@ func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
-	return t.caller.post(ctx, message.To.URL, http.Header{
-		"Content-Type": {"application/json"},
-		"User-Agent":   {userAgent},
-	}, body)
+	return t.caller.post(ctx, message.To.URL, http.Header{"Content-Type": {"application/json"}}, body)
 }
 
 // Pace implements dispatch.Paced. All endpoints with the same URL share the limit.

@@ -1,8 +1,6 @@
 package channel
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -63,8 +61,6 @@ type cardAction struct {
 // prosePart is a text of the card: with markup if it fits, otherwise plain and shortened.
 type prosePart struct{ plain, html string }
 
-func plainPart(text string) prosePart { return prosePart{plain: text} }
-
 // within returns the text with at most keep bytes. A negative keep means the whole text.
 func (p prosePart) within(keep int) string {
 	switch {
@@ -79,22 +75,14 @@ func (p prosePart) within(keep int) string {
 // renderCard returns the body for a dashboard and components. If it is too long, renderCard shortens every text
 // to the same length.
 func renderCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
-	body, err := writeCard(composeCard(change, dashboard, components, -1))
+	body, err := write(composeCard(change, dashboard, components, -1))
 	for keep := cardText; err == nil && len(body) > cardLimit && keep > 0; keep = keep * 3 / 4 {
-		body, err = writeCard(composeCard(change, dashboard, components, keep))
+		body, err = write(composeCard(change, dashboard, components, keep))
 	}
 	return body, err
 }
 
-func writeCard(card cardBody) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(cardMessage{"message", []cardAttachment{{ContentType: "application/vnd.microsoft.card.adaptive", Content: card}}})
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
-}
-
-func composeCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component, keep int) cardBody {
+func composeCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component, keep int) cardMessage {
 	event, wording := change.Event, change.Notify[topic.Teams]
 	head := []string{dashboard.Name, words(event.Status)}
 	if event.Severity != "" {
@@ -107,40 +95,45 @@ func composeCard(change *topic.EventChange, dashboard topic.Dashboard, component
 	}
 	card.Teams.Width = "Full"
 	if wording.Message != "" {
-		card.Body = append(card.Body, cardBlock(plainPart(wording.Message), keep))
+		card.Body = append(card.Body, cardBlock(prosePart{plain: wording.Message}, keep))
 	}
-	title := cardBlock(plainPart(event.Title), keep)
+	title := cardBlock(prosePart{plain: event.Title}, keep)
 	title.Size, title.Weight = "Large", "Bolder"
-	status := cardBlock(plainPart(strings.Join(head, " · ")), keep)
+	status := cardBlock(prosePart{plain: strings.Join(head, " · ")}, keep)
 	status.Subtle, status.Spacing = true, "None"
 	card.Body = append(card.Body, cardElement{
 		Type: "Container", Style: cardStyle(wording.Color, &event), Bleed: true, Items: []cardElement{title, status},
 	})
-	if names := cardComponents(components); names != "" {
-		card.Body = append(card.Body, cardSection("Affected", plainPart(names), keep)...)
-	}
+	sections := []cardSection{{"Affected", prosePart{plain: cardComponents(components)}}}
 	if entry := change.Entry; entry != nil {
-		card.Body = append(card.Body, cardSection(words(entry.Status)+", "+cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}, keep)...)
+		sections = append(sections, cardSection{words(entry.Status) + ", " + cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}})
 	}
 	if wording.Details {
-		card.Body = append(card.Body, cardDetails(&event, keep)...)
+		sections = append(sections,
+			cardSection{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
+			cardSection{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
+			cardSection{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}},
+			cardSection{"Times", prosePart{plain: cardTimes(&event)}})
 	}
-	return card
+	for _, section := range sections {
+		if block := cardBlock(section.text, keep); block.Text != "" {
+			block.Spacing = "Small"
+			heading := cardBlock(prosePart{plain: section.name}, -1)
+			heading.Weight = "Bolder"
+			card.Body = append(card.Body, heading, block)
+		}
+	}
+	return cardMessage{"message", []cardAttachment{{ContentType: "application/vnd.microsoft.card.adaptive", Content: card}}}
 }
 
-// cardDetails returns the event's texts and times.
-func cardDetails(event *topic.Event, keep int) []cardElement {
-	var out []cardElement
-	for _, part := range []struct {
-		name string
-		text prosePart
-	}{
-		{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
-		{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
-		{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}},
-	} {
-		out = append(out, cardSection(part.name, part.text, keep)...)
-	}
+// cardSection is a text with a heading. The card omits an empty text.
+type cardSection struct {
+	name string
+	text prosePart
+}
+
+// cardTimes returns the event's times, each in a line.
+func cardTimes(event *topic.Event) string {
 	var times []string
 	for _, t := range []struct {
 		name string
@@ -150,19 +143,7 @@ func cardDetails(event *topic.Event, keep int) []cardElement {
 			times = append(times, t.name+": "+cardTime(*t.at))
 		}
 	}
-	return append(out, cardSection("Times", plainPart(strings.Join(times, "\n")), keep)...)
-}
-
-// cardSection returns a text with a heading, or nil if the text is empty.
-func cardSection(name string, text prosePart, keep int) []cardElement {
-	block := cardBlock(text, keep)
-	if block.Text == "" {
-		return nil
-	}
-	block.Spacing = "Small"
-	heading := cardBlock(plainPart(name), -1)
-	heading.Weight = "Bolder"
-	return []cardElement{heading, block}
+	return strings.Join(times, "\n")
 }
 
 func cardBlock(text prosePart, keep int) cardElement {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
@@ -30,7 +28,6 @@ func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Re
 	}
 	return w.caller.post(ctx, message.To.URL, http.Header{
 		"Content-Type":      {"application/json"},
-		"User-Agent":        {userAgent},
 		"Webhook-Id":        {message.DeliveryID},
 		"Webhook-Timestamp": {timestamp},
 		"Webhook-Signature": {signature},
@@ -39,16 +36,11 @@ func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Re
 
 // textKey returns the key of the text that recipients of the same dashboard and components share.
 func textKey(message dispatch.Message) string {
-	if len(message.Components) == len(message.Change.Event.Components) {
-		return message.To.Dashboard.ID
+	key := message.To.Dashboard.ID
+	if len(message.Components) < len(message.Change.Event.Components) {
+		for _, c := range message.Components {
+			key += " " + c.ID
+		}
 	}
-	return message.To.Dashboard.ID + " " + strings.Join(ids(message.Components), " ")
-}
-
-func ids(components []topic.Component) []string {
-	out := make([]string, len(components))
-	for i, c := range components {
-		out[i] = c.ID
-	}
-	return out
+	return key
 }

@@ -1,9 +1,9 @@
 package dispatch
 
 import (
+	"cmp"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -58,7 +58,7 @@ func (s *Sender) rowOf(m *member) Delivery {
 	if m.row != nil {
 		row = *m.row
 	} else {
-		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.change.EventChange, s.Policy, s.Now())
+		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy, s.Now())
 		row.Partition = m.shard.partition
 	}
 	if m.to.State != topic.RecipientGone {
@@ -75,7 +75,7 @@ func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
 // decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so.
 func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 	now := s.Now()
-	m.components = m.change.componentsFor(m.to)
+	m.components = m.shard.change.componentsFor(m.to)
 	receiver := s.receivers.get(m.to.URLHash)
 	switch {
 	case !s.replaceOlder(row):
@@ -86,7 +86,7 @@ func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 		row.end(StatusSuppressed, CodeSuppressed, now)
 	case m.to.State != topic.RecipientActive:
 		row.end(StatusSkipped, CodeNoRecipient, now)
-	case len(m.components) == 0 && len(m.change.Event.Components) > 0:
+	case len(m.components) == 0 && len(m.shard.change.Event.Components) > 0:
 		row.end(StatusSkipped, CodeNotConcerned, now)
 	case now.Before(receiver.pausedUntil):
 		s.retryAt(m, row, CodeHeld, receiver.pausedUntil)
@@ -108,12 +108,8 @@ func (s *Sender) replaceOlder(row *Delivery) bool {
 	if older.sequence > row.Sequence {
 		return false
 	}
-	ended, err := s.writer.amend(s.work, older.id, func(d *Delivery) (*topic.Outcome, error) {
-		if d.Status != StatusRetrying || d.EventID != row.EventID || d.Recipient != row.Recipient {
-			return nil, fault.ErrUnchanged
-		}
-		d.end(StatusSkipped, CodeReplaced, s.Now())
-		return d.outcome(), nil
+	ended, err := s.writer.amend(s.work, older.id, func(d *Delivery) bool {
+		return d.EventID == row.EventID && d.Recipient == row.Recipient && d.endWaiting(StatusSkipped, CodeReplaced, s.Now())
 	})
 	if err == nil && ended.Status != StatusRetrying {
 		s.retries.remove(&ended)
@@ -127,18 +123,14 @@ func (s *Sender) send(m *member, row *Delivery) error {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
 	result := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
-		DeliveryID: m.id, Change: m.change, To: m.to, Components: m.components, At: at,
+		DeliveryID: m.id, Change: m.shard.change, To: m.to, Components: m.components, At: at,
 	})
 	took := time.Since(start)
 	s.Observer.InFlight(-1)
 	if result.Code != "" && s.work.Err() != nil {
 		return errInterrupted
 	}
-	label := string(result.Code)
-	if label == "" {
-		label = "success"
-	}
-	s.Observer.Attempted(m.shard.channel, label, took)
+	s.Observer.Attempted(m.shard.channel, cmp.Or(string(result.Code), "success"), took)
 	now := s.Now()
 	if result.Code == CodeHeld {
 		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))

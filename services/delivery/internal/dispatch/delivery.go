@@ -123,6 +123,15 @@ func (d *Delivery) end(status Status, code Code, at time.Time) {
 	d.Status, d.ErrorCode, d.EndedAt, d.NextAttemptAt, d.Trace = status, code, &at, nil, ""
 }
 
+// endWaiting ends a delivery that waits for a retry. It returns false if the delivery has ended already.
+func (d *Delivery) endWaiting(status Status, code Code, at time.Time) bool {
+	if d.Status != StatusRetrying {
+		return false
+	}
+	d.end(status, code, at)
+	return true
+}
+
 // wait sets the status retrying and NextAttemptAt.
 func (d *Delivery) wait(code Code, until time.Time, trace string) {
 	d.Status, d.ErrorCode, d.NextAttemptAt, d.Trace = StatusRetrying, code, &until, trace

@@ -141,6 +141,16 @@ const (
 	AsPlanned       // use all retries: the operator can fix the cause
 )
 
+// signal wakes a goroutine that receives from it. Its capacity is 1.
+type signal chan struct{}
+
+func (s signal) set() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
 // rest waits for the pause, or until one of the contexts ends.
 func rest(a, b context.Context, pause time.Duration) {
 	timer := time.NewTimer(pause)

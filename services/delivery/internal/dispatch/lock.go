@@ -8,10 +8,6 @@ type recipientLocks struct {
 	queues map[string][]*member // by locked recipient: the members that wait for the lock
 }
 
-func newRecipientLocks() *recipientLocks {
-	return &recipientLocks{queues: make(map[string][]*member)}
-}
-
 // lock locks m's recipient and returns true. If the recipient is locked, lock queues m and returns false.
 func (l *recipientLocks) lock(m *member) bool {
 	l.mu.Lock()

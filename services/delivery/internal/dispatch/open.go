@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"slices"
+
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -41,7 +43,6 @@ func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 	return found, err
 }
 
-// resolve returns the destinations of the recipients.
 func (s *Sender) resolve(sh *shard, ids []string) ([]topic.Destination, error) {
 	destinations, err := s.Routes[sh.channel].Recipients.Resolve(sh.trace, sh.organization, ids)
 	if err == nil && len(destinations) != len(ids) {
@@ -53,7 +54,6 @@ func (s *Sender) resolve(sh *shard, ids []string) ([]topic.Destination, error) {
 	return destinations, nil
 }
 
-// warn logs the error and returns it.
 func (s *Sender) warn(sh *shard, err error, what string) error {
 	s.Log.WarnContext(sh.trace, what, "change", sh.changeID, "organization", sh.organization, "error", err)
 	return err
@@ -83,13 +83,7 @@ func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 			s.writer.outcomes <- newOutcome{outcome, sh}
 		}
 	}
-	var missing []*member
-	for _, m := range members {
-		if !stored[m.id] {
-			missing = append(missing, m)
-		}
-	}
-	return missing, nil
+	return slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return stored[m.id] }), nil
 }
 
 // fail ends the waiting rows of a shard that has no change or no channel any more.
@@ -99,13 +93,7 @@ func (s *Sender) fail(sh *shard, members []*member, code Code) (opened, error) {
 		if m.row == nil {
 			continue
 		}
-		row, err := s.writer.amend(s.work, m.row.ID, func(d *Delivery) (*topic.Outcome, error) {
-			if d.Status != StatusRetrying {
-				return nil, fault.ErrUnchanged
-			}
-			d.end(StatusFailed, code, s.Now())
-			return d.outcome(), nil
-		})
+		row, err := s.writer.amend(s.work, m.row.ID, func(d *Delivery) bool { return d.endWaiting(StatusFailed, code, s.Now()) })
 		if err != nil {
 			return opened{}, err
 		}

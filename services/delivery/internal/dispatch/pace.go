@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -29,8 +30,6 @@ type paces struct {
 	next map[string]time.Time
 }
 
-func newPaces() *paces { return &paces{next: make(map[string]time.Time)} }
-
 // wait returns how long the next request of the key must wait. If it need not wait and reserve is true, wait
 // counts the request as made.
 func (p *paces) wait(key string, gap time.Duration, reserve bool, now time.Time) time.Duration {
@@ -40,11 +39,7 @@ func (p *paces) wait(key string, gap time.Duration, reserve bool, now time.Time)
 		return max(0, wait)
 	}
 	if len(p.next) >= maxPaces {
-		for other, at := range p.next {
-			if !at.After(now) {
-				delete(p.next, other)
-			}
-		}
+		maps.DeleteFunc(p.next, func(_ string, at time.Time) bool { return !at.After(now) })
 	}
 	p.next[key] = now.Add(gap)
 	return 0

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -24,8 +25,8 @@ const (
 // channels are independent: the service that keeps the recipients of one channel may be down.
 type Planner struct {
 	Parts
-	mu     sync.Mutex
-	queues map[tenantKey][]planning // the key exists while a goroutine works on the queue
+	mu   sync.Mutex
+	last map[tenantKey]chan struct{} // closed when the last change of the key is planned
 }
 
 // tenantKey identifies the deliveries of an organization on one channel.
@@ -34,23 +35,9 @@ type tenantKey struct {
 	channel      topic.Channel
 }
 
-// planning is the planning of one change on one channel.
-type planning struct {
-	ctx, stop context.Context
-	change    topic.EventChange
-	progress  *progress
-}
-
-// progress counts the channels of a change that are not planned yet.
-type progress struct {
-	work      Work
-	left      int
-	abandoned bool
-}
-
 // NewPlanner returns a planner.
 func NewPlanner(parts Parts) *Planner {
-	return &Planner{Parts: parts, queues: make(map[tenantKey][]planning)}
+	return &Planner{Parts: parts, last: make(map[tenantKey]chan struct{})}
 }
 
 // Take queues a change and returns. ctx carries the trace. It ends when the partition moves to another
@@ -60,65 +47,61 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 		work.Done()
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	progress := &progress{work: work, left: len(change.Notify)}
+	var channels sync.WaitGroup
+	var abandoned atomic.Bool
 	for channel := range change.Notify {
-		key := tenantKey{change.Organization, channel}
-		queue, running := p.queues[key]
-		p.queues[key] = append(queue, planning{ctx, stop, change, progress})
-		if !running {
-			go p.run(key)
-		}
+		earlier, done := p.enter(tenantKey{change.Organization, channel})
+		channels.Go(func() {
+			defer done()
+			<-earlier
+			if !p.persist(ctx, stop, change, channel) {
+				abandoned.Store(true)
+			}
+		})
 	}
-}
-
-// run plans the changes of one organization and channel until the queue is empty.
-func (p *Planner) run(key tenantKey) {
-	for {
-		p.mu.Lock()
-		queue := p.queues[key]
-		if len(queue) == 0 {
-			delete(p.queues, key)
-			p.mu.Unlock()
+	go func() {
+		channels.Wait()
+		if abandoned.Load() {
+			work.Abandon()
 			return
 		}
-		next := queue[0]
-		p.queues[key] = queue[1:]
-		p.mu.Unlock()
-		p.finish(next, p.persist(next, key.channel))
-	}
+		p.Observer.Planned(p.Now().Sub(change.OccurredAt))
+		work.Done()
+	}()
 }
 
-// finish ends the planning of one channel. After the last channel, finish ends the work.
-func (p *Planner) finish(next planning, planned bool) {
+// enter queues a caller. The channel is closed when the earlier callers with the key have called done.
+func (p *Planner) enter(key tenantKey) (earlier chan struct{}, done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	progress := next.progress
-	progress.left--
-	progress.abandoned = progress.abandoned || !planned
-	switch {
-	case progress.left > 0:
-	case progress.abandoned:
-		progress.work.Abandon()
-	default:
-		p.Observer.Planned(p.Now().Sub(next.change.OccurredAt))
-		progress.work.Done()
+	earlier, own := p.last[key], make(chan struct{})
+	p.last[key] = own
+	if earlier == nil {
+		earlier = make(chan struct{})
+		close(earlier)
+	}
+	return earlier, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		close(own)
+		if p.last[key] == own {
+			delete(p.last, key)
+		}
 	}
 }
 
 // persist plans the change on the channel and retries after errors, for example while another service is
 // down. It returns false if a context ended first.
-func (p *Planner) persist(next planning, channel topic.Channel) bool {
+func (p *Planner) persist(ctx, stop context.Context, change topic.EventChange, channel topic.Channel) bool {
 	pause := planPause
-	for next.ctx.Err() == nil && next.stop.Err() == nil {
-		err := p.plan(next.ctx, next.change, channel)
+	for ctx.Err() == nil && stop.Err() == nil {
+		err := p.plan(ctx, change, channel)
 		if err == nil {
 			return true
 		}
-		p.Log.WarnContext(next.ctx, "A change cannot be planned yet.", "change", next.change.ID,
-			"organization", next.change.Organization, "channel", channel, "error", err)
-		rest(next.ctx, next.stop, pause)
+		p.Log.WarnContext(ctx, "A change cannot be planned yet.", "change", change.ID, "organization", change.Organization,
+			"channel", channel, "error", err)
+		rest(ctx, stop, pause)
 		pause = min(2*pause, maxPlanPause)
 	}
 	return false
@@ -178,13 +161,11 @@ func shards(change *topic.EventChange, channel topic.Channel, page int, recipien
 	}
 	var out []topic.Shard
 	for bucket, ids := range buckets {
-		part := 0
-		for chunk := range slices.Chunk(ids, shardSize) {
+		for part, chunk := range slices.Collect(slices.Chunk(ids, shardSize)) {
 			out = append(out, topic.Shard{
 				ID:       derive(change.ID, "shard", string(channel), strconv.Itoa(bucket), strconv.Itoa(page), strconv.Itoa(part)),
 				ChangeID: change.ID, Organization: change.Organization, Channel: channel, Bucket: bucket, Recipients: chunk,
 			})
-			part++
 		}
 	}
 	return out

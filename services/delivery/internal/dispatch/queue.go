@@ -22,12 +22,11 @@ type queue struct {
 
 	mu         sync.Mutex
 	tenants    map[tenantKey]*tenant
-	ring       []*tenant // the tenants with members
-	at         int       // the next tenant in ring
+	ring       []*tenant // the tenants with members; the first is next
 	opening    int       // shards being opened
 	openers    sync.WaitGroup
 	stopped    bool
-	wake       chan struct{}
+	wake       signal
 	inProgress map[string]int // how many copies of a topic.Shard are not complete, by id
 }
 
@@ -39,7 +38,7 @@ type tenant struct {
 }
 
 func newQueue(open func(*shard, []*member) (opened, error)) *queue {
-	return &queue{open: open, now: time.Now, tenants: make(map[tenantKey]*tenant), wake: make(chan struct{}, 1),
+	return &queue{open: open, now: time.Now, tenants: make(map[tenantKey]*tenant), wake: make(signal, 1),
 		inProgress: make(map[string]int)}
 }
 
@@ -57,7 +56,7 @@ func (q *queue) push(s *shard) {
 	}
 	t := q.tenantLocked(s)
 	t.shards = append(t.shards, s)
-	q.wakeUp()
+	q.wake.set()
 }
 
 // requeue appends a member that was taken before. It returns false if the queue has stopped.
@@ -69,7 +68,7 @@ func (q *queue) requeue(m *member) bool {
 	}
 	t := q.tenantLocked(m.shard)
 	t.requeued = append(t.requeued, m)
-	q.wakeUp()
+	q.wake.set()
 	return true
 }
 
@@ -82,13 +81,6 @@ func (q *queue) tenantLocked(s *shard) *tenant {
 		q.ring = append(q.ring, t)
 	}
 	return t
-}
-
-func (q *queue) wakeUp() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
 }
 
 // take waits for the next member. It returns nil if ctx ended.
@@ -110,16 +102,13 @@ func (q *queue) poll() *member {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for range len(q.ring) {
-		if q.at >= len(q.ring) {
-			q.at = 0
-		}
-		t := q.ring[q.at]
+		t := q.ring[0]
+		q.ring = q.ring[1:]
 		m := q.pollLocked(t)
 		if len(t.requeued) == 0 && len(t.shards) == 0 {
 			delete(q.tenants, t.key)
-			q.ring = append(q.ring[:q.at], q.ring[q.at+1:]...)
 		} else {
-			q.at++
+			q.ring = append(q.ring, t)
 		}
 		if m != nil {
 			return m
@@ -178,7 +167,7 @@ func (q *queue) openShard(s *shard, rest []*member) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.opening--
-	defer q.wakeUp()
+	defer q.wake.set()
 	if s.abandoned {
 		return
 	}
@@ -193,7 +182,7 @@ func (q *queue) openShard(s *shard, rest []*member) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		s.phase = closed
-		q.wakeUp()
+		q.wake.set()
 	})
 }
 

@@ -19,9 +19,6 @@ type receivers struct {
 // receiver counts as slow until slowUntil and wants no request before pausedUntil.
 type receiver struct{ slowUntil, pausedUntil time.Time }
 
-func newReceivers() *receivers { return &receivers{known: make(map[string]receiver)} }
-
-// get returns what is known of the receiver.
 func (r *receivers) get(hash string) receiver {
 	r.mu.Lock()
 	defer r.mu.Unlock()

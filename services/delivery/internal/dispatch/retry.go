@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -20,22 +19,19 @@ func (s *Sender) retry(ctx context.Context) {
 		case <-timer.C:
 		}
 		partitions, wait := s.retries.due(s.Now())
-		for _, partition := range partitions {
-			rows, owned, err := s.retries.collect(ctx, partition, s.Now())
+		for _, p := range partitions {
+			rows, err := s.retries.collect(ctx, p, s.Now())
 			if err != nil && ctx.Err() == nil {
-				s.Log.WarnContext(ctx, "The due deliveries cannot be read yet.", "partition", partition, "error", err)
+				s.Log.WarnContext(ctx, "The due deliveries cannot be read yet.", "partition", p.number, "error", err)
 			}
-			s.enqueue(owned, partition, rows)
-		}
-		if len(partitions) > 0 {
-			_, wait = s.retries.due(s.Now())
+			s.enqueue(p, rows)
 		}
 		timer.Reset(max(wait, time.Millisecond))
 	}
 }
 
 // enqueue groups due rows into shards by change and channel, and queues the shards.
-func (s *Sender) enqueue(owned context.Context, partition int, rows []Delivery) {
+func (s *Sender) enqueue(p *partitionRetries, rows []Delivery) {
 	type group struct {
 		change  string
 		channel topic.Channel
@@ -48,7 +44,7 @@ func (s *Sender) enqueue(owned context.Context, partition int, rows []Delivery) 
 		sh := groups[key]
 		if sh == nil {
 			sh = &shard{
-				ctx: owned, trace: s.Traces.Resume(s.work, row.Trace), partition: partition,
+				ctx: p.ctx, trace: s.Traces.Resume(s.work, row.Trace), partition: p.number,
 				organization: row.Organization, channel: row.Channel, changeID: row.ChangeID, retry: true,
 			}
 			groups[key] = sh
@@ -67,14 +63,13 @@ func (s *Sender) lease(m *member) bool {
 	now := s.Now()
 	until := now.Add(s.Timeout + leaseMargin)
 	taken := false
-	row, err := s.writer.amend(s.work, m.id, func(d *Delivery) (*topic.Outcome, error) {
+	row, err := s.writer.amend(s.work, m.id, func(d *Delivery) bool {
 		taken = d.Status == StatusRetrying &&
 			(!d.NextAttemptAt.After(now) || m.leased && d.NextAttemptAt.Equal(*m.row.NextAttemptAt))
-		if !taken {
-			return nil, fault.ErrUnchanged
+		if taken {
+			d.NextAttemptAt = &until
 		}
-		d.NextAttemptAt = &until
-		return nil, nil
+		return taken
 	})
 	if m.leased = err == nil && taken; m.leased {
 		*m.row = row

@@ -23,7 +23,7 @@ type retryIndex struct {
 	log      *slog.Logger
 	observer Observer
 	seed     maphash.Seed
-	wake     chan struct{}
+	wake     signal
 
 	mu         sync.Mutex
 	partitions map[int]*partitionRetries
@@ -38,6 +38,7 @@ type waitingDelivery struct {
 
 // partitionRetries is the part of the index for one partition.
 type partitionRetries struct {
+	number int
 	ctx    context.Context // ends with the assignment
 	loaded chan struct{}
 	next   time.Time           // the earliest due time; zero: no row waits
@@ -45,7 +46,7 @@ type partitionRetries struct {
 }
 
 func newRetryIndex(store Store, log *slog.Logger, observer Observer) *retryIndex {
-	return &retryIndex{store: store, log: log, observer: observer, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1),
+	return &retryIndex{store: store, log: log, observer: observer, seed: maphash.MakeSeed(), wake: make(signal, 1),
 		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery)}
 }
 
@@ -55,7 +56,7 @@ func (x *retryIndex) assign(ctx context.Context, partitions []int) {
 	defer x.mu.Unlock()
 	assigned := make(map[int]*partitionRetries, len(partitions))
 	for _, partition := range partitions {
-		assigned[partition] = &partitionRetries{ctx: ctx, loaded: make(chan struct{}), queued: make(map[string]struct{})}
+		assigned[partition] = &partitionRetries{number: partition, ctx: ctx, loaded: make(chan struct{}), queued: make(map[string]struct{})}
 	}
 	x.partitions, x.entries = assigned, make(map[uint64]waitingDelivery)
 	x.observer.Waiting(0)
@@ -66,7 +67,7 @@ func (x *retryIndex) assign(ctx context.Context, partitions []int) {
 				rest(ctx, ctx, indexPause)
 			}
 			close(assigned[partition].loaded)
-			x.wakeUp()
+			x.wake.set()
 		}
 	}()
 }
@@ -103,22 +104,10 @@ func (x *retryIndex) awaitLoaded(ctx context.Context, partition int) error {
 	}
 }
 
-func (x *retryIndex) wakeUp() {
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
-}
-
 // key hashes the event and recipient of a row. A collision is harmless: before a row is changed, its event
 // and recipient are compared.
 func (x *retryIndex) key(event, recipient string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(x.seed)
-	h.WriteString(event)
-	h.WriteByte(0)
-	h.WriteString(recipient)
-	return h.Sum64()
+	return maphash.Comparable(x.seed, [2]string{event, recipient})
 }
 
 // add adds a row that waits for a retry.
@@ -171,11 +160,11 @@ func (x *retryIndex) find(event, recipient string) (waitingDelivery, bool) {
 }
 
 // due returns the partitions with due rows. If there are none, wait is the time until the next row is due.
-func (x *retryIndex) due(now time.Time) (partitions []int, wait time.Duration) {
+func (x *retryIndex) due(now time.Time) (partitions []*partitionRetries, wait time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	wait = maxTimerWait
-	for partition, p := range x.partitions {
+	for _, p := range x.partitions {
 		select {
 		case <-p.loaded:
 		default:
@@ -186,34 +175,31 @@ func (x *retryIndex) due(now time.Time) (partitions []int, wait time.Duration) {
 		case p.next.After(now):
 			wait = min(wait, p.next.Sub(now))
 		default:
-			partitions, wait = append(partitions, partition), 0
+			partitions, wait = append(partitions, p), 0
 		}
 	}
 	return partitions, wait
 }
 
-// collect reads the due rows of a partition that are not in the queue, and the context of its assignment.
-func (x *retryIndex) collect(ctx context.Context, partition int, now time.Time) ([]Delivery, context.Context, error) {
+// collect reads the due rows of a partition that are not in the queue.
+func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.Time) ([]Delivery, error) {
 	x.mu.Lock()
-	p := x.partitions[partition]
-	if p == nil || len(p.queued) >= maxDueRows {
-		if p != nil {
-			p.next = now.Add(indexPause)
-		}
+	if len(p.queued) >= maxDueRows {
+		p.next = now.Add(indexPause)
 		x.mu.Unlock()
-		return nil, nil, nil
+		return nil, nil
 	}
 	p.next = time.Time{}
 	limit := len(p.queued) + shardSize + 1
 	x.mu.Unlock()
-	rows, _, err := x.store.Waiting(ctx, partition, "", limit)
+	rows, _, err := x.store.Waiting(ctx, p.number, "", limit)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var due []Delivery
 	for _, row := range rows {
 		if row.NextAttemptAt.After(now) {
 			x.scheduleLocked(p, *row.NextAttemptAt)
-			return due, p.ctx, nil
+			return due, nil
 		}
 		if _, queued := p.queued[row.ID]; !queued {
 			p.queued[row.ID] = struct{}{}
@@ -223,13 +209,13 @@ func (x *retryIndex) collect(ctx context.Context, partition int, now time.Time) 
 	if err != nil || len(rows) == limit {
 		x.scheduleLocked(p, now.Add(indexPause))
 	}
-	return due, p.ctx, err
+	return due, err
 }
 
 // scheduleLocked makes the partition due at the time, unless it is due earlier.
 func (x *retryIndex) scheduleLocked(p *partitionRetries, at time.Time) {
 	if p.next.IsZero() || at.Before(p.next) {
 		p.next = at
-		x.wakeUp()
+		x.wake.set()
 	}
 }

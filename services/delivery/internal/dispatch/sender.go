@@ -3,10 +3,10 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -47,13 +47,13 @@ const (
 type Sender struct {
 	Parts
 	queue     *queue
-	locks     *recipientLocks
-	slots     *slots
-	receivers *receivers
-	paces     *paces
+	locks     recipientLocks
+	slots     slots
+	receivers receivers
+	paces     paces
 	retries   *retryIndex
 	writer    *batchWriter
-	snapshots *snapshots
+	snapshots snapshots
 	inFlight  sync.WaitGroup
 	work      context.Context // of attempts and rows; it ends at most stopTimeout after the stop
 	interrupt context.CancelFunc
@@ -63,12 +63,17 @@ type Sender struct {
 func NewSender(parts Parts) *Sender {
 	work, interrupt := context.WithCancel(context.Background())
 	s := &Sender{
-		Parts: parts, locks: newRecipientLocks(), slots: newSlots(parts.Observer), receivers: newReceivers(), paces: newPaces(),
-		retries:   newRetryIndex(parts.Store, parts.Log, parts.Observer),
-		snapshots: newSnapshots(parts.Store), work: work, interrupt: interrupt,
+		Parts: parts, retries: newRetryIndex(parts.Store, parts.Log, parts.Observer),
+		slots:     slots{make(chan struct{}, fastPerCore*runtime.GOMAXPROCS(0)), make(chan struct{}, slowSlots), parts.Observer},
+		locks:     recipientLocks{queues: make(map[string][]*member)},
+		receivers: receivers{known: make(map[string]receiver)},
+		paces:     paces{next: make(map[string]time.Time)},
+		snapshots: snapshots{store: parts.Store, byID: make(map[string]*Snapshot)},
+		work:      work, interrupt: interrupt,
 	}
 	s.queue = newQueue(s.open)
-	s.writer = newBatchWriter(parts, s.stored, s.queue.finish)
+	s.writer = &batchWriter{Parts: parts, stored: s.stored, finish: s.queue.finish,
+		rows: make(chan newRow, unstoredRows), outcomes: make(chan newOutcome, batchOutcomes), done: make(chan struct{})}
 	return s
 }
 
@@ -164,12 +169,12 @@ func (s *Sender) deliver(m *member, slot *slot) {
 
 // storeRetry stores the row after a retry, unless the row has ended meanwhile. It returns the stored row.
 func (s *Sender) storeRetry(m *member, row Delivery) (Delivery, error) {
-	return s.writer.amend(s.work, m.id, func(d *Delivery) (*topic.Outcome, error) {
-		if d.Status != StatusRetrying {
-			return nil, fault.ErrUnchanged
+	return s.writer.amend(s.work, m.id, func(d *Delivery) bool {
+		waits := d.Status == StatusRetrying
+		if waits {
+			*d = row
 		}
-		*d = row
-		return row.outcome(), nil
+		return waits
 	})
 }
 
@@ -181,7 +186,7 @@ func (s *Sender) stored(m *member, row *Delivery) {
 	} else if row != nil {
 		s.retries.remove(row)
 	}
-	m.to, m.components, m.change = nil, nil, nil // free memory while the outcome waits
+	m.to, m.components = nil, nil // free memory while the outcome waits
 	s.unlock(m)
 }
 

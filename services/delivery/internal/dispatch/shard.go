@@ -64,7 +64,6 @@ type member struct {
 	row        *Delivery // of a retry
 	to         *topic.Destination
 	asked      time.Time // when the destination was requested
-	change     *Snapshot
 	components []topic.Component
 	locked     bool // it holds the lock of its recipient
 	leased     bool // this process has leased the row
@@ -101,7 +100,7 @@ func (s *shard) setOpen(found opened, now time.Time) {
 		s.checked, s.change, s.members = true, found.change, found.members
 	}
 	for i, m := range s.members[s.next:] {
-		m.to, m.change, m.asked = &found.destinations[i], s.change, found.asked
+		m.to, m.asked = &found.destinations[i], found.asked
 	}
 	s.phase, s.failures, s.resolvedAt, s.asked, s.taken = open, 0, now, found.asked, 0
 }
@@ -111,7 +110,6 @@ func (s *shard) stale(now time.Time) bool {
 	return now.Sub(s.resolvedAt) > staleAfter || s.taken >= slowBatch && now.Sub(s.asked) > staleAfter
 }
 
-// take returns the next member.
 func (s *shard) take() *member {
 	m := s.members[s.next]
 	s.members[s.next] = nil

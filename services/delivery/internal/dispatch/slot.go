@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -20,10 +19,6 @@ const (
 type slots struct {
 	fast, slow chan struct{}
 	observer   Observer
-}
-
-func newSlots(observer Observer) *slots {
-	return &slots{fast: make(chan struct{}, fastPerCore*runtime.GOMAXPROCS(0)), slow: make(chan struct{}, slowSlots), observer: observer}
 }
 
 // acquire waits for a fast slot. It returns nil if ctx ended.
@@ -75,13 +70,10 @@ func (s *slot) move() bool {
 	}
 }
 
-// release returns the slot. Further calls do nothing.
+// release returns the slot. It is called once.
 func (s *slot) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.released {
-		return
-	}
 	s.released = true
 	if s.timer != nil {
 		s.timer.Stop()

@@ -42,17 +42,16 @@ func (s *Snapshot) Rendered(key string, render func() ([]byte, error)) ([]byte, 
 
 // componentsFor returns the change's components that the destination subscribed to.
 func (s *Snapshot) componentsFor(to *topic.Destination) []topic.Component {
-	wanted := func(c topic.Component) bool {
+	other := func(c topic.Component) bool {
 		if to.Components == nil {
-			return slices.Contains(c.Dashboards, to.Dashboard.ID)
+			return !slices.Contains(c.Dashboards, to.Dashboard.ID)
 		}
-		return slices.Contains(to.Components, c.ID)
+		return !slices.Contains(to.Components, c.ID)
 	}
-	components := s.Event.Components
-	if !slices.ContainsFunc(components, func(c topic.Component) bool { return !wanted(c) }) {
-		return components // without a copy
+	if !slices.ContainsFunc(s.Event.Components, other) {
+		return s.Event.Components // without a copy
 	}
-	return slices.DeleteFunc(slices.Clone(components), func(c topic.Component) bool { return !wanted(c) })
+	return slices.DeleteFunc(slices.Clone(s.Event.Components), other)
 }
 
 // snapshots is a cache of the changes that are being sent.
@@ -62,10 +61,6 @@ type snapshots struct {
 	mu    sync.Mutex
 	byID  map[string]*Snapshot
 	order []string // ids, the oldest first
-}
-
-func newSnapshots(store Store) *snapshots {
-	return &snapshots{store: store, byID: make(map[string]*Snapshot)}
 }
 
 // get returns the change. The error is fault.NotFound if the change was deleted.

@@ -44,11 +44,6 @@ type newOutcome struct {
 	shard   *shard
 }
 
-func newBatchWriter(parts Parts, stored func(*member, *Delivery), finish func(*shard, bool)) *batchWriter {
-	return &batchWriter{Parts: parts, stored: stored, finish: finish,
-		rows: make(chan newRow, unstoredRows), outcomes: make(chan newOutcome, batchOutcomes), done: make(chan struct{})}
-}
-
 // run stores rows and publishes outcomes until close is called. After ctx has ended it only calls back.
 func (w *batchWriter) run(ctx context.Context) {
 	defer close(w.done)
@@ -119,21 +114,25 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 // merge handles a row that another process stored first, during a rebalance. The first row stays, but if it
 // waits for a retry and this process delivered the message, it becomes delivered.
 func (w *batchWriter) merge(ctx context.Context, row Delivery) (Delivery, error) {
-	return w.amend(ctx, row.ID, func(d *Delivery) (*topic.Outcome, error) {
-		if d.Status != StatusRetrying || row.Status != StatusDelivered {
-			return nil, fault.ErrUnchanged
+	return w.amend(ctx, row.ID, func(d *Delivery) bool {
+		if row.Status != StatusDelivered || !d.endWaiting(StatusDelivered, "", *row.EndedAt) {
+			return false
 		}
 		d.Attempts = append(d.Attempts, row.Attempts...)
-		d.end(StatusDelivered, "", *row.EndedAt)
-		return d.outcome(), nil
+		return true
 	})
 }
 
-// amend changes a stored row. It retries until the store succeeds or ctx ends.
-func (w *batchWriter) amend(ctx context.Context, id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error) {
+// amend changes a stored row unless change returns false. It retries until the store succeeds or ctx ends.
+func (w *batchWriter) amend(ctx context.Context, id string, change func(*Delivery) bool) (Delivery, error) {
 	var row Delivery
 	err := w.persist(ctx, "A delivery cannot be changed yet.", func() (err error) {
-		row, err = w.Store.Amend(ctx, id, change)
+		row, err = w.Store.Amend(ctx, id, func(d *Delivery) (*topic.Outcome, error) {
+			if !change(d) {
+				return nil, fault.ErrUnchanged
+			}
+			return d.outcome(), nil
+		})
 		return err
 	})
 	return row, err

@@ -42,39 +42,31 @@ func New(registerer prometheus.Registerer) *Gauge {
 	return g
 }
 
-// Attempted implements dispatch.Observer.
 func (g *Gauge) Attempted(channel topic.Channel, result string, took time.Duration) {
 	g.attempts.WithLabelValues(string(channel), result).Observe(took.Seconds())
 }
 
-// InFlight implements dispatch.Observer.
 func (g *Gauge) InFlight(delta int) { g.inFlight.Add(float64(delta)) }
 
-// SlowSlots implements dispatch.Observer.
 func (g *Gauge) SlowSlots(delta int) { g.slow.Add(float64(delta)) }
 
-// Waiting implements dispatch.Observer.
 func (g *Gauge) Waiting(deliveries int) { g.waiting.Set(float64(deliveries)) }
 
-// Planned implements dispatch.Observer.
 func (g *Gauge) Planned(lag time.Duration) { g.lag.Observe(lag.Seconds()) }
 
 // Traces implements dispatch.Traces.
 type Traces struct{ Propagator propagation.TextMapPropagator }
 
-// Adopt implements dispatch.Traces.
 func (Traces) Adopt(ctx, from context.Context) context.Context {
 	return trace.ContextWithSpanContext(ctx, trace.SpanContextFromContext(from))
 }
 
-// Carry implements dispatch.Traces.
 func (t Traces) Carry(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	t.Propagator.Inject(ctx, carrier)
 	return carrier[traceparent]
 }
 
-// Resume implements dispatch.Traces.
 func (t Traces) Resume(ctx context.Context, carried string) context.Context {
 	return t.Propagator.Extract(ctx, propagation.MapCarrier{traceparent: carried})
 }

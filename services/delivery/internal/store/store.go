@@ -67,23 +67,19 @@ func nextAttemptAt(d *dispatch.Delivery) any {
 	return *d.NextAttemptAt
 }
 
-// SaveChange implements dispatch.Store.
 func (s *Store) SaveChange(ctx context.Context, change topic.EventChange) error {
 	_, err := s.changes.InsertMany(ctx, []topic.EventChange{change})
 	return err
 }
 
-// Change implements dispatch.Store.
 func (s *Store) Change(ctx context.Context, id string) (topic.EventChange, error) {
 	return s.changes.Get(ctx, id)
 }
 
-// Deliveries implements dispatch.Store.
 func (s *Store) Deliveries(ctx context.Context, ids []string) ([]dispatch.Delivery, error) {
 	return s.deliveries.GetMany(ctx, ids)
 }
 
-// Insert implements dispatch.Store.
 func (s *Store) Insert(ctx context.Context, rows []dispatch.Delivery) ([]dispatch.Delivery, error) {
 	return s.deliveries.InsertMany(ctx, rows)
 }
@@ -99,7 +95,6 @@ func (s *Store) Amend(ctx context.Context, id string, change func(*dispatch.Deli
 	})
 }
 
-// Waiting implements dispatch.Store.
 func (s *Store) Waiting(ctx context.Context, partition int, after string, limit int) ([]dispatch.Delivery, string, error) {
 	page, err := s.deliveries.Find(ctx, find.Query{
 		Where: []find.Condition{find.Eq("waitsIn", int64(partition))},
@@ -108,7 +103,6 @@ func (s *Store) Waiting(ctx context.Context, partition int, after string, limit 
 	return page.Items, page.Next, err
 }
 
-// Prune implements dispatch.Store.
 func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (int64, error) {
 	ended := []find.Condition{find.Absent("waitsIn"), find.Lt("nextAttemptAt", before)}
 	rows, err := s.deliveries.DeleteMany(ctx, find.Query{Where: ended, Limit: limit})
