@@ -2,7 +2,6 @@ package document
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
@@ -19,28 +18,18 @@ func (ix *index) prefix() []int { return ix.fields[:len(ix.fields)-1] }
 // sqlCounter returns the table and triggers that count an index. They do not count records that lack a field of the
 // prefix.
 func (s *shape) sqlCounter(ix *index) []sqlObject {
-	each := func(text, separator string) string {
-		parts := make([]string, len(ix.prefix()))
-		for i, f := range ix.prefix() {
-			parts[i] = strings.ReplaceAll(text, "?", quote(column(s.fields[f].name)))
-		}
-		return strings.Join(parts, separator)
-	}
+	each := func(text, separator string) string { return s.each(ix.prefix(), text, separator) }
 	name := s.counterTable(ix)
 	table, counts := quote(s.name), quote(name)
 	more := `INSERT INTO ` + counts + ` SELECT ` + each("NEW.?", ", ") + `, 1 WHERE ` + each("NEW.? IS NOT NULL", " AND ") +
 		` ON CONFLICT (` + each("?", ", ") + `) DO UPDATE SET n = n + 1; `
 	less := `UPDATE ` + counts + ` SET n = n - 1 WHERE ` + each("? = OLD.?", " AND ") + `; `
-	trigger := func(event, when, body string) sqlObject {
-		called := name + "." + strings.ToLower(strings.Fields(event)[0])
-		return sqlObject{name: called, kind: "trigger", sql: `CREATE TRIGGER ` + quote(called) + ` AFTER ` + event + ` ON ` + table + when + ` BEGIN ` + body + `END`}
-	}
 	return []sqlObject{
 		{name: name, kind: "table", sql: `CREATE TABLE ` + counts + ` (` + each("?", ", ") + `, n INTEGER NOT NULL, UNIQUE (` + each("?", ", ") + `))`,
 			fill: `INSERT INTO ` + counts + ` SELECT ` + each("?", ", ") + `, COUNT(*) FROM ` + table + ` WHERE ` + each("? IS NOT NULL", " AND ") + ` GROUP BY ` + each("?", ", ")},
-		trigger("INSERT", "", more),
-		trigger("DELETE", "", less),
-		trigger("UPDATE OF "+each("?", ", "), ` WHEN `+each("OLD.? IS NOT NEW.?", " OR "), less+more),
+		s.trigger(name, "INSERT", "", more),
+		s.trigger(name, "DELETE", "", less),
+		s.trigger(name, "UPDATE OF "+each("?", ", "), each("OLD.? IS NOT NEW.?", " OR "), less+more),
 	}
 }
 

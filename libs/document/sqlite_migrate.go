@@ -93,33 +93,18 @@ func (s *shape) sqlObjects() []sqlObject {
 	var out []sqlObject
 	for i := range s.indexes {
 		ix := &s.indexes[i]
-		columns := make([]string, len(ix.fields))
-		for at, f := range ix.fields {
-			columns[at] = quote(column(s.fields[f].name))
-		}
-		list := strings.Join(columns, ", ")
-		name := s.sqlIndex(ix)
-		if ix.many < 0 {
-			out = append(out, sqlObject{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(s.name) + ` (` + list + `, key)`})
-			if ix.unique {
-				out = append(out, sqlObject{name: name + ".unique", kind: "index", sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + quote(s.name) + ` (` + list + `)`})
-			}
-			if ix.counted {
-				out = append(out, s.sqlCounter(ix)...)
-			}
+		if ix.many >= 0 {
+			out = append(out, s.sqlSide(ix)...)
 			continue
 		}
-		side := s.sideTable(ix)
-		source := make([]string, len(columns))
-		for at, c := range columns {
-			source[at] = "d." + c
+		list, name := s.each(ix.fields, "?", ", "), s.sqlIndex(ix)
+		out = append(out, sqlObject{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(s.name) + ` (` + list + `, key)`})
+		if ix.unique {
+			out = append(out, sqlObject{name: name + ".unique", kind: "index", sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + quote(s.name) + ` (` + list + `)`})
 		}
-		source[ix.many] = "j.value"
-		out = append(out,
-			sqlObject{name: side, kind: "table", sql: `CREATE TABLE ` + quote(side) + ` (doc INTEGER NOT NULL, key TEXT NOT NULL, ` + list + `)`,
-				fill: `INSERT INTO ` + quote(side) + ` SELECT d.id, d.key, ` + strings.Join(source, ", ") + ` FROM ` + quote(s.name) + ` d LEFT JOIN json_each(d.` + columns[ix.many] + `) j`},
-			sqlObject{name: side + ".doc", kind: "index", sql: `CREATE INDEX ` + quote(side+".doc") + ` ON ` + quote(side) + ` (doc)`},
-			sqlObject{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(side) + ` (` + list + `, key, doc)`})
+		if ix.counted {
+			out = append(out, s.sqlCounter(ix)...)
+		}
 	}
 	return out
 }
@@ -228,14 +213,6 @@ func (w *sqliteWriter) backfill(s *shape) error {
 }
 
 func (w *sqliteWriter) refill(s *shape) error {
-	// create fills the tables of multi-valued indexes from the columns afterwards.
-	for i := range s.indexes {
-		if s.indexes[i].many >= 0 {
-			if err := w.define(`DROP TABLE IF EXISTS ` + quote(s.sideTable(&s.indexes[i]))); err != nil {
-				return err
-			}
-		}
-	}
 	var last int64
 	for {
 		var page []*record

@@ -83,29 +83,12 @@ func (e *sqliteEngine) deleteSome(ctx context.Context, p *plan, limit int) (int6
 	var deleted int64
 	p = p.outer()
 	err := e.write(ctx, p.shape, func(w *sqliteWriter) error {
-		q := newStatement("SELECT d.id" + p.from())
+		q := newStatement("DELETE FROM " + quote(p.shape.name) + " WHERE id IN (SELECT d.id" + p.from())
 		q.where(p.clauses())
-		q.add(" LIMIT ?", limit)
-		var ids []int64
-		err := w.rows(q.text(), q.args, func(rows *sql.Rows) error {
-			var id int64
-			err := rows.Scan(&id)
-			ids = append(ids, id)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			if err := w.exec("DELETE FROM "+quote(p.shape.name)+" WHERE id = ?", id); err != nil {
-				return err
-			}
-			if err := w.unside(p.shape, id); err != nil {
-				return err
-			}
-		}
-		deleted = int64(len(ids))
-		return nil
+		q.add(" LIMIT ?)", limit)
+		var err error
+		deleted, err = w.changes(q.text(), q.args...)
+		return err
 	})
 	return deleted, err
 }
