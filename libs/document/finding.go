@@ -79,13 +79,7 @@ func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) er
 // Count returns the number of records that match the conditions of q.
 func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) {
 	defer c.span(&ctx, "count")()
-	q.Limit, q.Offset = 0, 0
-	p, err := c.shape.plan(q, counting)
-	if err != nil || p.empty {
-		return 0, err
-	}
-	n, err := c.db.engine.count(ctx, p)
-	return n, c.opaque(err, "count")
+	return c.count(ctx, keyField, q)
 }
 
 // CountDistinct returns the number of different values of field in the records that match the
@@ -96,11 +90,15 @@ func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.
 	if at < 0 || c.shape.fields[at].many {
 		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.name)
 	}
+	return c.count(ctx, at, q)
+}
+
+func (c *Collection[T]) count(ctx context.Context, distinct int, q find.Query) (int64, error) {
 	q.Limit, q.Offset = 0, 0
 	p, err := c.shape.plan(q, counting)
 	if err != nil || p.empty {
 		return 0, err
 	}
-	n, err := c.db.engine.countDistinct(ctx, p, at)
-	return n, c.opaque(err, "count distinct")
+	n, err := c.db.engine.count(ctx, p, distinct)
+	return n, c.opaque(err, "count")
 }

@@ -21,8 +21,8 @@ type plan struct {
 	sorted bool   // the index has the order, so nothing is sorted
 	limit  int
 	offset int
-	after  []any   // the position after which the page starts: the values of order
-	inside *clause // on SQLite, see outer
+	after  []any  // the position after which the page starts: the values of order
+	inside clause // on SQLite, see outer
 }
 
 type condition struct {

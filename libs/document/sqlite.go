@@ -144,7 +144,7 @@ func lockFile(path string) (io.Closer, error) {
 }
 
 func (e *sqliteEngine) ping(ctx context.Context) error {
-	return e.read(ctx, newStatement("SELECT 1"), func(rows *sql.Rows) error { return rows.Scan(new(int)) })
+	return e.read(ctx, clause{text: "SELECT 1"}, func(rows *sql.Rows) error { return rows.Scan(new(int)) })
 }
 
 func (e *sqliteEngine) close() error {
@@ -163,13 +163,13 @@ func (e *sqliteEngine) close() error {
 }
 
 // read runs a query and calls scan for each row.
-func (e *sqliteEngine) read(ctx context.Context, q *statement, scan func(*sql.Rows) error) error {
+func (e *sqliteEngine) read(ctx context.Context, q clause, scan func(*sql.Rows) error) error {
 	reads, err := e.reader()
 	if err != nil {
 		return err
 	}
 	e.observe("read")
-	return sqliteError(reads.rows(ctx, q.text(), q.args, scan), nil)
+	return sqliteError(reads.rows(ctx, q.text, q.args, scan), nil)
 }
 
 // write runs job in a transaction, which it may share with other writes.

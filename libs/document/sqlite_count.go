@@ -35,25 +35,27 @@ func (s *shape) sqlCounter(ix *index) []sqlObject {
 
 // counter returns a query of stored counts. It returns false unless the conditions are equalities on exactly the
 // prefix of a counted index.
-func (p *plan) counter() (*statement, bool) {
+func (p *plan) counter() (clause, bool) {
 	for i := range p.shape.indexes {
 		ix := &p.shape.indexes[i]
 		if !ix.counted || len(p.where) != len(ix.prefix()) {
 			continue
 		}
-		q := newStatement("SELECT COALESCE(SUM(n), 0) FROM " + quote(p.shape.counterTable(ix)) + " d")
-		var clauses []clause
+		var where clause
+		matched := 0
 		for _, f := range ix.prefix() {
 			at := slices.IndexFunc(p.where, func(c condition) bool { return c.field == f && c.op == find.OpEq })
 			if at >= 0 {
 				among := oneOf(scalars(p.where[at].values))
-				clauses = append(clauses, clause{"d." + quote(column(p.shape.fields[f].name)) + among.text, among.args})
+				where = where.join(" AND ", clause{quote(column(p.shape.fields[f].name)) + among.text, among.args})
+				matched++
 			}
 		}
-		if len(clauses) == len(p.where) {
-			q.where(clauses)
+		if matched == len(p.where) {
+			q := clause{text: "SELECT COALESCE(SUM(n), 0) FROM " + quote(p.shape.counterTable(ix))}
+			q.where(where)
 			return q, true
 		}
 	}
-	return nil, false
+	return clause{}, false
 }

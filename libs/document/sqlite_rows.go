@@ -48,7 +48,7 @@ func cell(value any) (any, error) {
 
 func (e *sqliteEngine) load(ctx context.Context, s *shape, key string) (*record, error) {
 	var found *record
-	q := newStatement(`SELECT version, body FROM ` + quote(s.name) + ` WHERE key = ?`).with(key)
+	q := clause{`SELECT version, body FROM ` + quote(s.name) + ` WHERE key = ?`, []any{key}}
 	err := e.read(ctx, q, func(rows *sql.Rows) error {
 		found = &record{key: key}
 		return rows.Scan(&found.version, &found.body)
@@ -64,12 +64,12 @@ func (e *sqliteEngine) loadMany(ctx context.Context, s *shape, keys []string) ([
 	if err != nil {
 		return nil, err
 	}
-	q := newStatement(`SELECT key, version, body FROM ` + quote(s.name) + ` WHERE key IN (SELECT value FROM json_each(?))`).with(string(list))
+	q := clause{`SELECT key, version, body FROM ` + quote(s.name) + ` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}}
 	return e.records(ctx, q, 0)
 }
 
 // records reads key, version and body. It ignores extra columns after them, which serve the order only.
-func (e *sqliteEngine) records(ctx context.Context, q *statement, extra int) ([]*record, error) {
+func (e *sqliteEngine) records(ctx context.Context, q clause, extra int) ([]*record, error) {
 	var out []*record
 	dest := make([]any, 3+extra)
 	for i := range dest {
