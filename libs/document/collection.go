@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -48,8 +49,8 @@ func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
 func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error) {
 	defer c.span(&ctx, "get many")()
 	byKey := make(map[string]*record, len(keys))
-	for start := 0; start < len(keys); start += batchSize {
-		records, err := c.db.engine.loadMany(ctx, c.shape, keys[start:min(start+batchSize, len(keys))])
+	for batch := range slices.Chunk(keys, batchSize) {
+		records, err := c.db.engine.loadMany(ctx, c.shape, batch)
 		if err != nil {
 			return nil, c.opaque(err, "load")
 		}

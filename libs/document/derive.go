@@ -121,13 +121,13 @@ func recovered(work func() error) (err error) {
 // wait returns the result of the run. It returns an error if ctx or followTime ends first. The
 // run goes on then.
 func (r *deriveRun) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, followTime, errSlowDerive)
-	defer cancel()
 	select {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-time.After(followTime):
+		return errSlowDerive
 	}
 }
 
@@ -279,17 +279,12 @@ func (g *gate) enter(ctx context.Context, name string) func() {
 	}
 	at.users++
 	g.mu.Unlock()
-	entered := true
+	entered := false
 	select {
 	case at.taken <- struct{}{}:
-	default:
-		ctx, cancel := context.WithTimeout(ctx, gateTime)
-		defer cancel()
-		select {
-		case at.taken <- struct{}{}:
-		case <-ctx.Done():
-			entered = false
-		}
+		entered = true
+	case <-ctx.Done():
+	case <-time.After(gateTime):
 	}
 	return sync.OnceFunc(func() {
 		g.mu.Lock()

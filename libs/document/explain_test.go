@@ -70,7 +70,7 @@ func TestFindIsServedByIndexes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, behind := range []bool{false, true} {
-				p, err := c.shape.plan(test.q, finding)
+				p, err := c.shape.plan(test.q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -121,7 +121,7 @@ func TestCountIsKept(t *testing.T) {
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.shape.plan(find.Query{Where: []find.Condition{find.In("owner", "a", "b")}}, counting)
+	p, err := c.shape.plan(find.Query{Where: []find.Condition{find.In("owner", "a", "b")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
 	defer c.span(&ctx, "find")()
 	var page find.Page[T]
-	p, err := c.shape.plan(q, finding)
+	p, err := c.shape.plan(q)
 	if err != nil || p.empty {
 		return page, err
 	}
@@ -94,8 +94,7 @@ func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.
 }
 
 func (c *Collection[T]) count(ctx context.Context, distinct int, q find.Query) (int64, error) {
-	q.Limit, q.Offset = 0, 0
-	p, err := c.shape.plan(q, counting)
+	p, err := c.shape.plan(find.Query{Where: q.Where, Scan: q.Scan})
 	if err != nil || p.empty {
 		return 0, err
 	}

@@ -103,19 +103,25 @@ func (e *mongoEngine) records(ctx context.Context, s *shape, filter bson.D, how 
 	if err != nil {
 		return nil, err
 	}
-	cursor, err := c.Find(ctx, filter, how.SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
+	documents, err := mongoFind[mongoDocument](ctx, c, filter, how.SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
 	if err != nil {
-		return nil, mongoError(err)
-	}
-	var documents []mongoDocument
-	if err := cursor.All(ctx, &documents); err != nil {
-		return nil, mongoError(err)
+		return nil, err
 	}
 	out := make([]*record, len(documents))
 	for i := range documents {
 		out[i] = documents[i].record()
 	}
 	return out, nil
+}
+
+// mongoFind returns all results of a query.
+func mongoFind[D any](ctx context.Context, c *mongo.Collection, filter bson.D, how *options.FindOptionsBuilder) ([]D, error) {
+	var out []D
+	cursor, err := c.Find(ctx, filter, how)
+	if err == nil {
+		err = cursor.All(ctx, &out)
+	}
+	return out, mongoError(err)
 }
 
 func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
@@ -298,13 +304,10 @@ func (e *mongoEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64
 	}
 	// A record that changes meanwhile is not deleted. So it ends when none is found, not when fewer are deleted than found.
 	for deleted := int64(0); ; {
-		cursor, err := c.Find(ctx, p.filter(), options.Find().SetHint(p.hint()).SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)-deleted))
+		found, err := mongoFind[mongoDocument](ctx, c, p.filter(), options.Find().SetHint(p.hint()).
+			SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)-deleted))
 		if err != nil {
-			return deleted, mongoError(err)
-		}
-		var found []mongoDocument
-		if err := cursor.All(ctx, &found); err != nil {
-			return deleted, mongoError(err)
+			return deleted, err
 		}
 		if len(found) == 0 {
 			return deleted, nil

@@ -73,7 +73,11 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 			shapes, searched = db.declared(), time.Now()
 		}
 		if len(shapes) == 0 {
-			db.awaitWrite(ctx, relayPoll-time.Since(searched))
+			select {
+			case <-ctx.Done():
+			case <-db.wake:
+			case <-time.After(relayPoll - time.Since(searched)):
+			}
 			continue
 		}
 		more, err := r.round(ctx, shapes)
@@ -110,16 +114,6 @@ func (db *Database) takeWritten() []*shape {
 	written := slices.DeleteFunc(slices.Clone(db.shapes), func(s *shape) bool { return !db.written[s] })
 	clear(db.written)
 	return written
-}
-
-func (db *Database) awaitWrite(ctx context.Context, atMost time.Duration) {
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-db.wake:
-	case <-timer.C:
-	}
 }
 
 type relay struct {

@@ -9,7 +9,6 @@ import (
 // A counted index has a table with the number of records for each value of its prefix. Triggers update the table with
 // each write, so it is as exact as the index.
 
-// counterTable returns the name of the table with the counts of an index.
 func (s *shape) counterTable(ix *index) string { return s.sqlIndex(ix) + ".count" }
 
 // prefix returns the fields by which the records of an index are counted: all but the last.

@@ -60,22 +60,13 @@ func (w *sqliteWriter) migrate(s *shape) error {
 // addColumns adds missing columns. It keeps the columns of fields that are no longer declared: the former version of
 // the program works after a rollback.
 func (w *sqliteWriter) addColumns(s *shape) error {
-	have := map[string]bool{}
-	err := w.rows(`SELECT name FROM pragma_table_info(?)`, []any{s.name}, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		have[name] = true
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	for _, f := range s.fields {
-		if have[column(f.name)] {
-			continue
+		err := w.row(`SELECT 1 FROM pragma_table_info(?) WHERE name = ?`, []any{s.name, column(f.name)}, new(int))
+		if errors.Is(err, sql.ErrNoRows) {
+			// Without a declared type SQLite does not convert values.
+			err = w.define(`ALTER TABLE ` + quote(s.name) + ` ADD COLUMN ` + quote(column(f.name)))
 		}
-		// Without a declared type SQLite does not convert values.
-		if err := w.define(`ALTER TABLE ` + quote(s.name) + ` ADD COLUMN ` + quote(column(f.name))); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -116,8 +107,8 @@ func (w *sqliteWriter) dropObjects(s *shape, wanted []sqlObject) error {
 		declared[o.name] = o.sql
 	}
 	var drops []string
-	err := w.rows(`SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND (substr(name, 1, ?) = ? OR substr(name, 1, ?) = ?) ORDER BY type`,
-		[]any{len([]rune(s.name)) + 1, s.name + ".", len([]rune(s.name)) + 1, s.name + "~"}, func(rows *sql.Rows) error {
+	err := w.rows(`SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name GLOB ? ORDER BY type`,
+		[]any{s.name + "[.~]*"}, func(rows *sql.Rows) error {
 			var kind, name, text string
 			if err := rows.Scan(&kind, &name, &text); err != nil {
 				return err

@@ -135,7 +135,6 @@ func (p *plan) ordered(q *clause, merged bool) {
 	}
 }
 
-// side reports whether the index is implemented by a table.
 func (p *plan) side() bool { return p.index != nil && p.index.many >= 0 }
 
 // within reports whether the index's table has the fields and those of all conditions. Then the query need not read
@@ -205,7 +204,6 @@ func (p *plan) fromSide() string {
 	return " FROM " + quote(p.shape.sideTable(p.index)) + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index))
 }
 
-// sqlIndex returns the name of the index in the file.
 func (s *shape) sqlIndex(ix *index) string { return s.name + "." + ix.name }
 
 // column returns the column with a field. It is in the index's table if that has the field or the key.

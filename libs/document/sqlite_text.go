@@ -34,16 +34,14 @@ func matches(text string, match find.Match, part string, folded bool) bool {
 	if folded {
 		text, part = fold(text), fold(part)
 	}
-	switch match {
-	case find.Whole:
-		return text == part
-	case find.Prefix:
-		return strings.HasPrefix(text, part)
-	case find.Suffix:
-		return strings.HasSuffix(text, part)
-	default:
-		return strings.Contains(text, part)
+	if compare, ok := comparers[match]; ok {
+		return compare(text, part)
 	}
+	return text == part
+}
+
+var comparers = map[find.Match]func(text, part string) bool{
+	find.Prefix: strings.HasPrefix, find.Suffix: strings.HasSuffix, find.Substring: strings.Contains,
 }
 
 // fold replaces each letter by one representative of the letters that are equal under Unicode simple folding, as

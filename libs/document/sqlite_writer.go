@@ -147,7 +147,6 @@ func (w *sqliteWriter) exec(text string, args ...any) error {
 	return err
 }
 
-// define runs a statement without caching it.
 func (w *sqliteWriter) define(text string) error {
 	_, err := w.conn.ExecContext(context.Background(), text)
 	return err
