@@ -9,8 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// batchSize bounds the records in one operation of an engine. Other writes wait for a bulk write for
-// milliseconds only.
+// batchSize bounds the records in one operation of an engine. Other writes wait for a bulk write for milliseconds only.
 const batchSize = 500
 
 // UpsertMany stores items and replaces those whose keys exist. It is for rows without concurrent
@@ -25,17 +24,11 @@ func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 
 // lastOfEach returns records with only the last of those with the same key.
 func lastOfEach(records []*record) []*record {
-	at := make(map[string]int, len(records))
-	out := records[:0:0]
+	last := make(map[string]*record, len(records))
 	for _, r := range records {
-		if i, ok := at[r.key]; ok {
-			out[i] = r
-			continue
-		}
-		at[r.key] = len(out)
-		out = append(out, r)
+		last[r.key] = r
 	}
-	return out
+	return slices.DeleteFunc(records, func(r *record) bool { return last[r.key] != r })
 }
 
 // InsertMany stores the items whose keys do not exist and returns them in their order. Like

@@ -7,10 +7,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Find returns a page of the records that match q. A declared index must serve the conditions and
-// the order, or q.Scan must name an index: the records within its prefix are then examined one by
-// one. Without q.Order the records have the order of the index. The key is always the last part of
-// the order.
+// Find returns a page of the records that match q. A declared index must serve the conditions and the order, or q.Scan
+// must name an index: the records within its prefix are then examined one by one. Without q.Order the records have the
+// order of the index. The key is always the last part of the order.
 func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
 	defer c.span(&ctx, "find")()
 	var page find.Page[T]
@@ -45,9 +44,8 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 	return page, c.opaque(err, "find")
 }
 
-// Each calls visit for every record that matches q, in order. It reads page by page: a record that
-// exists all the time is visited exactly once while others are added and deleted. An error of
-// visit ends Each.
+// Each calls visit for every record that matches q, in order. It reads page by page: a record that exists all the time
+// is visited exactly once while others are added and deleted. An error of visit ends Each.
 func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) error) error {
 	left := q.Limit
 	for {

@@ -139,8 +139,9 @@ func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
 		if !ok || conflict.index != "" {
 			return mongoError(err)
 		}
-		revived, err := e.revive(ctx, c, s, r)
-		if err != nil || revived {
+		// It replaces a tombstone of the key.
+		err = e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.key}, there("b", false)}, change(contents(s, r), r.entries))
+		if !errors.Is(err, errStale) {
 			return err
 		}
 		// If the key was that of a tombstone, a relay may have removed it meanwhile. Then the key is free.
@@ -153,15 +154,6 @@ func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
 
 // maxTries bounds the repetitions of a write after a conflict that should not occur twice.
 const maxTries = 10
-
-// revive replaces the tombstone of the record's key by the record. It returns false if there is no tombstone.
-func (e *mongoEngine) revive(ctx context.Context, c *mongo.Collection, s *shape, r *record) (bool, error) {
-	result, err := c.UpdateOne(ctx, bson.D{{Key: "_id", Value: r.key}, there("b", false)}, change(contents(s, r), r.entries))
-	if err != nil {
-		return false, mongoError(err)
-	}
-	return result.MatchedCount == 1, nil
-}
 
 func (e *mongoEngine) replace(ctx context.Context, s *shape, r *record, version int64) error {
 	return e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.key}, {Key: "v", Value: version}, there("b", true)}, change(contents(s, r), r.entries))

@@ -26,9 +26,8 @@ type claim struct {
 	notBefore time.Time // when released: the time of the next claim
 }
 
-// doubt is a document whose outbox was cleared while another process may have been running
-// Derive. If that process was killed, it may have left incomplete rows. The relay therefore runs
-// Derive again when doubtTime has passed.
+// doubt is a document whose outbox was cleared while another process may have been running Derive. If that process was
+// killed, it may have left incomplete rows. The relay therefore runs Derive again when doubtTime has passed.
 type doubt struct {
 	Name       string    `bson:"_id"` // collection/key
 	Collection string    `bson:"s"`
@@ -255,8 +254,7 @@ func (r *relay) dispel(ctx context.Context) {
 	}
 }
 
-// shrink halves the batch after a failure. It holds back a document that fails alone, so that
-// the others are published.
+// shrink halves the batch after a failure. It holds back a document that fails alone, so that the others are published.
 func (r *relay) shrink(claims []claim) {
 	if len(claims) == 1 {
 		r.hold(claims[0])

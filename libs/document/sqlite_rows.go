@@ -118,7 +118,6 @@ func (e *sqliteEngine) writeOne(ctx context.Context, s *shape, key string, entri
 	})
 }
 
-// post appends to the outbox.
 func (w *sqliteWriter) post(s *shape, key string, entries []entry) error {
 	for i := range entries {
 		text, err := bson.Marshal(&entries[i])
