@@ -3,13 +3,13 @@ package document
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// batchSize bounds the records in one operation of an engine. Other writes wait for a bulk write for
-// milliseconds only.
+// batchSize bounds the records in one operation of an engine. Other writes wait for a bulk write for milliseconds only.
 const batchSize = 500
 
 // UpsertMany stores items and replaces those whose keys exist. It is for rows without concurrent
@@ -17,24 +17,18 @@ const batchSize = 500
 // A batch is one transaction on SQLite and one bulk write on MongoDB.
 func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 	defer c.span(&ctx, "upsert many")()
-	return c.batches(items, func(records []*record) error {
+	return c.batches(items, func(_ []T, records []*record) error {
 		return c.db.engine.putMany(ctx, c.shape, lastOfEach(records))
 	})
 }
 
 // lastOfEach returns records with only the last of those with the same key.
 func lastOfEach(records []*record) []*record {
-	at := make(map[string]int, len(records))
-	out := records[:0:0]
+	last := make(map[string]*record, len(records))
 	for _, r := range records {
-		if i, ok := at[r.key]; ok {
-			out[i] = r
-			continue
-		}
-		at[r.key] = len(out)
-		out = append(out, r)
+		last[r.key] = r
 	}
-	return out
+	return slices.DeleteFunc(records, func(r *record) bool { return last[r.key] != r })
 }
 
 // InsertMany stores the items whose keys do not exist and returns them in their order. Like
@@ -42,23 +36,20 @@ func lastOfEach(records []*record) []*record {
 func (c *Collection[T]) InsertMany(ctx context.Context, items []T) ([]T, error) {
 	defer c.span(&ctx, "insert many")()
 	var stored []T
-	done := 0
-	err := c.batches(items, func(records []*record) error {
+	err := c.batches(items, func(batch []T, records []*record) error {
 		isNew, err := c.db.engine.insertMany(ctx, c.shape, records)
 		for i, fresh := range isNew {
 			if fresh {
-				stored = append(stored, items[done+i])
+				stored = append(stored, batch[i])
 			}
 		}
-		done += len(records)
 		return err
 	})
 	return stored, err
 }
 
-func (c *Collection[T]) batches(items []T, write func([]*record) error) error {
-	for start := 0; start < len(items); start += batchSize {
-		batch := items[start:min(start+batchSize, len(items))]
+func (c *Collection[T]) batches(items []T, write func([]T, []*record) error) error {
+	for batch := range slices.Chunk(items, batchSize) {
 		records := make([]*record, len(batch))
 		for i := range batch {
 			r, err := c.record(&batch[i], c.schema.Key(&batch[i]))
@@ -68,7 +59,7 @@ func (c *Collection[T]) batches(items []T, write func([]*record) error) error {
 			r.version = rand.Int64N(1 << 62)
 			records[i] = r
 		}
-		if err := write(records); err != nil {
+		if err := write(batch, records); err != nil {
 			return c.opaque(err, "write many")
 		}
 	}
@@ -83,7 +74,7 @@ func (c *Collection[T]) DeleteMany(ctx context.Context, q find.Query) (int64, er
 	if len(q.Order) > 0 || q.Offset > 0 || q.After != "" {
 		return 0, fault.New(fault.Internal, "document: DeleteMany of %s accepts conditions and a limit only", c.shape.name)
 	}
-	p, err := c.shape.plan(q, counting)
+	p, err := c.shape.plan(q)
 	if err != nil || p.empty {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -48,8 +49,8 @@ func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
 func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error) {
 	defer c.span(&ctx, "get many")()
 	byKey := make(map[string]*record, len(keys))
-	for start := 0; start < len(keys); start += batchSize {
-		records, err := c.db.engine.loadMany(ctx, c.shape, keys[start:min(start+batchSize, len(keys))])
+	for batch := range slices.Chunk(keys, batchSize) {
+		records, err := c.db.engine.loadMany(ctx, c.shape, batch)
 		if err != nil {
 			return nil, c.opaque(err, "load")
 		}
@@ -77,12 +78,11 @@ func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Me
 	return c.store(ctx, c.schema.Key(&item), &item, false, 0, messages, func() {})
 }
 
-// Update loads the record of key, calls change to alter it, and replaces it together with its
-// messages. If another writer has replaced it meanwhile, Update starts over until ctx ends. It
-// returns an error of change and writes nothing then. It writes nothing and returns the record if
-// change returns fault.ErrUnchanged. change may run several times, so it must have no other
-// effect. It must not write the same record, because the writers of a record in one process wait for
-// each other for up to two seconds.
+// Update loads the record of key, calls change to alter it, and replaces it together with its messages. If another
+// writer has replaced it meanwhile, Update starts over until ctx ends. It returns an error of change and writes nothing
+// then. It writes nothing and returns the record if change returns fault.ErrUnchanged. change may run several times, so
+// it must have no other effect. It must not write the same record, because the writers of a record in one process wait
+// for each other for up to two seconds.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	defer c.span(&ctx, "update")()
 	return c.write(ctx, key, false, c.existing(change))

@@ -18,17 +18,15 @@ const (
 
 var errSlowDerive = fmt.Errorf("Derive did not return within %v", followTime)
 
-// derivations runs Derive for the documents of a Database. At most one run per document is in
-// progress in this process. A run serves all writes of the document that were committed before
-// it started.
+// derivations runs Derive for the documents of a Database. At most one run per document is in progress in this process.
+// A run serves all writes of the document that were committed before it started.
 type derivations struct {
 	mu        sync.Mutex
 	documents map[string]*derivation
 	derived   map[string]struct{} // ids of outbox entries whose Derive succeeded in this process
 }
 
-// derivation is the state of one document. It exists while a write or a run of the document is
-// in progress or due.
+// derivation is the state of one document. It exists while a write or a run of the document is in progress or due.
 type derivation struct {
 	users   int           // writes and runs
 	running chan struct{} // capacity 1: filled by the current run
@@ -118,22 +116,20 @@ func recovered(work func() error) (err error) {
 	return work()
 }
 
-// wait returns the result of the run. It returns an error if ctx or followTime ends first. The
-// run goes on then.
+// wait returns the result of the run. It returns an error if ctx or followTime ends first. The run goes on then.
 func (r *deriveRun) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, followTime, errSlowDerive)
-	defer cancel()
 	select {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-time.After(followTime):
+		return errSlowDerive
 	}
 }
 
-// maxDerived bounds the set of derived entries. On MongoDB the relay of another process may
-// publish an entry, which stays in the set. When the set is full, it is emptied. That costs
-// repeated runs of Derive only.
+// maxDerived bounds the set of derived entries. On MongoDB the relay of another process may publish an entry, which
+// stays in the set. When the set is full, it is emptied. That costs repeated runs of Derive only.
 const maxDerived = 10000
 
 func (d *derivations) succeeded(document *derivation, entries []entry) {
@@ -176,10 +172,9 @@ func (d *derivations) take(name string, entries []entry) (derived int, busy bool
 	return derived, busy
 }
 
-// commit runs a write and what follows from it. write commits stored (nil deletes the record)
-// with entries. Then commit calls leave, which lets the next writer of the record go on, and
-// waits for Derive. Once write has succeeded commit returns nil, even if Derive is slow or fails:
-// the entries are in the outbox, so the relay repeats Derive.
+// commit runs a write and what follows from it. write commits stored (nil deletes the record) with entries. Then commit
+// calls leave, which lets the next writer of the record go on, and waits for Derive. Once write has succeeded commit
+// returns nil, even if Derive is slow or fails: the entries are in the outbox, so the relay repeats Derive.
 func (c *Collection[T]) commit(ctx context.Context, key string, stored *record, entries []entry, leave func(), write func() error) error {
 	name := c.shape.name + "/" + key
 	if c.shape.derives {
@@ -279,17 +274,12 @@ func (g *gate) enter(ctx context.Context, name string) func() {
 	}
 	at.users++
 	g.mu.Unlock()
-	entered := true
+	entered := false
 	select {
 	case at.taken <- struct{}{}:
-	default:
-		ctx, cancel := context.WithTimeout(ctx, gateTime)
-		defer cancel()
-		select {
-		case at.taken <- struct{}{}:
-		case <-ctx.Done():
-			entered = false
-		}
+		entered = true
+	case <-ctx.Done():
+	case <-time.After(gateTime):
 	}
 	return sync.OnceFunc(func() {
 		g.mu.Lock()

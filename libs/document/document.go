@@ -1,18 +1,15 @@
-// Package document stores the records of a service in typed collections. A write loads a
-// record, changes it in Go and replaces it guarded by its version. The same write stores
-// the messages that it causes.
+// Package document stores the records of a service in typed collections. A write loads a record, changes it in Go and
+// replaces it guarded by its version. The same write stores the messages that it causes.
 //
-// Decision. There are two engines: MongoDB with its official driver for deployments, and
-// SQLite (pure Go, WAL, synced) for one machine. Both store a record as BSON beside its
-// declared fields. Queries and indexes can name declared fields only. Both engines therefore
-// return the same results, and one conformance suite tests both. FerretDB v1 embedded was
-// tried as the only engine and rejected: it loses concurrent updates (50 of 800 increments
-// survived), and an update by id costs a scan, 20 ms at 10,000 documents. SQLite needs
-// 0.24 ms with fsync, and 7 microseconds for a read.
+// Decision. There are two engines: MongoDB with its official driver for deployments, and SQLite (pure Go, WAL, synced)
+// for one machine. Both store a record as BSON beside its declared fields. Queries and indexes can name declared fields
+// only. Both engines therefore return the same results, and one conformance suite tests both. FerretDB v1 embedded was
+// tried as the only engine and rejected: it loses concurrent updates (50 of 800 increments survived), and an update by
+// id costs a scan, 20 ms at 10,000 documents. SQLite needs 0.24 ms with fsync, and 7 microseconds for a read.
 //
-// A write is durable when the call returns. It is atomic with its messages (one document, no
-// transaction). It fails with a conflict instead of overwriting a change of another writer. A
-// query that no declared index serves is refused on both engines.
+// A write is durable when the call returns. It is atomic with its messages (one document, no transaction). It fails
+// with a conflict instead of overwriting a change of another writer. A query that no declared index serves is refused
+// on both engines.
 //
 // One process uses a SQLite file. Any number of processes share a MongoDB database.
 package document
@@ -63,14 +60,13 @@ type Database struct {
 
 var databaseName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
-// Open prepares the database name at address. "sqlite:FOLDER" is the file FOLDER/name.db.
-// "mongodb://host/prefix" (or mongodb+srv) is the database prefix_name; the default prefix is
-// "bellbuoy". Open contacts no engine. It returns an error only for an invalid name or address.
+// Open prepares the database name at address. "sqlite:FOLDER" is the file FOLDER/name.db. "mongodb://host/prefix" (or
+// mongodb+srv) is the database prefix_name; the default prefix is "bellbuoy". Open contacts no engine. It returns an
+// error only for an invalid name or address.
 //
-// The first write to a SQLite file locks it until the process ends or closes the Database. A
-// write of a second process fails, and its Migrate returns an error that no retry heals. The
-// lock does not keep out a second Database of the same process: tests write beside a running
-// service.
+// The first write to a SQLite file locks it until the process ends or closes the Database. A write of a second process
+// fails, and its Migrate returns an error that no retry heals. The lock does not keep out a second Database of the same
+// process: tests write beside a running service.
 func Open(address, name string, options Options) (*Database, error) {
 	if !databaseName.MatchString(name) {
 		return nil, fmt.Errorf("document: %q is not a valid database name", name)
@@ -134,11 +130,10 @@ func (db *Database) NextN(ctx context.Context, counter string, n int64) (int64, 
 	return last - n + 1, nil
 }
 
-// Migrate makes the engine match the declarations. It creates missing collections, columns and
-// indexes, rebuilds changed indexes and drops undeclared ones. It computes new fields and
-// fields with a new Revision for the stored records. While the engine does not respond, Migrate
-// logs a line and retries until ctx ends. It does not retry when a local path cannot hold the
-// database. On MongoDB several processes may migrate at once.
+// Migrate makes the engine match the declarations. It creates missing collections, columns and indexes, rebuilds
+// changed indexes and drops undeclared ones. It computes new fields and fields with a new Revision for the stored
+// records. While the engine does not respond, Migrate logs a line and retries until ctx ends. It does not retry when a
+// local path cannot hold the database. On MongoDB several processes may migrate at once.
 func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond
@@ -167,12 +162,10 @@ func (db *Database) declared() []*shape {
 
 // sleep waits for d. It returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	}
 }

@@ -36,8 +36,8 @@ type engine interface {
 	deleteSome(ctx context.Context, p *plan, limit int) (int64, error)
 
 	find(ctx context.Context, p *plan) ([]*record, error)
-	count(ctx context.Context, p *plan) (int64, error)
-	countDistinct(ctx context.Context, p *plan, field int) (int64, error)
+	// count returns the number of records, or of the different values of a field, unless that is keyField.
+	count(ctx context.Context, p *plan, distinct int) (int64, error)
 
 	// claim returns up to limit documents of shapes with waiting messages. Only this process may publish them.
 	claim(ctx context.Context, shapes []*shape, limit int, skip func(collection, key string) bool) ([]claim, error)

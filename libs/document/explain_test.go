@@ -70,7 +70,7 @@ func TestFindIsServedByIndexes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, behind := range []bool{false, true} {
-				p, err := c.shape.plan(test.q, finding)
+				p, err := c.shape.plan(test.q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -96,7 +96,7 @@ func TestFindIsServedByIndexes(t *testing.T) {
 					t.Errorf("index %s is not used:\n%s", test.index, text)
 				}
 				if sorts := strings.Contains(text, "TEMP B-TREE"); sorts != test.sorts {
-					t.Errorf("sorts: %t\n%s\n%s", sorts, q.text(), text)
+					t.Errorf("sorts: %t\n%s\n%s", sorts, q.text, text)
 				}
 			}
 		})
@@ -121,7 +121,7 @@ func TestCountIsKept(t *testing.T) {
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.shape.plan(find.Query{Where: []find.Condition{find.In("owner", "a", "b")}}, counting)
+	p, err := c.shape.plan(find.Query{Where: []find.Condition{find.In("owner", "a", "b")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +134,10 @@ func TestCountIsKept(t *testing.T) {
 	}
 }
 
-func explain(t *testing.T, e *sqliteEngine, q *statement) []string {
+func explain(t *testing.T, e *sqliteEngine, q clause) []string {
 	t.Helper()
 	var lines []string
-	asked := newStatement("EXPLAIN QUERY PLAN " + q.text()).with(q.args...)
+	asked := clause{"EXPLAIN QUERY PLAN " + q.text, q.args}
 	err := e.read(t.Context(), asked, func(rows *sql.Rows) error {
 		var id, parent, unused int
 		var detail string

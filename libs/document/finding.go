@@ -7,14 +7,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Find returns a page of the records that match q. A declared index must serve the conditions and
-// the order, or q.Scan must name an index: the records within its prefix are then examined one by
-// one. Without q.Order the records have the order of the index. The key is always the last part of
-// the order.
+// Find returns a page of the records that match q. A declared index must serve the conditions and the order, or q.Scan
+// must name an index: the records within its prefix are then examined one by one. Without q.Order the records have the
+// order of the index. The key is always the last part of the order.
 func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
 	defer c.span(&ctx, "find")()
 	var page find.Page[T]
-	p, err := c.shape.plan(q, finding)
+	p, err := c.shape.plan(q)
 	if err != nil || p.empty {
 		return page, err
 	}
@@ -45,9 +44,8 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 	return page, c.opaque(err, "find")
 }
 
-// Each calls visit for every record that matches q, in order. It reads page by page: a record that
-// exists all the time is visited exactly once while others are added and deleted. An error of
-// visit ends Each.
+// Each calls visit for every record that matches q, in order. It reads page by page: a record that exists all the time
+// is visited exactly once while others are added and deleted. An error of visit ends Each.
 func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) error) error {
 	left := q.Limit
 	for {
@@ -79,13 +77,7 @@ func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) er
 // Count returns the number of records that match the conditions of q.
 func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) {
 	defer c.span(&ctx, "count")()
-	q.Limit, q.Offset = 0, 0
-	p, err := c.shape.plan(q, counting)
-	if err != nil || p.empty {
-		return 0, err
-	}
-	n, err := c.db.engine.count(ctx, p)
-	return n, c.opaque(err, "count")
+	return c.count(ctx, keyField, q)
 }
 
 // CountDistinct returns the number of different values of field in the records that match the
@@ -96,11 +88,14 @@ func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.
 	if at < 0 || c.shape.fields[at].many {
 		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.name)
 	}
-	q.Limit, q.Offset = 0, 0
-	p, err := c.shape.plan(q, counting)
+	return c.count(ctx, at, q)
+}
+
+func (c *Collection[T]) count(ctx context.Context, distinct int, q find.Query) (int64, error) {
+	p, err := c.shape.plan(find.Query{Where: q.Where, Scan: q.Scan})
 	if err != nil || p.empty {
 		return 0, err
 	}
-	n, err := c.db.engine.countDistinct(ctx, p, at)
-	return n, c.opaque(err, "count distinct")
+	n, err := c.db.engine.count(ctx, p, distinct)
+	return n, c.opaque(err, "count")
 }

@@ -33,11 +33,8 @@ func (e *mongoEngine) migrate(ctx context.Context, shapes []*shape) error {
 	defer cancel()
 	for _, s := range shapes {
 		c := db.Collection(s.name)
-		wanted, err := s.mongoIndexes()
-		if err != nil {
-			return err
-		}
-		err = e.dropIndexes(ctx, c, wanted)
+		wanted := s.mongoIndexes()
+		err := e.dropIndexes(ctx, c, wanted)
 		if err == nil {
 			err = e.backfill(ctx, db, s)
 		}
@@ -52,43 +49,32 @@ func (e *mongoEngine) migrate(ctx context.Context, shapes []*shape) error {
 }
 
 type mongoIndex struct {
-	name   string
-	keys   bson.Raw
-	unique bool
-	sparse bool // documents without the value are not in it
+	Name   string `bson:"name"`
+	Key    bson.D `bson:"key"`
+	Unique bool   `bson:"unique"`
+	Sparse bool   `bson:"sparse"` // documents without the value are not in it
 }
 
 // mongoIndexes returns the indexes that the declaration needs. Each index ends with the key. A unique index has a second
 // one that enforces it, over a value that a record without one of the fields lacks.
-func (s *shape) mongoIndexes() ([]mongoIndex, error) {
-	var out []mongoIndex
-	add := func(name string, keys bson.D, unique, sparse bool) error {
-		raw, err := bson.Marshal(keys)
-		out = append(out, mongoIndex{name, raw, unique, sparse})
-		return err
-	}
-	err := add(outboxIndex, bson.D{{Key: "p", Value: int32(1)}}, false, true)
+func (s *shape) mongoIndexes() []mongoIndex {
+	out := []mongoIndex{{Name: outboxIndex, Key: bson.D{{Key: "p", Value: 1}}, Sparse: true}}
 	for i := range s.indexes {
 		ix := &s.indexes[i]
 		keys := bson.D{}
 		for _, f := range ix.fields {
-			keys = append(keys, bson.E{Key: path(s.fields[f].name), Value: int32(1)})
+			keys = append(keys, bson.E{Key: path(s.fields[f].name), Value: 1})
 		}
-		err = errors.Join(err, add(ix.name, append(keys, bson.E{Key: "_id", Value: int32(1)}), false, false))
+		out = append(out, mongoIndex{Name: ix.name, Key: append(keys, bson.E{Key: "_id", Value: 1})})
 		if ix.unique {
-			err = errors.Join(err, add(ix.name+uniqueSuffix, bson.D{{Key: uniquePath + ix.name, Value: int32(1)}}, true, true))
+			out = append(out, mongoIndex{Name: ix.name + uniqueSuffix, Key: bson.D{{Key: uniquePath + ix.name, Value: 1}}, Unique: true, Sparse: true})
 		}
 	}
-	return out, err
+	return out
 }
 
-// storedIndex is an index in the server's list.
-type storedIndex struct {
-	Name   string   `bson:"name"`
-	Key    bson.Raw `bson:"key"`
-	Unique bool     `bson:"unique"`
-	Sparse bool     `bson:"sparse"`
-}
+// definition returns the index as a text. Servers return directions in different number types, which this text hides.
+func (x mongoIndex) definition() string { return fmt.Sprint([]bson.E(x.Key), x.Unique, x.Sparse) }
 
 const (
 	codeNamespaceNotFound = 26
@@ -109,17 +95,17 @@ func (e *mongoEngine) dropIndexes(ctx context.Context, c *mongo.Collection, want
 	if err != nil {
 		return mongoError(err)
 	}
-	var stored []storedIndex
+	var stored []mongoIndex
 	if err := cursor.All(ctx, &stored); err != nil {
 		return mongoError(err)
 	}
 	declared := make(map[string]mongoIndex, len(wanted))
 	for _, w := range wanted {
-		declared[w.name] = w
+		declared[w.Name] = w
 	}
 	for _, have := range stored {
 		w, ok := declared[have.Name]
-		if have.Name == "_id_" || ok && have.Unique == w.unique && sameKeys(have.Key, w.keys) && have.Sparse == w.sparse {
+		if have.Name == "_id_" || ok && have.definition() == w.definition() {
 			continue
 		}
 		if ok {
@@ -135,34 +121,17 @@ func (e *mongoEngine) dropIndexes(ctx context.Context, c *mongo.Collection, want
 	return nil
 }
 
-// sameKeys compares names and directions. Servers return directions in different number types.
-func sameKeys(a, b bson.Raw) bool {
-	left, errLeft := a.Elements()
-	right, errRight := b.Elements()
-	if errLeft != nil || errRight != nil || len(left) != len(right) {
-		return false
-	}
-	for i := range left {
-		x, okX := left[i].Value().AsInt64OK()
-		y, okY := right[i].Value().AsInt64OK()
-		if left[i].Key() != right[i].Key() || !okX || !okY || x != y {
-			return false
-		}
-	}
-	return true
-}
-
 func (e *mongoEngine) createIndexes(ctx context.Context, c *mongo.Collection, wanted []mongoIndex) error {
 	models := make([]mongo.IndexModel, len(wanted))
 	for i, w := range wanted {
-		how := options.Index().SetName(w.name)
-		if w.unique {
+		how := options.Index().SetName(w.Name)
+		if w.Unique {
 			how.SetUnique(true)
 		}
-		if w.sparse {
+		if w.Sparse {
 			how.SetSparse(true)
 		}
-		models[i] = mongo.IndexModel{Keys: w.keys, Options: how}
+		models[i] = mongo.IndexModel{Keys: w.Key, Options: how}
 	}
 	_, err := c.Indexes().CreateMany(ctx, models)
 	return storedViolate(err)

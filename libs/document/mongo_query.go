@@ -21,26 +21,17 @@ func (e *mongoEngine) find(ctx context.Context, p *plan) ([]*record, error) {
 	return e.records(ctx, p.shape, p.filter(), how)
 }
 
-func (e *mongoEngine) count(ctx context.Context, p *plan) (int64, error) {
+func (e *mongoEngine) count(ctx context.Context, p *plan, distinct int) (int64, error) {
 	c, err := e.collection(p.shape)
 	if err != nil {
 		return 0, err
 	}
-	n, err := c.CountDocuments(ctx, p.filter(), options.Count().SetHint(p.hint()))
-	return n, mongoError(err)
-}
-
-func (e *mongoEngine) countDistinct(ctx context.Context, p *plan, field int) (int64, error) {
-	c, err := e.collection(p.shape)
-	if err != nil {
-		return 0, err
+	steps := mongo.Pipeline{{{Key: "$match", Value: p.filter()}}}
+	if distinct != keyField {
+		steps = append(steps, bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + p.path(distinct)}}}},
+			bson.D{{Key: "$match", Value: bson.D{{Key: "_id", Value: bson.D{{Key: "$ne", Value: nil}}}}}})
 	}
-	cursor, err := c.Aggregate(ctx, mongo.Pipeline{
-		{{Key: "$match", Value: p.filter()}},
-		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + p.path(field)}}}},
-		{{Key: "$match", Value: bson.D{{Key: "_id", Value: bson.D{{Key: "$ne", Value: nil}}}}}},
-		{{Key: "$count", Value: "n"}},
-	}, options.Aggregate().SetHint(p.hint()))
+	cursor, err := c.Aggregate(ctx, append(steps, bson.D{{Key: "$count", Value: "n"}}), options.Aggregate().SetHint(p.hint()))
 	if err != nil {
 		return 0, mongoError(err)
 	}

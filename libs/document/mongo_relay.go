@@ -39,20 +39,17 @@ func (e *mongoEngine) claim(ctx context.Context, shapes []*shape, limit int, ski
 
 func (e *mongoEngine) claimIn(ctx context.Context, c *mongo.Collection, s *shape, limit int, skip func(collection, key string) bool) ([]claim, error) {
 	due := bson.D{{Key: "p", Value: bson.D{{Key: "$lte", Value: time.Now().UTC()}}}}
-	cursor, err := c.Find(ctx, due, options.Find().SetSort(bson.D{{Key: "p", Value: 1}}).SetLimit(int64(limit)).
-		SetProjection(bson.D{{Key: "p", Value: 1}, {Key: "c", Value: 1}, {Key: "u", Value: 1}, {Key: "o", Value: 1}}))
-	if err != nil {
-		return nil, mongoError(err)
-	}
-	var waiting []struct {
+	type outbox struct {
 		ID     string    `bson:"_id"`
 		P      time.Time `bson:"p"`
 		Token  string    `bson:"c"`
 		Unique bson.Raw  `bson:"u"`
 		Outbox []entry   `bson:"o"`
 	}
-	if err := cursor.All(ctx, &waiting); err != nil {
-		return nil, mongoError(err)
+	waiting, err := mongoFind[outbox](ctx, c, due, options.Find().SetSort(bson.D{{Key: "p", Value: 1}}).SetLimit(int64(limit)).
+		SetProjection(bson.D{{Key: "p", Value: 1}, {Key: "c", Value: 1}, {Key: "u", Value: 1}, {Key: "o", Value: 1}}))
+	if err != nil {
+		return nil, err
 	}
 	token := uuid.NewString()
 	until := time.Now().UTC().Add(lease)
@@ -83,13 +80,10 @@ func (e *mongoEngine) claimIn(ctx context.Context, c *mongo.Collection, s *shape
 
 // claimed returns those of claims that this process has got.
 func (e *mongoEngine) claimed(ctx context.Context, c *mongo.Collection, claims []claim, token string) ([]claim, error) {
-	cursor, err := c.Find(ctx, bson.D{oneOfMany(keysOf(claims)), {Key: "c", Value: token}}, options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
+	got, err := mongoFind[mongoDocument](ctx, c, bson.D{oneOfMany(keysOf(claims)), {Key: "c", Value: token}},
+		options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
 	if err != nil {
-		return nil, mongoError(err)
-	}
-	var got []mongoDocument
-	if err := cursor.All(ctx, &got); err != nil {
-		return nil, mongoError(err)
+		return nil, err
 	}
 	return slices.DeleteFunc(claims, func(mine claim) bool {
 		return !slices.ContainsFunc(got, func(d mongoDocument) bool { return d.ID == mine.key })
@@ -122,7 +116,6 @@ func (e *mongoEngine) each(claims []claim, do func(c *mongo.Collection, claims [
 	return nil
 }
 
-// mine returns the filter for a claimed document.
 func (c *claim) mine() bson.D {
 	return bson.D{{Key: "_id", Value: c.key}, {Key: "c", Value: c.token}}
 }
@@ -205,7 +198,6 @@ func (e *mongoEngine) renew(ctx context.Context, claims []claim) {
 	}
 }
 
-// noteDoubts stores the doubts of claims.
 func (e *mongoEngine) noteDoubts(ctx context.Context, claims []claim) error {
 	var models []mongo.WriteModel
 	for _, c := range claims {
@@ -232,14 +224,11 @@ func (e *mongoEngine) doubts(ctx context.Context, before time.Time, limit int) (
 		return nil, err
 	}
 	c := db.Collection(doubtsName)
-	cursor, err := c.Find(ctx, bson.D{{Key: "since", Value: bson.D{{Key: "$lte", Value: before}}}}, options.Find().SetLimit(int64(limit)))
+	stored, err := mongoFind[doubt](ctx, c, bson.D{{Key: "since", Value: bson.D{{Key: "$lte", Value: before}}}}, options.Find().SetLimit(int64(limit)))
 	if err != nil {
-		return nil, mongoError(err)
+		return nil, err
 	}
-	var stored, reserved []doubt
-	if err := cursor.All(ctx, &stored); err != nil {
-		return nil, mongoError(err)
-	}
+	var reserved []doubt
 	for _, d := range stored {
 		// A new time reserves the doubt. If this process is killed, the doubt is due again after doubtTime.
 		now := time.UnixMilli(time.Now().UnixMilli())

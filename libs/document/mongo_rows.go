@@ -103,19 +103,25 @@ func (e *mongoEngine) records(ctx context.Context, s *shape, filter bson.D, how 
 	if err != nil {
 		return nil, err
 	}
-	cursor, err := c.Find(ctx, filter, how.SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
+	documents, err := mongoFind[mongoDocument](ctx, c, filter, how.SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
 	if err != nil {
-		return nil, mongoError(err)
-	}
-	var documents []mongoDocument
-	if err := cursor.All(ctx, &documents); err != nil {
-		return nil, mongoError(err)
+		return nil, err
 	}
 	out := make([]*record, len(documents))
 	for i := range documents {
 		out[i] = documents[i].record()
 	}
 	return out, nil
+}
+
+// mongoFind returns all results of a query.
+func mongoFind[D any](ctx context.Context, c *mongo.Collection, filter bson.D, how *options.FindOptionsBuilder) ([]D, error) {
+	var out []D
+	cursor, err := c.Find(ctx, filter, how)
+	if err == nil {
+		err = cursor.All(ctx, &out)
+	}
+	return out, mongoError(err)
 }
 
 func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
@@ -133,8 +139,9 @@ func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
 		if !ok || conflict.index != "" {
 			return mongoError(err)
 		}
-		revived, err := e.revive(ctx, c, s, r)
-		if err != nil || revived {
+		// It replaces a tombstone of the key.
+		err = e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.key}, there("b", false)}, change(contents(s, r), r.entries))
+		if !errors.Is(err, errStale) {
 			return err
 		}
 		// If the key was that of a tombstone, a relay may have removed it meanwhile. Then the key is free.
@@ -147,15 +154,6 @@ func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
 
 // maxTries bounds the repetitions of a write after a conflict that should not occur twice.
 const maxTries = 10
-
-// revive replaces the tombstone of the record's key by the record. It returns false if there is no tombstone.
-func (e *mongoEngine) revive(ctx context.Context, c *mongo.Collection, s *shape, r *record) (bool, error) {
-	result, err := c.UpdateOne(ctx, bson.D{{Key: "_id", Value: r.key}, there("b", false)}, change(contents(s, r), r.entries))
-	if err != nil {
-		return false, mongoError(err)
-	}
-	return result.MatchedCount == 1, nil
-}
 
 func (e *mongoEngine) replace(ctx context.Context, s *shape, r *record, version int64) error {
 	return e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.key}, {Key: "v", Value: version}, there("b", true)}, change(contents(s, r), r.entries))
@@ -298,13 +296,10 @@ func (e *mongoEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64
 	}
 	// A record that changes meanwhile is not deleted. So it ends when none is found, not when fewer are deleted than found.
 	for deleted := int64(0); ; {
-		cursor, err := c.Find(ctx, p.filter(), options.Find().SetHint(p.hint()).SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)-deleted))
+		found, err := mongoFind[mongoDocument](ctx, c, p.filter(), options.Find().SetHint(p.hint()).
+			SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)-deleted))
 		if err != nil {
-			return deleted, mongoError(err)
-		}
-		var found []mongoDocument
-		if err := cursor.All(ctx, &found); err != nil {
-			return deleted, mongoError(err)
+			return deleted, err
 		}
 		if len(found) == 0 {
 			return deleted, nil

@@ -43,18 +43,10 @@ func (db *Database) entries(ctx context.Context, s *shape, messages []topic.Mess
 		}
 		headers := propagation.MapCarrier{}
 		db.propagator.Inject(ctx, headers)
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, fmt.Errorf("make a message id: %w", err)
-		}
-		out = append(out, entry{ID: id.String(), Topic: message.Topic(), Key: message.Key(), Value: value, Headers: headers})
+		out = append(out, entry{ID: uuid.Must(uuid.NewV7()).String(), Topic: message.Topic(), Key: message.Key(), Value: value, Headers: headers})
 	}
 	if len(out) == 0 && s.derives {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, fmt.Errorf("make an entry id: %w", err)
-		}
-		out = append(out, entry{ID: id.String()})
+		out = append(out, entry{ID: uuid.Must(uuid.NewV7()).String()})
 	}
 	return out, nil
 }

@@ -51,19 +51,20 @@ func parsePosition(text string, p *plan) ([]any, error) {
 	if err == nil {
 		err = bson.Unmarshal(raw, &in)
 	}
-	if err != nil || in.Order != p.signature() || len(in.Values) != len(p.order) {
-		return nil, fault.New(fault.Invalid, "The position in the list is not valid.")
-	}
+	valid := err == nil && in.Order == p.signature() && len(in.Values) == len(p.order)
 	for i, value := range in.Values {
 		switch v := value.(type) {
 		case bson.DateTime:
 			in.Values[i] = v.Time().UTC()
 		case nil, string, bool, int64, float64:
 		default:
-			return nil, fault.New(fault.Invalid, "The position in the list is not valid.")
+			valid = false
 		}
 	}
-	if _, ok := in.Values[len(in.Values)-1].(string); !ok {
+	if valid {
+		_, valid = in.Values[len(in.Values)-1].(string)
+	}
+	if !valid {
 		return nil, fault.New(fault.Invalid, "The position in the list is not valid.")
 	}
 	return in.Values, nil

@@ -21,8 +21,8 @@ type plan struct {
 	sorted bool   // the index has the order, so nothing is sorted
 	limit  int
 	offset int
-	after  []any   // the position after which the page starts: the values of order
-	inside *clause // on SQLite, see outer
+	after  []any  // the position after which the page starts: the values of order
+	inside clause // on SQLite, see outer
 }
 
 type condition struct {
@@ -36,25 +36,16 @@ type condition struct {
 	again bool
 }
 
-// keyField stands for the key in place of a field.
-const keyField = -1
+const keyField = -1 // the key in place of a field
 
 type term struct {
 	field      int
 	descending bool
 }
 
-// purpose is the use of a query. Only finding has an order.
-type purpose int
-
-const (
-	finding purpose = iota
-	counting
-)
-
 // plan checks a query against the declaration and chooses its index. If no index serves the query, it returns an
 // Internal error, because that is a programming error.
-func (s *shape) plan(q find.Query, why purpose) (*plan, error) {
+func (s *shape) plan(q find.Query) (*plan, error) {
 	p := &plan{shape: s, limit: q.Limit, offset: q.Offset}
 	for _, c := range q.Where {
 		if err := p.condition(c); err != nil {
@@ -65,19 +56,17 @@ func (s *shape) plan(q find.Query, why purpose) (*plan, error) {
 		return nil, s.refuse(q, "limit and offset must not be negative")
 	}
 	var order []term
-	if why == finding {
-		for _, o := range q.Order {
-			at := s.field(o.Field)
-			if at < 0 || s.fields[at].many {
-				return nil, s.refuse(q, fmt.Sprintf("%q must be a declared single-valued field to sort by", o.Field))
-			}
-			order = append(order, term{at, o.Descending})
+	for _, o := range q.Order {
+		at := s.field(o.Field)
+		if at < 0 || s.fields[at].many {
+			return nil, s.refuse(q, fmt.Sprintf("%q must be a declared single-valued field to sort by", o.Field))
 		}
+		order = append(order, term{at, o.Descending})
 	}
 	if err := p.choose(order, q.Scan); err != nil {
 		return nil, s.refuse(q, err.Error())
 	}
-	if why == finding && q.After != "" {
+	if q.After != "" {
 		after, err := parsePosition(q.After, p)
 		if err != nil {
 			return nil, err

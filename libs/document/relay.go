@@ -26,9 +26,8 @@ type claim struct {
 	notBefore time.Time // when released: the time of the next claim
 }
 
-// doubt is a document whose outbox was cleared while another process may have been running
-// Derive. If that process was killed, it may have left incomplete rows. The relay therefore runs
-// Derive again when doubtTime has passed.
+// doubt is a document whose outbox was cleared while another process may have been running Derive. If that process was
+// killed, it may have left incomplete rows. The relay therefore runs Derive again when doubtTime has passed.
 type doubt struct {
 	Name       string    `bson:"_id"` // collection/key
 	Collection string    `bson:"s"`
@@ -73,7 +72,11 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 			shapes, searched = db.declared(), time.Now()
 		}
 		if len(shapes) == 0 {
-			db.awaitWrite(ctx, relayPoll-time.Since(searched))
+			select {
+			case <-ctx.Done():
+			case <-db.wake:
+			case <-time.After(relayPoll - time.Since(searched)):
+			}
 			continue
 		}
 		more, err := r.round(ctx, shapes)
@@ -110,16 +113,6 @@ func (db *Database) takeWritten() []*shape {
 	written := slices.DeleteFunc(slices.Clone(db.shapes), func(s *shape) bool { return !db.written[s] })
 	clear(db.written)
 	return written
-}
-
-func (db *Database) awaitWrite(ctx context.Context, atMost time.Duration) {
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-db.wake:
-	case <-timer.C:
-	}
 }
 
 type relay struct {
@@ -261,8 +254,7 @@ func (r *relay) dispel(ctx context.Context) {
 	}
 }
 
-// shrink halves the batch after a failure. It holds back a document that fails alone, so that
-// the others are published.
+// shrink halves the batch after a failure. It holds back a document that fails alone, so that the others are published.
 func (r *relay) shrink(claims []claim) {
 	if len(claims) == 1 {
 		r.hold(claims[0])

@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// Schema declares a collection of T. T is plain data: JSON struct tags, no embedded structs, no
-// interface fields.
+// Schema declares a collection of T. T is plain data: JSON struct tags, no embedded structs, no interface fields.
 type Schema[T any] struct {
 	Name string
 	// Key returns the immutable key of the record. The engine enforces that keys are unique, so a natural key

@@ -114,7 +114,6 @@ func (e *sqliteEngine) create() error {
 	return file.Close()
 }
 
-// connect returns a pool of connections to the file.
 func (e *sqliteEngine) connect(pragmas ...string) (*sql.DB, error) {
 	if err := registerText(); err != nil {
 		return nil, err
@@ -144,7 +143,7 @@ func lockFile(path string) (io.Closer, error) {
 }
 
 func (e *sqliteEngine) ping(ctx context.Context) error {
-	return e.read(ctx, newStatement("SELECT 1"), func(rows *sql.Rows) error { return rows.Scan(new(int)) })
+	return e.read(ctx, clause{text: "SELECT 1"}, func(rows *sql.Rows) error { return rows.Scan(new(int)) })
 }
 
 func (e *sqliteEngine) close() error {
@@ -162,14 +161,13 @@ func (e *sqliteEngine) close() error {
 	return errors.Join(errs...)
 }
 
-// read runs a query and calls scan for each row.
-func (e *sqliteEngine) read(ctx context.Context, q *statement, scan func(*sql.Rows) error) error {
+func (e *sqliteEngine) read(ctx context.Context, q clause, scan func(*sql.Rows) error) error {
 	reads, err := e.reader()
 	if err != nil {
 		return err
 	}
 	e.observe("read")
-	return sqliteError(reads.rows(ctx, q.text(), q.args, scan), nil)
+	return sqliteError(reads.rows(ctx, q.text, q.args, scan), nil)
 }
 
 // write runs job in a transaction, which it may share with other writes.
@@ -218,11 +216,8 @@ func (s *shape) violated(message string) string {
 	_, list, _ := strings.Cut(message, "UNIQUE constraint failed: ")
 	list, _, _ = strings.Cut(list, " (")
 	for i := range s.indexes {
-		columns := make([]string, 0, len(s.indexes[i].fields))
-		for _, f := range s.indexes[i].fields {
-			columns = append(columns, s.name+"."+column(s.fields[f].name))
-		}
-		if s.indexes[i].unique && strings.Join(columns, ", ") == list {
+		columns := strings.ReplaceAll(s.each(s.indexes[i].fields, s.name+".?", ", "), `"`, "")
+		if s.indexes[i].unique && columns == list {
 			return s.indexes[i].name
 		}
 	}

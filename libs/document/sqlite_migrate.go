@@ -60,22 +60,13 @@ func (w *sqliteWriter) migrate(s *shape) error {
 // addColumns adds missing columns. It keeps the columns of fields that are no longer declared: the former version of
 // the program works after a rollback.
 func (w *sqliteWriter) addColumns(s *shape) error {
-	have := map[string]bool{}
-	err := w.rows(`SELECT name FROM pragma_table_info(?)`, []any{s.name}, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		have[name] = true
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	for _, f := range s.fields {
-		if have[column(f.name)] {
-			continue
+		err := w.row(`SELECT 1 FROM pragma_table_info(?) WHERE name = ?`, []any{s.name, column(f.name)}, new(int))
+		if errors.Is(err, sql.ErrNoRows) {
+			// Without a declared type SQLite does not convert values.
+			err = w.define(`ALTER TABLE ` + quote(s.name) + ` ADD COLUMN ` + quote(column(f.name)))
 		}
-		// Without a declared type SQLite does not convert values.
-		if err := w.define(`ALTER TABLE ` + quote(s.name) + ` ADD COLUMN ` + quote(column(f.name))); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -93,33 +84,18 @@ func (s *shape) sqlObjects() []sqlObject {
 	var out []sqlObject
 	for i := range s.indexes {
 		ix := &s.indexes[i]
-		columns := make([]string, len(ix.fields))
-		for at, f := range ix.fields {
-			columns[at] = quote(column(s.fields[f].name))
-		}
-		list := strings.Join(columns, ", ")
-		name := s.sqlIndex(ix)
-		if ix.many < 0 {
-			out = append(out, sqlObject{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(s.name) + ` (` + list + `, key)`})
-			if ix.unique {
-				out = append(out, sqlObject{name: name + ".unique", kind: "index", sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + quote(s.name) + ` (` + list + `)`})
-			}
-			if ix.counted {
-				out = append(out, s.sqlCounter(ix)...)
-			}
+		if ix.many >= 0 {
+			out = append(out, s.sqlSide(ix)...)
 			continue
 		}
-		side := s.sideTable(ix)
-		source := make([]string, len(columns))
-		for at, c := range columns {
-			source[at] = "d." + c
+		list, name := s.each(ix.fields, "?", ", "), s.sqlIndex(ix)
+		out = append(out, sqlObject{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(s.name) + ` (` + list + `, key)`})
+		if ix.unique {
+			out = append(out, sqlObject{name: name + ".unique", kind: "index", sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + quote(s.name) + ` (` + list + `)`})
 		}
-		source[ix.many] = "j.value"
-		out = append(out,
-			sqlObject{name: side, kind: "table", sql: `CREATE TABLE ` + quote(side) + ` (doc INTEGER NOT NULL, key TEXT NOT NULL, ` + list + `)`,
-				fill: `INSERT INTO ` + quote(side) + ` SELECT d.id, d.key, ` + strings.Join(source, ", ") + ` FROM ` + quote(s.name) + ` d LEFT JOIN json_each(d.` + columns[ix.many] + `) j`},
-			sqlObject{name: side + ".doc", kind: "index", sql: `CREATE INDEX ` + quote(side+".doc") + ` ON ` + quote(side) + ` (doc)`},
-			sqlObject{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(side) + ` (` + list + `, key, doc)`})
+		if ix.counted {
+			out = append(out, s.sqlCounter(ix)...)
+		}
 	}
 	return out
 }
@@ -131,8 +107,8 @@ func (w *sqliteWriter) dropObjects(s *shape, wanted []sqlObject) error {
 		declared[o.name] = o.sql
 	}
 	var drops []string
-	err := w.rows(`SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND (substr(name, 1, ?) = ? OR substr(name, 1, ?) = ?) ORDER BY type`,
-		[]any{len([]rune(s.name)) + 1, s.name + ".", len([]rune(s.name)) + 1, s.name + "~"}, func(rows *sql.Rows) error {
+	err := w.rows(`SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name GLOB ? ORDER BY type`,
+		[]any{s.name + "[.~]*"}, func(rows *sql.Rows) error {
 			var kind, name, text string
 			if err := rows.Scan(&kind, &name, &text); err != nil {
 				return err
@@ -228,14 +204,6 @@ func (w *sqliteWriter) backfill(s *shape) error {
 }
 
 func (w *sqliteWriter) refill(s *shape) error {
-	// create fills the tables of multi-valued indexes from the columns afterwards.
-	for i := range s.indexes {
-		if s.indexes[i].many >= 0 {
-			if err := w.define(`DROP TABLE IF EXISTS ` + quote(s.sideTable(&s.indexes[i]))); err != nil {
-				return err
-			}
-		}
-	}
 	var last int64
 	for {
 		var page []*record

@@ -3,43 +3,39 @@ package document
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// statement is an SQL text with its arguments.
-type statement struct {
-	builder strings.Builder
-	args    []any
-}
-
-func newStatement(text string) *statement {
-	s := &statement{}
-	s.builder.WriteString(text)
-	return s
-}
-
-func (s *statement) with(args ...any) *statement {
-	s.args = append(s.args, args...)
-	return s
-}
-
-func (s *statement) add(text string, args ...any) {
-	s.builder.WriteString(text)
-	s.args = append(s.args, args...)
-}
-
-func (s *statement) text() string { return s.builder.String() }
-
-// clause is one term of a WHERE with its arguments.
+// clause is a part of an SQL statement with its arguments.
 type clause struct {
 	text string
 	args []any
+}
+
+func (c *clause) add(text string, args ...any) {
+	c.text += text
+	c.args = append(c.args, args...)
+}
+
+// where adds a condition unless that is empty.
+func (c *clause) where(condition clause) {
+	if condition.text != "" {
+		c.add(" WHERE "+condition.text, condition.args...)
+	}
+}
+
+// join returns c and d with the operator between them, or d if c is empty.
+func (c clause) join(operator string, d clause) clause {
+	if c.text == "" {
+		return d
+	}
+	return clause{c.text + operator + d.text, slices.Concat(c.args, d.args)}
 }
 
 // maxArms bounds the number of index ranges that are merged. With more of them SQLite sorts the matching records.
@@ -50,83 +46,49 @@ func (e *sqliteEngine) find(ctx context.Context, p *plan) ([]*record, error) {
 	return e.records(ctx, q, extra)
 }
 
-func (e *sqliteEngine) count(ctx context.Context, p *plan) (int64, error) {
-	if q, kept := p.counter(); kept {
-		return e.number(ctx, q)
+func (e *sqliteEngine) count(ctx context.Context, p *plan, distinct int) (int64, error) {
+	q, kept := p.counter()
+	if !kept || distinct != keyField {
+		q = p.outer().counting(distinct)
 	}
-	p = p.outer()
-	return e.number(ctx, p.counting("COUNT(*)", p.within()))
-}
-
-func (e *sqliteEngine) countDistinct(ctx context.Context, p *plan, field int) (int64, error) {
-	p = p.outer()
-	return e.number(ctx, p.counting("COUNT(DISTINCT "+p.column(field)+")", p.within(field)))
-}
-
-func (p *plan) counting(what string, within bool) *statement {
-	from := p.from()
-	if within {
-		from = p.fromSide()
-	}
-	q := newStatement("SELECT " + what + from)
-	q.where(p.clauses())
-	return q
-}
-
-func (e *sqliteEngine) number(ctx context.Context, q *statement) (int64, error) {
 	var n int64
 	err := e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n, err
+}
+
+func (p *plan) counting(distinct int) clause {
+	what, from, within := "*", p.from(), p.within()
+	if distinct != keyField {
+		what, within = "DISTINCT "+p.column(distinct), p.within(distinct)
+	}
+	if within {
+		from = p.fromSide()
+	}
+	q := clause{text: "SELECT COUNT(" + what + ")" + from}
+	q.where(p.all())
+	return q
 }
 
 func (e *sqliteEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64, error) {
 	var deleted int64
 	p = p.outer()
 	err := e.write(ctx, p.shape, func(w *sqliteWriter) error {
-		q := newStatement("SELECT d.id" + p.from())
-		q.where(p.clauses())
-		q.add(" LIMIT ?", limit)
-		var ids []int64
-		err := w.rows(q.text(), q.args, func(rows *sql.Rows) error {
-			var id int64
-			err := rows.Scan(&id)
-			ids = append(ids, id)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			if err := w.exec("DELETE FROM "+quote(p.shape.name)+" WHERE id = ?", id); err != nil {
-				return err
-			}
-			if err := w.unside(p.shape, id); err != nil {
-				return err
-			}
-		}
-		deleted = int64(len(ids))
-		return nil
+		q := clause{text: "DELETE FROM " + quote(p.shape.name) + " WHERE id IN (SELECT d.id" + p.from()}
+		q.where(p.all())
+		q.add(" LIMIT ?)", limit)
+		var err error
+		deleted, err = w.changes(q.text, q.args...)
+		return err
 	})
 	return deleted, err
-}
-
-func (q *statement) where(clauses []clause) {
-	for i, c := range clauses {
-		if i == 0 {
-			q.add(" WHERE ")
-		} else {
-			q.add(" AND ")
-		}
-		q.add(c.text, c.args...)
-	}
 }
 
 // selection returns the SELECT of a page, and the number of columns after key, version and body. A query over several
 // ranges of its index (several values of a prefix field, or a position within a longer order) has one arm per range.
 // SQLite merges ordered arms row by row, so it reads no more rows than it returns.
-func (p *plan) selection() (*statement, int) {
+func (p *plan) selection() (clause, int) {
 	arms := p.arms()
-	q := &statement{}
+	var q clause
 	extra := 0
 	if len(arms) > 1 {
 		extra = len(p.order) - 1 // the key is there already
@@ -144,12 +106,12 @@ func (p *plan) selection() (*statement, int) {
 		q.add(p.from())
 		q.where(arm)
 	}
-	p.ordered(q, len(arms) > 1)
+	p.ordered(&q, len(arms) > 1)
 	return q, extra
 }
 
 // ordered adds the order, limit and offset. Merged arms are ordered by the positions of their columns.
-func (p *plan) ordered(q *statement, merged bool) {
+func (p *plan) ordered(q *clause, merged bool) {
 	separator := " ORDER BY "
 	for i, t := range p.order {
 		name := p.column(t.field)
@@ -173,7 +135,6 @@ func (p *plan) ordered(q *statement, merged bool) {
 	}
 }
 
-// side reports whether the index is implemented by a table.
 func (p *plan) side() bool { return p.index != nil && p.index.many >= 0 }
 
 // within reports whether the index's table has the fields and those of all conditions. Then the query need not read
@@ -190,14 +151,14 @@ func (p *plan) within(fields ...int) bool {
 
 // skipping returns the SELECT of a page after an offset, for an index that is implemented by a table. It does not read
 // the skipped records.
-func (p *plan) skipping(arm []clause) *statement {
-	q := newStatement("SELECT s.key, d.version, d.body FROM (SELECT *" + p.fromSide())
+func (p *plan) skipping(arm clause) clause {
+	q := clause{text: "SELECT s.key, d.version, d.body FROM (SELECT *" + p.fromSide()}
 	q.where(arm)
-	p.ordered(q, false)
+	p.ordered(&q, false)
 	q.add(") s CROSS JOIN " + quote(p.shape.name) + " d ON d.id = s.doc")
 	all := *p
 	all.limit, all.offset = 0, 0
-	all.ordered(q, false)
+	all.ordered(&q, false)
 	return q
 }
 
@@ -212,18 +173,17 @@ func (p *plan) outer() *plan {
 	}
 	q := *p
 	q.index, q.sorted, q.where = nil, false, nil
-	ids := newStatement("d.id IN (SELECT s.doc" + p.fromSide())
-	var within []clause
+	q.inside = clause{text: "d.id IN (SELECT s.doc" + p.fromSide()}
+	var within clause
 	for _, c := range p.where {
 		if slices.Contains(p.index.fields, c.field) && !c.again {
-			within = append(within, p.clause(c))
+			within = within.join(" AND ", p.clause(c))
 		} else {
 			q.where = append(q.where, c)
 		}
 	}
-	ids.where(within)
-	ids.add(")")
-	q.inside = &clause{ids.text(), ids.args}
+	q.inside.where(within)
+	q.inside.add(")")
 	return &q
 }
 
@@ -244,7 +204,6 @@ func (p *plan) fromSide() string {
 	return " FROM " + quote(p.shape.sideTable(p.index)) + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index))
 }
 
-// sqlIndex returns the name of the index in the file.
 func (s *shape) sqlIndex(ix *index) string { return s.name + "." + ix.name }
 
 // column returns the column with a field. It is in the index's table if that has the field or the key.
@@ -259,35 +218,29 @@ func (p *plan) column(f int) string {
 	return "d." + name
 }
 
-// clauses returns the conditions of the query.
-func (p *plan) clauses() []clause {
-	out := make([]clause, 0, len(p.where)+1)
-	if p.inside != nil {
-		out = append(out, *p.inside)
-	}
+// all returns the conditions of the query.
+func (p *plan) all() clause {
+	out := p.inside
 	for _, c := range p.where {
-		out = append(out, p.clause(c))
+		out = out.join(" AND ", p.clause(c))
 	}
 	return out
 }
 
+var comparisons = map[find.Op]string{find.OpGt: " > ", find.OpGte: " >= ", find.OpLt: " < ", find.OpLte: " <= "}
+
 func (p *plan) clause(c condition) clause {
 	name := p.column(c.field)
 	args := scalars(c.values)
+	if operator, ok := comparisons[c.op]; ok {
+		return clause{name + operator + "?", args}
+	}
 	switch c.op {
 	case find.OpAbsent:
 		if c.absent {
 			return clause{text: name + " IS NULL"}
 		}
 		return clause{text: name + " IS NOT NULL"}
-	case find.OpGt:
-		return clause{name + " > ?", args}
-	case find.OpGte:
-		return clause{name + " >= ?", args}
-	case find.OpLt:
-		return clause{name + " < ?", args}
-	case find.OpLte:
-		return clause{name + " <= ?", args}
 	case find.OpText:
 		return clause{textFunction + "(" + name + ", ?, ?, ?)", []any{string(c.match), c.values[0], scalar(c.fold)}}
 	case find.OpHas:
@@ -318,20 +271,9 @@ func oneOf(values []any) clause {
 		return clause{" = ?", values}
 	}
 	if len(values) > maxMarks {
-		if list, ok := jsonList(values); ok {
-			return clause{" IN (SELECT value FROM json_each(?))", []any{list}}
+		if list, err := json.Marshal(values); err == nil { // JSON has no invalid UTF-8, and only floats that are numbers
+			return clause{" IN (SELECT value FROM json_each(?))", []any{string(list)}}
 		}
 	}
 	return clause{" IN (?" + strings.Repeat(", ?", len(values)-1) + ")", values}
-}
-
-// jsonList returns scalars as a JSON list. It returns false if JSON would change one of them.
-func jsonList(values []any) (string, bool) {
-	for _, v := range values {
-		if text, ok := v.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {
-			return "", false
-		}
-	}
-	list, err := json.Marshal(values)
-	return string(list), err == nil // an error for a float that is not a number
 }

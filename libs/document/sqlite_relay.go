@@ -21,7 +21,7 @@ func (e *sqliteEngine) claim(ctx context.Context, shapes []*shape, limit int, sk
 	// It reads on only until there is enough, because a backlog may be of a few documents.
 	for last, rows := int64(0), relayBatch; rows == relayBatch && len(claims) < limit && taken < relayMessages; {
 		rows = 0
-		q := newStatement(`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT ?`).with(last, relayBatch)
+		q := clause{`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT ?`, []any{last, relayBatch}}
 		err := e.read(ctx, q, func(r *sql.Rows) error {
 			var collection, key string
 			var raw []byte

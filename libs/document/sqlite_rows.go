@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +48,7 @@ func cell(value any) (any, error) {
 
 func (e *sqliteEngine) load(ctx context.Context, s *shape, key string) (*record, error) {
 	var found *record
-	q := newStatement(`SELECT version, body FROM ` + quote(s.name) + ` WHERE key = ?`).with(key)
+	q := clause{`SELECT version, body FROM ` + quote(s.name) + ` WHERE key = ?`, []any{key}}
 	err := e.read(ctx, q, func(rows *sql.Rows) error {
 		found = &record{key: key}
 		return rows.Scan(&found.version, &found.body)
@@ -66,12 +64,12 @@ func (e *sqliteEngine) loadMany(ctx context.Context, s *shape, keys []string) ([
 	if err != nil {
 		return nil, err
 	}
-	q := newStatement(`SELECT key, version, body FROM ` + quote(s.name) + ` WHERE key IN (SELECT value FROM json_each(?))`).with(string(list))
+	q := clause{`SELECT key, version, body FROM ` + quote(s.name) + ` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}}
 	return e.records(ctx, q, 0)
 }
 
 // records reads key, version and body. It ignores extra columns after them, which serve the order only.
-func (e *sqliteEngine) records(ctx context.Context, q *statement, extra int) ([]*record, error) {
+func (e *sqliteEngine) records(ctx context.Context, q clause, extra int) ([]*record, error) {
 	var out []*record
 	dest := make([]any, 3+extra)
 	for i := range dest {
@@ -87,69 +85,39 @@ func (e *sqliteEngine) records(ctx context.Context, q *statement, extra int) ([]
 }
 
 func (e *sqliteEngine) insert(ctx context.Context, s *shape, r *record) error {
-	return e.write(ctx, s, func(w *sqliteWriter) error {
-		if err := w.insert(s, r); err != nil {
-			return err
-		}
-		return w.post(s, r.key, r.entries)
-	})
-}
-
-func (w *sqliteWriter) insert(s *shape, r *record) error {
 	args, err := r.cells([]any{r.key})
 	if err != nil {
 		return err
 	}
-	var id int64
-	if err := w.row(s.texts.insert, args, &id); err != nil {
-		return err
-	}
-	return w.side(s, id, r, false)
+	return e.writeOne(ctx, s, r.key, r.entries, s.texts.insert, args...)
 }
 
 func (e *sqliteEngine) replace(ctx context.Context, s *shape, r *record, version int64) error {
-	return e.write(ctx, s, func(w *sqliteWriter) error {
-		if err := w.replace(s, r, s.texts.replace, r.key, version); err != nil {
-			return err
-		}
-		return w.post(s, r.key, r.entries)
-	})
-}
-
-func (w *sqliteWriter) replace(s *shape, r *record, text string, where ...any) error {
 	args, err := r.cells(nil)
 	if err != nil {
 		return err
 	}
-	var id int64
-	err = w.row(text, append(args, where...), &id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return errStale
-	}
-	if err != nil {
-		return err
-	}
-	return w.side(s, id, r, true)
+	return e.writeOne(ctx, s, r.key, r.entries, s.texts.replace, append(args, r.key, version)...)
 }
 
 func (e *sqliteEngine) remove(ctx context.Context, s *shape, key string, version int64, entries []entry) error {
+	return e.writeOne(ctx, s, key, entries, `DELETE FROM `+quote(s.name)+` WHERE key = ? AND version = ?`, key, version)
+}
+
+// writeOne changes the record of key and appends entries to the outbox. It returns errStale if text changes no record.
+func (e *sqliteEngine) writeOne(ctx context.Context, s *shape, key string, entries []entry, text string, args ...any) error {
 	return e.write(ctx, s, func(w *sqliteWriter) error {
-		var id int64
-		err := w.row(`DELETE FROM `+quote(s.name)+` WHERE key = ? AND version = ? RETURNING id`, []any{key, version}, &id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return errStale
-		}
+		n, err := w.changes(text, args...)
 		if err != nil {
 			return err
 		}
-		if err := w.unside(s, id); err != nil {
-			return err
+		if n == 0 {
+			return errStale
 		}
 		return w.post(s, key, entries)
 	})
 }
 
-// post appends to the outbox.
 func (w *sqliteWriter) post(s *shape, key string, entries []entry) error {
 	for i := range entries {
 		text, err := bson.Marshal(&entries[i])
@@ -166,9 +134,9 @@ func (w *sqliteWriter) post(s *shape, key string, entries []entry) error {
 func (e *sqliteEngine) putMany(ctx context.Context, s *shape, records []*record) error {
 	return e.write(ctx, s, func(w *sqliteWriter) error {
 		for _, r := range records {
-			err := w.replace(s, r, s.texts.overwrite, r.key)
-			if errors.Is(err, errStale) {
-				err = w.insert(s, r)
+			args, err := r.cells([]any{r.key})
+			if err == nil {
+				err = w.exec(s.texts.upsert, args...)
 			}
 			if err != nil {
 				return err
@@ -191,13 +159,10 @@ func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*reco
 // above all its journal.
 var runLengths = [...]int{64, 8, 1}
 
-// insertNew inserts the records whose keys do not exist, and marks them in isNew. If each record is one row, several
-// records share a statement. RETURNING would cost 3 microseconds per record, so insertNew asks for the stored versions
-// only if a statement has ignored a record, which is rare. A record is new if the stored version is its own random one.
+// insertNew inserts the records whose keys do not exist, and marks them in isNew. Several records share a statement.
+// RETURNING would cost 3 microseconds per record, so insertNew asks for the stored versions only if a statement has
+// ignored a record, which is rare. A record is new if the stored version is its own random one.
 func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) error {
-	if slices.ContainsFunc(s.indexes, func(ix index) bool { return ix.many >= 0 }) {
-		return w.insertEach(s, records, isNew)
-	}
 	var args []any
 	var err error
 	for i, n := range runLengths {
@@ -222,23 +187,6 @@ func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) erro
 				isNew[at] = inserted == int64(n) || stored[r.key] == r.version
 			}
 		}
-	}
-	return nil
-}
-
-func (w *sqliteWriter) insertEach(s *shape, records []*record, isNew []bool) error {
-	known, err := w.known(s, records)
-	if err != nil {
-		return err
-	}
-	for i, r := range records {
-		if _, found := known[r.key]; found {
-			continue
-		}
-		if err := w.insert(s, r); err != nil {
-			return err
-		}
-		known[r.key], isNew[i] = r.version, true
 	}
 	return nil
 }
@@ -279,25 +227,27 @@ func (r *record) cells(args []any) ([]any, error) {
 
 // writeTexts are the statements that write to a collection.
 type writeTexts struct {
-	insert, replace, overwrite, refill string
-	insertRuns                         [len(runLengths)]string
+	insert, replace, upsert, refill string
+	insertRuns                      [len(runLengths)]string
 }
 
 func (s *shape) writeTexts() writeTexts {
-	var columns, sets strings.Builder
+	var columns, sets, excluded strings.Builder
 	for _, f := range s.fields {
-		columns.WriteString(", " + quote(column(f.name)))
-		sets.WriteString(", " + quote(column(f.name)) + " = ?")
+		name := quote(column(f.name))
+		columns.WriteString(", " + name)
+		sets.WriteString(", " + name + " = ?")
+		excluded.WriteString(", " + name + " = excluded." + name)
 	}
 	table := quote(s.name)
 	update := `UPDATE ` + table + ` SET version = ?, body = ?` + sets.String()
 	marks := "(?, ?, ?" + strings.Repeat(", ?", len(s.fields)) + ")"
 	insert := `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES ` + marks
 	texts := writeTexts{
-		insert:    insert + ` RETURNING id`,
-		replace:   update + ` WHERE key = ? AND version = ? RETURNING id`,
-		overwrite: update + ` WHERE key = ? RETURNING id`,
-		refill:    update + ` WHERE id = ?`,
+		insert:  insert,
+		replace: update + ` WHERE key = ? AND version = ?`,
+		upsert:  insert + ` ON CONFLICT (key) DO UPDATE SET version = excluded.version, body = excluded.body` + excluded.String(),
+		refill:  update + ` WHERE id = ?`,
 	}
 	for i, n := range runLengths {
 		texts.insertRuns[i] = insert + strings.Repeat(", "+marks, n-1) + ` ON CONFLICT (key) DO NOTHING`

@@ -1,106 +1,58 @@
 package document
 
 import (
-	"database/sql"
+	"slices"
 	"strings"
 )
+
+// An index with a multi-valued field is a table with a row for each value, or one row for a record without values.
+// Triggers update the table with each write.
 
 // sideTable returns the name of the table that implements an index with a multi-valued field.
 func (s *shape) sideTable(ix *index) string { return s.name + "~" + ix.name }
 
-// side writes the rows of the indexes with multi-valued fields. If the record existed before, it writes only the rows
-// that differ: a new value among hundreds costs one row.
-func (w *sqliteWriter) side(s *shape, id int64, r *record, existed bool) error {
-	for i := range s.indexes {
-		ix := &s.indexes[i]
-		if ix.many < 0 {
-			continue
-		}
-		values, ok := r.fields[ix.fields[ix.many]].([]any)
-		if !ok {
-			values = []any{nil}
-		}
-		kept := map[any]bool{}
-		if existed {
-			var err error
-			if kept, err = w.keepSide(s, ix, id, r, values); err != nil {
-				return err
-			}
-		}
-		text := `INSERT INTO ` + quote(s.sideTable(ix)) + ` VALUES (?, ?` + strings.Repeat(", ?", len(ix.fields)) + `)`
-		for _, value := range values {
-			if kept[scalar(value)] {
-				continue
-			}
-			args := []any{id, r.key}
-			for at, f := range ix.fields {
-				if at == ix.many {
-					args = append(args, scalar(value))
-				} else {
-					args = append(args, scalar(r.fields[f]))
-				}
-			}
-			if err := w.exec(text, args...); err != nil {
-				return err
-			}
-		}
+// sqlSide returns the table, index and triggers. An update writes only the rows that differ: a new value among
+// hundreds costs one row.
+func (s *shape) sqlSide(ix *index) []sqlObject {
+	name := s.sideTable(ix)
+	side, list := quote(name), quote(column(s.fields[ix.fields[ix.many]].name))
+	columns := s.each(ix.fields, "?", ", ")
+	others := slices.Delete(slices.Clone(ix.fields), ix.many, ix.many+1)
+	rows := func(record string) string {
+		values := s.each(ix.fields[:ix.many], record+".?, ", "") + "j.value" + s.each(ix.fields[ix.many+1:], ", "+record+".?", "")
+		return `INSERT INTO ` + side + ` SELECT ` + record + `.id, ` + record + `.key, ` + values + ` FROM `
 	}
-	return nil
+	valuesOf := func(record string) string { return ` LEFT JOIN json_each(` + record + `.` + list + `) j` }
+	removed := `DELETE FROM ` + side + ` WHERE doc = OLD.id`
+	outdated := s.each(others, `? IS NOT NEW.? OR `, "") + list + ` IS NULL OR ` + list +
+		` IN (SELECT ` + list + ` FROM ` + side + ` WHERE doc = OLD.id EXCEPT SELECT value FROM json_each(NEW.` + list + `))`
+	missing := `(SELECT j.value FROM (SELECT 1)` + valuesOf("NEW") + ` EXCEPT SELECT ` + list + ` FROM ` + side + ` WHERE doc = NEW.id) j`
+	return []sqlObject{
+		{name: name, kind: "table", sql: `CREATE TABLE ` + side + ` (doc INTEGER NOT NULL, key TEXT NOT NULL, ` + columns + `)`,
+			fill: rows("d") + quote(s.name) + ` d` + valuesOf("d")},
+		{name: name + ".doc", kind: "index", sql: `CREATE INDEX ` + quote(name+".doc") + ` ON ` + side + ` (doc, ` + list + `)`},
+		{name: s.sqlIndex(ix), kind: "index", sql: `CREATE INDEX ` + quote(s.sqlIndex(ix)) + ` ON ` + side + ` (` + columns + `, key, doc)`},
+		s.trigger(name, "INSERT", "", rows("NEW")+`(SELECT 1)`+valuesOf("NEW")+`; `),
+		s.trigger(name, "DELETE", "", removed+`; `),
+		s.trigger(name, "UPDATE OF "+columns, s.each(ix.fields, "OLD.? IS NOT NEW.?", " OR "), removed+` AND (`+outdated+`); `+rows("NEW")+missing+`; `),
+	}
 }
 
-// keepSide deletes the rows of a record that r does not have any more. It returns the values of the other rows.
-func (w *sqliteWriter) keepSide(s *shape, ix *index, id int64, r *record, values []any) (map[any]bool, error) {
-	wanted := make(map[any]bool, len(values))
-	for _, value := range values {
-		wanted[scalar(value)] = true
+// trigger returns a trigger of an index's table, which is called name.
+func (s *shape) trigger(name, event, when, body string) sqlObject {
+	if when != "" {
+		when = ` WHEN ` + when
 	}
-	table := quote(s.sideTable(ix))
-	same, args := "1", []any(nil)
-	for at, f := range ix.fields {
-		if at != ix.many {
-			same += ` AND ` + quote(column(s.fields[f].name)) + ` IS ?`
-			args = append(args, scalar(r.fields[f]))
-		}
-	}
-	kept := make(map[any]bool, len(values))
-	var gone []int64
-	text := `SELECT rowid, ` + quote(column(s.fields[ix.fields[ix.many]].name)) + `, ` + same + ` FROM ` + table + ` WHERE doc = ?`
-	err := w.rows(text, append(args, id), func(rows *sql.Rows) error {
-		var row int64
-		var value any
-		var still bool
-		if err := rows.Scan(&row, &value, &still); err != nil {
-			return err
-		}
-		if still && wanted[value] && !kept[value] {
-			kept[value] = true
-		} else {
-			gone = append(gone, row)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(kept) == 0 && len(gone) > 0 {
-		return kept, w.exec(`DELETE FROM `+table+` WHERE doc = ?`, id)
-	}
-	for _, row := range gone {
-		if err := w.exec(`DELETE FROM `+table+` WHERE rowid = ?`, row); err != nil {
-			return nil, err
-		}
-	}
-	return kept, nil
+	called := name + "." + strings.ToLower(strings.Fields(event)[0])
+	return sqlObject{name: called, kind: "trigger",
+		sql: `CREATE TRIGGER ` + quote(called) + ` AFTER ` + event + ` ON ` + quote(s.name) + when + ` BEGIN ` + body + `END`}
 }
 
-// unside deletes the rows of a record.
-func (w *sqliteWriter) unside(s *shape, id int64) error {
-	for i := range s.indexes {
-		if s.indexes[i].many >= 0 {
-			if err := w.exec(`DELETE FROM `+quote(s.sideTable(&s.indexes[i]))+` WHERE doc = ?`, id); err != nil {
-				return err
-			}
-		}
+// each returns text for each field, with the column in place of "?".
+func (s *shape) each(fields []int, text, separator string) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		parts[i] = strings.ReplaceAll(text, "?", quote(column(s.fields[f].name)))
 	}
-	return nil
+	return strings.Join(parts, separator)
 }

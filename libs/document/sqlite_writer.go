@@ -70,17 +70,8 @@ func (w *sqliteWriter) loop() {
 	defer close(w.done)
 	for job := range w.jobs {
 		group := []*writeJob{job}
-	gather:
-		for len(group) < maxGroup {
-			select {
-			case next, ok := <-w.jobs:
-				if !ok {
-					break gather
-				}
-				group = append(group, next)
-			default:
-				break gather
-			}
+		for len(group) < maxGroup && len(w.jobs) > 0 {
+			group = append(group, <-w.jobs)
 		}
 		w.commit(group)
 		for _, job := range group {
@@ -147,7 +138,6 @@ func (w *sqliteWriter) exec(text string, args ...any) error {
 	return err
 }
 
-// define runs a statement without caching it.
 func (w *sqliteWriter) define(text string) error {
 	_, err := w.conn.ExecContext(context.Background(), text)
 	return err
@@ -218,7 +208,6 @@ func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, func(), e
 	return stmt, func() {}, nil
 }
 
-// rows runs a query and calls scan for each row.
 func (s *statements) rows(ctx context.Context, text string, args []any, scan func(*sql.Rows) error) error {
 	stmt, release, err := s.get(ctx, text)
 	if err != nil {
