@@ -38,11 +38,7 @@ func cell(value any) (any, error) {
 	if !ok {
 		return scalar(value), nil
 	}
-	scalars := make([]any, len(list))
-	for i, v := range list {
-		scalars[i] = scalar(v)
-	}
-	text, err := json.Marshal(scalars)
+	text, err := json.Marshal(scalars(list))
 	return string(text), err
 }
 
