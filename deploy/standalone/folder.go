@@ -11,7 +11,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// folder is the data folder of a running platform.
 type folder struct {
 	path string
 	lock *os.File
@@ -34,7 +33,6 @@ func openFolder(path string) (*folder, error) {
 	return &folder{path, lock}, nil
 }
 
-// close unlocks the folder.
 func (f *folder) close() error { return f.lock.Close() }
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }

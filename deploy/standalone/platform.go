@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bellbuoy/bellbuoy/gateway"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -41,7 +43,6 @@ type platform struct {
 // names lists the services and the gateway in the order of their start. They stop in the reverse order.
 var names = []string{"identity", "events", "subscribers", "integrations", "delivery", "gateway"}
 
-// run starts the platform and runs it until ctx ends.
 func run(ctx context.Context, s settings) error {
 	folder, err := openFolder(s.Data)
 	if err != nil {
@@ -52,7 +53,8 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	p := &platform{settings: s, registry: prometheus.NewRegistry(), documents: s.documents(), listeners: map[string]net.Listener{}}
+	p := &platform{settings: s, registry: prometheus.NewRegistry(), listeners: map[string]net.Listener{}}
+	p.documents.DocumentsURL = cmp.Or(s.DocumentsURL, "sqlite:"+folder.file("documents"))
 	defer p.close()
 	p.seeded.Store(seed == nil)
 	if p.secret.Secret, err = folder.sealSecret(s.Secret); err != nil {
@@ -122,6 +124,37 @@ func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 	return nil
 }
 
+type part struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+// runParts runs the parts until ctx ends or one of them returns. It then stops them one after
+// the other in reverse order, so that each part stops before the parts that it calls, and
+// running requests can finish.
+func runParts(ctx context.Context, parts []part) error {
+	group, stop := errgroup.WithContext(ctx)
+	var stops []func()
+	for _, part := range parts {
+		partContext, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		done := make(chan struct{})
+		group.Go(func() error {
+			defer close(done)
+			err := part.run(partContext)
+			if err == nil && partContext.Err() == nil {
+				return fmt.Errorf("%s stopped without a signal", part.name)
+			}
+			return err
+		})
+		stops = append(stops, func() { cancel(); <-done })
+	}
+	<-stop.Done()
+	for _, stop := range slices.Backward(stops) {
+		stop()
+	}
+	return group.Wait()
+}
+
 // parts returns one part per service, in the order of names, with the settings that the binary
 // of the service would have.
 func (p *platform) parts() []part {
@@ -150,8 +183,13 @@ func (p *platform) parts() []part {
 			Receivers: s.Receivers, Sending: s.Sending, Mail: s.Mail, Texts: s.Texts, Data: s.Data,
 		}),
 		bind(p, "gateway", gateway.Run, gateway.Config{
-			Process: boot.Process{Ready: map[string]func(context.Context) error{"first start": p.firstStartDone}},
-			Redis:   p.redis, Secret: p.secret, Links: p.links,
+			Process: boot.Process{Ready: map[string]func(context.Context) error{"first start": func(context.Context) error {
+				if p.seeded.Load() {
+					return nil
+				}
+				return errors.New("The first start has not written credentials.json yet.")
+			}}},
+			Redis: p.redis, Secret: p.secret, Links: p.links,
 			Upstreams: gateway.Upstreams{
 				IdentityURL: p.url("identity"), EventsURL: p.url("events"),
 				SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
@@ -178,15 +216,6 @@ func bind[C any, P interface {
 	}}
 }
 
-// firstStartDone is a check behind /readyz: readiness includes credentials.json.
-func (p *platform) firstStartDone(context.Context) error {
-	if p.seeded.Load() {
-		return nil
-	}
-	return errors.New("The first start has not written credentials.json yet.")
-}
-
-// sower returns a sower that dials the part name.
 func (p *platform) sower(name string) *sower {
 	return &sower{
 		base: p.links.LegacyBaseURL, dashboards: p.links.DashboardBaseURL, dial: p.listeners[name].Addr().String(),
@@ -222,7 +251,6 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 
 func (p *platform) url(name string) string { return "http://" + p.listeners[name].Addr().String() }
 
-// close closes what run has opened, in reverse order.
 func (p *platform) close() {
 	for _, closing := range slices.Backward(p.closers) {
 		if err := closing(); err != nil {

@@ -17,7 +17,6 @@ import (
 //go:embed seed.json
 var builtInSeed []byte
 
-// seed describes the records that the first start creates.
 type seed struct {
 	Organization struct {
 		Name string `json:"name"`
@@ -94,88 +93,56 @@ type sower struct {
 	client        *http.Client
 }
 
-// organization is a response about the seed's organization.
-type organization struct {
-	Organization struct{ ID string }
-	Dashboard    struct{ ID, Slug string }
-}
-
+// sow creates the records. After the first error it sends no more requests.
 func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
-	operator := "Operator " + s.operatorToken
-	home, err := s.organization(ctx, operator, seed)
-	if err != nil {
-		return credentials{}, err
+	var failure error
+	authorization := "Operator " + s.operatorToken
+	call := func(method, path string, in, out any) {
+		if failure == nil {
+			failure = s.call(ctx, authorization, method, path, in, out)
+		}
 	}
-	user, err := s.user(ctx, operator, home.Organization.ID, seed)
-	if err != nil {
-		return credentials{}, err
+	const organizations = "/operator/v1/organizations"
+	type record struct{ ID, Name, Username, Slug string }
+	var found struct{ Organizations, Users []record }
+	var home struct{ Organization, Dashboard record }
+	call(http.MethodGet, organizations+"?limit=100", nil, &found)
+	if i := slices.IndexFunc(found.Organizations, func(o record) bool { return o.Name == seed.Organization.Name }); i >= 0 {
+		call(http.MethodGet, organizations+"/"+found.Organizations[i].ID, nil, &home)
+	} else {
+		call(http.MethodPost, organizations, seed.Organization, &home)
 	}
+
+	users := organizations + "/" + home.Organization.ID + "/users"
+	var made struct{ User record }
+	call(http.MethodGet, users, nil, &found)
+	if i := slices.IndexFunc(found.Users, func(u record) bool { return u.Username == seed.User.Username }); i >= 0 {
+		made.User = found.Users[i]
+	} else {
+		call(http.MethodPost, users, seed.User, &made)
+	}
+
 	var app struct{ APIKey string }
-	if err := s.call(ctx, operator, http.MethodPost, "/operator/v1/users/"+user+"/api-keys", map[string]string{"name": "first start"}, &app); err != nil {
-		return credentials{}, err
-	}
+	call(http.MethodPost, "/operator/v1/users/"+made.User.ID+"/api-keys", map[string]string{"name": "first start"}, &app)
 	var legacy struct{ Key string }
-	if err := s.call(ctx, operator, http.MethodPost, "/operator/v1/users/"+user+"/legacy-key", nil, &legacy); err != nil {
-		return credentials{}, err
-	}
-	return credentials{
-		OrganizationID: home.Organization.ID, UserID: user, Username: seed.User.Username, LegacyKey: legacy.Key, AppKey: app.APIKey,
-		DashboardID: home.Dashboard.ID, DashboardSlug: home.Dashboard.Slug, DashboardURL: s.dashboards + "/d/" + home.Dashboard.Slug,
-		OperatorToken: s.operatorToken, BaseURL: s.base,
-	}, s.components(ctx, "ApiKey "+seed.User.Username+":"+legacy.Key, seed)
-}
+	call(http.MethodPost, "/operator/v1/users/"+made.User.ID+"/legacy-key", nil, &legacy)
 
-func (s *sower) organization(ctx context.Context, operator string, seed *seed) (made organization, err error) {
-	const path = "/operator/v1/organizations"
-	var list struct{ Organizations []struct{ ID, Name string } }
-	if err := s.call(ctx, operator, http.MethodGet, path+"?limit=100", nil, &list); err != nil {
-		return made, err
-	}
-	for _, o := range list.Organizations {
-		if o.Name == seed.Organization.Name {
-			err = s.call(ctx, operator, http.MethodGet, path+"/"+o.ID, nil, &made)
-			return made, err
-		}
-	}
-	err = s.call(ctx, operator, http.MethodPost, path, seed.Organization, &made)
-	return made, err
-}
-
-func (s *sower) user(ctx context.Context, operator, organization string, seed *seed) (string, error) {
-	path := "/operator/v1/organizations/" + organization + "/users"
-	var list struct {
-		Users []struct{ ID, Username string }
-	}
-	if err := s.call(ctx, operator, http.MethodGet, path, nil, &list); err != nil {
-		return "", err
-	}
-	for _, user := range list.Users {
-		if user.Username == seed.User.Username {
-			return user.ID, nil
-		}
-	}
-	var made struct{ User struct{ ID string } }
-	err := s.call(ctx, operator, http.MethodPost, path, seed.User, &made)
-	return made.User.ID, err
-}
-
-func (s *sower) components(ctx context.Context, legacy string, seed *seed) error {
+	authorization = "ApiKey " + seed.User.Username + ":" + legacy.Key
 	type named struct {
 		Name string `json:"service_name"`
 	}
-	var found struct{ Objects []named }
-	if err := s.call(ctx, legacy, http.MethodGet, "/api/v1/service/?limit=1000", nil, &found); err != nil {
-		return err
-	}
+	var list struct{ Objects []named }
+	call(http.MethodGet, "/api/v1/service/?limit=1000", nil, &list)
 	for _, component := range seed.Components {
-		if slices.ContainsFunc(found.Objects, func(o named) bool { return o.Name == component.Name }) {
-			continue
-		}
-		if err := s.call(ctx, legacy, http.MethodPost, "/api/v1/service/", component, nil); err != nil {
-			return err
+		if !slices.Contains(list.Objects, named{component.Name}) {
+			call(http.MethodPost, "/api/v1/service/", component, nil)
 		}
 	}
-	return nil
+	return credentials{
+		OrganizationID: home.Organization.ID, UserID: made.User.ID, Username: seed.User.Username, LegacyKey: legacy.Key, AppKey: app.APIKey,
+		DashboardID: home.Dashboard.ID, DashboardSlug: home.Dashboard.Slug, DashboardURL: s.dashboards + "/d/" + home.Dashboard.Slug,
+		OperatorToken: s.operatorToken, BaseURL: s.base,
+	}, failure
 }
 
 // ready waits until the part at the sower's address is ready.

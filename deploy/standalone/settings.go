@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -30,14 +29,6 @@ type settings struct {
 	DocumentsURL  string   `name:"documents-url" env:"DOCUMENTS_URL" check:"documents" help:"Database: mongodb://host:port/prefix or sqlite:FOLDER; if empty, SQLite in the data folder."`
 	KafkaBrokers  []string `name:"kafka-brokers" env:"KAFKA_BROKERS" check:"address" help:"Kafka brokers, host:port, separated by commas; if empty, an embedded broker."`
 	RedisURL      string   `name:"redis-url" env:"REDIS_URL" check:"redis" help:"Redis, e.g. redis://localhost:6379/0; if empty, an embedded server."`
-}
-
-// documents returns the setting of the database.
-func (s settings) documents() boot.Documents {
-	if s.DocumentsURL == "" {
-		return boot.Documents{DocumentsURL: "sqlite:" + filepath.Join(s.Data, "documents")}
-	}
-	return boot.Documents{DocumentsURL: s.DocumentsURL}
 }
 
 // links returns the base URLs. The default is the address of the platform.

@@ -33,11 +33,7 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 	}
 	p.Log = slog.New(logHandler{slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})}).With("service", name)
 	p.Metrics = prometheus.WrapRegistererWith(prometheus.Labels{"service": name}, registry)
-	for _, collector := range []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
-		if err := p.Metrics.Register(collector); err != nil {
-			return nil, fmt.Errorf("metrics: %w", err)
-		}
-	}
+	p.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	options := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", name))),
 	}

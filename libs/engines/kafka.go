@@ -89,7 +89,6 @@ func (b *Broker) Close() error {
 	return nil
 }
 
-// logger logs the warnings and errors of the broker.
 type logger struct{ log *slog.Logger }
 
 func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {

@@ -13,9 +13,9 @@ const ageInterval = 200 * time.Millisecond
 
 // Redis is a running Redis server. Its data are in memory only.
 type Redis struct {
-	server   *miniredis.Miniredis
-	addr     string
-	stopAges func()
+	server     *miniredis.Miniredis
+	addr       string
+	stopExpiry func()
 }
 
 // StartRedis starts the server on addr, host:port. Port 0 selects a free port.
@@ -24,13 +24,13 @@ func StartRedis(addr string) (*Redis, error) {
 	if err := server.StartAddr(addr); err != nil {
 		return nil, fmt.Errorf("Redis server: %w", err)
 	}
-	// The TIME command needs no such help: it returns the time of the machine.
+	// Only keys need this: the TIME command returns the time of the machine.
 	last := time.Now()
-	stopAges := every(ageInterval, func(_ context.Context, now time.Time) {
+	stopExpiry := every(ageInterval, func(_ context.Context, now time.Time) {
 		server.FastForward(now.Sub(last))
 		last = now
 	})
-	return &Redis{server, server.Addr(), stopAges}, nil
+	return &Redis{server, server.Addr(), stopExpiry}, nil
 }
 
 // URL returns the redis:// URL of the server.
@@ -38,7 +38,7 @@ func (r *Redis) URL() string { return "redis://" + r.addr + "/0" }
 
 // Close stops the server and discards its data. The caller calls it once.
 func (r *Redis) Close() error {
-	r.stopAges()
+	r.stopExpiry()
 	r.server.Close()
 	return nil
 }

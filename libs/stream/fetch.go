@@ -98,17 +98,13 @@ func (a *assignment) fetchFrom(leader int64, wakeup <-chan struct{}) {
 		if full {
 			wait = fetchWaitShort
 		}
-		err := a.fetch(wants, wait)
-		if err == nil {
+		if err := a.fetch(wants, wait); err == nil {
 			pause.next = 0
-			continue
-		}
-		if a.intake.Err() != nil {
-			return
-		}
-		a.client.log.WarnContext(a.intake, "a fetch failed and is retried", "group", a.subscription.Group, "error", err)
-		if pause.wait(a.intake) {
-			a.locate()
+		} else if a.intake.Err() == nil {
+			a.client.log.WarnContext(a.intake, "a fetch failed and is retried", "group", a.subscription.Group, "error", err)
+			if pause.wait(a.intake) {
+				a.locate()
+			}
 		}
 	}
 }
@@ -178,7 +174,6 @@ func fetchRequest(wants []wanted, wait time.Duration) *fetch.Request {
 	return request
 }
 
-// receive puts the response for one partition into its buffer.
 func (a *assignment) receive(each wanted, response *fetch.ResponsePartition) error {
 	p := each.partition
 	switch code := kafka.Error(response.ErrorCode); code {
@@ -250,7 +245,6 @@ func readBytes(bytes protocol.Bytes) ([]byte, error) {
 	return protocol.ReadAll(bytes)
 }
 
-// startAtFirst resets p to the first record of its log.
 func (a *assignment) startAtFirst(p *partition) error {
 	ctx, cancel := context.WithTimeout(a.intake, requestTimeout)
 	defer cancel()

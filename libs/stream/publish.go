@@ -41,7 +41,6 @@ func (c *Client) Publish(ctx context.Context, records ...Record) error {
 	return err
 }
 
-// write sends messages in portions.
 func (c *Client) write(ctx context.Context, messages []kafka.Message) error {
 	for len(messages) > 0 {
 		n, size := 0, 0

@@ -27,7 +27,6 @@ func Body[T any](c *gin.Context) (T, error) {
 	return in, decode(text, &in)
 }
 
-// readJSON returns the request's body after a check of its media type and encoding.
 func readJSON(c *gin.Context) ([]byte, error) {
 	media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type"))
 	if err != nil || media != "application/json" {
@@ -62,17 +61,14 @@ func decode(text []byte, into any) error {
 // decodeFault turns an error of the decoder into a fault that names the member. Wrong syntax
 // anywhere in the text precedes a wrong member.
 func decodeFault(text []byte, err error) error {
-	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return fault.Field(memberPath(syntax.JSONPointer), "must be sent once")
-		}
-		return fault.Wrap(fault.Invalid, err, "The body must be one valid JSON value.")
-	}
+	syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
 	semantic, ok := errors.AsType[*json.SemanticError](err)
-	if !ok || !jsontext.Value(text).IsValid() {
+	switch {
+	case syntax != nil && errors.Is(err, jsontext.ErrDuplicateName):
+		return fault.Field(memberPath(syntax.JSONPointer), "must be sent once")
+	case !ok || syntax != nil || !jsontext.Value(text).IsValid():
 		return fault.Wrap(fault.Invalid, err, "The body must be one valid JSON value.")
-	}
-	if errors.Is(err, json.ErrUnknownName) {
+	case errors.Is(err, json.ErrUnknownName):
 		return fault.Field(memberPath(semantic.JSONPointer), "is not a field of this request")
 	}
 	return fault.Field(memberPath(semantic.JSONPointer), "must be %s", kindName(semantic.GoType))

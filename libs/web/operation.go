@@ -225,7 +225,6 @@ func Mount(engine *gin.Engine, operations []Operation) error {
 	return nil
 }
 
-// admit refuses members without the role and organizations without the entitlement.
 func (o Operation) admit(c *gin.Context) {
 	caller := Caller(c)
 	switch {

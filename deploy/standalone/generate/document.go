@@ -54,7 +54,6 @@ func (o object) MarshalYAML() (any, error) {
 	return mapping, nil
 }
 
-// document writes the OpenAPI 3.1 document of one interface.
 func document(surface passport.Surface, title, description string, security object) ([]byte, error) {
 	schemas := newSchemas()
 	var tags []any
@@ -107,7 +106,6 @@ var idempotencyKey = object{
 	{"schema", object{{"type", "string"}, {"minLength", 1}, {"maxLength", 255}}},
 }
 
-// describe returns the OpenAPI operation.
 func describe(operation declared.Operation, schemas *schemas) (object, error) {
 	out := object{
 		{"operationId", operation.ID}, {"tags", []any{operation.Tag}}, {"summary", operation.Summary},
@@ -171,7 +169,6 @@ func responseName(status int) string {
 	return notLetters.ReplaceAllString(http.StatusText(status), "")
 }
 
-// errorResponses are the responses that operations share.
 func errorResponses() object {
 	out := object{}
 	for _, response := range []struct {

@@ -62,7 +62,6 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 	return ordered(schema)
 }
 
-// content returns the content of a body or a response with its example.
 func (s *schemas) content(of reflect.Type, body bool, example string) (object, error) {
 	schema, err := s.reflect(of, body)
 	if err != nil {
