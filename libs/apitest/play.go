@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -100,8 +99,7 @@ func (p *player) play(ctx context.Context, s *step) error {
 		}
 		vars := maps.Clone(p.vars)
 		differences := s.want.compare(got, vars)
-		again := len(differences) > 0 && ctx.Err() == nil && time.Now().Add(pause).Before(deadline)
-		if again {
+		if len(differences) > 0 && ctx.Err() == nil && time.Now().Add(pause).Before(deadline) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(pause):
@@ -153,37 +151,32 @@ func (p *player) request(ctx context.Context, s *step) (*http.Request, string, e
 		return nil, "", fmt.Errorf("making the request: %w", err)
 	}
 	maps.Copy(request.Header, p.target.Header.Clone())
-	for _, h := range s.headers {
-		value, err := p.vars.fill(h.value)
+	for name := range s.header {
+		value, err := p.vars.fill(s.header.Get(name))
 		switch {
 		case err != nil:
 			return nil, "", err
 		case value == "<none>":
-			request.Header.Del(h.name)
-		case strings.EqualFold(h.name, "Host"):
+			request.Header.Del(name)
+		case name == "Host":
 			request.Host = value
 		default:
-			request.Header.Set(h.name, value)
+			request.Header.Set(name, value)
 		}
 	}
 	return request, body, nil
 }
 
 func mismatch(want response, got exchange, differences []string) error {
-	expected := want.first
-	for _, h := range want.headers {
-		expected += "\n" + h.name + ": " + h.value
-	}
-	return fmt.Errorf("the response differs\n--- request\n%s\n--- expected\n%s\n\n%s\n--- got\n%d\n%s\n%s\n--- differences\n%s",
-		got.sent, expected, want.body, got.status, headerText(got.header), shorten(string(got.body)), strings.Join(differences, "\n"))
+	return fmt.Errorf("the response differs\n--- request\n%s\n--- expected\n%s\n%s\n%s\n--- got\n%d\n%s\n%s\n--- differences\n%s",
+		got.sent, want.first, headerText(want.header), want.body, got.status, headerText(got.header), shorten(string(got.body)),
+		strings.Join(differences, "\n"))
 }
 
 func headerText(header http.Header) string {
 	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(header)) {
-		text.WriteString(name + ": " + strings.Join(header[name], ", ") + "\n")
-	}
-	return text.String()
+	_ = header.Write(&text) // a Builder returns no error
+	return strings.ReplaceAll(text.String(), "\r\n", "\n")
 }
 
 // shorten cuts a very long body, so that an error stays readable.
