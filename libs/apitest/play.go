@@ -121,7 +121,7 @@ func (p *player) send(ctx context.Context, s *step) (exchange, error) {
 	if err != nil {
 		return exchange{}, err
 	}
-	sent := s.method + " " + request.URL.String() + "\n" + headerText(request.Header) + "\n" + shorten(body)
+	sent := request.Method + " " + request.URL.String() + "\n" + headerText(request.Header) + "\n" + shorten(body)
 	response, err := p.target.Client.Do(request)
 	if err != nil {
 		return exchange{}, fmt.Errorf("%w\n--- request\n%s", err, sent)
@@ -135,36 +135,30 @@ func (p *player) send(ctx context.Context, s *step) (exchange, error) {
 }
 
 func (p *player) request(ctx context.Context, s *step) (*http.Request, string, error) {
-	url, err := p.vars.fill(s.url)
+	text, err := p.vars.fill(s.request)
 	if err != nil {
 		return nil, "", err
 	}
-	if !strings.Contains(strings.SplitN(url, "?", 2)[0], "://") {
+	written, err := parsePart(text)
+	if err != nil {
+		return nil, "", err
+	}
+	method, url, found := strings.Cut(written.first, " ")
+	if !found {
+		return nil, "", fmt.Errorf("the first line %q is not METHOD PATH", written.first)
+	}
+	if strings.HasPrefix(url, "/") {
 		url = p.target.URL + url
 	}
-	body, err := p.vars.fill(s.body)
-	if err != nil {
-		return nil, "", err
-	}
-	request, err := http.NewRequestWithContext(ctx, s.method, url, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(written.body))
 	if err != nil {
 		return nil, "", fmt.Errorf("making the request: %w", err)
 	}
 	maps.Copy(request.Header, p.target.Header.Clone())
-	for name := range s.header {
-		value, err := p.vars.fill(s.header.Get(name))
-		switch {
-		case err != nil:
-			return nil, "", err
-		case value == "<none>":
-			request.Header.Del(name)
-		case name == "Host":
-			request.Host = value
-		default:
-			request.Header.Set(name, value)
-		}
-	}
-	return request, body, nil
+	maps.Copy(request.Header, written.header)
+	maps.DeleteFunc(request.Header, func(_ string, values []string) bool { return values[0] == "<none>" })
+	request.Host = request.Header.Get("Host")
+	return request, written.body, nil
 }
 
 func mismatch(want response, got exchange, differences []string) error {

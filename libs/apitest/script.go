@@ -23,11 +23,9 @@ type block struct {
 
 // step is a request and the response that it must get.
 type step struct {
-	name   string
-	method string
-	url    string
-	part   // headers and body as written
-	want   response
+	name    string
+	request string // as written
+	want    response
 
 	got  []byte    // the body that came, if its status was the expected one; for the update mode
 	vars variables // as they were then
@@ -121,20 +119,9 @@ func (b *block) pairs(row []string) []string {
 }
 
 func (b *block) add(name, mode, request, want string) error {
-	s := &step{name: name}
-	var err error
-	if s.part, err = parsePart(request); err != nil {
-		return err
-	}
-	var found bool
-	if s.method, s.url, found = strings.Cut(s.first, " "); !found {
-		return fmt.Errorf("the first line %q is not METHOD PATH", s.first)
-	}
-	if s.want, err = parseResponse(mode, want); err != nil {
-		return err
-	}
-	b.steps = append(b.steps, s)
-	return nil
+	expected, err := parseResponse(mode, want)
+	b.steps = append(b.steps, &step{name: name, request: request, want: expected})
+	return err
 }
 
 func parsePart(text string) (part, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -232,7 +233,7 @@ func (b *binder) byValue(relation *Relation, object map[string]any) (any, error)
 		in, err := b.object(relation.New, object, true)
 		return Ref{New: &in}, err
 	}
-	name := lastPart(relation.To)
+	name := path.Base(relation.To) // "email" of "subscribers/email"
 	text, ok := object[name].(string)
 	if relation.Named == nil || !ok {
 		return nil, notReference(relation)
