@@ -41,10 +41,7 @@ func (v variables) fill(text string) (string, error) {
 	}
 	return repetition.ReplaceAllStringFunc(text, func(found string) string {
 		parts := repetition.FindStringSubmatch(found)
-		count, err := strconv.Atoi(parts[1])
-		if err != nil {
-			return found
-		}
+		count, _ := strconv.Atoi(parts[1]) // the expression takes digits only
 		return strings.Repeat(cmp.Or(parts[2], "x"), count)
 	}), nil
 }

@@ -21,11 +21,6 @@ type binder struct {
 	resolved map[string]Ref // by resource_uri, because a body can name a record many times
 }
 
-func bind(ctx context.Context, caller passport.Passport, fields []Field, body map[string]any, create bool) (Input, error) {
-	b := &binder{ctx: ctx, caller: caller, resolved: map[string]Ref{}}
-	return b.object(fields, body, create)
-}
-
 // object binds the declared members of body. With create, required fields must be present and defaults are set.
 func (b *binder) object(fields []Field, body map[string]any, create bool) (Input, error) {
 	in := Input{values: make(map[string]any, len(fields))}

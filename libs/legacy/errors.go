@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -27,7 +28,7 @@ type errorBody struct {
 // WriteError writes the response to a failed request: {"error": "..."}, and an empty body for a Denied fault. The cause
 // of a 5xx goes to log, with the context of the request, which carries the trace.
 func WriteError(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error) {
-	writeFault(w, r, log, err, nil)
+	writeFault(w, r, log, err, "", nil)
 }
 
 // WriteNotAllowed writes the response to OPTIONS, and 405 for any other method. Both have the exact Allow header.
@@ -51,9 +52,9 @@ func printable(text string) string {
 	return text
 }
 
-// writeFault writes err. A 400 has the body that validation returns, if validation is not nil. The text of an Internal
+// writeFault writes err. A 400 to a body for the resource has the body of validationError. The text of an Internal
 // fault goes to the log only. The legacy interface has no 409: a Conflict is a 400.
-func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error, validation func([]*fault.Error) any) {
+func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error, resource string, rename map[string]string) {
 	first := fault.As(err)
 	code := first.Kind.Status()
 	if first.Kind == fault.Conflict {
@@ -70,8 +71,8 @@ func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 		body = errorBody{Error: first.Message, ErrorMessage: retryMessage}
 	case code >= http.StatusInternalServerError:
 		body = errorBody{Error: internalMessage, ErrorMessage: retryMessage}
-	case code == http.StatusBadRequest && validation != nil:
-		body = validation(faults(err))
+	case code == http.StatusBadRequest && resource != "":
+		body = validationError(resource, rename, faults(err))
 	}
 	if code >= http.StatusInternalServerError && r.Context().Err() != context.Canceled { // canceled: the client is gone
 		log.ErrorContext(r.Context(), "a legacy request failed", "method", r.Method, "path", r.URL.Path, "status", code, "error", err)
@@ -92,26 +93,22 @@ func faults(err error) []*fault.Error {
 	return all
 }
 
-// validationError returns a function that makes {"error": "...", "<resource>": {field: [...]}} of faults, in this order.
+// validationError returns {"error": "...", "<resource>": {field: [...]}} with the faults, in this order.
 // The error is the first message, with its field in front.
-func validationError(resource string, rename map[string]string) func([]*fault.Error) any {
-	return func(all []*fault.Error) any {
-		fields := map[string][]string{}
-		summary := ""
-		for _, problem := range all {
-			name := problem.Field
-			if renamed, ok := rename[name]; ok {
-				name = renamed
-			}
-			text := name + ": " + problem.Message
-			if name == "" {
-				name, text = AllFields, problem.Message
-			}
-			if summary == "" {
-				summary = text
-			}
-			fields[name] = append(fields[name], problem.Message)
+func validationError(resource string, rename map[string]string, all []*fault.Error) json.RawMessage {
+	fields := map[string][]string{}
+	summary := ""
+	for _, problem := range all {
+		name := problem.Field
+		if renamed, ok := rename[name]; ok {
+			name = renamed
 		}
-		return json.RawMessage(`{"error":` + string(encode(summary)) + `,` + string(encode(resource)) + `:` + string(encode(fields)) + `}`)
+		text := name + ": " + problem.Message
+		if name == "" {
+			name, text = AllFields, problem.Message
+		}
+		summary = cmp.Or(summary, text)
+		fields[name] = append(fields[name], problem.Message)
 	}
+	return json.RawMessage(`{"error":` + string(encode(summary)) + `,` + string(encode(resource)) + `:` + string(encode(fields)) + `}`)
 }

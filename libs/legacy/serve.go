@@ -104,7 +104,7 @@ func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, status int, view
 
 func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passport.Passport) error {
 	all := parseParams(r.URL.RawQuery)
-	page, err := all.page(defaultLimit, maxLimit)
+	page, err := ReadPage(r.URL.RawQuery, defaultLimit, maxLimit)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passpo
 		}
 	}
 	var item T
-	in, err := bind(r.Context(), caller, e.Fields, body, id == 0)
+	in, err := (&binder{r.Context(), caller, map[string]Ref{}}).object(e.Fields, body, id == 0)
 	switch {
 	case err != nil:
 	case id == 0:
@@ -218,7 +218,7 @@ func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passpo
 		item, err = e.Update(r.Context(), caller, id, in)
 	}
 	if err != nil {
-		writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
+		writeFault(w, r, e.options.Log, err, e.Name, e.FaultFields)
 		return nil
 	}
 	if id != 0 {
