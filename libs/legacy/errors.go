@@ -11,9 +11,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// AllFields is the key of the messages that concern no single field.
-const AllFields = "__all__"
-
 const (
 	internalMessage = "Something went wrong on our side."
 	// retryMessage is the fixed error_message of a 5xx.
@@ -105,7 +102,7 @@ func validationError(resource string, rename map[string]string, all []*fault.Err
 		}
 		text := name + ": " + problem.Message
 		if name == "" {
-			name, text = AllFields, problem.Message
+			name, text = "__all__", problem.Message // a fault of no single field
 		}
 		summary = cmp.Or(summary, text)
 		fields[name] = append(fields[name], problem.Message)
