@@ -89,7 +89,6 @@ import (
 type Target struct {
 	Handler http.Handler // served on loopback while the script is played; or
 	URL     string       // the base of relative paths, without trailing slash
-	Client  *http.Client // nil: a client that does not follow redirects
 	Header  http.Header  // sent with every request
 	Vars    map[string]string
 }

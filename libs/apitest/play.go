@@ -45,14 +45,12 @@ func Play(ctx context.Context, target Target, name string, archive *txtar.Archiv
 		defer server.Close()
 		target.URL = server.URL
 	}
-	if target.Client == nil {
-		transport := &http.Transport{DisableCompression: true}
-		defer transport.CloseIdleConnections()
-		target.Client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		}}
-	}
-	p := player{target: target, vars: variables{"base": target.URL}}
+	transport := &http.Transport{DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	p := player{target: target, client: client, vars: variables{"base": target.URL}}
 	maps.Copy(p.vars, target.Vars)
 	var failed []error
 	number := 0
@@ -76,6 +74,7 @@ func Play(ctx context.Context, target Target, name string, archive *txtar.Archiv
 
 type player struct {
 	target Target
+	client *http.Client
 	vars   variables
 }
 
@@ -110,7 +109,9 @@ func (p *player) play(ctx context.Context, s *step) error {
 			p.vars, s.got, s.vars = vars, got.body, vars
 		}
 		if len(differences) > 0 {
-			return mismatch(s.want, got, differences)
+			return fmt.Errorf("the response differs\n--- request\n%s\n--- expected\n%s\n%s\n%s\n--- got\n%d\n%s\n%s\n--- differences\n%s",
+				got.sent, s.want.first, headerText(s.want.header), s.want.body, got.status, headerText(got.header),
+				shorten(string(got.body)), strings.Join(differences, "\n"))
 		}
 		return nil
 	}
@@ -122,7 +123,7 @@ func (p *player) send(ctx context.Context, s *step) (exchange, error) {
 		return exchange{}, err
 	}
 	sent := request.Method + " " + request.URL.String() + "\n" + headerText(request.Header) + "\n" + shorten(body)
-	response, err := p.target.Client.Do(request)
+	response, err := p.client.Do(request)
 	if err != nil {
 		return exchange{}, fmt.Errorf("%w\n--- request\n%s", err, sent)
 	}
@@ -159,12 +160,6 @@ func (p *player) request(ctx context.Context, s *step) (*http.Request, string, e
 	maps.DeleteFunc(request.Header, func(_ string, values []string) bool { return values[0] == "<none>" })
 	request.Host = request.Header.Get("Host")
 	return request, written.body, nil
-}
-
-func mismatch(want response, got exchange, differences []string) error {
-	return fmt.Errorf("the response differs\n--- request\n%s\n--- expected\n%s\n%s\n%s\n--- got\n%d\n%s\n%s\n--- differences\n%s",
-		got.sent, want.first, headerText(want.header), want.body, got.status, headerText(got.header), shorten(string(got.body)),
-		strings.Join(differences, "\n"))
 }
 
 func headerText(header http.Header) string {

@@ -57,7 +57,7 @@ func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 	if first.Kind == fault.Conflict {
 		code = http.StatusBadRequest
 	}
-	body := any(errorBody{Error: first.Message})
+	message := first.Message
 	switch {
 	case first.Kind == fault.Denied:
 		w.Header().Set("Content-Length", "0")
@@ -65,11 +65,15 @@ func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 		return
 	case first.Kind == fault.Unavailable:
 		w.Header().Set("Retry-After", "1")
-		body = errorBody{Error: first.Message, ErrorMessage: retryMessage}
 	case code >= http.StatusInternalServerError:
-		body = errorBody{Error: internalMessage, ErrorMessage: retryMessage}
+		message = internalMessage
 	case code == http.StatusBadRequest && resource != "":
-		body = validationError(resource, rename, faults(err))
+		WriteJSON(w, r, code, validationError(resource, rename, faults(err)))
+		return
+	}
+	body := errorBody{Error: message}
+	if code >= http.StatusInternalServerError {
+		body.ErrorMessage = retryMessage
 	}
 	if code >= http.StatusInternalServerError && r.Context().Err() != context.Canceled { // canceled: the client is gone
 		log.ErrorContext(r.Context(), "a legacy request failed", "method", r.Method, "path", r.URL.Path, "status", code, "error", err)
