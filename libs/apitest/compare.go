@@ -76,17 +76,13 @@ func (c *comparison) body(r response, content []byte) {
 	c.value("body", want, value)
 }
 
-func decode(text []byte) (any, error) {
+func decode(text []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
+	if err = decoder.Decode(&value); err == nil && decoder.More() {
+		err = fmt.Errorf("more than one value")
 	}
-	if decoder.More() {
-		return nil, fmt.Errorf("more than one value")
-	}
-	return value, nil
+	return value, err
 }
 
 func (c *comparison) value(path string, want, got any) {

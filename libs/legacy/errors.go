@@ -11,11 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-const (
-	internalMessage = "Something went wrong on our side."
-	// retryMessage is the fixed error_message of a 5xx.
-	retryMessage = "Sorry, this request could not be processed. Please try again later."
-)
+// retryMessage is the error_message of a 5xx.
+const retryMessage = "Sorry, this request could not be processed. Please try again later."
 
 type errorBody struct {
 	Error        string `json:"error"`
@@ -66,7 +63,7 @@ func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 	case first.Kind == fault.Unavailable:
 		w.Header().Set("Retry-After", "1")
 	case code >= http.StatusInternalServerError:
-		message = internalMessage
+		message = "Something went wrong on our side."
 	case code == http.StatusBadRequest && resource != "":
 		WriteJSON(w, r, code, validationError(resource, rename, faults(err)))
 		return

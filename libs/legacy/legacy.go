@@ -17,10 +17,7 @@
 //		ID:   func(s catalog.Service) int64 { return s.LegacyID },
 //		View: func(s catalog.Service) any { return viewService(s) }, // a struct; its times are legacy.Time
 //		List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]catalog.Service, int64, error) { ... },
-//		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Service, error) {
-//			return a.catalog.AddService(ctx, caller.Organization, catalog.ServicePatch{Name: in.Text("service_name"), Hidden: in.Flag("hidden")})
-//		},
-//		...
+//		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Service, error) { ... },
 //	}
 //
 // Mount serves the resources of a service. Resources is the table of their methods. Mount panics if a resource and the
