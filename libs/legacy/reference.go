@@ -20,8 +20,8 @@ func parseURI(resource, text string) (int64, bool) {
 	return path.ID, known && path.Place == AtDetail && path.Resource == resource
 }
 
-// parseMember returns the id in the resource_uri, id or pk of an object, whichever comes first. given reports whether the object has such a
-// member that is not null, ok whether the member refers to the resource.
+// parseMember returns the id in the first of resource_uri, id and pk that the object has. given reports whether there is
+// such a member that is not null, ok whether the member refers to the resource.
 func parseMember(resource string, object map[string]any) (id int64, given, ok bool) {
 	for _, member := range [...]string{"resource_uri", "id", "pk"} {
 		switch value := object[member].(type) {
