@@ -72,10 +72,9 @@
 //
 // # Update mode
 //
-// With APITEST_UPDATE=1 each text of an error body ({"error": "<text>"}, with or without the texts per field) that is
-// <text>, or that differs, is replaced in the script file by the text that came, if the status is the expected one. In
-// a table whose rows got different texts, the last column, error, is added or rewritten. Nothing else is changed.
-// Review the diff: a new text can come from the wrong check, and an id in it may have to be a variable.
+// With APITEST_UPDATE=1 each text of an error body that is <text>, or that differs, is replaced in the script file by
+// the text that came, if the status is the expected one. A table gets a last column, error, if its rows got different
+// texts. Review the diff: a new text can come from the wrong check, and an id in it may have to be a variable.
 package apitest
 
 import (
@@ -89,7 +88,6 @@ import (
 type Target struct {
 	Handler http.Handler // served on loopback while the script is played; or
 	URL     string       // the base of relative paths, without trailing slash
-	Client  *http.Client // nil: a client that does not follow redirects
 	Header  http.Header  // sent with every request
 	Vars    map[string]string
 }

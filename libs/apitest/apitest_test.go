@@ -76,7 +76,7 @@ func TestPlayFailsOnEveryDifference(t *testing.T) {
 	for name, test := range map[string]struct{ script, says string }{
 		"status":             {note + "200\n\n<any>\n", "status: expected 200, got 201"},
 		"header value":       {note + "201\nLocation: /notes/7\n\n<any>\n", `header Location: expected "/notes/7"`},
-		"header missing":     {note + "201\nETag: <any>\n\n<any>\n", "header ETag: expected"},
+		"header missing":     {note + "201\nETag: <any>\n\n<any>\n", "header Etag: expected"},
 		"header not absent":  {note + "201\nLocation: <none>\n\n<any>\n", "header Location: expected none"},
 		"body not empty":     {note + "201\n", "body: expected none"},
 		"empty body":         {"-- request --\nGET /empty\n-- response --\n204\n\n{}\n", "body: expected JSON"},

@@ -5,181 +5,165 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/textproto"
 	"slices"
 	"strings"
 )
 
-// compare returns the differences between the response that came and the expected one.
-func (r response) compare(got exchange, vars variables) []string {
-	var differences []string
-	if got.status != r.status {
-		differences = append(differences, fmt.Sprintf("status: expected %d, got %d", r.status, got.status))
-	}
-	for _, h := range r.headers {
-		values, present := got.header[textproto.CanonicalMIMEHeaderKey(h.name)]
-		var err error
-		switch value := strings.Join(values, ", "); {
-		case h.value == "<none>" && present:
-			err = fmt.Errorf("expected none, got %q", value)
-		case h.value != "<none>" && !present:
-			err = fmt.Errorf("expected %q, there is none", h.value)
-		case present:
-			err = vars.match(h.value, value)
-		}
-		if err != nil {
-			differences = append(differences, fmt.Sprintf("header %s: %v", h.name, err))
-		}
-	}
-	return append(differences, r.compareBody(got.body, vars)...)
+// comparison collects the differences between a response that came and the expected one.
+type comparison struct {
+	vars        variables
+	differences []string
 }
 
-func (r response) compareBody(got []byte, vars variables) []string {
+func (c *comparison) differ(format string, args ...any) {
+	c.differences = append(c.differences, fmt.Sprintf(format, args...))
+}
+
+// match compares a text with a pattern.
+func (c *comparison) match(place, pattern, text string) {
+	if err := c.vars.match(pattern, text); err != nil {
+		c.differ("%s: %v", place, err)
+	}
+}
+
+// compare returns the differences between the response that came and the expected one.
+func (r response) compare(got exchange, vars variables) []string {
+	c := &comparison{vars: vars}
+	if got.status != r.status {
+		c.differ("status: expected %d, got %d", r.status, got.status)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.header)) {
+		values, present := got.header[name]
+		expected, value := r.header.Get(name), strings.Join(values, ", ")
+		switch {
+		case expected == "<none>" && present:
+			c.differ("header %s: expected none, got %q", name, value)
+		case expected != "<none>" && !present:
+			c.differ("header %s: expected %q, there is none", name, expected)
+		case present:
+			c.match("header "+name, expected, value)
+		}
+	}
+	c.body(r, got.body)
+	return c.differences
+}
+
+func (c *comparison) body(r response, content []byte) {
+	got := strings.TrimSuffix(string(content), "\n")
 	switch {
-	case !r.hasBody && len(got) > 0:
-		return []string{fmt.Sprintf("body: expected none, got %d bytes", len(got))}
-	case !r.hasBody || r.body == "<any>":
-		return nil
+	case r.body == "" && len(content) > 0:
+		c.differ("body: expected none, got %d bytes", len(content))
+		return
+	case r.body == "" || r.body == "<any>":
+		return
 	case r.exact:
-		want, err := vars.replace(r.body)
-		if err != nil {
-			return []string{"body: " + err.Error()}
+		want, err := c.vars.replace(r.body)
+		if err != nil || want != got {
+			c.differ("body: expected byte for byte\n%s\ngot\n%s (%v)", want, got, err)
 		}
-		if want != strings.TrimSuffix(string(got), "\n") {
-			return []string{"body: expected byte for byte\n" + want + "\ngot\n" + string(got)}
-		}
-		return nil
+		return
 	}
 	want, err := decode([]byte(r.body))
 	if err != nil {
-		if err := vars.match(r.body, strings.TrimSuffix(string(got), "\n")); err != nil {
-			return []string{"body: " + err.Error()}
-		}
-		return nil
+		c.match("body", r.body, got)
+		return
 	}
-	value, err := decode(got)
+	value, err := decode(content)
 	if err != nil {
-		return []string{fmt.Sprintf("body: expected JSON, got %q (%v)", shorten(string(got)), err)}
+		c.differ("body: expected JSON, got %q (%v)", shorten(got), err)
+		return
 	}
-	return compareValues("body", want, value, vars)
+	c.value("body", want, value)
 }
 
-func decode(text []byte) (any, error) {
+func decode(text []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
+	if err = decoder.Decode(&value); err == nil && decoder.More() {
+		err = fmt.Errorf("more than one value")
 	}
-	if decoder.More() {
-		return nil, fmt.Errorf("more than one value")
-	}
-	return value, nil
+	return value, err
 }
 
-func compareValues(path string, want, got any, vars variables) []string {
-	switch want := want.(type) {
+func (c *comparison) value(path string, want, got any) {
+	switch expected := want.(type) {
 	case map[string]any:
-		object, ok := got.(map[string]any)
-		if !ok {
-			return differ(path, want, got)
+		if object, ok := got.(map[string]any); ok {
+			c.object(path, expected, object)
+			return
 		}
-		return compareObjects(path, want, object, vars)
 	case []any:
-		list, ok := got.([]any)
-		if !ok {
-			return differ(path, want, got)
+		if list, ok := got.([]any); ok {
+			c.list(path, expected, list)
+			return
 		}
-		return compareLists(path, want, list, vars)
 	case string:
-		return compareText(path, want, got, vars)
+		if expected == "<any>" {
+			return
+		}
+		if takes(expected, got) {
+			c.match(path, expected, fmt.Sprint(got))
+			return
+		}
+	default:
+		if want == got {
+			return
+		}
 	}
-	if want != got {
-		return differ(path, want, got)
-	}
-	return nil
+	c.differ("%s: expected %s, got %s", path, text(want), text(got))
 }
 
-func compareObjects(path string, want, got map[string]any, vars variables) []string {
-	var differences []string
+func (c *comparison) object(path string, want, got map[string]any) {
 	_, open := want["..."]
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		value, present := got[name]
 		switch {
 		case name == "...":
 		case !present:
-			differences = append(differences, fmt.Sprintf("%s.%s: expected %s, it is missing", path, name, text(want[name])))
+			c.differ("%s.%s: expected %s, it is missing", path, name, text(want[name]))
 		default:
-			differences = append(differences, compareValues(path+"."+name, want[name], value, vars)...)
+			c.value(path+"."+name, want[name], value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		if _, expected := want[name]; !expected && !open {
-			differences = append(differences, fmt.Sprintf("%s.%s: not expected, it is %s", path, name, text(got[name])))
+			c.differ("%s.%s: not expected, it is %s", path, name, text(got[name]))
 		}
 	}
-	return differences
 }
 
-func compareLists(path string, want, got []any, vars variables) []string {
+func (c *comparison) list(path string, want, got []any) {
 	if n := len(want); n > 0 && want[n-1] == "..." {
 		want = want[:n-1]
 		got = got[:min(len(got), len(want))]
 	}
 	if len(want) != len(got) {
-		return append(differ(path, want, got), fmt.Sprintf("%s: expected %d elements, got %d", path, len(want), len(got)))
+		c.differ("%s: expected %s, got %s", path, text(want), text(got))
+		c.differ("%s: expected %d elements, got %d", path, len(want), len(got))
+		return
 	}
-	var differences []string
 	for i := range want {
-		differences = append(differences, compareValues(fmt.Sprintf("%s[%d]", path, i), want[i], got[i], vars)...)
+		c.value(fmt.Sprintf("%s[%d]", path, i), want[i], got[i])
 	}
-	return differences
 }
 
-// compareText compares any value with an expected text, which may be a matcher or a variable.
-func compareText(path, want string, got any, vars variables) []string {
-	var err error
-	switch value := got.(type) {
-	case string:
-		if want == "<number>" || want == "<text>" && value == "" {
-			return differ(path, want, got)
-		}
-		err = vars.match(want, value)
-	case json.Number, bool:
-		if !takesScalar(want, got) {
-			return differ(path, want, got)
-		}
-		err = vars.match(want, fmt.Sprint(value))
-	default:
-		if want != "<any>" {
-			return differ(path, want, got)
-		}
-	}
-	if err != nil {
-		return []string{path + ": " + err.Error()}
-	}
-	return nil
-}
-
-// takesScalar reports whether the expected text stands for a number or boolean: a lone
-// variable, <any>, or <number>.
-func takesScalar(want string, got any) bool {
+// takes reports whether an expected text can stand for the value: <number> for no text, and a text for a number or a
+// boolean only if it is a lone variable or, for a number, <number>.
+func takes(want string, got any) bool {
 	parts := placeholder.FindStringSubmatch(want)
-	if parts == nil || parts[0] != want {
-		return false
+	variable := parts != nil && parts[0] == want && parts[1] != ""
+	switch got.(type) {
+	case string:
+		return want != "<number>"
+	case json.Number:
+		return variable || want == "<number>"
+	case bool:
+		return variable
 	}
-	_, number := got.(json.Number)
-	return parts[1] != "" || parts[3] == "any" || parts[3] == "number" && number
-}
-
-func differ(path string, want, got any) []string {
-	return []string{fmt.Sprintf("%s: expected %s, got %s", path, text(want), text(got))}
+	return false
 }
 
 func text(value any) string {
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
+	encoded, _ := json.Marshal(value) // the value comes from JSON
 	return string(encoded)
 }

@@ -7,14 +7,10 @@ import (
 	"testing"
 )
 
-// DocumentsServer names the environment variable with the address of a MongoDB server, mongodb://host:port. If it is
-// set, the tests of services store their records there instead of in files.
-const DocumentsServer = "BELLBUOY_TEST_DOCUMENTS"
-
 // Documents returns the address of an empty database for one test, in the form of DOCUMENTS_URL: SQLite in a folder
-// of the test, or a database of the test on the server of DocumentsServer.
+// of the test, or a database of the test on the MongoDB server mongodb://host:port that BELLBUOY_TEST_DOCUMENTS names.
 func Documents(t testing.TB) string {
-	server := os.Getenv(DocumentsServer)
+	server := os.Getenv("BELLBUOY_TEST_DOCUMENTS")
 	if server == "" {
 		return "sqlite:" + t.TempDir()
 	}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,14 +45,12 @@ func Play(ctx context.Context, target Target, name string, archive *txtar.Archiv
 		defer server.Close()
 		target.URL = server.URL
 	}
-	if target.Client == nil {
-		transport := &http.Transport{DisableCompression: true}
-		defer transport.CloseIdleConnections()
-		target.Client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		}}
-	}
-	p := player{target: target, vars: variables{"base": target.URL}}
+	transport := &http.Transport{DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	p := player{target: target, client: client, vars: variables{"base": target.URL}}
 	maps.Copy(p.vars, target.Vars)
 	var failed []error
 	number := 0
@@ -77,6 +74,7 @@ func Play(ctx context.Context, target Target, name string, archive *txtar.Archiv
 
 type player struct {
 	target Target
+	client *http.Client
 	vars   variables
 }
 
@@ -100,8 +98,7 @@ func (p *player) play(ctx context.Context, s *step) error {
 		}
 		vars := maps.Clone(p.vars)
 		differences := s.want.compare(got, vars)
-		again := len(differences) > 0 && ctx.Err() == nil && time.Now().Add(pause).Before(deadline)
-		if again {
+		if len(differences) > 0 && ctx.Err() == nil && time.Now().Add(pause).Before(deadline) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(pause):
@@ -112,7 +109,9 @@ func (p *player) play(ctx context.Context, s *step) error {
 			p.vars, s.got, s.vars = vars, got.body, vars
 		}
 		if len(differences) > 0 {
-			return mismatch(s.want, got, differences)
+			return fmt.Errorf("the response differs\n--- request\n%s\n--- expected\n%s\n%s\n%s\n--- got\n%d\n%s\n%s\n--- differences\n%s",
+				got.sent, s.want.first, headerText(s.want.header), s.want.body, got.status, headerText(got.header),
+				shorten(string(got.body)), strings.Join(differences, "\n"))
 		}
 		return nil
 	}
@@ -123,8 +122,8 @@ func (p *player) send(ctx context.Context, s *step) (exchange, error) {
 	if err != nil {
 		return exchange{}, err
 	}
-	sent := s.method + " " + request.URL.String() + "\n" + headerText(request.Header) + "\n" + shorten(body)
-	response, err := p.target.Client.Do(request)
+	sent := request.Method + " " + request.URL.String() + "\n" + headerText(request.Header) + "\n" + shorten(body)
+	response, err := p.client.Do(request)
 	if err != nil {
 		return exchange{}, fmt.Errorf("%w\n--- request\n%s", err, sent)
 	}
@@ -137,53 +136,36 @@ func (p *player) send(ctx context.Context, s *step) (exchange, error) {
 }
 
 func (p *player) request(ctx context.Context, s *step) (*http.Request, string, error) {
-	url, err := p.vars.fill(s.url)
+	text, err := p.vars.fill(s.request)
 	if err != nil {
 		return nil, "", err
 	}
-	if !strings.Contains(strings.SplitN(url, "?", 2)[0], "://") {
+	written, err := parsePart(text)
+	if err != nil {
+		return nil, "", err
+	}
+	method, url, found := strings.Cut(written.first, " ")
+	if !found {
+		return nil, "", fmt.Errorf("the first line %q is not METHOD PATH", written.first)
+	}
+	if strings.HasPrefix(url, "/") {
 		url = p.target.URL + url
 	}
-	body, err := p.vars.fill(s.body)
-	if err != nil {
-		return nil, "", err
-	}
-	request, err := http.NewRequestWithContext(ctx, s.method, url, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(written.body))
 	if err != nil {
 		return nil, "", fmt.Errorf("making the request: %w", err)
 	}
 	maps.Copy(request.Header, p.target.Header.Clone())
-	for _, h := range s.headers {
-		value, err := p.vars.fill(h.value)
-		switch {
-		case err != nil:
-			return nil, "", err
-		case value == "<none>":
-			request.Header.Del(h.name)
-		case strings.EqualFold(h.name, "Host"):
-			request.Host = value
-		default:
-			request.Header.Set(h.name, value)
-		}
-	}
-	return request, body, nil
-}
-
-func mismatch(want response, got exchange, differences []string) error {
-	expected := want.first
-	for _, h := range want.headers {
-		expected += "\n" + h.name + ": " + h.value
-	}
-	return fmt.Errorf("the response differs\n--- request\n%s\n--- expected\n%s\n\n%s\n--- got\n%d\n%s\n%s\n--- differences\n%s",
-		got.sent, expected, want.body, got.status, headerText(got.header), shorten(string(got.body)), strings.Join(differences, "\n"))
+	maps.Copy(request.Header, written.header)
+	maps.DeleteFunc(request.Header, func(_ string, values []string) bool { return values[0] == "<none>" })
+	request.Host = request.Header.Get("Host")
+	return request, written.body, nil
 }
 
 func headerText(header http.Header) string {
 	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(header)) {
-		text.WriteString(name + ": " + strings.Join(header[name], ", ") + "\n")
-	}
-	return text.String()
+	_ = header.Write(&text) // a Builder returns no error
+	return strings.ReplaceAll(text.String(), "\r\n", "\n")
 }
 
 // shorten cuts a very long body, so that an error stays readable.

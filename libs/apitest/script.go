@@ -1,7 +1,10 @@
 package apitest
 
 import (
+	"bufio"
 	"fmt"
+	"net/http"
+	"net/textproto"
 	"strconv"
 	"strings"
 	"time"
@@ -20,11 +23,9 @@ type block struct {
 
 // step is a request and the response that it must get.
 type step struct {
-	name   string
-	method string
-	url    string
-	part   // headers and body as written
-	want   response
+	name    string
+	request string // as written
+	want    response
 
 	got  []byte    // the body that came, if its status was the expected one; for the update mode
 	vars variables // as they were then
@@ -37,15 +38,12 @@ type response struct {
 	part
 }
 
-// part is a section of a script: its first line, its headers, its body.
+// part is a section of a script.
 type part struct {
-	first   string
-	headers []header
-	body    string
-	hasBody bool
+	first  string // line
+	header http.Header
+	body   string
 }
-
-type header struct{ name, value string }
 
 // parse returns the blocks of a script. A part out of order is an error: a part with a mistyped name must not be
 // skipped silently.
@@ -121,35 +119,20 @@ func (b *block) pairs(row []string) []string {
 }
 
 func (b *block) add(name, mode, request, want string) error {
-	s := &step{name: name}
-	var err error
-	if s.part, err = parsePart(request); err != nil {
-		return err
-	}
-	var found bool
-	if s.method, s.url, found = strings.Cut(s.first, " "); !found {
-		return fmt.Errorf("the first line %q is not METHOD PATH", s.first)
-	}
-	if s.want, err = parseResponse(mode, want); err != nil {
-		return err
-	}
-	b.steps = append(b.steps, s)
-	return nil
+	expected, err := parseResponse(mode, want)
+	b.steps = append(b.steps, &step{name: name, request: request, want: expected})
+	return err
 }
 
 func parsePart(text string) (part, error) {
-	head, body, hasBody := strings.Cut(text, "\n\n")
-	lines := strings.Split(strings.TrimRight(head, "\n"), "\n")
-	out := part{first: strings.TrimSpace(lines[0]), body: strings.TrimSuffix(body, "\n")}
-	out.hasBody = hasBody && out.body != ""
-	for _, line := range lines[1:] {
-		name, value, found := strings.Cut(line, ":")
-		if !found {
-			return part{}, fmt.Errorf("%q is no header; is an empty line missing before the body?", line)
-		}
-		out.headers = append(out.headers, header{name: strings.TrimSpace(name), value: strings.TrimSpace(value)})
+	head, body, _ := strings.Cut(text, "\n\n")
+	first, lines, _ := strings.Cut(head, "\n")
+	reader := bufio.NewReader(strings.NewReader(strings.TrimSpace(lines) + "\n\n"))
+	header, err := textproto.NewReader(reader).ReadMIMEHeader()
+	if err != nil {
+		return part{}, fmt.Errorf("a line is no header, or the empty line before the body is missing: %w", err)
 	}
-	return out, nil
+	return part{first: strings.TrimSpace(first), header: http.Header(header), body: strings.TrimSuffix(body, "\n")}, nil
 }
 
 func parseResponse(mode, text string) (response, error) {

@@ -2,7 +2,6 @@ package apitest
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,7 +29,6 @@ func (b *block) pin() {
 			return
 		}
 	}
-	renewed := false
 	for k := len(places) - 1; k >= 0; k-- { // from the last, so that earlier places stay valid
 		from, to := places[k][0], places[k][1]
 		texts := make([]string, len(b.steps))
@@ -44,56 +42,40 @@ func (b *block) pin() {
 		if strings.HasSuffix(body[from:to], ":") {
 			continue
 		}
-		body = body[:from+1] + b.express(body[from+1:to-1], texts, &renewed) + body[to-1:]
+		body = body[:from+1] + b.express(body[from+1:to-1], texts) + body[to-1:]
 	}
 	b.response.Data = []byte(head + "\n\n" + body)
 }
 
-// express returns the pattern that stands for the texts, one per step: the present pattern if it fits, a text that
-// all steps share, a column with the same surroundings in each row, or at last the column of errors, which it
-// rewrites once.
-func (b *block) express(pattern string, texts []string, renewed *bool) string {
-	fits, same := true, true
-	for i, text := range texts {
-		filled := b.fill(i, pattern)
-		fits = fits && filled != "<text>" && filled != "<any>" && b.steps[i].vars.match(filled, text) == nil
-		same = same && text == texts[0]
-	}
-	switch {
-	case fits:
-		return pattern
-	case same:
-		return texts[0]
-	}
+// express returns the pattern that stands for the texts, one per step: the present pattern, the text that all steps
+// share, or the first text with values of its row replaced by the names of their columns. If none fits every step, it
+// sets the column of errors to the texts.
+func (b *block) express(pattern string, texts []string) string {
+	all := texts[0]
+	patterns := []string{pattern, all}
 	for c, column := range b.columns {
-		if found := b.surround(c, texts); found != "" && (column != errorColumn || *renewed) {
-			return found
+		if value := b.rows[0][c]; value != "" {
+			patterns = append(patterns, strings.ReplaceAll(texts[0], value, "${"+column+"}"))
+			all = strings.ReplaceAll(all, value, "${"+column+"}")
 		}
-		pattern := "${" + column + "}: ${" + errorColumn + "}"
-		if *renewed && !slices.ContainsFunc(texts, func(text string) bool { return b.fill(slices.Index(texts, text), pattern) != text }) {
+	}
+	for _, pattern := range append(patterns, all) {
+		if b.fits(pattern, texts) {
 			return pattern
 		}
 	}
-	if *renewed {
-		return pattern
-	}
-	*renewed = true
 	b.setErrors(texts)
 	return "${" + errorColumn + "}"
 }
 
-// surround returns the texts' common pattern with the placeholder of the column, and "" if the patterns differ by row.
-func (b *block) surround(column int, texts []string) string {
-	var common string
+func (b *block) fits(pattern string, texts []string) bool {
 	for i, text := range texts {
-		value := b.rows[i][column]
-		pattern := strings.ReplaceAll(text, value, "${"+b.columns[column]+"}")
-		if value == "" || pattern == text || i > 0 && pattern != common {
-			return ""
+		filled := b.fill(i, pattern)
+		if filled == "<text>" || filled == "<any>" || b.steps[i].vars.match(filled, text) != nil {
+			return false
 		}
-		common = pattern
 	}
-	return common
+	return true
 }
 
 // fill returns the pattern with the values of a row.
@@ -106,25 +88,24 @@ func (b *block) fill(row int, pattern string) string {
 
 // setErrors sets the last column of the table, and adds the column if it is missing.
 func (b *block) setErrors(texts []string) {
-	last := len(b.columns) - 1
-	present := b.columns[last] == errorColumn
 	lines := strings.Split(strings.TrimSpace(string(b.each.Data)), "\n")
-	width := 0
-	for i, line := range lines {
-		if present {
-			line = line[:strings.LastIndex(line, " | ")]
+	last := len(b.columns) - 1
+	if b.columns[last] == errorColumn {
+		b.columns = b.columns[:last]
+		for i, line := range lines {
+			lines[i] = strings.TrimRight(line[:strings.LastIndex(line, " | ")], " ")
 		}
-		lines[i] = strings.TrimRight(line, " ")
-		width = max(width, utf8.RuneCountInString(lines[i]))
+	}
+	width := 0
+	for _, line := range lines {
+		width = max(width, utf8.RuneCountInString(line))
 	}
 	for i, text := range append([]string{errorColumn}, texts...) {
 		lines[i] += strings.Repeat(" ", width-utf8.RuneCountInString(lines[i])) + " | " + text
 	}
 	b.each.Data = []byte(strings.Join(lines, "\n") + "\n")
-	if !present {
-		b.columns = append(b.columns, errorColumn)
-	}
 	for i := range b.rows {
-		b.rows[i] = append(b.rows[i][:min(len(b.rows[i]), len(b.columns)-1)], texts[i])
+		b.rows[i] = append(b.rows[i][:len(b.columns)], texts[i])
 	}
+	b.columns = append(b.columns, errorColumn)
 }

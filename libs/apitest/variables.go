@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -40,14 +41,8 @@ func (v variables) fill(text string) (string, error) {
 	}
 	return repetition.ReplaceAllStringFunc(text, func(found string) string {
 		parts := repetition.FindStringSubmatch(found)
-		count, err := strconv.Atoi(parts[1])
-		if err != nil {
-			return found
-		}
-		if parts[2] == "" {
-			parts[2] = "x"
-		}
-		return strings.Repeat(parts[2], count)
+		count, _ := strconv.Atoi(parts[1]) // the expression takes digits only
+		return strings.Repeat(cmp.Or(parts[2], "x"), count)
 	}), nil
 }
 
@@ -70,59 +65,37 @@ func (v variables) replace(text string) (string, error) {
 
 // match compares a text with a pattern of literals, matchers and variables, and sets the unknown variables.
 func (v variables) match(pattern, text string) error {
-	var expression strings.Builder
 	var names []string
-	end := 0
-	for _, at := range placeholder.FindAllStringSubmatchIndex(pattern, -1) {
-		expression.WriteString(regexp.QuoteMeta(pattern[end:at[0]]))
-		end = at[1]
-		part := placeholder.FindStringSubmatch(pattern[at[0]:at[1]])
-		piece, name, err := v.expression(part[1], part[2]+part[3])
-		if err != nil {
-			return err
+	expression, rest := "", pattern
+	for _, found := range placeholder.FindAllStringSubmatch(pattern, -1) {
+		literal, behind, _ := strings.Cut(rest, found[0])
+		name, matcher := found[1], cmp.Or(found[2], found[3], "text")
+		piece, known := shape(matcher)
+		if !known {
+			return fmt.Errorf("there is no matcher %q", matcher)
 		}
-		expression.WriteString(piece)
-		if name != "" {
+		if value, known := v[name]; known {
+			piece = regexp.QuoteMeta(value)
+		} else if name != "" {
+			piece = "(" + piece + ")"
 			names = append(names, name)
 		}
+		expression += regexp.QuoteMeta(literal) + piece
+		rest = behind
 	}
-	expression.WriteString(regexp.QuoteMeta(pattern[end:]))
-	found := regexp.MustCompile(`(?s)\A` + expression.String() + `\z`).FindStringSubmatch(text)
+	found := regexp.MustCompile(`(?s)\A` + expression + regexp.QuoteMeta(rest) + `\z`).FindStringSubmatch(text)
 	if found == nil {
-		filled := pattern
-		if plain, err := v.replace(pattern); err == nil {
-			filled = plain
+		filled, err := v.replace(pattern)
+		if err != nil {
+			filled = pattern
 		}
 		return fmt.Errorf("expected %q, got %q", filled, text)
 	}
-	return v.take(names, found[1:])
-}
-
-// expression returns the expression of one placeholder; capture names the unknown variable that it sets.
-func (v variables) expression(variable, matcher string) (expression, capture string, err error) {
-	if matcher == "" {
-		matcher = "text"
-	}
-	expression, known := shape(matcher)
-	if !known {
-		return "", "", fmt.Errorf("there is no matcher %q", matcher)
-	}
-	if variable == "" {
-		return expression, "", nil
-	}
-	if value, known := v[variable]; known {
-		return regexp.QuoteMeta(value), "", nil
-	}
-	return "(" + expression + ")", variable, nil
-}
-
-// take sets captured values. A name that is captured twice must have one value.
-func (v variables) take(names, values []string) error {
 	for i, name := range names {
-		if earlier, known := v[name]; known && earlier != values[i] {
-			return fmt.Errorf("${%s} is %q here and %q there", name, earlier, values[i])
+		if earlier, known := v[name]; known && earlier != found[i+1] {
+			return fmt.Errorf("${%s} is %q here and %q there", name, earlier, found[i+1])
 		}
-		v[name] = values[i]
+		v[name] = found[i+1]
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -18,11 +19,6 @@ type binder struct {
 	ctx      context.Context
 	caller   passport.Passport
 	resolved map[string]Ref // by resource_uri, because a body can name a record many times
-}
-
-func bind(ctx context.Context, caller passport.Passport, fields []Field, body map[string]any, create bool) (Input, error) {
-	b := &binder{ctx: ctx, caller: caller, resolved: map[string]Ref{}}
-	return b.object(fields, body, create)
 }
 
 // object binds the declared members of body. With create, required fields must be present and defaults are set.
@@ -232,7 +228,7 @@ func (b *binder) byValue(relation *Relation, object map[string]any) (any, error)
 		in, err := b.object(relation.New, object, true)
 		return Ref{New: &in}, err
 	}
-	name := lastPart(relation.To)
+	name := path.Base(relation.To) // "email" of "subscribers/email"
 	text, ok := object[name].(string)
 	if relation.Named == nil || !ok {
 		return nil, notReference(relation)

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -10,14 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// AllFields is the key of the messages that concern no single field.
-const AllFields = "__all__"
-
-const (
-	internalMessage = "Something went wrong on our side."
-	// retryMessage is the fixed error_message of a 5xx.
-	retryMessage = "Sorry, this request could not be processed. Please try again later."
-)
+// retryMessage is the error_message of a 5xx.
+const retryMessage = "Sorry, this request could not be processed. Please try again later."
 
 type errorBody struct {
 	Error        string `json:"error"`
@@ -27,7 +22,7 @@ type errorBody struct {
 // WriteError writes the response to a failed request: {"error": "..."}, and an empty body for a Denied fault. The cause
 // of a 5xx goes to log, with the context of the request, which carries the trace.
 func WriteError(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error) {
-	writeFault(w, r, log, err, nil)
+	writeFault(w, r, log, err, "", nil)
 }
 
 // WriteNotAllowed writes the response to OPTIONS, and 405 for any other method. Both have the exact Allow header.
@@ -51,15 +46,15 @@ func printable(text string) string {
 	return text
 }
 
-// writeFault writes err. A 400 has the body that validation returns, if validation is not nil. The text of an Internal
+// writeFault writes err. A 400 to a body for the resource has the body of validationError. The text of an Internal
 // fault goes to the log only. The legacy interface has no 409: a Conflict is a 400.
-func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error, validation func([]*fault.Error) any) {
+func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error, resource string, rename map[string]string) {
 	first := fault.As(err)
 	code := first.Kind.Status()
 	if first.Kind == fault.Conflict {
 		code = http.StatusBadRequest
 	}
-	body := any(errorBody{Error: first.Message})
+	message := first.Message
 	switch {
 	case first.Kind == fault.Denied:
 		w.Header().Set("Content-Length", "0")
@@ -67,11 +62,15 @@ func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 		return
 	case first.Kind == fault.Unavailable:
 		w.Header().Set("Retry-After", "1")
-		body = errorBody{Error: first.Message, ErrorMessage: retryMessage}
 	case code >= http.StatusInternalServerError:
-		body = errorBody{Error: internalMessage, ErrorMessage: retryMessage}
-	case code == http.StatusBadRequest && validation != nil:
-		body = validation(faults(err))
+		message = "Something went wrong on our side."
+	case code == http.StatusBadRequest && resource != "":
+		WriteJSON(w, r, code, validationError(resource, rename, faults(err)))
+		return
+	}
+	body := errorBody{Error: message}
+	if code >= http.StatusInternalServerError {
+		body.ErrorMessage = retryMessage
 	}
 	if code >= http.StatusInternalServerError && r.Context().Err() != context.Canceled { // canceled: the client is gone
 		log.ErrorContext(r.Context(), "a legacy request failed", "method", r.Method, "path", r.URL.Path, "status", code, "error", err)
@@ -92,26 +91,22 @@ func faults(err error) []*fault.Error {
 	return all
 }
 
-// validationError returns a function that makes {"error": "...", "<resource>": {field: [...]}} of faults, in this order.
+// validationError returns {"error": "...", "<resource>": {field: [...]}} with the faults, in this order.
 // The error is the first message, with its field in front.
-func validationError(resource string, rename map[string]string) func([]*fault.Error) any {
-	return func(all []*fault.Error) any {
-		fields := map[string][]string{}
-		summary := ""
-		for _, problem := range all {
-			name := problem.Field
-			if renamed, ok := rename[name]; ok {
-				name = renamed
-			}
-			text := name + ": " + problem.Message
-			if name == "" {
-				name, text = AllFields, problem.Message
-			}
-			if summary == "" {
-				summary = text
-			}
-			fields[name] = append(fields[name], problem.Message)
+func validationError(resource string, rename map[string]string, all []*fault.Error) json.RawMessage {
+	fields := map[string][]string{}
+	summary := ""
+	for _, problem := range all {
+		name := problem.Field
+		if renamed, ok := rename[name]; ok {
+			name = renamed
 		}
-		return json.RawMessage(`{"error":` + string(encode(summary)) + `,` + string(encode(resource)) + `:` + string(encode(fields)) + `}`)
+		text := name + ": " + problem.Message
+		if name == "" {
+			name, text = "__all__", problem.Message // a fault of no single field
+		}
+		summary = cmp.Or(summary, text)
+		fields[name] = append(fields[name], problem.Message)
 	}
+	return json.RawMessage(`{"error":` + string(encode(summary)) + `,` + string(encode(resource)) + `:` + string(encode(fields)) + `}`)
 }

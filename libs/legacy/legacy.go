@@ -17,36 +17,16 @@
 //		ID:   func(s catalog.Service) int64 { return s.LegacyID },
 //		View: func(s catalog.Service) any { return viewService(s) }, // a struct; its times are legacy.Time
 //		List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]catalog.Service, int64, error) { ... },
-//		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Service, error) {
-//			return a.catalog.AddService(ctx, caller.Organization, catalog.ServicePatch{Name: in.Text("service_name"), Hidden: in.Flag("hidden")})
-//		},
-//		...
+//		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Service, error) { ... },
 //	}
 //
 // Mount serves the resources of a service. Resources is the table of their methods. Mount panics if a resource and the
 // table disagree, so that any test of the service fails.
 //
-// A to-one field refers to a record of another resource:
-//
-//	{Name: "event", Type: legacy.Related, Required: true, Find: "event", Relation: &legacy.Relation{
-//		To: "event/list",
-//		Resolve: ..., // the stored key of event 71 for "/api/v1/event/list/71/", or fault.NotFound
-//		Fields: eventFields(),
-//		Match: ..., // the keys of the events that fulfil event=71 or event__type__type=incident
-//	}}
-//
-// The keys of Match become a condition on Find. Without Match, Relation.Fields and Relation.FindID name find fields of
-// this resource's own records (denormalised), and one query serves all conditions. Lookup.Relation is such a relation.
-//
-// A to-many field holds children, which a body sends within their parent. Items are the fields of one child:
-//
-//	{Name: "event_service", Type: legacy.Related, Required: true, Relation: &legacy.Relation{
-//		To: "event/service", Many: true, Bare: "service", Items: []legacy.Field{service},
-//		Fields: []legacy.Field{service}, // event_service__service=4
-//	}}
-//
-// in.Items("event_service") returns the children: item.ID() is the id in a child's resource_uri (0 for a new child),
-// item.Ref("service") its reference.
+// A Relation declares a field that refers to a record of another resource, or that holds children, which a body sends
+// within their parent. The keys of Match become a condition on Find. Without Match, Relation.Fields and Relation.FindID
+// name find fields of this resource's own records (denormalised), and one query serves all conditions. Lookup.Relation
+// is such a relation.
 package legacy
 
 import (

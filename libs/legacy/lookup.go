@@ -82,11 +82,10 @@ func (l Lookup) Relation() *Relation {
 			return names[id-1], nil
 		},
 		Named: func(name string) (int64, string, bool) {
-			value := l.Value(name)
-			if value == nil {
-				return 0, "", false
+			if value := l.Value(name); value != nil {
+				return value.id, name, true
 			}
-			return value.id, name, true
+			return 0, "", false
 		},
 		Match: func(_ context.Context, _ passport.Passport, where []find.Condition) ([]string, error) {
 			var keys []string

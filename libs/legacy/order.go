@@ -39,16 +39,15 @@ func scanIn(indexes []Index, query find.Query) string {
 	if len(indexes) == 0 {
 		return ""
 	}
-	var equal []string
+	equal := map[string]bool{}
 	for _, c := range query.Where {
-		one := c.Op == find.OpEq || c.Op == find.OpHas && len(c.Values) == 1
-		if one && !slices.Contains(equal, c.Field) {
-			equal = append(equal, c.Field)
+		if c.Op == find.OpEq || c.Op == find.OpHas && len(c.Values) == 1 {
+			equal[c.Field] = true
 		}
 	}
 	best := indexes[0]
 	for _, index := range indexes {
-		usable := !slices.ContainsFunc(index.Equal, func(name string) bool { return !slices.Contains(equal, name) })
+		usable := !slices.ContainsFunc(index.Equal, func(name string) bool { return !equal[name] })
 		if usable && len(index.Equal) > len(best.Equal) {
 			best = index
 		}

@@ -35,10 +35,7 @@ const furthest = 1 << 40
 // ReadPage returns the page of a query string. A larger limit than maximum, and 0, mean maximum. A limit or offset that
 // is not a whole number of at least 0 is an Invalid fault.
 func ReadPage(rawQuery string, defaultLimit, maximum int) (Page, error) {
-	return parseParams(rawQuery).page(defaultLimit, maximum)
-}
-
-func (p params) page(defaultLimit, maximum int) (Page, error) {
+	p := parseParams(rawQuery)
 	limit, err := p.count("limit", int64(defaultLimit))
 	if err != nil {
 		return Page{}, err

@@ -20,13 +20,10 @@ func parseURI(resource, text string) (int64, bool) {
 	return path.ID, known && path.Place == AtDetail && path.Resource == resource
 }
 
-// referenceMembers are the members of an object that name a record. The first one present counts.
-var referenceMembers = [...]string{"resource_uri", "id", "pk"}
-
-// parseMember returns the id in the resource_uri, id or pk of an object. given reports whether the object has such a
-// member that is not null, ok whether the member refers to the resource.
+// parseMember returns the id in the first of resource_uri, id and pk that the object has. given reports whether there is
+// such a member that is not null, ok whether the member refers to the resource.
 func parseMember(resource string, object map[string]any) (id int64, given, ok bool) {
-	for _, member := range referenceMembers {
+	for _, member := range [...]string{"resource_uri", "id", "pk"} {
 		switch value := object[member].(type) {
 		case nil:
 			continue
@@ -43,9 +40,4 @@ func parseMember(resource string, object map[string]any) (id int64, given, ok bo
 		}
 	}
 	return 0, false, false
-}
-
-// lastPart returns the short name of a resource: "email" for "subscribers/email".
-func lastPart(resource string) string {
-	return resource[strings.LastIndexByte(resource, '/')+1:]
 }

@@ -26,12 +26,6 @@ type schemaField struct {
 	VerboseName   string `json:"verbose_name"`
 }
 
-// The reach of a field's filters, in the numbers of Tastypie's schemas.
-const (
-	filterField    = 1 // all lookups
-	filterRelation = 2 // all lookups, and those of the related fields
-)
-
 // schema returns the response to schema/, which generic clients read.
 func (e endpoint[T]) schema() schema {
 	row, _ := findRow(e.Name)
@@ -55,12 +49,13 @@ func (e endpoint[T]) schema() schema {
 	return out
 }
 
+// reach returns the reach of the field's filters in the numbers of Tastypie's schemas.
 func (field Field) reach() int {
 	switch {
 	case field.Relation != nil && len(field.Relation.Fields) > 0:
-		return filterRelation
+		return 2 // all lookups, and those of the related fields
 	case field.Find != "" || field.Relation != nil && field.Relation.FindID != "":
-		return filterField
+		return 1 // all lookups
 	}
 	return 0
 }

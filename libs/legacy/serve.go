@@ -65,10 +65,14 @@ func (e endpoint[T]) serve(w http.ResponseWriter, r *http.Request) error {
 		return e.write(w, r, caller, path.ID)
 	case method == http.MethodDelete:
 		return e.delete(w, r, caller, path.ID)
-	case path.Place == AtDetail:
-		return e.detail(w, r, caller, path.ID)
+	case path.Place == AtList:
+		return e.list(w, r, caller)
 	}
-	return e.list(w, r, caller)
+	item, err := e.get(r, caller, path.ID)
+	if err != nil {
+		return err
+	}
+	return e.ok(w, r, http.StatusOK, e.View(item))
 }
 
 // admit refuses a caller without access to this interface: another surface, no entitlement, no role.
@@ -100,7 +104,7 @@ func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, status int, view
 
 func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passport.Passport) error {
 	all := parseParams(r.URL.RawQuery)
-	page, err := all.page(defaultLimit, maxLimit)
+	page, err := ReadPage(r.URL.RawQuery, defaultLimit, maxLimit)
 	if err != nil {
 		return err
 	}
@@ -142,14 +146,6 @@ func (e endpoint[T]) get(r *http.Request, caller passport.Passport, id int64) (T
 	return items[0], nil
 }
 
-func (e endpoint[T]) detail(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
-	item, err := e.get(r, caller, id)
-	if err != nil {
-		return err
-	}
-	return e.ok(w, r, http.StatusOK, e.View(item))
-}
-
 // set writes several objects in the order of the request, at most as many as a list.
 func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport.Passport, asked []string) error {
 	if len(asked) > maxLimit {
@@ -161,9 +157,19 @@ func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport
 			ids = append(ids, id)
 		}
 	}
-	found, err := e.getMany(r, caller, ids)
-	if err != nil {
-		return err
+	found := make(map[int64]T, len(ids))
+	if len(ids) > 0 {
+		many := e.GetMany
+		if many == nil {
+			many = e.listMany
+		}
+		items, err := many(r.Context(), caller, ids)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			found[e.ID(item)] = item
+		}
 	}
 	response := struct {
 		Objects  []any    `json:"objects"`
@@ -178,22 +184,6 @@ func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport
 		}
 	}
 	return e.ok(w, r, http.StatusOK, response)
-}
-
-func (e endpoint[T]) getMany(r *http.Request, caller passport.Passport, ids []int64) (map[int64]T, error) {
-	found := make(map[int64]T, len(ids))
-	if len(ids) == 0 {
-		return found, nil
-	}
-	many := e.GetMany
-	if many == nil {
-		many = e.listMany
-	}
-	items, err := many(r.Context(), caller, ids)
-	for _, item := range items {
-		found[e.ID(item)] = item
-	}
-	return found, err
 }
 
 func (e endpoint[T]) listMany(ctx context.Context, caller passport.Passport, ids []int64) ([]T, error) {
@@ -214,7 +204,7 @@ func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passpo
 		return err
 	}
 	var item T
-	in, err := bind(r.Context(), caller, e.Fields, body, id == 0)
+	in, err := (&binder{r.Context(), caller, map[string]Ref{}}).object(e.Fields, body, id == 0)
 	switch {
 	case err != nil:
 	case id == 0:
@@ -228,7 +218,7 @@ func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passpo
 				return missing
 			}
 		}
-		writeFault(w, r, e.options.Log, err, validationError(e.Name, e.FaultFields))
+		writeFault(w, r, e.options.Log, err, e.Name, e.FaultFields)
 		return nil
 	}
 	if id != 0 {

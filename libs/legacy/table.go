@@ -76,10 +76,7 @@ func ParsePath(path string) (Path, bool) {
 		return Path{}, false
 	}
 	for _, row := range Resources() {
-		if rest == row.Name {
-			return row.parse("")
-		}
-		if tail, found := strings.CutPrefix(rest, row.Name+"/"); found {
+		if tail, found := strings.CutPrefix(strings.TrimSuffix(rest, "/")+"/", row.Name+"/"); found {
 			return row.parse(tail)
 		}
 	}

@@ -32,13 +32,7 @@ func FormatTime(t time.Time) string {
 type Time time.Time
 
 // TimeOf returns the view of an optional time.
-func TimeOf(t *time.Time) *Time {
-	if t == nil {
-		return nil
-	}
-	view := Time(*t)
-	return &view
-}
+func TimeOf(t *time.Time) *Time { return (*Time)(t) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (t Time) MarshalText() ([]byte, error) { return []byte(FormatTime(time.Time(t))), nil }
