@@ -197,7 +197,7 @@ func (c *caller) refuse(key peer.KeyLookup) error {
 		return fault.New(fault.Denied, "The secret is wrong.")
 	}
 	if !c.credential.Features.API {
-		return fault.New(fault.Forbidden, "The plan of your organization does not include API access.")
+		return passport.ErrNoAPI
 	}
 	return nil
 }

@@ -421,7 +421,7 @@ const (
 	onceOmitted   = "The first request with this Idempotency-Key was carried out, but its response was too large to be stored."
 	onceLost      = "The response was lost: it is not known whether the request was carried out."
 	bodyTooLarge  = "The body must be at most 1048576 bytes."
-	noAPI         = "The plan of your organization does not include API access."
+	noAPI         = "The plan of your organization does not include the API."
 	keyTooLong    = "The header Idempotency-Key must be at most 255 characters."
 	brokenOffBody = "The body is shorter than its Content-Length."
 )
