@@ -123,10 +123,10 @@ func numbered(base string, try int) string {
 // Dashboard returns the organization's dashboard with the id, or NotFound.
 func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, id)
-	if err != nil || dashboard.OrganizationID == organization {
-		return dashboard, err
+	if fault.Is(err, fault.NotFound) || err == nil && dashboard.OrganizationID != organization {
+		return Dashboard{}, fault.New(fault.NotFound, "There is no such dashboard.")
 	}
-	return Dashboard{}, fault.New(fault.NotFound, "There is no such dashboard.")
+	return dashboard, err
 }
 
 // DashboardsByID returns the organization's dashboards with the ids, in the order of the ids.
