@@ -12,14 +12,19 @@ import (
 
 func (a api) appOperations() []web.Operation {
 	readers := []string{passport.RoleEvent, passport.RoleSubscriber}
+	const dashboard = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "name": "Acme", "slug": "acme",
+		"url": "https://status.example.com", "enabled": true, "description": "", "timezone": "UTC", "locale": "en",
+		"customDomains": ["status.example.com"], "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1,
+		"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default", "position": 1}]}`
 	return []web.Operation{
 		web.Declare(web.Operation{
 			Method: "GET", Path: "/app/dashboards", ID: "listDashboards", Tag: "dashboards", Summary: "List dashboards", Roles: readers, Status: 200,
-			Example: web.Example{Response: `{"dashboards": [{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "name": "Acme", "slug": "acme",
-				"url": "https://status.example.com", "enabled": true, "description": "", "timezone": "UTC", "locale": "en",
-				"customDomains": ["status.example.com"], "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1,
-				"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default", "position": 1}]}], "nextToken": null}`},
+			Example: web.Example{Response: `{"dashboards": [` + dashboard + `], "nextToken": null}`},
 		}, a.listDashboards),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/app/dashboards/{id}", ID: "getDashboard", Tag: "dashboards", Summary: "Get a dashboard", Roles: readers, Status: 200,
+			Example: web.Example{Response: `{"dashboard": ` + dashboard + `}`},
+		}, a.getDashboard),
 		web.Declare(web.Operation{
 			Method: "GET", Path: "/app/components", ID: "listComponents", Tag: "components", Summary: "List components",
 			Description: "A component is a service of the legacy interface.", Roles: readers, Status: 200,
@@ -86,6 +91,23 @@ func (a api) listDashboards(c *web.Call[web.Paging, web.None]) (dashboardsView, 
 		views[i] = a.viewDashboard(&page.Items[i], components)
 	}
 	return dashboardsView{views, a.Pages.Token(c.List, page.Next)}, err
+}
+
+type dashboardParameters struct {
+	ID string `path:"id" format:"uuid"`
+}
+
+type oneDashboardView struct {
+	Dashboard dashboardView `json:"dashboard"`
+}
+
+func (a api) getDashboard(c *web.Call[dashboardParameters, web.None]) (oneDashboardView, error) {
+	dashboard, err := a.catalog.Dashboard(c, c.Caller.Organization, c.Parameters.ID)
+	if err != nil {
+		return oneDashboardView{}, err
+	}
+	components, err := a.catalog.ComponentsOn(c, c.Caller.Organization, []catalog.Dashboard{dashboard})
+	return oneDashboardView{a.viewDashboard(&dashboard, components)}, err
 }
 
 func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.Component) dashboardView {
