@@ -243,14 +243,17 @@ func (e endpoint[T]) update(w http.ResponseWriter, r *http.Request, caller passp
 	}
 	in, err := bind(r.Context(), caller, e.Fields, body, false)
 	var item T
-	if err == nil {
+	bound := err == nil
+	if bound {
 		item, err = e.Update(r.Context(), caller, id, in)
 	}
-	if err != nil {
+	if !bound || fault.Is(err, fault.NotFound) {
 		// A missing record is reported before the faults of the body. Only a refused update costs this load.
 		if _, missing := e.get(r, caller, id); missing != nil {
 			return missing
 		}
+	}
+	if err != nil {
 		return e.refuse(w, r, err)
 	}
 	return e.ok(w, r, e.View(item))
