@@ -205,19 +205,21 @@ func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passpo
 	}
 	var item T
 	in, err := (&binder{r.Context(), caller, map[string]Ref{}}).object(e.Fields, body, id == 0)
+	bound := err == nil
 	switch {
-	case err != nil:
+	case !bound:
 	case id == 0:
 		item, err = e.Create(r.Context(), caller, in)
 	default:
 		item, err = e.Update(r.Context(), caller, id, in)
 	}
-	if err != nil {
-		if id != 0 { // a missing record is reported before the faults of the body; only a refused update costs this load
-			if _, missing := e.get(r, caller, id); missing != nil {
-				return missing
-			}
+	if id != 0 && (!bound || fault.Is(err, fault.NotFound)) {
+		// A missing record is reported before the faults of the body. Only a refused update costs this load.
+		if _, missing := e.get(r, caller, id); missing != nil {
+			return missing
 		}
+	}
+	if err != nil {
 		writeFault(w, r, e.options.Log, err, e.Name, e.FaultFields)
 		return nil
 	}
