@@ -79,10 +79,10 @@ func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Me
 }
 
 // Update loads the record of key, calls change to alter it, and replaces it together with its messages. If another
-// writer has replaced it meanwhile, Update starts over until ctx ends. It returns an error of change and writes nothing
-// then. It writes nothing and returns the record if change returns fault.ErrUnchanged. change may run several times, so
-// it must have no other effect. It must not write the same record, because the writers of a record in one process wait
-// for each other for up to two seconds.
+// writer has replaced it meanwhile, Update starts over until ctx ends. If change returns an error, Update writes nothing
+// and returns the error; for fault.ErrUnchanged it returns the record and no error. A missing record is a not-found
+// error. change may run several times, so it must have no other effect. It must not write the same record: each such
+// write waits for two seconds and then makes Update start over.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	defer c.span(&ctx, "update")()
 	return c.write(ctx, key, false, c.existing(change))

@@ -67,8 +67,9 @@ func (d *derivations) end(name string) {
 	}
 }
 
-// join returns the next run of a document and adds entries to those it serves. The run calls the work of the last
-// caller, who has seen the newest record, and notify at its end. The caller has called begin.
+// join returns the run of the document that has not started, or creates it, and adds entries to the run. The run calls
+// the work of the last caller, even if that has an older record: derive compares the record with the stored one. At its
+// end the run calls the notify of the first caller. The caller must have called begin.
 func (d *derivations) join(ctx context.Context, name string, entries []entry, work deriveWork, notify func()) *deriveRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,8 +154,9 @@ func (d *derivations) unfinished(name string) bool {
 	return document != nil && !document.fresh
 }
 
-// take removes entries from the set of derived ones. It returns how many of the first are in it,
-// and whether a write or run of the document is in progress.
+// take counts the leading entries whose Derive succeeded in this process, and removes these from d.derived. It stops at
+// the first other entry. busy reports whether a write or run of the document is in progress or due. If busy, take resets
+// fresh, so that the relay skips the document until a run succeeds or none is left.
 func (d *derivations) take(name string, entries []entry) (derived int, busy bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

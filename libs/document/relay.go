@@ -222,7 +222,8 @@ func (r *relay) deriveAll(ctx context.Context, claims []claim) (ready, failed []
 	return ready, failed
 }
 
-// dispel runs Derive again for documents whose doubt is older than doubtTime. If Derive fails, the doubt remains.
+// dispel runs Derive again for documents whose doubt is older than doubtTime, and deletes the doubt if Derive succeeds.
+// It does this at most once per relayRetry, for at most relayBatch doubts. It does nothing if the engine is not shared.
 func (r *relay) dispel(ctx context.Context) {
 	if r.shared == nil || time.Since(r.looked) < relayRetry {
 		return
@@ -262,8 +263,9 @@ func (r *relay) shrink(claims []claim) {
 	r.limit = max(1, min(r.limit, len(claims))/2)
 }
 
-// hold holds a document back. The pause doubles if other documents were published since the last
-// time. If none was, the cause is an outage, and all documents must be published soon after it.
+// hold sets the time of the document's next claim. The first pause is firstHold. A later pause is twice the last, at most
+// longestHold, if the relay has cleared an outbox since the last hold. Otherwise the last pause is used again: all
+// documents may have failed in an outage, and a longer pause would delay this document after the outage.
 func (r *relay) hold(c claim) {
 	last := r.held[c.name()]
 	pause := max(last.pause, firstHold)

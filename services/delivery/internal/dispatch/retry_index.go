@@ -141,7 +141,8 @@ func (x *retryIndex) remove(row *Delivery) {
 	}
 }
 
-// release takes a due row out of the queue without an attempt. The store is read again after a pause.
+// release removes row from queued, and makes its partition due after indexPause. If the row is still due then, collect
+// returns it again. The Sender calls release after it abandoned a retry, which may have been attempted but not stored.
 func (x *retryIndex) release(row *Delivery, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

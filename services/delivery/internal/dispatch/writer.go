@@ -111,8 +111,9 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 	}
 }
 
-// merge handles a row that another process stored first, during a rebalance. The first row stays, but if it
-// waits for a retry and this process delivered the message, it becomes delivered.
+// merge returns the row that another process stored first under the id of row, during a rebalance. If row is delivered and
+// the stored row waits for a retry, merge makes the stored row delivered and appends row's attempts. Otherwise the
+// stored row does not change.
 func (w *batchWriter) merge(ctx context.Context, row Delivery) (Delivery, error) {
 	return w.amend(ctx, row.ID, func(d *Delivery) bool {
 		if row.Status != StatusDelivered || !d.endWaiting(StatusDelivered, "", *row.EndedAt) {

@@ -64,15 +64,15 @@ func (s Suppression) movedTo(e Endpoint) Suppression {
 
 // reconcile makes the suppression of a URL agree with the endpoints that have the URL:
 //   - If no endpoint has the URL, reconcile deletes the suppression.
-//   - If each endpoint with the URL has a MovedSuppression, that becomes the suppression of the URL.
-//   - If another endpoint has the URL too, the state of the URL stays.
+//   - If each endpoint with the URL has a MovedSuppression, the first of these becomes the suppression of the URL.
+//   - If an endpoint with the URL has no MovedSuppression, the URL stays suppressed or not suppressed, as before.
 //
 // Then it removes MovedSuppression from the endpoints. MovedSuppression is stored by the same write as the
 // new URL, so a kill at any point loses no suppression.
 //
-// A caller that created, moved or deleted an endpoint calls reconcile for the URL. A caller that needs
-// the suppression of an endpoint with a MovedSuppression calls it first. Concurrent calls are safe: each
-// writes first and reads the endpoints afterwards, so the last one reads all endpoints.
+// A move or delete calls reconcile after it stored the endpoint, and suppress after it stored the suppression. So the last
+// of concurrent calls reads all these writes. Create and a move also call reconcile before they write, for the new URL.
+// Before a caller reads the suppression of an endpoint with a MovedSuppression, it calls reconcile.
 func (s *Endpoints) reconcile(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
 	for {
 		again, err := s.reconcileOnce(ctx, organization, channel, urlHash)
