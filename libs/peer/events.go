@@ -30,12 +30,11 @@ type Component struct {
 	Dashboards              []string `json:"dashboards"`
 }
 
-// ComponentQuery selects components by ids, by legacy ids, or by conditions on the fields legacyId, name,
-// description, group, hidden and hiddenFromNotifications. Exactly one of the three is set.
+// ComponentQuery selects components by ids, or by conditions on the fields legacyId, name, description, group, hidden
+// and hiddenFromNotifications. Exactly one of the two is set.
 type ComponentQuery struct {
-	IDs       []string         `json:"ids,omitempty"`
-	LegacyIDs []int64          `json:"legacyIds,omitempty"`
-	Where     []find.Condition `json:"where,omitempty"`
+	IDs   []string         `json:"ids,omitempty"`
+	Where []find.Condition `json:"where,omitempty"`
 }
 
 // NewDashboard is the input of CreateDashboard.

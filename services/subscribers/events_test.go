@@ -87,7 +87,6 @@ func (e *events) find(organization string, query peer.ComponentQuery) []peer.Com
 	for _, c := range e.components[organization] {
 		switch {
 		case query.IDs != nil && !slices.Contains(query.IDs, c.ID):
-		case query.LegacyIDs != nil && !slices.Contains(query.LegacyIDs, c.LegacyID):
 		case slices.ContainsFunc(query.Where, func(where find.Condition) bool { return !holds(c, where) }):
 		default:
 			found = append(found, c)

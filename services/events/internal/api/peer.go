@@ -108,11 +108,8 @@ func (a api) peerComponents(c *gin.Context) error {
 
 func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.Component, error) {
 	ctx, organization := c.Request.Context(), c.Param(web.OrganizationParam)
-	switch {
-	case query.IDs != nil:
+	if query.IDs != nil {
 		return a.catalog.ComponentsByID(ctx, organization, query.IDs)
-	case query.LegacyIDs != nil:
-		return a.catalog.ComponentsByLegacyID(ctx, organization, query.LegacyIDs)
 	}
 	where, err := conditions(query.Where)
 	if err != nil {

@@ -117,14 +117,6 @@ func (c *Catalog) PageOfComponents(ctx context.Context, organization string, lim
 	return c.store.Components.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
 }
 
-// ComponentsByLegacyID returns the organization's components with the legacy ids, in order of id.
-func (c *Catalog) ComponentsByLegacyID(ctx context.Context, organization string, ids []int64) ([]Component, error) {
-	page, err := c.store.Components.Find(ctx, owned(organization, find.Query{
-		Where: []find.Condition{find.In(FieldLegacyID, ids...)}, Order: []find.Order{{Field: FieldLegacyID}},
-	}))
-	return page.Items, err
-}
-
 // ComponentsByID returns the organization's components with the ids, in order of legacy id.
 func (c *Catalog) ComponentsByID(ctx context.Context, organization string, ids []string) ([]Component, error) {
 	found, err := c.store.Components.GetMany(ctx, ids)
