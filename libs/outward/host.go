@@ -23,13 +23,13 @@ func (r Resolve) Host(host string) (string, error) {
 		inner, closed := strings.CutSuffix(inner, "]")
 		address, err := netip.ParseAddr(inner)
 		if !closed || err != nil || !address.Is6() {
-			return "", errors.New("the host is not a valid IPv6 address")
+			return "", errors.New("must have a valid IPv6 address as its host")
 		}
 		return "[" + address.String() + "]", judge(address)
 	}
 	name, err := international().ToASCII(host)
 	if err != nil || !wellFormed(name) {
-		return "", errors.New("the host is not a valid name")
+		return "", errors.New("must have a valid name as its host")
 	}
 	if _, exempt := r.Lookup(name + ":443"); exempt {
 		return name, nil
@@ -39,12 +39,12 @@ func (r Resolve) Host(host string) (string, error) {
 	if numeric(last) {
 		address, err := netip.ParseAddr(name)
 		if err != nil {
-			return "", errors.New("the host is a number that is not a plain IPv4 address")
+			return "", errors.New("must not have a number as its host")
 		}
 		return address.String(), judge(address)
 	}
 	if len(labels) < 2 || local(name, last) {
-		return "", errors.New("the host is a local name")
+		return "", errors.New("must not have a local name as its host")
 	}
 	return name, nil
 }
@@ -59,7 +59,7 @@ func international() *idna.Profile {
 // judge returns an error if the address is forbidden.
 func judge(address netip.Addr) error {
 	if Forbidden(address) {
-		return errors.New("the host is an address that is not public")
+		return errors.New("must not have an address that is not public as its host")
 	}
 	return nil
 }

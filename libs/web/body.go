@@ -66,7 +66,7 @@ func decodeFault(text []byte, err error) error {
 	switch {
 	case syntax != nil && errors.Is(err, jsontext.ErrDuplicateName):
 		return fault.Field(memberPath(syntax.JSONPointer), "must be sent once")
-	case !ok || syntax != nil || !jsontext.Value(text).IsValid():
+	case !ok || syntax != nil || !jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)):
 		return fault.Wrap(fault.Invalid, err, "The body must be one valid JSON value.")
 	case errors.Is(err, json.ErrUnknownName):
 		return fault.Field(memberPath(semantic.JSONPointer), "is not a field of this request")

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -41,7 +42,7 @@ func bindParameters(c *gin.Context, into any) error {
 			failure = err
 		}
 	}
-	for name := range query {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(known, name) {
 			return fault.Field(name, "is not a query parameter of this request")
 		}

@@ -103,7 +103,7 @@ func document(surface passport.Surface, title, description string, security obje
 var idempotencyKey = object{
 	{"name", "Idempotency-Key"}, {"in", "header"},
 	{"description", "The same key and body within 24 h returns the first response again. The same key with another body gets 409."},
-	{"schema", object{{"type", "string"}, {"minLength", 1}, {"maxLength", 255}}},
+	{"schema", object{{"type", "string"}, {"maxLength", 255}}},
 }
 
 func describe(operation declared.Operation, schemas *schemas) (object, error) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +96,30 @@ func TestOperationsHaveExamples(t *testing.T) {
 			operation.Example.Request == "" && operation.Body.Name() != "None" {
 			t.Errorf("%s %s has no example of a request", operation.Method, operation.Path)
 		}
+	}
+}
+
+// The binder refuses null for a list, and no response has it.
+func TestListsAreNeverNull(t *testing.T) {
+	for name, write := range documents() {
+		text, err := write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document any
+		if err := yaml.Unmarshal(text, &document); err != nil {
+			t.Fatal(err)
+		}
+		var check func(path string, value any)
+		check = func(path string, value any) {
+			object, _ := value.(map[string]any)
+			for member, inner := range object {
+				check(path+"/"+member, inner)
+			}
+			if types, is := object["type"].([]any); is && slices.Contains(types, any("array")) {
+				t.Errorf("%s%s: the type is %v", name, path, types)
+			}
+		}
+		check("", document)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -39,11 +40,6 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 		jsonschema.DefinitionsPrefix("#/components/schemas/"),
 		jsonschema.CollectDefinitions(func(name string, schema jsonschema.Schema) { s.definitions[name] = schema }),
 		jsonschema.InterceptDefName(s.name),
-		jsonschema.InterceptNullability(func(in jsonschema.InterceptNullabilityParams) {
-			if kind := in.Type.Kind(); in.NullAdded && (kind == reflect.Slice || kind == reflect.Map) {
-				in.Schema.Type = in.OrigSchema.Type // an empty list is [], never null
-			}
-		}),
 		jsonschema.InterceptSchema(func(in jsonschema.InterceptSchemaParams) (bool, error) {
 			if in.Processed && body && in.Value.Kind() == reflect.Struct && in.Value.Type() != reflect.TypeFor[time.Time]() {
 				in.Schema.AdditionalProperties = (&jsonschema.SchemaOrBool{}).WithTypeBoolean(false)
@@ -51,15 +47,35 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 			return false, nil
 		}),
 		jsonschema.InterceptProp(func(in jsonschema.InterceptPropParams) error {
-			if in.Processed && !body && !strings.Contains(in.Field.Tag.Get("json"), "omit") {
+			if !in.Processed {
+				return nil
+			}
+			if !body && !strings.Contains(in.Field.Tag.Get("json"), "omit") {
 				in.ParentSchema.Required = append(in.ParentSchema.Required, in.Name)
 			}
+			nullable(in.PropertySchema, in.Field.Type.Kind() == reflect.Pointer || in.Field.Tag.Get("nullable") == "true")
 			return nil
 		}))
 	if err = errors.Join(err, s.conflict); err != nil {
 		return nil, err
 	}
 	return ordered(schema)
+}
+
+// nullable makes the schema of a member agree with what the member may be: only a pointer, or a member with the tag
+// nullable, is null. An empty list is [].
+func nullable(schema *jsonschema.Schema, is bool) {
+	if is && schema.Enum != nil && !slices.Contains(schema.Enum, nil) {
+		schema.Enum = append(schema.Enum, nil)
+	}
+	if is || schema.Type == nil || schema.Type.SliceOfSimpleTypeValues == nil {
+		return
+	}
+	schema.Type.SliceOfSimpleTypeValues = slices.DeleteFunc(schema.Type.SliceOfSimpleTypeValues,
+		func(name jsonschema.SimpleType) bool { return name == jsonschema.Null })
+	if only := schema.Type.SliceOfSimpleTypeValues; len(only) == 1 {
+		schema.WithType(only[0].Type())
+	}
 }
 
 func (s *schemas) content(of reflect.Type, body bool, example string) (object, error) {

@@ -42,7 +42,8 @@ func (a api) appOperations() []web.Operation {
 				"rangeEnd": "2026-02-01T00:00:00.000Z", "partial": false, "overallUptimePercent": 99.993729, "components": [
 				{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "name": "Checkout", "uptimePercent": 99.993729, "downtimeSeconds": 168,
 				"majorOutageSeconds": 168, "partialOutageSeconds": 0, "degradedSeconds": 0, "maintenanceSeconds": 0, "measuredSeconds": 2678400,
-				"days": [{"date": "2026-01-01", "uptimePercent": 100, "worstStatus": "operational"}], "eventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"]}],
+				"days": [{"date": "2026-01-01", "uptimePercent": null, "worstStatus": null},
+				{"date": "2026-01-02", "uptimePercent": 100, "worstStatus": "operational"}], "eventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"]}],
 				"formula": "1 - (major + 0.3*partial) / (measured - maintenance)"}}`},
 		}, a.uptime),
 	}
