@@ -93,6 +93,9 @@ func problem(check, value string) string {
 		return problem("base http https", value)
 	case "url", "base":
 		return urlProblem(value, strings.Fields(schemes), check == "base")
+	case "":
+	default:
+		return fmt.Sprintf("has the tag check:%q, which is unknown", check)
 	}
 	return ""
 }

@@ -54,3 +54,13 @@ func TestParse_checksEachSetting(t *testing.T) {
 		}
 	}
 }
+
+func TestParse_refusesAnUnknownCheck(t *testing.T) {
+	var config struct {
+		Upstream string `name:"upstream" env:"A_UPSTREAM" default:"http://events:8080" check:"upstraem"`
+	}
+	err := parse(kong.Must(&config), nil)
+	if err == nil || !strings.Contains(err.Error(), `A_UPSTREAM has the tag check:"upstraem"`) {
+		t.Error(err)
+	}
+}
