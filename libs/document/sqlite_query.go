@@ -227,15 +227,18 @@ func (p *plan) all() clause {
 	return out
 }
 
-var comparisons = map[find.Op]string{find.OpGt: " > ", find.OpGte: " >= ", find.OpLt: " < ", find.OpLte: " <= "}
-
 func (p *plan) clause(c condition) clause {
 	name := p.column(c.field)
 	args := scalars(c.values)
-	if operator, ok := comparisons[c.op]; ok {
-		return clause{name + operator + "?", args}
-	}
 	switch c.op {
+	case find.OpGt:
+		return clause{name + " > ?", args}
+	case find.OpGte:
+		return clause{name + " >= ?", args}
+	case find.OpLt:
+		return clause{name + " < ?", args}
+	case find.OpLte:
+		return clause{name + " <= ?", args}
 	case find.OpAbsent:
 		if c.absent {
 			return clause{text: name + " IS NULL"}
