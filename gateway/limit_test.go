@@ -92,7 +92,7 @@ func TestNoMoreThanTheLimitInAnyWindow(t *testing.T) {
 			}
 			step(0, 4, 4, 0)
 			step(59*time.Minute, 4, 4, 0)
-			// A count for each hour of the clock would start again now. This count must not.
+			// A count per calendar hour would start at 0 again. This count must not.
 			step(60*time.Minute, 3, 2, time.Millisecond)
 			step(60*time.Minute, 1, 0, time.Millisecond)
 			step(60*time.Minute+time.Millisecond, 5, 4, 59*time.Minute)

@@ -100,8 +100,8 @@ func (e *edge) forwardOnce(v *visit, token string, owner []string, key string) {
 }
 
 // owner returns the identity and the authority of the caller; a nil caller is the
-// operator. Both are part of what an Idempotency-Key stands for: a caller who may do less
-// than before does not get the stored response.
+// operator. Both are part of the key of a stored response. So a caller who lost a role
+// does not get a response from before.
 func (c *caller) owner() []string {
 	if c == nil {
 		return []string{"operator"}

@@ -63,7 +63,7 @@ func (w *batchWriter) close() {
 	<-w.done
 }
 
-// collect returns a batch of first and of what arrives within wait.
+// collect returns a batch of first and the values that more delivers within wait, at most limit in all.
 func collect[T any](first T, more <-chan T, limit int, wait time.Duration) []T {
 	batch := []T{first}
 	timer := time.NewTimer(wait)
