@@ -4,6 +4,7 @@ package etag
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"strconv"
 	"strings"
 )
 
@@ -13,15 +14,31 @@ func Of(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:]) + `"`
 }
 
+// Version returns the strong ETag of a record with the version.
+func Version(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// Allows reports whether one of the values of an If-Match header names tag, so that the write may
+// proceed. Allows uses the strong comparison that RFC 9110, section 13.1.1, requires for this
+// header: a weak tag never matches. The value * names every tag.
+func Allows(ifMatch []string, tag string) bool {
+	return names(ifMatch, func(candidate string) bool { return candidate == "*" || candidate == tag })
+}
+
 // Match reports whether one of the values of an If-None-Match header names tag, so that
 // the response is 304. Match uses the weak comparison that RFC 9110, section 13.1.2,
 // requires for this header: a prefix W/ is ignored. The value * names every tag.
 func Match(ifNoneMatch []string, tag string) bool {
 	tag = strings.TrimPrefix(tag, "W/")
-	for _, value := range ifNoneMatch {
-		for candidate := range strings.SplitSeq(value, ",") {
-			candidate = strings.TrimSpace(candidate)
-			if candidate == "*" || strings.TrimPrefix(candidate, "W/") == tag {
+	return names(ifNoneMatch, func(candidate string) bool {
+		return candidate == "*" || strings.TrimPrefix(candidate, "W/") == tag
+	})
+}
+
+// names reports whether a member of the lists satisfies match.
+func names(lists []string, match func(string) bool) bool {
+	for _, list := range lists {
+		for candidate := range strings.SplitSeq(list, ",") {
+			if match(strings.TrimSpace(candidate)) {
 				return true
 			}
 		}

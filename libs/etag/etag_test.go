@@ -38,3 +38,24 @@ func TestOf(t *testing.T) {
 		t.Errorf("%s %s", one, two)
 	}
 }
+
+func TestAllows(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		values []string
+		want   bool
+	}{
+		{"no header", nil, false},
+		{"same version", []string{`"7"`}, true},
+		{"other version", []string{`"8"`}, false},
+		{"any version", []string{"*"}, true},
+		{"a weak tag never matches", []string{`W/"7"`}, false},
+		{"second in a list", []string{`"6", "7"`}, true},
+		{"second header", []string{`"6"`, `"7"`}, true},
+		{"without quotes", []string{"7"}, false},
+	} {
+		if got := etag.Allows(row.values, etag.Version(7)); got != row.want {
+			t.Errorf("%s: %v, want %v", row.name, got, row.want)
+		}
+	}
+}

@@ -49,24 +49,35 @@ func readJSON(c *gin.Context) ([]byte, error) {
 // an Invalid fault, and so are members that are required but absent, or null but not nullable.
 func decode(text []byte, into any) error {
 	target := reflect.ValueOf(into).Elem()
-	if kind := jsontext.Value(text).Kind(); target.Kind() == reflect.Struct && kind != '{' && jsontext.Value(text).IsValid() {
-		return fault.New(fault.Invalid, "The body must be a JSON object.")
+	if err := checkJSON(text, target.Type()); err != nil {
+		return err
 	}
 	if err := json.Unmarshal(text, into, json.RejectUnknownMembers(true)); err != nil {
-		return decodeFault(text, err)
+		return decodeFault(err)
 	}
 	return checkMembers("", target)
 }
 
-// decodeFault turns an error of the decoder into a fault that names the member. Wrong syntax
-// anywhere in the text precedes a wrong member.
-func decodeFault(text []byte, err error) error {
+// checkJSON returns an Invalid fault if text is not JSON, or not an object where of is a struct.
+func checkJSON(text []byte, of reflect.Type) error {
+	value := jsontext.Value(text)
+	if !value.IsValid(jsontext.AllowDuplicateNames(true)) {
+		return fault.New(fault.Invalid, "The body must be one valid JSON value.")
+	}
+	if of.Kind() == reflect.Struct && value.Kind() != '{' {
+		return fault.New(fault.Invalid, "The body must be a JSON object.")
+	}
+	return nil
+}
+
+// decodeFault turns an error of the decoder into a fault that names the member.
+func decodeFault(err error) error {
 	syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
 	semantic, ok := errors.AsType[*json.SemanticError](err)
 	switch {
 	case syntax != nil && errors.Is(err, jsontext.ErrDuplicateName):
 		return fault.Field(memberPath(syntax.JSONPointer), "must be sent once")
-	case !ok || syntax != nil || !jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)):
+	case !ok || syntax != nil:
 		return fault.Wrap(fault.Invalid, err, "The body must be one valid JSON value.")
 	case errors.Is(err, json.ErrUnknownName):
 		return fault.Field(memberPath(semantic.JSONPointer), "is not a field of this request")

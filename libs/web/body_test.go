@@ -85,7 +85,7 @@ func TestBody400(t *testing.T) {
 		`{"name":"n","NAME":""}`:              "NAME" + noField,
 		`{"name":"n","limits":{"perhour":1}}`: "limits.perhour" + noField,
 		`{"name":"n","name":"m"}`:             "name: must be sent once",
-		`{"name":"n","limits":{"perHour":1},"limits":0`: "limits: must be sent once",
+		`{"name":"n","limits":{"perHour":1},"limits":0}`: "limits: must be sent once",
 		`{"name":"n","rows":[{"Id":"2"}]}`:              "rows[0].Id" + noField,
 		`{"name":"n","rows":[{}]}`:                      "rows[0].id: is required",
 		`{"name":"n","rows":[{"id":"2"}]}`:              "rows[0].id: must be a UUID",

@@ -9,7 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/gin-gonic/gin"
@@ -35,6 +37,8 @@ type Operation struct {
 	// Roles of which the caller needs one. The role admin always suffices. Empty: every member may call.
 	Roles       []string
 	Entitlement Entitlement
+	// Versioned: the record has a version. Responses carry its ETag, and writes take If-Match.
+	Versioned bool
 	// Status of success. A response type None goes with 204 only.
 	Status int
 	// Errors are the statuses beyond those that follow from the declaration (see Statuses).
@@ -64,14 +68,33 @@ const (
 // None is the type of parameters, a body or a response that an operation does not have.
 type None struct{}
 
-// Call is one request to an operation with parameters P and body B, checked and bound.
+// Call is one request to an operation with parameters P and body B. Its parameters are bound, and
+// the text of its body is valid JSON.
 type Call[P, B any] struct {
 	context.Context
 	Caller     passport.Passport
 	Parameters P
-	Body       B
 	List       List // for page tokens
+	body       func() (B, error)
+	ifMatch    []string
 }
+
+// Body returns the body, or an Invalid fault that names its first wrong member. An operation on a
+// stored record calls Body when it has found the record and has checked IfMatch, because an unknown
+// record and another version precede a wrong member. It may call Body several times.
+func (c *Call[P, B]) Body() (B, error) { return c.body() }
+
+// IfMatch returns a Conflict fault if the request has a header If-Match that does not name the
+// version of the stored record (RFC 9110, section 13.1.1).
+func (c *Call[P, B]) IfMatch(version int64) error {
+	if len(c.ifMatch) == 0 || etag.Allows(c.ifMatch, etag.Version(version)) {
+		return nil
+	}
+	return fault.New(fault.Conflict, "The record has changed: its ETag is now %s. Read it again, and repeat your change.", etag.Version(version))
+}
+
+// Versioned is a response that shows a record with a version. It gets the record's ETag.
+type Versioned interface{ RecordVersion() int64 }
 
 // Declare adds the handler to a declaration. The types of parameters, body and response are
 // those of the handler.
@@ -82,21 +105,28 @@ func Declare[P, B, R any](operation Operation, handler func(*Call[P, B]) (R, err
 	operation.Parameters, operation.Body, operation.Response = reflect.TypeFor[P](), reflect.TypeFor[B](), reflect.TypeFor[R]()
 	operation.handler = Handle(func(c *gin.Context) error {
 		call := Call[P, B]{Context: c.Request.Context(), Caller: Caller(c), List: listOf(c)}
+		if operation.TakesIfMatch() {
+			call.ifMatch = c.Request.Header.Values("If-Match")
+		}
 		text, err := operation.readBody(c)
 		if err != nil {
 			return err
 		}
+		call.body = sync.OnceValues(func() (body B, err error) {
+			if text != nil {
+				err = decode(text, &body)
+			}
+			return body, err
+		})
 		if err := bindParameters(c, &call.Parameters); err != nil {
 			return err
-		}
-		if text != nil {
-			if err := decode(text, &call.Body); err != nil {
-				return err
-			}
 		}
 		response, err := handler(&call)
 		if err != nil {
 			return err
+		}
+		if versioned, is := any(response).(Versioned); is {
+			c.Header("ETag", etag.Version(versioned.RecordVersion()))
 		}
 		if operation.Status == http.StatusNoContent {
 			c.Status(http.StatusNoContent)
@@ -119,7 +149,11 @@ func (o Operation) readBody(c *gin.Context) ([]byte, error) {
 	case !sent && (takesNone || o.BodyOptional):
 		return nil, nil
 	}
-	return readJSON(c)
+	text, err := readJSON(c)
+	if err == nil {
+		err = checkJSON(text, o.Body)
+	}
+	return text, err
 }
 
 // Surface is the interface that the operation belongs to.
@@ -134,6 +168,13 @@ func (o Operation) Surface() passport.Surface {
 // interface does.
 func (o Operation) Idempotent() bool {
 	return o.Surface() == passport.App && o.Method != http.MethodGet
+}
+
+// TakesIfMatch reports whether the operation takes If-Match: writes of a stored record that has a
+// version do.
+func (o Operation) TakesIfMatch() bool {
+	creates := o.Method == http.MethodPost && !strings.Contains(o.Path, "{")
+	return o.Versioned && o.Method != http.MethodGet && !creates
 }
 
 // Allows reports whether a member with the roles may call the operation.
@@ -156,7 +197,7 @@ func (o Operation) Statuses() []int {
 	if strings.Contains(o.Path, "{") {
 		statuses = append(statuses, http.StatusNotFound)
 	}
-	if o.Idempotent() {
+	if o.Idempotent() || o.TakesIfMatch() {
 		statuses = append(statuses, http.StatusConflict)
 	}
 	slices.Sort(statuses)
@@ -182,6 +223,9 @@ func (o Operation) check() error {
 	}
 	if (o.Status == http.StatusNoContent) != (o.Response == reflect.TypeFor[None]()) || o.Status < 200 || o.Status > 299 {
 		fail("status %d does not go with the response %v", o.Status, o.Response)
+	}
+	if o.Response.Implements(reflect.TypeFor[Versioned]()) && !o.Versioned {
+		fail("its response has a version, but the operation is not Versioned")
 	}
 	for _, role := range o.Roles {
 		if !slices.Contains([]string{passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber, passport.RoleAPI}, role) {

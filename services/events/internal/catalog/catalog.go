@@ -96,6 +96,15 @@ type Command struct {
 	Organization string
 	Author       Author
 	Source       Source
+	// IfMatch returns an error if the write is for another version of the record. nil: for any version.
+	IfMatch func(version int64) error
+}
+
+func (c Command) checkVersion(version int64) error {
+	if c.IfMatch == nil {
+		return nil
+	}
+	return c.IfMatch(version)
 }
 
 // Author is the person behind a write; the zero Author stands for the platform itself.

@@ -32,12 +32,19 @@ type Event struct {
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
 
-	Published               bool `json:"published"` // false: a draft, which visitors do not see and nobody is notified of
-	HiddenFromDashboard     bool `json:"hiddenFromDashboard"`
-	HiddenFromUptimeReports bool `json:"hiddenFromUptimeReports"`
+	Published bool `json:"published"` // false: a draft, which visitors do not see and nobody is notified of
+	// PublishedAt is the time of the last change from a draft to a published event.
+	PublishedAt             *time.Time `json:"publishedAt"`
+	Backfilled              bool       `json:"backfilled"`      // created closed, with both times in the past
+	ExternalID              string     `json:"externalId"`      // empty: none; unique in the organization while the event is open
+	ReminderMinutes         []int      `json:"reminderMinutes"` // of a maintenance: minutes before the planned start
+	HiddenFromDashboard     bool       `json:"hiddenFromDashboard"`
+	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports"`
 
-	Links    []Link  `json:"links"`
-	Timeline []Entry `json:"timeline"` // oldest first
+	Links      []Link      `json:"links"`
+	Timeline   []Entry     `json:"timeline"` // oldest first
+	Notes      []Note      `json:"notes"`    // internal, oldest first
+	PostMortem *PostMortem `json:"postMortem"`
 
 	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
 	// Announced is the channels of the last Draft.Notify without texts. The scheduler notifies them.
@@ -69,14 +76,55 @@ type Link struct {
 }
 
 type Entry struct {
-	StatusID  string     `json:"statusId"` // uuid
-	LegacyID  int64      `json:"legacyId"`
-	Status    Status     `json:"status"`
-	Message   Rich       `json:"message"`
-	Timestamp time.Time  `json:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
+	StatusID       string            `json:"statusId"` // uuid
+	LegacyID       int64             `json:"legacyId"`
+	Status         Status            `json:"status"`
+	PreviousStatus Status            `json:"previousStatus"` // empty: the entry is no transition
+	Impacts        []ComponentImpact `json:"impacts"`        // in force from Timestamp
+	Notified       bool              `json:"notified"`       // the write of the entry notified a channel
+	Message        Rich              `json:"message"`
+	Timestamp      time.Time         `json:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
+	Author         Author            `json:"author"`
+	CreatedAt      time.Time         `json:"createdAt"`
+	EditedAt       *time.Time        `json:"editedAt"`
+}
+
+// ComponentImpact is the impact of an event on an affected component.
+type ComponentImpact struct {
+	ComponentID string `json:"componentId"`
+	Impact      Impact `json:"impact"`
+}
+
+// Note is an internal remark on an event. Visitors never see it.
+type Note struct {
+	ID        string     `json:"id"` // uuid
+	Text      string     `json:"text"`
 	Author    Author     `json:"author"`
 	CreatedAt time.Time  `json:"createdAt"`
 	EditedAt  *time.Time `json:"editedAt"`
+}
+
+// PostMortem explains a closed event.
+type PostMortem struct {
+	Summary        Rich         `json:"summary"`
+	RootCause      *Rich        `json:"rootCause"`
+	Impact         *Rich        `json:"impact"`
+	Resolution     *Rich        `json:"resolution"`
+	LessonsLearned *Rich        `json:"lessonsLearned"`
+	ActionItems    []ActionItem `json:"actionItems"`
+	Published      bool         `json:"published"` // visitors see it
+	PublishedAt    *time.Time   `json:"publishedAt"`
+	Author         Author       `json:"author"` // of the first version
+	CreatedAt      time.Time    `json:"createdAt"`
+	UpdatedAt      time.Time    `json:"updatedAt"`
+}
+
+// ActionItem is a task that follows from an event.
+type ActionItem struct {
+	Text    string  `json:"text"`
+	Owner   *string `json:"owner"`
+	DueDate *string `json:"dueDate"` // yyyy-mm-dd
+	Done    bool    `json:"done"`
 }
 
 // End returns the actual end, or the planned end of an event that has no actual end.
@@ -120,6 +168,7 @@ func (e *Event) clone() *Event {
 	copied := *e
 	copied.Links = slices.Clone(e.Links)
 	copied.Timeline = slices.Clone(e.Timeline)
+	copied.Notes = slices.Clone(e.Notes)
 	return &copied
 }
 

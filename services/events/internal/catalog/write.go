@@ -13,10 +13,22 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// EventDetail is an event with those of its components that exist, by id.
+// EventDetail is an event with those of its components that exist, by id, and with the ids of the dashboards that
+// hold each component. Lists of the legacy interface show no dashboards, and leave Dashboards empty.
 type EventDetail struct {
 	Event
 	Components map[string]Component
+	Dashboards map[string][]string
+}
+
+// DashboardIDs returns the ids of the dashboards that show an affected component.
+func (d *EventDetail) DashboardIDs() []string {
+	var ids []string
+	for _, link := range d.Links {
+		ids = append(ids, d.Dashboards[link.ComponentID]...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // CreateEvent stores the event that fill makes. Faults of fill and of Draft.Check are returned together.
@@ -48,7 +60,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	); err != nil {
 		return EventDetail{}, err
 	}
-	return EventDetail{event, near.components}, c.store.Events.Insert(ctx, event, near.change(nil, draft))
+	return near.detail(event), c.store.Events.Insert(ctx, event, near.change(nil, draft))
 }
 
 // eventWrite is a change that waits for its run, and then has its outcome.
@@ -82,6 +94,9 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 				write.err = fault.New(fault.NotFound, "There is no such event.")
 				continue
 			}
+			if write.err = write.command.checkVersion(event.Version); write.err != nil {
+				continue
+			}
 			draft := NewDraft(event.clone(), write.command.Author, c.now())
 			if write.err = errors.Join(write.change(draft), draft.Check()); write.err != nil {
 				continue
@@ -106,7 +121,7 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 			}
 			dirty = dirty || announcedOnly || draft.Version > event.Version
 			*event = *draft.Event
-			write.outcome = EventDetail{Event: *event, Components: near.components}
+			write.outcome = near.detail(*event)
 		}
 		if !dirty {
 			return nil, fault.ErrUnchanged
@@ -160,6 +175,9 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 		if event.OrganizationID != command.Organization {
 			return nil, fault.New(fault.NotFound, "There is no such event.")
 		}
+		if err := command.checkVersion(event.Version); err != nil {
+			return nil, err
+		}
 		before := event.clone()
 		var near affected
 		if err := near.read(ctx, c, event); err != nil {
@@ -191,6 +209,8 @@ func (a *affected) read(ctx context.Context, c *Catalog, event *Event) error {
 		},
 	)
 }
+
+func (a *affected) detail(event Event) EventDetail { return EventDetail{event, a.components, a.dashboards} }
 
 // check refuses new links to components that the organization does not have.
 func (a *affected) check(event *Event) error {

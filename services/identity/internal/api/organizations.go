@@ -90,7 +90,11 @@ type organizationBody struct {
 }
 
 func (a api) addOrganization(c *web.Call[web.None, organizationBody]) (organizationResponse, error) {
-	o, err := a.accounts.AddOrganization(c, account.NewOrganization{Name: c.Body.Name.Value, Plan: c.Body.Plan.Pointer()})
+	in, err := c.Body()
+	if err != nil {
+		return organizationResponse{}, err
+	}
+	o, err := a.accounts.AddOrganization(c, account.NewOrganization{Name: in.Name.Value, Plan: in.Plan.Pointer()})
 	return a.organizationResponse(o), err
 }
 
@@ -146,11 +150,15 @@ type capabilitiesPatch struct {
 }
 
 func (a api) changeOrganization(c *web.Call[idParameters, organizationPatch]) (organizationResponse, error) {
-	limits, features := c.Body.Limits.Value, c.Body.EnabledFeatures.Value
+	in, err := c.Body()
+	if err != nil {
+		return organizationResponse{}, err
+	}
+	limits, features := in.Limits.Value, in.EnabledFeatures.Value
 	o, err := a.accounts.ChangeOrganization(c, c.Parameters.ID, account.OrganizationPatch{
-		Name: c.Body.Name, Plan: c.Body.Plan,
+		Name: in.Name, Plan: in.Plan,
 		LegacyPerHour: limits.LegacyPerHour, AppPerMinute: limits.AppPerMinute, UniqueEndpoints: limits.UniqueEndpoints,
-		API: features.API, Integrations: features.Integrations, UptimeReports: c.Body.Capabilities.Value.UptimeReports,
+		API: features.API, Integrations: features.Integrations, UptimeReports: in.Capabilities.Value.UptimeReports,
 	})
 	return a.organizationResponse(o), err
 }

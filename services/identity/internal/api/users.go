@@ -76,7 +76,10 @@ type userBody struct {
 }
 
 func (a api) addUser(c *web.Call[idParameters, userBody]) (oneUserView, error) {
-	in := c.Body
+	in, err := c.Body()
+	if err != nil {
+		return oneUserView{}, err
+	}
 	user, err := a.accounts.AddUser(c, c.Parameters.ID, account.NewUser{
 		Username: in.Username.Value, Email: in.Email.Value, FirstName: in.FirstName.Value, LastName: in.LastName.Value, Roles: in.Roles.Value,
 	})
@@ -108,7 +111,11 @@ type userPatch struct {
 }
 
 func (a api) changeUser(c *web.Call[idParameters, userPatch]) (oneUserView, error) {
-	user, err := a.accounts.ChangeUser(c, c.Parameters.ID, account.UserPatch(c.Body))
+	in, err := c.Body()
+	if err != nil {
+		return oneUserView{}, err
+	}
+	user, err := a.accounts.ChangeUser(c, c.Parameters.ID, account.UserPatch(in))
 	return oneUserView{viewUser(user)}, err
 }
 
@@ -126,8 +133,12 @@ type newKeyView struct {
 }
 
 func (a api) addKey(c *web.Call[idParameters, keyBody]) (newKeyView, error) {
+	in, err := c.Body()
+	if err != nil {
+		return newKeyView{}, err
+	}
 	secret := seal.Random()
-	key, err := a.accounts.AddKey(c, c.Parameters.ID, c.Body.Name.Value, seal.Digest(secret))
+	key, err := a.accounts.AddKey(c, c.Parameters.ID, in.Name.Value, seal.Digest(secret))
 	return newKeyView{key.ID, key.ID + ":" + secret}, err
 }
 

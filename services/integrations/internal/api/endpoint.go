@@ -108,13 +108,21 @@ type signedEndpointBody struct {
 }
 
 func (r resource) create(c *web.Call[web.None, endpointBody]) (oneEndpointView, error) {
-	created, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, c.Body.draft())
+	in, err := c.Body()
+	if err != nil {
+		return oneEndpointView{}, err
+	}
+	created, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, in.draft())
 	return oneEndpointView{view(r.kind, created)}, err
 }
 
 func (r resource) createSigned(c *web.Call[web.None, signedEndpointBody]) (oneEndpointView, error) {
-	draft := c.Body.draft()
-	draft.EventKinds = c.Body.EventKinds.Value
+	in, err := c.Body()
+	if err != nil {
+		return oneEndpointView{}, err
+	}
+	draft := in.draft()
+	draft.EventKinds = in.EventKinds.Value
 	created, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, draft)
 	return oneEndpointView{view(r.kind, created)}, err
 }
@@ -143,14 +151,22 @@ type signedEndpointPatch struct {
 }
 
 func (r resource) change(c *web.Call[web.None, endpointPatch]) (oneEndpointView, error) {
-	changed, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, c.Body.DashboardID.Value, c.Body.URLHash.Value, c.Body.patch())
+	in, err := c.Body()
+	if err != nil {
+		return oneEndpointView{}, err
+	}
+	changed, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, in.DashboardID.Value, in.URLHash.Value, in.patch())
 	return oneEndpointView{view(r.kind, changed)}, err
 }
 
 func (r resource) changeSigned(c *web.Call[web.None, signedEndpointPatch]) (oneEndpointView, error) {
-	patch := c.Body.patch()
-	patch.EventKinds, patch.RotateSecret = c.Body.EventKinds.Value, c.Body.RotateSecret.Value
-	changed, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, c.Body.DashboardID.Value, c.Body.URLHash.Value, patch)
+	in, err := c.Body()
+	if err != nil {
+		return oneEndpointView{}, err
+	}
+	patch := in.patch()
+	patch.EventKinds, patch.RotateSecret = in.EventKinds.Value, in.RotateSecret.Value
+	changed, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, in.DashboardID.Value, in.URLHash.Value, patch)
 	return oneEndpointView{view(r.kind, changed)}, err
 }
 
@@ -174,11 +190,15 @@ type removedEndpointBody struct {
 }
 
 func (r resource) remove(c *web.Call[removeParameters, removedEndpointBody]) (web.None, error) {
-	dashboardID := cmp.Or(c.Body.DashboardID.Pointer(), c.Parameters.DashboardID)
+	in, err := c.Body()
+	if err != nil {
+		return web.None{}, err
+	}
+	dashboardID := cmp.Or(in.DashboardID.Pointer(), c.Parameters.DashboardID)
 	if dashboardID == nil {
 		return web.None{}, fault.Field("dashboardId", "is required")
 	}
-	urlHash, err := r.named(c.Parameters, c.Body)
+	urlHash, err := r.named(c.Parameters, in)
 	if err != nil {
 		return web.None{}, err
 	}
