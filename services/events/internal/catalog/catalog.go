@@ -96,13 +96,14 @@ type Command struct {
 	Organization string
 	Author       Author
 	Source       Source
+	Action       string // in the audit log; empty: create, update or delete of the record
 }
 
 // Author is the person behind a write; the zero Author stands for the platform itself.
 type Author struct {
-	UserID       string `json:"userId"`
+	UserID       string `json:"userId" audit:"userId"`
 	LegacyUserID int64  `json:"legacyUserId"` // 0: the legacy interface has no such user
-	Name         string `json:"name"`
+	Name         string `json:"name" audit:"name"`
 }
 
 type Source string

@@ -10,43 +10,43 @@ import (
 
 // Event is an incident or a maintenance. Times are UTC in whole milliseconds.
 type Event struct {
-	ID             string    `json:"id"`
-	LegacyID       int64     `json:"legacyId"`
+	ID             string    `json:"id" audit:"id"`
+	LegacyID       int64     `json:"legacyId" audit:"legacyId"`
 	OrganizationID string    `json:"organizationId"`
-	Type           EventType `json:"type"`
-	Status         Status    `json:"status"`
-	Title          string    `json:"title"`
-	Severity       string    `json:"severity"` // empty: none
-	Description    Rich      `json:"description"`
-	Impact         Rich      `json:"impact"` // the impact analysis
-	Coordinator    Rich      `json:"coordinator"`
+	Type           EventType `json:"type" audit:"type"`
+	Status         Status    `json:"status" audit:"status"`
+	Title          string    `json:"title" audit:"title"`
+	Severity       string    `json:"severity" audit:"severity,null"` // empty: none
+	Description    Rich      `json:"description" audit:"description"`
+	Impact         Rich      `json:"impact" audit:"impactAnalysis"` // the impact analysis
+	Coordinator    Rich      `json:"coordinator" audit:"coordinator"`
 
-	StartAt          time.Time  `json:"startAt"`
-	EndAt            *time.Time `json:"endAt"`            // the actual end
-	ScheduledStartAt *time.Time `json:"scheduledStartAt"` // of a maintenance
-	ScheduledEndAt   *time.Time `json:"scheduledEndAt"`
-	AutoStart        bool       `json:"autoStart"`
-	AutoEnd          bool       `json:"autoEnd"`
+	StartAt          time.Time  `json:"startAt" audit:"startAt"`
+	EndAt            *time.Time `json:"endAt" audit:"endAt"`                       // the actual end
+	ScheduledStartAt *time.Time `json:"scheduledStartAt" audit:"scheduledStartAt"` // of a maintenance
+	ScheduledEndAt   *time.Time `json:"scheduledEndAt" audit:"scheduledEndAt"`
+	AutoStart        bool       `json:"autoStart" audit:"autoStart"`
+	AutoEnd          bool       `json:"autoEnd" audit:"autoEnd"`
 	// The start and the planned end for which the event has been started and ended, by a person or the scheduler.
 	// The scheduler does not repeat a step that a person has taken back.
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
 
-	Published               bool `json:"published"` // false: a draft, which visitors do not see and nobody is notified of
-	HiddenFromDashboard     bool `json:"hiddenFromDashboard"`
-	HiddenFromUptimeReports bool `json:"hiddenFromUptimeReports"`
+	Published               bool `json:"published" audit:"publish"` // false: a draft, which visitors do not see and nobody is notified of
+	HiddenFromDashboard     bool `json:"hiddenFromDashboard" audit:"hiddenFromDashboard"`
+	HiddenFromUptimeReports bool `json:"hiddenFromUptimeReports" audit:"hiddenFromUptimeReports"`
 
-	Links    []Link  `json:"links"`
-	Timeline []Entry `json:"timeline"` // oldest first
+	Links    []Link  `json:"links" audit:"affectedComponents"`
+	Timeline []Entry `json:"timeline" audit:"timeline,changed"` // oldest first
 
 	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
 	// Announced is the channels of the last Draft.Notify without texts. The scheduler notifies them.
 	Announced topic.Notify `json:"announced"`
-	Source    Source       `json:"source"`
-	CreatedBy Author       `json:"createdBy"`
-	CreatedAt time.Time    `json:"createdAt"`
-	UpdatedAt time.Time    `json:"updatedAt"`
-	Version   int64        `json:"version"` // the number of changes, and the sequence number in messages
+	Source    Source       `json:"source" audit:"source"`
+	CreatedBy Author       `json:"createdBy" audit:"createdBy"`
+	CreatedAt time.Time    `json:"createdAt" audit:"createdAt"`
+	UpdatedAt time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes, and the sequence number in messages
 	// ShownVersion is the Version of the last change that dashboards show.
 	ShownVersion int64 `json:"shownVersion"`
 }
@@ -64,19 +64,19 @@ func (r Rich) IsMarkdown() bool { return r.Format == richtext.Markdown }
 
 type Link struct {
 	LegacyID    int64  `json:"legacyId"`
-	ComponentID string `json:"componentId"`
-	Impact      Impact `json:"impact"` // empty: follows from type and severity of the event
+	ComponentID string `json:"componentId" audit:"componentId"`
+	Impact      Impact `json:"impact" audit:"impact,null"` // empty: follows from type and severity of the event
 }
 
 type Entry struct {
-	StatusID  string     `json:"statusId"` // uuid
+	StatusID  string     `json:"statusId" audit:"statusId"` // uuid
 	LegacyID  int64      `json:"legacyId"`
-	Status    Status     `json:"status"`
-	Message   Rich       `json:"message"`
-	Timestamp time.Time  `json:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
-	Author    Author     `json:"author"`
-	CreatedAt time.Time  `json:"createdAt"`
-	EditedAt  *time.Time `json:"editedAt"`
+	Status    Status     `json:"status" audit:"status"`
+	Message   Rich       `json:"message" audit:"message"`
+	Timestamp time.Time  `json:"timestamp" audit:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
+	Author    Author     `json:"author" audit:"author"`
+	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
+	EditedAt  *time.Time `json:"editedAt" audit:"editedAt"`
 }
 
 // End returns the actual end, or the planned end of an event that has no actual end.
