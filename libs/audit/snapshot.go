@@ -150,6 +150,12 @@ func shown(value reflect.Value, options []string) any {
 
 // plain returns a value in the form of decoded JSON, with the tagged fields of structs only.
 func plain(value reflect.Value) any {
+	if value.Kind() == reflect.Pointer {
+		if value.IsNil() {
+			return nil
+		}
+		value = value.Elem()
+	}
 	switch known := value.Interface().(type) {
 	case time.Time:
 		text, _ := topic.Time(known).MarshalText() // never fails
@@ -158,11 +164,6 @@ func plain(value reflect.Value) any {
 		return known.AuditValue()
 	}
 	switch value.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if value.IsNil() {
-			return nil
-		}
-		return plain(value.Elem())
 	case reflect.Slice, reflect.Array:
 		out := make([]any, value.Len())
 		for i := range out {

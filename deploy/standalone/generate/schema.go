@@ -65,6 +65,12 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 // nullable makes the schema of a member agree with what the member may be: only a pointer, or a member with the tag
 // nullable, is null. An empty list is [].
 func nullable(schema *jsonschema.Schema, is bool) {
+	if is && schema.Ref != nil {
+		definition := jsonschema.Schema{Ref: schema.Ref}
+		null := (&jsonschema.Schema{}).WithType(jsonschema.Null.Type())
+		schema.Ref = nil
+		schema.WithAnyOf(definition.ToSchemaOrBool(), null.ToSchemaOrBool())
+	}
 	if is && schema.Enum != nil && !slices.Contains(schema.Enum, nil) {
 		schema.Enum = append(schema.Enum, nil)
 	}

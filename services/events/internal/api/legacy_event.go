@@ -49,7 +49,7 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 			"affectedComponents": "event_service", "componentId": "event_service",
 		},
 		ID:   func(e catalog.EventDetail) int64 { return e.LegacyID },
-		View: func(e catalog.EventDetail) any { return viewEvent(e) },
+		View: func(e catalog.EventDetail) any { return viewLegacyEvent(e) },
 		List: listOf(a.catalog.ListEvents),
 		Get:  ofCaller(a.catalog.EventByLegacyID),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.EventDetail, error) {
@@ -118,7 +118,7 @@ func (a api) eventChildren() []legacy.Field {
 	}
 }
 
-type eventView struct {
+type legacyEventView struct {
 	Auto              bool               `json:"auto"`
 	Coordinator       string             `json:"coordinator"`
 	CoordinatorMD     bool               `json:"coordinator_md"`
@@ -139,8 +139,8 @@ type eventView struct {
 	User              *string            `json:"user"`
 }
 
-func viewEvent(e catalog.EventDetail) eventView {
-	view := eventView{
+func viewLegacyEvent(e catalog.EventDetail) legacyEventView {
+	view := legacyEventView{
 		Auto: auto(&e.Event), Coordinator: e.Coordinator.Text, CoordinatorMD: e.Coordinator.IsMarkdown(),
 		Description: e.Description.Text, DescriptionMD: e.Description.IsMarkdown(), End: legacy.TimeOf(e.End()),
 		EventService: []eventServiceView{}, EventUpdate: []eventUpdateView{},

@@ -4,6 +4,7 @@ package api
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -28,6 +29,10 @@ type api struct {
 
 func Operations() []web.Operation { return api{}.appOperations() }
 
+func (a api) appOperations() []web.Operation {
+	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventOperations(), a.reportOperations())
+}
+
 func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	a := api{board, options}
 
@@ -46,4 +51,12 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	peers.POST("/dashboards/lookup", web.Handle(a.peerDashboards))
 	peers.POST("/components/lookup", web.Handle(a.peerComponents))
 	return web.Mount(engine, a.appOperations())
+}
+
+// appCommand returns the origin of a write through the App interface, with the condition of its If-Match.
+func appCommand[P, B any](c *web.Call[P, B]) catalog.Command {
+	return catalog.Command{
+		Organization: c.Caller.Organization, Source: catalog.SourceApp, IfMatch: c.IfMatch,
+		Author: catalog.Author{UserID: c.Caller.User, LegacyUserID: c.Caller.LegacyUser, Name: c.Caller.Username},
+	}
 }

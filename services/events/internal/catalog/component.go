@@ -91,6 +91,9 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 		if component.Leaving || component.OrganizationID != command.Organization {
 			return nil, fault.New(fault.NotFound, "There is no such component.")
 		}
+		if err := command.checkVersion(component.Version); err != nil {
+			return nil, err
+		}
 		before := *component
 		before.ExternalRefs = slices.Clone(component.ExternalRefs)
 		if err := cmp.Or(change(component), component.check()); err != nil {

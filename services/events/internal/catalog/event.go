@@ -32,12 +32,19 @@ type Event struct {
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
 
-	Published               bool `json:"published" audit:"publish"` // false: a draft, which visitors do not see and nobody is notified of
-	HiddenFromDashboard     bool `json:"hiddenFromDashboard" audit:"hiddenFromDashboard"`
-	HiddenFromUptimeReports bool `json:"hiddenFromUptimeReports" audit:"hiddenFromUptimeReports"`
+	Published bool `json:"published" audit:"publish"` // false: a draft, which visitors do not see and nobody is notified of
+	// PublishedAt is the time of the last change from a draft to a published event.
+	PublishedAt             *time.Time `json:"publishedAt" audit:"publishedAt"`
+	Backfilled              bool       `json:"backfilled" audit:"backfilled"`           // created closed, with both times in the past
+	ExternalID              string     `json:"externalId" audit:"externalId,null"`      // empty: none; unique in the organization while the event is open
+	ReminderMinutes         []int      `json:"reminderMinutes" audit:"reminderMinutes"` // of a maintenance: minutes before the planned start
+	HiddenFromDashboard     bool       `json:"hiddenFromDashboard" audit:"hiddenFromDashboard"`
+	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports" audit:"hiddenFromUptimeReports"`
 
-	Links    []Link  `json:"links" audit:"affectedComponents"`
-	Timeline []Entry `json:"timeline" audit:"timeline,changed"` // oldest first
+	Links      []Link      `json:"links" audit:"affectedComponents"`
+	Timeline   []Entry     `json:"timeline" audit:"timeline,changed"` // oldest first
+	Notes      []Note      `json:"notes" audit:"notes,changed"`       // internal, oldest first
+	PostMortem *PostMortem `json:"postMortem" audit:"postMortem,changed"`
 
 	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
 	// Announced is the channels of the last Draft.Notify without texts. The scheduler notifies them.
@@ -69,14 +76,55 @@ type Link struct {
 }
 
 type Entry struct {
-	StatusID  string     `json:"statusId" audit:"statusId"` // uuid
-	LegacyID  int64      `json:"legacyId"`
-	Status    Status     `json:"status" audit:"status"`
-	Message   Rich       `json:"message" audit:"message"`
-	Timestamp time.Time  `json:"timestamp" audit:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
+	StatusID       string            `json:"statusId" audit:"statusId"` // uuid
+	LegacyID       int64             `json:"legacyId"`
+	Status         Status            `json:"status" audit:"status"`
+	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // empty: the entry is no transition
+	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // in force from Timestamp
+	Notified       bool              `json:"notified" audit:"notified"`                  // the write of the entry notified a channel
+	Message        Rich              `json:"message" audit:"message"`
+	Timestamp      time.Time         `json:"timestamp" audit:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
+	Author         Author            `json:"author" audit:"author"`
+	CreatedAt      time.Time         `json:"createdAt" audit:"createdAt"`
+	EditedAt       *time.Time        `json:"editedAt" audit:"editedAt"`
+}
+
+// ComponentImpact is the impact of an event on an affected component.
+type ComponentImpact struct {
+	ComponentID string `json:"componentId" audit:"componentId"`
+	Impact      Impact `json:"impact" audit:"impact"`
+}
+
+// Note is an internal remark on an event. Visitors never see it.
+type Note struct {
+	ID        string     `json:"id" audit:"noteId"` // uuid
+	Text      string     `json:"text" audit:"note"`
 	Author    Author     `json:"author" audit:"author"`
 	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
 	EditedAt  *time.Time `json:"editedAt" audit:"editedAt"`
+}
+
+// PostMortem explains a closed event.
+type PostMortem struct {
+	Summary        Rich         `json:"summary" audit:"summary"`
+	RootCause      *Rich        `json:"rootCause" audit:"rootCause"`
+	Impact         *Rich        `json:"impact" audit:"impact"`
+	Resolution     *Rich        `json:"resolution" audit:"resolution"`
+	LessonsLearned *Rich        `json:"lessonsLearned" audit:"lessonsLearned"`
+	ActionItems    []ActionItem `json:"actionItems" audit:"actionItems"`
+	Published      bool         `json:"published" audit:"published"` // visitors see it
+	PublishedAt    *time.Time   `json:"publishedAt" audit:"publishedAt"`
+	Author         Author       `json:"author" audit:"author"` // of the first version
+	CreatedAt      time.Time    `json:"createdAt" audit:"createdAt"`
+	UpdatedAt      time.Time    `json:"updatedAt" audit:"updatedAt"`
+}
+
+// ActionItem is a task that follows from an event.
+type ActionItem struct {
+	Text    string  `json:"text" audit:"text"`
+	Owner   *string `json:"owner" audit:"owner"`
+	DueDate *string `json:"dueDate" audit:"dueDate"` // yyyy-mm-dd
+	Done    bool    `json:"done" audit:"done"`
 }
 
 // End returns the actual end, or the planned end of an event that has no actual end.
@@ -120,6 +168,7 @@ func (e *Event) clone() *Event {
 	copied := *e
 	copied.Links = slices.Clone(e.Links)
 	copied.Timeline = slices.Clone(e.Timeline)
+	copied.Notes = slices.Clone(e.Notes)
 	return &copied
 }
 

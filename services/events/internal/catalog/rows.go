@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
@@ -181,6 +182,20 @@ func (c *Catalog) EventID(ctx context.Context, organization string, legacyID int
 	return event.ID, err
 }
 
+// Event returns the organization's event with the id, or NotFound.
+func (c *Catalog) Event(ctx context.Context, organization, id string) (EventDetail, error) {
+	event, err := c.store.Events.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) || err == nil && event.OrganizationID != organization {
+		err = fault.New(fault.NotFound, "There is no such event.")
+	}
+	if err != nil {
+		return EventDetail{}, err
+	}
+	var near affected
+	err = near.read(ctx, c, &event)
+	return near.detail(event), err
+}
+
 // EventByLegacyID returns the organization's event with the legacy id, or NotFound.
 func (c *Catalog) EventByLegacyID(ctx context.Context, organization string, legacyID int64) (EventDetail, error) {
 	event, err := byLegacyID[Event](ctx, c.store.Events, organization, legacyID)
@@ -202,7 +217,7 @@ func (c *Catalog) ListEvents(ctx context.Context, organization string, query fin
 		ids = append(ids, events[i].ComponentIDs()...)
 	}
 	components, err := c.componentsOf(ctx, organization, ids)
-	return each(events, func(event Event) EventDetail { return EventDetail{event, components} }), total, err
+	return each(events, func(event Event) EventDetail { return EventDetail{Event: event, Components: components} }), total, err
 }
 
 // eventsIndex returns the index of a condition on ids or children, which few events satisfy, else the query's own.

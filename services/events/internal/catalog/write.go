@@ -14,10 +14,22 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// EventDetail is an event with those of its components that exist, by id.
+// EventDetail is an event with those of its components that exist, by id, and with the ids of the dashboards that
+// hold each component. Lists of the legacy interface show no dashboards, and leave Dashboards empty.
 type EventDetail struct {
 	Event
 	Components map[string]Component
+	Dashboards map[string][]string
+}
+
+// DashboardIDs returns the ids of the dashboards that show an affected component.
+func (d *EventDetail) DashboardIDs() []string {
+	var ids []string
+	for _, link := range d.Links {
+		ids = append(ids, d.Dashboards[link.ComponentID]...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // CreateEvent stores the event that fill makes. Faults of fill and of Draft.Check are returned together.
@@ -50,7 +62,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 		return EventDetail{}, err
 	}
 	messages := append(audit.Entry(audit.From(ctx), command.Action, now, nil, &event), near.change(nil, draft))
-	return EventDetail{event, near.components}, c.store.Events.Insert(ctx, event, messages...)
+	return near.detail(event), c.store.Events.Insert(ctx, event, messages...)
 }
 
 // eventWrite is a change that waits for its run, and then has its outcome.
@@ -85,6 +97,9 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 				write.err = fault.New(fault.NotFound, "There is no such event.")
 				continue
 			}
+			if write.err = write.command.checkVersion(event.Version); write.err != nil {
+				continue
+			}
 			draft := NewDraft(event.clone(), write.command.Author, c.now())
 			if write.err = errors.Join(write.change(draft), draft.Check()); write.err != nil {
 				continue
@@ -112,7 +127,7 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 				messages = append(messages, audit.Entry(write.origin, write.command.Action, draft.Now, event, draft.Event)...)
 			}
 			*event = *draft.Event
-			write.outcome = EventDetail{Event: *event, Components: near.components}
+			write.outcome = near.detail(*event)
 		}
 		if !dirty {
 			return nil, fault.ErrUnchanged
@@ -166,6 +181,9 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 		if event.OrganizationID != command.Organization {
 			return nil, fault.New(fault.NotFound, "There is no such event.")
 		}
+		if err := command.checkVersion(event.Version); err != nil {
+			return nil, err
+		}
 		before := event.clone()
 		var near affected
 		if err := near.read(ctx, c, event); err != nil {
@@ -197,6 +215,10 @@ func (a *affected) read(ctx context.Context, c *Catalog, event *Event) error {
 			return err
 		},
 	)
+}
+
+func (a *affected) detail(event Event) EventDetail {
+	return EventDetail{event, a.components, a.dashboards}
 }
 
 // check refuses new links to components that the organization does not have.
