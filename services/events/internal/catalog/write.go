@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -60,12 +61,14 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	); err != nil {
 		return EventDetail{}, err
 	}
-	return near.detail(event), c.store.Events.Insert(ctx, event, near.change(nil, draft))
+	messages := append(audit.Entry(audit.From(ctx), command.Action, now, nil, &event), near.change(nil, draft))
+	return near.detail(event), c.store.Events.Insert(ctx, event, messages...)
 }
 
 // eventWrite is a change that waits for its run, and then has its outcome.
 type eventWrite struct {
 	command Command
+	origin  audit.Origin // of this change; the shared run has the context of its first caller
 	change  func(*Draft) error
 	outcome EventDetail
 	err     error
@@ -75,7 +78,7 @@ type eventWrite struct {
 // it is after this change. It stores nothing if the draft equals the event and notifies nobody. Changes that are
 // requested at the same time are stored in one write. A queued change is stored even if its caller gives up.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*Draft) error) (EventDetail, error) {
-	mine := &eventWrite{command: command, change: change}
+	mine := &eventWrite{command: command, origin: audit.From(ctx), change: change}
 	_, err := c.writes.share(context.WithoutCancel(ctx), id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
 		return struct{}{}, c.writeEvent(ctx, id, all)
 	})
@@ -119,7 +122,10 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
 				return nil, err
 			}
-			dirty = dirty || announcedOnly || draft.Version > event.Version
+			if announcedOnly || draft.Version > event.Version {
+				dirty = true
+				messages = append(messages, audit.Entry(write.origin, write.command.Action, draft.Now, event, draft.Event)...)
+			}
 			*event = *draft.Event
 			write.outcome = near.detail(*event)
 		}
@@ -184,7 +190,8 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 			return nil, err
 		}
 		event.Version++
-		return []topic.Message{near.change(before, NewDraft(event, command.Author, c.now()))}, nil
+		draft := NewDraft(event, command.Author, c.now())
+		return append(audit.Entry(audit.From(ctx), command.Action, draft.Now, before, nil), near.change(before, draft)), nil
 	})
 }
 
