@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -17,26 +18,26 @@ import (
 
 // Dashboard is a page on which components and events are shown to visitors.
 type Dashboard struct {
-	ID             string        `json:"id"`
-	LegacyID       int64         `json:"legacyId"`
+	ID             string        `json:"id" audit:"id"`
+	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
 	OrganizationID string        `json:"organizationId"`
-	Name           string        `json:"name"`
-	Slug           string        `json:"slug"`    // unique on the installation
-	Enabled        bool          `json:"enabled"` // false: the public dashboard gives 404
-	Description    string        `json:"description"`
-	Timezone       string        `json:"timezone"` // IANA
-	Locale         string        `json:"locale"`
-	CustomDomains  []string      `json:"customDomains"` // hosts that show it too, unique on the installation
-	Branding       Branding      `json:"branding"`
-	Links          Links         `json:"links"`
-	Subscriptions  Subscriptions `json:"subscriptions"`
-	SearchIndexing bool          `json:"searchIndexing"`
-	Access         Access        `json:"access"`
-	Content        Content       `json:"content"`
-	Components     []Placement   `json:"components"` // in the wanted order
-	CreatedAt      time.Time     `json:"createdAt"`
-	UpdatedAt      time.Time     `json:"updatedAt"`
-	Version        int64         `json:"version"`
+	Name           string        `json:"name" audit:"name"`
+	Slug           string        `json:"slug" audit:"slug"`       // unique on the installation
+	Enabled        bool          `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
+	Description    string        `json:"description" audit:"description"`
+	Timezone       string        `json:"timezone" audit:"timezone"` // IANA
+	Locale         string        `json:"locale" audit:"locale"`
+	CustomDomains  []string      `json:"customDomains" audit:"customDomains"` // hosts that show it too, unique on the installation
+	Branding       Branding      `json:"branding" audit:"branding"`
+	Links          Links         `json:"links" audit:"links"`
+	Subscriptions  Subscriptions `json:"subscriptions" audit:"subscriptions"`
+	SearchIndexing bool          `json:"searchIndexing" audit:"searchIndexing"`
+	Access         Access        `json:"access" audit:"access"`
+	Content        Content       `json:"content" audit:"content"`
+	Components     []Placement   `json:"components" audit:"components"` // in the wanted order
+	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
+	UpdatedAt      time.Time     `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version        int64         `json:"version" audit:"version,quiet"`
 }
 
 const (
@@ -79,6 +80,7 @@ func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*
 	if err := fill(&dashboard); err != nil {
 		return Dashboard{}, err
 	}
+	dashboard.Access.stamp(Access{}, dashboard.CreatedAt)
 	count, err := c.store.Dashboards.Count(ctx, owned(command.Organization, find.Query{}))
 	if err == nil && count >= maxDashboards {
 		err = fault.New(fault.Conflict, "Your organization may have %d dashboards. Delete one first.", maxDashboards)
@@ -111,7 +113,8 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard) (_ D
 		return Dashboard{}, err
 	}
 	for try := int64(1); ; try++ {
-		err = c.store.Dashboards.Insert(ctx, dashboard)
+		entry := audit.Entry(audit.From(ctx), "", dashboard.CreatedAt, nil, &dashboard)
+		err = c.store.Dashboards.Insert(ctx, dashboard, entry...)
 		if !fault.Is(err, fault.Conflict) {
 			return dashboard, err
 		}
@@ -160,8 +163,9 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 			return nil, fault.ErrUnchanged
 		}
 		d.touch(c.now())
+		d.Access.stamp(before.Access, d.UpdatedAt)
 		wanted = *d
-		return nil, nil
+		return audit.Entry(audit.From(ctx), command.Action, d.UpdatedAt, &before, d), nil
 	})
 	switch {
 	case fault.Is(err, fault.NotFound):

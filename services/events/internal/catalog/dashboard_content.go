@@ -12,33 +12,33 @@ import (
 
 // Content is what visitors see on a dashboard, and in which order.
 type Content struct {
-	Modules      Modules        `json:"modules"`
-	Order        []string       `json:"order"` // each module once
-	Uptime       UptimeSettings `json:"uptime"`
-	Announcement *Rich          `json:"announcement"` // nil: none
+	Modules      Modules        `json:"modules" audit:"modules"`
+	Order        []string       `json:"order" audit:"order"` // each module once
+	Uptime       UptimeSettings `json:"uptime" audit:"uptime"`
+	Announcement *Rich          `json:"announcement" audit:"announcement"` // nil: none
 }
 
 // Modules are the parts of a page. False: the page does not show the part.
 type Modules struct {
-	Announcement        bool `json:"announcement"`
-	OverallStatus       bool `json:"overallStatus"`
-	ActiveIncidents     bool `json:"activeIncidents"`
-	ActiveMaintenance   bool `json:"activeMaintenance"`
-	Components          bool `json:"components"`
-	UptimeHistory       bool `json:"uptimeHistory"`
-	UpcomingMaintenance bool `json:"upcomingMaintenance"`
-	EventHistory        bool `json:"eventHistory"`
-	Subscribe           bool `json:"subscribe"`
-	About               bool `json:"about"`
+	Announcement        bool `json:"announcement" audit:"announcement"`
+	OverallStatus       bool `json:"overallStatus" audit:"overallStatus"`
+	ActiveIncidents     bool `json:"activeIncidents" audit:"activeIncidents"`
+	ActiveMaintenance   bool `json:"activeMaintenance" audit:"activeMaintenance"`
+	Components          bool `json:"components" audit:"components"`
+	UptimeHistory       bool `json:"uptimeHistory" audit:"uptimeHistory"`
+	UpcomingMaintenance bool `json:"upcomingMaintenance" audit:"upcomingMaintenance"`
+	EventHistory        bool `json:"eventHistory" audit:"eventHistory"`
+	Subscribe           bool `json:"subscribe" audit:"subscribe"`
+	About               bool `json:"about" audit:"about"`
 }
 
 // UptimeSettings say how a page shows uptime, and how a partial outage counts in pages and reports.
 type UptimeSettings struct {
-	WindowDays          int     `json:"windowDays"` // of the bars
-	ShowPercentage      bool    `json:"showPercentage"`
-	Precision           int     `json:"precision"`           // decimals of percentages
-	PartialOutageWeight float64 `json:"partialOutageWeight"` // 0: not at all; 1: like a major outage
-	HistoryDays         int     `json:"historyDays"`         // of the event history
+	WindowDays          int     `json:"windowDays" audit:"windowDays"` // of the bars
+	ShowPercentage      bool    `json:"showPercentage" audit:"showPercentage"`
+	Precision           int     `json:"precision" audit:"precision"`                     // decimals of percentages
+	PartialOutageWeight float64 `json:"partialOutageWeight" audit:"partialOutageWeight"` // 0: not at all; 1: like a major outage
+	HistoryDays         int     `json:"historyDays" audit:"historyDays"`                 // of the event history
 }
 
 const maxAnnouncement = 20_000 // characters

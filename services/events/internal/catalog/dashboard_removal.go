@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -25,6 +26,7 @@ func (c *Catalog) DeleteDashboard(ctx context.Context, command Command, id strin
 		if err != nil {
 			return nil, err
 		}
+		completeAll(found.Items)
 		at, left := -1, 0
 		r.OrganizationID = command.Organization
 		r.DashboardIDs = slices.DeleteFunc(r.DashboardIDs, func(gone string) bool {
@@ -49,7 +51,7 @@ func (c *Catalog) DeleteDashboard(ctx context.Context, command Command, id strin
 			return nil, fault.New(fault.Conflict, "This is the last dashboard of your organization. Create another one first.")
 		}
 		r.DashboardIDs = append(r.DashboardIDs, id)
-		return nil, nil
+		return audit.Entry(audit.From(ctx), command.Action, c.now(), &found.Items[at], nil), nil
 	})
 	return err
 }

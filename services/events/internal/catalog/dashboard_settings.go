@@ -34,32 +34,32 @@ const (
 
 // Branding is how a dashboard looks. An empty field stands for the platform's own look.
 type Branding struct {
-	LogoURL      string `json:"logoUrl"`
-	FaviconURL   string `json:"faviconUrl"`
-	PrimaryColor string `json:"primaryColor"` // #rrggbb
-	Theme        string `json:"theme"`
+	LogoURL      string `json:"logoUrl" audit:"logoUrl,null"`
+	FaviconURL   string `json:"faviconUrl" audit:"faviconUrl,null"`
+	PrimaryColor string `json:"primaryColor" audit:"primaryColor,null"` // #rrggbb
+	Theme        string `json:"theme" audit:"theme"`
 }
 
 // Links are links to other sites. An empty field stands for no link.
 type Links struct {
-	HomepageURL string           `json:"homepageUrl"`
-	SupportURL  string           `json:"supportUrl"`
-	Navigation  []NavigationLink `json:"navigation"`
+	HomepageURL string           `json:"homepageUrl" audit:"homepageUrl,null"`
+	SupportURL  string           `json:"supportUrl" audit:"supportUrl,null"`
+	Navigation  []NavigationLink `json:"navigation" audit:"navigation"`
 }
 
 type NavigationLink struct {
-	Text string `json:"text"`
-	Href string `json:"href"`
+	Text string `json:"text" audit:"text"`
+	Href string `json:"href" audit:"href"`
 }
 
 // Subscriptions are the channels that visitors may subscribe to.
 type Subscriptions struct {
-	Email    bool `json:"email"`
-	SMS      bool `json:"sms"`
-	WhatsApp bool `json:"whatsapp"`
-	Webhook  bool `json:"webhook"`
-	Teams    bool `json:"teams"`
-	GChat    bool `json:"gchat"`
+	Email    bool `json:"email" audit:"email"`
+	SMS      bool `json:"sms" audit:"sms"`
+	WhatsApp bool `json:"whatsapp" audit:"whatsapp"`
+	Webhook  bool `json:"webhook" audit:"webhook"`
+	Teams    bool `json:"teams" audit:"teams"`
+	GChat    bool `json:"gchat" audit:"gchat"`
 }
 
 // AccessMode says who sees the page of a dashboard.
@@ -71,11 +71,20 @@ const (
 	AccessIPAllowlist AccessMode = "ipAllowlist"
 )
 
-// Access is who sees the page of a dashboard. PasswordHash never leaves the service.
+// Access is who sees the page of a dashboard. PasswordHash never leaves the service, not even in the audit log, which
+// shows a new password by PasswordSetAt.
 type Access struct {
-	Mode         AccessMode `json:"mode"`
-	PasswordHash string     `json:"passwordHash"` // seal.HashPassword; empty unless Mode is AccessPassword
-	AllowedIPs   []string   `json:"allowedIps"`   // CIDRs; in force if Mode is AccessIPAllowlist
+	Mode          AccessMode `json:"mode" audit:"mode"`
+	PasswordHash  string     `json:"passwordHash"` // seal.HashPassword; empty unless Mode is AccessPassword
+	PasswordSetAt *time.Time `json:"passwordSetAt" audit:"passwordSetAt"`
+	AllowedIPs    []string   `json:"allowedIps" audit:"allowedIps"` // CIDRs; in force if Mode is AccessIPAllowlist
+}
+
+// stamp notes the time of a password that former does not have.
+func (a *Access) stamp(former Access, now time.Time) {
+	if a.PasswordHash != former.PasswordHash && a.PasswordHash != "" {
+		a.PasswordSetAt = &now
+	}
 }
 
 // private reports whether some visitors must not see the page.

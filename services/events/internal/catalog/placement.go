@@ -14,9 +14,9 @@ import (
 
 // Placement is the place of a component on a dashboard.
 type Placement struct {
-	ComponentID string `json:"componentId"`
-	GroupName   string `json:"groupName"` // empty: the component's own group
-	Position    int64  `json:"position"`
+	ComponentID string `json:"componentId" audit:"componentId"`
+	GroupName   string `json:"groupName" audit:"groupName,null"` // empty: the component's own group
+	Position    int64  `json:"position" audit:"position"`
 }
 
 func (d *Dashboard) nextPosition() int64 {
