@@ -1,6 +1,6 @@
 // Package topic declares the data that services exchange: the Kafka topics and their messages, and the
-// recipients that delivery requests from other services. A Kafka message never holds a secret, a recipient's
-// address or a URL with a token. Delivery resolves them right before it sends.
+// recipients that delivery requests from other services. A Kafka message never holds a secret or a URL
+// with a token. Only audit entries hold a recipient's address. Delivery resolves addresses right before it sends.
 package topic
 
 import (
@@ -21,6 +21,7 @@ const (
 	ComponentChanges = "component-changes" // key: component; events -> subscribers, integrations
 	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
 	DeliveryOutcomes = "delivery-outcomes" // key: recipient; delivery -> integrations, subscribers
+	Audit            = "audit"             // key: record; all others -> identity
 )
 
 // Buckets is the number of groups of destinations. The topic Deliveries has one partition for each, so at most
