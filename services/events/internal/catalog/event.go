@@ -47,7 +47,7 @@ type Event struct {
 	PostMortem *PostMortem `json:"postMortem" audit:"postMortem,changed"`
 
 	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
-	// Announced is the channels of the last Draft.Notify without texts. The scheduler notifies them.
+	// Announced is the channels of the last write that asked for any or for none, without texts. The scheduler notifies them.
 	Announced topic.Notify `json:"announced"`
 	Source    Source       `json:"source" audit:"source"`
 	CreatedBy Author       `json:"createdBy" audit:"createdBy"`
@@ -162,6 +162,16 @@ func (e *Event) DueAt() *time.Time {
 		return e.ScheduledEndAt
 	}
 	return nil
+}
+
+// newestEntry returns nil for an event without timeline.
+func (e *Event) newestEntry() (newest *Entry) {
+	for i := range e.Timeline {
+		if entry := &e.Timeline[i]; newest == nil || !entry.Timestamp.Before(newest.Timestamp) {
+			newest = entry
+		}
+	}
+	return newest
 }
 
 func (e *Event) clone() *Event {

@@ -48,12 +48,12 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	if len(event.Links) == 0 {
 		return EventDetail{}, fault.Field("affectedComponents", "must name at least one component")
 	}
-	draft.finish()
-	event.Version, event.ShownVersion = 1, 1
 	var near affected
 	if err := cmp.Or(near.read(ctx, c, &event), near.check(&event)); err != nil {
 		return EventDetail{}, err
 	}
+	draft.finish(near.recipients(&event))
+	event.Version, event.ShownVersion = 1, 1
 	var ids childIDs
 	if err := together(
 		func() (err error) { event.LegacyID, err = c.store.Next(ctx, eventIDs, 1); return err },
@@ -110,7 +110,7 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 			if write.err = near.check(draft.Event); write.err != nil {
 				continue
 			}
-			changed, announcedOnly := draft.finish()
+			changed, announcedOnly := draft.finish(near.recipients(draft.Event))
 			if changed || len(draft.notify) > 0 {
 				draft.Version++
 				draft.UpdatedAt = draft.Now
@@ -237,29 +237,28 @@ func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: newID(), Kind: kindOf(before, event), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.Version, Notify: topic.Notify{}, Event: topic.Event{
-			ID: event.ID, LegacyID: event.LegacyID, Type: string(event.Type), Title: event.Title,
-			DescriptionText: event.Description.Plain(), DescriptionHTML: event.Description.HTML(),
-			ImpactText: event.Impact.Plain(), ImpactHTML: event.Impact.HTML(),
-			CoordinatorText: event.Coordinator.Plain(), CoordinatorHTML: event.Coordinator.HTML(),
-			Status: string(event.Status), Severity: event.Severity, StartAt: event.StartAt, EndAt: event.EndAt,
-			ScheduledStartAt: event.ScheduledStartAt, ScheduledEndAt: event.ScheduledEndAt, Components: a.notified(event),
-		},
+		Sequence: event.Version, Notify: topic.Notify{}, Event: messageEvent(event),
 	}
+	change.Event.Components = a.notified(event)
 	if before != nil && before.Status != event.Status {
 		change.Event.PreviousStatus = string(before.Status)
 	}
-	if entry := draft.entry; entry != nil {
+	entry := draft.entry
+	if draft.published() {
+		entry = event.newestEntry()
+	}
+	if entry != nil {
 		change.Entry = &topic.Entry{
 			StatusID: entry.StatusID, Status: string(entry.Status), Timestamp: entry.Timestamp,
 			Text: entry.Message.Plain(), HTML: entry.Message.HTML(),
 		}
 	}
-	if event.Published && len(change.Event.Components) > 0 {
-		maps.Copy(change.Notify, draft.notify)
-	}
+	maps.Copy(change.Notify, draft.notify)
 	return change
 }
+
+// recipients reports whether a change of the event can have recipients.
+func (a *affected) recipients(event *Event) bool { return len(a.notified(event)) > 0 }
 
 // notified returns the affected components that notifications may name, with the dashboards that hold each.
 func (a *affected) notified(event *Event) []topic.Component {
