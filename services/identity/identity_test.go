@@ -9,7 +9,8 @@ import (
 // TestScripts plays what operators, members, legacy clients and services see, each
 // script on an empty platform of its own.
 func TestScripts(t *testing.T) {
+	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
-		return apitest.Target{Handler: start(t, nil).door()}
+		return apitest.Target{OpenAPI: documents, Handler: start(t, nil).door()}
 	})
 }

@@ -200,8 +200,15 @@ func (d *Draft) checkFields() []error {
 
 // checkText checks a text by the rules of its format.
 func checkText(field string, text Rich, limit int) error {
-	if utf8.RuneCountInString(text.Text) > limit {
-		return fault.Field(field, "must be at most %d characters", limit)
+	var err error
+	switch {
+	case text.Format == richtext.Rich:
+		err = richtext.Check(text.Text, limit)
+	case utf8.RuneCountInString(text.Text) > limit:
+		err = fault.New(fault.Invalid, "must be at most %d characters", limit)
+	}
+	if err != nil {
+		return fault.Field(field, "%s", fault.As(err).Message)
 	}
 	return nil
 }
