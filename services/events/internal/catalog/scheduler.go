@@ -42,13 +42,12 @@ func (c *Catalog) runDue(ctx context.Context) error {
 			if at == nil || at.After(d.Now) {
 				return nil
 			}
-			next := Started
+			next, when := Started, *at // it starts as planned
 			if d.Status != Planning {
-				next = Completed
+				next, when = Completed, d.Now
 			}
-			d.SetStatus(next)
 			d.Notify(d.Announced)
-			return nil
+			return d.Move(Advance, next, when)
 		})
 		if unlessMissing(err) != nil {
 			failed = append(failed, fmt.Errorf("event %s: %w", due.ID, err))
