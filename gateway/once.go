@@ -28,9 +28,9 @@ const (
 	// killed or could not store the outcome.
 	underWay = time.Minute
 	// maxIdempotencyKey is in characters. maxOnce bounds the body of a stored response, in
-	// bytes.
+	// bytes. The largest responses are events with many timeline entries.
 	maxIdempotencyKey = 255
-	maxOnce           = 256 << 10
+	maxOnce           = 4 << 20
 )
 
 // once stores the successful response to a write with an Idempotency-Key, and returns it

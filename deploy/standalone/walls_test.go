@@ -28,7 +28,7 @@ var walls = []wall{
 	{
 		of: func(pkg string) bool { return isDomain(pkg) },
 		admits: func(_, imported string) bool {
-			return isStandard(imported) || imported == "github.com/google/uuid" || oneOf(imported, "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/outward", "libs/optional")
+			return isStandard(imported) || imported == "github.com/google/uuid" || oneOf(imported, "libs/audit", "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/outward", "libs/optional")
 		},
 		why: "a domain contains nouns and rules; gin, MongoDB, Kafka and Redis belong outside",
 	},

@@ -17,7 +17,7 @@ func CardText(safe string) string { return joinCard(linesOf(safe, false)) }
 // line becomes a paragraph.
 func CardPlain(text string) string {
 	var lines []line
-	for part := range strings.SplitSeq(normalBreaks(text), "\n") {
+	for part := range strings.SplitSeq(visible(text), "\n") {
 		lines = append(lines, line{runs: []run{{text: part}}})
 	}
 	return joinCard(lines)
@@ -27,23 +27,26 @@ func CardPlain(text string) string {
 // because Markdown ignores a single line break.
 func joinCard(lines []line) string {
 	var out strings.Builder
-	items := false
+	level := -1 // the depth of the item before, -1 for none
 	for _, l := range lines {
 		text := l.markdown()
 		if text == "" {
 			continue
 		}
-		item := l.marker != ""
 		switch {
 		case out.Len() == 0:
-		case item && items:
+		case l.marker != "" && level >= 0:
 			out.WriteByte('\n')
 		default:
 			out.WriteString("\n\n")
 		}
+		if l.marker == "" {
+			level = -1
+		} else {
+			level = min(l.depth, level+1) // an item without text has no line
+		}
 		// Four blanks nest an item below an item with a bullet and below one with a number.
-		out.WriteString(strings.Repeat("    ", l.depth) + l.marker + text)
-		items = item
+		out.WriteString(strings.Repeat("    ", max(0, level)) + l.marker + text)
 	}
 	return out.String()
 }

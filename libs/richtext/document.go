@@ -2,34 +2,27 @@ package richtext
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"html"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// maxDepth is the highest nesting of a structured document. Three nested lists fit.
+// maxDepth is the highest nesting of a structured document. Eleven nested lists fit.
 const maxDepth = 24
 
-// node is a node of a structured document.
+// node is a node of a structured document. Every Rich text with formatting is rendered from such nodes.
 type node struct {
-	Type    string `json:"type"`
-	Text    string `json:"text"`
-	Marks   []mark `json:"marks"`
-	Content []node `json:"content"`
+	kind         string
+	text         string // of a text
+	bold, italic bool   // of a text
+	href         string // of a text or a line break within a link
+	content      []*node
 }
 
-// mark is a format of a text node.
-type mark struct {
-	Type  string `json:"type"`
-	Attrs struct {
-		Href string `json:"href"`
-	} `json:"attrs"`
-}
-
-// kindOf returns the HTML element of a kind of node, and the nodes that it may contain. Other kinds are not
+// kindOf returns the HTML element of a kind of node, and the kinds of node that it may contain. Other kinds are not
 // supported: the specification excludes headings, block quotes and code blocks, and names no others.
 func kindOf(name string) (tag string, content []string, known bool) {
 	blocks := []string{"paragraph", "bulletList", "orderedList"}
@@ -50,60 +43,197 @@ func kindOf(name string) (tag string, content []string, known bool) {
 	return "", nil, false
 }
 
-// parse returns the HTML of a structured document.
-func parse(text string) (string, error) {
-	var doc node
-	var out strings.Builder
-	err := json.Unmarshal([]byte(text), &doc)
-	if err == nil && (doc.Type != "doc" || !doc.write(&out, 0)) {
-		err = errors.New("a node, mark or link is not supported")
+// problem is what is wrong with a structured document, and the path to the wrong member.
+type problem struct{ path, text string }
+
+// below returns the problem as seen from the node or member that has the wrong one as its step.
+func (p *problem) below(step string) *problem {
+	if p.path != "" && p.path[0] != '[' {
+		step += "."
 	}
-	if err != nil {
-		return "", fault.Wrap(fault.Invalid, err, "The structured document cannot be read.")
-	}
-	return out.String(), nil
+	return &problem{step + p.path, p.text}
 }
 
-// write writes the HTML of a node. It returns false if the node or its content is not supported.
-func (n node) write(out *strings.Builder, depth int) bool {
-	tag, content, known := kindOf(n.Type)
-	if !known || depth > maxDepth || n.Type == "text" && n.Text == "" || n.Type != "text" && len(n.Marks) > 0 {
-		return false
+func wrong(path, format string, args ...any) *problem {
+	return &problem{path, fmt.Sprintf(format, args...)}
+}
+
+// isDocument returns the JSON of a structured document: an object of the type doc. Other JSON is plain text.
+func isDocument(text string) (doc map[string]any, is bool) {
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &doc) != nil {
+		return nil, false
 	}
+	return doc, doc["type"] == "doc"
+}
+
+// decode returns the node of a JSON value. It ignores the attributes of nodes, because editors add some that change
+// nothing, such as the start of a list or an empty alignment.
+func decode(value any, depth int) (*node, *problem) {
+	members, ok := value.(map[string]any)
+	if !ok {
+		return nil, wrong("", "must be an object")
+	}
+	kind, _ := members["type"].(string)
+	_, allowed, known := kindOf(kind)
 	switch {
-	case n.Type == "hardBreak":
-		out.WriteString("<br>")
-	case n.Type == "text":
-		return n.writeText(out)
-	case tag != "":
-		out.WriteString("<" + tag + ">")
-		defer out.WriteString("</" + tag + ">")
+	case !known:
+		return nil, wrong("type", "must be a supported node: paragraph, bulletList, orderedList, listItem, hardBreak or text")
+	case depth > maxDepth:
+		return nil, wrong("", "must not be nested deeper than %d nodes", maxDepth)
+	case kind == "text" && members["text"] == nil:
+		return nil, wrong("text", "is required")
+	case kind == "doc" && members["content"] == nil:
+		return nil, wrong("content", "is required")
 	}
-	return !slices.ContainsFunc(n.Content, func(child node) bool {
-		return !slices.Contains(content, child.Type) || !child.write(out, depth+1)
-	})
-}
-
-func (n node) writeText(out *strings.Builder) bool {
-	text := html.EscapeString(n.Text)
-	for _, m := range slices.Backward(n.Marks) {
-		switch {
-		case m.Type == "bold":
-			text = "<strong>" + text + "</strong>"
-		case m.Type == "italic":
-			text = "<em>" + text + "</em>"
-		case m.Type == "link" && linkable(m.Attrs.Href):
-			text = `<a href="` + html.EscapeString(m.Attrs.Href) + `">` + text + "</a>"
+	n := &node{kind: kind}
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		var bad *problem
+		switch value := members[member]; {
+		case member == "type":
+		case member == "attrs":
+			_, bad = decodeObject(value)
+		case member == "text" && kind == "text":
+			if n.text, ok = value.(string); !ok {
+				bad = wrong("", "must be a string")
+			}
+		case member == "marks" && allowed == nil:
+			bad = n.decodeMarks(value)
+		case member == "content" && allowed != nil:
+			bad = n.decodeContent(value, allowed, depth)
 		default:
-			return false
+			bad = wrong("", "is not a member of the node %s", kind)
+		}
+		if bad != nil {
+			return nil, bad.below(member)
 		}
 	}
-	out.WriteString(text)
-	return len(n.Content) == 0
+	return n, nil
+}
+
+// decodeObject returns the members of an object. Null is an object without members.
+func decodeObject(value any) (map[string]any, *problem) {
+	members, ok := value.(map[string]any)
+	if !ok && value != nil {
+		return nil, wrong("", "must be an object")
+	}
+	return members, nil
+}
+
+func (n *node) decodeContent(value any, allowed []string, depth int) *problem {
+	items, ok := value.([]any)
+	if !ok {
+		return wrong("", "must be an array")
+	}
+	for i, item := range items {
+		child, bad := decode(item, depth+1)
+		if bad == nil && !slices.Contains(allowed, child.kind) {
+			bad = wrong("type", "must be %s below the node %s", strings.Join(allowed, " or "), n.kind)
+		}
+		if bad != nil {
+			return bad.below(fmt.Sprintf("[%d]", i))
+		}
+		n.content = append(n.content, child)
+	}
+	return nil
+}
+
+func (n *node) decodeMarks(value any) *problem {
+	items, ok := value.([]any)
+	if !ok && value != nil {
+		return wrong("", "must be an array")
+	}
+	for i, item := range items {
+		if bad := n.decodeMark(item); bad != nil {
+			return bad.below(fmt.Sprintf("[%d]", i))
+		}
+	}
+	return nil
+}
+
+func (n *node) decodeMark(value any) *problem {
+	members, bad := decodeObject(value)
+	if bad != nil {
+		return bad
+	}
+	attrs, bad := decodeObject(members["attrs"])
+	if bad != nil {
+		return bad.below("attrs")
+	}
+	switch members["type"] {
+	case "bold":
+		n.bold = true
+	case "italic":
+		n.italic = true
+	case "link":
+		href, _ := attrs["href"].(string)
+		if !linkable(href) {
+			return wrong("attrs.href", "must be an address with http, https or mailto")
+		}
+		n.href = href
+	default:
+		return wrong("type", "must be a supported mark: bold, italic or link")
+	}
+	return nil
 }
 
 // linkable reports whether a link may have the address.
 func linkable(href string) bool {
-	scheme, _, _ := strings.Cut(href, ":")
-	return slices.Contains([]string{"http", "https", "mailto"}, strings.ToLower(scheme))
+	address, err := url.Parse(href)
+	if err != nil {
+		return false
+	}
+	switch address.Scheme {
+	case "http", "https":
+		return address.Hostname() != ""
+	case "mailto":
+		return address.Opaque != ""
+	}
+	return false
+}
+
+// write writes the HTML of a node. Successive nodes with the same address become one link.
+func (n *node) write(out *strings.Builder) {
+	switch n.kind {
+	case "hardBreak":
+		out.WriteString("<br>")
+		return
+	case "text":
+		out.WriteString(emphasized(html.EscapeString(n.text), n.bold, n.italic))
+		return
+	}
+	tag, _, _ := kindOf(n.kind)
+	if tag != "" {
+		out.WriteString("<" + tag + ">")
+		defer out.WriteString("</" + tag + ">")
+	}
+	href := ""
+	for _, child := range n.content {
+		relink(out, href, child.href)
+		href = child.href
+		child.write(out)
+	}
+	relink(out, href, "")
+}
+
+// relink closes the link to one address and opens the link to the next. An empty address is no link.
+func relink(out *strings.Builder, from, to string) {
+	if from == to {
+		return
+	}
+	if from != "" {
+		out.WriteString("</a>")
+	}
+	if to != "" {
+		out.WriteString(`<a href="` + html.EscapeString(to) + `">`)
+	}
+}
+
+func emphasized(markup string, bold, italic bool) string {
+	if italic {
+		markup = "<em>" + markup + "</em>"
+	}
+	if bold {
+		markup = "<strong>" + markup + "</strong>"
+	}
+	return markup
 }

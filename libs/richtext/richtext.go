@@ -9,11 +9,13 @@
 package richtext
 
 import (
-	"bytes"
 	"html"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
 )
@@ -24,8 +26,24 @@ type Format string
 const (
 	Plain    Format = "plain"    // characters and line breaks (legacy without its _md flag)
 	Markdown Format = "markdown" // CommonMark; raw HTML is removed (legacy with the flag)
-	Rich     Format = "rich"     // App: a structured document, an HTML fragment or plain text, which Detect distinguishes
+	Rich     Format = "rich"     // App: a structured document, an HTML fragment or plain text, which markup distinguishes
 )
+
+// Check returns an Invalid fault without a field if a Rich text has more characters than limit or is a structured
+// document with an unsupported part. Plain text and HTML fragments are always valid: unsupported HTML is not rendered.
+func Check(text string, limit int) error {
+	if utf8.RuneCountInString(text) > limit {
+		return fault.New(fault.Invalid, "must be at most %d characters", limit)
+	}
+	value, is := isDocument(strings.TrimSpace(text))
+	if !is {
+		return nil
+	}
+	if _, bad := decode(value, 0); bad != nil {
+		return fault.New(fault.Invalid, "must be a valid structured document: %s %s", bad.path, bad.text)
+	}
+	return nil
+}
 
 // HTML renders a text as HTML that is safe to embed. It renders a text that is invalid in its
 // format literally.
@@ -42,33 +60,42 @@ func PlainText(format Format, text string) string {
 	if unsafe, ok := markup(format, text); ok {
 		return textOf(clean(unsafe))
 	}
-	return strings.TrimSpace(normalBreaks(text))
+	return strings.TrimSpace(visible(text))
 }
 
-// markup returns the HTML of a text before sanitising, and false if the text is plain text. A Rich text that
-// starts like a structured document but is none is plain text.
+// markup returns the HTML of a text before sanitising, and false if the text is plain text.
 func markup(format Format, text string) (string, bool) {
-	trimmed := strings.TrimSpace(text)
-	switch {
-	case format == Markdown:
-		var out bytes.Buffer
+	var out strings.Builder
+	switch format {
+	case Markdown:
 		err := markdown().Convert([]byte(text), &out)
 		return out.String(), err == nil
-	case format == Rich && strings.HasPrefix(trimmed, "{"):
-		rendered, err := parse(trimmed)
-		return rendered, err == nil
-	case format == Rich && len(trimmed) > 2 && trimmed[0] == '<' && isLetter(trimmed[1]) && trimmed[len(trimmed)-1] == '>':
-		return text, true
+	case Rich:
+		doc, ok := parse(strings.TrimSpace(text))
+		if ok {
+			doc.write(&out)
+		}
+		return out.String(), ok
 	}
 	return "", false
 }
 
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+// parse returns the nodes of a Rich text, and false if it is plain text. An invalid document is plain text.
+func parse(text string) (*node, bool) {
+	if value, is := isDocument(text); is {
+		doc, bad := decode(value, 0)
+		return doc, bad == nil
+	}
+	if isFragment(text) {
+		return parseFragment(text), true
+	}
+	return nil, false
+}
 
 // plainHTML renders a plain text with its paragraphs and line breaks.
 func plainHTML(text string) string {
 	var out strings.Builder
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(normalBreaks(text)), "\n\n") {
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(visible(text)), "\n\n") {
 		if paragraph = strings.Trim(paragraph, "\n"); paragraph == "" {
 			continue
 		}
@@ -77,12 +104,21 @@ func plainHTML(text string) string {
 	return clean(out.String())
 }
 
-func normalBreaks(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+// visible returns a text with \n for every line break, without other control characters than tabs.
+func visible(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\r':
+			return '\n'
+		case unicode.IsControl(c) && c != '\n' && c != '\t':
+			return -1
+		}
+		return c
+	}, text)
 }
 
-func clean(unsafe string) string { return strings.TrimSpace(policy().Sanitize(unsafe)) }
+func clean(unsafe string) string { return strings.TrimSpace(policy().Sanitize(visible(unsafe))) }
 
 // Both are built on first use and never changed. Many goroutines may use them.
 var (
@@ -94,7 +130,7 @@ var (
 // images, which would reveal each reader to the server of the image.
 func newPolicy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "strong", "b", "em", "i", "u", "s", "del", "ul", "ol", "li",
+	p.AllowElements("p", "br", "hr", "strong", "em", "ul", "ol", "li",
 		"h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "code")
 	p.AllowAttrs("href").OnElements("a")
 	p.AllowURLSchemes("http", "https", "mailto")

@@ -21,6 +21,12 @@ type run struct {
 	href                string
 }
 
+// like reports whether two runs have one format.
+func (r run) like(other run) bool {
+	r.text = other.text
+	return r == other
+}
+
 // reader converts sanitised HTML to lines.
 type reader struct {
 	addresses           bool // the address of a link follows its text, unless the text is the address
@@ -129,7 +135,8 @@ func (r *reader) link(token html.Token, opens bool) {
 	}
 	last := r.links[n-1]
 	r.links = r.links[:n-1]
-	if r.addresses && last.href != "" && strings.TrimSpace(last.shown) != last.href {
+	shown := strings.TrimSpace(last.shown)
+	if r.addresses && last.href != "" && shown != last.href && "mailto:"+shown != last.href {
 		l := r.line()
 		l.runs = append(l.runs, run{text: " (" + last.href + ")"})
 	}
@@ -163,6 +170,10 @@ func (r *reader) run(text string) {
 	if n := len(r.links); n > 0 {
 		added.href = r.links[n-1].href
 		r.links[n-1].shown += text
+	}
+	if n := len(l.runs); n > 0 && l.runs[n-1].like(added) {
+		l.runs[n-1].text += text
+		return
 	}
 	l.runs = append(l.runs, added)
 }

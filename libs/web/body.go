@@ -74,11 +74,14 @@ func checkJSON(text []byte, of reflect.Type) error {
 func decodeFault(err error) error {
 	syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
 	semantic, ok := errors.AsType[*json.SemanticError](err)
+	refused, _ := errors.AsType[*fault.Error](err) // by a type that decodes itself
 	switch {
 	case syntax != nil && errors.Is(err, jsontext.ErrDuplicateName):
 		return fault.Field(memberPath(syntax.JSONPointer), "must be sent once")
 	case !ok || syntax != nil:
 		return fault.Wrap(fault.Invalid, err, "The body must be one valid JSON value.")
+	case refused != nil:
+		return fault.Field(strings.TrimSuffix(memberPath(semantic.JSONPointer)+"."+refused.Field, "."), "%s", refused.Message)
 	case errors.Is(err, json.ErrUnknownName):
 		return fault.Field(memberPath(semantic.JSONPointer), "is not a field of this request")
 	}

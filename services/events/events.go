@@ -46,7 +46,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{s.Topics(topic.EventChanges, topic.ComponentChanges)},
+		Start: []func(context.Context) error{s.Topics(topic.EventChanges, topic.ComponentChanges, topic.Audit)},
 		Background: []func(context.Context) error{
 			s.Relay,
 			func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },

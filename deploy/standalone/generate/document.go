@@ -58,7 +58,12 @@ func document(surface passport.Surface, title, description string, security obje
 	schemas := newSchemas()
 	var tags []any
 	seen := map[string]bool{}
-	paths := object{}
+	var paths, parameters object
+	use := func(name string, of object) { // adds a parameter that operations refer to
+		if !slices.ContainsFunc(parameters, func(item entry) bool { return item.key == name }) {
+			parameters = append(parameters, entry{name, of})
+		}
+	}
 	for _, operation := range declared.Operations() {
 		if operation.Surface() != surface {
 			continue
@@ -71,6 +76,12 @@ func document(surface passport.Surface, title, description string, security obje
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", operation.Method, operation.Path, err)
 		}
+		if operation.Idempotent() {
+			use("IdempotencyKey", idempotencyKey)
+		}
+		if operation.TakesIfMatch() {
+			use("IfMatch", ifMatch)
+		}
 		at := slices.IndexFunc(paths, func(item entry) bool { return item.key == operation.Path })
 		if at < 0 {
 			at, paths = len(paths), append(paths, entry{operation.Path, object{}})
@@ -82,8 +93,8 @@ func document(surface passport.Surface, title, description string, security obje
 		required = append(required, object{{scheme.key, []any{}}})
 	}
 	components := object{{"securitySchemes", security}}
-	if surface == passport.App { // the operator interface takes no Idempotency-Key
-		components = append(components, entry{"parameters", object{{"IdempotencyKey", idempotencyKey}}})
+	if len(parameters) > 0 {
+		components = append(components, entry{"parameters", parameters})
 	}
 	text, err := yaml.MarshalWithOptions(object{
 		{"openapi", "3.1.0"},
@@ -106,6 +117,12 @@ var idempotencyKey = object{
 	{"schema", object{{"type", "string"}, {"maxLength", 255}}},
 }
 
+var ifMatch = object{
+	{"name", "If-Match"}, {"in", "header"},
+	{"description", "The ETag of the record that the client has read. The operation gets 409 if the record has changed since."},
+	{"schema", object{{"type", "string"}}},
+}
+
 func describe(operation declared.Operation, schemas *schemas) (object, error) {
 	out := object{
 		{"operationId", operation.ID}, {"tags", []any{operation.Tag}}, {"summary", operation.Summary},
@@ -120,6 +137,9 @@ func describe(operation declared.Operation, schemas *schemas) (object, error) {
 	}
 	if operation.Idempotent() {
 		parameters = append(parameters, ref("parameters", "IdempotencyKey"))
+	}
+	if operation.TakesIfMatch() {
+		parameters = append(parameters, ref("parameters", "IfMatch"))
 	}
 	if len(parameters) > 0 {
 		out = append(out, entry{"parameters", parameters})
@@ -136,6 +156,10 @@ func describe(operation declared.Operation, schemas *schemas) (object, error) {
 		response := ref("responses", responseName(status))
 		if status == operation.Status {
 			response = object{{"description", http.StatusText(status) + "."}}
+			if operation.Response.Implements(reflect.TypeFor[web.Versioned]()) {
+				response = append(response, entry{"headers", object{{"ETag", object{
+					{"description", "The version of the record, for If-Match."}, {"required", true}, {"schema", object{{"type", "string"}}}}}}})
+			}
 			if status != http.StatusNoContent {
 				content, err := schemas.content(operation.Response, false, operation.Example.Response)
 				if err != nil {

@@ -79,7 +79,8 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 		View:        func(u catalog.UpdateRow) any { return viewUpdate(u) },
 		List:        listOf(a.catalog.ListUpdates),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.UpdateRow, error) {
-			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error { return applyUpdate(d, in) })
+			detail, err := a.catalog.ChangeEvent(ctx, command(caller).As(catalog.ActionTimelineCreate), in.Ref("event").Key,
+				func(d *catalog.Draft) error { return applyUpdate(d, in) })
 			if err != nil {
 				return catalog.UpdateRow{}, deletedEvent(err)
 			}
@@ -90,7 +91,8 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 			if err != nil {
 				return err
 			}
-			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error { return d.RemoveEntry(row.StatusID) })
+			_, err = a.catalog.ChangeEvent(ctx, command(caller).As(catalog.ActionTimelineDelete), row.EventID,
+				func(d *catalog.Draft) error { return d.RemoveEntry(row.StatusID) })
 			return err
 		},
 	}

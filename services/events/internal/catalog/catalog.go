@@ -96,6 +96,7 @@ type Command struct {
 	Organization string
 	Author       Author
 	Source       Source
+	Action       string // in the audit log; empty: create, update or delete of the record
 	// IfMatch returns an error if the write is for another version of the record. nil: for any version.
 	IfMatch func(version int64) error
 }
@@ -109,9 +110,9 @@ func (c Command) checkVersion(version int64) error {
 
 // Author is the person behind a write; the zero Author stands for the platform itself.
 type Author struct {
-	UserID       string `json:"userId"`
+	UserID       string `json:"userId" audit:"userId,null"`
 	LegacyUserID int64  `json:"legacyUserId"` // 0: the legacy interface has no such user
-	Name         string `json:"name"`
+	Name         string `json:"name" audit:"name"`
 }
 
 type Source string

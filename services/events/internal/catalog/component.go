@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -15,19 +16,19 @@ import (
 
 // Component is a part of a system whose state dashboards show. The legacy interface calls it a service.
 type Component struct {
-	ID                      string    `json:"id"`
-	LegacyID                int64     `json:"legacyId"`
+	ID                      string    `json:"id" audit:"id"`
+	LegacyID                int64     `json:"legacyId" audit:"legacyId"`
 	OrganizationID          string    `json:"organizationId"`
-	Name                    string    `json:"name"`
-	Description             string    `json:"description"`
-	Group                   string    `json:"group"`
-	Hidden                  bool      `json:"hidden"`                  // not on any dashboard
-	HiddenFromNotifications bool      `json:"hiddenFromNotifications"` // notifications do not name it
-	Position                int64     `json:"position"`
-	ExternalRefs            []string  `json:"externalRefs"`
-	CreatedAt               time.Time `json:"createdAt"`
-	UpdatedAt               time.Time `json:"updatedAt"`
-	Version                 int64     `json:"version"`
+	Name                    string    `json:"name" audit:"name"`
+	Description             string    `json:"description" audit:"description"`
+	Group                   string    `json:"group" audit:"groupName"`
+	Hidden                  bool      `json:"hidden" audit:"hidden"`                                   // not on any dashboard
+	HiddenFromNotifications bool      `json:"hiddenFromNotifications" audit:"hiddenFromNotifications"` // notifications do not name it
+	Position                int64     `json:"position" audit:"position"`
+	ExternalRefs            []string  `json:"externalRefs" audit:"externalRefs"`
+	CreatedAt               time.Time `json:"createdAt" audit:"createdAt"`
+	UpdatedAt               time.Time `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version                 int64     `json:"version" audit:"version,quiet"`
 	Leaving                 bool      `json:"leaving"` // is being removed, and no query finds it
 }
 
@@ -60,7 +61,8 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill fun
 	if err := c.join(ctx, command.Organization, component.ID); err != nil {
 		return Component{}, err
 	}
-	return component, c.store.Components.Insert(ctx, component)
+	entry := audit.Entry(audit.From(ctx), command.Action, now, nil, &component)
+	return component, c.store.Components.Insert(ctx, component, entry...)
 }
 
 // join adds a component to the organization's first dashboard. Components created at the same time share a write.
@@ -102,7 +104,11 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 		}
 		component.UpdatedAt = c.now()
 		component.Version++
-		return nil, nil
+		after := component
+		if component.Leaving {
+			after = nil
+		}
+		return audit.Entry(audit.From(ctx), command.Action, component.UpdatedAt, &before, after), nil
 	})
 }
 

@@ -14,26 +14,26 @@ import (
 
 // Dashboard is a page on which components and events are shown to visitors.
 type Dashboard struct {
-	ID             string      `json:"id"`
-	LegacyID       int64       `json:"legacyId"`
+	ID             string      `json:"id" audit:"id"`
+	LegacyID       int64       `json:"legacyId" audit:"legacyId"`
 	OrganizationID string      `json:"organizationId"`
-	Name           string      `json:"name"`
-	Slug           string      `json:"slug"`    // unique on the installation
-	Enabled        bool        `json:"enabled"` // false: the public dashboard gives 404
-	Description    string      `json:"description"`
-	Timezone       string      `json:"timezone"` // IANA
-	Locale         string      `json:"locale"`
-	CustomDomains  []string    `json:"customDomains"` // hosts that show it too
-	Components     []Placement `json:"components"`    // in the wanted order
-	CreatedAt      time.Time   `json:"createdAt"`
-	UpdatedAt      time.Time   `json:"updatedAt"`
-	Version        int64       `json:"version"`
+	Name           string      `json:"name" audit:"name"`
+	Slug           string      `json:"slug" audit:"slug"`       // unique on the installation
+	Enabled        bool        `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
+	Description    string      `json:"description" audit:"description"`
+	Timezone       string      `json:"timezone" audit:"timezone"` // IANA
+	Locale         string      `json:"locale" audit:"locale"`
+	CustomDomains  []string    `json:"customDomains" audit:"customDomains"` // hosts that show it too
+	Components     []Placement `json:"components" audit:"components"`       // in the wanted order
+	CreatedAt      time.Time   `json:"createdAt" audit:"createdAt"`
+	UpdatedAt      time.Time   `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version        int64       `json:"version" audit:"version,quiet"`
 }
 
 type Placement struct {
-	ComponentID string `json:"componentId"`
-	GroupName   string `json:"groupName"` // empty: the component's own group
-	Position    int64  `json:"position"`
+	ComponentID string `json:"componentId" audit:"componentId"`
+	GroupName   string `json:"groupName" audit:"groupName,null"` // empty: the component's own group
+	Position    int64  `json:"position" audit:"position"`
 }
 
 const (

@@ -23,10 +23,14 @@ type Draft struct {
 	Now time.Time
 
 	author  Author
-	before  Event        // without links and timeline
-	changed bool         // links or timeline differ
-	entry   *Entry       // the newest entry that the write has added or edited
-	notify  topic.Notify // whom the write notifies
+	before  Event    // without links and timeline
+	changed bool     // links or timeline differ
+	entry   *Entry   // the newest entry that the write has added or edited
+	written []string // ids of the entries that the write has added or edited
+
+	notifies notifying
+	asked    topic.Notify // of asAsked
+	notify   topic.Notify // whom the write notifies; see decide
 }
 
 func NewDraft(event *Event, author Author, now time.Time) *Draft {
@@ -136,30 +140,10 @@ func (d *Draft) checkEntry(status Status) error {
 
 func (d *Draft) entryWritten(entry Entry) {
 	d.changed = true
+	d.written = append(d.written, entry.StatusID)
 	if d.entry == nil || !entry.Timestamp.Before(d.entry.Timestamp) {
 		d.entry = &entry
 	}
-}
-
-// Notify makes the write notify these channels. Without Notify a write notifies nobody. The event keeps the channels
-// for the scheduler, without the texts, which are for this write only.
-func (d *Draft) Notify(channels topic.Notify) {
-	d.notify = maps.Clone(channels)
-	if wording, there := d.notify[topic.Email]; there {
-		wording.Subject = d.EmailSubject
-		d.notify[topic.Email] = wording
-	}
-	kept := topic.Notify{}
-	for channel, wording := range channels {
-		kept[channel] = topic.Wording{Details: wording.Details, Color: wording.Color, Endpoints: wording.Endpoints}
-	}
-	if !maps.EqualFunc(d.Announced, kept, sameWording) {
-		d.Announced = kept
-	}
-}
-
-func sameWording(a, b topic.Wording) bool {
-	return a.Details == b.Details && a.Color == b.Color && slices.Equal(a.Endpoints, b.Endpoints)
 }
 
 func (d *Draft) Check() error {
@@ -187,8 +171,10 @@ func (d *Draft) Check() error {
 	return errors.Join(problems...)
 }
 
-// finish completes the fields that follow from others, and returns whether the event differs from before.
-func (d *Draft) finish() (changed, announcedOnly bool) {
+// finish decides whom the write notifies, completes the fields that follow from others, and returns whether the event
+// differs from before.
+func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
+	d.decide(recipients)
 	now := *d.Event
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
 	changed = d.changed || !reflect.DeepEqual(now, d.before)

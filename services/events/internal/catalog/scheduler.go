@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
@@ -36,7 +37,7 @@ func (c *Catalog) runDue(ctx context.Context) error {
 		Where: []find.Condition{find.Lte(FieldDueAt, c.now())}, Order: []find.Order{{Field: FieldDueAt}},
 	}, func(due Event) error {
 		command := Command{Organization: due.OrganizationID, Source: SourceScheduler}
-		_, err := c.ChangeEvent(ctx, command, due.ID, func(d *Draft) error {
+		_, err := c.ChangeEvent(audit.WithScheduler(ctx), command, due.ID, func(d *Draft) error {
 			at := d.DueAt()
 			if at == nil || at.After(d.Now) {
 				return nil

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -47,12 +48,12 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	if len(event.Links) == 0 {
 		return EventDetail{}, fault.Field("affectedComponents", "must name at least one component")
 	}
-	draft.finish()
-	event.Version, event.ShownVersion = 1, 1
 	var near affected
 	if err := cmp.Or(near.read(ctx, c, &event), near.check(&event)); err != nil {
 		return EventDetail{}, err
 	}
+	draft.finish(near.recipients(&event))
+	event.Version, event.ShownVersion = 1, 1
 	var ids childIDs
 	if err := together(
 		func() (err error) { event.LegacyID, err = c.store.Next(ctx, eventIDs, 1); return err },
@@ -60,12 +61,14 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	); err != nil {
 		return EventDetail{}, err
 	}
-	return near.detail(event), c.store.Events.Insert(ctx, event, near.change(nil, draft))
+	messages := append(audit.Entry(audit.From(ctx), command.Action, now, nil, &event), near.change(nil, draft))
+	return near.detail(event), c.store.Events.Insert(ctx, event, messages...)
 }
 
 // eventWrite is a change that waits for its run, and then has its outcome.
 type eventWrite struct {
 	command Command
+	origin  audit.Origin // of this change; the shared run has the context of its first caller
 	change  func(*Draft) error
 	outcome EventDetail
 	err     error
@@ -75,7 +78,7 @@ type eventWrite struct {
 // it is after this change. It stores nothing if the draft equals the event and notifies nobody. Changes that are
 // requested at the same time are stored in one write. A queued change is stored even if its caller gives up.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*Draft) error) (EventDetail, error) {
-	mine := &eventWrite{command: command, change: change}
+	mine := &eventWrite{command: command, origin: audit.From(ctx), change: change}
 	_, err := c.writes.share(context.WithoutCancel(ctx), id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
 		return struct{}{}, c.writeEvent(ctx, id, all)
 	})
@@ -107,7 +110,7 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 			if write.err = near.check(draft.Event); write.err != nil {
 				continue
 			}
-			changed, announcedOnly := draft.finish()
+			changed, announcedOnly := draft.finish(near.recipients(draft.Event))
 			if changed || len(draft.notify) > 0 {
 				draft.Version++
 				draft.UpdatedAt = draft.Now
@@ -119,7 +122,10 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
 				return nil, err
 			}
-			dirty = dirty || announcedOnly || draft.Version > event.Version
+			if announcedOnly || draft.Version > event.Version {
+				dirty = true
+				messages = append(messages, audit.Entry(write.origin, write.command.Action, draft.Now, event, draft.Event)...)
+			}
 			*event = *draft.Event
 			write.outcome = near.detail(*event)
 		}
@@ -184,7 +190,8 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 			return nil, err
 		}
 		event.Version++
-		return []topic.Message{near.change(before, NewDraft(event, command.Author, c.now()))}, nil
+		draft := NewDraft(event, command.Author, c.now())
+		return append(audit.Entry(audit.From(ctx), command.Action, draft.Now, before, nil), near.change(before, draft)), nil
 	})
 }
 
@@ -210,7 +217,9 @@ func (a *affected) read(ctx context.Context, c *Catalog, event *Event) error {
 	)
 }
 
-func (a *affected) detail(event Event) EventDetail { return EventDetail{event, a.components, a.dashboards} }
+func (a *affected) detail(event Event) EventDetail {
+	return EventDetail{event, a.components, a.dashboards}
+}
 
 // check refuses new links to components that the organization does not have.
 func (a *affected) check(event *Event) error {
@@ -228,29 +237,28 @@ func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: newID(), Kind: kindOf(before, event), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.Version, Notify: topic.Notify{}, Event: topic.Event{
-			ID: event.ID, LegacyID: event.LegacyID, Type: string(event.Type), Title: event.Title,
-			DescriptionText: event.Description.Plain(), DescriptionHTML: event.Description.HTML(),
-			ImpactText: event.Impact.Plain(), ImpactHTML: event.Impact.HTML(),
-			CoordinatorText: event.Coordinator.Plain(), CoordinatorHTML: event.Coordinator.HTML(),
-			Status: string(event.Status), Severity: event.Severity, StartAt: event.StartAt, EndAt: event.EndAt,
-			ScheduledStartAt: event.ScheduledStartAt, ScheduledEndAt: event.ScheduledEndAt, Components: a.notified(event),
-		},
+		Sequence: event.Version, Notify: topic.Notify{}, Event: messageEvent(event),
 	}
+	change.Event.Components = a.notified(event)
 	if before != nil && before.Status != event.Status {
 		change.Event.PreviousStatus = string(before.Status)
 	}
-	if entry := draft.entry; entry != nil {
+	entry := draft.entry
+	if draft.published() {
+		entry = event.newestEntry()
+	}
+	if entry != nil {
 		change.Entry = &topic.Entry{
 			StatusID: entry.StatusID, Status: string(entry.Status), Timestamp: entry.Timestamp,
 			Text: entry.Message.Plain(), HTML: entry.Message.HTML(),
 		}
 	}
-	if event.Published && len(change.Event.Components) > 0 {
-		maps.Copy(change.Notify, draft.notify)
-	}
+	maps.Copy(change.Notify, draft.notify)
 	return change
 }
+
+// recipients reports whether a change of the event can have recipients.
+func (a *affected) recipients(event *Event) bool { return len(a.notified(event)) > 0 }
 
 // notified returns the affected components that notifications may name, with the dashboards that hold each.
 func (a *affected) notified(event *Event) []topic.Component {
