@@ -75,7 +75,7 @@ func (a api) listNotes(c *web.Call[notesParameters, web.None]) (notesView, error
 
 func (a api) createNote(c *web.Call[eventParameters, noteBody]) (oneNoteView, error) {
 	var note catalog.Note
-	changed, err := a.catalog.ChangeEvent(c, appCommand(c), c.Parameters.ID, func(d *catalog.Draft) error {
+	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionNoteCreate), c.Parameters.ID, func(d *catalog.Draft) error {
 		in, err := c.Body()
 		if err == nil {
 			note, err = d.AddNote(in.Note.Value)
@@ -92,7 +92,7 @@ type noteParameters struct {
 
 func (a api) replaceNote(c *web.Call[noteParameters, noteBody]) (oneNoteView, error) {
 	var note catalog.Note
-	changed, err := a.catalog.ChangeEvent(c, partCommand(c), c.Parameters.ID, func(d *catalog.Draft) (err error) {
+	changed, err := a.catalog.ChangeEvent(c, partCommand(c).As(catalog.ActionNoteUpdate), c.Parameters.ID, func(d *catalog.Draft) (err error) {
 		note, err = d.EditNote(c.Parameters.NoteID, func() (string, error) {
 			if err := c.IfMatch(d.Version); err != nil {
 				return "", err
@@ -106,7 +106,7 @@ func (a api) replaceNote(c *web.Call[noteParameters, noteBody]) (oneNoteView, er
 }
 
 func (a api) deleteNote(c *web.Call[noteParameters, web.None]) (web.None, error) {
-	_, err := a.catalog.ChangeEvent(c, partCommand(c), c.Parameters.ID, func(d *catalog.Draft) error {
+	_, err := a.catalog.ChangeEvent(c, partCommand(c).As(catalog.ActionNoteDelete), c.Parameters.ID, func(d *catalog.Draft) error {
 		return d.RemoveNote(c.Parameters.NoteID, func() error { return c.IfMatch(d.Version) })
 	})
 	return web.None{}, err

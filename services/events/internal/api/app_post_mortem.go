@@ -71,6 +71,7 @@ type postMortemBody struct {
 	LessonsLearned optional.Value[string]           `json:"lessonsLearned" nullable:"true" maxLength:"50000" description:"Rich text."`
 	ActionItems    optional.Value[[]actionItemBody] `json:"actionItems" maxItems:"100"`
 	Published      optional.Value[bool]             `json:"published" default:"false" description:"True: visitors see it."`
+	Notify         optional.Value[notify]           `json:"notify"`
 }
 
 type actionItemBody struct {
@@ -81,18 +82,19 @@ type actionItemBody struct {
 }
 
 func (a api) replacePostMortem(c *web.Call[eventParameters, postMortemBody]) (onePostMortemView, error) {
-	changed, err := a.catalog.ChangeEvent(c, appCommand(c), c.Parameters.ID, func(d *catalog.Draft) error {
+	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionPostMortemUpdate), c.Parameters.ID, func(d *catalog.Draft) error {
 		in, err := c.Body()
-		if err == nil {
-			err = d.SetPostMortem(in.postMortem())
+		if err != nil {
+			return err
 		}
-		return err
+		applyNotify(d, in.Notify)
+		return d.SetPostMortem(in.postMortem())
 	})
 	return onePostMortemViewOf(&changed, err)
 }
 
 func (a api) deletePostMortem(c *web.Call[eventParameters, web.None]) (web.None, error) {
-	_, err := a.catalog.ChangeEvent(c, partCommand(c), c.Parameters.ID, func(d *catalog.Draft) error {
+	_, err := a.catalog.ChangeEvent(c, partCommand(c).As(catalog.ActionPostMortemDelete), c.Parameters.ID, func(d *catalog.Draft) error {
 		return d.RemovePostMortem(func() error { return c.IfMatch(d.Version) })
 	})
 	return web.None{}, err
