@@ -111,12 +111,18 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 				continue
 			}
 			changed, announcedOnly := draft.finish(near.recipients(draft.Event))
-			if changed || len(draft.notify) > 0 {
+			switch {
+			case draft.reminds:
+				draft.RemindersSent++
+			case changed || len(draft.notify) > 0:
 				draft.Version++
 				draft.UpdatedAt = draft.Now
 				if event.ShownVersion == 0 || !reflect.DeepEqual(event.shown(), draft.shown()) {
 					draft.ShownVersion = draft.Version
 				}
+			}
+			if draft.sequence() > event.sequence() {
+				dirty = true
 				messages = append(messages, near.change(event, draft))
 			}
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
@@ -237,10 +243,13 @@ func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: newID(), Kind: kindOf(before, event), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.Version, Notify: topic.Notify{}, Event: messageEvent(event),
+		Sequence: event.sequence(), Notify: topic.Notify{}, Event: messageEvent(event),
 	}
-	change.Event.Components = a.notified(event)
-	if before != nil && before.Status != event.Status {
+	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.notified(event)
+	if draft.reminds {
+		change.Kind = topic.MaintenanceReminder
+	}
+	if before != nil && before.Status != event.Status && !draft.published() {
 		change.Event.PreviousStatus = string(before.Status)
 	}
 	entry := draft.entry
@@ -270,7 +279,7 @@ func (a *affected) notified(event *Event) []topic.Component {
 		}
 		out = append(out, topic.Component{
 			ID: component.ID, Name: component.Name, Group: component.Group,
-			Impact: string(event.ImpactOn(link)), Dashboards: append([]string{}, a.dashboards[component.ID]...),
+			Impact: string(event.ImpactOn(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
 		})
 	}
 	return out
