@@ -4,6 +4,7 @@ package api
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -24,9 +25,7 @@ type api struct {
 func Operations() []web.Operation { return api{}.operations() }
 
 func (a api) operations() []web.Operation {
-	operations := a.memberOperations()
-	operations = append(operations, a.organizationOperations()...)
-	return append(operations, a.userOperations()...)
+	return slices.Concat(a.memberOperations(), a.auditOperations(), a.organizationOperations(), a.userOperations())
 }
 
 // Mount adds all routes to the engine.
