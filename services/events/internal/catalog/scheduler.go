@@ -111,9 +111,9 @@ func (d *Draft) runStep() error {
 // moveTo changes the status as of the planned time. An event of the App gets a timeline entry without a message. An
 // event of the legacy interface gets none, because its clients show the text of every update.
 func (d *Draft) moveTo(status Status, at time.Time) error {
-	d.SetStatus(status)
-	if d.Source == SourceLegacy || len(d.Timeline) >= maxEntries {
-		return nil
+	err := d.Move(Advance, status, at)
+	if err != nil || d.Source == SourceLegacy || len(d.Timeline) >= maxEntries {
+		return err
 	}
 	return d.AppendEntry(Entry{Status: status, Message: Rich{Format: richtext.Plain}, Timestamp: at})
 }

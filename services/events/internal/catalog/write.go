@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -62,7 +63,15 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 		return EventDetail{}, err
 	}
 	messages := append(audit.Entry(audit.From(ctx), command.Action, now, nil, &event), near.change(nil, draft))
-	return near.detail(event), c.store.Events.Insert(ctx, event, messages...)
+	return near.detail(event), takenExternalID(c.store.Events.Insert(ctx, event, messages...))
+}
+
+// takenExternalID explains a conflict in the store. The external id is the only value of an event that can be taken.
+func takenExternalID(err error) error {
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	return fault.Wrap(fault.Conflict, err, "Another open event has the same externalId. Close that event, or use another externalId.")
 }
 
 // eventWrite is a change that waits for its run, and then has its outcome.
@@ -85,8 +94,21 @@ func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, c
 	return mine.outcome, cmp.Or(err, mine.err)
 }
 
-// writeEvent stores changes in one write. Its error concerns all of them; the fault of one is in its err.
+// writeEvent stores changes in one write. Its error concerns all of them; the fault of one is in its err. If the
+// external id of one is taken, each is stored in a write of its own.
 func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrite) error {
+	err := takenExternalID(c.writeTogether(ctx, id, writes))
+	if len(writes) == 1 || !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	for _, write := range writes {
+		alone := c.writeEvent(ctx, id, []*eventWrite{write})
+		write.err = cmp.Or(alone, write.err)
+	}
+	return nil
+}
+
+func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventWrite) error {
 	var ids childIDs
 	_, err := c.store.Events.Update(ctx, id, func(event *Event) ([]topic.Message, error) {
 		var near affected
@@ -229,9 +251,9 @@ func (a *affected) detail(event Event) EventDetail {
 
 // check refuses new links to components that the organization does not have.
 func (a *affected) check(event *Event) error {
-	for _, link := range event.Links {
+	for i, link := range event.Links {
 		if _, there := a.components[link.ComponentID]; link.LegacyID == 0 && !there {
-			return fault.Field("componentId", "must be a component of the organization")
+			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must be a component of the organization")
 		}
 	}
 	return nil
@@ -253,8 +275,8 @@ func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 		change.Event.PreviousStatus = string(before.Status)
 	}
 	entry := draft.entry
-	if draft.published() {
-		entry = event.newestEntry()
+	if chronicle := event.Chronicle(); draft.published() && len(chronicle) > 0 {
+		entry = &chronicle[len(chronicle)-1]
 	}
 	if entry != nil {
 		change.Entry = &topic.Entry{
