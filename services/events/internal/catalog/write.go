@@ -116,7 +116,7 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 		dirty := false
 		for _, write := range writes {
 			if write.outcome, write.err = (EventDetail{}), nil; write.command.Organization != event.OrganizationID {
-				write.err = fault.New(fault.NotFound, "There is no such event.")
+				write.err = noEvent()
 				continue
 			}
 			if write.err = write.command.checkVersion(event.Version); write.err != nil {
@@ -162,8 +162,13 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 		}
 		return messages, nil
 	})
+	if fault.Is(err, fault.NotFound) {
+		err = noEvent() // as for an event of another organization
+	}
 	return err
 }
+
+func noEvent() error { return fault.New(fault.NotFound, "There is no such event.") }
 
 // childIDs gives legacy ids to new links and entries. It takes enough for a whole run at once and drops the rest.
 type childIDs struct{ links, entries idBlock }
@@ -207,7 +212,7 @@ func (b *idBlock) assign(ctx context.Context, c *Catalog, counter string, missin
 func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) error {
 	return c.store.Events.Delete(ctx, id, func(event *Event) ([]topic.Message, error) {
 		if event.OrganizationID != command.Organization {
-			return nil, fault.New(fault.NotFound, "There is no such event.")
+			return nil, noEvent()
 		}
 		if err := command.checkVersion(event.Version); err != nil {
 			return nil, err
