@@ -63,7 +63,7 @@ type EventChange struct {
 	Kind         Kind      `json:"kind"`
 	Organization string    `json:"organization"`
 	OccurredAt   time.Time `json:"occurredAt"`
-	Sequence     int64     `json:"sequence"` // increases with every change of the event
+	Sequence     int64     `json:"sequence"` // increases with every message about the event
 	Event        Event     `json:"event"`
 	Entry        *Entry    `json:"entry,omitempty"` // the timeline entry of the change
 	Notify       Notify    `json:"notify"`          // the channels to notify; empty: none
@@ -88,7 +88,8 @@ type Event struct {
 	EndAt            *time.Time  `json:"endAt,omitempty"`
 	ScheduledStartAt *time.Time  `json:"scheduledStartAt,omitempty"`
 	ScheduledEndAt   *time.Time  `json:"scheduledEndAt,omitempty"`
-	Components       []Component `json:"components"` // those that messages may name
+	Hidden           bool        `json:"hidden,omitempty"` // dashboards do not show the event, so messages have no link
+	Components       []Component `json:"components"`       // those that messages may name
 }
 
 // Component is an affected component and the dashboards that show it.
@@ -97,6 +98,7 @@ type Component struct {
 	Name       string   `json:"name"`
 	Group      string   `json:"group"`
 	Impact     string   `json:"impact"`
+	Hidden     bool     `json:"hidden,omitempty"` // dashboards do not show the component
 	Dashboards []string `json:"dashboards"`
 }
 

@@ -133,12 +133,18 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 				continue
 			}
 			changed, announcedOnly := draft.finish(near.recipients(draft.Event))
-			if changed || len(draft.notify) > 0 {
+			switch {
+			case draft.reminds:
+				draft.RemindersSent++
+			case changed || len(draft.notify) > 0:
 				draft.Version++
 				draft.UpdatedAt = draft.Now
 				if event.ShownVersion == 0 || !reflect.DeepEqual(event.shown(), draft.shown()) {
 					draft.ShownVersion = draft.Version
 				}
+			}
+			if draft.sequence() > event.sequence() {
+				dirty = true
 				messages = append(messages, near.change(event, draft))
 			}
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
@@ -264,15 +270,18 @@ func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: newID(), Kind: kindOf(before, event), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.Version, Notify: topic.Notify{}, Event: messageEvent(event),
+		Sequence: event.sequence(), Notify: topic.Notify{}, Event: messageEvent(event),
 	}
-	change.Event.Components = a.notified(event)
-	if before != nil && before.Status != event.Status {
+	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.notified(event)
+	if draft.reminds {
+		change.Kind = topic.MaintenanceReminder
+	}
+	if before != nil && before.Status != event.Status && !draft.published() {
 		change.Event.PreviousStatus = string(before.Status)
 	}
 	entry := draft.entry
-	if draft.published() {
-		entry = event.newestEntry()
+	if chronicle := event.Chronicle(); draft.published() && len(chronicle) > 0 {
+		entry = &chronicle[len(chronicle)-1]
 	}
 	if entry != nil {
 		change.Entry = &topic.Entry{
@@ -297,7 +306,7 @@ func (a *affected) notified(event *Event) []topic.Component {
 		}
 		out = append(out, topic.Component{
 			ID: component.ID, Name: component.Name, Group: component.Group,
-			Impact: string(event.ImpactOn(link)), Dashboards: append([]string{}, a.dashboards[component.ID]...),
+			Impact: string(event.ImpactOn(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
 		})
 	}
 	return out
