@@ -8,6 +8,11 @@ const (
 	ActionTimelineUpdate = "event.timeline.update"
 	ActionTimelineDelete = "event.timeline.delete"
 
+	ActionNoteCreate       = "event.note.create"
+	ActionNoteUpdate       = "event.note.update"
+	ActionNoteDelete       = "event.note.delete"
+	ActionPostMortemUpdate = "event.post_mortem.update"
+	ActionPostMortemDelete = "event.post_mortem.delete"
 	ActionContentUpdate    = "dashboard.content.update"
 	ActionComponentsUpdate = "dashboard.components.update"
 )

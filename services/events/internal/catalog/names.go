@@ -17,6 +17,8 @@ const (
 	FieldOpen     = "open"     // absent for a closed event
 	FieldDueAt    = "dueAt"    // absent for an event that the scheduler leaves alone
 	FieldReported = "reported" // multi-valued: Event.ReportKeys
+	// FieldExternalID is absent for a closed event.
+	FieldExternalID = "externalId"
 
 	FieldType     = "type"
 	FieldStatus   = "status"
@@ -44,6 +46,7 @@ const (
 	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
 	IndexOpen          = "org_open"
 	IndexReported      = "org_reported"
+	IndexExternalID    = "org_external"
 
 	// The indexes over all organizations.
 	IndexSlug  = "slug"
