@@ -7,6 +7,7 @@ const (
 	ActionTimelineCreate = "event.timeline.create"
 	ActionTimelineUpdate = "event.timeline.update"
 	ActionTimelineDelete = "event.timeline.delete"
+	ActionReopen         = "event.reopen"
 )
 
 // As returns the command of an operation that has its own action in the audit log.
