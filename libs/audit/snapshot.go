@@ -14,8 +14,8 @@ import (
 // Value is a type that an entry shows as another value, such as a rich text as its text.
 type Value interface{ AuditValue() any }
 
-// The options of the tag audit:"name,option,...". name is the name of the member on the App interface. A struct
-// within a record is an object of its own tagged fields.
+// The options of the tag audit:"name,option,...". name is the name of the member on the App interface. A field without
+// the tag, or with the name "-", is not shown. A struct within a record is an object of its own tagged fields.
 const (
 	// optionNull shows the zero value as null.
 	optionNull = "null"
@@ -121,24 +121,27 @@ func members[T any](record *T) map[string]member {
 		return nil
 	}
 	out := map[string]member{}
-	for field, value := range reflect.ValueOf(record).Elem().Fields() {
-		name, options, tagged := parseTag(field)
-		if !tagged {
-			continue
-		}
+	eachTagged(reflect.ValueOf(record).Elem(), func(name string, options []string, value reflect.Value) {
 		m := member{field: value, options: options}
 		if !slices.Contains(options, optionChanged) {
 			m.value = shown(value, options)
 		}
 		out[name] = m
-	}
+	})
 	return out
 }
 
-// parseTag returns the name and the options of a field's tag. A field without a tag, or with the tag "-", is not shown.
-func parseTag(field reflect.StructField) (name string, options []string, tagged bool) {
-	parts := strings.Split(field.Tag.Get("audit"), ",")
-	return parts[0], parts[1:], parts[0] != "" && parts[0] != "-"
+// eachTagged visits the tagged fields of a struct, and those of the structs that it embeds.
+func eachTagged(of reflect.Value, visit func(name string, options []string, value reflect.Value)) {
+	for field, value := range of.Fields() {
+		parts := strings.Split(field.Tag.Get("audit"), ",")
+		switch {
+		case field.Anonymous && field.Type.Kind() == reflect.Struct:
+			eachTagged(value, visit)
+		case parts[0] != "" && parts[0] != "-":
+			visit(parts[0], parts[1:], value)
+		}
+	}
 }
 
 func shown(value reflect.Value, options []string) any {
@@ -178,11 +181,7 @@ func plain(value reflect.Value) any {
 		return out
 	case reflect.Struct:
 		out := map[string]any{}
-		for field, inner := range value.Fields() {
-			if name, options, tagged := parseTag(field); tagged {
-				out[name] = shown(inner, options)
-			}
-		}
+		eachTagged(value, func(name string, options []string, inner reflect.Value) { out[name] = shown(inner, options) })
 		return out
 	case reflect.String:
 		return value.String()

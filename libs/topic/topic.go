@@ -1,6 +1,6 @@
 // Package topic declares the data that services exchange: the Kafka topics and their messages, and the
-// recipients that delivery requests from other services. A Kafka message never holds a secret, a recipient's
-// address or a URL with a token. Delivery resolves them right before it sends.
+// recipients that delivery requests from other services. A Kafka message never holds a secret or a URL
+// with a token. Only audit entries hold a recipient's address. Delivery resolves addresses right before it sends.
 package topic
 
 import (
@@ -21,6 +21,7 @@ const (
 	ComponentChanges = "component-changes" // key: component; events -> subscribers, integrations
 	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
 	DeliveryOutcomes = "delivery-outcomes" // key: recipient; delivery -> integrations, subscribers
+	Audit            = "audit"             // key: record; all others -> identity
 )
 
 // Buckets is the number of groups of destinations. The topic Deliveries has one partition for each, so at most
@@ -62,7 +63,7 @@ type EventChange struct {
 	Kind         Kind      `json:"kind"`
 	Organization string    `json:"organization"`
 	OccurredAt   time.Time `json:"occurredAt"`
-	Sequence     int64     `json:"sequence"` // increases with every change of the event
+	Sequence     int64     `json:"sequence"` // increases with every message about the event
 	Event        Event     `json:"event"`
 	Entry        *Entry    `json:"entry,omitempty"` // the timeline entry of the change
 	Notify       Notify    `json:"notify"`          // the channels to notify; empty: none
@@ -87,7 +88,8 @@ type Event struct {
 	EndAt            *time.Time  `json:"endAt,omitempty"`
 	ScheduledStartAt *time.Time  `json:"scheduledStartAt,omitempty"`
 	ScheduledEndAt   *time.Time  `json:"scheduledEndAt,omitempty"`
-	Components       []Component `json:"components"` // those that messages may name
+	Hidden           bool        `json:"hidden,omitempty"` // dashboards do not show the event, so messages have no link
+	Components       []Component `json:"components"`       // those that messages may name
 }
 
 // Component is an affected component and the dashboards that show it.
@@ -96,6 +98,7 @@ type Component struct {
 	Name       string   `json:"name"`
 	Group      string   `json:"group"`
 	Impact     string   `json:"impact"`
+	Hidden     bool     `json:"hidden,omitempty"` // dashboards do not show the component
 	Dashboards []string `json:"dashboards"`
 }
 

@@ -7,6 +7,7 @@ import (
 	_ "time/tzdata" // reports use the time zones of dashboards, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -30,6 +31,12 @@ type Config struct {
 
 // Operations declares what the service offers on the App interface.
 func Operations() []web.Operation { return api.Operations() }
+
+// Legacy returns the resources that the service has on the legacy interface.
+func Legacy() []legacy.Declared { return api.Legacy() }
+
+// Public declares what the service offers on the public interface.
+func Public() []web.Public { return api.Public() }
 
 func Run(ctx context.Context, c Config) error {
 	s, err := service.Open("events", c.Process, c.Documents, c.Kafka, c.Secret)

@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
@@ -13,4 +14,13 @@ func TestScripts(t *testing.T) {
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
 		return apitest.Target{OpenAPI: documents, Handler: start(t, nil).door()}
 	})
+}
+
+// A UUID in a path is the same in upper case.
+func TestRevokeAKeyInUpperCase(t *testing.T) {
+	p := start(t, nil)
+	ann := p.member("ann", `"admin"`)
+	if got := p.send(ann.app(), "DELETE", "/app/api-keys/"+strings.ToUpper(ann.keyID), ""); got.status != 204 {
+		t.Errorf("%d %s", got.status, got.text)
+	}
 }

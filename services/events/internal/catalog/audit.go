@@ -8,6 +8,12 @@ const (
 	ActionTimelineUpdate = "event.timeline.update"
 	ActionTimelineDelete = "event.timeline.delete"
 	ActionReopen         = "event.reopen"
+
+	ActionNoteCreate       = "event.note.create"
+	ActionNoteUpdate       = "event.note.update"
+	ActionNoteDelete       = "event.note.delete"
+	ActionPostMortemUpdate = "event.post_mortem.update"
+	ActionPostMortemDelete = "event.post_mortem.delete"
 )
 
 // As returns the command of an operation that has its own action in the audit log.

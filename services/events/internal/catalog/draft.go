@@ -29,9 +29,11 @@ type Draft struct {
 	entry   *Entry   // the newest entry that the write has added or edited
 	written []string // ids of the entries that the write has added or edited
 
-	notifies notifying
-	asked    topic.Notify // of asAsked
-	notify   topic.Notify // whom the write notifies; see decide
+	scheduled bool // the write is a step of the scheduler
+	reminds   bool // the write is a reminder: it changes nothing that the event shows, so its version stays
+	notifies  notifying
+	asked     topic.Notify // of asAsked
+	notify    topic.Notify // whom the write notifies; see decide
 }
 
 func NewDraft(event *Event, author Author, now time.Time) *Draft {
@@ -193,11 +195,6 @@ func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
 	changed = d.changed || !reflect.DeepEqual(now, d.before)
 	announcedOnly = !changed && !maps.EqualFunc(d.Announced, d.before.Announced, sameWording)
-	if d.Type == Maintenance && d.Status != Planning {
-		d.StartedFor = d.ScheduledStartAt
-	}
-	if d.Status.closed() {
-		d.EndedFor = d.ScheduledEndAt
-	}
+	d.arm()
 	return changed, announcedOnly
 }

@@ -31,6 +31,9 @@ type Event struct {
 	// The scheduler does not repeat a step that a person has taken back.
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
+	// RemindedTo is the time up to which reminders are sent, or were past when a change armed the reminders.
+	RemindedTo    *time.Time `json:"remindedTo"`
+	RemindersSent int64      `json:"remindersSent"`
 
 	Published bool `json:"published" audit:"publish"` // false: a draft, which visitors do not see and nobody is notified of
 	// PublishedAt is the time of the last change from a draft to a published event.
@@ -55,7 +58,7 @@ type Event struct {
 	CreatedBy Author       `json:"createdBy" audit:"createdBy"`
 	CreatedAt time.Time    `json:"createdAt" audit:"createdAt"`
 	UpdatedAt time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
-	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes, and the sequence number in messages
+	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes
 	// ShownVersion is the Version of the last change that dashboards show.
 	ShownVersion int64 `json:"shownVersion"`
 }
@@ -159,29 +162,6 @@ func (e *Event) ImpactOn(link Link) Impact {
 		return link.Impact
 	}
 	return defaultImpact(e.Type, e.Severity)
-}
-
-// DueAt returns the time at which the scheduler starts or ends the event; nil for never.
-func (e *Event) DueAt() *time.Time {
-	switch {
-	case e.Type != Maintenance || !e.Published:
-		return nil
-	case e.AutoStart && e.Status == Planning && !sameTime(e.StartedFor, e.ScheduledStartAt):
-		return e.ScheduledStartAt
-	case e.AutoEnd && e.Status.underway() && !sameTime(e.EndedFor, e.ScheduledEndAt):
-		return e.ScheduledEndAt
-	}
-	return nil
-}
-
-// newestEntry returns nil for an event without timeline.
-func (e *Event) newestEntry() (newest *Entry) {
-	for i := range e.Timeline {
-		if entry := &e.Timeline[i]; newest == nil || !entry.Timestamp.Before(newest.Timestamp) {
-			newest = entry
-		}
-	}
-	return newest
 }
 
 func (e *Event) clone() *Event {

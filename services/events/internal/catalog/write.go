@@ -116,7 +116,7 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 		dirty := false
 		for _, write := range writes {
 			if write.outcome, write.err = (EventDetail{}), nil; write.command.Organization != event.OrganizationID {
-				write.err = fault.New(fault.NotFound, "There is no such event.")
+				write.err = noEvent()
 				continue
 			}
 			if write.err = write.command.checkVersion(event.Version); write.err != nil {
@@ -133,12 +133,18 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 				continue
 			}
 			changed, announcedOnly := draft.finish(near.recipients(draft.Event))
-			if changed || len(draft.notify) > 0 {
+			switch {
+			case draft.reminds:
+				draft.RemindersSent++
+			case changed || len(draft.notify) > 0:
 				draft.Version++
 				draft.UpdatedAt = draft.Now
 				if event.ShownVersion == 0 || !reflect.DeepEqual(event.shown(), draft.shown()) {
 					draft.ShownVersion = draft.Version
 				}
+			}
+			if draft.sequence() > event.sequence() {
+				dirty = true
 				messages = append(messages, near.change(event, draft))
 			}
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
@@ -156,8 +162,13 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 		}
 		return messages, nil
 	})
+	if fault.Is(err, fault.NotFound) {
+		err = noEvent() // as for an event of another organization
+	}
 	return err
 }
+
+func noEvent() error { return fault.New(fault.NotFound, "There is no such event.") }
 
 // childIDs gives legacy ids to new links and entries. It takes enough for a whole run at once and drops the rest.
 type childIDs struct{ links, entries idBlock }
@@ -201,7 +212,7 @@ func (b *idBlock) assign(ctx context.Context, c *Catalog, counter string, missin
 func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) error {
 	return c.store.Events.Delete(ctx, id, func(event *Event) ([]topic.Message, error) {
 		if event.OrganizationID != command.Organization {
-			return nil, fault.New(fault.NotFound, "There is no such event.")
+			return nil, noEvent()
 		}
 		if err := command.checkVersion(event.Version); err != nil {
 			return nil, err
@@ -259,15 +270,18 @@ func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: newID(), Kind: kindOf(before, event), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.Version, Notify: topic.Notify{}, Event: messageEvent(event),
+		Sequence: event.sequence(), Notify: topic.Notify{}, Event: messageEvent(event),
 	}
-	change.Event.Components = a.notified(event)
-	if before != nil && before.Status != event.Status {
+	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.notified(event)
+	if draft.reminds {
+		change.Kind = topic.MaintenanceReminder
+	}
+	if before != nil && before.Status != event.Status && !draft.published() {
 		change.Event.PreviousStatus = string(before.Status)
 	}
 	entry := draft.entry
-	if draft.published() {
-		entry = event.newestEntry()
+	if chronicle := event.Chronicle(); draft.published() && len(chronicle) > 0 {
+		entry = &chronicle[len(chronicle)-1]
 	}
 	if entry != nil {
 		change.Entry = &topic.Entry{
@@ -292,7 +306,7 @@ func (a *affected) notified(event *Event) []topic.Component {
 		}
 		out = append(out, topic.Component{
 			ID: component.ID, Name: component.Name, Group: component.Group,
-			Impact: string(event.ImpactOn(link)), Dashboards: append([]string{}, a.dashboards[component.ID]...),
+			Impact: string(event.ImpactOn(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
 		})
 	}
 	return out
