@@ -1,6 +1,6 @@
 // Package topic declares the data that services exchange: the Kafka topics and their messages, and the
-// recipients that delivery requests from other services. A Kafka message never holds a secret, a recipient's
-// address or a URL with a token. Delivery resolves them right before it sends.
+// recipients that delivery requests from other services. A Kafka message never holds a secret or a URL
+// with a token. Only audit entries hold a recipient's address. Delivery resolves addresses right before it sends.
 package topic
 
 import (
@@ -19,8 +19,10 @@ type Message interface {
 const (
 	EventChanges     = "event-changes"     // key: event; events -> delivery
 	ComponentChanges = "component-changes" // key: component; events -> subscribers, integrations
+	DashboardChanges = "dashboard-changes" // key: dashboard; events -> integrations
 	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
 	DeliveryOutcomes = "delivery-outcomes" // key: recipient; delivery -> integrations, subscribers
+	Audit            = "audit"             // key: record; all others -> identity
 )
 
 // Buckets is the number of groups of destinations. The topic Deliveries has one partition for each, so at most
@@ -142,6 +144,19 @@ func (ComponentDeleted) Topic() string { return ComponentChanges }
 
 // Key keeps the changes of one component in order.
 func (c ComponentDeleted) Key() string { return c.ComponentID }
+
+// DashboardDeleted reports that a dashboard was deleted, so that services delete their records of it.
+type DashboardDeleted struct {
+	Organization string    `json:"organization"`
+	DashboardID  string    `json:"dashboardId"`
+	OccurredAt   time.Time `json:"occurredAt"`
+}
+
+// Topic implements topic.Message.
+func (DashboardDeleted) Topic() string { return DashboardChanges }
+
+// Key keeps the changes of one dashboard in order.
+func (d DashboardDeleted) Key() string { return d.DashboardID }
 
 // Shard is a group of recipients of one change, in one bucket and on one channel.
 type Shard struct {

@@ -8,8 +8,9 @@ const (
 	FieldID           = "id"
 	FieldLegacyID     = "legacyId"
 	FieldSlug         = "slug"
-	FieldHosts        = "hosts"      // multi-valued
-	FieldComponents   = "components" // multi-valued
+	FieldHosts        = "hosts"        // multi-valued
+	FieldComponents   = "components"   // multi-valued
+	FieldExternalRefs = "externalRefs" // multi-valued
 
 	FieldLinks    = "links"    // multi-valued: legacy ids
 	FieldUpdated  = "updated"  // absent for an event without timeline
@@ -34,6 +35,7 @@ const (
 	IndexLegacyID      = "org_legacy"
 	IndexID            = "org_id"
 	IndexPlaced        = "org_component" // dashboards: components
+	IndexExternalRef   = "org_external_ref"
 	IndexGroup         = "org_group_legacy"
 	IndexName          = "org_name_legacy"
 	IndexType          = "org_type_legacy"
