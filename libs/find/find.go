@@ -110,6 +110,17 @@ type Page[T any] struct {
 	Next string
 }
 
+// Row is the key of a record with values of some of its fields.
+type Row struct {
+	Key    string
+	Values []any // string, int64, float64 or nil; a time as int64 milliseconds since 1970
+	// Position is After of a query in the same order for the records behind this one.
+	Position string
+}
+
+// MaxMerged is how many values of a condition an engine merges in the order of an index.
+const MaxMerged = 64
+
 func list[V any](values []V) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
