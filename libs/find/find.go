@@ -132,7 +132,7 @@ func list[V any](values []V) []any {
 // Matches reports whether the part of the text that m names is equal to part.
 func (m Match) Matches(text, part string, folded bool) bool {
 	if folded {
-		text, part = fold(text), fold(part)
+		text, part = Fold(text), Fold(part)
 	}
 	switch m {
 	case Whole:
@@ -146,9 +146,9 @@ func (m Match) Matches(text, part string, folded bool) bool {
 	}
 }
 
-// fold replaces each letter by one representative of the letters that are equal under Unicode simple folding, as
+// Fold replaces each letter by one representative of the letters that are equal under Unicode simple folding, as
 // MongoDB does in case-insensitive expressions.
-func fold(text string) string {
+func Fold(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII {
 			if 'A' <= r && r <= 'Z' {

@@ -30,7 +30,7 @@ type api struct {
 func Operations() []web.Operation { return api{}.appOperations() }
 
 func (a api) appOperations() []web.Operation {
-	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations())
+	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventListOperations(), a.eventOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations())
 }
 
 func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
