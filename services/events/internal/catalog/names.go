@@ -8,8 +8,9 @@ const (
 	FieldID           = "id"
 	FieldLegacyID     = "legacyId"
 	FieldSlug         = "slug"
-	FieldHosts        = "hosts"      // multi-valued
-	FieldComponents   = "components" // multi-valued
+	FieldHosts        = "hosts"        // multi-valued
+	FieldComponents   = "components"   // multi-valued
+	FieldExternalRefs = "externalRefs" // multi-valued
 
 	FieldLinks    = "links"    // multi-valued: legacy ids
 	FieldUpdated  = "updated"  // absent for an event without timeline
@@ -20,6 +21,8 @@ const (
 	FieldStart    = "start"
 	FieldUntil    = "until"  // Event.Until
 	FieldSearch   = "search" // Event.SearchText
+	// FieldExternalID is absent for a closed event.
+	FieldExternalID = "externalId"
 
 	FieldType     = "type"
 	FieldStatus   = "status"
@@ -36,6 +39,7 @@ const (
 	IndexLegacyID      = "org_legacy"
 	IndexID            = "org_id"
 	IndexPlaced        = "org_component" // dashboards: components
+	IndexExternalRef   = "org_external_ref"
 	IndexGroup         = "org_group_legacy"
 	IndexName          = "org_name_legacy"
 	IndexType          = "org_type_legacy"
@@ -47,6 +51,7 @@ const (
 	IndexOpen          = "org_open"
 	IndexReported      = "org_reported"
 	IndexListed        = "org_listed_start"
+	IndexExternalID    = "org_external"
 
 	// The indexes over all organizations.
 	IndexSlug  = "slug"
