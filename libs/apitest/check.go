@@ -14,9 +14,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 )
 
-// isPublished reports whether a path must be in a document unless nothing is at the path.
+// isPublished reports whether a path must be in a document unless nothing is at the path. The gateway asks services for
+// pages below /public/v1/.
 func isPublished(path string) bool {
-	return strings.HasPrefix(path, "/app/") || strings.HasPrefix(path, "/operator/")
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return slices.Contains([]string{"app", "operator", "api", "d", "public", "docs", "openapi"}, first) && !strings.HasPrefix(path, "/public/v1/")
 }
 
 // check returns what the documents do not have in a response, and what they refuse in a request that succeeded.

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -32,6 +33,9 @@ type Config struct {
 
 // Operations declares what the service offers on the App and the operator interface.
 func Operations() []web.Operation { return api.Operations() }
+
+// Legacy returns the resources that the service has on the legacy interface.
+func Legacy() []legacy.Declared { return api.Legacy() }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {

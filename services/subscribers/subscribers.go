@@ -7,9 +7,11 @@ import (
 	"context"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/client"
@@ -26,6 +28,12 @@ type Config struct {
 
 	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 }
+
+// Legacy returns the resources that the service has on the legacy interface.
+func Legacy() []legacy.Declared { return api.Legacy() }
+
+// Public declares what the service offers on the public interface.
+func Public() []web.Public { return api.Public() }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {

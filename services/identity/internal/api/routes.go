@@ -28,6 +28,9 @@ func (a api) operations() []web.Operation {
 	return slices.Concat(a.memberOperations(), a.auditOperations(), a.organizationOperations(), a.userOperations())
 }
 
+// Legacy returns the resources, for the document of the legacy interface.
+func Legacy() []legacy.Declared { return []legacy.Declared{users(nil)} }
+
 // Mount adds all routes to the engine.
 func Mount(engine *gin.Engine, accounts *account.Accounts, pages web.Pages, log *slog.Logger) error {
 	a := api{accounts, pages}
