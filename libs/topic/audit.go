@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// Audit is the name of the topic of audit entries. key: record; every service with writes -> identity
-const Audit = "audit"
-
 // AuditEntry reports one write to the organization's audit log. A write publishes exactly one entry. Before is null
 // for a create, After is null for a delete. Both hold the members that package audit takes over, and never a secret.
 type AuditEntry struct {

@@ -94,16 +94,16 @@ func set(into reflect.Value, tag reflect.StructTag, name, text string) error {
 	if err != nil {
 		return err
 	}
-	if choices := tag.Get("enum"); choices != "" && !slices.Contains(strings.Split(choices, ","), text) {
-		return fault.Field(name, "must be one of %s", strings.ReplaceAll(choices, ",", ", "))
-	}
 	into.SetString(text)
 	return nil
 }
 
-// parseFormat checks a text by the tag format: a uuid, which it returns in lower case, or a
-// sha256. Other formats are for the document only.
+// parseFormat checks a text by the tags enum and format: a uuid, which it returns in lower case,
+// or a sha256. Other formats are for the document only.
 func parseFormat(tag reflect.StructTag, name, text string) (string, error) {
+	if choices := tag.Get("enum"); choices != "" && !slices.Contains(strings.Split(choices, ","), text) {
+		return "", fault.Field(name, "must be one of %s", strings.ReplaceAll(choices, ",", ", "))
+	}
 	switch tag.Get("format") {
 	case "uuid":
 		if err := uuid.Validate(text); err != nil || len(text) != len(uuid.Nil.String()) {

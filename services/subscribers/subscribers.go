@@ -49,8 +49,9 @@ func Run(ctx context.Context, c Config) error {
 	})
 	api.New(people, links, c.LegacyBaseURL, c.Log).Mount(s.Engine)
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DeliveryOutcomes)},
+		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DeliveryOutcomes, topic.Audit)},
 		Background: []func(context.Context) error{
+			s.Relay,
 			s.DeletedComponents(people.ForgetComponent),
 			service.Messages(s, "subscribers-outcomes", topic.DeliveryOutcomes, people.Block),
 		},

@@ -7,6 +7,14 @@ const (
 	ActionTimelineCreate = "event.timeline.create"
 	ActionTimelineUpdate = "event.timeline.update"
 	ActionTimelineDelete = "event.timeline.delete"
+
+	ActionNoteCreate       = "event.note.create"
+	ActionNoteUpdate       = "event.note.update"
+	ActionNoteDelete       = "event.note.delete"
+	ActionPostMortemUpdate = "event.post_mortem.update"
+	ActionPostMortemDelete = "event.post_mortem.delete"
+	ActionContentUpdate    = "dashboard.content.update"
+	ActionComponentsUpdate = "dashboard.components.update"
 )
 
 // As returns the command of an operation that has its own action in the audit log.

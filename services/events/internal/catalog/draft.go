@@ -16,8 +16,9 @@ const (
 	maxEntries = 1000 // the event holds all of them, and each has a row that is written before the response
 )
 
-// Draft is an event in a write. The write assigns texts, times, flags, type, title and severity directly, and calls
-// a method for everything that has a rule or a consequence. It must not assign any other field.
+// Draft is an event in a write. The write assigns texts, flags, title, severity, external id and reminders directly, and
+// calls a method for everything that has a consequence. The legacy interface also assigns type and times, because it
+// has other rules. A write must not assign any other field.
 type Draft struct {
 	*Event
 	Now time.Time
@@ -28,9 +29,11 @@ type Draft struct {
 	entry   *Entry   // the newest entry that the write has added or edited
 	written []string // ids of the entries that the write has added or edited
 
-	notifies notifying
-	asked    topic.Notify // of asAsked
-	notify   topic.Notify // whom the write notifies; see decide
+	scheduled bool // the write is a step of the scheduler
+	reminds   bool // the write is a reminder: it changes nothing that the event shows, so its version stays
+	notifies  notifying
+	asked     topic.Notify // of asAsked
+	notify    topic.Notify // whom the write notifies; see decide
 }
 
 func NewDraft(event *Event, author Author, now time.Time) *Draft {
@@ -74,7 +77,7 @@ func (d *Draft) RemoveComponent(id string) {
 	d.changed = d.changed || len(d.Links) < n
 }
 
-// AppendEntry appends an entry with the Status, Message and Timestamp of the given one. The event's status stays.
+// AppendEntry appends an entry with the Status, Message, Timestamp and Impacts of the given one. The event's status stays.
 func (d *Draft) AppendEntry(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.Field("timeline", "must have at most %d entries", maxEntries)
@@ -82,10 +85,9 @@ func (d *Draft) AppendEntry(entry Entry) error {
 	if err := d.checkEntry(entry.Status); err != nil {
 		return err
 	}
-	d.Timeline = append(d.Timeline, Entry{
-		StatusID: newID(), Status: entry.Status, Message: entry.Message, Timestamp: entry.Timestamp, Author: d.author, CreatedAt: d.Now,
-	})
-	d.entryWritten(d.Timeline[len(d.Timeline)-1])
+	entry.StatusID, entry.Author, entry.CreatedAt = newID(), d.author, d.Now
+	d.Timeline = append(d.Timeline, entry)
+	d.entryWritten(entry)
 	return nil
 }
 
@@ -104,6 +106,10 @@ func (d *Draft) EditEntry(statusID string, edit func(*Entry)) error {
 	if edited.Status != former.Status {
 		if err := d.checkEntry(edited.Status); err != nil {
 			return err
+		}
+		edited.PreviousStatus = "" // it is not the transition any more
+		if d.StatusEntry == statusID {
+			d.StatusEntry = ""
 		}
 	}
 	now := d.Now
@@ -147,20 +153,23 @@ func (d *Draft) entryWritten(entry Entry) {
 }
 
 func (d *Draft) Check() error {
-	var problems []error
+	problems := d.checkFields()
 	refuse := func(field, format string, args ...any) {
 		problems = append(problems, fault.Field(field, format, args...))
 	}
 	if !d.Type.allows(d.Status) {
 		refuse("status", "must be a status of the type %s", d.Type)
 	}
-	end := d.End()
-	if d.Type == Maintenance && end == nil {
+	if d.Type == Maintenance && d.End() == nil {
 		refuse("scheduledEndAt", "is required for a maintenance")
 	}
-	moved := !d.StartAt.Equal(d.before.StartAt) || !sameTime(end, d.before.End())
-	if moved && end != nil && end.Before(d.StartAt) {
+	moved := !d.StartAt.Equal(d.before.StartAt) || !sameTime(d.EndAt, d.before.EndAt)
+	rescheduled := !sameTime(d.ScheduledStartAt, d.before.ScheduledStartAt) || !sameTime(d.ScheduledEndAt, d.before.ScheduledEndAt)
+	switch {
+	case moved && d.EndAt != nil && d.EndAt.Before(d.StartAt):
 		refuse("endAt", "must not be before the start")
+	case rescheduled && d.ScheduledEndAt != nil && d.ScheduledStartAt != nil && d.ScheduledEndAt.Before(*d.ScheduledStartAt):
+		refuse("scheduledEndAt", "must not be before the start")
 	}
 	if !d.IsNew() && d.Type != d.before.Type {
 		misfit := slices.IndexFunc(d.Timeline, func(entry Entry) bool { return d.checkEntry(entry.Status) != nil })
@@ -171,20 +180,21 @@ func (d *Draft) Check() error {
 	return errors.Join(problems...)
 }
 
-// finish decides whom the write notifies, completes the fields that follow from others, and returns whether the event
+// finish completes the fields that follow from others, decides whom the write notifies, and returns whether the event
 // differs from before.
 func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
+	d.markTransition()
+	if d.Published && (d.IsNew() || !d.before.Published) {
+		d.PublishedAt = new(d.Now)
+	}
+	if d.IsNew() {
+		d.Backfilled = !d.Open() && d.StartAt.Before(d.Now) && d.EndAt != nil && d.EndAt.Before(d.Now)
+	}
 	d.decide(recipients)
 	now := *d.Event
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
 	changed = d.changed || !reflect.DeepEqual(now, d.before)
 	announcedOnly = !changed && !maps.EqualFunc(d.Announced, d.before.Announced, sameWording)
-	if d.Type == Maintenance && d.Status != Planning {
-		start := d.StartAt
-		d.StartedFor = &start
-	}
-	if d.Status.closed() {
-		d.EndedFor = d.ScheduledEndAt
-	}
+	d.arm()
 	return changed, announcedOnly
 }

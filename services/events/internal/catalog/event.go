@@ -27,10 +27,13 @@ type Event struct {
 	ScheduledEndAt   *time.Time `json:"scheduledEndAt" audit:"scheduledEndAt"`
 	AutoStart        bool       `json:"autoStart" audit:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd" audit:"autoEnd"`
-	// The start and the planned end for which the event has been started and ended, by a person or the scheduler.
+	// The planned start and the planned end for which the event has been started and ended, by a person or the scheduler.
 	// The scheduler does not repeat a step that a person has taken back.
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
+	// RemindedTo is the time up to which reminders are sent, or were past when a change armed the reminders.
+	RemindedTo    *time.Time `json:"remindedTo"`
+	RemindersSent int64      `json:"remindersSent"`
 
 	Published bool `json:"published" audit:"publish"` // false: a draft, which visitors do not see and nobody is notified of
 	// PublishedAt is the time of the last change from a draft to a published event.
@@ -42,9 +45,11 @@ type Event struct {
 	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports" audit:"hiddenFromUptimeReports"`
 
 	Links      []Link      `json:"links" audit:"affectedComponents"`
-	Timeline   []Entry     `json:"timeline" audit:"timeline,changed"` // oldest first
+	Timeline   []Entry     `json:"timeline" audit:"timeline,changed"` // in order of creation; see Chronicle
 	Notes      []Note      `json:"notes" audit:"notes,changed"`       // internal, oldest first
 	PostMortem *PostMortem `json:"postMortem" audit:"postMortem,changed"`
+	// StatusEntry is the StatusID of the entry that set Status; empty if no entry did.
+	StatusEntry string `json:"statusEntry"`
 
 	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
 	// Announced is the channels of the last write that asked for any or for none, without texts. The scheduler notifies them.
@@ -53,7 +58,7 @@ type Event struct {
 	CreatedBy Author       `json:"createdBy" audit:"createdBy"`
 	CreatedAt time.Time    `json:"createdAt" audit:"createdAt"`
 	UpdatedAt time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
-	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes, and the sequence number in messages
+	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes
 	// ShownVersion is the Version of the last change that dashboards show.
 	ShownVersion int64 `json:"shownVersion"`
 }
@@ -143,35 +148,20 @@ func (e *Event) LinkIDs() []int64 {
 	return each(e.Links, func(link Link) int64 { return link.LegacyID })
 }
 
+// OpenExternalID returns nil for an event that is closed or has no external id. The store keeps it unique.
+func (e *Event) OpenExternalID() any {
+	if e.ExternalID == "" || !e.Open() {
+		return nil
+	}
+	return e.ExternalID
+}
+
 // ImpactOn returns the impact of the event on the component of one of its links.
 func (e *Event) ImpactOn(link Link) Impact {
 	if link.Impact != "" {
 		return link.Impact
 	}
 	return defaultImpact(e.Type, e.Severity)
-}
-
-// DueAt returns the time at which the scheduler starts or ends the event; nil for never.
-func (e *Event) DueAt() *time.Time {
-	switch {
-	case e.Type != Maintenance || !e.Published:
-		return nil
-	case e.AutoStart && e.Status == Planning && !sameTime(e.StartedFor, &e.StartAt):
-		return &e.StartAt
-	case e.AutoEnd && e.Status.underway() && !sameTime(e.EndedFor, e.ScheduledEndAt):
-		return e.ScheduledEndAt
-	}
-	return nil
-}
-
-// newestEntry returns nil for an event without timeline.
-func (e *Event) newestEntry() (newest *Entry) {
-	for i := range e.Timeline {
-		if entry := &e.Timeline[i]; newest == nil || !entry.Timestamp.Before(newest.Timestamp) {
-			newest = entry
-		}
-	}
-	return newest
 }
 
 func (e *Event) clone() *Event {

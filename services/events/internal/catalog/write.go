@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -62,7 +63,15 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 		return EventDetail{}, err
 	}
 	messages := append(audit.Entry(audit.From(ctx), command.Action, now, nil, &event), near.change(nil, draft))
-	return near.detail(event), c.store.Events.Insert(ctx, event, messages...)
+	return near.detail(event), takenExternalID(c.store.Events.Insert(ctx, event, messages...))
+}
+
+// takenExternalID explains a conflict in the store. The external id is the only value of an event that can be taken.
+func takenExternalID(err error) error {
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	return fault.Wrap(fault.Conflict, err, "Another open event has the same externalId. Close that event, or use another externalId.")
 }
 
 // eventWrite is a change that waits for its run, and then has its outcome.
@@ -85,8 +94,21 @@ func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, c
 	return mine.outcome, cmp.Or(err, mine.err)
 }
 
-// writeEvent stores changes in one write. Its error concerns all of them; the fault of one is in its err.
+// writeEvent stores changes in one write. Its error concerns all of them; the fault of one is in its err. If the
+// external id of one is taken, each is stored in a write of its own.
 func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrite) error {
+	err := takenExternalID(c.writeTogether(ctx, id, writes))
+	if len(writes) == 1 || !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	for _, write := range writes {
+		alone := c.writeEvent(ctx, id, []*eventWrite{write})
+		write.err = cmp.Or(alone, write.err)
+	}
+	return nil
+}
+
+func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventWrite) error {
 	var ids childIDs
 	_, err := c.store.Events.Update(ctx, id, func(event *Event) ([]topic.Message, error) {
 		var near affected
@@ -94,7 +116,7 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 		dirty := false
 		for _, write := range writes {
 			if write.outcome, write.err = (EventDetail{}), nil; write.command.Organization != event.OrganizationID {
-				write.err = fault.New(fault.NotFound, "There is no such event.")
+				write.err = noEvent()
 				continue
 			}
 			if write.err = write.command.checkVersion(event.Version); write.err != nil {
@@ -111,12 +133,18 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 				continue
 			}
 			changed, announcedOnly := draft.finish(near.recipients(draft.Event))
-			if changed || len(draft.notify) > 0 {
+			switch {
+			case draft.reminds:
+				draft.RemindersSent++
+			case changed || len(draft.notify) > 0:
 				draft.Version++
 				draft.UpdatedAt = draft.Now
 				if event.ShownVersion == 0 || !reflect.DeepEqual(event.shown(), draft.shown()) {
 					draft.ShownVersion = draft.Version
 				}
+			}
+			if draft.sequence() > event.sequence() {
+				dirty = true
 				messages = append(messages, near.change(event, draft))
 			}
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
@@ -134,8 +162,13 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 		}
 		return messages, nil
 	})
+	if fault.Is(err, fault.NotFound) {
+		err = noEvent() // as for an event of another organization
+	}
 	return err
 }
+
+func noEvent() error { return fault.New(fault.NotFound, "There is no such event.") }
 
 // childIDs gives legacy ids to new links and entries. It takes enough for a whole run at once and drops the rest.
 type childIDs struct{ links, entries idBlock }
@@ -179,7 +212,7 @@ func (b *idBlock) assign(ctx context.Context, c *Catalog, counter string, missin
 func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) error {
 	return c.store.Events.Delete(ctx, id, func(event *Event) ([]topic.Message, error) {
 		if event.OrganizationID != command.Organization {
-			return nil, fault.New(fault.NotFound, "There is no such event.")
+			return nil, noEvent()
 		}
 		if err := command.checkVersion(event.Version); err != nil {
 			return nil, err
@@ -223,9 +256,9 @@ func (a *affected) detail(event Event) EventDetail {
 
 // check refuses new links to components that the organization does not have.
 func (a *affected) check(event *Event) error {
-	for _, link := range event.Links {
+	for i, link := range event.Links {
 		if _, there := a.components[link.ComponentID]; link.LegacyID == 0 && !there {
-			return fault.Field("componentId", "must be a component of the organization")
+			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must be a component of the organization")
 		}
 	}
 	return nil
@@ -237,15 +270,18 @@ func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: newID(), Kind: kindOf(before, event), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.Version, Notify: topic.Notify{}, Event: messageEvent(event),
+		Sequence: event.sequence(), Notify: topic.Notify{}, Event: messageEvent(event),
 	}
-	change.Event.Components = a.notified(event)
-	if before != nil && before.Status != event.Status {
+	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.notified(event)
+	if draft.reminds {
+		change.Kind = topic.MaintenanceReminder
+	}
+	if before != nil && before.Status != event.Status && !draft.published() {
 		change.Event.PreviousStatus = string(before.Status)
 	}
 	entry := draft.entry
-	if draft.published() {
-		entry = event.newestEntry()
+	if chronicle := event.Chronicle(); draft.published() && len(chronicle) > 0 {
+		entry = &chronicle[len(chronicle)-1]
 	}
 	if entry != nil {
 		change.Entry = &topic.Entry{
@@ -270,7 +306,7 @@ func (a *affected) notified(event *Event) []topic.Component {
 		}
 		out = append(out, topic.Component{
 			ID: component.ID, Name: component.Name, Group: component.Group,
-			Impact: string(event.ImpactOn(link)), Dashboards: append([]string{}, a.dashboards[component.ID]...),
+			Impact: string(event.ImpactOn(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
 		})
 	}
 	return out
