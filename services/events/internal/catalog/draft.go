@@ -197,6 +197,7 @@ func (d *Draft) finish() (changed, announcedOnly bool) {
 		start := d.StartAt
 		d.StartedFor = &start
 	}
+	d.recordPause()
 	if d.Status.closed() {
 		d.EndedFor = d.ScheduledEndAt
 	}
