@@ -184,6 +184,9 @@ func (d *Draft) Check() error {
 // differs from before.
 func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
 	d.markTransition()
+	if len(d.ReminderMinutes) == 0 {
+		d.ReminderMinutes = nil
+	}
 	if d.Published && (d.IsNew() || !d.before.Published) {
 		d.PublishedAt = new(d.Now)
 	}

@@ -152,7 +152,7 @@ func (d *Draft) checkFields() []error {
 	refuse := func(field, format string, args ...any) {
 		problems = append(problems, fault.Field(field, format, args...))
 	}
-	if d.Title != d.before.Title && (blank(d.Title) || utf8.RuneCountInString(d.Title) > maxTitle) {
+	if (d.IsNew() || d.Title != d.before.Title) && (blank(d.Title) || utf8.RuneCountInString(d.Title) > maxTitle) {
 		refuse("title", "must be 1 to %d characters and not only white space", maxTitle)
 	}
 	for _, text := range []struct {
