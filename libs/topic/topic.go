@@ -19,6 +19,7 @@ type Message interface {
 const (
 	EventChanges     = "event-changes"     // key: event; events -> delivery
 	ComponentChanges = "component-changes" // key: component; events -> subscribers, integrations
+	DashboardChanges = "dashboard-changes" // key: dashboard; events -> integrations
 	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
 	DeliveryOutcomes = "delivery-outcomes" // key: recipient; delivery -> integrations, subscribers
 	Audit            = "audit"             // key: record; all others -> identity
@@ -143,6 +144,19 @@ func (ComponentDeleted) Topic() string { return ComponentChanges }
 
 // Key keeps the changes of one component in order.
 func (c ComponentDeleted) Key() string { return c.ComponentID }
+
+// DashboardDeleted reports that a dashboard was deleted, so that services delete their records of it.
+type DashboardDeleted struct {
+	Organization string    `json:"organization"`
+	DashboardID  string    `json:"dashboardId"`
+	OccurredAt   time.Time `json:"occurredAt"`
+}
+
+// Topic implements topic.Message.
+func (DashboardDeleted) Topic() string { return DashboardChanges }
+
+// Key keeps the changes of one dashboard in order.
+func (d DashboardDeleted) Key() string { return d.DashboardID }
 
 // Shard is a group of recipients of one change, in one bucket and on one channel.
 type Shard struct {

@@ -44,16 +44,20 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer s.Close()
-	others := cascade.New(c.Log,
-		peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
-		peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)})
+	integrations := s.Peer("integrations", c.IntegrationsURL)
+	others := cascade.New(c.Log, peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}, peer.Recipients{Client: integrations})
+	others.Endpoints = peer.Endpoints{Client: integrations}
+	platform, err := c.Links.Hosts()
+	if err != nil {
+		return err
+	}
 	var events *catalog.Catalog
-	events = catalog.New(store.Declare(s.Database, func() store.Follower { return events }), others, c.Now)
+	events = catalog.New(store.Declare(s.Database, func() store.Follower { return events }), others, c.Now, platform...)
 	if err := api.Mount(s.Engine, events, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, DashboardBase: c.DashboardBaseURL}); err != nil {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{s.Topics(topic.EventChanges, topic.ComponentChanges, topic.Audit)},
+		Start: []func(context.Context) error{s.Topics(topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Audit)},
 		Background: []func(context.Context) error{
 			s.Relay,
 			func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },

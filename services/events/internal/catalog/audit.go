@@ -14,6 +14,8 @@ const (
 	ActionNoteDelete       = "event.note.delete"
 	ActionPostMortemUpdate = "event.post_mortem.update"
 	ActionPostMortemDelete = "event.post_mortem.delete"
+	ActionContentUpdate    = "dashboard.content.update"
+	ActionComponentsUpdate = "dashboard.components.update"
 )
 
 // As returns the command of an operation that has its own action in the audit log.

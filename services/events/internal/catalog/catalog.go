@@ -38,6 +38,7 @@ type Collection[T any] interface {
 
 type Finder[T any] interface {
 	Find(ctx context.Context, query find.Query) (find.Page[T], error)
+	Keys(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error)
 	Each(ctx context.Context, query find.Query, visit func(T) error) error
 	Count(ctx context.Context, query find.Query) (int64, error)
 }
@@ -49,11 +50,13 @@ type Rows[T any] interface {
 	DeleteMany(ctx context.Context, query find.Query) (int64, error)
 }
 
-// Store calls DashboardWritten, ComponentWritten or EventWritten after each write, also if the process died in between.
+// Store calls DashboardWritten, ComponentWritten, EventWritten or RemovalsWritten after each write, also if the process
+// died in between.
 type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
 	Events     Collection[Event]
+	Removals   Collection[Removals]
 	Pages      Collection[Page]
 	Links      Rows[LinkRow]
 	Updates    Rows[UpdateRow]
@@ -73,6 +76,8 @@ const (
 // Elsewhere is the other services that store records about components. topic.ComponentDeleted reaches them too.
 type Elsewhere interface {
 	ComponentGone(ctx context.Context, organization, componentID string)
+	// IsOnlyComponent reports whether an endpoint names this component and no other.
+	IsOnlyComponent(ctx context.Context, organization, componentID string) (bool, error)
 }
 
 // Catalog runs the operations. It is safe for concurrent use, also by several processes over one store.
@@ -80,15 +85,17 @@ type Catalog struct {
 	store     Store
 	elsewhere Elsewhere
 	now       func() time.Time
+	platform  []string // hosts
 
 	writes  sharedRun[*eventWrite, struct{}] // of events, by id
 	renders sharedRun[string, Page]          // of pages, by dashboard; items are components that were written
-	joins   sharedRun[string, struct{}]      // of first dashboards, by organization; items are new components
+	joins   sharedRun[string, string]        // of first dashboards, by organization; items are new components
 }
 
-// New returns a catalog. now returns the time in UTC, in whole milliseconds.
-func New(store Store, elsewhere Elsewhere, now func() time.Time) *Catalog {
-	return &Catalog{store: store, elsewhere: elsewhere, now: now}
+// New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
+// lower case, which no dashboard may have.
+func New(store Store, elsewhere Elsewhere, now func() time.Time, platform ...string) *Catalog {
+	return &Catalog{store: store, elsewhere: elsewhere, now: now, platform: platform}
 }
 
 // Command is the origin of a write.

@@ -8,14 +8,19 @@ const (
 	FieldID           = "id"
 	FieldLegacyID     = "legacyId"
 	FieldSlug         = "slug"
-	FieldHosts        = "hosts"      // multi-valued
-	FieldComponents   = "components" // multi-valued
+	FieldHosts        = "hosts"        // multi-valued
+	FieldComponents   = "components"   // multi-valued
+	FieldExternalRefs = "externalRefs" // multi-valued
 
 	FieldLinks    = "links"    // multi-valued: legacy ids
 	FieldUpdated  = "updated"  // absent for an event without timeline
 	FieldOpen     = "open"     // absent for a closed event
 	FieldDueAt    = "dueAt"    // absent for an event that the scheduler leaves alone
 	FieldReported = "reported" // multi-valued: Event.ReportKeys
+	FieldListed   = "listed"   // multi-valued: Event.ListKeys
+	FieldStart    = "start"
+	FieldUntil    = "until"  // Event.Until
+	FieldSearch   = "search" // Event.SearchText
 	// FieldExternalID is absent for a closed event.
 	FieldExternalID = "externalId"
 
@@ -34,6 +39,7 @@ const (
 	IndexLegacyID      = "org_legacy"
 	IndexID            = "org_id"
 	IndexPlaced        = "org_component" // dashboards: components
+	IndexExternalRef   = "org_external_ref"
 	IndexGroup         = "org_group_legacy"
 	IndexName          = "org_name_legacy"
 	IndexType          = "org_type_legacy"
@@ -44,6 +50,7 @@ const (
 	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
 	IndexOpen          = "org_open"
 	IndexReported      = "org_reported"
+	IndexListed        = "org_listed_start"
 	IndexExternalID    = "org_external"
 
 	// The indexes over all organizations.
