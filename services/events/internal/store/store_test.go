@@ -85,7 +85,7 @@ func add(t *testing.T, c *catalog.Catalog, name string) catalog.Component {
 func incident(t *testing.T, c *catalog.Catalog, components ...string) catalog.EventDetail {
 	t.Helper()
 	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
-		d.Type, d.StartAt = catalog.Incident, time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+		d.Title, d.Type, d.StartAt = "Down", catalog.Incident, time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 		d.SetStatus(catalog.Identified)
 		var problems []error
 		for _, id := range components {
@@ -341,16 +341,17 @@ func TestSchedulerGoesOn(t *testing.T) {
 	c, records := open(t, t.TempDir(), false)
 	component := add(t, c, "API")
 	from := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+	planned := from.Add(-time.Hour)
 	stuck := catalog.Event{ // without an end, which no maintenance can be
 		ID: "0190eeee-0000-7000-8000-00000000000a", LegacyID: 1000, OrganizationID: org, Type: catalog.Maintenance, Status: catalog.Planning,
-		StartAt: from.Add(-time.Hour), AutoStart: true, AutoEnd: true, Published: true, Version: 1,
+		StartAt: planned, ScheduledStartAt: &planned, AutoStart: true, AutoEnd: true, Published: true, Version: 1,
 	}
 	if err := records.Events.Insert(t.Context(), stuck); err != nil {
 		t.Fatal(err)
 	}
 	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
 		end := from.Add(24 * time.Hour)
-		d.Type, d.StartAt, d.ScheduledStartAt, d.ScheduledEndAt, d.AutoStart = catalog.Maintenance, from, &from, &end, true
+		d.Title, d.Type, d.StartAt, d.ScheduledStartAt, d.ScheduledEndAt, d.AutoStart = "Move", catalog.Maintenance, from, &from, &end, true
 		d.SetStatus(catalog.Planning)
 		return d.AddComponent(component.ID)
 	})
