@@ -16,9 +16,9 @@ const (
 	maxEntries = 1000 // the event holds all of them, and each has a row that is written before the response
 )
 
-// Draft is an event in a write. The write assigns texts, flags, title, severity, external id and reminders directly, and
-// calls a method for everything that has a consequence. The legacy interface also assigns type and times, because it
-// has other rules. A write must not assign any other field.
+// Draft is an event in a write. The write assigns texts, flags, severity, external id and reminders directly, and
+// calls a method for everything that has a consequence. The legacy interface also assigns title, type and times,
+// because it has other rules. A write must not assign any other field.
 type Draft struct {
 	*Event
 	Now time.Time

@@ -33,13 +33,22 @@ func (r *Rich) Set(format richtext.Format, text string) {
 	}
 }
 
-// Begin sets the type and the first status of a new event. An empty status is investigating or planning.
-func (d *Draft) Begin(t EventType, status Status) {
+// Begin sets the type, the title and the first status of a new event. An empty status is investigating or planning.
+func (d *Draft) Begin(t EventType, title string, status Status) error {
 	if status == "" {
 		status = map[EventType]Status{Incident: Investigating, Maintenance: Planning}[t]
 	}
 	d.Type = t
 	d.SetStatus(status)
+	return d.Rename(title)
+}
+
+func (d *Draft) Rename(title string) error {
+	if blank(title) || utf8.RuneCountInString(title) > maxTitle {
+		return fault.Field("title", "must be 1 to %d characters and not only white space", maxTitle)
+	}
+	d.Title = title
+	return nil
 }
 
 // Times is the times of an event that a request names.
@@ -151,9 +160,6 @@ func (d *Draft) checkFields() []error {
 	var problems []error
 	refuse := func(field, format string, args ...any) {
 		problems = append(problems, fault.Field(field, format, args...))
-	}
-	if (d.IsNew() || d.Title != d.before.Title) && (blank(d.Title) || utf8.RuneCountInString(d.Title) > maxTitle) {
-		refuse("title", "must be 1 to %d characters and not only white space", maxTitle)
 	}
 	for _, text := range []struct {
 		field       string

@@ -85,7 +85,7 @@ func add(t *testing.T, c *catalog.Catalog, name string) catalog.Component {
 func incident(t *testing.T, c *catalog.Catalog, components ...string) catalog.EventDetail {
 	t.Helper()
 	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
-		d.Title, d.Type, d.StartAt = "Down", catalog.Incident, time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+		d.Type, d.StartAt = catalog.Incident, time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 		d.SetStatus(catalog.Identified)
 		var problems []error
 		for _, id := range components {
@@ -351,7 +351,7 @@ func TestSchedulerGoesOn(t *testing.T) {
 	}
 	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
 		end := from.Add(24 * time.Hour)
-		d.Title, d.Type, d.StartAt, d.ScheduledStartAt, d.ScheduledEndAt, d.AutoStart = "Move", catalog.Maintenance, from, &from, &end, true
+		d.Type, d.StartAt, d.ScheduledStartAt, d.ScheduledEndAt, d.AutoStart = catalog.Maintenance, from, &from, &end, true
 		d.SetStatus(catalog.Planning)
 		return d.AddComponent(component.ID)
 	})
