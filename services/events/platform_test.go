@@ -48,6 +48,7 @@ type platform struct {
 	url       string
 	peers     peer.Events
 	stop      func()
+	logs      *buffer      // gets everything that the service logs; nil: the test's output gets warnings
 	needed    atomic.Value // the component that is the only one of an endpoint; "down": integrations does not respond
 }
 
@@ -102,7 +103,11 @@ func (p *platform) run() {
 	p.t.Helper()
 	config := configOf(p.broker, p.documents)
 	config.IntegrationsURL = p.integrations()
-	config.Process = apitest.Process(p.t, "events", "warn", p.t.Output(), p.now)
+	level, logs := "warn", p.t.Output()
+	if p.logs != nil {
+		level, logs = "debug", p.logs
+	}
+	config.Process = apitest.Process(p.t, "events", level, logs, p.now)
 	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return events.Run(ctx, config) })
 	p.peers = peer.Events{Client: peer.NewClient("events", p.url, peer.Options{
 		Caller: "identity", Signer: p.signer, Tracer: config.Tracer, Propagator: config.Propagator,
