@@ -67,7 +67,7 @@ func bindQuery(into reflect.Value, tag reflect.StructTag, name string, values []
 	return nil
 }
 
-// set parses text into a string, an int, a time, or a pointer to one of them, by the same tags
+// set parses text into a string, an int, a bool, a time, or a pointer to one of them, by the same tags
 // that the document shows: format, enum, minimum, maximum.
 func set(into reflect.Value, tag reflect.StructTag, name, text string) error {
 	if into.Kind() == reflect.Pointer {
@@ -82,6 +82,13 @@ func set(into reflect.Value, tag reflect.StructTag, name, text string) error {
 			return fault.Field(name, "must be a whole number from %d to %d", least, most)
 		}
 		into.SetInt(int64(number))
+		return nil
+	}
+	if into.Kind() == reflect.Bool {
+		if text != "true" && text != "false" {
+			return fault.Field(name, "must be true or false")
+		}
+		into.SetBool(text == "true")
 		return nil
 	}
 	if into.Type() == reflect.TypeFor[time.Time]() {

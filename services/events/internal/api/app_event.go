@@ -46,7 +46,8 @@ func (a api) eventOperations() []web.Operation {
 	}, a.timelineOperations(declared)...)
 }
 
-type eventView struct {
+// eventRowView is an event in a list.
+type eventRowView struct {
 	ID                      string                  `json:"id" format:"uuid"`
 	LegacyID                int64                   `json:"legacyId"`
 	Type                    catalog.EventType       `json:"type" enum:"incident,maintenance"`
@@ -69,9 +70,6 @@ type eventView struct {
 	HiddenFromDashboard     bool                    `json:"hiddenFromDashboard"`
 	HiddenFromUptimeReports bool                    `json:"hiddenFromUptimeReports"`
 	ExternalID              *string                 `json:"externalId"`
-	Timeline                []entryView             `json:"timeline" description:"Newest first."`
-	Notes                   []noteView              `json:"notes" description:"Internal, oldest first."`
-	PostMortem              *postMortemView         `json:"postMortem"`
 	Backfilled              bool                    `json:"backfilled"`
 	Source                  catalog.Source          `json:"source" enum:"app,legacy,inbound,scheduler"`
 	CreatedBy               authorView              `json:"createdBy"`
@@ -79,6 +77,13 @@ type eventView struct {
 	UpdatedAt               web.Time                `json:"updatedAt"`
 	PublishedAt             *web.Time               `json:"publishedAt"`
 	Version                 int64                   `json:"version"`
+}
+
+type eventView struct {
+	eventRowView
+	Timeline   []entryView     `json:"timeline" description:"Newest first."`
+	Notes      []noteView      `json:"notes" description:"Internal, oldest first."`
+	PostMortem *postMortemView `json:"postMortem"`
 }
 
 type affectedComponentView struct {
@@ -242,15 +247,28 @@ func putRich(field *catalog.Rich, format richtext.Format, sent optional.Value[st
 }
 
 func viewEvent(d catalog.EventDetail) eventView {
-	e := &d.Event
 	view := eventView{
+		eventRowView: viewEventRow(&d), Timeline: []entryView{}, Notes: make([]noteView, len(d.Notes)),
+		PostMortem: viewPostMortem(d.PostMortem),
+	}
+	for _, entry := range slices.Backward(d.Chronicle()) {
+		view.Timeline = append(view.Timeline, viewEntry(entry))
+	}
+	for i, note := range d.Notes {
+		view.Notes[i] = viewNote(note)
+	}
+	return view
+}
+
+func viewEventRow(d *catalog.EventDetail) eventRowView {
+	e := &d.Event
+	view := eventRowView{
 		ID: e.ID, LegacyID: e.LegacyID, Type: e.Type, Title: e.Title, Description: textOf(&e.Description), ImpactAnalysis: textOf(&e.Impact),
 		Coordinator: textOf(&e.Coordinator), Status: e.Status, Severity: orNull(e.Severity),
 		StartAt: web.Time(e.StartAt), EndAt: web.TimeOf(e.EndAt), ScheduledStartAt: web.TimeOf(e.ScheduledStartAt), ScheduledEndAt: web.TimeOf(e.ScheduledEndAt),
 		AutoStart: e.AutoStart, AutoEnd: e.AutoEnd, ReminderMinutes: append([]int{}, e.ReminderMinutes...), Publish: e.Published,
 		AffectedComponents: []affectedComponentView{}, DashboardIDs: append([]string{}, d.DashboardIDs()...),
 		HiddenFromDashboard: e.HiddenFromDashboard, HiddenFromUptimeReports: e.HiddenFromUptimeReports, ExternalID: orNull(e.ExternalID),
-		Timeline: []entryView{}, Notes: make([]noteView, len(e.Notes)), PostMortem: viewPostMortem(e.PostMortem),
 		Backfilled: e.Backfilled, Source: e.Source, CreatedBy: viewAuthor(e.CreatedBy), CreatedAt: web.Time(e.CreatedAt), UpdatedAt: web.Time(e.UpdatedAt),
 		PublishedAt: web.TimeOf(e.PublishedAt), Version: e.Version,
 	}
@@ -258,12 +276,6 @@ func viewEvent(d catalog.EventDetail) eventView {
 		if component, there := d.Components[link.ComponentID]; there {
 			view.AffectedComponents = append(view.AffectedComponents, affectedComponentView{link.ComponentID, component.Name, e.ImpactOn(link)})
 		}
-	}
-	for _, entry := range slices.Backward(e.Chronicle()) {
-		view.Timeline = append(view.Timeline, viewEntry(entry))
-	}
-	for i, note := range e.Notes {
-		view.Notes[i] = viewNote(note)
 	}
 	return view
 }
