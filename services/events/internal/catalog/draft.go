@@ -196,5 +196,6 @@ func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
 	changed = d.changed || !reflect.DeepEqual(now, d.before)
 	announcedOnly = !changed && !maps.EqualFunc(d.Announced, d.before.Announced, sameWording)
 	d.arm()
+	d.recordPause()
 	return changed, announcedOnly
 }
