@@ -26,7 +26,7 @@ lint: ## formatting; each module without the workspace: tidy, compiled, vetted
 tidy: ## go mod tidy in every module
 	@for module in $(MODULES); do (cd $$module && GOWORK=off go mod tidy) || exit 1; done
 
-generate: ## the App and the operator document, from the operations that the services declare
+generate: ## the OpenAPI documents, from the operations that the services declare
 	go run ./deploy/standalone/generate
 
 bench: ## measured ratios against controls in the same run

@@ -67,11 +67,12 @@ func newCaller(scheme peer.Scheme, entry string, c peer.Credential) *caller {
 	return &caller{entry: entry, credential: c, quota: q}
 }
 
-// issued is a passport that serves several requests. Signing a passport for each request
-// of a busy caller costs as much as forwarding the request.
+// issued is a passport that serves several requests from one address. Signing a passport for
+// each request of a busy caller costs as much as forwarding the request.
 type issued struct {
 	token string
 	at    time.Time
+	ip    string
 }
 
 // passportUse is the time for which a passport serves requests.
@@ -202,19 +203,21 @@ func (c *caller) refuse(key peer.KeyLookup) error {
 	return nil
 }
 
-// passport returns a passport of the caller for a service.
-func (g *guard) passport(c *caller, service string, surface passport.Surface) string {
+// passport returns a passport of the caller, who calls from ip, for a service.
+func (g *guard) passport(c *caller, service string, surface passport.Surface, ip string) string {
 	now := g.now()
-	if last, found := c.passports.Load(service); found && now.Sub(last.(*issued).at) < passportUse {
-		return last.(*issued).token
+	if found, _ := c.passports.Load(service); found != nil {
+		if last := found.(*issued); last.ip == ip && now.Sub(last.at) < passportUse {
+			return last.token
+		}
 	}
 	token := g.signer.Sign(passport.Passport{
 		Audience: service, Surface: surface,
 		Organization: c.credential.Organization, User: c.credential.User, Username: c.credential.Username,
 		Email: c.credential.Email, LegacyUser: c.credential.LegacyUser, KeyID: c.credential.KeyID,
-		Roles: c.credential.Roles, Features: c.credential.Features,
+		Roles: c.credential.Roles, Features: c.credential.Features, IP: ip,
 	})
-	c.passports.Store(service, &issued{token, now})
+	c.passports.Store(service, &issued{token, now, ip})
 	return token
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/swaggest/swgui/v5/static"
 )
 
@@ -50,6 +51,26 @@ func docsFiles() map[string]docsFile {
 		files[path] = docsFile{documents, strings.TrimPrefix(path, "/"), "application/yaml", "default-src 'none'"}
 	}
 	return files
+}
+
+// Public declares the documents and their page.
+func Public() []web.Public {
+	row := func(path, id, summary string, content web.Content, description string) web.Public {
+		return web.Public{
+			Method: http.MethodGet, Path: path, ID: id, Tag: "documents", Summary: summary, Parameters: web.Conditional{},
+			Responses: []web.Response{
+				{Status: http.StatusOK, Description: description, Headers: []string{"ETag"}, Contents: []web.Content{content}}, web.NotModified(),
+			},
+		}
+	}
+	document := web.Content{Media: "application/yaml", Of: ""}
+	return []web.Public{
+		row(legacyDocument, "getLegacyDocument", "Get the document of the legacy interface", document, "An OpenAPI document."),
+		row(appDocument, "getAppDocument", "Get the document of the App interface", document, "An OpenAPI document."),
+		row(operatorDocument, "getOperatorDocument", "Get the document of the operator interface", document, "An OpenAPI document."),
+		row(publicDocument, "getPublicDocument", "Get this document", document, "An OpenAPI document."),
+		row(docsPath, "getPage", "Get the page that shows the four documents", web.Content{Media: "text/html", Of: ""}, "The page."),
+	}
 }
 
 // newDocs returns the pages of docsFiles by their paths. They are the same until the next

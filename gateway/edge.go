@@ -75,7 +75,7 @@ func (e *edge) serveLegacy(v *visit) {
 		return
 	}
 	if caller := e.admit(v, peer.APIKey); caller != nil {
-		e.forward(v, e.guard.passport(caller, route.Service, passport.Legacy))
+		e.forward(v, e.guard.passport(caller, route.Service, passport.Legacy, clientIP(v.request)))
 	}
 }
 
@@ -98,7 +98,7 @@ func (e *edge) serveApp(v *visit) {
 		return
 	}
 	if route := e.knownRoute(v); route != nil {
-		e.forwardOperation(v, e.guard.passport(caller, route.Service, passport.App), caller)
+		e.forwardOperation(v, e.guard.passport(caller, route.Service, passport.App, clientIP(v.request)), caller)
 	}
 }
 
@@ -113,7 +113,7 @@ func (e *edge) serveOperator(v *visit) {
 		return
 	}
 	if route := e.knownRoute(v); route != nil {
-		token := e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Operator})
+		token := e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Operator, IP: clientIP(v.request)})
 		e.forwardOperation(v, token, nil)
 	}
 }
@@ -131,7 +131,7 @@ func (e *edge) servePublic(v *visit) {
 	}
 	switch route.Service {
 	case subscribers:
-		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public}))
+		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public, IP: clientIP(v.request)}))
 	case events:
 		e.servePage(v)
 	default:

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// documents are the OpenAPI documents. app.yaml and operator.yaml are generated from the
-// operations that the services declare ("make generate").
+// documents are the OpenAPI documents. They are generated from the operations and resources
+// that the services and the gateway declare ("make generate").
 //
 //go:embed openapi
 var documents embed.FS
@@ -81,7 +81,8 @@ func operations(files fs.FS, path, base string, surface passport.Surface) ([]Rou
 				continue
 			}
 			method := strings.ToUpper(name)
-			if !slices.Contains(services(), operation.Service) {
+			own := surface == passport.Public && operation.Service == "" // the gateway serves it
+			if !own && !slices.Contains(services(), operation.Service) {
 				return nil, fmt.Errorf("route table: %s: %s %s: x-service must be one of %s, not %q",
 					path, method, template, strings.Join(services(), ", "), operation.Service)
 			}

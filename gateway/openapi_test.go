@@ -23,15 +23,20 @@ func operation(method, service string, more ...string) string {
 	return text
 }
 
-// withDocuments returns the embedded operator document and an App document with the paths.
+// withDocuments returns an App document with the paths, beside the other embedded documents.
 func withDocuments(t *testing.T, paths string) fstest.MapFS {
 	t.Helper()
-	operator, err := documents.ReadFile("openapi/operator.yaml")
-	if err != nil {
-		t.Fatal(err)
+	files := fstest.MapFS{}
+	for _, name := range []string{"openapi/operator.yaml", "openapi/public.yaml"} {
+		text, err := documents.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: text}
 	}
 	app := "openapi: 3.1.0\npaths:\n" + paths + "components:\n  parameters:\n    Key: {name: idempotency-key, in: header}\n    Other: {name: Other, in: header}\n"
-	return fstest.MapFS{"openapi/app.yaml": {Data: []byte(app)}, "openapi/operator.yaml": {Data: operator}}
+	files["openapi/app.yaml"] = &fstest.MapFile{Data: []byte(app)}
+	return files
 }
 
 func TestRowsComeFromTheDocument(t *testing.T) {
@@ -78,7 +83,7 @@ func TestAWrongDocumentIsRefused(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s", name, err, row.message)
 		}
 	}
-	if _, err := routes(fstest.MapFS{}); err == nil || err.Error() != "route table: open openapi/app.yaml: file does not exist" {
+	if _, err := routes(fstest.MapFS{}); err == nil || err.Error() != "route table: open openapi/public.yaml: file does not exist" {
 		t.Errorf("no document: %v", err)
 	}
 }

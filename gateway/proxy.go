@@ -166,17 +166,22 @@ func mayPass(name string, all http.Header) bool {
 }
 
 func forwardedFor(out http.Header, r *http.Request) {
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		address = r.RemoteAddr
-	}
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	out["X-Forwarded-For"] = []string{address}
+	out["X-Forwarded-For"] = []string{clientIP(r)}
 	out["X-Forwarded-Host"] = []string{r.Host}
 	out["X-Forwarded-Proto"] = []string{scheme}
+}
+
+// clientIP returns the address of the client's connection.
+func clientIP(r *http.Request) string {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return address
 }
 
 // relay writes the response of a service to the client. If the body breaks off, relay

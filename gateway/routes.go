@@ -49,19 +49,25 @@ func Routes() []Route {
 
 func routes(documents fs.FS) ([]Route, error) {
 	get := []string{http.MethodGet}
-	table := append(legacyRoutes(),
-		Route{Methods: get, Path: dashboardPath, Service: events, Surface: passport.Public},
-		Route{Methods: get, Path: ownHostPath, Service: events, Surface: passport.Public},
-		Route{Methods: []string{http.MethodGet, http.MethodPost}, Path: "/public/unsubscribe", Service: subscribers, Surface: passport.Public})
+	table := legacyRoutes()
 	for path := range docsFiles() {
-		table = append(table, Route{Methods: get, Path: path, Surface: passport.Public})
+		if strings.HasPrefix(path, docsPath+"/") { // the documents do not name the files of the page
+			table = append(table, Route{Methods: get, Path: path, Surface: passport.Public})
+		}
 	}
-	app, err := operations(documents, appDocument, "/app/", passport.App)
-	if err != nil {
-		return nil, err
+	for _, of := range []struct {
+		document, base string
+		surface        passport.Surface
+	}{
+		{publicDocument, "/", passport.Public}, {appDocument, "/app/", passport.App}, {operatorDocument, "/operator/v1/", passport.Operator},
+	} {
+		rows, err := operations(documents, of.document, of.base, of.surface)
+		if err != nil {
+			return nil, err
+		}
+		table = append(table, rows...)
 	}
-	operator, err := operations(documents, operatorDocument, "/operator/v1/", passport.Operator)
-	return slices.Concat(table, app, operator), err
+	return table, nil
 }
 
 const (

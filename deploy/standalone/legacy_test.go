@@ -15,6 +15,7 @@ import (
 // What one service decides is in the scripts of that service, what the legacy machinery decides in libs/legacy.
 func TestLegacyScripts(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000")
+	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	scripts, err := filepath.Glob("testdata/legacy_*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
@@ -28,7 +29,7 @@ func TestLegacyScripts(t *testing.T) {
 			without := provision(t, base, "Frugal", user("cid"), "admin", "api")
 			send(t, http.MethodPatch, base+"/operator/v1/organizations/"+without.OrganizationID, without.operator(),
 				map[string]any{"enabledFeatures": map[string]any{"api": false}}).expect(t, http.StatusOK)
-			target := apitest.Target{URL: base, Header: http.Header{"Authorization": {ours.legacy()}}, Vars: map[string]string{
+			target := apitest.Target{OpenAPI: documents, URL: base, Header: http.Header{"Authorization": {ours.legacy()}}, Vars: map[string]string{
 				"ours": ours.legacy(), "theirs": theirs.legacy(), "api": api.legacy(), "event": event.legacy(), "without": without.legacy(),
 				"username": ours.Username, "key": ours.LegacyKey, "app": ours.app(), "dashboard": ours.DashboardURL, "dashboardId": ours.DashboardID,
 				"slug": ours.DashboardSlug,

@@ -161,7 +161,7 @@ func (p *platform) parts() []part {
 	s := p.settings
 	return []part{
 		bind(p, "identity", identity.Run, identity.Config{
-			Documents: p.documents, Redis: p.redis, Secret: p.secret,
+			Documents: p.documents, Kafka: p.kafka, Redis: p.redis, Secret: p.secret,
 			Rates: s.Rates, EventsURL: p.url("events"),
 		}),
 		bind(p, "events", events.Run, events.Config{

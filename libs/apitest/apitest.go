@@ -70,6 +70,13 @@
 //
 // A variable takes a matcher's shape behind a colon: ${key:uuid}.
 //
+// # Documents
+//
+// With Target.OpenAPI each step is also checked against the OpenAPI documents. The status of the response, its media
+// type, its headers Allow, ETag, Location and Retry-After, and each member of its body must be documented. A member or
+// a header that the document requires must be there. A request that succeeds must be one that the document allows: its
+// parameters, its body, and the headers Idempotency-Key and If-Match.
+//
 // # Update mode
 //
 // With APITEST_UPDATE=1 each text of an error body that is <text>, or that differs, is replaced in the script file by
@@ -90,6 +97,7 @@ type Target struct {
 	URL     string       // the base of relative paths, without trailing slash
 	Header  http.Header  // sent with every request
 	Vars    map[string]string
+	OpenAPI *OpenAPI // documents that requests and responses are checked against, or nil
 }
 
 // Run plays every script that matches pattern ("testdata/*.txtar"), each in a subtest named by its file and against a

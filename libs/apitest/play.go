@@ -80,10 +80,12 @@ type player struct {
 
 // exchange is a request and the response that came.
 type exchange struct {
-	sent   string
-	status int
-	header http.Header
-	body   []byte
+	sent    string
+	request *http.Request
+	content string // body of the request
+	status  int
+	header  http.Header
+	body    []byte
 }
 
 // play sends a step's request until its response fits, or until the time that the response allows is over. The
@@ -97,7 +99,7 @@ func (p *player) play(ctx context.Context, s *step) error {
 			return err
 		}
 		vars := maps.Clone(p.vars)
-		differences := s.want.compare(got, vars)
+		differences := append(s.want.compare(got, vars), p.target.OpenAPI.check(got)...)
 		if len(differences) > 0 && ctx.Err() == nil && time.Now().Add(pause).Before(deadline) {
 			select {
 			case <-ctx.Done():
@@ -132,7 +134,7 @@ func (p *player) send(ctx context.Context, s *step) (exchange, error) {
 	if err != nil {
 		return exchange{}, fmt.Errorf("reading the response: %w\n--- request\n%s", err, sent)
 	}
-	return exchange{sent: sent, status: response.StatusCode, header: response.Header, body: content}, nil
+	return exchange{sent: sent, request: request, content: body, status: response.StatusCode, header: response.Header, body: content}, nil
 }
 
 func (p *player) request(ctx context.Context, s *step) (*http.Request, string, error) {

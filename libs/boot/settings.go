@@ -3,8 +3,10 @@ package boot
 import (
 	"crypto/x509"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/outward"
@@ -30,6 +32,19 @@ type Links struct {
 	LegacyBaseURL    string `name:"legacy-base-url" env:"LEGACY_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /api/v1/ for clients."`
 	AppBaseURL       string `name:"app-base-url" env:"APP_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /app/ for clients."`
 	DashboardBaseURL string `name:"dashboard-base-url" env:"DASHBOARD_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /d/{slug} for visitors."`
+}
+
+// Hosts returns the hosts of the base URLs, in lower case.
+func (l Links) Hosts() ([]string, error) {
+	var hosts []string
+	for _, base := range []string{l.LegacyBaseURL, l.AppBaseURL, l.DashboardBaseURL} {
+		parsed, err := url.Parse(base)
+		if err != nil {
+			return nil, fmt.Errorf("the base URL %q: %w", base, err)
+		}
+		hosts = append(hosts, strings.ToLower(parsed.Hostname()))
+	}
+	return hosts, nil
 }
 
 // Rates are the rate limits of the default plan.

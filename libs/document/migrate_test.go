@@ -172,7 +172,6 @@ func TestDeclareRefusesContradictions(t *testing.T) {
 		"the same fields": func(s *document.Schema[boat]) {
 			s.Indexes = append(s.Indexes, document.Index{Name: "again", Fields: s.Indexes[1].Fields, Unique: true})
 		},
-		"a unique list":     func(s *document.Schema[boat]) { s.Indexes[0].Fields = []string{"harbours"} },
 		"a counted list":    func(s *document.Schema[boat]) { s.Indexes[5].Counted = true },
 		"nothing to count":  func(s *document.Schema[boat]) { s.Indexes[6].Counted = true },
 		"a malformed field": func(s *document.Schema[boat]) { s.Fields[0].Name = `x"; --` },

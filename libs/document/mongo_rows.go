@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -44,17 +45,39 @@ func contents(s *shape, r *record) bson.D {
 		if !ix.unique {
 			continue
 		}
-		values := bson.D{}
-		for _, f := range ix.fields {
-			if r.fields[f] != nil {
-				values = append(values, bson.E{Key: s.fields[f].name, Value: r.fields[f]})
-			}
-		}
-		if len(values) == len(ix.fields) {
-			unique = append(unique, bson.E{Key: ix.name, Value: values})
+		if entries := s.uniqueEntries(ix, r); len(entries) == 1 {
+			unique = append(unique, bson.E{Key: ix.name, Value: entries[0]})
+		} else if len(entries) > 1 {
+			unique = append(unique, bson.E{Key: ix.name, Value: entries})
 		}
 	}
 	return bson.D{{Key: "v", Value: r.version}, {Key: "b", Value: bson.Raw(r.body)}, {Key: "f", Value: fields}, {Key: "u", Value: unique}}
+}
+
+// uniqueEntries returns the values of a unique index: one document, one for each value of a multi-valued field, or none
+// if the record lacks a field.
+func (s *shape) uniqueEntries(ix *index, r *record) bson.A {
+	entries := []bson.D{{}}
+	for _, f := range ix.fields {
+		values, list := r.fields[f].([]any)
+		if !list {
+			values = []any{r.fields[f]}
+		}
+		var longer []bson.D
+		for _, entry := range entries {
+			for _, value := range values {
+				if value != nil {
+					longer = append(longer, append(slices.Clone(entry), bson.E{Key: s.fields[f].name, Value: value}))
+				}
+			}
+		}
+		entries = longer
+	}
+	out := make(bson.A, len(entries))
+	for i, entry := range entries {
+		out[i] = entry
+	}
+	return out
 }
 
 // change returns the update that sets fields and appends entries. It does not lower a later p, which belongs to a

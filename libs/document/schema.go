@@ -51,8 +51,8 @@ type Field[T any] struct {
 type Index struct {
 	Name   string
 	Fields []string
-	// Unique: no two records have the same values in all Fields. A record that lacks one of Fields never violates
-	// the index.
+	// Unique: no two records have the same values in all Fields. Of a multi-valued field, no two records have
+	// one of the values in common, and the values of a record must differ. A record that lacks one of Fields never violates the index.
 	Unique bool
 	// Counted: on SQLite, Count by equality conditions on all Fields but the last takes the same time for any
 	// number of records, because each write updates their numbers. MongoDB cannot do that in the same write, so
@@ -164,8 +164,6 @@ func (s *shape) index(declared Index) (index, error) {
 			return ix, fmt.Errorf("must not name the field %q twice", name)
 		case s.fields[at].many && ix.many >= 0:
 			return ix, fmt.Errorf("must not have two multi-valued fields")
-		case s.fields[at].many && declared.Unique:
-			return ix, fmt.Errorf("must not be unique over a multi-valued field")
 		case s.fields[at].many:
 			ix.many = i
 		}

@@ -216,7 +216,11 @@ func (s *shape) violated(message string) string {
 	_, list, _ := strings.Cut(message, "UNIQUE constraint failed: ")
 	list, _, _ = strings.Cut(list, " (")
 	for i := range s.indexes {
-		columns := strings.ReplaceAll(s.each(s.indexes[i].fields, s.name+".?", ", "), `"`, "")
+		table := s.name
+		if s.indexes[i].many >= 0 {
+			table = s.sideTable(&s.indexes[i])
+		}
+		columns := strings.ReplaceAll(s.each(s.indexes[i].fields, table+".?", ", "), `"`, "")
 		if s.indexes[i].unique && columns == list {
 			return s.indexes[i].name
 		}

@@ -27,7 +27,7 @@ func (s *shape) sqlSide(ix *index) []sqlObject {
 	outdated := s.each(others, `? IS NOT NEW.? OR `, "") + list + ` IS NULL OR ` + list +
 		` IN (SELECT ` + list + ` FROM ` + side + ` WHERE doc = OLD.id EXCEPT SELECT value FROM json_each(NEW.` + list + `))`
 	missing := `(SELECT j.value FROM (SELECT 1)` + valuesOf("NEW") + ` EXCEPT SELECT ` + list + ` FROM ` + side + ` WHERE doc = NEW.id) j`
-	return []sqlObject{
+	objects := []sqlObject{
 		{name: name, kind: "table", sql: `CREATE TABLE ` + side + ` (doc INTEGER NOT NULL, key TEXT NOT NULL, ` + columns + `)`,
 			fill: rows("d") + quote(s.name) + ` d` + valuesOf("d")},
 		{name: name + ".doc", kind: "index", sql: `CREATE INDEX ` + quote(name+".doc") + ` ON ` + side + ` (doc, ` + list + `)`},
@@ -36,6 +36,11 @@ func (s *shape) sqlSide(ix *index) []sqlObject {
 		s.trigger(name, "DELETE", "", removed+`; `),
 		s.trigger(name, "UPDATE OF "+columns, s.each(ix.fields, "OLD.? IS NOT NEW.?", " OR "), removed+` AND (`+outdated+`); `+rows("NEW")+missing+`; `),
 	}
+	if ix.unique {
+		objects = append(objects, sqlObject{name: name + ".unique", kind: "index",
+			sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + side + ` (` + columns + `)`})
+	}
+	return objects
 }
 
 // trigger returns a trigger of an index's table, which is called name.

@@ -130,6 +130,61 @@ func TestUniqueValuesAreFreedAgain(t *testing.T) {
 	})
 }
 
+// An index that is unique over a list keeps each value in one record of an owner, also of racing writers.
+func TestUniqueValuesOfLists(t *testing.T) {
+	schema := boats()
+	schema.Indexes = append(schema.Indexes, document.Index{Name: "harbour", Fields: []string{"owner", "harbours"}, Unique: true})
+	onEach(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		before, err := version(t, address, boats())
+		must(t, err)
+		must(t, before.Insert(ctx, harbours(vessel("a", 1), "Kiel", "Oslo")))
+		one, err := version(t, address, schema)
+		must(t, err)
+		two, err := version(t, address, schema)
+		must(t, err)
+		refused := func(what string, err error) {
+			t.Helper()
+			if !fault.Is(err, fault.Conflict) || document.ViolatedIndex(err) != "harbour" {
+				t.Errorf("%s: %v, index %q", what, err, document.ViolatedIndex(err))
+			}
+		}
+		refused("a value that a record had before the index", one.Insert(ctx, harbours(vessel("a", 2), "Bergen", "Oslo")))
+		must(t, one.Insert(ctx, harbours(vessel("b", 1), "Oslo"))) // of another owner
+		must(t, one.Insert(ctx, vessel("a", 2)))
+		must(t, one.Insert(ctx, vessel("a", 3))) // records without values
+		set := func(c *document.Collection[boat], id string, names ...string) error {
+			_, err := c.Update(ctx, id, func(b *boat) ([]topic.Message, error) { b.Harbours = names; return nil, nil })
+			return err
+		}
+		refused("an update", set(two, "a/0002", "Bergen", "Kiel"))
+		must(t, set(one, "a/0001", "Kiel", "Turku")) // it keeps one value and leaves the other
+		must(t, set(two, "a/0002", "Oslo"))
+		must(t, one.Delete(ctx, "a/0002", nil))
+		must(t, set(two, "a/0003", "Oslo"))
+		var stored atomic.Int64
+		var group errgroup.Group
+		for worker := range 8 {
+			c := []*document.Collection[boat]{one, two}[worker%2]
+			group.Go(func() error {
+				err := c.Insert(ctx, harbours(vessel("a", 10+worker), "Riga "+strconv.Itoa(worker), "Visby"))
+				if err == nil {
+					stored.Add(1)
+				} else if document.ViolatedIndex(err) != "harbour" {
+					return err
+				}
+				return nil
+			})
+		}
+		must(t, group.Wait())
+		page, err := one.Find(ctx, find.Query{Where: eq(find.Has("harbours", "Visby"))})
+		must(t, err)
+		if stored.Load() != 1 || len(page.Items) != 1 {
+			t.Errorf("%d racing records of one harbour are stored, %d are found", stored.Load(), len(page.Items))
+		}
+	})
+}
+
 func TestUpsertRaces(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		db, one := fleet(t, address)

@@ -35,6 +35,9 @@ type Field struct {
 	Default    any  // string or bool: the value if a create omits the field; nil means none
 	ResetOnPut bool // an update that omits the field sets the Default too
 
+	// Keywords are added to the field's JSON schema in the document of the interface: {"maxItems": 500}.
+	Keywords map[string]any
+
 	Fields   []Field   // of an Object
 	Relation *Relation // of a Related field
 
@@ -51,6 +54,7 @@ type Field struct {
 type Relation struct {
 	To   string // name of the related resource: "service"
 	Many bool   // to-many: children, sent as an array
+	URI  bool   // the output has the resource_uri of the related record instead of the record
 	// Any, for a to-many relation, is a find field of this record that is absent if the record has no related records.
 	// The lookup isnull needs it.
 	Any string

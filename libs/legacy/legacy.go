@@ -53,6 +53,8 @@ type Resource[T any] struct {
 	// FaultFields maps field names in the domain's faults to those of this resource: {"name": "service_name"}.
 	FaultFields map[string]string
 
+	Doc Doc
+
 	ID   func(T) int64
 	View func(T) any // a struct with JSON tags
 
@@ -89,6 +91,8 @@ type Declared interface {
 	// Check returns the faults of the declaration: an unknown name, a missing operation or one that the table of
 	// Resources does not have, a relation to an unknown resource.
 	Check() error
+	// Describe returns what the document of the interface is made of.
+	Describe() Description
 	handler(Options) gin.HandlerFunc
 	name() string
 }

@@ -98,13 +98,27 @@ func (l Lookup) Relation() *Relation {
 }
 
 func (l Lookup) fields() []Field {
-	return []Field{{Name: string(l), Type: String, Unique: true, Readonly: true, Find: lookupName, Help: "Name of the value."}}
+	return []Field{{Name: string(l), Type: String, Unique: true, Readonly: true, Find: lookupName, Help: "Name of the value.",
+		Keywords: map[string]any{"enum": l.names()}}}
+}
+
+func (l Lookup) doc() Doc {
+	doc := Doc{Name: "Type", Names: "Types", One: "a type", Many: "types"}
+	switch l {
+	case StatusLookup:
+		doc = Doc{Name: "Status", Names: "Statuses", One: "a status", Many: "statuses"}
+	case SeverityLookup:
+		doc = Doc{Name: "Severity", Names: "Severities", One: "a severity", Many: "severities"}
+	}
+	doc.Record = string(encode(l.Value(l.names()[1])))
+	return doc
 }
 
 func (l Lookup) resource() Declared {
 	return Resource[Value]{
 		Name:   string(l),
 		Fields: l.fields(),
+		Doc:    l.doc(),
 		ID:     func(value Value) int64 { return value.id },
 		View:   func(value Value) any { return value },
 		List: func(_ context.Context, _ passport.Passport, query find.Query) ([]Value, int64, error) {

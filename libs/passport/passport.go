@@ -66,6 +66,7 @@ type Passport struct {
 	Email        string   `json:"eml,omitempty"`
 	LegacyUser   int64    `json:"lid,omitempty"` // the user's id in /api/v1/user/<id>/
 	KeyID        string   `json:"key,omitempty"`
+	IP           string   `json:"ip,omitempty"` // of the client's connection to the gateway
 	Roles        []string `json:"rol,omitempty"`
 	Features     Features `json:"fea"`
 	Caller       string   `json:"cal,omitempty"` // the calling service, on Peer

@@ -4,6 +4,7 @@
 //	identity                  -> events          create an organization's first dashboard
 //	integrations, subscribers -> events          find dashboards and components
 //	events                    -> integrations, subscribers   forget a deleted component
+//	events                    -> integrations    ask whether a component is the only one of an endpoint
 //	delivery                  -> integrations, subscribers   find and resolve recipients
 //
 // All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its

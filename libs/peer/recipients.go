@@ -32,3 +32,12 @@ func (r Recipients) Resolve(ctx context.Context, organization string, ids []stri
 func (r Recipients) ForgetComponent(ctx context.Context, organization, component string) error {
 	return r.call(ctx, organization, http.MethodDelete, organizationPath(organization, "/recipients/components/"+url.PathEscape(component)), nil, nil)
 }
+
+// Endpoints is the client of integrations for questions about endpoints.
+type Endpoints struct{ *Client }
+
+// IsOnlyComponent reports whether an endpoint of the organization names this component and no other.
+func (e Endpoints) IsOnlyComponent(ctx context.Context, organization, component string) (only bool, err error) {
+	err = e.call(ctx, organization, http.MethodGet, organizationPath(organization, "/endpoints/components/"+url.PathEscape(component)+"/only"), nil, &only)
+	return only, err
+}

@@ -1,6 +1,6 @@
 // Package topic declares the data that services exchange: the Kafka topics and their messages, and the
-// recipients that delivery requests from other services. A Kafka message never holds a secret, a recipient's
-// address or a URL with a token. Delivery resolves them right before it sends.
+// recipients that delivery requests from other services. A Kafka message never holds a secret or a URL
+// with a token. Only audit entries hold a recipient's address. Delivery resolves addresses right before it sends.
 package topic
 
 import (
@@ -19,8 +19,10 @@ type Message interface {
 const (
 	EventChanges     = "event-changes"     // key: event; events -> delivery
 	ComponentChanges = "component-changes" // key: component; events -> subscribers, integrations
+	DashboardChanges = "dashboard-changes" // key: dashboard; events -> integrations
 	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
 	DeliveryOutcomes = "delivery-outcomes" // key: recipient; delivery -> integrations, subscribers
+	Audit            = "audit"             // key: record; all others -> identity
 )
 
 // Buckets is the number of groups of destinations. The topic Deliveries has one partition for each, so at most
@@ -62,7 +64,7 @@ type EventChange struct {
 	Kind         Kind      `json:"kind"`
 	Organization string    `json:"organization"`
 	OccurredAt   time.Time `json:"occurredAt"`
-	Sequence     int64     `json:"sequence"` // increases with every change of the event
+	Sequence     int64     `json:"sequence"` // increases with every message about the event
 	Event        Event     `json:"event"`
 	Entry        *Entry    `json:"entry,omitempty"` // the timeline entry of the change
 	Notify       Notify    `json:"notify"`          // the channels to notify; empty: none
@@ -87,7 +89,8 @@ type Event struct {
 	EndAt            *time.Time  `json:"endAt,omitempty"`
 	ScheduledStartAt *time.Time  `json:"scheduledStartAt,omitempty"`
 	ScheduledEndAt   *time.Time  `json:"scheduledEndAt,omitempty"`
-	Components       []Component `json:"components"` // those that messages may name
+	Hidden           bool        `json:"hidden,omitempty"` // dashboards do not show the event, so messages have no link
+	Components       []Component `json:"components"`       // those that messages may name
 }
 
 // Component is an affected component and the dashboards that show it.
@@ -96,6 +99,7 @@ type Component struct {
 	Name       string   `json:"name"`
 	Group      string   `json:"group"`
 	Impact     string   `json:"impact"`
+	Hidden     bool     `json:"hidden,omitempty"` // dashboards do not show the component
 	Dashboards []string `json:"dashboards"`
 }
 
@@ -140,6 +144,19 @@ func (ComponentDeleted) Topic() string { return ComponentChanges }
 
 // Key keeps the changes of one component in order.
 func (c ComponentDeleted) Key() string { return c.ComponentID }
+
+// DashboardDeleted reports that a dashboard was deleted, so that services delete their records of it.
+type DashboardDeleted struct {
+	Organization string    `json:"organization"`
+	DashboardID  string    `json:"dashboardId"`
+	OccurredAt   time.Time `json:"occurredAt"`
+}
+
+// Topic implements topic.Message.
+func (DashboardDeleted) Topic() string { return DashboardChanges }
+
+// Key keeps the changes of one dashboard in order.
+func (d DashboardDeleted) Key() string { return d.DashboardID }
 
 // Shard is a group of recipients of one change, in one bucket and on one channel.
 type Shard struct {

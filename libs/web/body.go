@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -74,11 +75,14 @@ func checkJSON(text []byte, of reflect.Type) error {
 func decodeFault(err error) error {
 	syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
 	semantic, ok := errors.AsType[*json.SemanticError](err)
+	refused, _ := errors.AsType[*fault.Error](err) // by a type that decodes itself
 	switch {
 	case syntax != nil && errors.Is(err, jsontext.ErrDuplicateName):
 		return fault.Field(memberPath(syntax.JSONPointer), "must be sent once")
 	case !ok || syntax != nil:
 		return fault.Wrap(fault.Invalid, err, "The body must be one valid JSON value.")
+	case refused != nil:
+		return fault.Field(strings.TrimSuffix(memberPath(semantic.JSONPointer)+"."+refused.Field, "."), "%s", refused.Message)
 	case errors.Is(err, json.ErrUnknownName):
 		return fault.Field(memberPath(semantic.JSONPointer), "is not a field of this request")
 	}
@@ -103,8 +107,11 @@ func memberPath(pointer jsontext.Pointer) string {
 
 // kindName names the JSON type that a Go type is read from.
 func kindName(of reflect.Type) string {
-	if of == nil {
+	switch of {
+	case nil:
 		return "of another type"
+	case reflect.TypeFor[time.Time]():
+		return "a time such as 2026-01-31T09:30:00.000Z"
 	}
 	switch of.Kind() {
 	case reflect.Pointer:
@@ -130,7 +137,8 @@ type member interface {
 }
 
 // checkMembers checks each optional.Value of a decoded value against the tags of its field:
-// required:"true", nullable:"true" for a member that may be null, and format (see parseFormat).
+// required:"true", nullable:"true" for a member that may be null, format and enum (see parseFormat).
+// It makes times UTC in whole milliseconds.
 func checkMembers(path string, value reflect.Value) error {
 	switch value.Kind() {
 	case reflect.Slice:
@@ -175,6 +183,13 @@ func checkMembers(path string, value reflect.Value) error {
 					return err
 				}
 				inner.SetString(text)
+				continue
+			}
+			if at, is := inner.Interface().(time.Time); is {
+				if at = at.UTC().Truncate(time.Millisecond); at.Year() < 1 || at.Year() > 9999 {
+					return fault.Field(name, "must be in the years 1 to 9999")
+				}
+				inner.Set(reflect.ValueOf(at))
 				continue
 			}
 			if err := checkMembers(name, inner); err != nil {

@@ -4,8 +4,10 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/gin-gonic/gin"
 )
 
@@ -27,9 +29,27 @@ func checkPassport(service string, signer *passport.Signer, log *slog.Logger) gi
 			Fail(c, fault.New(fault.Denied, "the passport is another organization's"))
 			return
 		}
-		c.Request = c.Request.WithContext(passport.With(c.Request.Context(), p))
+		ctx := audit.With(passport.With(c.Request.Context(), p), origin(p, c.GetHeader("X-Request-Id")))
+		c.Request = c.Request.WithContext(ctx)
 		c.Next()
 	}
+}
+
+// origin returns the origin of the writes of a request. It is zero for a call of another service, because the
+// request that causes the call leaves the entry.
+func origin(p passport.Passport, request string) audit.Origin {
+	o := audit.Origin{IP: p.IP, RequestID: request, Surface: string(p.Surface)}
+	switch p.Surface {
+	case passport.App, passport.Legacy:
+		o.Actor = topic.Actor{Type: topic.ActorUser, ID: p.User, Email: p.Email, KeyID: p.KeyID}
+	case passport.Operator:
+		o.Actor.Type = topic.ActorOperator
+	case passport.Public:
+		o.Actor.Type = topic.ActorVisitor
+	default:
+		return audit.Origin{}
+	}
+	return o
 }
 
 // Surface refuses callers of other surfaces.

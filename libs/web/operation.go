@@ -121,6 +121,11 @@ func Declare[P, B, R any](operation Operation, handler func(*Call[P, B]) (R, err
 		if err := bindParameters(c, &call.Parameters); err != nil {
 			return err
 		}
+		if operation.Body == reflect.TypeFor[None]() { // no handler reads it
+			if _, err := call.Body(); err != nil {
+				return err
+			}
+		}
 		response, err := handler(&call)
 		if err != nil {
 			return err

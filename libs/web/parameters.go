@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/gin-gonic/gin"
@@ -64,8 +65,8 @@ func bindQuery(into reflect.Value, tag reflect.StructTag, name string, values []
 	return nil
 }
 
-// set parses text into a string, an int, or a pointer to one of them, by the same tags that
-// the document shows: format, enum, minimum, maximum.
+// set parses text into a string, an int, a time, or a pointer to one of them, by the same tags
+// that the document shows: format, enum, minimum, maximum.
 func set(into reflect.Value, tag reflect.StructTag, name, text string) error {
 	if into.Kind() == reflect.Pointer {
 		into.Set(reflect.New(into.Type().Elem()))
@@ -81,20 +82,28 @@ func set(into reflect.Value, tag reflect.StructTag, name, text string) error {
 		into.SetInt(int64(number))
 		return nil
 	}
+	if into.Type() == reflect.TypeFor[time.Time]() {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return fault.Field(name, "must be a time such as 2026-01-31T09:30:00Z")
+		}
+		into.Set(reflect.ValueOf(at.UTC()))
+		return nil
+	}
 	text, err := parseFormat(tag, name, text)
 	if err != nil {
 		return err
-	}
-	if choices := tag.Get("enum"); choices != "" && !slices.Contains(strings.Split(choices, ","), text) {
-		return fault.Field(name, "must be one of %s", strings.ReplaceAll(choices, ",", ", "))
 	}
 	into.SetString(text)
 	return nil
 }
 
-// parseFormat checks a text by the tag format: a uuid, which it returns in lower case, or a
-// sha256. Other formats are for the document only.
+// parseFormat checks a text by the tags enum and format: a uuid, which it returns in lower case,
+// or a sha256. Other formats are for the document only.
 func parseFormat(tag reflect.StructTag, name, text string) (string, error) {
+	if choices := tag.Get("enum"); choices != "" && !slices.Contains(strings.Split(choices, ","), text) {
+		return "", fault.Field(name, "must be one of %s", strings.ReplaceAll(choices, ",", ", "))
+	}
 	switch tag.Get("format") {
 	case "uuid":
 		if err := uuid.Validate(text); err != nil || len(text) != len(uuid.Nil.String()) {

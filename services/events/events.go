@@ -7,6 +7,7 @@ import (
 	_ "time/tzdata" // reports use the time zones of dashboards, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -31,22 +32,32 @@ type Config struct {
 // Operations declares what the service offers on the App interface.
 func Operations() []web.Operation { return api.Operations() }
 
+// Legacy returns the resources that the service has on the legacy interface.
+func Legacy() []legacy.Declared { return api.Legacy() }
+
+// Public declares what the service offers on the public interface.
+func Public() []web.Public { return api.Public() }
+
 func Run(ctx context.Context, c Config) error {
 	s, err := service.Open("events", c.Process, c.Documents, c.Kafka, c.Secret)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	others := cascade.New(c.Log,
-		peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
-		peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)})
+	integrations := s.Peer("integrations", c.IntegrationsURL)
+	others := cascade.New(c.Log, peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}, peer.Recipients{Client: integrations})
+	others.Endpoints = peer.Endpoints{Client: integrations}
+	platform, err := c.Links.Hosts()
+	if err != nil {
+		return err
+	}
 	var events *catalog.Catalog
-	events = catalog.New(store.Declare(s.Database, func() store.Follower { return events }), others, c.Now)
+	events = catalog.New(store.Declare(s.Database, func() store.Follower { return events }), others, c.Now, platform...)
 	if err := api.Mount(s.Engine, events, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, DashboardBase: c.DashboardBaseURL}); err != nil {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{s.Topics(topic.EventChanges, topic.ComponentChanges)},
+		Start: []func(context.Context) error{s.Topics(topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Audit)},
 		Background: []func(context.Context) error{
 			s.Relay,
 			func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },

@@ -11,9 +11,10 @@ import (
 // two organizations.
 func TestScripts(t *testing.T) {
 	broker := startBroker(t)
+	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
 		p := start(t, broker)
-		return apitest.Target{Handler: p.door(), Vars: map[string]string{
+		return apitest.Target{OpenAPI: documents, Handler: p.door(), Vars: map[string]string{
 			"orgA": orgA, "orgB": orgB, "dashA": dashA, "dashB": dashB,
 		}}
 	})

@@ -1,14 +1,17 @@
 // Package identity is the service of accounts: organizations with their plans, users with
 // their roles, and keys. The operator provisions accounts. Gateways look up keys here. Each
-// change of the rights of a key takes effect for the next request.
+// change of the rights of a key takes effect for the next request. The service also stores the
+// audit entries of all services.
 package identity
 
 import (
 	"context"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/service"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
@@ -20,6 +23,7 @@ import (
 type Config struct {
 	boot.Process   `embed:""`
 	boot.Documents `embed:""`
+	boot.Kafka     `embed:""`
 	boot.Redis     `embed:""`
 	boot.Secret    `embed:""`
 	boot.Rates     `embed:""`
@@ -30,9 +34,12 @@ type Config struct {
 // Operations declares what the service offers on the App and the operator interface.
 func Operations() []web.Operation { return api.Operations() }
 
+// Legacy returns the resources that the service has on the legacy interface.
+func Legacy() []legacy.Declared { return api.Legacy() }
+
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	s, err := service.Open("identity", c.Process, c.Documents, boot.Kafka{}, c.Secret)
+	s, err := service.Open("identity", c.Process, c.Documents, c.Kafka, c.Secret)
 	if err != nil {
 		return err
 	}
@@ -55,6 +62,23 @@ func Run(ctx context.Context, c Config) error {
 	if err := api.Mount(s.Engine, accounts, web.NewPages(c.Secret.Secret), c.Log); err != nil {
 		return err
 	}
-	// Readiness does not depend on Redis: without Redis the service still looks up and changes keys.
-	return s.Serve(ctx, service.Work{Background: []func(context.Context) error{accounts.Sweep}})
+	// The start does not wait for Redis or Kafka: without them the service still looks up and changes keys.
+	return s.Serve(ctx, service.Work{Background: []func(context.Context) error{
+		accounts.Sweep,
+		s.Relay,
+		func(ctx context.Context) error {
+			if err := s.Topics(topic.Audit)(ctx); err != nil {
+				return unlessEnded(ctx, err)
+			}
+			return service.Messages(s, "identity-audit", topic.Audit, accounts.Record)(ctx)
+		},
+	}})
+}
+
+// unlessEnded returns nil if ctx has ended, which is why the work stopped, else err.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }

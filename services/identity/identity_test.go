@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
@@ -9,7 +10,17 @@ import (
 // TestScripts plays what operators, members, legacy clients and services see, each
 // script on an empty platform of its own.
 func TestScripts(t *testing.T) {
+	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
-		return apitest.Target{Handler: start(t, nil).door()}
+		return apitest.Target{OpenAPI: documents, Handler: start(t, nil).door()}
 	})
+}
+
+// A UUID in a path is the same in upper case.
+func TestRevokeAKeyInUpperCase(t *testing.T) {
+	p := start(t, nil)
+	ann := p.member("ann", `"admin"`)
+	if got := p.send(ann.app(), "DELETE", "/app/api-keys/"+strings.ToUpper(ann.keyID), ""); got.status != 204 {
+		t.Errorf("%d %s", got.status, got.text)
+	}
 }

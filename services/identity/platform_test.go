@@ -38,6 +38,7 @@ type platform struct {
 	ahead   atomic.Int64 // of the clock, in nanoseconds
 	events  *events
 	redis   *engines.Redis
+	broker  *engines.Broker
 	client  *redis.Client
 	signer  *passport.Signer
 	process boot.Process
@@ -52,6 +53,7 @@ func start(t *testing.T, set func(*identity.Config)) *platform {
 	p.signer = passport.NewSigner(secret, p.now)
 	p.events = startEvents(t, p.signer)
 	p.startRedis("127.0.0.1:0")
+	p.startKafka("127.0.0.1:0", t.TempDir())
 	p.run(set)
 	return p
 }
@@ -82,6 +84,16 @@ func (p *platform) startRedis(addr string) {
 	})
 }
 
+func (p *platform) startKafka(addr, folder string) {
+	p.t.Helper()
+	var err error
+	if p.broker, err = engines.StartKafka(p.t.Context(), engines.Kafka{Addr: addr, Dir: folder}); err != nil {
+		p.t.Fatal(err)
+	}
+	running := p.broker
+	p.t.Cleanup(func() { running.Close() })
+}
+
 // stopRedis kills Redis and returns where it was.
 func (p *platform) stopRedis() (addr string) {
 	addr = strings.TrimSuffix(strings.TrimPrefix(p.redis.URL(), "redis://"), "/0")
@@ -95,6 +107,7 @@ func (p *platform) run(set func(*identity.Config)) {
 	p.t.Helper()
 	config := identity.Config{
 		Documents: boot.Documents{DocumentsURL: p.records},
+		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1/0"},
 		Secret:    boot.Secret{Secret: secret},
 		EventsURL: p.events.server.URL, Rates: boot.Rates{LegacyRatePerHour: 1000, AppRatePerMinute: 600},

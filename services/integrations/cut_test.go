@@ -47,6 +47,11 @@ func (c cutCollection[T]) Change(ctx context.Context, key string, change func(*T
 	return item, err
 }
 
+func (c cutCollection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (item T, err error) {
+	err = c.cut.write(func() error { item, err = c.Collection.Update(ctx, key, change); return err })
+	return item, err
+}
+
 func (c cutCollection[T]) Upsert(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (item T, err error) {
 	err = c.cut.write(func() error { item, err = c.Collection.Upsert(ctx, key, change); return err })
 	return item, err

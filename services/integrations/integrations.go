@@ -57,8 +57,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges)},
+		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.Audit)},
 		Background: []func(context.Context) error{
+			s.Relay,
 			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),
 			s.DeletedComponents(endpoints.ForgetComponent),
 		},

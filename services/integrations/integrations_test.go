@@ -36,13 +36,15 @@ func TestOperations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
 		ours, small, others := p.organization(25), p.organization(2), p.organization(25)
 		plain := ours.member(passport.RoleAdmin)
 		plain.Features.Integrations = false
 		return apitest.Target{
-			URL:    p.url,
-			Header: http.Header{passport.Header: {p.signer.Sign(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
+			OpenAPI: documents,
+			URL:     p.url,
+			Header:  http.Header{passport.Header: {p.signer.Sign(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
 			Vars: map[string]string{
 				"subscriber": p.signer.Sign(ours.member(passport.RoleSubscriber)),
 				"event":      p.signer.Sign(ours.member(passport.RoleEvent)),

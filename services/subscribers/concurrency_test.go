@@ -124,9 +124,9 @@ type halting struct {
 	before func()
 }
 
-func (h halting) Change(ctx context.Context, id string, change func(*audience.Address) error) (audience.Address, error) {
+func (h halting) Update(ctx context.Context, id string, change func(*audience.Address) ([]topic.Message, error)) (audience.Address, error) {
 	h.before()
-	return h.Collection.Change(ctx, id, change)
+	return h.Collection.Update(ctx, id, change)
 }
 
 // An address that was stored for a subscription that is refused stays when somebody else

@@ -7,9 +7,11 @@ import (
 	"context"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/client"
@@ -27,6 +29,12 @@ type Config struct {
 	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 }
 
+// Legacy returns the resources that the service has on the legacy interface.
+func Legacy() []legacy.Declared { return api.Legacy() }
+
+// Public declares what the service offers on the public interface.
+func Public() []web.Public { return api.Public() }
+
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	s, err := service.Open("subscribers", c.Process, c.Documents, c.Kafka, c.Secret)
@@ -41,8 +49,9 @@ func Run(ctx context.Context, c Config) error {
 	})
 	api.New(people, links, c.LegacyBaseURL, c.Log).Mount(s.Engine)
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DeliveryOutcomes)},
+		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DeliveryOutcomes, topic.Audit)},
 		Background: []func(context.Context) error{
+			s.Relay,
 			s.DeletedComponents(people.ForgetComponent),
 			service.Messages(s, "subscribers-outcomes", topic.DeliveryOutcomes, people.Block),
 		},

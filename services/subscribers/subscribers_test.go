@@ -13,14 +13,16 @@ import (
 // organizations of its own.
 func TestOperations(t *testing.T) {
 	p := start(t)
+	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
 		ours, others := p.organization(), p.organization()
 		noplan := ours.member(passport.RoleAdmin)
 		noplan.Features.API = false
 		number := func(o organization, n int) string { return strconv.FormatInt(o.services[n].LegacyID, 10) }
 		return apitest.Target{
-			URL:    p.url,
-			Header: http.Header{passport.Header: {p.signer.Sign(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
+			OpenAPI: documents,
+			URL:     p.url,
+			Header:  http.Header{passport.Header: {p.signer.Sign(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
 			Vars: map[string]string{
 				"others": p.signer.Sign(others.member(passport.RoleAdmin)),
 				"api":    p.signer.Sign(ours.member(passport.RoleAPI)),

@@ -1,41 +1,21 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/goccy/go-yaml"
 )
 
 // documents returns the documents' file names, each with a function that writes its text.
 func documents() map[string]func() ([]byte, error) {
 	return map[string]func() ([]byte, error){
-		"app.yaml": func() ([]byte, error) {
-			return document(passport.App, "Bellbuoy App interface", appDescription,
-				object{{"bearer", object{{"type", "http"}, {"scheme", "bearer"}, {"description", "<keyId>:<secret>"}}}})
-		},
-		"operator.yaml": func() ([]byte, error) {
-			return document(passport.Operator, "Bellbuoy operator interface", operatorDescription,
-				object{{"operatorToken", object{{"type", "apiKey"}, {"in", "header"}, {"name", "Authorization"},
-					{"description", "Operator <token>, with the token of BELLBUOY_OPERATOR_TOKEN."}}}})
-		},
+		"app.yaml": writeApp, "operator.yaml": writeOperator, "legacy.yaml": writeLegacy, "public.yaml": writePublic,
 	}
 }
-
-const appDescription = `Everything under /app. Calls are counted per organization and minute. Ids are UUIDs. Times are ISO 8601 in UTC
-with milliseconds. A list returns a nextToken, null on its last page: the same request with that token returns the next page. A body is
-JSON. An unknown member of a body and an unknown query parameter are errors. A member with the role admin may call every operation.`
-
-const operatorDescription = `Provisioning of organizations, users and keys by whoever operates the installation. The interface exists
-only if BELLBUOY_OPERATOR_TOKEN is set. Without it every path gets 404.`
 
 // object is a mapping that is written in its order.
 type object []entry
@@ -54,45 +34,90 @@ func (o object) MarshalYAML() (any, error) {
 	return mapping, nil
 }
 
-func document(surface passport.Surface, title, description string, security object) ([]byte, error) {
-	schemas := newSchemas()
-	var tags []any
-	seen := map[string]bool{}
-	paths := object{}
-	for _, operation := range declared.Operations() {
-		if operation.Surface() != surface {
-			continue
-		}
-		if !seen[operation.Tag] {
-			seen[operation.Tag] = true
-			tags = append(tags, object{{"name", operation.Tag}})
-		}
-		described, err := describe(operation, schemas)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", operation.Method, operation.Path, err)
-		}
-		at := slices.IndexFunc(paths, func(item entry) bool { return item.key == operation.Path })
-		if at < 0 {
-			at, paths = len(paths), append(paths, entry{operation.Path, object{}})
-		}
-		paths[at].value = append(paths[at].value.(object), entry{strings.ToLower(operation.Method), described})
+// set returns the object with the member, in the place of an earlier one with the key.
+func (o object) set(key string, value any) object {
+	if at := slices.IndexFunc(o, func(e entry) bool { return e.key == key }); at >= 0 {
+		o[at].value = value
+		return o
 	}
-	var required []any
+	return append(o, entry{key, value})
+}
+
+func (o object) get(key string) any {
+	for _, e := range o {
+		if e.key == key {
+			return e.value
+		}
+	}
+	return nil
+}
+
+// document collects the parts of a document.
+type document struct {
+	*schemas
+	tags                           []any
+	paths                          object
+	parameters, headers, responses object // in components, those that something refers to
+}
+
+func newDocument() *document { return &document{schemas: newSchemas()} }
+
+// operation is an operation in the terms of OpenAPI.
+type operation struct {
+	path, method, id, tag, summary, description string
+	service                                     string // empty: the gateway
+	keyless                                     bool   // needs no key, other than the rest of the document
+	parameters                                  []any
+	body                                        any
+	responses                                   object
+}
+
+func (d *document) add(o operation) {
+	out := object{{"operationId", o.id}, {"tags", []any{o.tag}}, {"summary", o.summary}}
+	optional := func(key string, value any, present bool) {
+		if present {
+			out = append(out, entry{key, value})
+		}
+	}
+	optional("description", o.description, o.description != "")
+	optional("x-service", o.service, o.service != "")
+	optional("security", []any{}, o.keyless)
+	optional("parameters", o.parameters, len(o.parameters) > 0)
+	optional("requestBody", o.body, o.body != nil)
+	slices.SortStableFunc(o.responses, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	out = append(out, entry{"responses", o.responses})
+	if !slices.ContainsFunc(d.tags, func(tag any) bool { return tag.(object)[0].value == o.tag }) {
+		d.tags = append(d.tags, object{{"name", o.tag}})
+	}
+	item, _ := d.paths.get(o.path).(object)
+	d.paths = d.paths.set(o.path, append(item, entry{strings.ToLower(o.method), out}))
+}
+
+// write returns the text. Each scheme of security suffices for a call.
+func (d *document) write(title, description string, security object) ([]byte, error) {
+	required := []any{}
+	components := object{}
 	for _, scheme := range security {
 		required = append(required, object{{scheme.key, []any{}}})
+		components = object{{"securitySchemes", security}}
 	}
-	components := object{{"securitySchemes", security}}
-	if surface == passport.App { // the operator interface takes no Idempotency-Key
-		components = append(components, entry{"parameters", object{{"IdempotencyKey", idempotencyKey}}})
+	schemas, err := d.schemas.all()
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range []entry{{"parameters", d.parameters}, {"headers", d.headers}, {"responses", d.responses}, {"schemas", schemas}} {
+		if len(part.value.(object)) > 0 {
+			components = append(components, part)
+		}
 	}
 	text, err := yaml.MarshalWithOptions(object{
 		{"openapi", "3.1.0"},
 		{"info", object{{"title", title}, {"version", "1"}, {"description", strings.ReplaceAll(description, "\n", " ")}}},
 		{"servers", []any{object{{"url", "/"}, {"description", "This installation."}}}},
 		{"security", required},
-		{"tags", tags},
-		{"paths", paths},
-		{"components", append(components, entry{"responses", errorResponses()}, entry{"schemas", schemas.all()})},
+		{"tags", d.tags},
+		{"paths", d.paths},
+		{"components", components},
 	}, yaml.Indent(2), yaml.IndentSequence(true))
 	if err != nil {
 		return nil, err
@@ -100,96 +125,80 @@ func document(surface passport.Surface, title, description string, security obje
 	return append([]byte("# Written by `make generate` from the operations that the services declare. Do not edit.\n"), text...), nil
 }
 
-var idempotencyKey = object{
-	{"name", "Idempotency-Key"}, {"in", "header"},
-	{"description", "The same key and body within 24 h returns the first response again. The same key with another body gets 409."},
-	{"schema", object{{"type", "string"}, {"maxLength", 255}}},
-}
-
-func describe(operation declared.Operation, schemas *schemas) (object, error) {
-	out := object{
-		{"operationId", operation.ID}, {"tags", []any{operation.Tag}}, {"summary", operation.Summary},
-	}
-	if text := strings.TrimSpace(operation.Description + " " + admission(operation)); text != "" {
-		out = append(out, entry{"description", text})
-	}
-	out = append(out, entry{"x-service", operation.Service})
-	parameters, err := schemas.parameters(operation.Parameters)
-	if err != nil {
-		return nil, err
-	}
-	if operation.Idempotent() {
-		parameters = append(parameters, ref("parameters", "IdempotencyKey"))
-	}
-	if len(parameters) > 0 {
-		out = append(out, entry{"parameters", parameters})
-	}
-	if operation.Body != reflect.TypeFor[web.None]() {
-		content, err := schemas.content(operation.Body, true, operation.Example.Request)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, entry{"requestBody", object{{"required", !operation.BodyOptional}, {"content", content}}})
-	}
-	responses := object{}
-	for _, status := range operation.Statuses() {
-		response := ref("responses", responseName(status))
-		if status == operation.Status {
-			response = object{{"description", http.StatusText(status) + "."}}
-			if status != http.StatusNoContent {
-				content, err := schemas.content(operation.Response, false, operation.Example.Response)
-				if err != nil {
-					return nil, err
-				}
-				response = append(response, entry{"content", content})
-			}
-		}
-		responses = append(responses, entry{strconv.Itoa(status), response})
-	}
-	return append(out, entry{"responses", responses}), nil
-}
-
-// admission says which role and entitlement a call needs.
-func admission(operation declared.Operation) string {
-	var out []string
-	if len(operation.Roles) > 0 {
-		out = append(out, "Role: "+strings.Join(operation.Roles, " or ")+".")
-	}
-	if operation.Entitlement != web.NoEntitlement {
-		out = append(out, "Entitlement: "+string(operation.Entitlement)+".")
-	}
-	return strings.Join(out, " ")
-}
-
 func ref(kind, name string) object { return object{{"$ref", "#/components/" + kind + "/" + name}} }
+
+// parameter adds a parameter to the components and refers to it.
+func (d *document) parameter(name string, of object) object {
+	d.parameters = d.parameters.set(name, of)
+	return ref("parameters", name)
+}
+
+func media(schema any, example any) object {
+	out := object{{"schema", schema}}
+	if example != nil {
+		out = append(out, entry{"example", example})
+	}
+	return out
+}
+
+// response returns a response with the headers, and with X-Request-Id, which every response has.
+func (d *document) response(description string, content object, headers ...string) object {
+	described := object{}
+	for _, name := range append(headers, "X-Request-Id") {
+		var of object
+		switch name {
+		case "Allow":
+			of = header("The methods that the path has.", true, "string")
+		case "ETag":
+			of = header("Changes when the response or the record changes.", true, "string")
+		case "Location":
+			of = header("The absolute URL of the created object.", true, "string")
+		case "Retry-After":
+			of = header("Seconds to wait before the next attempt.", false, "integer")
+		case "Idempotency-Replayed":
+			of = header("true if the response is that of an earlier request with the same Idempotency-Key.", false, "boolean")
+		case "X-Request-Id":
+			of = header("Names the request in the logs.", true, "string")
+		}
+		key := strings.ReplaceAll(name, "-", "")
+		d.headers = d.headers.set(key, of)
+		described = append(described, entry{name, ref("headers", key)})
+	}
+	out := object{{"description", description}, {"headers", described}}
+	if content != nil {
+		out = append(out, entry{"content", content})
+	}
+	return out
+}
+
+func header(description string, required bool, of string) object {
+	out := object{{"description", description}}
+	if required {
+		out = append(out, entry{"required", true})
+	}
+	return append(out, entry{"schema", object{{"type", of}}})
+}
+
+// failure is the response of an error. Its name in the components is that of the status.
+type failure struct {
+	description, example string
+	headers              []string
+	schema               object // nil: {"error": "..."}
+}
 
 var notLetters = regexp.MustCompile(`[^A-Za-z]`)
 
-func responseName(status int) string {
-	return notLetters.ReplaceAllString(http.StatusText(status), "")
-}
-
-func errorResponses() object {
-	out := object{}
-	for _, response := range []struct {
-		status      int
-		description string
-		header      string
-	}{
-		{400, "A parameter or the body is wrong. The error names the field.", ""},
-		{403, "Without a body: there is no valid key, or there were too many calls (then with Retry-After). With an error: the role or the plan does not allow the call.", "Retry-After"},
-		{404, "There is no such record.", ""},
-		{405, "The path does not have this method.", "Allow"},
-		{409, "The request conflicts with a stored record or with its version, or its Idempotency-Key was used for another request.", ""},
-		{413, "The body is larger than 1 MiB.", ""},
-		{503, "A part of the platform cannot be reached. A repetition may succeed.", "Retry-After"},
-	} {
-		described := object{{"description", response.description}}
-		if response.header != "" {
-			described = append(described, entry{"headers", object{{response.header, object{{"schema", object{{"type", "string"}}}}}}})
+// fails adds the responses of errors.
+func (d *document) fails(responses object, failures map[int]failure, statuses ...int) object {
+	for _, status := range statuses {
+		name := notLetters.ReplaceAllString(http.StatusText(status), "")
+		of := failures[status]
+		if of.schema == nil {
+			of.schema = d.errorSchema()
 		}
-		described = append(described, entry{"content", object{{"application/json", object{{"schema", ref("schemas", "Error")}}}}})
-		out = append(out, entry{responseName(response.status), described})
+		content := object{{"application/json", media(of.schema, object{{"error", of.example}})}}
+		d.responses = d.responses.set(name, d.response(of.description, content, of.headers...))
+		responses = responses.set(strconv.Itoa(status), ref("responses", name))
 	}
-	return out
+	return responses
 }

@@ -99,9 +99,9 @@ func TestOperationsHaveExamples(t *testing.T) {
 	}
 }
 
-// The binder refuses null for a list, and no response has it.
+// The binder of the two interfaces refuses null for a list, and no response has it.
 func TestListsAreNeverNull(t *testing.T) {
-	for name, write := range documents() {
+	for name, write := range map[string]func() ([]byte, error){"app.yaml": writeApp, "operator.yaml": writeOperator} {
 		text, err := write()
 		if err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
-// Command generate writes the OpenAPI documents of the App and the operator interface from
-// the operations that the services declare. `make generate` runs it from the top folder; a
+// Command generate writes the OpenAPI documents of the interfaces from the operations and
+// resources that the services and the gateway declare. `make generate` runs it from the top folder; a
 // test fails if a document in the repository is not what generate writes.
 //
 // It is a program of its own because the gateway, which serves the documents and takes its

@@ -23,6 +23,7 @@ type schemas struct {
 	types       map[string]reflect.Type // by the name of their definition
 	mapped      map[reflect.Type]bool
 	conflict    error
+	written     object // definitions that are made of no type
 }
 
 func newSchemas() *schemas {
@@ -100,13 +101,15 @@ func (s *schemas) content(of reflect.Type, body bool, example string) (object, e
 	return object{{"application/json", media}}, nil
 }
 
-// parameters returns the parameters of a struct with the tags path and query.
-func (s *schemas) parameters(of reflect.Type) ([]any, error) {
+// parametersOf returns the parameters of a struct with the tags path, query and header.
+func (s *schemas) parametersOf(of reflect.Type) ([]any, error) {
 	var out []any
 	for _, field := range reflect.VisibleFields(of) {
-		in, name := "path", field.Tag.Get("path")
-		if name == "" {
-			in, name = "query", field.Tag.Get("query")
+		var in, name string
+		for _, in = range []string{"path", "query", "header"} {
+			if name = field.Tag.Get(in); name != "" {
+				break
+			}
 		}
 		if name == "" {
 			continue
@@ -141,19 +144,30 @@ func (s *schemas) parameters(of reflect.Type) ([]any, error) {
 	return out, nil
 }
 
-// all returns the definitions in the order of their names, and that of an error.
-func (s *schemas) all() object {
-	out := object{{"Error", object{
+// errorSchema adds the schema of an error and refers to it.
+func (s *schemas) errorSchema() object {
+	return s.define("Error", object{
 		{"type", "object"}, {"required", []any{"error"}}, {"properties", object{{"error", object{{"type", "string"}}}}},
-	}}}
+	})
+}
+
+// define adds a schema that is made of no type, and refers to it.
+func (s *schemas) define(name string, schema object) object {
+	s.written = s.written.set(name, schema)
+	return ref("schemas", name)
+}
+
+// all returns the written definitions, and those of types in the order of their names.
+func (s *schemas) all() (object, error) {
+	out := slices.Clone(s.written)
 	definitions, err := ordered(s.definitions)
 	if err != nil {
-		panic(err) // the schemas came from the reflector
+		return nil, err
 	}
 	for _, definition := range definitions.(yaml.MapSlice) {
 		out = append(out, entry{definition.Key.(string), definition.Value})
 	}
-	return out
+	return out, nil
 }
 
 // mapMembers maps each optional.Value[T] in the type to T: the member's absence is not part of

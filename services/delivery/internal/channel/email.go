@@ -87,13 +87,11 @@ func (e email) write(message dispatch.Message) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// mailSubject returns the publisher's subject, or a subject with the dashboard, the status and the title. It
-// has at most maxSubject characters, the limit of a publisher's subject.
+// mailSubject returns the publisher's subject, or a subject with the dashboard and the headline. It has at most maxSubject characters, the limit of a publisher's subject.
 func mailSubject(message dispatch.Message) string {
-	event := &message.Change.Event
 	subject := oneLine(message.Change.Notify[topic.Email].Subject)
 	if subject == "" {
-		subject = words(event.Status) + ": " + oneLine(event.Title)
+		subject = headline(&message.Change.EventChange)
 		if name := oneLine(message.To.Dashboard.Name); name != "" {
 			subject = "[" + name + "] " + subject
 		}

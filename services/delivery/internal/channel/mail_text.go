@@ -77,17 +77,14 @@ func mailParts(message dispatch.Message) (plain, page string, err error) {
 func mailPageOf(message dispatch.Message) mailPage {
 	change, event, dashboard := message.Change, &message.Change.Event, message.To.Dashboard
 	page := mailPage{
-		Title: oneLine(event.Title), Dashboard: oneLine(dashboard.Name), Status: words(event.Status), Severity: words(event.Severity),
-		Start: mailTime(&event.StartAt), End: mailTime(event.EndAt),
+		Title: oneLine(event.Title), Dashboard: oneLine(dashboard.Name), Status: statusLine(&change.EventChange), Severity: words(event.Severity),
+		URL: eventURL(dashboard, event, message.Components), Start: mailTime(&event.StartAt), End: mailTime(event.EndAt),
 		Description: prose(event.DescriptionText, event.DescriptionHTML),
 		Impact:      prose(event.ImpactText, event.ImpactHTML),
 		Coordinator: prose(event.CoordinatorText, event.CoordinatorHTML),
 	}
 	if event.ScheduledStartAt != nil {
 		page.Start, page.End = mailTime(event.ScheduledStartAt), cmp.Or(mailTime(event.ScheduledEndAt), page.End)
-	}
-	if dashboard.URL != "" {
-		page.URL = eventURL(dashboard.URL, event.ID)
 	}
 	for _, c := range message.Components {
 		page.Components = append(page.Components, mailComponent{oneLine(c.Name), oneLine(c.Group), words(c.Impact)})

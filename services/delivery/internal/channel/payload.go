@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"html"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -40,7 +39,7 @@ type payloadEvent struct {
 	EndAt              *topic.Time        `json:"endAt"`
 	ScheduledStartAt   *topic.Time        `json:"scheduledStartAt"`
 	ScheduledEndAt     *topic.Time        `json:"scheduledEndAt"`
-	URL                string             `json:"url"`
+	URL                *string            `json:"url"` // null: no dashboard shows the event
 	AffectedComponents []payloadComponent `json:"affectedComponents"`
 }
 
@@ -96,7 +95,7 @@ func compose(change *topic.EventChange, dashboard topic.Dashboard, components []
 			PreviousStatus: orNull(event.PreviousStatus), Severity: orNull(event.Severity),
 			StartAt: topic.Time(event.StartAt), EndAt: topic.TimeOf(event.EndAt),
 			ScheduledStartAt: topic.TimeOf(event.ScheduledStartAt), ScheduledEndAt: topic.TimeOf(event.ScheduledEndAt),
-			URL: eventURL(dashboard.URL, event.ID), AffectedComponents: make([]payloadComponent, len(components)),
+			URL: orNull(eventURL(dashboard, &event, components)), AffectedComponents: make([]payloadComponent, len(components)),
 		},
 	}
 	for i, c := range components {
@@ -106,11 +105,6 @@ func compose(change *topic.EventChange, dashboard topic.Dashboard, components []
 		p.TimelineEntry = &payloadEntry{entry.StatusID, entry.Status, topic.Time(entry.Timestamp), entry.Text, entry.HTML}
 	}
 	return p
-}
-
-// eventURL returns the URL of the event's page on the dashboard.
-func eventURL(dashboard, event string) string {
-	return strings.TrimSuffix(dashboard, "/") + "/events/" + event
 }
 
 // shorten shortens the message, and then the list of components, until the payload fits. It replaces the HTML

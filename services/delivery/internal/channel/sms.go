@@ -143,21 +143,21 @@ func textOf(message dispatch.Message) string {
 	if text := message.Change.Notify[topic.SMS].Text; text != "" {
 		return text
 	}
-	return defaultText(&message.Change.Event, message.To.Dashboard)
+	return defaultText(&message.Change.EventChange, message.To.Dashboard, message.Components)
 }
 
 // defaultText returns the dashboard's name, the status, the title and the link, in one segment. If they do not
 // fit, it shortens the title to at least leastTitle characters. If they still do not fit, it omits the
 // dashboard's name, then the link, then both.
-func defaultText(event *topic.Event, dashboard topic.Dashboard) string {
-	title := plain(event.Title)
-	status := plain(event.Type + " " + event.Status)
+func defaultText(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) string {
+	title := plain(change.Event.Title)
+	status := plain(shortStatus(change))
 	name, link := "", ""
 	if dashboard.Name != "" {
 		name = plain(dashboard.Name) + ": "
 	}
-	if dashboard.URL != "" {
-		link = " " + eventURL(dashboard.URL, event.ID)
+	if page := eventURL(dashboard, &change.Event, components); page != "" {
+		link = " " + page
 	}
 	for _, around := range [][2]string{{name, link}, {"", link}, {name, ""}, {"", ""}} {
 		write := func(title string) string { return around[0] + status + ": " + title + around[1] }

@@ -90,8 +90,8 @@ func TestDefaultText(t *testing.T) {
 		"marks stay whole": {strings.Repeat("e\u0301", 40), topic.Dashboard{}, "incident investigating: " + strings.Repeat("e\u0301", 21) + "..."},
 		"pairs stay whole": {strings.Repeat("🚨", 40), topic.Dashboard{}, "incident investigating: " + strings.Repeat("🚨", 21) + "..."},
 	} {
-		event := &topic.Event{ID: "0190a000-0000-7000-8000-000000000001", Type: "incident", Status: "investigating", Title: c.title}
-		got := defaultText(event, c.dashboard)
+		change := &topic.EventChange{Event: topic.Event{ID: "0190a000-0000-7000-8000-000000000001", Type: "incident", Status: "investigating", Title: c.title}}
+		got := defaultText(change, c.dashboard, nil)
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -106,7 +106,7 @@ func FuzzDefaultText(f *testing.F) {
 	f.Add(strings.Repeat("👩‍👩‍👧", 30), "Zürich", "")
 	f.Add(strings.Repeat("€", 90), strings.Repeat("€", 90), "https://x")
 	f.Fuzz(func(t *testing.T, title, name, link string) {
-		got := defaultText(&topic.Event{ID: "1", Type: "incident", Status: "investigating", Title: title}, topic.Dashboard{Name: name, URL: link})
+		got := defaultText(&topic.EventChange{Event: topic.Event{ID: "1", Type: "incident", Status: "investigating", Title: title}}, topic.Dashboard{Name: name, URL: link}, nil)
 		if spare(got) < 0 || !strings.Contains(got, "incident investigating") {
 			t.Errorf("%q", got)
 		}

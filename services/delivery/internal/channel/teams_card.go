@@ -35,7 +35,7 @@ type cardBody struct {
 	} `json:"msteams"`
 	Fallback string        `json:"fallbackText"`
 	Body     []cardElement `json:"body"`
-	Actions  []cardAction  `json:"actions"`
+	Actions  []cardAction  `json:"actions,omitempty"`
 }
 
 // cardElement is a TextBlock, or a Container of elements.
@@ -84,14 +84,16 @@ func renderCard(change *topic.EventChange, dashboard topic.Dashboard, components
 
 func composeCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component, keep int) cardMessage {
 	event, wording := change.Event, change.Notify[topic.Teams]
-	head := []string{dashboard.Name, words(event.Status)}
+	head := []string{dashboard.Name, statusLine(change)}
 	if event.Severity != "" {
 		head = append(head, words(event.Severity))
 	}
 	card := cardBody{
 		Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4",
 		Fallback: cut(event.Title, 200),
-		Actions:  []cardAction{{"Action.OpenUrl", "Open the event", eventURL(dashboard.URL, event.ID)}},
+	}
+	if link := eventURL(dashboard, &event, components); link != "" {
+		card.Actions = []cardAction{{"Action.OpenUrl", "Open the event", link}}
 	}
 	card.Teams.Width = "Full"
 	if wording.Message != "" {
@@ -112,8 +114,10 @@ func composeCard(change *topic.EventChange, dashboard topic.Dashboard, component
 		sections = append(sections,
 			cardSection{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
 			cardSection{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
-			cardSection{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}},
-			cardSection{"Times", prosePart{plain: cardTimes(&event)}})
+			cardSection{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}})
+	}
+	if wording.Details || event.ScheduledStartAt != nil {
+		sections = append(sections, cardSection{"Times", prosePart{plain: cardTimes(&event)}})
 	}
 	for _, section := range sections {
 		if block := cardBlock(section.text, keep); block.Text != "" {

@@ -1,9 +1,34 @@
 package api
 
 import (
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
+
+func (a api) noteOperations() []web.Operation {
+	const note = `{"noteId": "01890a5d-ac96-774b-bcce-b302099a8064", "note": "The vendor has been called.", "author": ` + authorExample + `,
+		"createdAt": "2026-01-31T09:35:00.000Z", "editedAt": null}`
+	const request = `{"note": "The vendor has been called."}`
+	declared := func(method, path, id, summary, description string, status int) web.Operation {
+		return web.Operation{
+			Method: method, Path: "/app/events/{id}/notes" + path, ID: id, Tag: "events", Summary: summary, Description: description,
+			Roles: []string{passport.RoleEvent}, Versioned: true, Status: status,
+		}
+	}
+	list := declared("GET", "", "listNotes", "List the notes of an event", "In the order of their creation.", 200)
+	create := declared("POST", "", "createNote", "Add a note to an event",
+		"A note is internal: visitors and subscribers never see it. The event gets a new version, which is in the ETag.", 201)
+	change := declared("PUT", "/{noteId}", "replaceNote", "Replace the text of a note", "", 200)
+	remove := declared("DELETE", "/{noteId}", "deleteNote", "Delete a note", "", 204)
+	list.Example.Response = `{"notes": [` + note + `], "nextToken": null}`
+	create.Example = web.Example{Request: request, Response: `{"note": ` + note + `}`}
+	change.Example = create.Example
+	return []web.Operation{
+		web.Declare(list, a.listNotes), web.Declare(create, a.createNote), web.Declare(change, a.replaceNote), web.Declare(remove, a.deleteNote),
+	}
+}
 
 type noteView struct {
 	NoteID    string     `json:"noteId" format:"uuid"`
@@ -11,6 +36,88 @@ type noteView struct {
 	Author    authorView `json:"author"`
 	CreatedAt web.Time   `json:"createdAt"`
 	EditedAt  *web.Time  `json:"editedAt"`
+}
+
+type oneNoteView struct {
+	Note    noteView `json:"note"`
+	version int64    // of the event
+}
+
+// RecordVersion implements web.Versioned.
+func (v oneNoteView) RecordVersion() int64 { return v.version }
+
+type notesView struct {
+	Notes     []noteView `json:"notes"`
+	NextToken *string    `json:"nextToken"`
+}
+
+type noteBody struct {
+	Note optional.Value[string] `json:"note" required:"true" minLength:"1" maxLength:"5000" description:"Not white space only."`
+}
+
+type notesParameters struct {
+	eventParameters
+	web.Paging
+}
+
+func (a api) listNotes(c *web.Call[notesParameters, web.None]) (notesView, error) {
+	after, err := a.Pages.Position(c.List, c.Parameters.Paging)
+	if err != nil {
+		return notesView{}, err
+	}
+	page, err := a.catalog.PageOfNotes(c, c.Caller.Organization, c.Parameters.ID, c.Parameters.Limit, after)
+	view := notesView{make([]noteView, len(page.Items)), a.Pages.Token(c.List, page.Next)}
+	for i, note := range page.Items {
+		view.Notes[i] = viewNote(note)
+	}
+	return view, err
+}
+
+func (a api) createNote(c *web.Call[eventParameters, noteBody]) (oneNoteView, error) {
+	var note catalog.Note
+	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionNoteCreate), c.Parameters.ID, func(d *catalog.Draft) error {
+		in, err := c.Body()
+		if err == nil {
+			note, err = d.AddNote(in.Note.Value)
+		}
+		return err
+	})
+	return oneNoteView{viewNote(note), changed.Version}, err
+}
+
+type noteParameters struct {
+	eventParameters
+	NoteID string `path:"noteId" format:"uuid"`
+}
+
+func (a api) replaceNote(c *web.Call[noteParameters, noteBody]) (oneNoteView, error) {
+	var note catalog.Note
+	changed, err := a.catalog.ChangeEvent(c, partCommand(c).As(catalog.ActionNoteUpdate), c.Parameters.ID, func(d *catalog.Draft) (err error) {
+		note, err = d.EditNote(c.Parameters.NoteID, func() (string, error) {
+			if err := c.IfMatch(d.Version); err != nil {
+				return "", err
+			}
+			in, err := c.Body()
+			return in.Note.Value, err
+		})
+		return err
+	})
+	return oneNoteView{viewNote(note), changed.Version}, err
+}
+
+func (a api) deleteNote(c *web.Call[noteParameters, web.None]) (web.None, error) {
+	_, err := a.catalog.ChangeEvent(c, partCommand(c).As(catalog.ActionNoteDelete), c.Parameters.ID, func(d *catalog.Draft) error {
+		return d.RemoveNote(c.Parameters.NoteID, func() error { return c.IfMatch(d.Version) })
+	})
+	return web.None{}, err
+}
+
+// partCommand returns appCommand for a write of a part of a record. An unknown part precedes another version of the
+// record, so the change of the record checks If-Match when it has found the part.
+func partCommand[P, B any](c *web.Call[P, B]) catalog.Command {
+	command := appCommand(c)
+	command.IfMatch = nil
+	return command
 }
 
 func viewNote(n catalog.Note) noteView {

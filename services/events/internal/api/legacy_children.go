@@ -27,6 +27,10 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 			{Name: catalog.IndexStatus, Equal: []string{catalog.OfEvent(catalog.FieldStatus)}},
 			{Name: catalog.IndexTypeStatus, Equal: []string{catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)}},
 		},
+		Doc: legacy.Doc{
+			Name: "EventService", Names: "EventServices", One: "a link", Many: "links between events and services",
+			Record: linkExample, Body: `{"event": "/api/v1/event/list/1/", "service": "/api/v1/service/1/"}`,
+		},
 		FaultFields: map[string]string{"affectedComponents": "event", "componentId": "service"},
 		ID:          func(l catalog.LinkDetail) int64 { return l.LegacyID },
 		View:        func(l catalog.LinkDetail) any { return viewEventService(l.Event.LegacyID, l.LegacyID, l.Component) },
@@ -74,12 +78,18 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 			{Name: catalog.IndexType, Equal: []string{catalog.OfEvent(catalog.FieldType)}},
 			{Name: catalog.IndexTypeStatus, Equal: []string{catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)}},
 		},
+		Doc: legacy.Doc{
+			Name: "EventUpdate", Names: "EventUpdates", One: "an update", Many: "updates of events",
+			Create: "Does not change the status of the event.",
+			Record: updateExample, Body: `{"event": "/api/v1/event/list/1/", "update": "A fix is being tested."}`,
+		},
 		FaultFields: map[string]string{"timeline": "event"},
 		ID:          func(u catalog.UpdateRow) int64 { return u.LegacyID },
 		View:        func(u catalog.UpdateRow) any { return viewUpdate(u) },
 		List:        listOf(a.catalog.ListUpdates),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.UpdateRow, error) {
-			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error { return applyUpdate(d, in) })
+			detail, err := a.catalog.ChangeEvent(ctx, command(caller).As(catalog.ActionTimelineCreate), in.Ref("event").Key,
+				func(d *catalog.Draft) error { return applyUpdate(d, in) })
 			if err != nil {
 				return catalog.UpdateRow{}, deletedEvent(err)
 			}
@@ -90,7 +100,8 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 			if err != nil {
 				return err
 			}
-			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error { return d.RemoveEntry(row.StatusID) })
+			_, err = a.catalog.ChangeEvent(ctx, command(caller).As(catalog.ActionTimelineDelete), row.EventID,
+				func(d *catalog.Draft) error { return d.RemoveEntry(row.StatusID) })
 			return err
 		},
 	}
@@ -100,7 +111,7 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 func (a api) eventField(more ...legacy.Field) legacy.Field {
 	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: catalog.FieldEvent, Help: "The event.",
 		Relation: &legacy.Relation{
-			To: "event/list", FindID: catalog.OfEvent(catalog.FieldLegacyID), Fields: append(eventFields(catalog.FieldEvent), more...),
+			To: "event/list", URI: true, FindID: catalog.OfEvent(catalog.FieldLegacyID), Fields: append(eventFields(catalog.FieldEvent), more...),
 			Resolve: ofCaller(a.catalog.EventID),
 		}}
 }
@@ -140,7 +151,7 @@ func updateTexts() []legacy.Field {
 func updateAuthor() legacy.Field {
 	return legacy.Field{
 		Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: catalog.FieldAuthor, Help: "The author.",
-		Relation: &legacy.Relation{To: "user", FindID: catalog.FieldAuthor},
+		Relation: &legacy.Relation{To: "user", URI: true, FindID: catalog.FieldAuthor},
 	}
 }
 
@@ -151,6 +162,21 @@ func deletedEvent(err error) error {
 	}
 	return err
 }
+
+// The examples of the document.
+const (
+	serviceExample = `{"description": "Payments of the shop", "group": "Core", "hidden": false, "hidden_notifications": false,
+		"resource_uri": "/api/v1/service/1/", "service_name": "Checkout"}`
+	linkExample   = `{"event": "/api/v1/event/list/1/", "resource_uri": "/api/v1/event/service/1/", "service": ` + serviceExample + `}`
+	updateExample = `{"date": "2026-01-31T09:40:00", "event": "/api/v1/event/list/1/", "markdown": false, "resource_uri": "/api/v1/event/update/1/",
+		"status": {"resource_uri": "/api/v1/status/8/", "status": "update"}, "update": "A fix is being tested.", "user": "/api/v1/user/1/"}`
+	legacyEventExample = `{"auto": false, "coordinator": "", "coordinator_md": false, "description": "Checkout is slow", "description_md": false, "end": null,
+		"event_service": [` + linkExample + `], "event_update": [` + updateExample + `], "hidden_admin_uptime": false, "hidden_db": false,
+		"impact": "", "impact_md": false, "resource_uri": "/api/v1/event/list/1/",
+		"severity": {"resource_uri": "/api/v1/severity/1/", "severity": "minor_performance"}, "start": "2026-01-31T09:30:00",
+		"status": {"resource_uri": "/api/v1/status/2/", "status": "investigating"}, "type": {"resource_uri": "/api/v1/type/1/", "type": "incident"},
+		"user": "/api/v1/user/1/"}`
+)
 
 type eventServiceView struct {
 	Event       string      `json:"event"`

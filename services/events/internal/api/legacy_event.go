@@ -44,6 +44,16 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 			{Name: catalog.IndexStatus, Equal: []string{catalog.FieldStatus}},
 			{Name: catalog.IndexTypeStatus, Equal: []string{catalog.FieldType, catalog.FieldStatus}},
 		},
+		Doc: legacy.Doc{
+			Name: "Event", Names: "Events", One: "an event", Many: "events",
+			List:   "For example type__type=incident&status__status=monitoring.",
+			Create: "May embed event_service, event_update and notifications.",
+			Change: "Every field is optional. The resulting event must be valid. A PUT never removes a link or an update.",
+			Delete: "Deletes its links and updates too.",
+			Record: legacyEventExample,
+			Body: `{"type": {"type": "incident"}, "status": {"status": "investigating"}, "description": "Checkout is slow", "start": "2026-01-31T09:30:00",
+				"event_service": ["/api/v1/service/1/"], "notifications": {"email": {"enabled": true}}}`,
+		},
 		FaultFields: map[string]string{
 			"endAt": "end", "scheduledEndAt": "end", "timeline": "event_update",
 			"affectedComponents": "event_service", "componentId": "event_service",
@@ -77,11 +87,13 @@ func eventFields(prefix string) []legacy.Field {
 	name := func(field string) string { return catalog.FactField(prefix, field) }
 	return []legacy.Field{
 		{Name: "type", Type: legacy.Related, Required: true, Find: name(catalog.FieldType), Relation: legacy.TypeLookup.Relation(), Help: "Incident or maintenance."},
-		{Name: "status", Type: legacy.Related, Required: true, Find: name(catalog.FieldStatus), Relation: legacy.StatusLookup.Relation(), Help: "A status of the type."},
+		{Name: "status", Type: legacy.Related, Required: true, Find: name(catalog.FieldStatus), Relation: legacy.StatusLookup.Relation(), Help: "A status of the type.",
+			Keywords: described("incident: investigating, identified, monitoring, resolved; maintenance: planning, started, inprogress, verifying, completed.")},
 		{Name: "description", Type: legacy.String, Required: true, Max: 5000, Find: name("description"), Help: "The description."},
 		flag("description_md", name("descriptionMarkdown"), "Whether the description is Markdown."),
 		{Name: "start", Type: legacy.Datetime, Required: true, Find: name("start"), Help: "Start, in UTC."},
-		{Name: "end", Type: legacy.Datetime, Nullable: true, Find: name("end"), Help: "End, in UTC; required for a maintenance."},
+		{Name: "end", Type: legacy.Datetime, Nullable: true, Find: name("end"), Help: "End, in UTC; required for a maintenance.",
+			Keywords: described("End, in UTC; not before the start; required for a maintenance.")},
 		{Name: "severity", Type: legacy.Related, Nullable: true, Find: name(catalog.FieldSeverity), Relation: legacy.SeverityLookup.Relation(), Help: "The severity."},
 		flag("auto", name("auto"), "Whether a maintenance starts and ends automatically."),
 		{Name: "coordinator", Type: legacy.String, Max: 1000, Default: "", Find: name("coordinator"), Help: "The coordinator."},
@@ -91,9 +103,12 @@ func eventFields(prefix string) []legacy.Field {
 		flag("hidden_admin_uptime", name("hiddenFromUptimeReports"), "Hidden from uptime reports."),
 		flag("hidden_db", name("hiddenFromDashboard"), "Hidden from all areas of the dashboard."),
 		{Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: name(catalog.FieldAuthor),
-			Relation: &legacy.Relation{To: "user", FindID: name(catalog.FieldAuthor)}, Help: "The author."},
+			Relation: &legacy.Relation{To: "user", URI: true, FindID: name(catalog.FieldAuthor)}, Help: "The author."},
 	}
 }
+
+// described describes a field in the document, where its help text is too short.
+func described(text string) map[string]any { return map[string]any{"description": text} }
 
 func flag(name, find, help string) legacy.Field {
 	return legacy.Field{Name: name, Type: legacy.Boolean, Default: false, Find: find, Help: help}
@@ -109,12 +124,16 @@ func (a api) eventChildren() []legacy.Field {
 	updates := a.updateRelation(a.eventField())
 	updates.Any = catalog.FieldUpdated
 	return []legacy.Field{
-		{Name: "event_service", Type: legacy.Related, Required: true, Multi: true, Help: "The affected services.", Relation: &legacy.Relation{
-			To: "event/service", Many: true, Any: catalog.FieldLinks, Bare: "service", FindID: catalog.FieldLinks,
-			Items: []legacy.Field{service}, Fields: []legacy.Field{service, event},
-		}},
-		{Name: "event_update", Type: legacy.Related, Find: catalog.FieldID, Help: "The updates.", Relation: updates},
-		{Name: "notifications", Type: legacy.Object, InputOnly: true, Fields: noticeFields(), Help: "The channels to notify."},
+		{Name: "event_service", Type: legacy.Related, Required: true, Multi: true, Help: "The affected services.",
+			Keywords: map[string]any{"maxItems": 500, "description": "The affected services, at least one on create. An item with a resource_uri is an existing link."},
+			Relation: &legacy.Relation{
+				To: "event/service", Many: true, Any: catalog.FieldLinks, Bare: "service", FindID: catalog.FieldLinks,
+				Items: []legacy.Field{service}, Fields: []legacy.Field{service, event},
+			}},
+		{Name: "event_update", Type: legacy.Related, Find: catalog.FieldID, Help: "The updates.", Relation: updates,
+			Keywords: map[string]any{"maxItems": 1000, "description": "An item with a resource_uri changes that update. Any other item is appended. An event has at most 1000 updates."}},
+		{Name: "notifications", Type: legacy.Object, InputOnly: true, Fields: noticeFields(), Help: "The channels to notify.",
+			Keywords: described("The receivers of the notification, by channel. Never returned.")},
 	}
 }
 
@@ -174,6 +193,12 @@ func (a api) services() legacy.Resource[catalog.Component] {
 	return legacy.Resource[catalog.Component]{
 		Name:   "service",
 		Fields: serviceFields(),
+		Doc: legacy.Doc{
+			Name: "Service", Names: "Services", One: "a service", Many: "services",
+			Change: "An omitted group is set to the default. Other omitted fields keep their values.",
+			Delete: "Deletes its links and subscriptions too.",
+			Record: serviceExample, Body: `{"service_name": "Checkout", "description": "Payments of the shop", "group": "Core"}`,
+		},
 		Indexes: []legacy.Index{
 			{Name: catalog.IndexLegacyID},
 			{Name: catalog.IndexGroup, Equal: []string{"group"}},

@@ -218,18 +218,22 @@ func noticeFields() []legacy.Field {
 	text := func(name string, most int) legacy.Field {
 		return legacy.Field{Name: name, Type: legacy.String, Max: most}
 	}
-	details := legacy.Field{Name: "details", Type: legacy.Boolean}
+	details := legacy.Field{Name: "details", Type: legacy.Boolean, Keywords: described("Include all details of the event.")}
+	subject := text("email_subject", 250)
+	subject.Keywords = described("Stored for later notifications of the event.")
+	hue := text("color", 0)
+	hue.Keywords = map[string]any{"pattern": color.String()}
 	list := func(name string) legacy.Field { return legacy.Field{Name: name, Type: legacy.List} }
 	channel := func(name topic.Channel, fields ...legacy.Field) legacy.Field {
 		enabled := legacy.Field{Name: "enabled", Type: legacy.Boolean, Required: true}
 		return legacy.Field{Name: string(name), Type: legacy.Object, Fields: append([]legacy.Field{enabled}, fields...)}
 	}
 	return []legacy.Field{
-		channel(topic.Email, text("email_subject", 250)),
+		channel(topic.Email, subject),
 		channel(topic.SMS, text("sms_text", 85)),
 		channel(topic.Chatroom, details, text("message", 0), list("rooms")),
 		channel(topic.Workspace, details, text("message", 0), list("channels")),
-		channel(topic.Teams, details, text("message", 0), text("color", 0), list("channels")),
+		channel(topic.Teams, details, text("message", 0), hue, list("channels")),
 		channel(topic.Microblog, text("tweet_text", 100)),
 		channel(topic.Webhook),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/gin-gonic/gin"
 )
@@ -23,7 +24,41 @@ type rowView struct {
 	Group       string            `json:"group"`
 	ID          int64             `json:"id"`
 	ServiceName string            `json:"service_name"`
-	Status      catalog.RowStatus `json:"status"`
+	Status      catalog.RowStatus `json:"status" enum:"operational,active incident,active maintenance"`
+}
+
+type rowsView struct {
+	Meta    legacy.Meta `json:"meta"`
+	Objects []rowView   `json:"objects"`
+}
+
+type rowsParameters struct {
+	Limit  int `query:"limit" minimum:"0" default:"100" description:"Number of rows. 0 and values above 1000 mean 1000."`
+	Offset int `query:"offset" minimum:"0" default:"0" description:"Number of rows to skip."`
+	web.Conditional
+}
+
+// Public declares the list of a dashboard under its slug and on its own host.
+func Public() []web.Public {
+	bySlug := web.Public{
+		Method: "GET", Path: "/d/{slug}" + publicPath, ID: "listRows", Tag: "dashboard", Summary: "List a dashboard's services",
+		Parameters: struct {
+			Slug string `path:"slug" pattern:"^[a-z0-9-]{3,63}$" description:"The slug of the dashboard."`
+			rowsParameters
+		}{},
+		Responses: []web.Response{
+			{Status: 200, Description: "The services that are not hidden, by group, then by name.", Headers: []string{"ETag"},
+				Contents: []web.Content{{Media: "application/json", Of: rowsView{}, Example: `{"meta": {"limit": 100, "next": null, "offset": 0,
+					"previous": null, "total_count": 1}, "objects": [{"description": "Payments of the shop", "group": "Core", "id": 1,
+					"service_name": "Checkout", "status": "operational"}]}`}}},
+			web.NotModified(),
+		},
+		Errors: []int{400, 404, 503},
+	}
+	byHost := bySlug
+	byHost.Path, byHost.ID, byHost.Summary = publicPath, "listRowsOnOwnHost", "List the services of the dashboard that owns the host"
+	byHost.Description, byHost.Parameters = "Exists on a dashboard's own host only.", rowsParameters{}
+	return []web.Public{bySlug, byHost}
 }
 
 // publicBySlug is GET {dashboard_url}/api/v1/dashboard/ of a dashboard under /d/{slug}.

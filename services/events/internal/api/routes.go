@@ -29,15 +29,22 @@ type api struct {
 
 func Operations() []web.Operation { return api{}.appOperations() }
 
+// Legacy returns the resources, for the document of the legacy interface.
+func Legacy() []legacy.Declared { return api{}.legacyResources() }
+
+func (a api) legacyResources() []legacy.Declared {
+	return append(legacy.Lookups(), a.services(), a.events(), a.eventServices(), a.eventUpdates())
+}
+
 func (a api) appOperations() []web.Operation {
-	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventOperations(), a.reportOperations())
+	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations())
 }
 
 func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	a := api{board, options}
 
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: options.Log, BaseURL: options.LegacyBase},
-		append(legacy.Lookups(), a.services(), a.events(), a.eventServices(), a.eventUpdates())...)
+		a.legacyResources()...)
 
 	public := engine.Group("/public/v1", web.Surface(passport.Public))
 	for _, method := range []string{"GET", "HEAD"} {

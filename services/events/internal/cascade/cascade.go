@@ -1,5 +1,6 @@
 // Package cascade reports the deletion of a component to other services, so that the caller finds it gone there after
-// the response. The call may fail, because topic.ComponentDeleted reports the deletion too.
+// the response. The call may fail, because topic.ComponentDeleted reports the deletion too. Before a deletion it asks
+// the integrations service whether an endpoint needs the component.
 package cascade
 
 import (
@@ -12,11 +13,14 @@ import (
 
 // Cascade implements catalog.Elsewhere.
 type Cascade struct {
-	services []peer.Recipients
-	log      *slog.Logger
+	peer.Endpoints // of integrations
+	services       []peer.Recipients
+	log            *slog.Logger
 }
 
-func New(log *slog.Logger, services ...peer.Recipients) Cascade { return Cascade{services, log} }
+func New(log *slog.Logger, services ...peer.Recipients) Cascade {
+	return Cascade{services: services, log: log}
+}
 
 func (c Cascade) ComponentGone(ctx context.Context, organization, component string) {
 	var calls sync.WaitGroup

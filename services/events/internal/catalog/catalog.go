@@ -49,11 +49,13 @@ type Rows[T any] interface {
 	DeleteMany(ctx context.Context, query find.Query) (int64, error)
 }
 
-// Store calls DashboardWritten, ComponentWritten or EventWritten after each write, also if the process died in between.
+// Store calls DashboardWritten, ComponentWritten, EventWritten or RemovalsWritten after each write, also if the process
+// died in between.
 type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
 	Events     Collection[Event]
+	Removals   Collection[Removals]
 	Pages      Collection[Page]
 	Links      Rows[LinkRow]
 	Updates    Rows[UpdateRow]
@@ -73,6 +75,8 @@ const (
 // Elsewhere is the other services that store records about components. topic.ComponentDeleted reaches them too.
 type Elsewhere interface {
 	ComponentGone(ctx context.Context, organization, componentID string)
+	// IsOnlyComponent reports whether an endpoint names this component and no other.
+	IsOnlyComponent(ctx context.Context, organization, componentID string) (bool, error)
 }
 
 // Catalog runs the operations. It is safe for concurrent use, also by several processes over one store.
@@ -80,15 +84,17 @@ type Catalog struct {
 	store     Store
 	elsewhere Elsewhere
 	now       func() time.Time
+	platform  []string // hosts
 
 	writes  sharedRun[*eventWrite, struct{}] // of events, by id
 	renders sharedRun[string, Page]          // of pages, by dashboard; items are components that were written
-	joins   sharedRun[string, struct{}]      // of first dashboards, by organization; items are new components
+	joins   sharedRun[string, string]        // of first dashboards, by organization; items are new components
 }
 
-// New returns a catalog. now returns the time in UTC, in whole milliseconds.
-func New(store Store, elsewhere Elsewhere, now func() time.Time) *Catalog {
-	return &Catalog{store: store, elsewhere: elsewhere, now: now}
+// New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
+// lower case, which no dashboard may have.
+func New(store Store, elsewhere Elsewhere, now func() time.Time, platform ...string) *Catalog {
+	return &Catalog{store: store, elsewhere: elsewhere, now: now, platform: platform}
 }
 
 // Command is the origin of a write.
@@ -96,6 +102,7 @@ type Command struct {
 	Organization string
 	Author       Author
 	Source       Source
+	Action       string // in the audit log; empty: create, update or delete of the record
 	// IfMatch returns an error if the write is for another version of the record. nil: for any version.
 	IfMatch func(version int64) error
 }
@@ -109,9 +116,9 @@ func (c Command) checkVersion(version int64) error {
 
 // Author is the person behind a write; the zero Author stands for the platform itself.
 type Author struct {
-	UserID       string `json:"userId"`
+	UserID       string `json:"userId" audit:"userId,null"`
 	LegacyUserID int64  `json:"legacyUserId"` // 0: the legacy interface has no such user
-	Name         string `json:"name"`
+	Name         string `json:"name" audit:"name"`
 }
 
 type Source string

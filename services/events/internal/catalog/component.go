@@ -5,9 +5,12 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -15,31 +18,63 @@ import (
 
 // Component is a part of a system whose state dashboards show. The legacy interface calls it a service.
 type Component struct {
-	ID                      string    `json:"id"`
-	LegacyID                int64     `json:"legacyId"`
+	ID                      string    `json:"id" audit:"id"`
+	LegacyID                int64     `json:"legacyId" audit:"legacyId"`
 	OrganizationID          string    `json:"organizationId"`
-	Name                    string    `json:"name"`
-	Description             string    `json:"description"`
-	Group                   string    `json:"group"`
-	Hidden                  bool      `json:"hidden"`                  // not on any dashboard
-	HiddenFromNotifications bool      `json:"hiddenFromNotifications"` // notifications do not name it
-	Position                int64     `json:"position"`
-	ExternalRefs            []string  `json:"externalRefs"`
-	CreatedAt               time.Time `json:"createdAt"`
-	UpdatedAt               time.Time `json:"updatedAt"`
-	Version                 int64     `json:"version"`
+	Name                    string    `json:"name" audit:"name"`
+	Description             string    `json:"description" audit:"description"`
+	Group                   string    `json:"group" audit:"groupName"`
+	Hidden                  bool      `json:"hidden" audit:"hidden"`                                   // not on any dashboard
+	HiddenFromNotifications bool      `json:"hiddenFromNotifications" audit:"hiddenFromNotifications"` // notifications do not name it
+	Position                int64     `json:"position" audit:"position"`
+	ExternalRefs            []string  `json:"externalRefs" audit:"externalRefs"`
+	CreatedAt               time.Time `json:"createdAt" audit:"createdAt"`
+	UpdatedAt               time.Time `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version                 int64     `json:"version" audit:"version,quiet"`
 	Leaving                 bool      `json:"leaving"` // is being removed, and no query finds it
 }
 
-const DefaultGroup = "default" // of a component without one
+const (
+	DefaultGroup            = "default" // of a component without one
+	maxComponentName        = 50
+	maxComponentDescription = 250
+	maxGroupName            = 50
+	maxPosition             = 1_000_000
+	maxExternalRefs         = 20
+	maxExternalRef          = 255
+)
 
+// check returns an Invalid fault that names the first wrong field. It sets the default group, and names each external
+// reference once.
 func (c *Component) check() error {
 	if strings.TrimSpace(c.Group) == "" {
 		c.Group = DefaultGroup
 	}
-	if strings.TrimSpace(c.Name) == "" {
+	switch {
+	case strings.TrimSpace(c.Name) == "":
 		return fault.Field("name", "must not be empty")
+	case utf8.RuneCountInString(c.Name) > maxComponentName:
+		return fault.Field("name", "must be at most %d characters", maxComponentName)
+	case utf8.RuneCountInString(c.Description) > maxComponentDescription:
+		return fault.Field("description", "must be at most %d characters", maxComponentDescription)
+	case utf8.RuneCountInString(c.Group) > maxGroupName:
+		return fault.Field("groupName", "must be at most %d characters", maxGroupName)
+	case c.Position < 0 || c.Position > maxPosition:
+		return fault.Field("position", "must be from 0 to %d", maxPosition)
 	}
+	refs := []string{}
+	for i, ref := range c.ExternalRefs {
+		if strings.TrimSpace(ref) == "" || utf8.RuneCountInString(ref) > maxExternalRef {
+			return fault.Field("externalRefs["+strconv.Itoa(i)+"]", "must be 1 to %d characters, not only white space", maxExternalRef)
+		}
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	if len(refs) > maxExternalRefs {
+		return fault.Field("externalRefs", "must be at most %d ids", maxExternalRefs)
+	}
+	c.ExternalRefs = refs
 	return nil
 }
 
@@ -50,44 +85,51 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill fun
 	component := Component{
 		ID: newID(), OrganizationID: command.Organization, ExternalRefs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
-	err := cmp.Or(fill(&component), component.check())
-	if err == nil {
-		component.LegacyID, err = c.store.Next(ctx, componentIDs, 1)
+	if err := cmp.Or(fill(&component), component.check()); err != nil {
+		return Component{}, err
 	}
+	if err := c.checkRefs(ctx, &component); err != nil {
+		return Component{}, err
+	}
+	var err error
+	if component.LegacyID, err = c.store.Next(ctx, componentIDs, 1); err != nil {
+		return Component{}, err
+	}
+	dashboard, err := c.join(ctx, command.Organization, component.ID)
 	if err != nil {
 		return Component{}, err
 	}
-	if err := c.join(ctx, command.Organization, component.ID); err != nil {
-		return Component{}, err
+	err = c.store.Components.Insert(ctx, component, audit.Entry(audit.From(ctx), command.Action, now, nil, &component)...)
+	if fault.Is(err, fault.Conflict) { // a component that was stored meanwhile has one of the references
+		err = cmp.Or(c.unplace(ctx, dashboard, component.ID), c.checkRefs(ctx, &component), err)
 	}
-	return component, c.store.Components.Insert(ctx, component)
+	return component, err
 }
 
-// join adds a component to the organization's first dashboard. Components created at the same time share a write.
-func (c *Catalog) join(ctx context.Context, organization, id string) error {
-	_, err := c.joins.share(ctx, organization, []string{id}, func(ctx context.Context, ids []string) (struct{}, error) {
-		first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
-		if err != nil || len(first.Items) == 0 {
-			return struct{}{}, err
-		}
-		_, err = c.store.Dashboards.Update(ctx, first.Items[0].ID, func(d *Dashboard) ([]topic.Message, error) {
-			next := d.nextPosition()
-			for i, id := range ids {
-				d.Components = append(d.Components, Placement{ComponentID: id, Position: next + int64(i)})
+// checkRefs returns a Conflict that names an external reference which another component of the organization has.
+func (c *Catalog) checkRefs(ctx context.Context, component *Component) error {
+	if len(component.ExternalRefs) == 0 {
+		return nil
+	}
+	found, err := c.store.Components.Find(ctx, owned(component.OrganizationID, find.Query{
+		Where: []find.Condition{find.Has(FieldExternalRefs, component.ExternalRefs...)},
+	}))
+	for _, other := range found.Items {
+		for _, ref := range component.ExternalRefs {
+			if other.ID != component.ID && slices.Contains(other.ExternalRefs, ref) {
+				return fault.New(fault.Conflict, "externalRefs: Another component has %q.", ref)
 			}
-			d.touch(c.now())
-			return nil, nil
-		})
-		return struct{}{}, err
-	})
+		}
+	}
 	return err
 }
 
 // ChangeComponent stores what change makes of a component. It stores nothing if the component stays as it is.
 func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id string, change func(*Component) error) (Component, error) {
-	return c.store.Components.Update(ctx, id, func(component *Component) ([]topic.Message, error) {
+	var wanted Component
+	changed, err := c.store.Components.Update(ctx, id, func(component *Component) ([]topic.Message, error) {
 		if component.Leaving || component.OrganizationID != command.Organization {
-			return nil, fault.New(fault.NotFound, "There is no such component.")
+			return nil, noComponent()
 		}
 		if err := command.checkVersion(component.Version); err != nil {
 			return nil, err
@@ -102,8 +144,31 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 		}
 		component.UpdatedAt = c.now()
 		component.Version++
-		return nil, nil
+		wanted = *component
+		after := component
+		if component.Leaving {
+			after = nil
+		}
+		return audit.Entry(audit.From(ctx), command.Action, component.UpdatedAt, &before, after), nil
 	})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		err = noComponent()
+	case fault.Is(err, fault.Conflict) && wanted.ID != "":
+		err = cmp.Or(c.checkRefs(ctx, &wanted), err)
+	}
+	return changed, err
+}
+
+func noComponent() error { return fault.New(fault.NotFound, "There is no such component.") }
+
+// Component returns the organization's component with the id, or NotFound.
+func (c *Catalog) Component(ctx context.Context, organization, id string) (Component, error) {
+	found, err := c.ComponentsByID(ctx, organization, []string{id})
+	if err == nil && len(found) == 0 {
+		err = noComponent()
+	}
+	return append(found, Component{})[0], err
 }
 
 // ComponentID returns the id of the organization's component with the legacy id, or NotFound.
@@ -155,6 +220,34 @@ func (c *Catalog) componentsOf(ctx context.Context, organization string, ids []s
 		byID[component.ID] = component
 	}
 	return byID, nil
+}
+
+// DeleteComponent deletes a component that is not in use. It returns a Conflict while an active event names the
+// component, or while it is the only component of an endpoint. A link that is made after these checks is removed with
+// the component, as RemoveComponent does.
+func (c *Catalog) DeleteComponent(ctx context.Context, command Command, id string) error {
+	component, err := c.Component(ctx, command.Organization, id)
+	if err == nil {
+		err = command.checkVersion(component.Version)
+	}
+	if err != nil {
+		return err
+	}
+	healths, err := c.Healths(ctx, command.Organization)
+	if err != nil {
+		return err
+	}
+	if len(healths[id].EventIDs) > 0 {
+		return fault.New(fault.Conflict, "An active event names this component. Resolve the event or remove the component from it first.")
+	}
+	only, err := c.elsewhere.IsOnlyComponent(ctx, command.Organization, id)
+	if err == nil && only {
+		err = fault.New(fault.Conflict, "This component is the only one of an endpoint. Delete the endpoint or give it another component first.")
+	}
+	if err != nil {
+		return err
+	}
+	return c.RemoveComponent(ctx, command, id)
 }
 
 // RemoveComponent deletes a component, its links from events, and its places on dashboards. The first write sets
@@ -226,17 +319,4 @@ func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone
 	}}
 	err := c.writeEvent(ctx, eventID, []*eventWrite{write})
 	return unlessMissing(cmp.Or(err, write.err)) // the event may have been deleted
-}
-
-func (c *Catalog) unplace(ctx context.Context, dashboardID, componentID string) error {
-	_, err := c.store.Dashboards.Update(ctx, dashboardID, func(d *Dashboard) ([]topic.Message, error) {
-		kept := slices.DeleteFunc(slices.Clone(d.Components), func(p Placement) bool { return p.ComponentID == componentID })
-		if len(kept) == len(d.Components) {
-			return nil, fault.ErrUnchanged
-		}
-		d.Components = kept
-		d.touch(c.now())
-		return nil, nil
-	})
-	return unlessMissing(err)
 }

@@ -1,45 +1,51 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Dashboard is a page on which components and events are shown to visitors.
 type Dashboard struct {
-	ID             string      `json:"id"`
-	LegacyID       int64       `json:"legacyId"`
-	OrganizationID string      `json:"organizationId"`
-	Name           string      `json:"name"`
-	Slug           string      `json:"slug"`    // unique on the installation
-	Enabled        bool        `json:"enabled"` // false: the public dashboard gives 404
-	Description    string      `json:"description"`
-	Timezone       string      `json:"timezone"` // IANA
-	Locale         string      `json:"locale"`
-	CustomDomains  []string    `json:"customDomains"` // hosts that show it too
-	Components     []Placement `json:"components"`    // in the wanted order
-	CreatedAt      time.Time   `json:"createdAt"`
-	UpdatedAt      time.Time   `json:"updatedAt"`
-	Version        int64       `json:"version"`
-}
-
-type Placement struct {
-	ComponentID string `json:"componentId"`
-	GroupName   string `json:"groupName"` // empty: the component's own group
-	Position    int64  `json:"position"`
+	ID             string        `json:"id" audit:"id"`
+	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
+	OrganizationID string        `json:"organizationId"`
+	Name           string        `json:"name" audit:"name"`
+	Slug           string        `json:"slug" audit:"slug"`       // unique on the installation
+	Enabled        bool          `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
+	Description    string        `json:"description" audit:"description"`
+	Timezone       string        `json:"timezone" audit:"timezone"` // IANA
+	Locale         string        `json:"locale" audit:"locale"`
+	CustomDomains  []string      `json:"customDomains" audit:"customDomains"` // hosts that show it too, unique on the installation
+	Branding       Branding      `json:"branding" audit:"branding"`
+	Links          Links         `json:"links" audit:"links"`
+	Subscriptions  Subscriptions `json:"subscriptions" audit:"subscriptions"`
+	SearchIndexing bool          `json:"searchIndexing" audit:"searchIndexing"`
+	Access         Access        `json:"access" audit:"access"`
+	Content        Content       `json:"content" audit:"content"`
+	Components     []Placement   `json:"components" audit:"components"` // in the wanted order
+	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
+	UpdatedAt      time.Time     `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version        int64         `json:"version" audit:"version,quiet"`
 }
 
 const (
 	maxDashboardName = 100
 	minSlug, maxSlug = 3, 63
-	slugTries        = 100
+	lowNumbers       = 10 // the attempts to number a slug before the number follows from the legacy id
+	// maxDashboards is the number of dashboards of an organization. Concurrent creates may exceed it together.
+	maxDashboards = 50
 )
 
 func (d *Dashboard) touch(now time.Time) {
@@ -47,25 +53,9 @@ func (d *Dashboard) touch(now time.Time) {
 	d.Version++
 }
 
-func (d *Dashboard) nextPosition() int64 {
-	var next int64
-	for _, placement := range d.Components {
-		next = max(next, placement.Position+1)
-	}
-	return next
-}
-
-func (d *Dashboard) ComponentIDs() []string {
-	return each(d.Components, func(placement Placement) string { return placement.ComponentID })
-}
-
-// CreateDashboard stores the dashboard id with every component of the organization, or returns the dashboard that
-// an earlier try stored. A slug that is taken gets a number.
+// CreateDashboard stores the first dashboard of an organization, with every component, or returns the dashboard that
+// an earlier try stored.
 func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name string) (Dashboard, error) {
-	name = strings.TrimSpace(name)
-	if name == "" || len([]rune(name)) > maxDashboardName {
-		return Dashboard{}, fault.Field("name", "must be 1 to %d characters", maxDashboardName)
-	}
 	if made, err := c.Dashboard(ctx, organization, id); !fault.Is(err, fault.NotFound) {
 		return made, err
 	}
@@ -73,30 +63,121 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	if err != nil {
 		return Dashboard{}, err
 	}
-	now := c.now()
-	dashboard := Dashboard{
-		ID: id, OrganizationID: organization, Name: name, Enabled: true, Timezone: "UTC", Locale: "en",
-		CustomDomains: []string{}, Components: []Placement{}, CreatedAt: now, UpdatedAt: now, Version: 1,
-	}
+	dashboard := c.newDashboard(organization, id)
+	dashboard.Name = strings.TrimSpace(name)
 	for i, component := range components {
 		dashboard.Components = append(dashboard.Components, Placement{ComponentID: component.ID, Position: int64(i)})
+	}
+	if made, err := c.insertDashboard(ctx, dashboard); !fault.Is(err, fault.Conflict) {
+		return made, err
+	}
+	return c.Dashboard(ctx, organization, id) // an earlier try has stored it meanwhile, or it is another organization's
+}
+
+// AddDashboard stores a dashboard as fill makes it. It derives an empty slug from the name.
+func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*Dashboard) error) (Dashboard, error) {
+	dashboard := c.newDashboard(command.Organization, newID())
+	if err := fill(&dashboard); err != nil {
+		return Dashboard{}, err
+	}
+	dashboard.Access.stamp(Access{}, dashboard.CreatedAt)
+	count, err := c.store.Dashboards.Count(ctx, owned(command.Organization, find.Query{}))
+	if err == nil && count >= maxDashboards {
+		err = fault.New(fault.Conflict, "Your organization may have %d dashboards. Delete one first.", maxDashboards)
+	}
+	if err != nil {
+		return Dashboard{}, err
+	}
+	return c.insertDashboard(ctx, dashboard)
+}
+
+func (c *Catalog) newDashboard(organization, id string) Dashboard {
+	now := c.now()
+	dashboard := Dashboard{
+		ID: id, OrganizationID: organization, Enabled: true, Timezone: defaultTimezone, Locale: defaultLocale,
+		CustomDomains: []string{}, Components: []Placement{}, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	dashboard.complete()
+	return dashboard
+}
+
+// insertDashboard checks and stores a new dashboard. A slug that it derives from the name gets a number if it is taken.
+func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard) (_ Dashboard, err error) {
+	derived := dashboard.Slug == ""
+	base := cmp.Or(dashboard.Slug, slugOf(dashboard.Name))
+	dashboard.Slug = base
+	if err := dashboard.check(c.platform); err != nil {
+		return Dashboard{}, err
 	}
 	if dashboard.LegacyID, err = c.store.Next(ctx, dashboardIDs, 1); err != nil {
 		return Dashboard{}, err
 	}
-	base := slugOf(dashboard.Name)
-	for try := 1; try <= slugTries; try++ {
-		dashboard.Slug = numbered(base, try)
-		err := c.store.Dashboards.Insert(ctx, dashboard)
+	for try := int64(1); ; try++ {
+		entry := audit.Entry(audit.From(ctx), "", dashboard.CreatedAt, nil, &dashboard)
+		err = c.store.Dashboards.Insert(ctx, dashboard, entry...)
 		if !fault.Is(err, fault.Conflict) {
 			return dashboard, err
 		}
-		if _, err := c.store.Dashboards.Get(ctx, id); !fault.Is(err, fault.NotFound) {
-			return c.Dashboard(ctx, organization, id) // an earlier try, or a dashboard of another organization
-		} // else the slug is taken
+		taken, err := c.slugTaken(ctx, &dashboard)
+		if err != nil || !taken || !derived {
+			return Dashboard{}, cmp.Or(err, dashboardConflict(taken))
+		}
+		number := try + 1
+		if try > lowNumbers {
+			number += dashboard.LegacyID // far from the numbers of the other dashboards of this name
+		}
+		dashboard.Slug = numbered(base, number)
 	}
-	return Dashboard{}, fault.New(fault.Conflict, "No free slug was found for this name. Choose another name.")
 }
+
+// slugTaken reports whether another dashboard of the installation has the slug.
+func (c *Catalog) slugTaken(ctx context.Context, d *Dashboard) (bool, error) {
+	found, err := c.store.Dashboards.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldSlug, d.Slug)}, Limit: 1})
+	return len(found.Items) > 0 && found.Items[0].ID != d.ID, err
+}
+
+// dashboardConflict returns the fault of a write that violates a unique index: that of slugs or that of hosts.
+func dashboardConflict(slugTaken bool) error {
+	if slugTaken {
+		return fault.New(fault.Conflict, "slug: Another dashboard has this slug. Choose another one.")
+	}
+	return fault.New(fault.Conflict, "customDomains: A host belongs to another dashboard. Remove it there first.")
+}
+
+// ChangeDashboard stores what change makes of a dashboard. It stores nothing if the dashboard stays as it is.
+func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id string, change func(*Dashboard) error) (Dashboard, error) {
+	var wanted Dashboard
+	changed, err := c.store.Dashboards.Update(ctx, id, func(d *Dashboard) ([]topic.Message, error) {
+		if d.OrganizationID != command.Organization {
+			return nil, noDashboard()
+		}
+		if err := command.checkVersion(d.Version); err != nil {
+			return nil, err
+		}
+		d.complete()
+		before := *d
+		if err := cmp.Or(change(d), d.check(c.platform)); err != nil {
+			return nil, err
+		}
+		if reflect.DeepEqual(before, *d) {
+			return nil, fault.ErrUnchanged
+		}
+		d.touch(c.now())
+		d.Access.stamp(before.Access, d.UpdatedAt)
+		wanted = *d
+		return audit.Entry(audit.From(ctx), command.Action, d.UpdatedAt, &before, d), nil
+	})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		err = noDashboard()
+	case fault.Is(err, fault.Conflict) && wanted.ID != "":
+		taken, failed := c.slugTaken(ctx, &wanted)
+		err = cmp.Or(failed, dashboardConflict(taken))
+	}
+	return changed, err
+}
+
+func noDashboard() error { return fault.New(fault.NotFound, "There is no such dashboard.") }
 
 var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
@@ -112,11 +193,9 @@ func slugOf(name string) string {
 	return text
 }
 
-func numbered(base string, try int) string {
-	if try == 1 {
-		return base
-	}
-	suffix := "-" + strconv.Itoa(try)
+// numbered returns a slug with a number at its end.
+func numbered(base string, number int64) string {
+	suffix := "-" + strconv.FormatInt(number, 10)
 	return strings.TrimRight(base[:min(len(base), maxSlug-len(suffix))], "-") + suffix
 }
 
@@ -124,8 +203,9 @@ func numbered(base string, try int) string {
 func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && dashboard.OrganizationID != organization {
-		return Dashboard{}, fault.New(fault.NotFound, "There is no such dashboard.")
+		return Dashboard{}, noDashboard()
 	}
+	dashboard.complete()
 	return dashboard, err
 }
 
@@ -136,36 +216,13 @@ func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids [
 }
 
 func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, limit int, after string) (find.Page[Dashboard], error) {
-	return c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
+	page, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
+	completeAll(page.Items)
+	return page, err
 }
 
-// dashboardsShowing returns the organization's dashboards that hold any of the components.
-func (c *Catalog) dashboardsShowing(ctx context.Context, organization string, components []string) ([]Dashboard, error) {
-	if len(components) == 0 {
-		return nil, nil
+func completeAll(dashboards []Dashboard) {
+	for i := range dashboards {
+		dashboards[i].complete()
 	}
-	page, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{
-		Where: []find.Condition{find.Has(FieldComponents, components...)},
-	}))
-	return page.Items, err
-}
-
-func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboards []Dashboard) (map[string]Component, error) {
-	var ids []string
-	for _, dashboard := range dashboards {
-		ids = append(ids, dashboard.ComponentIDs()...)
-	}
-	return c.componentsOf(ctx, organization, ids)
-}
-
-// DashboardsHolding returns the ids of the dashboards that hold each of the components.
-func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, components []string) (map[string][]string, error) {
-	dashboards, err := c.dashboardsShowing(ctx, organization, components)
-	holding := make(map[string][]string, len(components))
-	for _, dashboard := range dashboards {
-		for _, id := range dashboard.ComponentIDs() {
-			holding[id] = append(holding[id], dashboard.ID)
-		}
-	}
-	return holding, err
 }

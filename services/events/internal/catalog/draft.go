@@ -16,17 +16,24 @@ const (
 	maxEntries = 1000 // the event holds all of them, and each has a row that is written before the response
 )
 
-// Draft is an event in a write. The write assigns texts, times, flags, type, title and severity directly, and calls
-// a method for everything that has a rule or a consequence. It must not assign any other field.
+// Draft is an event in a write. The write assigns texts, flags, title, severity, external id and reminders directly, and
+// calls a method for everything that has a consequence. The legacy interface also assigns type and times, because it
+// has other rules. A write must not assign any other field.
 type Draft struct {
 	*Event
 	Now time.Time
 
 	author  Author
-	before  Event        // without links and timeline
-	changed bool         // links or timeline differ
-	entry   *Entry       // the newest entry that the write has added or edited
-	notify  topic.Notify // whom the write notifies
+	before  Event    // without links and timeline
+	changed bool     // links or timeline differ
+	entry   *Entry   // the newest entry that the write has added or edited
+	written []string // ids of the entries that the write has added or edited
+
+	scheduled bool // the write is a step of the scheduler
+	reminds   bool // the write is a reminder: it changes nothing that the event shows, so its version stays
+	notifies  notifying
+	asked     topic.Notify // of asAsked
+	notify    topic.Notify // whom the write notifies; see decide
 }
 
 func NewDraft(event *Event, author Author, now time.Time) *Draft {
@@ -70,7 +77,7 @@ func (d *Draft) RemoveComponent(id string) {
 	d.changed = d.changed || len(d.Links) < n
 }
 
-// AppendEntry appends an entry with the Status, Message and Timestamp of the given one. The event's status stays.
+// AppendEntry appends an entry with the Status, Message, Timestamp and Impacts of the given one. The event's status stays.
 func (d *Draft) AppendEntry(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.Field("timeline", "must have at most %d entries", maxEntries)
@@ -78,10 +85,9 @@ func (d *Draft) AppendEntry(entry Entry) error {
 	if err := d.checkEntry(entry.Status); err != nil {
 		return err
 	}
-	d.Timeline = append(d.Timeline, Entry{
-		StatusID: newID(), Status: entry.Status, Message: entry.Message, Timestamp: entry.Timestamp, Author: d.author, CreatedAt: d.Now,
-	})
-	d.entryWritten(d.Timeline[len(d.Timeline)-1])
+	entry.StatusID, entry.Author, entry.CreatedAt = newID(), d.author, d.Now
+	d.Timeline = append(d.Timeline, entry)
+	d.entryWritten(entry)
 	return nil
 }
 
@@ -100,6 +106,10 @@ func (d *Draft) EditEntry(statusID string, edit func(*Entry)) error {
 	if edited.Status != former.Status {
 		if err := d.checkEntry(edited.Status); err != nil {
 			return err
+		}
+		edited.PreviousStatus = "" // it is not the transition any more
+		if d.StatusEntry == statusID {
+			d.StatusEntry = ""
 		}
 	}
 	now := d.Now
@@ -136,47 +146,30 @@ func (d *Draft) checkEntry(status Status) error {
 
 func (d *Draft) entryWritten(entry Entry) {
 	d.changed = true
+	d.written = append(d.written, entry.StatusID)
 	if d.entry == nil || !entry.Timestamp.Before(d.entry.Timestamp) {
 		d.entry = &entry
 	}
 }
 
-// Notify makes the write notify these channels. Without Notify a write notifies nobody. The event keeps the channels
-// for the scheduler, without the texts, which are for this write only.
-func (d *Draft) Notify(channels topic.Notify) {
-	d.notify = maps.Clone(channels)
-	if wording, there := d.notify[topic.Email]; there {
-		wording.Subject = d.EmailSubject
-		d.notify[topic.Email] = wording
-	}
-	kept := topic.Notify{}
-	for channel, wording := range channels {
-		kept[channel] = topic.Wording{Details: wording.Details, Color: wording.Color, Endpoints: wording.Endpoints}
-	}
-	if !maps.EqualFunc(d.Announced, kept, sameWording) {
-		d.Announced = kept
-	}
-}
-
-func sameWording(a, b topic.Wording) bool {
-	return a.Details == b.Details && a.Color == b.Color && slices.Equal(a.Endpoints, b.Endpoints)
-}
-
 func (d *Draft) Check() error {
-	var problems []error
+	problems := d.checkFields()
 	refuse := func(field, format string, args ...any) {
 		problems = append(problems, fault.Field(field, format, args...))
 	}
 	if !d.Type.allows(d.Status) {
 		refuse("status", "must be a status of the type %s", d.Type)
 	}
-	end := d.End()
-	if d.Type == Maintenance && end == nil {
+	if d.Type == Maintenance && d.End() == nil {
 		refuse("scheduledEndAt", "is required for a maintenance")
 	}
-	moved := !d.StartAt.Equal(d.before.StartAt) || !sameTime(end, d.before.End())
-	if moved && end != nil && end.Before(d.StartAt) {
+	moved := !d.StartAt.Equal(d.before.StartAt) || !sameTime(d.EndAt, d.before.EndAt)
+	rescheduled := !sameTime(d.ScheduledStartAt, d.before.ScheduledStartAt) || !sameTime(d.ScheduledEndAt, d.before.ScheduledEndAt)
+	switch {
+	case moved && d.EndAt != nil && d.EndAt.Before(d.StartAt):
 		refuse("endAt", "must not be before the start")
+	case rescheduled && d.ScheduledEndAt != nil && d.ScheduledStartAt != nil && d.ScheduledEndAt.Before(*d.ScheduledStartAt):
+		refuse("scheduledEndAt", "must not be before the start")
 	}
 	if !d.IsNew() && d.Type != d.before.Type {
 		misfit := slices.IndexFunc(d.Timeline, func(entry Entry) bool { return d.checkEntry(entry.Status) != nil })
@@ -187,19 +180,22 @@ func (d *Draft) Check() error {
 	return errors.Join(problems...)
 }
 
-// finish completes the fields that follow from others, and returns whether the event differs from before.
-func (d *Draft) finish() (changed, announcedOnly bool) {
+// finish completes the fields that follow from others, decides whom the write notifies, and returns whether the event
+// differs from before.
+func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
+	d.markTransition()
+	if d.Published && (d.IsNew() || !d.before.Published) {
+		d.PublishedAt = new(d.Now)
+	}
+	if d.IsNew() {
+		d.Backfilled = !d.Open() && d.StartAt.Before(d.Now) && d.EndAt != nil && d.EndAt.Before(d.Now)
+	}
+	d.decide(recipients)
 	now := *d.Event
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
 	changed = d.changed || !reflect.DeepEqual(now, d.before)
 	announcedOnly = !changed && !maps.EqualFunc(d.Announced, d.before.Announced, sameWording)
-	if d.Type == Maintenance && d.Status != Planning {
-		start := d.StartAt
-		d.StartedFor = &start
-	}
 	d.recordPause()
-	if d.Status.closed() {
-		d.EndedFor = d.ScheduledEndAt
-	}
+	d.arm()
 	return changed, announcedOnly
 }

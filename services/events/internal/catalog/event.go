@@ -10,51 +10,56 @@ import (
 
 // Event is an incident or a maintenance. Times are UTC in whole milliseconds.
 type Event struct {
-	ID             string    `json:"id"`
-	LegacyID       int64     `json:"legacyId"`
+	ID             string    `json:"id" audit:"id"`
+	LegacyID       int64     `json:"legacyId" audit:"legacyId"`
 	OrganizationID string    `json:"organizationId"`
-	Type           EventType `json:"type"`
-	Status         Status    `json:"status"`
-	Title          string    `json:"title"`
-	Severity       string    `json:"severity"` // empty: none
-	Description    Rich      `json:"description"`
-	Impact         Rich      `json:"impact"` // the impact analysis
-	Coordinator    Rich      `json:"coordinator"`
+	Type           EventType `json:"type" audit:"type"`
+	Status         Status    `json:"status" audit:"status"`
+	Title          string    `json:"title" audit:"title"`
+	Severity       string    `json:"severity" audit:"severity,null"` // empty: none
+	Description    Rich      `json:"description" audit:"description"`
+	Impact         Rich      `json:"impact" audit:"impactAnalysis"` // the impact analysis
+	Coordinator    Rich      `json:"coordinator" audit:"coordinator"`
 
-	StartAt          time.Time  `json:"startAt"`
-	EndAt            *time.Time `json:"endAt"`            // the actual end
-	ScheduledStartAt *time.Time `json:"scheduledStartAt"` // of a maintenance
-	ScheduledEndAt   *time.Time `json:"scheduledEndAt"`
-	AutoStart        bool       `json:"autoStart"`
-	AutoEnd          bool       `json:"autoEnd"`
+	StartAt          time.Time  `json:"startAt" audit:"startAt"`
+	EndAt            *time.Time `json:"endAt" audit:"endAt"`                       // the actual end
+	ScheduledStartAt *time.Time `json:"scheduledStartAt" audit:"scheduledStartAt"` // of a maintenance
+	ScheduledEndAt   *time.Time `json:"scheduledEndAt" audit:"scheduledEndAt"`
+	AutoStart        bool       `json:"autoStart" audit:"autoStart"`
+	AutoEnd          bool       `json:"autoEnd" audit:"autoEnd"`
 	Pauses           []Pause    `json:"pauses"` // in order of From
-	// The start and the planned end for which the event has been started and ended, by a person or the scheduler.
+	// The planned start and the planned end for which the event has been started and ended, by a person or the scheduler.
 	// The scheduler does not repeat a step that a person has taken back.
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
+	// RemindedTo is the time up to which reminders are sent, or were past when a change armed the reminders.
+	RemindedTo    *time.Time `json:"remindedTo"`
+	RemindersSent int64      `json:"remindersSent"`
 
-	Published bool `json:"published"` // false: a draft, which visitors do not see and nobody is notified of
+	Published bool `json:"published" audit:"publish"` // false: a draft, which visitors do not see and nobody is notified of
 	// PublishedAt is the time of the last change from a draft to a published event.
-	PublishedAt             *time.Time `json:"publishedAt"`
-	Backfilled              bool       `json:"backfilled"`      // created closed, with both times in the past
-	ExternalID              string     `json:"externalId"`      // empty: none; unique in the organization while the event is open
-	ReminderMinutes         []int      `json:"reminderMinutes"` // of a maintenance: minutes before the planned start
-	HiddenFromDashboard     bool       `json:"hiddenFromDashboard"`
-	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports"`
+	PublishedAt             *time.Time `json:"publishedAt" audit:"publishedAt"`
+	Backfilled              bool       `json:"backfilled" audit:"backfilled"`           // created closed, with both times in the past
+	ExternalID              string     `json:"externalId" audit:"externalId,null"`      // empty: none; unique in the organization while the event is open
+	ReminderMinutes         []int      `json:"reminderMinutes" audit:"reminderMinutes"` // of a maintenance: minutes before the planned start
+	HiddenFromDashboard     bool       `json:"hiddenFromDashboard" audit:"hiddenFromDashboard"`
+	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports" audit:"hiddenFromUptimeReports"`
 
-	Links      []Link      `json:"links"`
-	Timeline   []Entry     `json:"timeline"` // oldest first
-	Notes      []Note      `json:"notes"`    // internal, oldest first
-	PostMortem *PostMortem `json:"postMortem"`
+	Links      []Link      `json:"links" audit:"affectedComponents"`
+	Timeline   []Entry     `json:"timeline" audit:"timeline,changed"` // in order of creation; see Chronicle
+	Notes      []Note      `json:"notes" audit:"notes,changed"`       // internal, oldest first
+	PostMortem *PostMortem `json:"postMortem" audit:"postMortem,changed"`
+	// StatusEntry is the StatusID of the entry that set Status; empty if no entry did.
+	StatusEntry string `json:"statusEntry"`
 
 	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
-	// Announced is the channels of the last Draft.Notify without texts. The scheduler notifies them.
+	// Announced is the channels of the last write that asked for any or for none, without texts. The scheduler notifies them.
 	Announced topic.Notify `json:"announced"`
-	Source    Source       `json:"source"`
-	CreatedBy Author       `json:"createdBy"`
-	CreatedAt time.Time    `json:"createdAt"`
-	UpdatedAt time.Time    `json:"updatedAt"`
-	Version   int64        `json:"version"` // the number of changes, and the sequence number in messages
+	Source    Source       `json:"source" audit:"source"`
+	CreatedBy Author       `json:"createdBy" audit:"createdBy"`
+	CreatedAt time.Time    `json:"createdAt" audit:"createdAt"`
+	UpdatedAt time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes
 	// ShownVersion is the Version of the last change that dashboards show.
 	ShownVersion int64 `json:"shownVersion"`
 }
@@ -72,62 +77,62 @@ func (r Rich) IsMarkdown() bool { return r.Format == richtext.Markdown }
 
 type Link struct {
 	LegacyID    int64  `json:"legacyId"`
-	ComponentID string `json:"componentId"`
-	Impact      Impact `json:"impact"` // empty: follows from type and severity of the event
+	ComponentID string `json:"componentId" audit:"componentId"`
+	Impact      Impact `json:"impact" audit:"impact,null"` // empty: follows from type and severity of the event
 	// StatedAt is the time from which entries may override Impact. nil: all entries may.
 	StatedAt *time.Time `json:"statedAt"`
 }
 
 type Entry struct {
-	StatusID       string            `json:"statusId"` // uuid
+	StatusID       string            `json:"statusId" audit:"statusId"` // uuid
 	LegacyID       int64             `json:"legacyId"`
-	Status         Status            `json:"status"`
-	PreviousStatus Status            `json:"previousStatus"` // empty: the entry is no transition
-	Impacts        []ComponentImpact `json:"impacts"`        // in force from Timestamp
-	Notified       bool              `json:"notified"`       // the write of the entry notified a channel
-	Message        Rich              `json:"message"`
-	Timestamp      time.Time         `json:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
-	Author         Author            `json:"author"`
-	CreatedAt      time.Time         `json:"createdAt"`
-	EditedAt       *time.Time        `json:"editedAt"`
+	Status         Status            `json:"status" audit:"status"`
+	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // empty: the entry is no transition
+	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // in force from Timestamp
+	Notified       bool              `json:"notified" audit:"notified"`                  // the write of the entry notified a channel
+	Message        Rich              `json:"message" audit:"message"`
+	Timestamp      time.Time         `json:"timestamp" audit:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
+	Author         Author            `json:"author" audit:"author"`
+	CreatedAt      time.Time         `json:"createdAt" audit:"createdAt"`
+	EditedAt       *time.Time        `json:"editedAt" audit:"editedAt"`
 }
 
 // ComponentImpact is the impact of an event on an affected component.
 type ComponentImpact struct {
-	ComponentID string `json:"componentId"`
-	Impact      Impact `json:"impact"`
+	ComponentID string `json:"componentId" audit:"componentId"`
+	Impact      Impact `json:"impact" audit:"impact"`
 }
 
 // Note is an internal remark on an event. Visitors never see it.
 type Note struct {
-	ID        string     `json:"id"` // uuid
-	Text      string     `json:"text"`
-	Author    Author     `json:"author"`
-	CreatedAt time.Time  `json:"createdAt"`
-	EditedAt  *time.Time `json:"editedAt"`
+	ID        string     `json:"id" audit:"noteId"` // uuid
+	Text      string     `json:"text" audit:"note"`
+	Author    Author     `json:"author" audit:"author"`
+	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
+	EditedAt  *time.Time `json:"editedAt" audit:"editedAt"`
 }
 
 // PostMortem explains a closed event.
 type PostMortem struct {
-	Summary        Rich         `json:"summary"`
-	RootCause      *Rich        `json:"rootCause"`
-	Impact         *Rich        `json:"impact"`
-	Resolution     *Rich        `json:"resolution"`
-	LessonsLearned *Rich        `json:"lessonsLearned"`
-	ActionItems    []ActionItem `json:"actionItems"`
-	Published      bool         `json:"published"` // visitors see it
-	PublishedAt    *time.Time   `json:"publishedAt"`
-	Author         Author       `json:"author"` // of the first version
-	CreatedAt      time.Time    `json:"createdAt"`
-	UpdatedAt      time.Time    `json:"updatedAt"`
+	Summary        Rich         `json:"summary" audit:"summary"`
+	RootCause      *Rich        `json:"rootCause" audit:"rootCause"`
+	Impact         *Rich        `json:"impact" audit:"impact"`
+	Resolution     *Rich        `json:"resolution" audit:"resolution"`
+	LessonsLearned *Rich        `json:"lessonsLearned" audit:"lessonsLearned"`
+	ActionItems    []ActionItem `json:"actionItems" audit:"actionItems"`
+	Published      bool         `json:"published" audit:"published"` // visitors see it
+	PublishedAt    *time.Time   `json:"publishedAt" audit:"publishedAt"`
+	Author         Author       `json:"author" audit:"author"` // of the first version
+	CreatedAt      time.Time    `json:"createdAt" audit:"createdAt"`
+	UpdatedAt      time.Time    `json:"updatedAt" audit:"updatedAt"`
 }
 
 // ActionItem is a task that follows from an event.
 type ActionItem struct {
-	Text    string  `json:"text"`
-	Owner   *string `json:"owner"`
-	DueDate *string `json:"dueDate"` // yyyy-mm-dd
-	Done    bool    `json:"done"`
+	Text    string  `json:"text" audit:"text"`
+	Owner   *string `json:"owner" audit:"owner"`
+	DueDate *string `json:"dueDate" audit:"dueDate"` // yyyy-mm-dd
+	Done    bool    `json:"done" audit:"done"`
 }
 
 // End returns the actual end, or the planned end of an event that has no actual end.
@@ -157,17 +162,12 @@ func (e *Event) affected() []string {
 	return ids
 }
 
-// DueAt returns the time at which the scheduler starts or ends the event; nil for never.
-func (e *Event) DueAt() *time.Time {
-	switch {
-	case e.Type != Maintenance || !e.Published:
+// OpenExternalID returns nil for an event that is closed or has no external id. The store keeps it unique.
+func (e *Event) OpenExternalID() any {
+	if e.ExternalID == "" || !e.Open() {
 		return nil
-	case e.AutoStart && e.Status == Planning && !sameTime(e.StartedFor, &e.StartAt):
-		return &e.StartAt
-	case e.AutoEnd && e.Status.underway() && !sameTime(e.EndedFor, e.ScheduledEndAt):
-		return e.ScheduledEndAt
 	}
-	return nil
+	return e.ExternalID
 }
 
 func (e *Event) clone() *Event {

@@ -8,14 +8,17 @@ const (
 	FieldID           = "id"
 	FieldLegacyID     = "legacyId"
 	FieldSlug         = "slug"
-	FieldHosts        = "hosts"      // multi-valued
-	FieldComponents   = "components" // multi-valued
+	FieldHosts        = "hosts"        // multi-valued
+	FieldComponents   = "components"   // multi-valued
+	FieldExternalRefs = "externalRefs" // multi-valued
 
 	FieldLinks    = "links"    // multi-valued: legacy ids
 	FieldUpdated  = "updated"  // absent for an event without timeline
 	FieldOpen     = "open"     // absent for a closed event
 	FieldDueAt    = "dueAt"    // absent for an event that the scheduler leaves alone
 	FieldReported = "reported" // multi-valued: Event.ReportKeys
+	// FieldExternalID is absent for a closed event.
+	FieldExternalID = "externalId"
 
 	FieldType     = "type"
 	FieldStatus   = "status"
@@ -32,6 +35,7 @@ const (
 	IndexLegacyID      = "org_legacy"
 	IndexID            = "org_id"
 	IndexPlaced        = "org_component" // dashboards: components
+	IndexExternalRef   = "org_external_ref"
 	IndexGroup         = "org_group_legacy"
 	IndexName          = "org_name_legacy"
 	IndexType          = "org_type_legacy"
@@ -42,6 +46,7 @@ const (
 	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
 	IndexOpen          = "org_open"
 	IndexReported      = "org_reported"
+	IndexExternalID    = "org_external"
 
 	// The indexes over all organizations.
 	IndexSlug  = "slug"

@@ -17,6 +17,7 @@ type Page struct {
 	Slug        string   `json:"slug"`
 	Hosts       []string `json:"hosts"`
 	Enabled     bool     `json:"enabled"`
+	Private     bool     `json:"private"` // some visitors must not see the page
 	Rows        []Row    `json:"rows"`
 	// ChangesAt is the next time at which an event reaches its start, so that the page changes without a write.
 	ChangesAt *time.Time `json:"changesAt"`
@@ -27,6 +28,7 @@ type Row struct {
 	LegacyID    int64     `json:"legacyId"`
 	Name        string    `json:"name"`
 	Group       string    `json:"group"`
+	OwnGroup    string    `json:"ownGroup"` // the component's, where Group is the dashboard's; empty in an old row
 	Description string    `json:"description"`
 	Status      RowStatus `json:"status"`
 }
@@ -40,12 +42,12 @@ const (
 	RowIncident    RowStatus = "active incident" // wins over a maintenance
 )
 
-// PublicBySlug returns the page of an enabled dashboard, or NotFound.
+// PublicBySlug returns the page of an enabled dashboard, or NotFound. It returns Denied for a private dashboard.
 func (c *Catalog) PublicBySlug(ctx context.Context, slug string) (Page, error) {
 	return c.public(ctx, find.Eq(FieldSlug, slug))
 }
 
-// PublicByHost returns the page of the enabled dashboard with that custom domain, or NotFound.
+// PublicByHost is PublicBySlug by a custom domain of the dashboard.
 func (c *Catalog) PublicByHost(ctx context.Context, host string) (Page, error) {
 	return c.public(ctx, find.Has(FieldHosts, host))
 }
@@ -56,9 +58,12 @@ func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error
 		return Page{}, err
 	}
 	if len(found.Items) == 0 || !found.Items[0].Enabled {
-		return Page{}, fault.New(fault.NotFound, "There is no such dashboard.")
+		return Page{}, noDashboard()
 	}
 	page := found.Items[0]
+	if page.Private {
+		return Page{}, fault.New(fault.Denied, "The dashboard is private.")
+	}
 	if page.ChangesAt == nil || c.now().Before(*page.ChangesAt) {
 		return page, nil
 	}
@@ -140,13 +145,19 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	for _, component := range fresh {
 		if !component.Hidden {
 			rows = append(rows, Row{
-				ComponentID: component.ID, LegacyID: component.LegacyID, Name: component.Name, Group: component.Group,
+				ComponentID: component.ID, LegacyID: component.LegacyID, Name: component.Name, OwnGroup: component.Group,
 				Description: component.Description,
 			})
 		}
 	}
+	groups := make(map[string]string, len(dashboard.Components))
+	for _, placement := range dashboard.Components {
+		groups[placement.ComponentID] = placement.GroupName
+	}
 	statuses, changesAt := statusesAt(events, c.now())
 	for i := range rows {
+		rows[i].OwnGroup = cmp.Or(rows[i].OwnGroup, rows[i].Group)
+		rows[i].Group = cmp.Or(groups[rows[i].ComponentID], rows[i].OwnGroup)
 		rows[i].Status = cmp.Or(statuses[rows[i].ComponentID], RowOperational)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
@@ -154,7 +165,7 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	})
 	return Page{
 		DashboardID: dashboard.ID, Slug: dashboard.Slug, Hosts: dashboard.CustomDomains, Enabled: dashboard.Enabled,
-		Rows: rows, ChangesAt: changesAt,
+		Private: dashboard.Access.private(), Rows: rows, ChangesAt: changesAt,
 	}, nil
 }
 

@@ -186,7 +186,7 @@ func (c *Catalog) EventID(ctx context.Context, organization string, legacyID int
 func (c *Catalog) Event(ctx context.Context, organization, id string) (EventDetail, error) {
 	event, err := c.store.Events.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && event.OrganizationID != organization {
-		err = fault.New(fault.NotFound, "There is no such event.")
+		err = noEvent()
 	}
 	if err != nil {
 		return EventDetail{}, err

@@ -5,21 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
 const schedulerInterval = time.Second // a look costs one indexed query that mostly finds nothing
 
-// RunScheduler starts and ends maintenances with autoStart and autoEnd, until ctx ends. It notifies the channels
-// of the last write that notified. Several processes may run it at once.
+// RunScheduler starts and ends maintenances with autoStart and autoEnd, and sends their reminders, until ctx ends. It
+// notifies the channels of the last write that asked for any or for none. Several processes may run it at once.
 func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
 	ticker := time.NewTicker(schedulerInterval)
 	defer ticker.Stop()
 	for {
 		if err := c.runDue(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "The scheduler failed to start or end a maintenance. It tries again.", "error", err)
+			log.WarnContext(ctx, "The scheduler failed to take a step with a maintenance. It tries again.", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -29,30 +32,109 @@ func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
 	}
 }
 
-// runDue starts or ends every maintenance that is due. A failure of one does not delay the others.
+// runDue takes every step that is due. The failure of one does not delay the others.
 func (c *Catalog) runDue(ctx context.Context) error {
 	var failed []error
 	err := c.store.Events.Each(ctx, find.Query{
 		Where: []find.Condition{find.Lte(FieldDueAt, c.now())}, Order: []find.Order{{Field: FieldDueAt}},
 	}, func(due Event) error {
 		command := Command{Organization: due.OrganizationID, Source: SourceScheduler}
-		_, err := c.ChangeEvent(ctx, command, due.ID, func(d *Draft) error {
-			at := d.DueAt()
-			if at == nil || at.After(d.Now) {
-				return nil
-			}
-			next := Started
-			if d.Status != Planning {
-				next = Completed
-			}
-			d.SetStatus(next)
-			d.Notify(d.Announced)
-			return nil
-		})
+		_, err := c.ChangeEvent(audit.WithScheduler(ctx), command, due.ID, (*Draft).runStep)
 		if unlessMissing(err) != nil {
 			failed = append(failed, fmt.Errorf("event %s: %w", due.ID, err))
 		}
 		return ctx.Err()
 	})
 	return errors.Join(append(failed, err)...)
+}
+
+// DueAt returns the time of the scheduler's next step with the event: its start, its end or a reminder; nil for none.
+func (e *Event) DueAt() *time.Time {
+	switch {
+	case e.Type != Maintenance || !e.Published || e.ScheduledStartAt == nil:
+		return nil
+	case e.Status == Planning:
+		due := e.nextReminder()
+		if start := e.autoStartAt(); start != nil && (due == nil || start.Before(*due)) {
+			due = start
+		}
+		return due
+	case e.AutoEnd && e.Status.underway() && !sameTime(e.EndedFor, e.ScheduledEndAt):
+		return e.ScheduledEndAt
+	}
+	return nil
+}
+
+// autoStartAt returns nil for an event that the scheduler does not start.
+func (e *Event) autoStartAt() *time.Time {
+	if !e.AutoStart || sameTime(e.StartedFor, e.ScheduledStartAt) {
+		return nil
+	}
+	return e.ScheduledStartAt
+}
+
+// nextReminder returns the time of the first reminder after RemindedTo, or nil.
+func (e *Event) nextReminder() (next *time.Time) {
+	for _, minutes := range e.ReminderMinutes {
+		at := e.ScheduledStartAt.Add(-time.Duration(minutes) * time.Minute)
+		if e.RemindedTo != nil && at.After(*e.RemindedTo) && (next == nil || at.Before(*next)) {
+			next = &at
+		}
+	}
+	return next
+}
+
+// sequence returns the number of the last message about the event. Reminders count too, although they change no version.
+func (e *Event) sequence() int64 { return e.Version + e.RemindersSent }
+
+// runStep takes the step of the scheduler that is due, if any. Of several reminders that are due, one is sent.
+func (d *Draft) runStep() error {
+	due := d.DueAt()
+	if due == nil || due.After(d.Now) {
+		return nil
+	}
+	d.scheduled = true
+	d.Notify(d.Announced)
+	if d.Status != Planning {
+		return d.moveTo(Completed, *due)
+	}
+	if start := d.autoStartAt(); start != nil && !start.After(d.Now) {
+		return d.moveTo(Started, *start)
+	}
+	d.reminds = true
+	if !d.ScheduledStartAt.After(d.Now) { // too late to remind
+		d.Notify(nil)
+	}
+	return nil
+}
+
+// moveTo changes the status as of the planned time. An event of the App gets a timeline entry without a message. An
+// event of the legacy interface gets none, because its clients show the text of every update.
+func (d *Draft) moveTo(status Status, at time.Time) error {
+	err := d.Move(Advance, status, at)
+	if err != nil || d.Source == SourceLegacy || len(d.Timeline) >= maxEntries {
+		return err
+	}
+	return d.AppendEntry(Entry{Status: status, Message: Rich{Format: richtext.Plain}, Timestamp: at})
+}
+
+// arm decides which steps are left to the scheduler after a write.
+func (d *Draft) arm() {
+	if d.Type != Maintenance {
+		return
+	}
+	late := d.ScheduledEndAt != nil && !d.ScheduledEndAt.After(d.Now)
+	if d.Status != Planning {
+		d.StartedFor = d.ScheduledStartAt
+	}
+	// A person who starts an event after its planned end wants it to go on.
+	if d.Status.closed() || late && !d.scheduled && d.Status.underway() && !d.before.Status.underway() {
+		d.EndedFor = d.ScheduledEndAt
+	}
+	rearmed := d.IsNew() || d.published() || d.Status != d.before.Status || !sameTime(d.ScheduledStartAt, d.before.ScheduledStartAt) ||
+		!slices.Equal(d.ReminderMinutes, d.before.ReminderMinutes)
+	if d.reminds || rearmed && len(d.ReminderMinutes) > 0 {
+		now := d.Now
+		d.RemindedTo = &now
+	}
 }

@@ -1,10 +1,6 @@
 package catalog
 
-import (
-	"slices"
-
-	"github.com/bellbuoy/bellbuoy/libs/topic"
-)
+import "slices"
 
 type EventType string
 
@@ -71,32 +67,4 @@ func defaultImpact(t EventType, severity string) Impact {
 		return MajorOutage
 	}
 	return Degraded
-}
-
-// kindOf returns the kind of a change. before is nil for a new event. A change of the type has a kind of the new type.
-func kindOf(before, after *Event) topic.Kind {
-	if after.Type == Incident {
-		switch {
-		case before == nil:
-			return topic.IncidentCreated
-		case after.Status.closed() && !before.Status.closed():
-			return topic.IncidentResolved
-		case before.Status.closed() && !after.Status.closed():
-			return topic.IncidentReopened
-		}
-		return topic.IncidentUpdated
-	}
-	switch {
-	case after.Status == Completed && (before == nil || !before.Status.closed()):
-		return topic.MaintenanceCompleted
-	case after.Status.underway() && (before == nil || before.Status == Planning):
-		return topic.MaintenanceStarted
-	case before == nil:
-		return topic.MaintenanceScheduled
-	case before.Status.closed() && !after.Status.closed():
-		return topic.MaintenanceReopened
-	case !sameTime(before.ScheduledStartAt, after.ScheduledStartAt), !sameTime(before.ScheduledEndAt, after.ScheduledEndAt):
-		return topic.MaintenanceReschedule
-	}
-	return topic.MaintenanceUpdated
 }

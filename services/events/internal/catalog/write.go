@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -47,12 +49,12 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	if len(event.Links) == 0 {
 		return EventDetail{}, fault.Field("affectedComponents", "must name at least one component")
 	}
-	draft.finish()
-	event.Version, event.ShownVersion = 1, 1
 	var near affected
 	if err := cmp.Or(near.read(ctx, c, &event), near.check(&event)); err != nil {
 		return EventDetail{}, err
 	}
+	draft.finish(near.recipients(&event))
+	event.Version, event.ShownVersion = 1, 1
 	var ids childIDs
 	if err := together(
 		func() (err error) { event.LegacyID, err = c.store.Next(ctx, eventIDs, 1); return err },
@@ -60,12 +62,22 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	); err != nil {
 		return EventDetail{}, err
 	}
-	return near.detail(event), c.store.Events.Insert(ctx, event, near.change(nil, draft))
+	messages := append(audit.Entry(audit.From(ctx), command.Action, now, nil, &event), near.change(nil, draft))
+	return near.detail(event), takenExternalID(c.store.Events.Insert(ctx, event, messages...))
+}
+
+// takenExternalID explains a conflict in the store. The external id is the only value of an event that can be taken.
+func takenExternalID(err error) error {
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	return fault.Wrap(fault.Conflict, err, "Another open event has the same externalId. Close that event, or use another externalId.")
 }
 
 // eventWrite is a change that waits for its run, and then has its outcome.
 type eventWrite struct {
 	command Command
+	origin  audit.Origin // of this change; the shared run has the context of its first caller
 	change  func(*Draft) error
 	outcome EventDetail
 	err     error
@@ -75,15 +87,28 @@ type eventWrite struct {
 // it is after this change. It stores nothing if the draft equals the event and notifies nobody. Changes that are
 // requested at the same time are stored in one write. A queued change is stored even if its caller gives up.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*Draft) error) (EventDetail, error) {
-	mine := &eventWrite{command: command, change: change}
+	mine := &eventWrite{command: command, origin: audit.From(ctx), change: change}
 	_, err := c.writes.share(context.WithoutCancel(ctx), id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
 		return struct{}{}, c.writeEvent(ctx, id, all)
 	})
 	return mine.outcome, cmp.Or(err, mine.err)
 }
 
-// writeEvent stores changes in one write. Its error concerns all of them; the fault of one is in its err.
+// writeEvent stores changes in one write. Its error concerns all of them; the fault of one is in its err. If the
+// external id of one is taken, each is stored in a write of its own.
 func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrite) error {
+	err := takenExternalID(c.writeTogether(ctx, id, writes))
+	if len(writes) == 1 || !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	for _, write := range writes {
+		alone := c.writeEvent(ctx, id, []*eventWrite{write})
+		write.err = cmp.Or(alone, write.err)
+	}
+	return nil
+}
+
+func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventWrite) error {
 	var ids childIDs
 	_, err := c.store.Events.Update(ctx, id, func(event *Event) ([]topic.Message, error) {
 		var near affected
@@ -91,7 +116,7 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 		dirty := false
 		for _, write := range writes {
 			if write.outcome, write.err = (EventDetail{}), nil; write.command.Organization != event.OrganizationID {
-				write.err = fault.New(fault.NotFound, "There is no such event.")
+				write.err = noEvent()
 				continue
 			}
 			if write.err = write.command.checkVersion(event.Version); write.err != nil {
@@ -107,19 +132,28 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 			if write.err = near.check(draft.Event); write.err != nil {
 				continue
 			}
-			changed, announcedOnly := draft.finish()
-			if changed || len(draft.notify) > 0 {
+			changed, announcedOnly := draft.finish(near.recipients(draft.Event))
+			switch {
+			case draft.reminds:
+				draft.RemindersSent++
+			case changed || len(draft.notify) > 0:
 				draft.Version++
 				draft.UpdatedAt = draft.Now
 				if event.ShownVersion == 0 || !reflect.DeepEqual(event.shown(), draft.shown()) {
 					draft.ShownVersion = draft.Version
 				}
+			}
+			if draft.sequence() > event.sequence() {
+				dirty = true
 				messages = append(messages, near.change(event, draft))
 			}
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
 				return nil, err
 			}
-			dirty = dirty || announcedOnly || draft.Version > event.Version
+			if announcedOnly || draft.Version > event.Version {
+				dirty = true
+				messages = append(messages, audit.Entry(write.origin, write.command.Action, draft.Now, event, draft.Event)...)
+			}
 			*event = *draft.Event
 			write.outcome = near.detail(*event)
 		}
@@ -128,8 +162,13 @@ func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrit
 		}
 		return messages, nil
 	})
+	if fault.Is(err, fault.NotFound) {
+		err = noEvent() // as for an event of another organization
+	}
 	return err
 }
+
+func noEvent() error { return fault.New(fault.NotFound, "There is no such event.") }
 
 // childIDs gives legacy ids to new links and entries. It takes enough for a whole run at once and drops the rest.
 type childIDs struct{ links, entries idBlock }
@@ -173,7 +212,7 @@ func (b *idBlock) assign(ctx context.Context, c *Catalog, counter string, missin
 func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) error {
 	return c.store.Events.Delete(ctx, id, func(event *Event) ([]topic.Message, error) {
 		if event.OrganizationID != command.Organization {
-			return nil, fault.New(fault.NotFound, "There is no such event.")
+			return nil, noEvent()
 		}
 		if err := command.checkVersion(event.Version); err != nil {
 			return nil, err
@@ -184,7 +223,8 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 			return nil, err
 		}
 		event.Version++
-		return []topic.Message{near.change(before, NewDraft(event, command.Author, c.now()))}, nil
+		draft := NewDraft(event, command.Author, c.now())
+		return append(audit.Entry(audit.From(ctx), command.Action, draft.Now, before, nil), near.change(before, draft)), nil
 	})
 }
 
@@ -210,13 +250,15 @@ func (a *affected) read(ctx context.Context, c *Catalog, event *Event) error {
 	)
 }
 
-func (a *affected) detail(event Event) EventDetail { return EventDetail{event, a.components, a.dashboards} }
+func (a *affected) detail(event Event) EventDetail {
+	return EventDetail{event, a.components, a.dashboards}
+}
 
 // check refuses new links to components that the organization does not have.
 func (a *affected) check(event *Event) error {
-	for _, link := range event.Links {
+	for i, link := range event.Links {
 		if _, there := a.components[link.ComponentID]; link.LegacyID == 0 && !there {
-			return fault.Field("componentId", "must be a component of the organization")
+			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must be a component of the organization")
 		}
 	}
 	return nil
@@ -228,29 +270,31 @@ func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: newID(), Kind: kindOf(before, event), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.Version, Notify: topic.Notify{}, Event: topic.Event{
-			ID: event.ID, LegacyID: event.LegacyID, Type: string(event.Type), Title: event.Title,
-			DescriptionText: event.Description.Plain(), DescriptionHTML: event.Description.HTML(),
-			ImpactText: event.Impact.Plain(), ImpactHTML: event.Impact.HTML(),
-			CoordinatorText: event.Coordinator.Plain(), CoordinatorHTML: event.Coordinator.HTML(),
-			Status: string(event.Status), Severity: event.Severity, StartAt: event.StartAt, EndAt: event.EndAt,
-			ScheduledStartAt: event.ScheduledStartAt, ScheduledEndAt: event.ScheduledEndAt, Components: a.notified(event),
-		},
+		Sequence: event.sequence(), Notify: topic.Notify{}, Event: messageEvent(event),
 	}
-	if before != nil && before.Status != event.Status {
+	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.notified(event)
+	if draft.reminds {
+		change.Kind = topic.MaintenanceReminder
+	}
+	if before != nil && before.Status != event.Status && !draft.published() {
 		change.Event.PreviousStatus = string(before.Status)
 	}
-	if entry := draft.entry; entry != nil {
+	entry := draft.entry
+	if chronicle := event.Chronicle(); draft.published() && len(chronicle) > 0 {
+		entry = &chronicle[len(chronicle)-1]
+	}
+	if entry != nil {
 		change.Entry = &topic.Entry{
 			StatusID: entry.StatusID, Status: string(entry.Status), Timestamp: entry.Timestamp,
 			Text: entry.Message.Plain(), HTML: entry.Message.HTML(),
 		}
 	}
-	if event.Published && len(change.Event.Components) > 0 {
-		maps.Copy(change.Notify, draft.notify)
-	}
+	maps.Copy(change.Notify, draft.notify)
 	return change
 }
+
+// recipients reports whether a change of the event can have recipients.
+func (a *affected) recipients(event *Event) bool { return len(a.notified(event)) > 0 }
 
 // notified returns the affected components that notifications may name, with the dashboards that hold each.
 func (a *affected) notified(event *Event) []topic.Component {
@@ -262,7 +306,7 @@ func (a *affected) notified(event *Event) []topic.Component {
 		}
 		out = append(out, topic.Component{
 			ID: component.ID, Name: component.Name, Group: component.Group,
-			Impact: string(event.ImpactOn(link)), Dashboards: append([]string{}, a.dashboards[component.ID]...),
+			Impact: string(event.ImpactOn(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
 		})
 	}
 	return out

@@ -16,6 +16,7 @@ type Follower interface {
 	DashboardWritten(ctx context.Context, id string, current *catalog.Dashboard) error
 	ComponentWritten(ctx context.Context, id string, current *catalog.Component) error
 	EventWritten(ctx context.Context, id string, current *catalog.Event) error
+	RemovalsWritten(ctx context.Context, current *catalog.Removals) error
 }
 
 // Declare returns the catalog's store on db. It calls follower after each write, because the catalog, which is the
@@ -25,6 +26,7 @@ func Declare(db *document.Database, follower func() Follower) catalog.Store {
 		Dashboards: document.Declare(db, dashboards(follower)),
 		Components: document.Declare(db, components(follower)),
 		Events:     document.Declare(db, events(follower)),
+		Removals:   document.Declare(db, removals(follower)),
 		Pages:      document.Declare(db, pages()),
 		Links:      document.Declare(db, links()),
 		Updates:    document.Declare(db, updates()),
@@ -40,12 +42,14 @@ func dashboards(follower func() Follower) document.Schema[catalog.Dashboard] {
 		Fields: append(members[record](catalog.FieldLegacyID, catalog.FieldSlug),
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(d *record) any { return d.OrganizationID }},
 			document.Field[record]{Name: catalog.FieldComponents, Value: func(d *record) any { return d.ComponentIDs() }},
+			document.Field[record]{Name: catalog.FieldHosts, Value: func(d *record) any { return d.CustomDomains }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexOrganization, Fields: []string{catalog.FieldOrganization}},
 			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true},
 			{Name: catalog.IndexPlaced, Fields: []string{catalog.FieldOrganization, catalog.FieldComponents}},
 			{Name: catalog.IndexSlug, Fields: []string{catalog.FieldSlug}, Unique: true},
+			{Name: catalog.IndexHost, Fields: []string{catalog.FieldHosts}, Unique: true},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
 			return follower().DashboardWritten(ctx, key, current)
@@ -58,7 +62,7 @@ func components(follower func() Follower) document.Schema[catalog.Component] {
 	return document.Schema[record]{
 		Name: "components",
 		Key:  func(c *record) string { return c.ID },
-		Fields: append(members[record](catalog.FieldLegacyID, "name", "description", "group", "hidden", "hiddenFromNotifications"),
+		Fields: append(members[record](catalog.FieldLegacyID, "name", "description", "group", "hidden", "hiddenFromNotifications", catalog.FieldExternalRefs),
 			// Without an organization no query finds a component that is leaving.
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(c *record) any {
 				if c.Leaving {
@@ -70,6 +74,7 @@ func components(follower func() Follower) document.Schema[catalog.Component] {
 		Indexes: []document.Index{
 			{Name: catalog.IndexOrganization, Fields: []string{catalog.FieldOrganization}},
 			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true},
+			{Name: catalog.IndexExternalRef, Fields: []string{catalog.FieldOrganization, catalog.FieldExternalRefs}, Unique: true},
 			{Name: catalog.IndexGroup, Fields: []string{catalog.FieldOrganization, "group", catalog.FieldLegacyID}},
 			{Name: catalog.IndexName, Fields: []string{catalog.FieldOrganization, "name", catalog.FieldLegacyID}},
 		},
@@ -92,6 +97,7 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: catalog.FieldOpen, Value: func(e *record) any { return present(e.Open()) }},
 			{Name: catalog.FieldDueAt, Value: func(e *record) any { return e.DueAt() }},
 			{Name: catalog.FieldReported, Value: func(e *record) any { return e.ReportKeys() }},
+			{Name: catalog.FieldExternalID, Value: func(e *record) any { return e.OpenExternalID() }},
 		}, slices.Concat(members[record](catalog.FieldID), facts("", (*record).Facts))...),
 		Indexes: []document.Index{
 			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true, Counted: true},
@@ -104,6 +110,7 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: catalog.IndexOpen, Fields: []string{catalog.FieldOrganization, catalog.FieldOpen}},
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
 			{Name: catalog.IndexReported, Fields: []string{catalog.FieldOrganization, catalog.FieldReported}},
+			{Name: catalog.IndexExternalID, Fields: []string{catalog.FieldOrganization, catalog.FieldExternalID}, Unique: true},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
 			return follower().EventWritten(ctx, key, current)
@@ -146,6 +153,16 @@ func updates() document.Schema[catalog.UpdateRow] {
 		Indexes: append(childIndexes(),
 			document.Index{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true},
 		),
+	}
+}
+
+func removals(follower func() Follower) document.Schema[catalog.Removals] {
+	return document.Schema[catalog.Removals]{
+		Name: "removals",
+		Key:  func(r *catalog.Removals) string { return r.OrganizationID },
+		Derive: func(ctx context.Context, _ string, current *catalog.Removals) error {
+			return follower().RemovalsWritten(ctx, current)
+		},
 	}
 }
 

@@ -60,6 +60,7 @@ type nobody struct{}
 func (nobody) DashboardWritten(context.Context, string, *catalog.Dashboard) error { return nil }
 func (nobody) ComponentWritten(context.Context, string, *catalog.Component) error { return nil }
 func (nobody) EventWritten(context.Context, string, *catalog.Event) error         { return nil }
+func (nobody) RemovalsWritten(context.Context, *catalog.Removals) error           { return nil }
 
 // ours is a write of the organization org.
 var ours = catalog.Command{Organization: org, Source: catalog.SourceLegacy}

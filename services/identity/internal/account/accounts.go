@@ -72,6 +72,7 @@ type Collection[T any] interface {
 	Each(ctx context.Context, q find.Query, visit func(T) error) error
 	Count(ctx context.Context, q find.Query) (int64, error)
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
 	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 }
@@ -80,6 +81,7 @@ type Collection[T any] interface {
 type Store struct {
 	Organizations Collection[Organization]
 	Users         Collection[User] // a username is unique on the installation
+	Audit         AuditLog
 	// Next returns the next number of a counter: 1, 2, 3, each once.
 	Next func(ctx context.Context, counter string) (int64, error)
 }

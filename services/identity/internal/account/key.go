@@ -6,17 +6,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Key is an App key or the legacy key of a user.
 type Key struct {
-	ID         string     `json:"id"`     // uuid v7; the part of an App key before the colon
-	Digest     string     `json:"digest"` // of the secret, which is not stored
-	Name       string     `json:"name"`
-	CreatedAt  time.Time  `json:"createdAt"`
+	ID         string     `json:"id" audit:"keyId"` // uuid v7; the part of an App key before the colon
+	Digest     string     `json:"digest"`           // of the secret, which is not stored
+	Name       string     `json:"name" audit:"name"`
+	CreatedAt  time.Time  `json:"createdAt" audit:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt"` // to the minute
-	RevokedAt  *time.Time `json:"revokedAt"`
+	RevokedAt  *time.Time `json:"revokedAt" audit:"revokedAt"`
 }
 
 // forgetRevoked is the time for which a revoked key stays in the record. It is longer than any gateway
@@ -62,45 +66,58 @@ func (u User) KeysAfter(after string, limit int) (page []Key, next string) {
 	return keys[:limit], keys[limit-1].ID
 }
 
-// AddKey adds an App key with the digest of its secret to a user.
-func (a *Accounts) AddKey(ctx context.Context, user, name, digest string) (Key, error) {
-	if err := checkLine("name", name, false, maxKeyName); err != nil {
+// AddKey adds an App key with the digest of its secret to a user. The name may be absent, but not blank.
+func (a *Accounts) AddKey(ctx context.Context, user string, name optional.Value[string], digest string) (Key, error) {
+	if err := checkLine("name", name.Value, name.Sent, maxKeyName); err != nil {
 		return Key{}, err
 	}
-	key := Key{ID: newID(), Digest: digest, Name: name, CreatedAt: a.Now()}
-	_, err := a.Store.Users.Change(ctx, user, func(u *User) error {
+	key := Key{ID: newID(), Digest: digest, Name: name.Value, CreatedAt: a.Now()}
+	_, err := a.Store.Users.Update(ctx, user, func(u *User) ([]topic.Message, error) {
 		if u.DeletedAt != nil {
-			return noUser()
+			return nil, noUser()
 		}
 		if len(u.ActiveKeys()) >= maxKeys {
-			return fault.New(fault.Conflict, "The user already has %d API keys. Revoke one first.", maxKeys)
+			return nil, fault.New(fault.Conflict, "The user already has %d API keys. Revoke one first.", maxKeys)
 		}
 		u.Keys = slices.DeleteFunc(u.Keys, func(k Key) bool {
 			return k.RevokedAt != nil && u.StaleSince == nil && a.Now().Sub(*k.RevokedAt) > forgetRevoked
 		})
 		u.Keys = append(u.Keys, key)
-		return nil
+		return audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, nil, keyOf(u, &key, false)), nil
 	})
 	return key, missing(err, noUser())
 }
 
-// RevokeKey revokes an App key of the organization's user permanently.
+// RevokeKey revokes an App key of the organization's user permanently. It is Forbidden for an active key of another
+// member of the organization.
 func (a *Accounts) RevokeKey(ctx context.Context, organization, user, id string) error {
-	_, err := a.changeUser(ctx, user, func(u *User, now time.Time) error {
+	_, err := a.changeUser(ctx, user, func(u *User, now time.Time) ([]topic.Message, error) {
 		at := slices.IndexFunc(u.Keys, func(k Key) bool { return k.ID == id })
 		if at < 0 || u.DeletedAt != nil || u.Organization != organization {
-			return noKey()
+			return nil, noKey()
 		}
 		key := &u.Keys[at]
 		switch {
 		case key.RevokedAt == nil:
+			former := keyOf(u, key, false)
 			key.RevokedAt = &now
+			return audit.Entry(audit.From(ctx), actionKeyRevoke, now, former, keyOf(u, key, false)), nil
 		case u.StaleSince == nil:
-			return noKey() // the revocation is confirmed
+			return nil, noKey() // the revocation is confirmed
 		}
-		return nil
+		return nil, nil
 	})
-	return missing(err, noKey())
+	if !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	others, err := a.Store.Users.Find(ctx, find.Query{Where: []find.Condition{find.Has(FieldKeyIDs, id)}, Limit: 1})
+	switch {
+	case err != nil:
+		return err
+	case len(others.Items) == 1 && others.Items[0].Organization == organization:
+		return fault.New(fault.Forbidden, "The key belongs to another member. Only that member may revoke it.")
+	}
+	return noKey()
 }
 
 // errHasLegacyKey means that the user has a legacy key, which must be voided at the gateways.
@@ -109,22 +126,23 @@ var errHasLegacyKey = errors.New("the user has a legacy key")
 // SetLegacyKey replaces the legacy key of a user. The former key is refused from the next request on.
 func (a *Accounts) SetLegacyKey(ctx context.Context, user, digest string) (User, error) {
 	key := Key{ID: newID(), Digest: digest, CreatedAt: a.Now()}
-	set := func(u *User) error {
+	set := func(u *User) ([]topic.Message, error) {
 		if u.DeletedAt != nil {
-			return noUser()
+			return nil, noUser()
 		}
+		former := keyOf(u, u.LegacyKey, true)
 		u.LegacyKey = &key
-		return nil
+		return audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, former, keyOf(u, &key, true)), nil
 	}
 	// No gateway can have cached a first key.
-	first, err := a.Store.Users.Change(ctx, user, func(u *User) error {
+	first, err := a.Store.Users.Update(ctx, user, func(u *User) ([]topic.Message, error) {
 		if u.LegacyKey != nil {
-			return errHasLegacyKey
+			return nil, errHasLegacyKey
 		}
 		return set(u)
 	})
 	if errors.Is(err, errHasLegacyKey) {
-		return a.changeUser(ctx, user, func(u *User, _ time.Time) error { return set(u) })
+		return a.changeUser(ctx, user, func(u *User, _ time.Time) ([]topic.Message, error) { return set(u) })
 	}
 	return first, missing(err, noUser())
 }

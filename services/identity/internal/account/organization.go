@@ -4,9 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/google/uuid"
 )
 
@@ -20,14 +22,14 @@ const (
 
 // Organization is a tenant.
 type Organization struct {
-	ID            string    `json:"id"` // uuid v7
-	Name          string    `json:"name"`
-	Plan          Plan      `json:"plan"`
-	Overrides     Overrides `json:"overrides"`
+	ID            string    `json:"id" audit:"id"` // uuid v7
+	Name          string    `json:"name" audit:"name"`
+	Plan          Plan      `json:"plan" audit:"plan"`
+	Overrides     Overrides `json:"overrides" audit:"overrides"`
 	State         State     `json:"state"`
-	DashboardID   string    `json:"dashboardId"` // of its first dashboard
+	DashboardID   string    `json:"dashboardId" audit:"dashboardId"` // of its first dashboard
 	DashboardSlug string    `json:"dashboardSlug"`
-	CreatedAt     time.Time `json:"createdAt"`
+	CreatedAt     time.Time `json:"createdAt" audit:"createdAt"`
 	// StaleSince is set while gateways may cache former rights of the users' keys.
 	StaleSince *time.Time `json:"unsettled"`
 }
@@ -54,7 +56,7 @@ func (a *Accounts) AddOrganization(ctx context.Context, in NewOrganization) (Org
 	}
 	ctx, cancel := finish(ctx)
 	defer cancel()
-	if err := a.Store.Organizations.Insert(ctx, o); err != nil {
+	if err := a.Store.Organizations.Insert(ctx, o, audit.Entry(audit.From(ctx), "", o.CreatedAt, nil, &o)...); err != nil {
 		return Organization{}, err
 	}
 	o, err := a.complete(ctx, o)
@@ -156,9 +158,10 @@ func (a *Accounts) ChangeOrganization(ctx context.Context, id string, p Organiza
 	if p.concernsKeys() {
 		return a.changeTerms(ctx, id, p.apply)
 	}
-	return a.Store.Organizations.Change(ctx, id, func(o *Organization) error {
+	return a.Store.Organizations.Update(ctx, id, func(o *Organization) ([]topic.Message, error) {
+		before := *o
 		p.apply(o)
-		return nil
+		return changed(ctx, a.Now(), &before, o), nil
 	})
 }
 

@@ -51,12 +51,12 @@ func (a *Accounts) checkPlan(plan Plan) error {
 // Overrides replace terms of the plan for one organization. nil stands for the plan's value. A change of the
 // plan keeps them.
 type Overrides struct {
-	LegacyPerHour   *int  `json:"legacyPerHour"`
-	AppPerMinute    *int  `json:"appPerMinute"`
-	UniqueEndpoints *int  `json:"uniqueEndpoints"`
-	API             *bool `json:"api"`
-	Integrations    *bool `json:"integrations"`
-	UptimeReports   *bool `json:"uptimeReports"`
+	LegacyPerHour   *int  `json:"legacyPerHour" audit:"legacyPerHour"`
+	AppPerMinute    *int  `json:"appPerMinute" audit:"appPerMinute"`
+	UniqueEndpoints *int  `json:"uniqueEndpoints" audit:"uniqueEndpoints"`
+	API             *bool `json:"api" audit:"api"`
+	Integrations    *bool `json:"integrations" audit:"integrations"`
+	UptimeReports   *bool `json:"uptimeReports" audit:"uptimeReports"`
 }
 
 // Terms returns the terms of the organization: the terms of its plan with its overrides.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
@@ -14,17 +15,17 @@ import (
 
 // User is a member of an organization, with all of its keys.
 type User struct {
-	ID                string     `json:"id"`       // uuid v7
-	LegacyID          int64      `json:"legacyId"` // integer id of the legacy interface
+	ID                string     `json:"id" audit:"id"`             // uuid v7
+	LegacyID          int64      `json:"legacyId" audit:"legacyId"` // integer id of the legacy interface
 	Organization      string     `json:"organization"`
-	Username          string     `json:"username"` // unique on the installation, immutable, case-sensitive
-	Email             string     `json:"email"`
-	FirstName         string     `json:"firstName"`
-	LastName          string     `json:"lastName"`
-	Roles             []Role     `json:"roles"`
-	AllowPasswordAuth bool       `json:"allowPasswordAuth"` // always false: the platform has no passwords
-	Disabled          bool       `json:"disabled"`
-	CreatedAt         time.Time  `json:"createdAt"`
+	Username          string     `json:"username" audit:"username"` // unique on the installation, immutable, case-sensitive
+	Email             string     `json:"email" audit:"email"`
+	FirstName         string     `json:"firstName" audit:"firstName"`
+	LastName          string     `json:"lastName" audit:"lastName"`
+	Roles             []Role     `json:"roles" audit:"roles"`
+	AllowPasswordAuth bool       `json:"allowPasswordAuth" audit:"allowPasswordAuth"` // always false: the platform has no passwords
+	Disabled          bool       `json:"disabled" audit:"disabled"`
+	CreatedAt         time.Time  `json:"createdAt" audit:"createdAt"`
 	LastLoginAt       *time.Time `json:"lastLoginAt"` // to the minute
 	Keys              []Key      `json:"keys"`        // App keys, oldest first
 	LegacyKey         *Key       `json:"legacyKey"`
@@ -60,7 +61,7 @@ func (a *Accounts) AddUser(ctx context.Context, organization string, in NewUser)
 		Username: in.Username, Email: in.Email, FirstName: in.FirstName, LastName: in.LastName,
 		Roles: roles, CreatedAt: a.Now(),
 	}
-	if err := a.Store.Users.Insert(ctx, user); err != nil {
+	if err := a.Store.Users.Insert(ctx, user, audit.Entry(audit.From(ctx), "", user.CreatedAt, nil, &user)...); err != nil {
 		if fault.Is(err, fault.Conflict) {
 			return User{}, &fault.Error{Kind: fault.Conflict, Field: FieldUsername, Message: "is taken by another user", Err: err}
 		}
@@ -135,15 +136,16 @@ func (a *Accounts) ChangeUser(ctx context.Context, id string, p UserPatch) (User
 			return User{}, err
 		}
 	}
-	return a.changeUser(ctx, id, func(u *User, _ time.Time) error {
+	return a.changeUser(ctx, id, func(u *User, now time.Time) ([]topic.Message, error) {
 		if u.DeletedAt != nil {
-			return noUser()
+			return nil, noUser()
 		}
+		before := *u
 		if roles != nil {
 			u.Roles = slices.Clone(roles)
 		}
 		override(&u.Disabled, p.Disabled.Pointer())
-		return nil
+		return changed(ctx, now, &before, u), nil
 	})
 }
 
@@ -151,11 +153,12 @@ func (a *Accounts) ChangeUser(ctx context.Context, id string, p UserPatch) (User
 func (a *Accounts) DeleteUser(ctx context.Context, id string) error {
 	ctx, cancel := finish(ctx)
 	defer cancel()
-	_, err := a.changeUser(ctx, id, func(u *User, now time.Time) error {
-		if u.DeletedAt == nil {
-			u.DeletedAt = &now
+	_, err := a.changeUser(ctx, id, func(u *User, now time.Time) ([]topic.Message, error) {
+		if u.DeletedAt != nil {
+			return nil, nil
 		}
-		return nil
+		u.DeletedAt = &now
+		return audit.Entry(audit.From(ctx), "", now, u, nil), nil
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Scheme is a way to present a key.
@@ -35,17 +36,18 @@ func (u User) refs() []KeyRef {
 }
 
 // changeUser stores a change of the rights of a user's keys and voids the keys at the gateways (see the
-// package comment). change gets the time of the change.
-func (a *Accounts) changeUser(ctx context.Context, id string, change func(u *User, now time.Time) error) (User, error) {
+// package comment). change gets the time of the change and returns the messages of the write.
+func (a *Accounts) changeUser(ctx context.Context, id string, change func(u *User, now time.Time) ([]topic.Message, error)) (User, error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()
-	user, err := a.Store.Users.Change(ctx, id, func(u *User) error {
+	user, err := a.Store.Users.Update(ctx, id, func(u *User) ([]topic.Message, error) {
 		now := a.Now()
-		if err := change(u, now); err != nil {
-			return err
+		messages, err := change(u, now)
+		if err != nil {
+			return nil, err
 		}
 		u.StaleSince = stale(u.StaleSince, now)
-		return nil
+		return messages, nil
 	})
 	if err != nil {
 		return User{}, missing(err, noUser())
@@ -70,10 +72,12 @@ func (a *Accounts) voidUser(ctx context.Context, user User) error {
 func (a *Accounts) changeTerms(ctx context.Context, id string, change func(*Organization)) (Organization, error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()
-	o, err := a.Store.Organizations.Change(ctx, id, func(o *Organization) error {
+	o, err := a.Store.Organizations.Update(ctx, id, func(o *Organization) ([]topic.Message, error) {
+		before, now := *o, a.Now()
 		change(o)
-		o.StaleSince = stale(o.StaleSince, a.Now())
-		return nil
+		messages := changed(ctx, now, &before, o)
+		o.StaleSince = stale(o.StaleSince, now)
+		return messages, nil
 	})
 	if err != nil {
 		return Organization{}, err

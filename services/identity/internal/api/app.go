@@ -33,7 +33,7 @@ func (a api) memberOperations() []web.Operation {
 		}, a.listKeys),
 		web.Declare(web.Operation{
 			Method: "DELETE", Path: "/app/api-keys/{keyId}", ID: "revokeKey", Tag: "api-keys", Summary: "Revoke one of the caller's own keys",
-			Description: "The revocation is permanent. The next request with the key gets 403.", Status: 204,
+			Description: "The revocation is permanent. The next request with the key gets 403. A key of another member gets 403 too.", Status: 204,
 		}, a.revokeKey),
 	}
 }
@@ -47,7 +47,7 @@ type memberView struct {
 	AllowPasswordAuth bool           `json:"allowPasswordAuth"`
 	Disabled          bool           `json:"disabled"`
 	CreatedAt         web.Time       `json:"createdAt"`
-	LastLoginAt       *web.Time      `json:"lastLoginAt" description:"Null if the member never called."`
+	LastLoginAt       *web.Time      `json:"lastLoginAt" description:"Null if the member never logged in."`
 }
 
 type membersView struct {
@@ -144,7 +144,7 @@ func (a api) listKeys(c *web.Call[web.Paging, web.None]) (keysView, error) {
 }
 
 type keyParameters struct {
-	KeyID string `path:"keyId" description:"The part of the key before the colon."`
+	KeyID string `path:"keyId" format:"uuid" description:"The part of the key before the colon."`
 }
 
 func (a api) revokeKey(c *web.Call[keyParameters, web.None]) (web.None, error) {

@@ -23,6 +23,11 @@ func users(accounts *account.Accounts) legacy.Resource[account.User] {
 			{Name: "last_name", Type: legacy.String, Readonly: true, Find: account.FieldLastName},
 			{Name: "username", Type: legacy.String, Readonly: true, Unique: true, Find: account.FieldUsername},
 		},
+		Doc: legacy.Doc{
+			Name: "User", Names: "Users", One: "a user", Many: "users",
+			Record: `{"date_joined": "2026-01-05T08:00:00", "email": "ada@example.com", "first_name": "Ada", "is_active": true,
+				"last_login": null, "last_name": "Byron", "resource_uri": "/api/v1/user/1/", "username": "ada"}`,
+		},
 		Indexes: []legacy.Index{{Name: account.IndexLegacy}},
 		ID:      func(u account.User) int64 { return u.LegacyID },
 		View:    func(u account.User) any { return viewLegacyUser(u) },

@@ -4,6 +4,7 @@ package api
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -24,10 +25,11 @@ type api struct {
 func Operations() []web.Operation { return api{}.operations() }
 
 func (a api) operations() []web.Operation {
-	operations := a.memberOperations()
-	operations = append(operations, a.organizationOperations()...)
-	return append(operations, a.userOperations()...)
+	return slices.Concat(a.memberOperations(), a.auditOperations(), a.organizationOperations(), a.userOperations())
 }
+
+// Legacy returns the resources, for the document of the legacy interface.
+func Legacy() []legacy.Declared { return []legacy.Declared{users(nil)} }
 
 // Mount adds all routes to the engine.
 func Mount(engine *gin.Engine, accounts *account.Accounts, pages web.Pages, log *slog.Logger) error {

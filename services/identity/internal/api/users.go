@@ -124,7 +124,7 @@ func (a api) deleteUser(c *web.Call[idParameters, web.None]) (web.None, error) {
 }
 
 type keyBody struct {
-	Name optional.Value[string] `json:"name" maxLength:"80"`
+	Name optional.Value[string] `json:"name" minLength:"1" maxLength:"80"`
 }
 
 type newKeyView struct {
@@ -138,7 +138,7 @@ func (a api) addKey(c *web.Call[idParameters, keyBody]) (newKeyView, error) {
 		return newKeyView{}, err
 	}
 	secret := seal.Random()
-	key, err := a.accounts.AddKey(c, c.Parameters.ID, in.Name.Value, seal.Digest(secret))
+	key, err := a.accounts.AddKey(c, c.Parameters.ID, in.Name, seal.Digest(secret))
 	return newKeyView{key.ID, key.ID + ":" + secret}, err
 }
 

@@ -1,9 +1,13 @@
-// Package store declares organizations and users as documents, with the indexes that serve their queries,
+// Package store declares organizations, users and the audit log as documents, with the indexes that serve their queries,
 // and voids credentials that the gateways have cached in Redis.
 package store
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 )
@@ -13,6 +17,7 @@ func New(db *document.Database) account.Store {
 	return account.Store{
 		Organizations: document.Declare(db, organizations()),
 		Users:         document.Declare(db, users()),
+		Audit:         document.Declare(db, auditLog()),
 		Next:          db.Next,
 	}
 }
@@ -68,6 +73,42 @@ func users() document.Schema[account.User] {
 			{Name: "unsettled", Fields: []string{account.FieldStale}},
 		},
 	}
+}
+
+// auditLog declares the audit log. An index serves each combination of filters, newest first. A filter by action needs
+// no filter by type.
+func auditLog() document.Schema[topic.AuditEntry] {
+	type entry = topic.AuditEntry
+	schema := document.Schema[entry]{
+		Name: "audit",
+		Key:  func(e *entry) string { return e.ID },
+		Fields: []document.Field[entry]{
+			{Name: account.FieldOrganization, Value: func(e *entry) any { return e.Organization }},
+			{Name: account.FieldActor, Value: func(e *entry) any { return text(e.Actor.ID) }},
+			{Name: account.FieldAction, Value: func(e *entry) any { return e.Action }},
+			{Name: account.FieldEntityType, Value: func(e *entry) any { return e.EntityType }},
+			{Name: account.FieldEntityID, Value: func(e *entry) any { return e.EntityID }},
+			{Name: account.FieldOccurredAt, Value: func(e *entry) any { return e.OccurredAt }},
+		},
+	}
+	for _, actor := range []string{"", account.FieldActor} {
+		for _, kind := range []string{"", account.FieldEntityType, account.FieldAction} {
+			for _, entity := range []string{"", account.FieldEntityID} {
+				fields := slices.DeleteFunc([]string{account.FieldOrganization, actor, kind, entity, account.FieldOccurredAt},
+					func(field string) bool { return field == "" })
+				schema.Indexes = append(schema.Indexes, document.Index{Name: strings.Join(fields, "_"), Fields: fields})
+			}
+		}
+	}
+	return schema
+}
+
+// text returns a text, or nil for an empty one.
+func text(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
 }
 
 // flag returns true or nil, so that an index contains only the records that have the flag.

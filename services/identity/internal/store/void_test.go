@@ -16,6 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/store"
@@ -40,12 +41,12 @@ type during[T any] struct {
 	setting *setting
 }
 
-func (d during[T]) Change(ctx context.Context, key string, change func(*T) error) (T, error) {
+func (d during[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	if ahead := d.setting.ahead; ahead != nil {
 		d.setting.ahead = nil
 		ahead()
 	}
-	return d.Collection.Change(ctx, key, change)
+	return d.Collection.Update(ctx, key, change)
 }
 
 // interrupted calls ahead once between the write of a change and the void.
@@ -125,7 +126,7 @@ func (s *setting) restartRedis(outage func()) {
 
 func (s *setting) addKey() account.Key {
 	s.t.Helper()
-	key, err := s.AddKey(s.t.Context(), s.user.ID, "", "digest")
+	key, err := s.AddKey(s.t.Context(), s.user.ID, optional.Of("key"), "digest")
 	if err != nil {
 		s.t.Fatal(err)
 	}

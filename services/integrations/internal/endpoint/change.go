@@ -2,8 +2,10 @@ package endpoint
 
 import (
 	"context"
+	"reflect"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -63,7 +65,8 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// Change changes the endpoint of a URL on a dashboard. The view has the secret if the secret was rotated.
+// Change changes the endpoint of a URL on a dashboard. It stores nothing if the endpoint stays as it is. The view has
+// the secret if the secret was rotated.
 // With a new URL the endpoint keeps its counters and its suppression (see reconcile).
 func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string, patch Patch) (View, error) {
 	patch, err := patch.check()
@@ -101,11 +104,11 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 	if patch.RotateSecret {
 		secret = newSecret()
 	}
-	e, err = s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
+	e, err = s.Store.Endpoints.Update(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
 		if e.URLHash != urlHash {
-			return missing()
+			return nil, missing()
 		}
-		e.DashboardName, e.UpdatedAt = dashboard.Name, now
+		before := *e
 		patch.apply(e)
 		if moved {
 			s.move(e, address, former)
@@ -113,7 +116,11 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 		if secret != "" {
 			e.rotate(s.Box.Seal(secret, e.ID), now)
 		}
-		return nil
+		if reflect.DeepEqual(before, *e) {
+			return nil, fault.ErrUnchanged
+		}
+		e.DashboardName, e.UpdatedAt = dashboard.Name, now
+		return audit.Entry(audit.From(ctx), "", now, &before, e), nil
 	})
 	if err != nil {
 		return View{}, taken(err)
@@ -170,7 +177,7 @@ func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, 
 		if e.URLHash != urlHash {
 			return nil, missing()
 		}
-		return nil, nil
+		return audit.Entry(audit.From(ctx), "", s.Now(), e, nil), nil
 	})
 	if fault.Is(err, fault.NotFound) {
 		return missing()

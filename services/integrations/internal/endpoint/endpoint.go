@@ -12,32 +12,38 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Endpoint is one receiver on one dashboard. Times are UTC with milliseconds.
 type Endpoint struct {
-	ID             string        `json:"id"`       // uuid v7
-	LegacyID       int64         `json:"legacyId"` // the channels of the legacy interface select endpoints by it
+	ID             string        `json:"id" audit:"id"`             // uuid v7
+	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // the channels of the legacy interface select endpoints by it
 	OrganizationID string        `json:"organizationId"`
-	Channel        topic.Channel `json:"channel"`
-	DashboardID    string        `json:"dashboardId"`
-	DashboardName  string        `json:"dashboardName"` // at the last write
-	URL            string        `json:"url"`           // sealed for ID
-	URLHash        string        `json:"urlHash"`       // Address.Hash
-	URLDisplay     string        `json:"urlDisplay"`    // Address.Display
+	Channel        topic.Channel `json:"channel" audit:"channel"`
+	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
+	DashboardName  string        `json:"dashboardName" audit:"dashboardName"` // at the last write
+	URL            string        `json:"url"`                                 // sealed for ID
+	URLHash        string        `json:"urlHash" audit:"urlHash"`             // Address.Hash
+	URLDisplay     string        `json:"urlDisplay" audit:"urlDisplay"`       // Address.Display
 	// MovedSuppression is the suppression of the former URL, until reconcile decides whether it applies
 	// to the new URL.
 	MovedSuppression *Suppression `json:"carried,omitempty"`
-	ManagementEmail  string       `json:"managementEmail"`
-	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty"` // nil: not verified
-	Paused           bool         `json:"paused"`
-	Locked           bool         `json:"locked"`
-	ComponentIDs     []string     `json:"componentIds"`
-	EventKinds       []topic.Kind `json:"eventKinds,omitempty"` // nil: all kinds, including future ones
-	Secrets          []Secret     `json:"secrets,omitempty"`    // newest first
-	CreatedAt        time.Time    `json:"createdAt"`
-	UpdatedAt        time.Time    `json:"updatedAt"`
+	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
+	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
+	Paused           bool         `json:"paused" audit:"paused"`
+	Locked           bool         `json:"locked" audit:"locked"`
+	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`
+	EventKinds       []topic.Kind `json:"eventKinds,omitempty" audit:"eventKinds"` // nil: all kinds, including future ones
+	Secrets          []Secret     `json:"secrets,omitempty" audit:"secrets"`       // newest first
+	CreatedAt        time.Time    `json:"createdAt" audit:"createdAt"`
+	UpdatedAt        time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
+}
+
+// AuditEntity implements audit.Record.
+func (e Endpoint) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: e.OrganizationID, Type: "endpoint", ID: e.ID, Name: e.URLDisplay}
 }
 
 // Kinds returns the event kinds that are sent to the endpoint.

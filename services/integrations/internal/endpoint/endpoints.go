@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -109,7 +110,7 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	if err := s.Store.Counters.Insert(ctx, Counters{ID: e.ID}); err != nil {
 		return View{}, err
 	}
-	err = taken(s.Store.Endpoints.Insert(ctx, e))
+	err = taken(s.Store.Endpoints.Insert(ctx, e, audit.Entry(audit.From(ctx), "", now, nil, &e)...))
 	if fault.Is(err, fault.Conflict) { // after any other error the endpoint may be stored
 		err = errors.Join(err, s.deleteCounters(context.WithoutCancel(ctx), e.ID))
 	}

@@ -26,8 +26,8 @@ type Sealer interface {
 // Secret is a signing secret of an endpoint.
 type Secret struct {
 	Sealed    string     `json:"sealed"` // for the endpoint's id
-	CreatedAt time.Time  `json:"createdAt"`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty"` // set when the secret was replaced
+	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" audit:"expiresAt"` // set when the secret was replaced
 }
 
 // newSecret returns "whsec_" and 32 random bytes in base64.

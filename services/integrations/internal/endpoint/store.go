@@ -34,6 +34,7 @@ type Collection[T any] interface {
 	Find(ctx context.Context, q find.Query) (find.Page[T], error)
 	CountDistinct(ctx context.Context, field string, q find.Query) (int64, error)
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
 	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
 	UpsertMany(ctx context.Context, items []T) error

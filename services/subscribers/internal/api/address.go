@@ -7,6 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
@@ -15,6 +16,7 @@ func (k kind) addressResource() legacy.Resource[audience.Address] {
 	return legacy.Resource[audience.Address]{
 		Name:        k.name,
 		Fields:      k.addressFields(),
+		Doc:         k.addressDoc(),
 		FaultFields: map[string]string{audience.FieldText: k.name},
 		Indexes: []legacy.Index{
 			{Name: audience.IndexLegacy},
@@ -62,11 +64,27 @@ func (k kind) address(ctx context.Context, caller passport.Passport, id int64) (
 }
 
 func (k kind) addressFields() []legacy.Field {
-	fields := []legacy.Field{{Name: k.name, Type: legacy.String, Required: true, Unique: true, Max: 254, Find: audience.FieldText, Help: k.label + "."}}
+	fields := []legacy.Field{{Name: k.name, Type: legacy.String, Required: true, Unique: true, Max: 254, Find: audience.FieldText, Help: k.label + ".", Keywords: k.keywords}}
 	if k.blocked {
-		fields = append(fields, legacy.Field{Name: "blocked", Type: legacy.Boolean, Readonly: true, Find: audience.FieldBlocked, Help: "True if no message is sent to it."})
+		fields = append(fields, legacy.Field{Name: "blocked", Type: legacy.Boolean, Readonly: true, Find: audience.FieldBlocked, Help: "True if no message is sent to it.",
+			Keywords: map[string]any{"description": "True if no message is sent to the number, because it refused messages or is not a mobile number. A change of the number clears this."}})
 	}
 	return fields
+}
+
+func (k kind) addressDoc() legacy.Doc {
+	doc := legacy.Doc{
+		Name: "Email", Names: "Emails", One: "an email address", Many: "email addresses",
+		Record: `{"email": "ada@example.com", "resource_uri": "/api/v1/email/1/"}`, Body: `{"email": "ada@example.com"}`,
+	}
+	if k.channel == topic.SMS {
+		doc = legacy.Doc{
+			Name: "Number", Names: "Numbers", One: "a phone number", Many: "phone numbers",
+			Record: `{"blocked": false, "number": "+4915112345678", "resource_uri": "/api/v1/number/1/"}`, Body: `{"number": "+4915112345678"}`,
+		}
+	}
+	doc.Delete = "Deletes its subscriptions too."
+	return doc
 }
 
 // addressView returns the address as the legacy interface shows it. Keys are written in alphabetical order.

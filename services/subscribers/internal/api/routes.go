@@ -35,15 +35,23 @@ type kind struct {
 	name          string // of the resource of addresses, and of its field
 	subscriptions string // the name of the resource of subscriptions
 	label         string
-	blocked       bool // the view of an address has the field blocked
+	blocked       bool           // the view of an address has the field blocked
+	keywords      map[string]any // of the field's schema in the document
+}
+
+// Legacy returns the resources, for the document of the legacy interface.
+func Legacy() []legacy.Declared { return (&API{}).resources() }
+
+func (a *API) resources() []legacy.Declared {
+	email := kind{a, topic.Email, "email", "subscribers/email", "Email address", false, map[string]any{"format": "idn-email"}}
+	sms := kind{a, topic.SMS, "number", "subscribers/sms", "Phone number: a plus sign, country code and number", true,
+		map[string]any{"pattern": `^\+[0-9]{8,15}$`, "description": "A plus sign and 8 to 15 digits, unique."}}
+	return []legacy.Declared{email.addressResource(), sms.addressResource(), email.subscriptionResource(), sms.subscriptionResource()}
 }
 
 // Mount adds the routes to the engine.
 func (a *API) Mount(engine *gin.Engine) {
-	email := kind{a, topic.Email, "email", "subscribers/email", "Email address", false}
-	sms := kind{a, topic.SMS, "number", "subscribers/sms", "Phone number: a plus sign, country code and number", true}
-	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log, BaseURL: a.base},
-		email.addressResource(), sms.addressResource(), email.subscriptionResource(), sms.subscriptionResource())
+	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log, BaseURL: a.base}, a.resources()...)
 
 	public := engine.Group("", secretive, web.Surface(passport.Public))
 	public.GET(unsubscribePath, web.Handle(a.askUnsubscribe))

@@ -7,6 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
@@ -19,6 +20,7 @@ func (k kind) subscriptionResource() legacy.Resource[audience.Detail] {
 			{Name: "service", Type: legacy.Related, Required: true, Find: audience.FieldComponent, Relation: k.serviceRelation(), Help: "Service to notify about."},
 			{Name: "confirmed", Type: legacy.Boolean, Default: false, Find: audience.FieldConfirmed, Help: "No message is sent for an unconfirmed subscription."},
 		},
+		Doc:         k.subscriptionDoc(),
 		FaultFields: map[string]string{audience.FieldText: k.name, audience.FieldComponent: "service"},
 		Indexes: []legacy.Index{
 			{Name: audience.IndexLegacy},
@@ -52,6 +54,20 @@ func (k kind) subscriptionResource() legacy.Resource[audience.Detail] {
 			return k.audience.Unsubscribe(ctx, caller.Organization, key)
 		},
 	}
+}
+
+func (k kind) subscriptionDoc() legacy.Doc {
+	doc := legacy.Doc{
+		Name: "EmailSubscription", Names: "EmailSubscriptions", One: "an email subscription", Many: "email subscriptions",
+		List: "For example email__email=someone@example.com.",
+	}
+	if k.channel == topic.SMS {
+		doc = legacy.Doc{Name: "SMSSubscription", Names: "SMSSubscriptions", One: "an SMS subscription", Many: "SMS subscriptions"}
+	}
+	doc.Record = `{"confirmed": true, "` + k.name + `": ` + k.addressDoc().Record + `, "resource_uri": "` + legacy.URI(k.subscriptions, 1) + `",
+		"service": {"description": "", "group": "default", "hidden": false, "hidden_notifications": false, "resource_uri": "/api/v1/service/1/", "service_name": "API"}}`
+	doc.Body = `{"` + k.name + `": ` + k.addressDoc().Body + `, "service": "/api/v1/service/1/", "confirmed": true}`
+	return doc
 }
 
 // subscription returns the uuid of the subscription with the legacy id.

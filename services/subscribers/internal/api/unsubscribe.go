@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
 const maxForm = 4 << 10
@@ -21,6 +22,32 @@ const unsubscribePage = `<!DOCTYPE html>
 {{if .Button}}<form method="post"><input type="hidden" name="List-Unsubscribe" value="One-Click"><button type="submit">Unsubscribe</button></form>
 {{end}}</body></html>
 `
+
+// Public declares the pages of the links in messages.
+func Public() []web.Public {
+	page := web.Content{Media: "text/html", Of: ""}
+	responses := []web.Response{
+		{Status: 200, Description: "A page.", Contents: []web.Content{page}},
+		{Status: 404, Description: "The link is not valid. A browser gets a page.", Contents: []web.Content{page, {Media: "application/json"}}},
+	}
+	type link struct {
+		Token string `query:"token" required:"true" description:"From the link in a mail."`
+	}
+	return []web.Public{{
+		Method: "GET", Path: unsubscribePath, ID: "askUnsubscribe", Tag: "subscribers", Summary: "Show the button that unsubscribes",
+		Description: "Changes nothing, because programs follow the links in mail. No other origin may read the response.",
+		Parameters:  link{}, Responses: responses, Errors: []int{503},
+	}, {
+		Method: "POST", Path: unsubscribePath, ID: "unsubscribe", Tag: "subscribers", Summary: "Remove all subscriptions of a mail address",
+		Description: "The one-click request of mail programs (RFC 8058). Repeating it is no error. No other origin may read the response.",
+		Parameters:  link{}, Responses: responses, Errors: []int{400, 413, 503},
+		Bodies: []web.Content{{Media: "application/x-www-form-urlencoded", Of: unsubscription{}, Example: `{"List-Unsubscribe": "One-Click"}`}},
+	}}
+}
+
+type unsubscription struct {
+	OneClick string `json:"List-Unsubscribe" enum:"One-Click" required:"true"`
+}
 
 type unsubscribeView struct {
 	Title, Text string

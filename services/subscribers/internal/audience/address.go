@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -12,16 +13,17 @@ import (
 
 // Address is a mail address or a phone number.
 type Address struct {
-	ID             string        `json:"id"`
+	ID             string        `json:"id" audit:"id"`
 	OrganizationID string        `json:"organizationId"`
-	Channel        topic.Channel `json:"channel"` // one of topic.Subscribers
-	LegacyID       int64         `json:"legacyId"`
-	Text           string        `json:"text"`                  // as given
-	Normal         string        `json:"normal"`                // as compared: a mail address in lower case
-	Blocked        bool          `json:"blocked"`               // no message is sent to it, because the provider reported it as gone
-	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // the last change to another address
+	Channel        topic.Channel `json:"channel" audit:"channel"` // one of topic.Subscribers
+	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
+	Text           string        `json:"text" audit:"address"`       // as given
+	Normal         string        `json:"normal"`                     // as compared: a mail address in lower case
+	Blocked        bool          `json:"blocked" audit:"suppressed"` // no message is sent to it, because the provider reported it as gone
+	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"`      // the last change to another address
 	Removed        bool          `json:"removed"`
-	CreatedAt      time.Time     `json:"createdAt"`
+	LeftAt         *time.Time    `json:"leftAt,omitempty" audit:"unsubscribedAt"` // the owner's last deletion of all subscriptions
+	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
 
 // write checks text and stores it in the address. If the address becomes another one, write unblocks it:
@@ -77,7 +79,8 @@ func (a *Audience) AddAddress(ctx context.Context, organization string, channel 
 	if address.LegacyID, err = a.Store.Next(ctx, string(channel)+"-address"); err != nil {
 		return Address{}, err
 	}
-	return address, taken(a.Store.Addresses.Insert(ctx, address), FieldText, isStored)
+	entry := audit.Entry(audit.From(ctx), "", address.CreatedAt, nil, &address)
+	return address, taken(a.Store.Addresses.Insert(ctx, address, entry...), FieldText, isStored)
 }
 
 const isStored = "is already stored"
@@ -114,11 +117,18 @@ func (a *Audience) ensureAddress(ctx context.Context, organization string, chann
 
 // ChangeAddress changes the text of an address.
 func (a *Audience) ChangeAddress(ctx context.Context, organization, id, text string) (Address, error) {
-	changed, err := a.Store.Addresses.Change(ctx, id, func(address *Address) error {
+	changed, err := a.Store.Addresses.Update(ctx, id, func(address *Address) ([]topic.Message, error) {
 		if address.Removed || address.OrganizationID != organization {
-			return noAddress()
+			return nil, noAddress()
 		}
-		return address.write(text, a.Now())
+		before, now := *address, a.Now()
+		if err := address.write(text, now); err != nil {
+			return nil, err
+		}
+		if *address == before {
+			return nil, fault.ErrUnchanged
+		}
+		return audit.Entry(audit.From(ctx), "", now, &before, address), nil
 	})
 	return changed, taken(err, FieldText, isStored)
 }
@@ -133,14 +143,14 @@ func (a *Audience) RemoveAddress(ctx context.Context, organization, id string) e
 }
 
 // mark marks an address as removed, or removes the mark. It returns fault.NotFound if the address is in
-// that state already.
+// that state already. The mark is the deletion for the audit log.
 func (a *Audience) mark(ctx context.Context, organization, id string, removed bool) (Address, error) {
-	return a.Store.Addresses.Change(ctx, id, func(address *Address) error {
+	return a.Store.Addresses.Update(ctx, id, func(address *Address) ([]topic.Message, error) {
 		if address.Removed == removed || address.OrganizationID != organization {
-			return noAddress()
+			return nil, noAddress()
 		}
 		address.Removed = removed
-		return nil
+		return audit.Entry(audit.From(ctx), "", a.Now(), address, nil), nil
 	})
 }
 
@@ -167,7 +177,20 @@ func (a *Audience) Leave(ctx context.Context, organization, id string, edition i
 	if err != nil || len(found) == 0 || found[0].OrganizationID != organization || found[0].Edition() != edition {
 		return err
 	}
-	return a.unsubscribeAll(ctx, found[0])
+	if n, err := a.subscriptionsOf(ctx, found[0]); err != nil || n == 0 {
+		return err
+	}
+	// The entry is stored before the deletion, so that a kill in between cannot lose it.
+	now := a.Now()
+	address, err := a.Store.Addresses.Update(ctx, id, func(address *Address) ([]topic.Message, error) {
+		before := *address
+		address.LeftAt = &now
+		return audit.Entry(audit.From(ctx), actionUnsubscribe, now, &before, address), nil
+	})
+	if err != nil {
+		return unlessMissing(err)
+	}
+	return a.unsubscribeAll(ctx, address)
 }
 
 // Sweep completes the removals that a killed process did not complete.

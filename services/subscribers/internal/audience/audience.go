@@ -81,6 +81,7 @@ type Collection[T any] interface {
 	Find(ctx context.Context, q find.Query) (find.Page[T], error)
 	Count(ctx context.Context, q find.Query) (int64, error)
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
 	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 	DeleteMany(ctx context.Context, q find.Query) (int64, error)

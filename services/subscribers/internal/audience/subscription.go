@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -12,14 +13,14 @@ import (
 
 // Subscription is the request of an address to be notified about one component.
 type Subscription struct {
-	ID             string        `json:"id"`
+	ID             string        `json:"id" audit:"id"`
 	OrganizationID string        `json:"organizationId"`
-	Channel        topic.Channel `json:"channel"`
-	LegacyID       int64         `json:"legacyId"`
-	AddressID      string        `json:"addressId"`
-	ComponentID    string        `json:"componentId"`
-	Confirmed      bool          `json:"confirmed"` // no message is sent for an unconfirmed subscription
-	CreatedAt      time.Time     `json:"createdAt"`
+	Channel        topic.Channel `json:"channel" audit:"channel"`
+	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
+	AddressID      string        `json:"addressId" audit:"subscriberId"`
+	ComponentID    string        `json:"componentId" audit:"componentId"`
+	Confirmed      bool          `json:"confirmed" audit:"confirmed"` // no message is sent for an unconfirmed subscription
+	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
 
 // Detail is a subscription with its address and its component.
@@ -114,7 +115,11 @@ func (a *Audience) insert(ctx context.Context, s Subscription) (Detail, error) {
 	if s.LegacyID, err = a.Store.Next(ctx, string(s.Channel)+"-subscription"); err != nil {
 		return Detail{}, err
 	}
-	if err := a.Store.Subscriptions.Insert(ctx, s); err != nil {
+	entry, err := a.subscriptionEntry(ctx, "create", s.CreatedAt, nil, &s)
+	if err != nil {
+		return Detail{}, err
+	}
+	if err := a.Store.Subscriptions.Insert(ctx, s, entry...); err != nil {
 		return Detail{}, taken(err, FieldComponent, isSubscribed)
 	}
 	return a.confirm(ctx, s)
@@ -123,7 +128,8 @@ func (a *Audience) insert(ctx context.Context, s Subscription) (Detail, error) {
 // apply stores the patch in s. It returns the address that it stored for s, or nil.
 func (a *Audience) apply(ctx context.Context, s *Subscription, patch SubscriptionPatch) (made *Address, err error) {
 	if patch.AddressText != nil {
-		address, isNew, err := a.ensureAddress(ctx, s.OrganizationID, s.Channel, *patch.AddressText)
+		// The entry of the subscription shows the address too.
+		address, isNew, err := a.ensureAddress(audit.With(ctx, audit.Origin{}), s.OrganizationID, s.Channel, *patch.AddressText)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +163,7 @@ func (a *Audience) confirm(ctx context.Context, s Subscription) (Detail, error) 
 
 // drop deletes a subscription if it exists.
 func (a *Audience) drop(ctx context.Context, s Subscription) error {
-	return unlessMissing(a.Store.Subscriptions.Delete(context.WithoutCancel(ctx), s.ID, nil))
+	return unlessMissing(a.Unsubscribe(context.WithoutCancel(ctx), s.OrganizationID, s.ID))
 }
 
 // unmake removes an address that was stored for a subscription that failed, unless the address has other
@@ -167,7 +173,7 @@ func (a *Audience) unmake(ctx context.Context, made *Address) error {
 	if made == nil {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx)
+	ctx = audit.With(context.WithoutCancel(ctx), audit.Origin{}) // no entry reports that the address was stored
 	if n, err := a.subscriptionsOf(ctx, *made); err != nil || n > 0 {
 		return err
 	}
@@ -194,16 +200,20 @@ func (a *Audience) ChangeSubscription(ctx context.Context, organization string, 
 	if err != nil {
 		return Detail{}, err
 	}
-	changed, err := a.Store.Subscriptions.Change(ctx, id, func(s *Subscription) error {
+	changed, err := a.Store.Subscriptions.Update(ctx, id, func(s *Subscription) ([]topic.Message, error) {
 		if s.OrganizationID != organization || s.Channel != channel {
-			return noSubscription()
+			return nil, noSubscription()
 		}
+		before := *s
 		if wanted.AddressID != "" {
 			s.AddressID = wanted.AddressID
 		}
 		set(&s.ComponentID, patch.ComponentID)
 		set(&s.Confirmed, patch.Confirmed)
-		return nil
+		if *s == before {
+			return nil, fault.ErrUnchanged
+		}
+		return a.subscriptionEntry(ctx, "update", a.Now(), &before, s)
 	})
 	if err != nil {
 		return Detail{}, errors.Join(taken(err, FieldComponent, isSubscribed), a.unmake(ctx, made))
@@ -221,7 +231,7 @@ func (a *Audience) Unsubscribe(ctx context.Context, organization, id string) err
 		if s.OrganizationID != organization {
 			return nil, noSubscription()
 		}
-		return nil, nil
+		return a.subscriptionEntry(ctx, "delete", a.Now(), s, nil)
 	})
 }
 

@@ -1,0 +1,28 @@
+package seal
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// The cost of a password hash: 19 MiB and about 30 ms of one core. OWASP recommends it as the least for argon2id.
+const (
+	argonMemory  = 19 * 1024 // KiB
+	argonPasses  = 2
+	argonThreads = 1
+	saltBytes    = 16
+	hashBytes    = 32
+)
+
+// HashPassword returns the form in which a password that a person chose is stored: argon2id with a random salt, written
+// as $argon2id$v=19$m=...,t=...,p=...$salt$hash. The hash contains its cost, so a later version may raise the cost.
+func HashPassword(password string) string {
+	salt := make([]byte, saltBytes)
+	rand.Read(salt)
+	hash := argon2.IDKey([]byte(password), salt, argonPasses, argonMemory, argonThreads, hashBytes)
+	encode := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonPasses, argonThreads, encode(salt), encode(hash))
+}

@@ -1,0 +1,51 @@
+package topic
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// AuditEntry reports one write to the organization's audit log. A write publishes exactly one entry. Before is null
+// for a create, After is null for a delete. Both hold the members that package audit takes over, and never a secret.
+type AuditEntry struct {
+	ID            string          `json:"id"` // UUID v7, the same for every publication
+	Organization  string          `json:"organization"`
+	OccurredAt    time.Time       `json:"occurredAt"`
+	Actor         Actor           `json:"actor"`
+	Action        string          `json:"action"` // event.update
+	EntityType    string          `json:"entityType"`
+	EntityID      string          `json:"entityId"`
+	EntityName    string          `json:"entityName"`
+	ChangedFields []string        `json:"changedFields"`
+	Before        json.RawMessage `json:"before"`
+	After         json.RawMessage `json:"after"`
+	IP            string          `json:"ip"`
+	RequestID     string          `json:"requestId"`
+	Surface       string          `json:"surface"`
+}
+
+// Actor is the cause of a write: a user with the key of the request, the operator of the installation, a visitor of
+// a dashboard, or the scheduler.
+type Actor struct {
+	Type  ActorType `json:"type"`
+	ID    string    `json:"id"`
+	Email string    `json:"email"`
+	KeyID string    `json:"keyId"`
+}
+
+// ActorType is the kind of an Actor. Only an ActorUser has ID, Email and KeyID.
+type ActorType string
+
+// The types of actors.
+const (
+	ActorUser      ActorType = "user"
+	ActorOperator  ActorType = "operator"
+	ActorVisitor   ActorType = "visitor"
+	ActorScheduler ActorType = "scheduler"
+)
+
+// Topic implements topic.Message.
+func (AuditEntry) Topic() string { return Audit }
+
+// Key keeps the entries about one record in order.
+func (e AuditEntry) Key() string { return e.EntityID }

@@ -1,0 +1,47 @@
+package catalog
+
+import "github.com/bellbuoy/bellbuoy/libs/audit"
+
+// Actions of the audit log, beside create, update and delete of a record. An operation puts its own into Command.Action.
+const (
+	ActionTimelineCreate = "event.timeline.create"
+	ActionTimelineUpdate = "event.timeline.update"
+	ActionTimelineDelete = "event.timeline.delete"
+
+	ActionNoteCreate       = "event.note.create"
+	ActionNoteUpdate       = "event.note.update"
+	ActionNoteDelete       = "event.note.delete"
+	ActionPostMortemUpdate = "event.post_mortem.update"
+	ActionPostMortemDelete = "event.post_mortem.delete"
+	ActionContentUpdate    = "dashboard.content.update"
+	ActionComponentsUpdate = "dashboard.components.update"
+)
+
+// As returns the command of an operation that has its own action in the audit log.
+func (c Command) As(action string) Command {
+	c.Action = action
+	return c
+}
+
+// AuditEntity implements audit.Record.
+func (e Event) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: e.OrganizationID, Type: "event", ID: e.ID, Name: e.Title}
+}
+
+// AuditEntity implements audit.Record.
+func (d Dashboard) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: d.OrganizationID, Type: "dashboard", ID: d.ID, Name: d.Name}
+}
+
+// AuditEntity implements audit.Record.
+func (c Component) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: c.OrganizationID, Type: "component", ID: c.ID, Name: c.Name}
+}
+
+// AuditValue implements audit.Value.
+func (r Rich) AuditValue() any {
+	if r.Text == "" {
+		return nil
+	}
+	return r.Text
+}

@@ -1,0 +1,104 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+)
+
+// Content is what visitors see on a dashboard, and in which order.
+type Content struct {
+	Modules      Modules        `json:"modules" audit:"modules"`
+	Order        []string       `json:"order" audit:"order"` // each module once
+	Uptime       UptimeSettings `json:"uptime" audit:"uptime"`
+	Announcement *Rich          `json:"announcement" audit:"announcement"` // nil: none
+}
+
+// Modules are the parts of a page. False: the page does not show the part.
+type Modules struct {
+	Announcement        bool `json:"announcement" audit:"announcement"`
+	OverallStatus       bool `json:"overallStatus" audit:"overallStatus"`
+	ActiveIncidents     bool `json:"activeIncidents" audit:"activeIncidents"`
+	ActiveMaintenance   bool `json:"activeMaintenance" audit:"activeMaintenance"`
+	Components          bool `json:"components" audit:"components"`
+	UptimeHistory       bool `json:"uptimeHistory" audit:"uptimeHistory"`
+	UpcomingMaintenance bool `json:"upcomingMaintenance" audit:"upcomingMaintenance"`
+	EventHistory        bool `json:"eventHistory" audit:"eventHistory"`
+	Subscribe           bool `json:"subscribe" audit:"subscribe"`
+	About               bool `json:"about" audit:"about"`
+}
+
+// UptimeSettings say how a page shows uptime, and how a partial outage counts in pages and reports.
+type UptimeSettings struct {
+	WindowDays          int     `json:"windowDays" audit:"windowDays"` // of the bars
+	ShowPercentage      bool    `json:"showPercentage" audit:"showPercentage"`
+	Precision           int     `json:"precision" audit:"precision"`                     // decimals of percentages
+	PartialOutageWeight float64 `json:"partialOutageWeight" audit:"partialOutageWeight"` // 0: not at all; 1: like a major outage
+	HistoryDays         int     `json:"historyDays" audit:"historyDays"`                 // of the event history
+}
+
+const maxAnnouncement = 20_000 // characters
+
+// moduleNames returns the modules by the names of their JSON members, in the order of a new dashboard.
+func moduleNames() []string {
+	return []string{
+		"announcement", "overallStatus", "activeIncidents", "activeMaintenance", "components", "uptimeHistory",
+		"upcomingMaintenance", "eventHistory", "subscribe", "about",
+	}
+}
+
+// newContent returns the content of a new dashboard.
+func newContent() Content {
+	return Content{
+		Modules: Modules{true, true, true, true, true, true, true, true, true, true},
+		Order:   moduleNames(),
+		Uptime:  UptimeSettings{WindowDays: 90, ShowPercentage: true, Precision: 2, PartialOutageWeight: 0.3, HistoryDays: 14},
+	}
+}
+
+func (c *Content) check() error {
+	for i, name := range c.Order {
+		field := "order[" + strconv.Itoa(i) + "]"
+		if !slices.Contains(moduleNames(), name) {
+			return fault.Field(field, "must be a module: %s", strings.Join(moduleNames(), ", "))
+		}
+		if slices.Index(c.Order, name) != i {
+			return fault.Field(field, "must not name %s again", name)
+		}
+	}
+	for _, name := range moduleNames() {
+		if !slices.Contains(c.Order, name) {
+			return fault.Field("order", "must name each module once, but lacks %s", name)
+		}
+	}
+	switch u := c.Uptime; {
+	case !slices.Contains([]int{30, 60, 90}, u.WindowDays):
+		return fault.Field("uptime.windowDays", "must be 30, 60 or 90")
+	case u.Precision < 0 || u.Precision > 3:
+		return fault.Field("uptime.precision", "must be from 0 to 3")
+	case u.PartialOutageWeight < 0 || u.PartialOutageWeight > 1:
+		return fault.Field("uptime.partialOutageWeight", "must be from 0 to 1")
+	case !slices.Contains([]int{7, 14, 30, 90}, u.HistoryDays):
+		return fault.Field("uptime.historyDays", "must be 7, 14, 30 or 90")
+	}
+	switch {
+	case c.Announcement == nil:
+		return nil
+	case blank(c.Announcement.Plain()):
+		return fault.Field("announcement", "must not be empty; null removes it")
+	}
+	return checkText("announcement", *c.Announcement, maxAnnouncement)
+}
+
+// ReplaceContent stores the content that read returns, and returns the dashboard.
+func (c *Catalog) ReplaceContent(ctx context.Context, command Command, id string, read func() (Content, error)) (Dashboard, error) {
+	return c.ChangeDashboard(ctx, command, id, func(d *Dashboard) (err error) {
+		if d.Content, err = read(); err != nil {
+			return err
+		}
+		return d.Content.check()
+	})
+}

@@ -1,0 +1,273 @@
+package catalog
+
+import (
+	"cmp"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+)
+
+const (
+	maxDescription     = 1000
+	maxURL             = 2048
+	maxDomains         = 5
+	maxHost, maxLabel  = 253, 63
+	maxNavigation      = 4
+	maxNavigationText  = 50
+	maxAllowedIPs      = 200
+	minPassword        = 8
+	maxPassword        = 128
+	defaultTheme       = "auto"
+	defaultLocale      = "en"
+	defaultTimezone    = "UTC"
+	alternativesFormat = "must be one of %s"
+)
+
+// Branding is how a dashboard looks. An empty field stands for the platform's own look.
+type Branding struct {
+	LogoURL      string `json:"logoUrl" audit:"logoUrl,null"`
+	FaviconURL   string `json:"faviconUrl" audit:"faviconUrl,null"`
+	PrimaryColor string `json:"primaryColor" audit:"primaryColor,null"` // #rrggbb
+	Theme        string `json:"theme" audit:"theme"`
+}
+
+// Links are links to other sites. An empty field stands for no link.
+type Links struct {
+	HomepageURL string           `json:"homepageUrl" audit:"homepageUrl,null"`
+	SupportURL  string           `json:"supportUrl" audit:"supportUrl,null"`
+	Navigation  []NavigationLink `json:"navigation" audit:"navigation"`
+}
+
+type NavigationLink struct {
+	Text string `json:"text" audit:"text"`
+	Href string `json:"href" audit:"href"`
+}
+
+// Subscriptions are the channels that visitors may subscribe to.
+type Subscriptions struct {
+	Email    bool `json:"email" audit:"email"`
+	SMS      bool `json:"sms" audit:"sms"`
+	WhatsApp bool `json:"whatsapp" audit:"whatsapp"`
+	Webhook  bool `json:"webhook" audit:"webhook"`
+	Teams    bool `json:"teams" audit:"teams"`
+	GChat    bool `json:"gchat" audit:"gchat"`
+}
+
+// AccessMode says who sees the page of a dashboard.
+type AccessMode string
+
+const (
+	AccessPublic      AccessMode = "public"
+	AccessPassword    AccessMode = "password"
+	AccessIPAllowlist AccessMode = "ipAllowlist"
+)
+
+// Access is who sees the page of a dashboard. PasswordHash never leaves the service, not even in the audit log, which
+// shows a new password by PasswordSetAt.
+type Access struct {
+	Mode          AccessMode `json:"mode" audit:"mode"`
+	PasswordHash  string     `json:"passwordHash"` // seal.HashPassword; empty unless Mode is AccessPassword
+	PasswordSetAt *time.Time `json:"passwordSetAt" audit:"passwordSetAt"`
+	AllowedIPs    []string   `json:"allowedIps" audit:"allowedIps"` // CIDRs; in force if Mode is AccessIPAllowlist
+}
+
+// stamp notes the time of a password that former does not have.
+func (a *Access) stamp(former Access, now time.Time) {
+	if a.PasswordHash != former.PasswordHash && a.PasswordHash != "" {
+		a.PasswordSetAt = &now
+	}
+}
+
+// private reports whether some visitors must not see the page.
+func (a Access) private() bool { return a.Mode == AccessPassword || a.Mode == AccessIPAllowlist }
+
+// NewAccess returns the access of a mode. Mode password requires a password, the other modes accept none.
+func NewAccess(mode AccessMode, password *string, allowedIPs []string) (Access, error) {
+	access := Access{Mode: mode, AllowedIPs: []string{}}
+	if modes := []AccessMode{AccessPublic, AccessPassword, AccessIPAllowlist}; !slices.Contains(modes, mode) {
+		return access, fault.Field("access.mode", alternativesFormat, "public, password, ipAllowlist")
+	}
+	switch {
+	case mode == AccessPassword && password == nil:
+		return access, fault.Field("access.password", "is required for the mode password")
+	case mode != AccessPassword && password != nil:
+		return access, fault.Field("access.password", "must be sent with the mode password only")
+	case mode == AccessIPAllowlist && len(allowedIPs) == 0:
+		return access, fault.Field("access.allowedIps", "must name at least one address for the mode ipAllowlist")
+	case len(allowedIPs) > maxAllowedIPs:
+		return access, fault.Field("access.allowedIps", "must be at most %d addresses", maxAllowedIPs)
+	}
+	for i, text := range allowedIPs {
+		network, ok := parseNetwork(text)
+		if !ok {
+			return access, fault.Field("access.allowedIps["+strconv.Itoa(i)+"]", "must be an IP address or a CIDR, such as 192.0.2.0/24")
+		}
+		if !slices.Contains(access.AllowedIPs, network) {
+			access.AllowedIPs = append(access.AllowedIPs, network)
+		}
+	}
+	if password == nil {
+		return access, nil
+	}
+	if n := utf8.RuneCountInString(*password); n < minPassword || n > maxPassword {
+		return access, fault.Field("access.password", "must be %d to %d characters", minPassword, maxPassword)
+	}
+	access.PasswordHash = seal.HashPassword(*password)
+	return access, nil
+}
+
+// parseNetwork returns a network in its shortest form. An address stands for the network of this address alone, and
+// an IPv4 address within IPv6 (::ffff:192.0.2.1) for the IPv4 address.
+func parseNetwork(text string) (string, bool) {
+	network, err := netip.ParsePrefix(text)
+	if err != nil {
+		address, err := netip.ParseAddr(text)
+		if err != nil || address.Zone() != "" {
+			return "", false
+		}
+		network = netip.PrefixFrom(address, address.BitLen())
+	}
+	if address := network.Addr(); address.Is4In6() {
+		if network.Bits() < 96 {
+			return "", false
+		}
+		network = netip.PrefixFrom(address.Unmap(), network.Bits()-96)
+	}
+	return network.Masked().String(), true
+}
+
+// complete adds the defaults of the settings to a dashboard that was stored before it had settings.
+func (d *Dashboard) complete() {
+	if d.Access.Mode != "" {
+		return
+	}
+	d.Branding = Branding{Theme: defaultTheme}
+	d.Links = Links{Navigation: []NavigationLink{}}
+	d.Subscriptions = Subscriptions{Email: true}
+	d.SearchIndexing = true
+	d.Access = Access{Mode: AccessPublic, AllowedIPs: []string{}}
+	d.Content = newContent()
+}
+
+// check returns an Invalid fault that names the first wrong field. It completes defaults and the spelling of hosts.
+func (d *Dashboard) check(platform []string) error {
+	switch {
+	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > maxDashboardName:
+		return fault.Field("name", "must be 1 to %d characters, not only white space", maxDashboardName)
+	case !isSlug(d.Slug):
+		return fault.Field("slug", "must be %d to %d of a-z, 0-9 and -", minSlug, maxSlug)
+	case utf8.RuneCountInString(d.Description) > maxDescription:
+		return fault.Field("description", "must be at most %d characters", maxDescription)
+	case !isZone(d.Timezone):
+		return fault.Field("timezone", "must be the name of an IANA time zone, such as Europe/Berlin")
+	case !slices.Contains(locales(), d.Locale):
+		return fault.Field("locale", alternativesFormat, strings.Join(locales(), ", "))
+	}
+	return cmp.Or(d.checkDomains(platform), d.Branding.check(), d.Links.check())
+}
+
+// locales returns the locales of the public page.
+func locales() []string { return []string{"en", "de", "es", "fr", "it", "nl", "pl", "pt", "ja", "zh"} }
+
+func isZone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != "" && name != "Local"
+}
+
+func isSlug(text string) bool {
+	return len(text) >= minSlug && len(text) <= maxSlug && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// checkDomains writes the hosts in lower case, each once.
+func (d *Dashboard) checkDomains(platform []string) error {
+	hosts := []string{}
+	for i, text := range d.CustomDomains {
+		field, host := "customDomains["+strconv.Itoa(i)+"]", strings.ToLower(text)
+		if !isHost(host) {
+			return fault.Field(field, "must be a DNS name such as status.example.com, without scheme, port and path")
+		}
+		if slices.Contains(platform, host) {
+			return fault.Field(field, "must not be a host of the platform")
+		}
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	if len(hosts) > maxDomains {
+		return fault.Field("customDomains", "must be at most %d hosts", maxDomains)
+	}
+	d.CustomDomains = hosts
+	return nil
+}
+
+var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+
+// isHost reports whether a text is a DNS name of at least two labels. The last label of a DNS name is no number, so
+// an IP address is no host.
+func isHost(text string) bool {
+	labels := strings.Split(text, ".")
+	last := labels[len(labels)-1]
+	return len(text) <= maxHost && len(labels) > 1 && strings.Trim(last, "0123456789") != "" &&
+		!slices.ContainsFunc(labels, func(part string) bool { return len(part) > maxLabel || !label.MatchString(part) })
+}
+
+var color = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
+
+func (b *Branding) check() error {
+	b.Theme = cmp.Or(b.Theme, defaultTheme)
+	if b.PrimaryColor != "" && !color.MatchString(b.PrimaryColor) {
+		return fault.Field("branding.primaryColor", "must be a colour in the form #rrggbb")
+	}
+	if !slices.Contains([]string{"auto", "light", "dark"}, b.Theme) {
+		return fault.Field("branding.theme", alternativesFormat, "auto, light, dark")
+	}
+	return cmp.Or(checkURL("branding.logoUrl", b.LogoURL, "https"), checkURL("branding.faviconUrl", b.FaviconURL, "https"))
+}
+
+func (l *Links) check() error {
+	if len(l.Navigation) > maxNavigation {
+		return fault.Field("links.navigation", "must be at most %d links", maxNavigation)
+	}
+	err := cmp.Or(
+		checkURL("links.homepageUrl", l.HomepageURL, "http", "https"),
+		checkURL("links.supportUrl", l.SupportURL, "http", "https", "mailto"))
+	for i, link := range l.Navigation {
+		field := "links.navigation[" + strconv.Itoa(i) + "]"
+		if strings.TrimSpace(link.Text) == "" || utf8.RuneCountInString(link.Text) > maxNavigationText {
+			err = cmp.Or(err, error(fault.Field(field+".text", "must be 1 to %d characters, not only white space", maxNavigationText)))
+		}
+		if link.Href == "" {
+			err = cmp.Or(err, error(fault.Field(field+".href", "must not be empty")))
+		}
+		err = cmp.Or(err, checkURL(field+".href", link.Href, "http", "https", "mailto"))
+	}
+	return err
+}
+
+// checkURL accepts an absolute URL of one of the schemes, and no text for none.
+func checkURL(field, text string, schemes ...string) error {
+	if text == "" {
+		return nil
+	}
+	if utf8.RuneCountInString(text) > maxURL {
+		return fault.Field(field, "must be at most %d characters", maxURL)
+	}
+	parsed, err := url.Parse(text)
+	if err == nil && parsed.Scheme == "mailto" {
+		_, err = mail.ParseAddress(parsed.Opaque)
+	}
+	if err != nil || !slices.Contains(schemes, parsed.Scheme) || parsed.Scheme != "mailto" && (parsed.Hostname() == "" || parsed.User != nil) ||
+		strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fault.Field(field, "must be an absolute URL that begins with %s:, without user name and white space", strings.Join(schemes, ": or "))
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
+)
+
+// The limits of the App interface, in characters unless the name says otherwise. Those of the legacy interface are lower.
+const (
+	maxTitle       = 255
+	maxText        = 20000 // of a description or message
+	maxImpact      = 8000
+	maxCoordinator = 1000
+	maxExternalID  = 255
+
+	maxAffected            = 100 // components
+	maxReminders           = 5
+	minReminder, maxRemind = 5, 1440 // minutes
+)
+
+// Set stores a text in the format. It changes nothing if the text is the same.
+func (r *Rich) Set(format richtext.Format, text string) {
+	if text != r.Text {
+		*r = Rich{text, format}
+	}
+}
+
+// Begin sets the type and the first status of a new event. An empty status is investigating or planning.
+func (d *Draft) Begin(t EventType, status Status) {
+	if status == "" {
+		status = map[EventType]Status{Incident: Investigating, Maintenance: Planning}[t]
+	}
+	d.Type = t
+	d.SetStatus(status)
+}
+
+// Times is the times of an event that a request names.
+type Times struct {
+	StartAt, EndAt, ScheduledStartAt, ScheduledEndAt optional.Value[time.Time]
+}
+
+// SetTimes sets times by the rules of the App interface. It follows Begin. StartAt and EndAt are the actual times,
+// so that they are not in the future. Until a maintenance starts, its StartAt is the planned start.
+func (d *Draft) SetTimes(in Times) error {
+	in.ScheduledStartAt.SetNullable(&d.ScheduledStartAt)
+	in.ScheduledEndAt.SetNullable(&d.ScheduledEndAt)
+	if err := d.checkSchedule(); err != nil {
+		return err
+	}
+	return errors.Join(d.setStart(in.StartAt), d.setEnd(in.EndAt))
+}
+
+func (d *Draft) checkSchedule() error {
+	start, end := d.ScheduledStartAt, d.ScheduledEndAt
+	switch {
+	case d.Type == Maintenance && start == nil:
+		return fault.Field("scheduledStartAt", "is required for a maintenance")
+	case d.Type == Maintenance && end == nil:
+		return fault.Field("scheduledEndAt", "is required for a maintenance")
+	case d.Type == Maintenance && !end.After(*start) && !(sameTime(start, d.before.ScheduledStartAt) && sameTime(end, d.before.ScheduledEndAt)):
+		return fault.Field("scheduledEndAt", "must be after scheduledStartAt")
+	}
+	return nil
+}
+
+func (d *Draft) setStart(in optional.Value[time.Time]) error {
+	planned := d.Type == Maintenance && d.Status == Planning
+	switch {
+	case planned && in.Sent && !in.Value.Equal(*d.ScheduledStartAt):
+		return fault.Field("startAt", "is scheduledStartAt until the maintenance starts")
+	case planned:
+		d.StartAt = *d.ScheduledStartAt
+	case in.Sent && in.Value.After(d.Now):
+		return fault.Field("startAt", "must not be in the future")
+	case in.Sent:
+		d.StartAt = in.Value
+	case d.IsNew() && d.Type == Maintenance:
+		d.StartAt = earlier(d.Now, *d.ScheduledStartAt)
+	case d.IsNew():
+		d.StartAt = d.Now
+	}
+	return nil
+}
+
+func (d *Draft) setEnd(in optional.Value[time.Time]) error {
+	end := in.Pointer()
+	switch {
+	case d.Open() && end != nil:
+		return fault.Field("endAt", "is the actual end, which an event with the status %s does not have", d.Status)
+	case d.Open():
+		return nil
+	case in.Null:
+		return fault.Field("endAt", "must not be null, because the event is %s", d.Status)
+	case end == nil && d.IsNew() && d.Type == Maintenance:
+		took := later(d.StartAt, earlier(d.Now, *d.ScheduledEndAt))
+		end = &took
+	case end == nil && d.IsNew():
+		end = &d.Now
+	case end == nil:
+		return nil
+	case end.After(d.Now):
+		return fault.Field("endAt", "must not be in the future")
+	}
+	d.EndAt = new(*end)
+	return nil
+}
+
+// SetComponents makes the affected components those given. A component that stays keeps its link.
+func (d *Draft) SetComponents(affected []ComponentImpact) error {
+	if len(affected) == 0 || len(affected) > maxAffected {
+		return fault.Field("affectedComponents", "must name 1 to %d components", maxAffected)
+	}
+	links := make([]Link, len(affected))
+	for i, named := range affected {
+		links[i] = Link{ComponentID: named.ComponentID}
+		sameComponent := func(link Link) bool { return link.ComponentID == named.ComponentID }
+		if slices.ContainsFunc(links[:i], sameComponent) {
+			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must not be named twice")
+		}
+		if at := slices.IndexFunc(d.Links, sameComponent); at >= 0 {
+			links[i] = d.Links[at]
+		}
+	}
+	d.changed = d.changed || !slices.Equal(links, d.Links)
+	d.Links = links
+	for _, named := range affected {
+		d.SetImpact(named.ComponentID, named.Impact)
+	}
+	return nil
+}
+
+// SetInitialEntry appends the first entry of a new event. It has the status of the event, and the end of a closed one as its time.
+func (d *Draft) SetInitialEntry(message string) error {
+	if err := checkMessage("initialTimelineMessage", message); err != nil {
+		return err
+	}
+	at := d.Now
+	if d.EndAt != nil {
+		at = earlier(at, *d.EndAt)
+	}
+	return d.append(Entry{Status: d.Status, Message: Rich{message, richtext.Rich}, Timestamp: at})
+}
+
+// checkFields checks the fields that the write has changed.
+func (d *Draft) checkFields() []error {
+	var problems []error
+	refuse := func(field, format string, args ...any) {
+		problems = append(problems, fault.Field(field, format, args...))
+	}
+	if d.Title != d.before.Title && (blank(d.Title) || utf8.RuneCountInString(d.Title) > maxTitle) {
+		refuse("title", "must be 1 to %d characters and not only white space", maxTitle)
+	}
+	for _, text := range []struct {
+		field       string
+		now, before Rich
+		limit       int
+	}{
+		{"description", d.Description, d.before.Description, maxText},
+		{"impactAnalysis", d.Impact, d.before.Impact, maxImpact},
+		{"coordinator", d.Coordinator, d.before.Coordinator, maxCoordinator},
+	} {
+		if text.now != text.before {
+			problems = append(problems, checkText(text.field, text.now, text.limit))
+		}
+	}
+	if d.ExternalID != d.before.ExternalID && (d.ExternalID != "" && blank(d.ExternalID) || utf8.RuneCountInString(d.ExternalID) > maxExternalID) {
+		refuse("externalId", "must be at most %d characters and not only white space", maxExternalID)
+	}
+	if len(d.ReminderMinutes) > maxReminders {
+		refuse("reminderMinutes", "must have at most %d values", maxReminders)
+	}
+	for i, minutes := range d.ReminderMinutes {
+		switch field := fmt.Sprintf("reminderMinutes[%d]", i); {
+		case minutes < minReminder || minutes > maxRemind:
+			refuse(field, "must be %d to %d", minReminder, maxRemind)
+		case slices.Contains(d.ReminderMinutes[:i], minutes):
+			refuse(field, "must not be sent twice")
+		}
+	}
+	if d.Type == Incident {
+		for _, field := range []struct {
+			name string
+			set  bool
+		}{
+			{"scheduledStartAt", d.ScheduledStartAt != nil}, {"scheduledEndAt", d.ScheduledEndAt != nil},
+			{"autoStart", d.AutoStart}, {"autoEnd", d.AutoEnd}, {"reminderMinutes", len(d.ReminderMinutes) > 0},
+		} {
+			if field.set {
+				refuse(field.name, "is for a maintenance only")
+			}
+		}
+	}
+	return problems
+}
+
+// checkText checks a text by the rules of its format.
+func checkText(field string, text Rich, limit int) error {
+	var err error
+	switch {
+	case text.Format == richtext.Rich:
+		err = richtext.Check(text.Text, limit)
+	case utf8.RuneCountInString(text.Text) > limit:
+		err = fault.New(fault.Invalid, "must be at most %d characters", limit)
+	}
+	if err != nil {
+		return fault.Field(field, "%s", fault.As(err).Message)
+	}
+	return nil
+}
+
+func checkMessage(field, message string) error {
+	if blank(Rich{message, richtext.Rich}.Plain()) {
+		return fault.Field(field, "must not be empty or only white space")
+	}
+	return checkText(field, Rich{message, richtext.Rich}, maxText)
+}
+
+func blank(text string) bool { return strings.TrimSpace(text) == "" }

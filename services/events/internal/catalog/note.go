@@ -1,0 +1,88 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+const (
+	maxNote  = 5000 // characters
+	maxNotes = 200  // of an event, which holds all of them
+)
+
+// AddNote appends a note by the author of the write, and returns it.
+func (d *Draft) AddNote(text string) (Note, error) {
+	if err := checkNote(text); err != nil {
+		return Note{}, err
+	}
+	if len(d.Notes) >= maxNotes {
+		return Note{}, fault.New(fault.Conflict, "The event has %d notes, and cannot have more. Delete a note first.", maxNotes)
+	}
+	note := Note{ID: newID(), Text: text, Author: d.author, CreatedAt: d.Now}
+	d.Notes = append(slices.Clone(d.Notes), note) // the draft compares the notes with those of before
+	return note, nil
+}
+
+// EditNote replaces the text of a note by the result of text, which it calls if the note exists. It returns the note.
+func (d *Draft) EditNote(id string, text func() (string, error)) (Note, error) {
+	at, err := d.noteAt(id)
+	if err != nil {
+		return Note{}, err
+	}
+	edited, err := text()
+	if err = cmp.Or(err, checkNote(edited)); err != nil || edited == d.Notes[at].Text {
+		return d.Notes[at], err
+	}
+	now := d.Now
+	d.Notes = slices.Clone(d.Notes)
+	d.Notes[at].Text, d.Notes[at].EditedAt = edited, &now
+	return d.Notes[at], nil
+}
+
+// RemoveNote removes a note if allowed, which it calls if the note exists, returns no error.
+func (d *Draft) RemoveNote(id string, allowed func() error) error {
+	at, err := d.noteAt(id)
+	if err == nil {
+		err = allowed()
+	}
+	if err == nil {
+		d.Notes = slices.Delete(slices.Clone(d.Notes), at, at+1)
+	}
+	return err
+}
+
+func (d *Draft) noteAt(id string) (int, error) {
+	at := slices.IndexFunc(d.Notes, func(note Note) bool { return note.ID == id })
+	if at < 0 {
+		return at, fault.New(fault.NotFound, "The event has no such note.")
+	}
+	return at, nil
+}
+
+func checkNote(text string) error {
+	if strings.TrimSpace(text) == "" || utf8.RuneCountInString(text) > maxNote {
+		return fault.Field("note", "must be 1 to %d characters, and not white space only", maxNote)
+	}
+	return nil
+}
+
+// PageOfNotes returns notes of the organization's event behind the position after, in the order of their ids, which
+// is that of their creation. A position is the id of a note, which may be deleted since.
+func (c *Catalog) PageOfNotes(ctx context.Context, organization, eventID string, limit int, after string) (find.Page[Note], error) {
+	detail, err := c.Event(ctx, organization, eventID)
+	if err != nil {
+		return find.Page[Note]{}, err
+	}
+	notes := slices.DeleteFunc(detail.Notes, func(note Note) bool { return note.ID <= after })
+	slices.SortFunc(notes, func(a, b Note) int { return strings.Compare(a.ID, b.ID) })
+	if len(notes) <= limit {
+		return find.Page[Note]{Items: notes}, nil
+	}
+	return find.Page[Note]{Items: notes[:limit], Next: notes[limit-1].ID}, nil
+}

@@ -1,0 +1,152 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Placement is the place of a component on a dashboard.
+type Placement struct {
+	ComponentID string `json:"componentId" audit:"componentId"`
+	GroupName   string `json:"groupName" audit:"groupName,null"` // empty: the component's own group
+	Position    int64  `json:"position" audit:"position"`
+}
+
+func (d *Dashboard) nextPosition() int64 {
+	var next int64
+	for _, placement := range d.Components {
+		next = max(next, placement.Position+1)
+	}
+	return next
+}
+
+func (d *Dashboard) ComponentIDs() []string {
+	return each(d.Components, func(placement Placement) string { return placement.ComponentID })
+}
+
+// ReplacePlacements puts the components that read returns on a dashboard, in their order, and no others.
+func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id string, read func() ([]Placement, error)) (Dashboard, error) {
+	dashboard, err := c.ChangeDashboard(ctx, command, id, func(d *Dashboard) error {
+		placements, err := read()
+		if err == nil {
+			d.Components, err = c.Place(ctx, command.Organization, placements)
+		}
+		return err
+	})
+	if err != nil {
+		return dashboard, err
+	}
+	// A component whose removal began after Place has read it may have been removed from the dashboards already.
+	there, err := c.ComponentsOn(ctx, command.Organization, []Dashboard{dashboard})
+	if err != nil || len(there) == len(dashboard.Components) {
+		return dashboard, err
+	}
+	for _, placement := range dashboard.Components {
+		if _, exists := there[placement.ComponentID]; !exists {
+			if err := c.unplace(ctx, id, placement.ComponentID); err != nil {
+				return dashboard, err
+			}
+		}
+	}
+	return c.Dashboard(ctx, command.Organization, id)
+}
+
+// Place checks placements and numbers them in their order. A group that is the component's own is left empty, so that
+// the dashboard follows a change of the component's group.
+func (c *Catalog) Place(ctx context.Context, organization string, wanted []Placement) ([]Placement, error) {
+	known, err := c.componentsOf(ctx, organization, each(wanted, func(placement Placement) string { return placement.ComponentID }))
+	if err != nil {
+		return nil, err
+	}
+	placed, seen := make([]Placement, len(wanted)), make(map[string]bool, len(wanted))
+	for i, placement := range wanted {
+		field := "components[" + strconv.Itoa(i) + "]"
+		component, there := known[placement.ComponentID]
+		switch {
+		case !there:
+			return nil, fault.Field(field+".componentId", "must be a component of the organization")
+		case seen[component.ID]:
+			return nil, fault.Field(field+".componentId", "must not name a component again")
+		case utf8.RuneCountInString(placement.GroupName) > maxGroupName:
+			return nil, fault.Field(field+".groupName", "must be at most %d characters", maxGroupName)
+		case strings.TrimSpace(placement.GroupName) == "" || placement.GroupName == component.Group:
+			placement.GroupName = ""
+		}
+		seen[component.ID] = true
+		placed[i] = Placement{ComponentID: component.ID, GroupName: placement.GroupName, Position: int64(i)}
+	}
+	return placed, nil
+}
+
+// dashboardsShowing returns the organization's dashboards that hold any of the components.
+func (c *Catalog) dashboardsShowing(ctx context.Context, organization string, components []string) ([]Dashboard, error) {
+	if len(components) == 0 {
+		return nil, nil
+	}
+	page, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{
+		Where: []find.Condition{find.Has(FieldComponents, components...)},
+	}))
+	completeAll(page.Items)
+	return page.Items, err
+}
+
+func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboards []Dashboard) (map[string]Component, error) {
+	var ids []string
+	for _, dashboard := range dashboards {
+		ids = append(ids, dashboard.ComponentIDs()...)
+	}
+	return c.componentsOf(ctx, organization, ids)
+}
+
+// DashboardsHolding returns the ids of the dashboards that hold each of the components.
+func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, components []string) (map[string][]string, error) {
+	dashboards, err := c.dashboardsShowing(ctx, organization, components)
+	holding := make(map[string][]string, len(components))
+	for _, dashboard := range dashboards {
+		for _, id := range dashboard.ComponentIDs() {
+			holding[id] = append(holding[id], dashboard.ID)
+		}
+	}
+	return holding, err
+}
+
+// join adds a component to the organization's first dashboard, and returns the id of the dashboard. Components created
+// at the same time share a write.
+func (c *Catalog) join(ctx context.Context, organization, id string) (string, error) {
+	return c.joins.share(ctx, organization, []string{id}, func(ctx context.Context, ids []string) (string, error) {
+		first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
+		if err != nil || len(first.Items) == 0 {
+			return "", err
+		}
+		dashboard, err := c.store.Dashboards.Update(ctx, first.Items[0].ID, func(d *Dashboard) ([]topic.Message, error) {
+			next := d.nextPosition()
+			for i, id := range ids {
+				d.Components = append(d.Components, Placement{ComponentID: id, Position: next + int64(i)})
+			}
+			d.touch(c.now())
+			return nil, nil
+		})
+		return dashboard.ID, err
+	})
+}
+
+// unplace removes a component from a dashboard.
+func (c *Catalog) unplace(ctx context.Context, dashboardID, componentID string) error {
+	_, err := c.store.Dashboards.Update(ctx, dashboardID, func(d *Dashboard) ([]topic.Message, error) {
+		kept := slices.DeleteFunc(slices.Clone(d.Components), func(p Placement) bool { return p.ComponentID == componentID })
+		if len(kept) == len(d.Components) {
+			return nil, fault.ErrUnchanged
+		}
+		d.Components = kept
+		d.touch(c.now())
+		return nil, nil
+	})
+	return unlessMissing(err)
+}

@@ -1,0 +1,113 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+)
+
+const (
+	maxPostMortemText  = 50000 // characters of each text
+	maxActionItems     = 100
+	maxActionItemText  = 1000
+	maxActionItemOwner = 255
+)
+
+// SetPostMortem replaces the post-mortem by the given texts, action items and Published, or creates it. A post-mortem
+// keeps its author and its creation. It has a PublishedAt while it is published.
+func (d *Draft) SetPostMortem(p PostMortem) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	if d.Open() {
+		return fault.New(fault.Conflict, "The event is '%s'. A post-mortem needs an event that is resolved or completed.", d.Status)
+	}
+	p.Author, p.CreatedAt, p.UpdatedAt = d.author, d.Now, d.Now
+	former := d.PostMortem
+	if former != nil {
+		p.Author, p.CreatedAt, p.PublishedAt = former.Author, former.CreatedAt, former.PublishedAt
+	}
+	switch {
+	case !p.Published:
+		p.PublishedAt = nil
+	case p.PublishedAt == nil:
+		p.PublishedAt = &p.UpdatedAt
+	}
+	if former != nil {
+		same := p
+		same.UpdatedAt = former.UpdatedAt
+		if reflect.DeepEqual(same, *former) {
+			return nil
+		}
+	}
+	d.PostMortem = &p
+	return nil
+}
+
+// RemovePostMortem removes the post-mortem if allowed, which it calls if there is one, returns no error.
+func (d *Draft) RemovePostMortem(allowed func() error) error {
+	if d.PostMortem == nil {
+		return noPostMortem()
+	}
+	err := allowed()
+	if err == nil {
+		d.PostMortem = nil
+	}
+	return err
+}
+
+// EventWithPostMortem returns the organization's event with the id, or NotFound, also if it has no post-mortem.
+func (c *Catalog) EventWithPostMortem(ctx context.Context, organization, id string) (EventDetail, error) {
+	detail, err := c.Event(ctx, organization, id)
+	if err == nil && detail.PostMortem == nil {
+		err = noPostMortem()
+	}
+	return detail, err
+}
+
+func noPostMortem() error { return fault.New(fault.NotFound, "The event has no post-mortem.") }
+
+func (p *PostMortem) check() error {
+	for _, text := range []struct {
+		field string
+		value *Rich
+	}{
+		{"summary", &p.Summary}, {"rootCause", p.RootCause}, {"impact", p.Impact}, {"resolution", p.Resolution}, {"lessonsLearned", p.LessonsLearned},
+	} {
+		if text.value != nil && utf8.RuneCountInString(text.value.Text) > maxPostMortemText {
+			return fault.Field(text.field, "must be at most %d characters", maxPostMortemText)
+		}
+	}
+	if strings.TrimSpace(p.Summary.Text) == "" {
+		return fault.Field("summary", "must not be empty")
+	}
+	if len(p.ActionItems) > maxActionItems {
+		return fault.Field("actionItems", "must be at most %d items", maxActionItems)
+	}
+	for i, item := range p.ActionItems {
+		if err := item.check(fmt.Sprintf("actionItems[%d].", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a ActionItem) check(path string) error {
+	if strings.TrimSpace(a.Text) == "" || utf8.RuneCountInString(a.Text) > maxActionItemText {
+		return fault.Field(path+"text", "must be 1 to %d characters, and not white space only", maxActionItemText)
+	}
+	if a.Owner != nil && utf8.RuneCountInString(*a.Owner) > maxActionItemOwner {
+		return fault.Field(path+"owner", "must be at most %d characters", maxActionItemOwner)
+	}
+	if a.DueDate != nil {
+		if _, err := time.Parse(time.DateOnly, *a.DueDate); err != nil {
+			return fault.Field(path+"dueDate", "must be a date in the form YYYY-MM-DD")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package catalog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
+)
+
+// NewEntry is a timeline entry that a request adds.
+type NewEntry struct {
+	Message   string
+	Status    Status            // empty: StatusUpdate for Post, and the default for Reopen
+	Timestamp *time.Time        // nil: now
+	Impacts   []ComponentImpact // of affected components
+}
+
+// Chronicle returns the timeline by timestamp, then by creation. Timeline has the order of creation.
+func (e *Event) Chronicle() []Entry {
+	return slices.SortedStableFunc(slices.Values(e.Timeline), func(a, b Entry) int { return a.Timestamp.Compare(b.Timestamp) })
+}
+
+// EntryOf returns the timeline entry with the id, or NotFound.
+func (e *Event) EntryOf(statusID string) (Entry, error) {
+	for _, entry := range e.Timeline {
+		if entry.StatusID == statusID {
+			return entry, nil
+		}
+	}
+	return Entry{}, fault.New(fault.NotFound, "The event has no such timeline entry.")
+}
+
+// Post appends an entry, and changes the status to that of the entry by the table of transitions. An entry with
+// StatusUpdate or the status that the event has is no transition.
+func (d *Draft) Post(in NewEntry) error {
+	entry := Entry{
+		Status: cmp.Or(in.Status, StatusUpdate), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now, Impacts: in.Impacts,
+	}
+	moves := entry.Status != StatusUpdate && entry.Status != d.Status
+	problems := []error{checkMessage("message", in.Message), d.checkEntry(entry.Status), d.checkImpacts(in.Impacts)}
+	if in.Timestamp != nil {
+		entry.Timestamp = *in.Timestamp
+		problems = append(problems, d.checkTimestamp(entry.Timestamp, moves && entry.Status.closed()))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	if moves {
+		if err := d.Move(Advance, entry.Status, entry.Timestamp); err != nil {
+			return err
+		}
+	}
+	return d.append(entry)
+}
+
+// Reopen opens a closed event again, with an entry.
+func (d *Draft) Reopen(in NewEntry) error {
+	defaults := append(transitions()[Reopen][d.Status], d.Status)
+	entry := Entry{Status: cmp.Or(in.Status, defaults[0]), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now}
+	err := checkMessage("message", in.Message)
+	if !d.Type.allows(entry.Status) {
+		err = errors.Join(err, fault.Field("status", "must be a status of the type %s", d.Type))
+	}
+	if err == nil {
+		err = d.Move(Reopen, entry.Status, d.Now)
+	}
+	if err != nil {
+		return err
+	}
+	return d.append(entry)
+}
+
+// append is AppendEntry for an interface on which a full timeline is a conflict.
+func (d *Draft) append(entry Entry) error {
+	if len(d.Timeline) >= maxEntries {
+		return fault.New(fault.Conflict, "The timeline has %d entries, which is the most. Delete an entry before you add one.", maxEntries)
+	}
+	return d.AppendEntry(entry)
+}
+
+// Correct changes the message of an entry, and the timestamp unless it is nil.
+func (d *Draft) Correct(statusID, message string, timestamp *time.Time) error {
+	entry, err := d.EntryOf(statusID)
+	if err != nil {
+		return err
+	}
+	err = checkMessage("message", message)
+	if timestamp != nil {
+		err = errors.Join(err, d.checkTimestamp(*timestamp, entry.PreviousStatus != "" && entry.Status.closed()))
+	}
+	if err != nil {
+		return err
+	}
+	return d.EditEntry(statusID, func(e *Entry) {
+		e.Message.Set(richtext.Rich, message)
+		if timestamp != nil {
+			e.Timestamp = *timestamp
+		}
+	})
+}
+
+// Retract removes an entry other than the one that set the current status.
+func (d *Draft) Retract(statusID string) error {
+	if _, err := d.EntryOf(statusID); err == nil && statusID == d.StatusEntry {
+		return fault.New(fault.Conflict, "The entry set the current status, %s. Change the status before you delete the entry.", d.Status)
+	}
+	return d.RemoveEntry(statusID)
+}
+
+// markTransition finds the new entry that set the status of this write.
+func (d *Draft) markTransition() {
+	if !d.IsNew() && d.Status == d.before.Status {
+		return
+	}
+	d.StatusEntry = ""
+	for i := range d.Timeline {
+		if entry := &d.Timeline[i]; entry.LegacyID == 0 && entry.Status == d.Status {
+			d.StatusEntry = entry.StatusID
+		}
+	}
+	at, err := d.entryAt(d.StatusEntry)
+	if err == nil && !d.IsNew() {
+		d.Timeline[at].PreviousStatus = d.before.Status
+	}
+}
+
+// checkTimestamp checks the timestamp of an entry that a request names. closes: the entry closes the event.
+func (d *Draft) checkTimestamp(at time.Time, closes bool) error {
+	switch {
+	case at.After(d.Now):
+		return fault.Field("timestamp", "must not be in the future")
+	case closes && at.Before(d.StartAt):
+		return fault.Field("timestamp", "must not be before the start of the event, because the entry closes the event")
+	}
+	return nil
+}
+
+func (d *Draft) checkImpacts(impacts []ComponentImpact) error {
+	components := d.ComponentIDs()
+	for i, impact := range impacts {
+		field := fmt.Sprintf("componentImpacts[%d].componentId", i)
+		named := slices.ContainsFunc(impacts[:i], func(other ComponentImpact) bool { return other.ComponentID == impact.ComponentID })
+		switch {
+		case !slices.Contains(components, impact.ComponentID):
+			return fault.Field(field, "must be an affected component of the event")
+		case named:
+			return fault.Field(field, "must not be named twice")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package account
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// The actions of keys. The other actions are create, update and delete of the record.
+const (
+	actionKeyCreate = "api_key.create"
+	actionKeyRevoke = "api_key.revoke"
+)
+
+// The fields of audit entries that queries may name, beside FieldOrganization.
+const (
+	FieldActor      = "actor"
+	FieldAction     = "action"
+	FieldEntityType = "entityType"
+	FieldEntityID   = "entityId"
+	FieldOccurredAt = "occurredAt"
+)
+
+// AuditLog stores audit entries. It has no operation that changes or deletes an entry. document.Collection implements
+// and describes it.
+type AuditLog interface {
+	InsertMany(ctx context.Context, entries []topic.AuditEntry) (added []topic.AuditEntry, err error)
+	Find(ctx context.Context, q find.Query) (find.Page[topic.AuditEntry], error)
+}
+
+// Record stores the entries of all services in the audit log. It ignores an entry that is stored already.
+func (a *Accounts) Record(ctx context.Context, entries []topic.AuditEntry) error {
+	_, err := a.Store.Audit.InsertMany(ctx, entries)
+	return err
+}
+
+// AuditFilter restricts the list of audit entries. Empty fields do not restrict it.
+type AuditFilter struct {
+	ActorID    string
+	Action     string
+	EntityType string
+	EntityID   string
+	From, To   *time.Time // entries of [From, To)
+}
+
+// where returns the conditions of the filter. The type of a record is the first part of an action, so the type needs
+// no condition beside an action. It returns false if no entry has both.
+func (f AuditFilter) where(organization string) ([]find.Condition, bool) {
+	if f.Action != "" && f.EntityType != "" {
+		if first, _, _ := strings.Cut(f.Action, "."); first != f.EntityType {
+			return nil, false
+		}
+		f.EntityType = ""
+	}
+	where := []find.Condition{find.Eq(FieldOrganization, organization)}
+	for _, equal := range []struct{ field, value string }{
+		{FieldActor, f.ActorID}, {FieldAction, f.Action}, {FieldEntityType, f.EntityType}, {FieldEntityID, f.EntityID},
+	} {
+		if equal.value != "" {
+			where = append(where, find.Eq(equal.field, equal.value))
+		}
+	}
+	if f.From != nil {
+		where = append(where, find.Gte(FieldOccurredAt, *f.From))
+	}
+	if f.To != nil {
+		where = append(where, find.Lt(FieldOccurredAt, *f.To))
+	}
+	return where, true
+}
+
+// AuditEntries returns a page of the organization's audit entries, newest first.
+func (a *Accounts) AuditEntries(ctx context.Context, organization string, filter AuditFilter, limit int, after string) (find.Page[topic.AuditEntry], error) {
+	where, possible := filter.where(organization)
+	if !possible {
+		return find.Page[topic.AuditEntry]{}, nil
+	}
+	return a.Store.Audit.Find(ctx, find.Query{
+		Where: where, Order: []find.Order{{Field: FieldOccurredAt, Descending: true}}, Limit: limit, After: after,
+	})
+}
+
+// changed returns the audit entry of a change, or none if the record is as before.
+func changed[T audit.Record](ctx context.Context, now time.Time, before, after *T) []topic.Message {
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	return audit.Entry(audit.From(ctx), "", now, before, after)
+}
+
+// AuditEntity implements audit.Record.
+func (o Organization) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: o.ID, Type: "organization", ID: o.ID, Name: o.Name}
+}
+
+// AuditEntity implements audit.Record.
+func (u User) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: u.Organization, Type: "user", ID: u.ID, Name: u.Username}
+}
+
+// userKey is a key of a user in the audit log.
+type userKey struct {
+	Key
+	UserID       string `audit:"userId"`
+	Legacy       bool   `audit:"legacy"` // the key for the legacy interface
+	Organization string
+}
+
+// keyOf returns a key of the user for the audit log, or nil without a key.
+func keyOf(u *User, key *Key, legacy bool) *userKey {
+	if key == nil {
+		return nil
+	}
+	return &userKey{*key, u.ID, legacy, u.Organization}
+}
+
+// AuditEntity implements audit.Record.
+func (k userKey) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: k.Organization, Type: "api_key", ID: k.ID, Name: k.Name}
+}
