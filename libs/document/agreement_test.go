@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
@@ -129,6 +130,28 @@ func randomQuery(r *rand.Rand, items []boat) find.Query {
 	return q
 }
 
+// keys returns the records of a query by its keys, page by page, with the values that Keys returns.
+func keys(t *testing.T, c *document.Collection[boat], q find.Query) []boat {
+	t.Helper()
+	var all []boat
+	for {
+		rows, err := c.Keys(t.Context(), q, "built", "name")
+		must(t, err)
+		for _, row := range rows {
+			b, err := c.Get(t.Context(), row.Key)
+			must(t, err)
+			if row.Values[0] != b.Built.UnixMilli() || row.Values[1] != b.Name {
+				t.Errorf("Keys returned %v of %+v", row.Values, b)
+			}
+			all = append(all, b)
+		}
+		if len(rows) < q.Limit {
+			return all
+		}
+		q.After = rows[len(rows)-1].Position
+	}
+}
+
 // Random queries return the same records as a filter and a sort in Go.
 func TestFindAgreesWithPlainGo(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
@@ -165,6 +188,9 @@ func TestFindAgreesWithPlainGo(t *testing.T) {
 			})
 			if sorted(names(got)) != sorted(names(want)) || n != int64(len(want)) || !inOrder {
 				t.Fatalf("seed %d: %+v\nfound   %s\ncounted %d, want\n        %s\nin order: %t", seedOfRun, q, names(got), n, names(want), inOrder)
+			}
+			if found := keys(t, c, q); names(found) != names(got) {
+				t.Fatalf("seed %d: %+v\nfound      %s\nby its keys %s", seedOfRun, q, names(got), names(found))
 			}
 		}
 	})

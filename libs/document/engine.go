@@ -36,6 +36,8 @@ type engine interface {
 	deleteSome(ctx context.Context, p *plan, limit int) (int64, error)
 
 	find(ctx context.Context, p *plan) ([]*record, error)
+	// keys returns the key of each record with the values of fields. A time is an int64 or a bson.DateTime.
+	keys(ctx context.Context, p *plan, fields []int) ([][]any, error)
 	// count returns the number of records, or of the different values of a field, unless that is keyField.
 	count(ctx context.Context, p *plan, distinct int) (int64, error)
 

@@ -51,22 +51,28 @@ func TestFindIsServedByIndexes(t *testing.T) {
 		name, index string
 		q           find.Query
 		sorts       bool
+		keys        bool
 	}{
-		{"by key", "sqlite_autoindex_parcels_1", find.Query{Limit: 5}, false},
-		{"equality", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Limit: 5}, false},
-		{"order", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: size, Limit: 5}, false},
-		{"order, from an offset", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: size, Limit: 5, Offset: 9}, false},
-		{"range", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.Gt("size", 3), find.Lt("size", 9)}, Order: size, Limit: 5}, false},
-		{"absent", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.Absent("size")}, Limit: 5}, false},
-		{"present", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.Present("size")}, Order: size, Limit: 5}, false},
-		{"several values", "parcels.owner_kind_size", find.Query{Where: []find.Condition{owner, find.In("kind", "x", "y", "z")}, Order: size, Limit: 5}, false},
-		{"a list's value", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x")}, Order: size, Limit: 5}, false},
-		{"several of a list", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x", "y")}, Order: size, Limit: 5}, true},
-		{"a list's value, from an offset", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x")}, Order: size, Limit: 5, Offset: 9}, false},
-		{"very many values", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.In("size", hundreds...)}, Limit: 5}, true},
-		{"very many of a list", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", hundreds...)}, Order: size, Limit: 5}, true},
-		{"scan", "parcels.owner_kind_size", find.Query{Where: []find.Condition{owner, find.Eq("kind", "x"), find.Text("owner", find.Prefix, "A", true)}, Order: size, Limit: 5, Scan: "owner_kind_size"}, false},
-		{"scan, sorted", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: []find.Order{{Field: "kind"}}, Limit: 5, Scan: "owner_size"}, true},
+		{"by key", "sqlite_autoindex_parcels_1", find.Query{Limit: 5}, false, false},
+		{"equality", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Limit: 5}, false, false},
+		{"order", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: size, Limit: 5}, false, false},
+		{"order, from an offset", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: size, Limit: 5, Offset: 9}, false, false},
+		{"range", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.Gt("size", 3), find.Lt("size", 9)}, Order: size, Limit: 5}, false, false},
+		{"absent", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.Absent("size")}, Limit: 5}, false, false},
+		{"present", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.Present("size")}, Order: size, Limit: 5}, false, false},
+		{"several values", "parcels.owner_kind_size", find.Query{Where: []find.Condition{owner, find.In("kind", "x", "y", "z")}, Order: size, Limit: 5}, false, false},
+		{"a list's value", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x")}, Order: size, Limit: 5}, false, false},
+		{"several of a list", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x", "y")}, Order: size, Limit: 5}, true, false},
+		{"a list's value, from an offset", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x")}, Order: size, Limit: 5, Offset: 9}, false, false},
+		{"very many values", "parcels.owner_size", find.Query{Where: []find.Condition{owner, find.In("size", hundreds...)}, Limit: 5}, true, false},
+		{"very many of a list", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", hundreds...)}, Order: size, Limit: 5}, true, false},
+		{"scan", "parcels.owner_kind_size", find.Query{Where: []find.Condition{owner, find.Eq("kind", "x"), find.Text("owner", find.Prefix, "A", true)}, Order: size, Limit: 5, Scan: "owner_kind_size"}, false, false},
+		{"scan, sorted", "parcels.owner_size", find.Query{Where: []find.Condition{owner}, Order: []find.Order{{Field: "kind"}}, Limit: 5, Scan: "owner_size"}, true, false},
+		{"keys of several of a list", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", hundreds[:find.MaxMerged]...)}, Order: size, Limit: 5}, false, true},
+		{"keys of a list's value", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x")}, Order: size, Limit: 5}, false, true},
+		{"keys of several of a list, by another field too", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", "x", "y"), find.Eq("kind", "z")},
+			Order: size, Limit: 5, Scan: "owner_tags_size"}, false, true},
+		{"keys of very many of a list", "parcels.owner_tags_size", find.Query{Where: []find.Condition{owner, find.Has("tags", hundreds...)}, Order: size, Limit: 5}, true, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, behind := range []bool{false, true} {
@@ -82,6 +88,9 @@ func TestFindIsServedByIndexes(t *testing.T) {
 					p.after[len(p.order)-1] = "k"
 				}
 				q, _ := p.outer().selection()
+				if test.keys {
+					q = p.keys([]int{c.shape.field("size")})
+				}
 				lines := explain(t, db.engine.(*sqliteEngine), q)
 				text := strings.Join(lines, "\n")
 				used := 0

@@ -21,6 +21,29 @@ func (e *mongoEngine) find(ctx context.Context, p *plan) ([]*record, error) {
 	return e.records(ctx, p.shape, p.filter(), how)
 }
 
+func (e *mongoEngine) keys(ctx context.Context, p *plan, fields []int) ([][]any, error) {
+	c, err := e.collection(p.shape)
+	if err != nil {
+		return nil, err
+	}
+	projection := bson.D{{Key: "_id", Value: 1}}
+	for _, f := range fields {
+		projection = append(projection, bson.E{Key: p.path(f), Value: 1})
+	}
+	found, err := mongoFind[struct {
+		ID     string         `bson:"_id"`
+		Fields map[string]any `bson:"f"`
+	}](ctx, c, p.filter(), options.Find().SetHint(p.hint()).SetSort(p.sort()).SetSkip(int64(p.offset)).SetLimit(int64(p.limit)).SetProjection(projection))
+	out := make([][]any, len(found))
+	for i, one := range found {
+		out[i] = append(out[i], one.ID)
+		for _, f := range fields {
+			out[i] = append(out[i], one.Fields[p.shape.fields[f].name])
+		}
+	}
+	return out, err
+}
+
 func (e *mongoEngine) count(ctx context.Context, p *plan, distinct int) (int64, error) {
 	c, err := e.collection(p.shape)
 	if err != nil {

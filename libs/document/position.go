@@ -32,15 +32,20 @@ func (p *plan) signature() string {
 }
 
 func (p *plan) position(r *record) (string, error) {
-	out := positionText{Order: p.signature()}
+	var values bson.A
 	for _, t := range p.order {
 		if t.field == keyField {
-			out.Values = append(out.Values, r.key)
+			values = append(values, r.key)
 		} else {
-			out.Values = append(out.Values, r.fields[t.field])
+			values = append(values, r.fields[t.field])
 		}
 	}
-	raw, err := bson.Marshal(out)
+	return p.positionText(values)
+}
+
+// positionText returns the position of the record with the values of the order.
+func (p *plan) positionText(values bson.A) (string, error) {
+	raw, err := bson.Marshal(positionText{Order: p.signature(), Values: values})
 	return base64.RawURLEncoding.EncodeToString(raw), err
 }
 

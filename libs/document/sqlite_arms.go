@@ -11,7 +11,7 @@ func (p *plan) arms() []clause {
 	arms := []clause{p.inside}
 	for _, c := range p.where {
 		alternatives := []clause{p.clause(c)}
-		if p.sorted && c.op == find.OpEq && len(c.values) > 1 && len(arms)*len(c.values) <= maxArms && p.leads(c.field) {
+		if p.sorted && p.splits(c) && len(arms)*len(c.values) <= maxArms && p.leads(c.field) {
 			alternatives = alternatives[:0]
 			for i := range c.values {
 				alternatives = append(alternatives, p.clause(condition{field: c.field, op: c.op, values: c.values[i : i+1]}))
@@ -38,6 +38,12 @@ func (p *plan) arms() []clause {
 		behind = []clause{{"(" + either.text + ")", either.args}}
 	}
 	return product(arms, behind)
+}
+
+// splits reports whether each value of a condition selects a range of its own. The ranges of a multi-valued field may
+// have records in common.
+func (p *plan) splits(c condition) bool {
+	return len(c.values) > 1 && (c.op == find.OpEq || p.repeats(c))
 }
 
 // leads reports whether the query does not sort by field f, so f is in the prefix of the index.

@@ -39,7 +39,7 @@ func (c clause) join(operator string, d clause) clause {
 }
 
 // maxArms bounds the number of index ranges that are merged. With more of them SQLite sorts the matching records.
-const maxArms = 64
+const maxArms = find.MaxMerged
 
 func (e *sqliteEngine) find(ctx context.Context, p *plan) ([]*record, error) {
 	q, extra := p.outer().selection()
@@ -106,19 +106,66 @@ func (p *plan) selection() (clause, int) {
 		q.add(p.from())
 		q.where(arm)
 	}
-	p.ordered(&q, len(arms) > 1)
+	first := 0
+	if len(arms) > 1 {
+		first = 4
+	}
+	p.ordered(&q, first)
 	return q, extra
 }
 
-// ordered adds the order, limit and offset. Merged arms are ordered by the positions of their columns.
-func (p *plan) ordered(q *clause, merged bool) {
+func (e *sqliteEngine) keys(ctx context.Context, p *plan, fields []int) ([][]any, error) {
+	var out [][]any
+	err := e.read(ctx, p.keys(fields), func(rows *sql.Rows) error {
+		values := make([]any, 1+len(fields))
+		into := make([]any, len(values))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		out = append(out, values)
+		return rows.Scan(into...)
+	})
+	return out, err
+}
+
+// keys returns the SELECT of keys and fields. It has one arm for each range of the index. UNION drops the repetitions of
+// a record that has several values of a multi-valued field, while it merges the arms.
+func (p *plan) keys(fields []int) clause {
+	from := p.from()
+	if p.within(fields...) {
+		from = p.fromSide()
+	}
+	arms := p.arms()
+	verb := "SELECT "
+	if len(arms) == 1 && slices.ContainsFunc(p.where, p.repeats) {
+		verb = "SELECT DISTINCT "
+	}
+	var q clause
+	for i, arm := range arms {
+		if i > 0 {
+			q.add(" UNION ")
+		}
+		q.add(verb + p.column(keyField))
+		for _, f := range fields {
+			q.add(", " + p.column(f))
+		}
+		q.add(from)
+		q.where(arm)
+	}
+	p.ordered(&q, 2)
+	return q
+}
+
+// ordered adds the order, limit and offset. If first is not 0, the terms are the columns of that number and behind, and
+// the key is column 1.
+func (p *plan) ordered(q *clause, first int) {
 	separator := " ORDER BY "
 	for i, t := range p.order {
 		name := p.column(t.field)
-		if merged && t.field == keyField {
+		if first > 0 && t.field == keyField {
 			name = "1"
-		} else if merged {
-			name = strconv.Itoa(4 + i)
+		} else if first > 0 {
+			name = strconv.Itoa(first + i)
 		}
 		q.add(separator + name)
 		if t.descending {
@@ -154,21 +201,18 @@ func (p *plan) within(fields ...int) bool {
 func (p *plan) skipping(arm clause) clause {
 	q := clause{text: "SELECT s.key, d.version, d.body FROM (SELECT *" + p.fromSide()}
 	q.where(arm)
-	p.ordered(&q, false)
+	p.ordered(&q, 0)
 	q.add(") s CROSS JOIN " + quote(p.shape.name) + " d ON d.id = s.doc")
 	all := *p
 	all.limit, all.offset = 0, 0
-	all.ordered(&q, false)
+	all.ordered(&q, 0)
 	return q
 }
 
 // outer returns a plan for a condition with several values of a multi-valued field. A record may have two of the values
 // but must be returned once, so a subquery selects the ids of the records from the index's table.
 func (p *plan) outer() *plan {
-	repeats := func(c condition) bool {
-		return c.op == find.OpHas && len(c.values) > 1 && c.field == p.index.fields[p.index.many] && !c.again
-	}
-	if !p.side() || !slices.ContainsFunc(p.where, repeats) {
+	if !slices.ContainsFunc(p.where, p.repeats) {
 		return p
 	}
 	q := *p
@@ -185,6 +229,11 @@ func (p *plan) outer() *plan {
 	q.inside.where(within)
 	q.inside.add(")")
 	return &q
+}
+
+// repeats reports whether the index's table may have several rows of a record that match the condition.
+func (p *plan) repeats(c condition) bool {
+	return p.side() && c.op == find.OpHas && len(c.values) > 1 && c.field == p.index.fields[p.index.many] && !c.again
 }
 
 // from returns the FROM with tables and index. With INDEXED BY a query fails if its index cannot be used, and is not

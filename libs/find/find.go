@@ -110,6 +110,17 @@ type Page[T any] struct {
 	Next string
 }
 
+// Row is the key of a record with values of some of its fields.
+type Row struct {
+	Key    string
+	Values []any // string, int64, float64 or nil; a time as int64 milliseconds since 1970
+	// Position is After of a query in the same order for the records behind this one.
+	Position string
+}
+
+// MaxMerged is how many values of a condition an engine merges in the order of an index.
+const MaxMerged = 64
+
 func list[V any](values []V) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
@@ -121,7 +132,7 @@ func list[V any](values []V) []any {
 // Matches reports whether the part of the text that m names is equal to part.
 func (m Match) Matches(text, part string, folded bool) bool {
 	if folded {
-		text, part = fold(text), fold(part)
+		text, part = Fold(text), Fold(part)
 	}
 	switch m {
 	case Whole:
@@ -135,9 +146,9 @@ func (m Match) Matches(text, part string, folded bool) bool {
 	}
 }
 
-// fold replaces each letter by one representative of the letters that are equal under Unicode simple folding, as
+// Fold replaces each letter by one representative of the letters that are equal under Unicode simple folding, as
 // MongoDB does in case-insensitive expressions.
-func fold(text string) string {
+func Fold(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII {
 			if 'A' <= r && r <= 'Z' {

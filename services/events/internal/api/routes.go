@@ -37,7 +37,7 @@ func (a api) legacyResources() []legacy.Declared {
 }
 
 func (a api) appOperations() []web.Operation {
-	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations())
+	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventListOperations(), a.eventOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations())
 }
 
 func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {

@@ -38,6 +38,7 @@ type Collection[T any] interface {
 
 type Finder[T any] interface {
 	Find(ctx context.Context, query find.Query) (find.Page[T], error)
+	Keys(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error)
 	Each(ctx context.Context, query find.Query, visit func(T) error) error
 	Count(ctx context.Context, query find.Query) (int64, error)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
 // Content is what visitors see on a dashboard, and in which order.
@@ -84,18 +85,21 @@ func (c *Content) check() error {
 	case !slices.Contains([]int{7, 14, 30, 90}, u.HistoryDays):
 		return fault.Field("uptime.historyDays", "must be 7, 14, 30 or 90")
 	}
-	switch {
-	case c.Announcement == nil:
+	if c.Announcement == nil {
 		return nil
-	case blank(c.Announcement.Plain()):
+	}
+	if strings.TrimSpace(c.Announcement.Text) == "" {
 		return fault.Field("announcement", "must not be empty; null removes it")
 	}
-	return checkText("announcement", *c.Announcement, maxAnnouncement)
+	if err := richtext.Check(c.Announcement.Text, maxAnnouncement); err != nil {
+		return fault.Field("announcement", "%s", fault.As(err).Message)
+	}
+	return nil
 }
 
 // ReplaceContent stores the content that read returns, and returns the dashboard.
 func (c *Catalog) ReplaceContent(ctx context.Context, command Command, id string, read func() (Content, error)) (Dashboard, error) {
-	return c.ChangeDashboard(ctx, command, id, func(d *Dashboard) (err error) {
+	return c.ChangeDashboard(ctx, command.As(ActionContentUpdate), id, func(d *Dashboard) (err error) {
 		if d.Content, err = read(); err != nil {
 			return err
 		}

@@ -17,6 +17,10 @@ const (
 	FieldOpen     = "open"     // absent for a closed event
 	FieldDueAt    = "dueAt"    // absent for an event that the scheduler leaves alone
 	FieldReported = "reported" // multi-valued: Event.ReportKeys
+	FieldListed   = "listed"   // multi-valued: Event.ListKeys
+	FieldStart    = "start"
+	FieldUntil    = "until"  // Event.Until
+	FieldSearch   = "search" // Event.SearchText
 	// FieldExternalID is absent for a closed event.
 	FieldExternalID = "externalId"
 
@@ -46,6 +50,7 @@ const (
 	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
 	IndexOpen          = "org_open"
 	IndexReported      = "org_reported"
+	IndexListed        = "org_listed_start"
 	IndexExternalID    = "org_external"
 
 	// The indexes over all organizations.

@@ -38,13 +38,13 @@ type DayUptime struct {
 
 // Uptime reports on all components of a dashboard, also hidden ones, or on one in the zone of its first dashboard.
 func (c *Catalog) Uptime(ctx context.Context, organization string, yearMonth, dashboardID, componentID string) (UptimeReport, error) {
-	month, err := time.Parse("2006-01", yearMonth)
-	if err != nil {
-		return UptimeReport{}, fault.Field("month", "must be a month in the form YYYY-MM")
-	}
 	components, dashboard, err := c.reportedOn(ctx, organization, dashboardID, componentID)
 	if err != nil {
 		return UptimeReport{}, err
+	}
+	month, err := time.Parse("2006-01", yearMonth)
+	if err != nil {
+		return UptimeReport{}, fault.Field("month", "must be a month in the form YYYY-MM")
 	}
 	now := wholeSecond(c.now())
 	zone, weight := zoneOf(dashboard), dashboard.Content.Uptime.PartialOutageWeight
@@ -94,7 +94,6 @@ func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, com
 	}
 	dashboards, err := c.dashboardsShowing(ctx, organization, []string{componentID})
 	slices.SortFunc(dashboards, func(a, b Dashboard) int { return cmp.Compare(a.LegacyID, b.LegacyID) })
-	completeAll(dashboards)
 	return components, append(dashboards, Dashboard{Timezone: defaultTimezone, Content: newContent()})[0], err
 }
 

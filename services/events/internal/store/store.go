@@ -97,6 +97,9 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: catalog.FieldOpen, Value: func(e *record) any { return present(e.Open()) }},
 			{Name: catalog.FieldDueAt, Value: func(e *record) any { return e.DueAt() }},
 			{Name: catalog.FieldReported, Value: func(e *record) any { return e.ReportKeys() }},
+			{Name: catalog.FieldListed, Value: func(e *record) any { return e.ListKeys() }},
+			{Name: catalog.FieldUntil, Value: func(e *record) any { return e.Until() }},
+			{Name: catalog.FieldSearch, Value: func(e *record) any { return e.SearchText() }},
 			{Name: catalog.FieldExternalID, Value: func(e *record) any { return e.OpenExternalID() }},
 		}, slices.Concat(members[record](catalog.FieldID), facts("", (*record).Facts))...),
 		Indexes: []document.Index{
@@ -110,6 +113,7 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: catalog.IndexOpen, Fields: []string{catalog.FieldOrganization, catalog.FieldOpen}},
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
 			{Name: catalog.IndexReported, Fields: []string{catalog.FieldOrganization, catalog.FieldReported}},
+			{Name: catalog.IndexListed, Fields: []string{catalog.FieldOrganization, catalog.FieldListed, catalog.FieldStart}},
 			{Name: catalog.IndexExternalID, Fields: []string{catalog.FieldOrganization, catalog.FieldExternalID}, Unique: true},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {

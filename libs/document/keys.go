@@ -1,0 +1,51 @@
+package document
+
+import (
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// Keys returns the keys of the records that match q, each once, with the values of fields, and does not read the
+// records. A q with Limit costs the same for any number of records, also for a condition with up to find.MaxMerged
+// values of a multi-valued field, for which Find reads all matching records.
+func (c *Collection[T]) Keys(ctx context.Context, q find.Query, fields ...string) ([]find.Row, error) {
+	defer c.span(&ctx, "keys")()
+	p, err := c.shape.plan(q)
+	if err != nil || p.empty {
+		return nil, err
+	}
+	wanted := make([]int, 0, len(p.order)-1+len(fields))
+	for _, t := range p.order[:len(p.order)-1] {
+		wanted = append(wanted, t.field)
+	}
+	for _, name := range fields {
+		at := c.shape.field(name)
+		if at < 0 || c.shape.fields[at].many {
+			return nil, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", name, c.shape.name)
+		}
+		wanted = append(wanted, at)
+	}
+	found, err := c.db.engine.keys(ctx, p, wanted)
+	if err != nil {
+		return nil, c.opaque(err, "find keys")
+	}
+	rows := make([]find.Row, len(found))
+	for i, values := range found {
+		key, _ := values[0].(string)
+		rows[i] = find.Row{Key: key, Values: values[len(p.order):]}
+		if rows[i].Position, err = p.positionText(append(slices.Clone(values[1:len(p.order)]), key)); err != nil {
+			return nil, c.opaque(err, "find keys")
+		}
+		for j, value := range rows[i].Values {
+			if at, ok := value.(bson.DateTime); ok {
+				rows[i].Values[j] = int64(at)
+			}
+		}
+	}
+	return rows, nil
+}

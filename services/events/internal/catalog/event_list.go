@@ -1,0 +1,357 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// EventFilter selects events of a list. A zero member selects all.
+type EventFilter struct {
+	Type        EventType
+	Status      Status
+	Active      *bool
+	DashboardID string     // the events of the components that are on the dashboard now
+	ComponentID string     //
+	From, To    *time.Time // the events that overlap the time from From until before To
+	Text        string     // part of the title or of the plain text of the description, in any case
+}
+
+func (f *EventFilter) check() error {
+	switch {
+	case f.From != nil && f.To != nil && !f.From.Before(*f.To):
+		return fault.Field("to", "must be after from")
+	case len([]rune(f.Text)) > maxSearched:
+		return fault.Field("q", "must be at most %d characters", maxSearched)
+	}
+	return nil
+}
+
+const (
+	maxSearched = 200
+	// maxExamined is how many events, newest first, one page compares with a Text. The page ends there, also with fewer
+	// events than its limit or with none, and has a next one. So a rare word costs as much as a frequent one.
+	maxExamined = 1000
+	// searchBatch is how many events are read at once for a Text.
+	searchBatch = 250
+)
+
+// An event is listed by keys. A key has a scope (all events, or a component), a selection by type or status with the
+// activity, and the class of the event's length. One index over the keys and the start serves every combination of
+// filters: it has the events of a key in the order of the list. Filters that select several keys merge them.
+const (
+	keyActive, keyInactive = "+", "-"
+
+	// A list from a time on contains events that began before it. Those of a class began at most its length before.
+	// Only long and open events have keys with their class, beside the keys without one that every event has.
+	classShort, classDays, classYears, classEndless = "", "/days", "/years", "/endless"
+
+	lengthShort = 24 * time.Hour
+	lengthDays  = 32 * 24 * time.Hour
+	lengthYears = 1024 * 24 * time.Hour
+)
+
+// endless is the end of open events. No time of an interface is later.
+func endless() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
+
+// Until returns the time before which the event lasts.
+func (e *Event) Until() time.Time {
+	end := e.End()
+	switch {
+	case e.Open():
+		return endless()
+	case end == nil:
+		return e.StartAt
+	}
+	return *end
+}
+
+// SearchText returns the text that lists search, folded.
+func (e *Event) SearchText() string { return find.Fold(e.Title + "\n" + e.Description.Plain()) }
+
+// ListKeys returns the keys by which lists find the event.
+func (e *Event) ListKeys() []string {
+	activity := keyInactive
+	if e.Published && e.Status.underway() {
+		activity = keyActive
+	}
+	selections := []string{"", string(e.Type) + activity, string(e.Status) + activity}
+	classes := []string{classShort}
+	if class := e.lengthClass(); class != classShort {
+		classes = append(classes, class)
+	}
+	return listKeys(append(e.ComponentIDs(), ""), selections, classes...)
+}
+
+func (e *Event) lengthClass() string {
+	switch length := e.Until().Sub(e.StartAt); {
+	case e.Open() || length > lengthYears:
+		return classEndless
+	case length > lengthDays:
+		return classYears
+	case length > lengthShort:
+		return classDays
+	}
+	return classShort
+}
+
+func listKeys(scopes, selections []string, classes ...string) []string {
+	var keys []string
+	for _, scope := range scopes {
+		for _, selection := range selections {
+			for _, class := range classes {
+				keys = append(keys, scope+"|"+selection+class)
+			}
+		}
+	}
+	return keys
+}
+
+// stretch is a part of the events: those with one of the selections or of a class, that start from since on and before
+// before. A zero time is no bound.
+type stretch struct {
+	selections    []string
+	class         string
+	since, before time.Time
+}
+
+// byActivity returns the stretches that the filter selects by type, status and activity.
+func (f *EventFilter) byActivity(now time.Time) []stretch {
+	kinds := []string{string(Incident), string(Maintenance)}
+	switch {
+	case f.Status != "" && f.Type != "" && !f.Type.allows(f.Status):
+		return nil
+	case f.Status != "":
+		kinds = []string{string(f.Status)}
+	case f.Type != "":
+		kinds = []string{string(f.Type)}
+	case f.Active == nil:
+		return []stretch{{selections: []string{""}}}
+	}
+	with := func(activities ...string) (selections []string) {
+		for _, kind := range kinds {
+			for _, activity := range activities {
+				selections = append(selections, kind+activity)
+			}
+		}
+		return selections
+	}
+	begun := now.Add(time.Millisecond)
+	switch {
+	case f.Active == nil:
+		return []stretch{{selections: with(keyActive, keyInactive)}}
+	case *f.Active:
+		return []stretch{{selections: with(keyActive), before: begun}}
+	}
+	return []stretch{{selections: with(keyInactive)}, {selections: with(keyActive), since: begun}}
+}
+
+// byTime returns the stretches that From and To select. Some events in them ended before From.
+func (f *EventFilter) byTime() []stretch {
+	var before time.Time
+	if f.To != nil {
+		before = *f.To
+	}
+	if f.From == nil {
+		return []stretch{{before: before}}
+	}
+	ago := func(length time.Duration) time.Time { return f.From.Add(-length) }
+	return []stretch{
+		{since: ago(lengthShort), before: before},
+		{class: classDays, since: ago(lengthDays), before: ago(lengthShort)},
+		{class: classYears, since: ago(lengthYears), before: ago(lengthShort)},
+		{class: classEndless, before: ago(lengthShort)},
+	}
+}
+
+func (s stretch) within(other stretch) stretch {
+	s.class = other.class
+	s.since = later(s.since, other.since)
+	if s.before.IsZero() || !other.before.IsZero() && other.before.Before(s.before) {
+		s.before = other.before
+	}
+	return s
+}
+
+// queries returns queries that together select the events of the list, each in its order.
+func (f *EventFilter) queries(organization string, scopes []string, now time.Time) []find.Query {
+	var queries []find.Query
+	for _, byActivity := range f.byActivity(now) {
+		for _, byTime := range f.byTime() {
+			part := byActivity.within(byTime)
+			for keys := range slices.Chunk(listKeys(scopes, part.selections, part.class), find.MaxMerged) {
+				queries = append(queries, owned(organization, find.Query{
+					Where: part.conditions(keys, f.From), Order: []find.Order{{Field: FieldStart, Descending: true}},
+					Scan: IndexListed, // of events that started shortly before From, those are skipped that have ended
+				}))
+			}
+		}
+	}
+	return queries
+}
+
+func (s stretch) conditions(keys []string, from *time.Time) []find.Condition {
+	where := []find.Condition{find.Has(FieldListed, keys...)}
+	if !s.since.IsZero() {
+		where = append(where, find.Gte(FieldStart, s.since))
+	}
+	if !s.before.IsZero() {
+		where = append(where, find.Lt(FieldStart, s.before))
+	}
+	if from != nil {
+		where = append(where, find.Gt(FieldUntil, *from))
+	}
+	return where
+}
+
+// PageOfEvents returns events, the newest start first, behind the position after.
+func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter EventFilter, limit int, after string) (find.Page[EventDetail], error) {
+	var page find.Page[EventDetail]
+	if err := filter.check(); err != nil {
+		return page, err
+	}
+	scopes, err := c.scopes(ctx, organization, filter)
+	if err != nil {
+		return page, err
+	}
+	list := eventList{read: c.store.Events.Keys, batch: limit + 1, after: after}
+	if filter.Text != "" {
+		list.fields, list.batch = []string{FieldSearch}, searchBatch
+	}
+	for _, query := range filter.queries(organization, scopes, c.now()) {
+		list.parts = append(list.parts, &eventPart{query: query})
+	}
+	keys, next, err := list.page(ctx, find.Fold(filter.Text), limit)
+	if err != nil {
+		return page, err
+	}
+	page.Next = next
+	events, err := c.store.Events.GetMany(ctx, keys)
+	if err == nil {
+		page.Items, err = c.details(ctx, organization, events)
+	}
+	return page, err
+}
+
+// scopes returns the scopes that the filter selects; none if no event can match.
+func (c *Catalog) scopes(ctx context.Context, organization string, filter EventFilter) ([]string, error) {
+	if filter.DashboardID == "" {
+		return []string{filter.ComponentID}, nil
+	}
+	dashboard, err := c.Dashboard(ctx, organization, filter.DashboardID)
+	if err != nil {
+		return nil, unlessMissing(err)
+	}
+	components := dashboard.ComponentIDs()
+	if filter.ComponentID == "" {
+		return components, nil
+	}
+	return slices.DeleteFunc(components, func(id string) bool { return id != filter.ComponentID }), nil
+}
+
+// details returns the events with what is near to them.
+func (c *Catalog) details(ctx context.Context, organization string, events []Event) ([]EventDetail, error) {
+	var ids []string
+	for i := range events {
+		ids = append(ids, events[i].ComponentIDs()...)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var near affected
+	err := together(
+		func() (err error) { near.components, err = c.componentsOf(ctx, organization, ids); return err },
+		func() (err error) { near.dashboards, err = c.DashboardsHolding(ctx, organization, ids); return err },
+	)
+	return each(events, near.detail), err
+}
+
+// eventList merges parts of a list in its order.
+type eventList struct {
+	read   func(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error)
+	parts  []*eventPart
+	fields []string // beside the start
+	batch  int
+	after  string // the position behind which the list begins
+}
+
+type eventPart struct {
+	query find.Query
+	rows  []find.Row // read and not taken
+	ended bool       // nothing is behind rows
+}
+
+// page returns the keys of the next events whose text contains the folded text, and the position behind them; empty if
+// the list ends there.
+func (l *eventList) page(ctx context.Context, text string, limit int) (keys []string, next string, err error) {
+	position, examined := "", 0
+	for {
+		row, more, err := l.take(ctx)
+		if err != nil || !more {
+			return keys, "", err
+		}
+		matches := true
+		if text != "" {
+			if examined == maxExamined {
+				return keys, position, nil
+			}
+			examined++
+			matches = strings.Contains(row.Values[1].(string), text)
+		}
+		if matches && len(keys) == limit {
+			return keys, next, nil
+		}
+		position = row.Position
+		if matches {
+			keys, next = append(keys, row.Key), position
+		}
+	}
+}
+
+// take returns the first row of the list and removes it from its parts. Several parts may have the row.
+func (l *eventList) take(ctx context.Context) (first find.Row, more bool, err error) {
+	if err := l.fill(ctx); err != nil {
+		return first, false, err
+	}
+	for _, part := range l.parts {
+		if len(part.rows) > 0 && (!more || compareRows(part.rows[0], first) < 0) {
+			first, more = part.rows[0], true
+		}
+	}
+	for _, part := range l.parts {
+		if len(part.rows) > 0 && part.rows[0].Key == first.Key {
+			part.rows = part.rows[1:]
+		}
+	}
+	return first, more, nil
+}
+
+// fill reads the next rows of each part that has none left.
+func (l *eventList) fill(ctx context.Context) error {
+	var reads []func() error
+	for _, part := range l.parts {
+		if len(part.rows) == 0 && !part.ended {
+			reads = append(reads, func() (err error) {
+				part.query.Limit, part.query.After = l.batch, cmp.Or(part.query.After, l.after)
+				part.rows, err = l.read(ctx, part.query, append([]string{FieldStart}, l.fields...)...)
+				if part.ended = len(part.rows) < l.batch; !part.ended {
+					part.query.After = part.rows[len(part.rows)-1].Position
+				}
+				return err
+			})
+		}
+	}
+	if len(reads) == 0 {
+		return nil
+	}
+	return together(reads...)
+}
+
+// compareRows compares the places of two rows in the list: the newest start first, and of equal starts the last key.
+func compareRows(a, b find.Row) int {
+	return -cmp.Or(cmp.Compare(a.Values[0].(int64), b.Values[0].(int64)), cmp.Compare(a.Key, b.Key))
+}
