@@ -129,17 +129,20 @@ func (d *Draft) SetComponents(affected []ComponentImpact) error {
 	}
 	links := make([]Link, len(affected))
 	for i, named := range affected {
-		links[i] = Link{ComponentID: named.ComponentID, Impact: named.Impact}
+		links[i] = Link{ComponentID: named.ComponentID}
 		sameComponent := func(link Link) bool { return link.ComponentID == named.ComponentID }
 		if slices.ContainsFunc(links[:i], sameComponent) {
 			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must not be named twice")
 		}
 		if at := slices.IndexFunc(d.Links, sameComponent); at >= 0 {
-			links[i].LegacyID = d.Links[at].LegacyID
+			links[i] = d.Links[at]
 		}
 	}
 	d.changed = d.changed || !slices.Equal(links, d.Links)
 	d.Links = links
+	for _, named := range affected {
+		d.SetImpact(named.ComponentID, named.Impact)
+	}
 	return nil
 }
 
@@ -220,7 +223,7 @@ func checkText(field string, text Rich, limit int) error {
 }
 
 func checkMessage(field, message string) error {
-	if blank(message) {
+	if blank(Rich{message, richtext.Rich}.Plain()) {
 		return fault.Field(field, "must not be empty or only white space")
 	}
 	return checkText(field, Rich{message, richtext.Rich}, maxText)
