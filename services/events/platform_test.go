@@ -183,8 +183,9 @@ func (p *platform) token(as string) string {
 }
 
 // door stands in front of the service like a gateway: it issues the passport that the
-// script's As header names. POST /clock/90s puts the clock forward. POST /needed/{component} makes the component the
-// only one of an endpoint, and POST /needed/down stops the integrations service.
+// script's As header names. POST /clock/90s puts the clock forward, POST /clock/2040-01-31T00:00:00Z to a time.
+// POST /needed/{component} makes the component the only one of an endpoint, and POST /needed/down stops the
+// integrations service.
 func (p *platform) door() http.Handler {
 	target, err := url.Parse(p.url)
 	if err != nil {
@@ -208,12 +209,14 @@ func (p *platform) door() http.Handler {
 			proxy.ServeHTTP(w, r)
 			return
 		}
-		step, err := time.ParseDuration(text)
-		if err != nil {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			p.ahead.Store(int64(time.Until(at)))
+		} else if step, err := time.ParseDuration(text); err == nil {
+			p.ahead.Add(int64(step))
+		} else {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		p.ahead.Add(int64(step))
 		w.WriteHeader(http.StatusNoContent)
 	})
 }
