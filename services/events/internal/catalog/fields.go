@@ -122,24 +122,28 @@ func (d *Draft) setEnd(in optional.Value[time.Time]) error {
 	return nil
 }
 
-// SetComponents makes the affected components those given. A component that stays keeps its link.
+// SetComponents makes the affected components those given. A component that stays keeps its link. Severity must be
+// assigned before.
 func (d *Draft) SetComponents(affected []ComponentImpact) error {
 	if len(affected) == 0 || len(affected) > maxAffected {
 		return fault.Field("affectedComponents", "must name 1 to %d components", maxAffected)
 	}
 	links := make([]Link, len(affected))
 	for i, named := range affected {
-		links[i] = Link{ComponentID: named.ComponentID, Impact: named.Impact}
 		sameComponent := func(link Link) bool { return link.ComponentID == named.ComponentID }
 		if slices.ContainsFunc(links[:i], sameComponent) {
 			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must not be named twice")
 		}
+		links[i] = Link{ComponentID: named.ComponentID}
 		if at := slices.IndexFunc(d.Links, sameComponent); at >= 0 {
-			links[i].LegacyID = d.Links[at].LegacyID
+			links[i] = d.Links[at]
 		}
 	}
 	d.changed = d.changed || !slices.Equal(links, d.Links)
 	d.Links = links
+	for _, named := range affected {
+		d.SetImpact(named.ComponentID, named.Impact)
+	}
 	return nil
 }
 
