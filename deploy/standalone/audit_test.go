@@ -191,7 +191,7 @@ func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 		for _, record := range published(t, broker, len(entries)) {
 			texts["a message to "+record.Topic] += string(record.Value) + fmt.Sprint(record.Headers)
 		}
-		secrets := append(w.secrets, c.LegacyKey, strings.SplitN(c.AppKey, ":", 2)[1], operatorToken, "token-in-the-path", "token-in-a-teams-query")
+		secrets := append(w.secrets, c.LegacyKey, strings.SplitN(c.AppKey, ":", 2)[1], operatorToken, "token-in-the-path", "token-in-a-teams-query", "password-of-a-dashboard")
 		if len(w.secrets) < 5 {
 			t.Fatalf("the walk saw %d secrets", len(w.secrets))
 		}

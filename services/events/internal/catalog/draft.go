@@ -198,7 +198,7 @@ func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
 	changed = d.changed || !reflect.DeepEqual(now, d.before)
 	announcedOnly = !changed && !maps.EqualFunc(d.Announced, d.before.Announced, sameWording)
-	d.arm()
 	d.recordPause()
+	d.arm()
 	return changed, announcedOnly
 }
