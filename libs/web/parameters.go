@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"reflect"
@@ -20,8 +21,9 @@ func parameterFields(of reflect.Type) []reflect.StructField {
 }
 
 // bindParameters reads the path and the query into the struct that into points to. A path
-// parameter of another format is a NotFound fault, because no such record exists. An unknown,
-// repeated, missing or wrong query parameter is an Invalid fault that names the parameter.
+// parameter of another format is a NotFound fault, because no such record exists; the tag record
+// names the kind of the record. An unknown, repeated, missing or wrong query parameter is an
+// Invalid fault that names the parameter.
 func bindParameters(c *gin.Context, into any) error {
 	query, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
@@ -33,7 +35,7 @@ func bindParameters(c *gin.Context, into any) error {
 	for _, field := range parameterFields(target.Type()) {
 		if name := field.Tag.Get("path"); name != "" {
 			if set(target.FieldByIndex(field.Index), field.Tag, name, c.Param(name)) != nil {
-				return fault.New(fault.NotFound, "There is no such record.")
+				return fault.New(fault.NotFound, "There is no such %s.", cmp.Or(field.Tag.Get("record"), "record"))
 			}
 			continue
 		}

@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ func TestScripts(t *testing.T) {
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
 		p := start(t, broker)
-		return apitest.Target{OpenAPI: documents, Handler: p.door(), Vars: map[string]string{
+		return apitest.Target{OpenAPI: documents, Handler: p.door(), Header: http.Header{"Content-Type": {"application/json"}}, Vars: map[string]string{
 			"orgA": orgA, "orgB": orgB, "dashA": dashA, "dashB": dashB,
 		}}
 	})

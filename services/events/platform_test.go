@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,6 +48,26 @@ type platform struct {
 	url       string
 	peers     peer.Events
 	stop      func()
+	logs      *buffer      // gets everything that the service logs; nil: the test's output gets warnings
+	needed    atomic.Value // the component that is the only one of an endpoint; "down": integrations does not respond
+}
+
+// integrations stands for the integrations service.
+func (p *platform) integrations() string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		needed, _ := p.needed.Load().(string)
+		component, asked := strings.CutSuffix(r.URL.Path, "/only")
+		switch {
+		case needed == "down":
+			w.WriteHeader(http.StatusBadGateway)
+		case asked:
+			_, _ = io.WriteString(w, strconv.FormatBool(strings.HasSuffix(component, "/endpoints/components/"+needed)))
+		default:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}))
+	p.t.Cleanup(server.Close)
+	return server.URL
 }
 
 func startBroker(t testing.TB) string {
@@ -80,7 +102,12 @@ func (p *platform) now() time.Time {
 func (p *platform) run() {
 	p.t.Helper()
 	config := configOf(p.broker, p.documents)
-	config.Process = apitest.Process(p.t, "events", "warn", p.t.Output(), p.now)
+	config.IntegrationsURL = p.integrations()
+	level, logs := "warn", p.t.Output()
+	if p.logs != nil {
+		level, logs = "debug", p.logs
+	}
+	config.Process = apitest.Process(p.t, "events", level, logs, p.now)
 	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return events.Run(ctx, config) })
 	p.peers = peer.Events{Client: peer.NewClient("events", p.url, peer.Options{
 		Caller: "identity", Signer: p.signer, Tracer: config.Tracer, Propagator: config.Propagator,
@@ -156,7 +183,9 @@ func (p *platform) token(as string) string {
 }
 
 // door stands in front of the service like a gateway: it issues the passport that the
-// script's As header names. POST /clock/90s puts the clock forward.
+// script's As header names. POST /clock/90s puts the clock forward, POST /clock/2040-01-31T00:00:00Z to a time.
+// POST /needed/{component} makes the component the only one of an endpoint, and POST /needed/down stops the
+// integrations service.
 func (p *platform) door() http.Handler {
 	target, err := url.Parse(p.url)
 	if err != nil {
@@ -170,17 +199,24 @@ func (p *platform) door() http.Handler {
 		}
 	}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if needed, found := strings.CutPrefix(r.URL.Path, "/needed/"); found {
+			p.needed.Store(needed)
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		text, found := strings.CutPrefix(r.URL.Path, "/clock/")
 		if !found {
 			proxy.ServeHTTP(w, r)
 			return
 		}
-		step, err := time.ParseDuration(text)
-		if err != nil {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			p.ahead.Store(int64(time.Until(at)))
+		} else if step, err := time.ParseDuration(text); err == nil {
+			p.ahead.Add(int64(step))
+		} else {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		p.ahead.Add(int64(step))
 		w.WriteHeader(http.StatusNoContent)
 	})
 }

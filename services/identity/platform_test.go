@@ -33,7 +33,7 @@ const secret = "a secret of the tests, long enough to be one"
 // one call to it, and a clock that can be put forward. Identity itself is started
 // and stopped on it.
 type platform struct {
-	t       *testing.T
+	t       testing.TB
 	records string       // the address of its database
 	ahead   atomic.Int64 // of the clock, in nanoseconds
 	events  *events
@@ -47,7 +47,7 @@ type platform struct {
 }
 
 // start runs identity on records of its own. Without settings it has the defaults.
-func start(t *testing.T, set func(*identity.Config)) *platform {
+func start(t testing.TB, set func(*identity.Config)) *platform {
 	t.Helper()
 	p := &platform{t: t, records: apitest.Documents(t)}
 	p.signer = passport.NewSigner(secret, p.now)
@@ -233,7 +233,7 @@ type events struct {
 	lastOrganization string
 }
 
-func startEvents(t *testing.T, signer *passport.Signer) *events {
+func startEvents(t testing.TB, signer *passport.Signer) *events {
 	e := &events{dashboards: map[string]peer.Dashboard{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT "+peer.Prefix+"/organizations/{organization}/dashboards/{id}", func(w http.ResponseWriter, r *http.Request) {

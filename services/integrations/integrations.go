@@ -57,11 +57,19 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.Audit)},
+		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Audit)},
 		Background: []func(context.Context) error{
 			s.Relay,
 			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),
 			s.DeletedComponents(endpoints.ForgetComponent),
+			service.Messages(s, "integrations-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {
+				for _, deleted := range batch {
+					if err := endpoints.ForgetDashboard(ctx, deleted.Organization, deleted.DashboardID); err != nil {
+						return err
+					}
+				}
+				return nil
+			}),
 		},
 	})
 }

@@ -78,10 +78,10 @@ func nullable(schema *jsonschema.Schema, is bool) {
 	if is || schema.Type == nil || schema.Type.SliceOfSimpleTypeValues == nil {
 		return
 	}
-	schema.Type.SliceOfSimpleTypeValues = slices.DeleteFunc(schema.Type.SliceOfSimpleTypeValues,
-		func(name jsonschema.SimpleType) bool { return name == jsonschema.Null })
-	if only := schema.Type.SliceOfSimpleTypeValues; len(only) == 1 {
-		schema.WithType(only[0].Type())
+	kept := slices.DeleteFunc(slices.Clone(schema.Type.SliceOfSimpleTypeValues), func(name jsonschema.SimpleType) bool { return name == jsonschema.Null })
+	schema.Type = &jsonschema.Type{SliceOfSimpleTypeValues: kept} // a new one: the reflector shares the old one between members
+	if len(kept) == 1 {
+		schema.WithType(kept[0].Type())
 	}
 }
 

@@ -40,13 +40,16 @@ func (s *Snapshot) Rendered(key string, render func() ([]byte, error)) ([]byte, 
 	return text, nil
 }
 
-// componentsFor returns the change's components that the destination subscribed to.
+// componentsFor returns the change's components that the destination subscribed to. An endpoint belongs to one dashboard,
+// so it is not notified of a component that has left the dashboard.
 func (s *Snapshot) componentsFor(to *topic.Destination) []topic.Component {
 	other := func(c topic.Component) bool {
-		if to.Components == nil {
-			return !slices.Contains(c.Dashboards, to.Dashboard.ID)
+		if to.Components == nil || to.Channel.Keeper() == topic.Integrations {
+			if !slices.Contains(c.Dashboards, to.Dashboard.ID) {
+				return true
+			}
 		}
-		return !slices.Contains(to.Components, c.ID)
+		return to.Components != nil && !slices.Contains(to.Components, c.ID)
 	}
 	if !slices.ContainsFunc(s.Event.Components, other) {
 		return s.Event.Components // without a copy

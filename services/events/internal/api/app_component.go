@@ -2,23 +2,49 @@ package api
 
 import (
 	"cmp"
+	"context"
+	"reflect"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 func (a api) componentOperations() []web.Operation {
-	readers := []string{passport.RoleEvent, passport.RoleSubscriber}
+	readers, writers := []string{passport.RoleEvent, passport.RoleSubscriber}, []string{passport.RoleAdmin}
+	const component = `{"id": "01890a5d-ac96-774b-bcce-b302099a8061", "legacyId": 4, "name": "Checkout", "description": "",
+		"groupName": "default", "hidden": false, "hiddenFromNotifications": false, "position": 1, "status": "degraded_performance",
+		"activeEventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"], "dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "externalRefs": ["checkout-prod"],
+		"createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
+	one := web.Example{Response: `{"component": ` + component + `}`}
+	created, changed := one, one
+	created.Request = `{"name": "Checkout", "groupName": "Shop", "externalRefs": ["checkout-prod"]}`
+	changed.Request = `{"hidden": true}`
 	return []web.Operation{
 		web.Declare(web.Operation{
 			Method: "GET", Path: "/app/components", ID: "listComponents", Tag: "components", Summary: "List components",
-			Description: "A component is a service of the legacy interface.", Roles: readers, Status: 200,
-			Example: web.Example{Response: `{"components": [{"id": "01890a5d-ac96-774b-bcce-b302099a8061", "legacyId": 4, "name": "Checkout", "description": "",
-				"groupName": "default", "hidden": false, "hiddenFromNotifications": false, "position": 1, "status": "degraded_performance",
-				"activeEventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"], "dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "externalRefs": [],
-				"createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}], "nextToken": null}`},
+			Description: "In the order of their creation. A component is a service of the legacy interface.", Roles: readers, Status: 200,
+			Example: web.Example{Response: `{"components": [` + component + `], "nextToken": null}`},
 		}, a.listComponents),
+		web.Declare(web.Operation{
+			Method: "POST", Path: "/app/components", ID: "createComponent", Tag: "components", Summary: "Create a component",
+			Description: "It joins the organization's first dashboard.", Roles: writers, Versioned: true, Status: 201, Errors: []int{409}, Example: created,
+		}, a.createComponent),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/app/components/{id}", ID: "getComponent", Tag: "components", Summary: "Get a component",
+			Roles: readers, Versioned: true, Status: 200, Example: one,
+		}, a.getComponent),
+		web.Declare(web.Operation{
+			Method: "PATCH", Path: "/app/components/{id}", ID: "changeComponent", Tag: "components", Summary: "Change a component",
+			Description: "At least one member is required.", Roles: writers, Versioned: true, Status: 200, Errors: []int{409}, Example: changed,
+		}, a.changeComponent),
+		web.Declare(web.Operation{
+			Method: "DELETE", Path: "/app/components/{id}", ID: "deleteComponent", Tag: "components", Summary: "Delete a component",
+			Description: "A component that an active event names, or that is the only one of an endpoint, cannot be deleted.",
+			Roles:       writers, Versioned: true, Status: 204, Errors: []int{409},
+		}, a.deleteComponent),
 	}
 }
 
@@ -65,6 +91,94 @@ func (a api) listComponents(c *web.Call[web.Paging, web.None]) (componentsView, 
 		views[i] = viewComponent(component, healths[component.ID], holding[component.ID])
 	}
 	return componentsView{views, a.Pages.Token(c.List, page.Next)}, err
+}
+
+type componentParameters struct {
+	ID string `path:"id" format:"uuid" record:"component"`
+}
+
+type oneComponentView struct {
+	Component componentView `json:"component"`
+}
+
+// RecordVersion implements web.Versioned.
+func (v oneComponentView) RecordVersion() int64 { return v.Component.Version }
+
+func (a api) getComponent(c *web.Call[componentParameters, web.None]) (oneComponentView, error) {
+	component, err := a.catalog.Component(c, c.Caller.Organization, c.Parameters.ID)
+	return a.oneComponent(c, component, err)
+}
+
+// componentBody is the members of a create and of a change.
+type componentBody struct {
+	Description             optional.Value[string]   `json:"description" maxLength:"250"`
+	GroupName               optional.Value[string]   `json:"groupName" maxLength:"50" description:"On create \"default\" if absent."`
+	Hidden                  optional.Value[bool]     `json:"hidden" description:"True: no dashboard shows the component."`
+	HiddenFromNotifications optional.Value[bool]     `json:"hiddenFromNotifications"`
+	Position                optional.Value[int64]    `json:"position" minimum:"0" maximum:"1000000"`
+	ExternalRefs            optional.Value[[]string] `json:"externalRefs" description:"At most 20 ids of 1 to 255 characters, which other tools use. No two components of an organization have one in common."`
+}
+
+type newComponentBody struct {
+	Name optional.Value[string] `json:"name" required:"true" minLength:"1" maxLength:"50"`
+	componentBody
+}
+
+type componentChanges struct {
+	Name optional.Value[string] `json:"name" minLength:"1" maxLength:"50"`
+	componentBody
+}
+
+func (a api) createComponent(c *web.Call[web.None, newComponentBody]) (oneComponentView, error) {
+	in, err := c.Body()
+	if err != nil {
+		return oneComponentView{}, err
+	}
+	component, err := a.catalog.CreateComponent(c, appCommand(c), func(component *catalog.Component) error {
+		component.Name = in.Name.Value
+		in.apply(component)
+		return nil
+	})
+	return a.oneComponent(c, component, err)
+}
+
+func (a api) changeComponent(c *web.Call[componentParameters, componentChanges]) (oneComponentView, error) {
+	component, err := a.catalog.ChangeComponent(c, appCommand(c), c.Parameters.ID, func(component *catalog.Component) error {
+		in, err := c.Body()
+		if err == nil && reflect.ValueOf(in).IsZero() {
+			err = fault.New(fault.Invalid, "Send at least one field to change.")
+		}
+		assign(&component.Name, in.Name.Pointer())
+		in.apply(component)
+		return err
+	})
+	return a.oneComponent(c, component, err)
+}
+
+func (a api) deleteComponent(c *web.Call[componentParameters, web.None]) (web.None, error) {
+	return web.None{}, a.catalog.DeleteComponent(c, appCommand(c), c.Parameters.ID)
+}
+
+func (b componentBody) apply(c *catalog.Component) {
+	assign(&c.Description, b.Description.Pointer())
+	assign(&c.Group, b.GroupName.Pointer())
+	assign(&c.Hidden, b.Hidden.Pointer())
+	assign(&c.HiddenFromNotifications, b.HiddenFromNotifications.Pointer())
+	assign(&c.Position, b.Position.Pointer())
+	assign(&c.ExternalRefs, b.ExternalRefs.Pointer())
+}
+
+// oneComponent returns the response that shows a component, or err.
+func (a api) oneComponent(ctx context.Context, component catalog.Component, err error) (oneComponentView, error) {
+	if err != nil {
+		return oneComponentView{}, err
+	}
+	holding, err := a.catalog.DashboardsHolding(ctx, component.OrganizationID, []string{component.ID})
+	if err != nil {
+		return oneComponentView{}, err
+	}
+	healths, err := a.catalog.Healths(ctx, component.OrganizationID)
+	return oneComponentView{viewComponent(component, healths[component.ID], holding[component.ID])}, err
 }
 
 func viewComponent(c catalog.Component, health catalog.Health, dashboards []string) componentView {

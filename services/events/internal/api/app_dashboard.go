@@ -2,45 +2,86 @@ package api
 
 import (
 	"cmp"
+	"context"
+	"reflect"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 func (a api) dashboardOperations() []web.Operation {
-	readers := []string{passport.RoleEvent, passport.RoleSubscriber}
-	const dashboard = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "name": "Acme", "slug": "acme",
-		"url": "https://status.example.com", "enabled": true, "description": "", "timezone": "UTC", "locale": "en",
-		"customDomains": ["status.example.com"], "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1,
-		"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default", "position": 1}]}`
-	return []web.Operation{
+	readers, writers := []string{passport.RoleEvent, passport.RoleSubscriber}, []string{passport.RoleAdmin}
+	one := web.Example{Response: `{"dashboard": ` + dashboardExample + `}`}
+	created, changed, placed := one, one, one
+	created.Request = `{"name": "Acme", "slug": "acme", "timezone": "Europe/Berlin", "components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061"}]}`
+	changed.Request = `{"enabled": true, "branding": {"primaryColor": "#1a73e8"}, "subscriptions": {"webhook": true}, "access": {"mode": "public"}}`
+	placed.Request = `{"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default"}]}`
+	return append([]web.Operation{
 		web.Declare(web.Operation{
-			Method: "GET", Path: "/app/dashboards", ID: "listDashboards", Tag: "dashboards", Summary: "List dashboards", Roles: readers, Status: 200,
-			Example: web.Example{Response: `{"dashboards": [` + dashboard + `], "nextToken": null}`},
+			Method: "GET", Path: "/app/dashboards", ID: "listDashboards", Tag: "dashboards", Summary: "List dashboards",
+			Description: "In the order of their creation.", Roles: readers, Status: 200,
+			Example: web.Example{Response: `{"dashboards": [` + dashboardExample + `], "nextToken": null}`},
 		}, a.listDashboards),
 		web.Declare(web.Operation{
-			Method: "GET", Path: "/app/dashboards/{id}", ID: "getDashboard", Tag: "dashboards", Summary: "Get a dashboard", Roles: readers, Status: 200,
-			Example: web.Example{Response: `{"dashboard": ` + dashboard + `}`},
+			Method: "POST", Path: "/app/dashboards", ID: "createDashboard", Tag: "dashboards", Summary: "Create a dashboard",
+			Description: "An organization may have 50 dashboards.", Roles: writers, Versioned: true, Status: 201, Errors: []int{409}, Example: created,
+		}, a.createDashboard),
+		web.Declare(web.Operation{
+			Method: "GET", Path: "/app/dashboards/{id}", ID: "getDashboard", Tag: "dashboards", Summary: "Get a dashboard",
+			Roles: readers, Versioned: true, Status: 200, Example: one,
 		}, a.getDashboard),
-	}
+		web.Declare(web.Operation{
+			Method: "PATCH", Path: "/app/dashboards/{id}", ID: "changeDashboard", Tag: "dashboards", Summary: "Change a dashboard",
+			Description: "At least one member is required. branding, links and access are replaced whole; of subscriptions only the sent channels change.",
+			Roles:       writers, Versioned: true, Status: 200, Errors: []int{409}, Example: changed,
+		}, a.changeDashboard),
+		web.Declare(web.Operation{
+			Method: "DELETE", Path: "/app/dashboards/{id}", ID: "deleteDashboard", Tag: "dashboards", Summary: "Delete a dashboard",
+			Description: "The endpoints of the dashboard are deleted with it. The last dashboard of an organization cannot be deleted.",
+			Roles:       writers, Versioned: true, Status: 204, Errors: []int{409},
+		}, a.deleteDashboard),
+		web.Declare(web.Operation{
+			Method: "PUT", Path: "/app/dashboards/{id}/components", ID: "replaceDashboardComponents", Tag: "dashboards",
+			Summary:     "Replace the components of a dashboard",
+			Description: "The dashboard shows these components, in this order, and no others. The order of the array decides, not position.",
+			Roles:       writers, Versioned: true, Status: 200, Example: placed,
+		}, a.replaceDashboardComponents),
+	}, a.contentOperations(readers, writers)...)
 }
 
+const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "name": "Acme", "slug": "acme",
+	"url": "https://status.example.com", "enabled": true, "description": "", "timezone": "Europe/Berlin", "locale": "en",
+	"customDomains": ["status.example.com"],
+	"branding": {"logoUrl": "https://example.com/logo.svg", "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"},
+	"links": {"homepageUrl": "https://example.com", "supportUrl": "mailto:help@example.com", "navigation": [{"text": "Docs", "href": "https://docs.example.com"}]},
+	"subscriptions": {"email": true, "sms": false, "whatsapp": false, "webhook": true, "teams": false, "gchat": false},
+	"searchIndexing": true, "access": {"mode": "public", "passwordSet": false, "allowedIps": []},
+	"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default", "position": 0}],
+	"createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
+
 type dashboardView struct {
-	ID            string          `json:"id" format:"uuid"`
-	LegacyID      int64           `json:"legacyId"`
-	Name          string          `json:"name"`
-	Slug          string          `json:"slug"`
-	URL           string          `json:"url" format:"uri"`
-	Enabled       bool            `json:"enabled"`
-	Description   string          `json:"description"`
-	Timezone      string          `json:"timezone"`
-	Locale        string          `json:"locale"`
-	CustomDomains []string        `json:"customDomains"`
-	Components    []placementView `json:"components" description:"In the order in which visitors see them."`
-	CreatedAt     web.Time        `json:"createdAt"`
-	UpdatedAt     web.Time        `json:"updatedAt"`
-	Version       int64           `json:"version"`
+	ID             string            `json:"id" format:"uuid"`
+	LegacyID       int64             `json:"legacyId"`
+	Name           string            `json:"name"`
+	Slug           string            `json:"slug"`
+	URL            string            `json:"url" format:"uri" description:"Where visitors find the dashboard."`
+	Enabled        bool              `json:"enabled" description:"False: the public dashboard gives 404."`
+	Description    string            `json:"description"`
+	Timezone       string            `json:"timezone"`
+	Locale         string            `json:"locale"`
+	CustomDomains  []string          `json:"customDomains"`
+	Branding       brandingView      `json:"branding"`
+	Links          linksView         `json:"links"`
+	Subscriptions  subscriptionsView `json:"subscriptions" description:"The channels that visitors may use."`
+	SearchIndexing bool              `json:"searchIndexing"`
+	Access         accessView        `json:"access"`
+	Components     []placementView   `json:"components" description:"In the order in which visitors see them."`
+	CreatedAt      web.Time          `json:"createdAt"`
+	UpdatedAt      web.Time          `json:"updatedAt"`
+	Version        int64             `json:"version"`
 }
 
 type placementView struct {
@@ -72,27 +113,109 @@ func (a api) listDashboards(c *web.Call[web.Paging, web.None]) (dashboardsView, 
 }
 
 type dashboardParameters struct {
-	ID string `path:"id" format:"uuid"`
+	ID string `path:"id" format:"uuid" record:"dashboard"`
 }
 
 type oneDashboardView struct {
 	Dashboard dashboardView `json:"dashboard"`
 }
 
+// RecordVersion implements web.Versioned.
+func (v oneDashboardView) RecordVersion() int64 { return v.Dashboard.Version }
+
 func (a api) getDashboard(c *web.Call[dashboardParameters, web.None]) (oneDashboardView, error) {
 	dashboard, err := a.catalog.Dashboard(c, c.Caller.Organization, c.Parameters.ID)
+	return a.oneDashboard(c, c.Caller.Organization, dashboard, err)
+}
+
+type newDashboardBody struct {
+	dashboardPatch
+	Name       optional.Value[string]          `json:"name" required:"true" minLength:"1" maxLength:"100"`
+	Components optional.Value[[]placementBody] `json:"components" description:"None if absent."`
+}
+
+func (a api) createDashboard(c *web.Call[web.None, newDashboardBody]) (oneDashboardView, error) {
+	in, err := c.Body()
 	if err != nil {
 		return oneDashboardView{}, err
 	}
-	components, err := a.catalog.ComponentsOn(c, c.Caller.Organization, []catalog.Dashboard{dashboard})
-	return oneDashboardView{a.viewDashboard(&dashboard, components)}, err
+	dashboard, err := a.catalog.AddDashboard(c, appCommand(c), func(d *catalog.Dashboard) (err error) {
+		d.Name = in.Name.Value
+		if err := in.apply(d); err != nil {
+			return err
+		}
+		d.Components, err = a.catalog.Place(c, c.Caller.Organization, placements(in.Components.Value))
+		return err
+	})
+	return a.oneDashboard(c, c.Caller.Organization, dashboard, err)
+}
+
+type dashboardChanges struct {
+	dashboardPatch
+	Name optional.Value[string] `json:"name" minLength:"1" maxLength:"100"`
+}
+
+func (a api) changeDashboard(c *web.Call[dashboardParameters, dashboardChanges]) (oneDashboardView, error) {
+	dashboard, err := a.catalog.ChangeDashboard(c, appCommand(c), c.Parameters.ID, func(d *catalog.Dashboard) error {
+		in, err := c.Body()
+		if err != nil {
+			return err
+		}
+		if reflect.ValueOf(in).IsZero() {
+			return fault.New(fault.Invalid, "Send at least one field to change.")
+		}
+		assign(&d.Name, in.Name.Pointer())
+		return in.apply(d)
+	})
+	return a.oneDashboard(c, c.Caller.Organization, dashboard, err)
+}
+
+func (a api) deleteDashboard(c *web.Call[dashboardParameters, web.None]) (web.None, error) {
+	return web.None{}, a.catalog.DeleteDashboard(c, appCommand(c), c.Parameters.ID)
+}
+
+type placementBody struct {
+	ComponentID optional.Value[string] `json:"componentId" required:"true" format:"uuid"`
+	GroupName   optional.Value[string] `json:"groupName" maxLength:"50" description:"The group on this dashboard; the component's own if absent or empty."`
+	Position    optional.Value[int64]  `json:"position" description:"Is ignored: the order of the array decides."`
+}
+
+type dashboardComponentsBody struct {
+	Components optional.Value[[]placementBody] `json:"components" required:"true"`
+}
+
+func (a api) replaceDashboardComponents(c *web.Call[dashboardParameters, dashboardComponentsBody]) (oneDashboardView, error) {
+	dashboard, err := a.catalog.ReplacePlacements(c, appCommand(c), c.Parameters.ID, func() ([]catalog.Placement, error) {
+		in, err := c.Body()
+		return placements(in.Components.Value), err
+	})
+	return a.oneDashboard(c, c.Caller.Organization, dashboard, err)
+}
+
+func placements(sent []placementBody) []catalog.Placement {
+	out := make([]catalog.Placement, len(sent))
+	for i, placement := range sent {
+		out[i] = catalog.Placement{ComponentID: placement.ComponentID.Value, GroupName: placement.GroupName.Value}
+	}
+	return out
+}
+
+// oneDashboard returns the response that shows a dashboard, or err.
+func (a api) oneDashboard(ctx context.Context, organization string, d catalog.Dashboard, err error) (oneDashboardView, error) {
+	if err != nil {
+		return oneDashboardView{}, err
+	}
+	components, err := a.catalog.ComponentsOn(ctx, organization, []catalog.Dashboard{d})
+	return oneDashboardView{a.viewDashboard(&d, components)}, err
 }
 
 func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.Component) dashboardView {
 	view := dashboardView{
 		ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.dashboardURL(d), Enabled: d.Enabled,
 		Description: d.Description, Timezone: d.Timezone, Locale: d.Locale, CustomDomains: append([]string{}, d.CustomDomains...),
-		Components: []placementView{}, CreatedAt: web.Time(d.CreatedAt), UpdatedAt: web.Time(d.UpdatedAt), Version: d.Version,
+		Branding: viewBranding(d.Branding), Links: viewLinks(d.Links), Subscriptions: subscriptionsView(d.Subscriptions),
+		SearchIndexing: d.SearchIndexing, Access: viewAccess(d.Access), Components: []placementView{},
+		CreatedAt: web.Time(d.CreatedAt), UpdatedAt: web.Time(d.UpdatedAt), Version: d.Version,
 	}
 	for _, placement := range d.Components {
 		component, there := components[placement.ComponentID]

@@ -1,9 +1,15 @@
 package api
 
 import (
+	"errors"
+	"reflect"
 	"slices"
+	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
@@ -16,19 +22,28 @@ const eventExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "legacyId":
 	"timeline": [` + entryExample + `], "notes": [], "postMortem": null, "backfilled": false, "source": "app", "createdBy": ` + authorExample + `,
 	"createdAt": "2026-01-31T09:31:00.000Z", "updatedAt": "2026-01-31T09:40:00.000Z", "publishedAt": "2026-01-31T09:31:00.000Z", "version": 2}`
 
-const entryExample = `{"statusId": "01890a5d-ac96-774b-bcce-b302099a8063", "status": "identified", "previousStatus": "investigating",
-	"message": "A certificate has expired.", "timestamp": "2026-01-31T09:40:00.000Z", "author": ` + authorExample + `, "notified": true,
-	"componentImpacts": [], "editedAt": null, "createdAt": "2026-01-31T09:40:00.000Z"}`
-
 const authorExample = `{"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Ada Lovelace"}`
 
 func (a api) eventOperations() []web.Operation {
-	return []web.Operation{
-		web.Declare(web.Operation{
-			Method: "GET", Path: "/app/events/{id}", ID: "getEvent", Tag: "events", Summary: "Get an event",
-			Roles: []string{passport.RoleEvent}, Versioned: true, Status: 200, Example: web.Example{Response: `{"event": ` + eventExample + `}`},
-		}, a.getEvent),
+	declared := func(method, path, id, summary, description string, status int, errors ...int) web.Operation {
+		return web.Operation{
+			Method: method, Path: "/app/events" + path, ID: id, Tag: "events", Summary: summary, Description: description,
+			Roles: []string{passport.RoleEvent}, Versioned: true, Status: status, Errors: errors,
+		}
 	}
+	get := declared("GET", "/{id}", "getEvent", "Get an event", "", 200)
+	get.Example.Response = `{"event": ` + eventExample + `}`
+	create := declared("POST", "", "createEvent", "Create an incident or a maintenance", "", 201)
+	create.Example = web.Example{Request: `{"type": "incident", "title": "Checkout fails", "description": "Some payments fail.", "status": "identified",
+		"severity": "major_outage", "affectedComponents": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061"}],
+		"initialTimelineMessage": "A certificate has expired.", "notify": {"email": true}}`, Response: `{"event": ` + eventExample + `}`}
+	change := declared("PATCH", "/{id}", "changeEvent", "Change an event",
+		"At least one member is required. A timeline entry or a reopen changes the status. The type never changes.", 200)
+	change.Example = web.Example{Request: `{"title": "Checkout fails", "severity": "major_outage", "publish": true}`, Response: `{"event": ` + eventExample + `}`}
+	remove := declared("DELETE", "/{id}", "deleteEvent", "Delete an event", "", 204)
+	return append([]web.Operation{
+		web.Declare(create, a.createEvent), web.Declare(get, a.getEvent), web.Declare(change, a.changeEvent), web.Declare(remove, a.deleteEvent),
+	}, a.timelineOperations(declared)...)
 }
 
 // eventRowView is an event in a list.
@@ -82,24 +97,6 @@ type authorView struct {
 	Name   string  `json:"name"`
 }
 
-type entryView struct {
-	StatusID         string                `json:"statusId" format:"uuid"`
-	Status           catalog.Status        `json:"status" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed,update"`
-	PreviousStatus   *catalog.Status       `json:"previousStatus" description:"Null for an entry without a transition."`
-	Message          string                `json:"message" description:"Rich text."`
-	Timestamp        web.Time              `json:"timestamp"`
-	Author           authorView            `json:"author"`
-	Notified         bool                  `json:"notified"`
-	ComponentImpacts []componentImpactView `json:"componentImpacts"`
-	EditedAt         *web.Time             `json:"editedAt"`
-	CreatedAt        web.Time              `json:"createdAt"`
-}
-
-type componentImpactView struct {
-	ComponentID string         `json:"componentId" format:"uuid"`
-	Impact      catalog.Impact `json:"impact" enum:"operational,degraded_performance,partial_outage,major_outage,under_maintenance"`
-}
-
 type oneEventView struct {
 	Event eventView `json:"event"`
 }
@@ -116,15 +113,148 @@ func (a api) getEvent(c *web.Call[eventParameters, web.None]) (oneEventView, err
 	return oneEventView{viewEvent(detail)}, err
 }
 
+// eventMembers are the members that a create and a change of an event share.
+type eventMembers struct {
+	Description             optional.Value[string]    `json:"description" nullable:"true" maxLength:"20000" description:"Rich text."`
+	ImpactAnalysis          optional.Value[string]    `json:"impactAnalysis" nullable:"true" maxLength:"8000" description:"Rich text."`
+	Coordinator             optional.Value[string]    `json:"coordinator" nullable:"true" maxLength:"1000"`
+	Severity                optional.Value[string]    `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage"`
+	StartAt                 optional.Value[time.Time] `json:"startAt" description:"Not in the future. By default now, and for a maintenance the planned start."`
+	EndAt                   optional.Value[time.Time] `json:"endAt" nullable:"true" description:"The actual end, of a closed event only."`
+	ScheduledStartAt        optional.Value[time.Time] `json:"scheduledStartAt" nullable:"true" description:"Required for a maintenance."`
+	ScheduledEndAt          optional.Value[time.Time] `json:"scheduledEndAt" nullable:"true" description:"Required for a maintenance."`
+	AutoStart               optional.Value[bool]      `json:"autoStart" description:"For a maintenance."`
+	AutoEnd                 optional.Value[bool]      `json:"autoEnd" description:"For a maintenance."`
+	ReminderMinutes         optional.Value[[]int]     `json:"reminderMinutes" maxItems:"5" description:"For a maintenance: minutes before the planned start, 5 to 1440 each."`
+	Publish                 optional.Value[bool]      `json:"publish" description:"False: a draft. By default true."`
+	HiddenFromDashboard     optional.Value[bool]      `json:"hiddenFromDashboard"`
+	HiddenFromUptimeReports optional.Value[bool]      `json:"hiddenFromUptimeReports"`
+	ExternalID              optional.Value[string]    `json:"externalId" nullable:"true" maxLength:"255" description:"Unique in the organization while the event is open."`
+	Notify                  optional.Value[notify]    `json:"notify"`
+}
+
+type eventBody struct {
+	Type   optional.Value[catalog.EventType] `json:"type" required:"true" enum:"incident,maintenance"`
+	Title  optional.Value[string]            `json:"title" required:"true" minLength:"1" maxLength:"255"`
+	Status optional.Value[catalog.Status]    `json:"status" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed" description:"By default investigating or planning."`
+	eventMembers
+	AffectedComponents     optional.Value[[]affectedComponentBody] `json:"affectedComponents" required:"true" minItems:"1" maxItems:"100"`
+	InitialTimelineMessage optional.Value[string]                  `json:"initialTimelineMessage" minLength:"1" maxLength:"20000" description:"Rich text of the first timeline entry."`
+}
+
+type eventPatch struct {
+	Title optional.Value[string] `json:"title" minLength:"1" maxLength:"255"`
+	eventMembers
+	AffectedComponents optional.Value[[]affectedComponentBody] `json:"affectedComponents" minItems:"1" maxItems:"100" description:"Replaces the set."`
+}
+
+type affectedComponentBody struct {
+	ComponentID optional.Value[string]         `json:"componentId" required:"true" format:"uuid"`
+	Impact      optional.Value[catalog.Impact] `json:"impact" enum:"operational,degraded_performance,partial_outage,major_outage,under_maintenance" description:"By default it follows from type and severity."`
+}
+
+func (a api) createEvent(c *web.Call[web.None, eventBody]) (oneEventView, error) {
+	in, err := c.Body()
+	if err != nil {
+		return oneEventView{}, err
+	}
+	detail, err := a.catalog.CreateEvent(c, appCommand(c), in.apply)
+	return oneEventView{viewEvent(detail)}, err
+}
+
+func (a api) changeEvent(c *web.Call[eventParameters, eventPatch]) (oneEventView, error) {
+	detail, err := a.catalog.ChangeEvent(c, appCommand(c), c.Parameters.ID, func(d *catalog.Draft) error {
+		in, err := c.Body()
+		if err != nil {
+			return patchable(err)
+		}
+		return in.apply(d)
+	})
+	return oneEventView{viewEvent(detail)}, err
+}
+
+// patchable explains the refusal of a member of an event that no PATCH takes.
+func patchable(err error) error {
+	switch fault.As(err).Field {
+	case "status":
+		return fault.Field("status", "cannot be patched: POST /app/events/{id}/timeline or POST /app/events/{id}/reopen changes it")
+	case "type":
+		return fault.Field("type", "cannot be changed: create another event")
+	}
+	return err
+}
+
+func (a api) deleteEvent(c *web.Call[eventParameters, web.None]) (web.None, error) {
+	return web.None{}, a.catalog.DeleteEvent(c, appCommand(c), c.Parameters.ID)
+}
+
+func (in eventBody) apply(d *catalog.Draft) error {
+	err := errors.Join(d.Begin(in.Type.Value, in.Title.Value, in.Status.Value), in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
+	if in.InitialTimelineMessage.Sent {
+		err = errors.Join(err, d.SetInitialEntry(in.InitialTimelineMessage.Value))
+	}
+	return err
+}
+
+func (in eventPatch) apply(d *catalog.Draft) error {
+	if reflect.ValueOf(in).IsZero() {
+		return fault.New(fault.Invalid, "Send at least one field to change.")
+	}
+	var err error
+	if in.Title.Sent {
+		err = d.Rename(in.Title.Value)
+	}
+	return errors.Join(err, in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
+}
+
+func (in eventMembers) apply(d *catalog.Draft) error {
+	putRich(&d.Description, richtext.Rich, in.Description)
+	putRich(&d.Impact, richtext.Rich, in.ImpactAnalysis)
+	putRich(&d.Coordinator, richtext.Plain, in.Coordinator)
+	put(&d.Severity, in.Severity)
+	put(&d.AutoStart, in.AutoStart)
+	put(&d.AutoEnd, in.AutoEnd)
+	put(&d.ReminderMinutes, in.ReminderMinutes)
+	put(&d.Published, in.Publish)
+	put(&d.HiddenFromDashboard, in.HiddenFromDashboard)
+	put(&d.HiddenFromUptimeReports, in.HiddenFromUptimeReports)
+	put(&d.ExternalID, in.ExternalID)
+	applyNotify(d, in.Notify)
+	return d.SetTimes(catalog.Times{StartAt: in.StartAt, EndAt: in.EndAt, ScheduledStartAt: in.ScheduledStartAt, ScheduledEndAt: in.ScheduledEndAt})
+}
+
+func applyAffected(d *catalog.Draft, sent optional.Value[[]affectedComponentBody]) error {
+	if !sent.Sent {
+		return nil
+	}
+	affected := make([]catalog.ComponentImpact, len(sent.Value))
+	for i, named := range sent.Value {
+		affected[i] = catalog.ComponentImpact{ComponentID: named.ComponentID.Value, Impact: named.Impact.Value}
+	}
+	return d.SetComponents(affected)
+}
+
+// put stores a member that was sent; null is the zero value.
+func put[V any](field *V, sent optional.Value[V]) {
+	if sent.Sent {
+		*field = sent.Value
+	}
+}
+
+func putRich(field *catalog.Rich, format richtext.Format, sent optional.Value[string]) {
+	if sent.Sent {
+		field.Set(format, sent.Value)
+	}
+}
+
 func viewEvent(d catalog.EventDetail) eventView {
 	view := eventView{
-		eventRowView: viewEventRow(&d), Timeline: make([]entryView, len(d.Timeline)), Notes: make([]noteView, len(d.Notes)),
+		eventRowView: viewEventRow(&d), Timeline: []entryView{}, Notes: make([]noteView, len(d.Notes)),
 		PostMortem: viewPostMortem(d.PostMortem),
 	}
-	for i, entry := range d.Timeline {
-		view.Timeline[i] = viewEntry(entry)
+	for _, entry := range slices.Backward(d.Chronicle()) {
+		view.Timeline = append(view.Timeline, viewEntry(entry))
 	}
-	slices.Reverse(view.Timeline)
 	for i, note := range d.Notes {
 		view.Notes[i] = viewNote(note)
 	}
@@ -147,18 +277,6 @@ func viewEventRow(d *catalog.EventDetail) eventRowView {
 		if component, there := d.Components[link.ComponentID]; there {
 			view.AffectedComponents = append(view.AffectedComponents, affectedComponentView{link.ComponentID, component.Name, e.ImpactOn(link)})
 		}
-	}
-	return view
-}
-
-func viewEntry(e catalog.Entry) entryView {
-	view := entryView{
-		StatusID: e.StatusID, Status: e.Status, PreviousStatus: orNull(e.PreviousStatus), Message: e.Message.Text, Timestamp: web.Time(e.Timestamp),
-		Author: viewAuthor(e.Author), Notified: e.Notified, ComponentImpacts: make([]componentImpactView, len(e.Impacts)),
-		EditedAt: web.TimeOf(e.EditedAt), CreatedAt: web.Time(e.CreatedAt),
-	}
-	for i, impact := range e.Impacts {
-		view.ComponentImpacts[i] = componentImpactView(impact)
 	}
 	return view
 }

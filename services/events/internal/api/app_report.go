@@ -22,7 +22,7 @@ func (a api) reportOperations() []web.Operation {
 				"majorOutageSeconds": 168, "partialOutageSeconds": 0, "degradedSeconds": 0, "maintenanceSeconds": 0, "measuredSeconds": 2678400,
 				"days": [{"date": "2026-01-01", "uptimePercent": null, "worstStatus": null},
 				{"date": "2026-01-02", "uptimePercent": 100, "worstStatus": "operational"}], "eventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"]}],
-				"formula": "1 - (major + 0.3*partial) / (measured - maintenance)"}}`},
+				"formula": "uptime = 1 - (major + 0.3 * partial) / (measured - maintenance)"}}`},
 		}, a.uptime),
 	}
 }
@@ -38,17 +38,16 @@ type reportView struct {
 	Formula              string                `json:"formula"`
 }
 
-// componentUptimeView has seconds as numbers that are exact to the millisecond.
 type componentUptimeView struct {
 	ComponentID          string          `json:"componentId" format:"uuid"`
 	Name                 string          `json:"name"`
 	UptimePercent        *float64        `json:"uptimePercent"`
-	DowntimeSeconds      float64         `json:"downtimeSeconds"`
-	MajorOutageSeconds   float64         `json:"majorOutageSeconds"`
-	PartialOutageSeconds float64         `json:"partialOutageSeconds"`
-	DegradedSeconds      float64         `json:"degradedSeconds"`
-	MaintenanceSeconds   float64         `json:"maintenanceSeconds"`
-	MeasuredSeconds      float64         `json:"measuredSeconds"`
+	DowntimeSeconds      int64           `json:"downtimeSeconds"`
+	MajorOutageSeconds   int64           `json:"majorOutageSeconds"`
+	PartialOutageSeconds int64           `json:"partialOutageSeconds"`
+	DegradedSeconds      int64           `json:"degradedSeconds"`
+	MaintenanceSeconds   int64           `json:"maintenanceSeconds"`
+	MeasuredSeconds      int64           `json:"measuredSeconds"`
 	Days                 []dayUptimeView `json:"days"`
 	EventIDs             []string        `json:"eventIds"`
 }
@@ -81,25 +80,25 @@ func (a api) uptime(c *web.Call[uptimeParameters, web.None]) (oneReportView, err
 func viewReport(r catalog.UptimeReport) reportView {
 	view := reportView{
 		Month: r.Month, Timezone: r.Timezone, RangeStart: web.Time(r.From), RangeEnd: web.Time(r.To), Partial: r.Partial,
-		OverallUptimePercent: r.Total.Uptime(), Components: make([]componentUptimeView, len(r.Components)), Formula: r.Formula,
+		OverallUptimePercent: r.Total.Uptime(r.Weight), Components: make([]componentUptimeView, len(r.Components)), Formula: r.Formula,
 	}
 	for i := range r.Components {
-		view.Components[i] = viewComponentUptime(&r.Components[i])
+		view.Components[i] = viewComponentUptime(&r.Components[i], r.Weight)
 	}
 	return view
 }
 
-func viewComponentUptime(part *catalog.ComponentUptime) componentUptimeView {
-	seconds := func(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 } // one division: Duration.Seconds adds two parts and shows it
+func viewComponentUptime(part *catalog.ComponentUptime, weight float64) componentUptimeView {
+	seconds := func(d time.Duration) int64 { return int64(d / time.Second) }
 	view := componentUptimeView{
-		ComponentID: part.ComponentID, Name: part.Name, UptimePercent: part.Uptime(),
+		ComponentID: part.ComponentID, Name: part.Name, UptimePercent: part.Uptime(weight),
 		DowntimeSeconds: seconds(part.Downtime()), MajorOutageSeconds: seconds(part.Major), PartialOutageSeconds: seconds(part.Partial),
 		DegradedSeconds: seconds(part.Degraded), MaintenanceSeconds: seconds(part.Maintenance), MeasuredSeconds: seconds(part.Measured),
 		Days: make([]dayUptimeView, len(part.Days)), EventIDs: part.EventIDs,
 	}
 	for i := range part.Days {
 		day := &part.Days[i]
-		view.Days[i] = dayUptimeView{Date: day.Date, UptimePercent: day.Uptime()}
+		view.Days[i] = dayUptimeView{Date: day.Date, UptimePercent: day.Uptime(weight)}
 		if day.Worst != "" {
 			view.Days[i].WorstStatus = &day.Worst
 		}

@@ -75,6 +75,7 @@ type lifecycle struct {
 // maintenance, and the actual end of any other event.
 func applyLifecycle(d *catalog.Draft, in lifecycle) {
 	wasOpen := d.IsNew() || d.Open()
+	moved := in.Start != nil && !in.Start.Equal(d.StartAt)
 	assign(&d.StartAt, in.Start)
 	if in.Type != nil && *in.Type != d.Type {
 		applyType(d, *in.Type)
@@ -98,12 +99,14 @@ func applyLifecycle(d *catalog.Draft, in lifecycle) {
 		}
 	}
 	if d.Type != catalog.Maintenance {
-		d.ScheduledStartAt, d.ScheduledEndAt = nil, nil
+		d.ScheduledStartAt, d.ScheduledEndAt, d.ReminderMinutes = nil, nil, nil
 		return
 	}
-	if d.ScheduledStartAt == nil || in.Start != nil {
-		start := d.StartAt
-		d.ScheduledStartAt = &start
+	switch {
+	case d.ScheduledStartAt == nil || moved:
+		d.ScheduledStartAt = new(d.StartAt)
+	case d.Status == catalog.Planning: // again: a start through the App interface has set StartAt
+		d.StartAt = *d.ScheduledStartAt
 	}
 	if !d.Open() {
 		d.ScheduledEndAt = cmp.Or(d.ScheduledEndAt, d.EndAt)

@@ -7,6 +7,7 @@ const (
 	ActionTimelineCreate = "event.timeline.create"
 	ActionTimelineUpdate = "event.timeline.update"
 	ActionTimelineDelete = "event.timeline.delete"
+	ActionReopen         = "event.reopen"
 
 	ActionNoteCreate       = "event.note.create"
 	ActionNoteUpdate       = "event.note.update"

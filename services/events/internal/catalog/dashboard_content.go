@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
 // Content is what visitors see on a dashboard, and in which order.
@@ -88,18 +88,18 @@ func (c *Content) check() error {
 	if c.Announcement == nil {
 		return nil
 	}
-	switch text := c.Announcement.Text; {
-	case strings.TrimSpace(text) == "":
+	if strings.TrimSpace(c.Announcement.Text) == "" {
 		return fault.Field("announcement", "must not be empty; null removes it")
-	case utf8.RuneCountInString(text) > maxAnnouncement:
-		return fault.Field("announcement", "must be at most %d characters", maxAnnouncement)
+	}
+	if err := richtext.Check(c.Announcement.Text, maxAnnouncement); err != nil {
+		return fault.Field("announcement", "%s", fault.As(err).Message)
 	}
 	return nil
 }
 
 // ReplaceContent stores the content that read returns, and returns the dashboard.
 func (c *Catalog) ReplaceContent(ctx context.Context, command Command, id string, read func() (Content, error)) (Dashboard, error) {
-	return c.ChangeDashboard(ctx, command, id, func(d *Dashboard) (err error) {
+	return c.ChangeDashboard(ctx, command.As(ActionContentUpdate), id, func(d *Dashboard) (err error) {
 		if d.Content, err = read(); err != nil {
 			return err
 		}

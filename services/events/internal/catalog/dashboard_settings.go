@@ -163,8 +163,6 @@ func (d *Dashboard) check(platform []string) error {
 	switch {
 	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > maxDashboardName:
 		return fault.Field("name", "must be 1 to %d characters, not only white space", maxDashboardName)
-	case !isSlug(d.Slug):
-		return fault.Field("slug", "must be %d to %d of a-z, 0-9 and -", minSlug, maxSlug)
 	case utf8.RuneCountInString(d.Description) > maxDescription:
 		return fault.Field("description", "must be at most %d characters", maxDescription)
 	case !isZone(d.Timezone):
@@ -183,8 +181,13 @@ func isZone(name string) bool {
 	return err == nil && name != "" && name != "Local"
 }
 
-func isSlug(text string) bool {
-	return len(text) >= minSlug && len(text) <= maxSlug && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+// SetSlug sets the slug as somebody chose it.
+func (d *Dashboard) SetSlug(text string) error {
+	if len(text) < minSlug || len(text) > maxSlug || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return fault.Field("slug", "must be %d to %d of a-z, 0-9 and -", minSlug, maxSlug)
+	}
+	d.Slug = text
+	return nil
 }
 
 // checkDomains writes the hosts in lower case, each once.

@@ -27,6 +27,7 @@ type Event struct {
 	ScheduledEndAt   *time.Time `json:"scheduledEndAt" audit:"scheduledEndAt"`
 	AutoStart        bool       `json:"autoStart" audit:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd" audit:"autoEnd"`
+	Pauses           []Pause    `json:"pauses"` // in order of From
 	// The planned start and the planned end for which the event has been started and ended, by a person or the scheduler.
 	// The scheduler does not repeat a step that a person has taken back.
 	StartedFor *time.Time `json:"startedFor"`
@@ -78,6 +79,8 @@ type Link struct {
 	LegacyID    int64  `json:"legacyId"`
 	ComponentID string `json:"componentId" audit:"componentId"`
 	Impact      Impact `json:"impact" audit:"impact,null"` // empty: follows from type and severity of the event
+	// StatedAt is the time from which entries may override Impact. nil: all entries may.
+	StatedAt *time.Time `json:"statedAt"`
 }
 
 type Entry struct {
@@ -148,20 +151,23 @@ func (e *Event) LinkIDs() []int64 {
 	return each(e.Links, func(link Link) int64 { return link.LegacyID })
 }
 
+// affected returns the ids of the components on which the event has an impact at present.
+func (e *Event) affected() []string {
+	var ids []string
+	for _, link := range e.Links {
+		if e.ImpactOn(link) != Operational {
+			ids = append(ids, link.ComponentID)
+		}
+	}
+	return ids
+}
+
 // OpenExternalID returns nil for an event that is closed or has no external id. The store keeps it unique.
 func (e *Event) OpenExternalID() any {
 	if e.ExternalID == "" || !e.Open() {
 		return nil
 	}
 	return e.ExternalID
-}
-
-// ImpactOn returns the impact of the event on the component of one of its links.
-func (e *Event) ImpactOn(link Link) Impact {
-	if link.Impact != "" {
-		return link.Impact
-	}
-	return defaultImpact(e.Type, e.Severity)
 }
 
 func (e *Event) clone() *Event {
@@ -201,17 +207,5 @@ func (e *Event) shown() shown {
 	if !e.Alerts() {
 		return shown{}
 	}
-	return shown{e.Type, e.StartAt, e.ComponentIDs()}
-}
-
-// Measured returns the time that uptime reports count; to is nil for an open event without an actual end. A closed
-// event without any end is not counted, because its length is unknown.
-func (e *Event) Measured() (from time.Time, to *time.Time, counts bool) {
-	if !e.Published || e.HiddenFromDashboard || e.HiddenFromUptimeReports || e.Status == Planning {
-		return time.Time{}, nil, false
-	}
-	if to = e.EndAt; !e.Open() {
-		to = e.End()
-	}
-	return e.StartAt, to, to == nil && e.Open() || to != nil && e.StartAt.Before(*to)
+	return shown{e.Type, e.StartAt, e.affected()}
 }

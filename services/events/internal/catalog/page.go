@@ -203,7 +203,7 @@ func statusesAt(events []Event, now time.Time) (statuses map[string]RowStatus, c
 			}
 			continue
 		}
-		for _, id := range event.ComponentIDs() {
+		for _, id := range event.affected() {
 			if event.Type == Incident {
 				statuses[id] = RowIncident
 			} else {

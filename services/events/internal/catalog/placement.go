@@ -33,7 +33,7 @@ func (d *Dashboard) ComponentIDs() []string {
 
 // ReplacePlacements puts the components that read returns on a dashboard, in their order, and no others.
 func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id string, read func() ([]Placement, error)) (Dashboard, error) {
-	dashboard, err := c.ChangeDashboard(ctx, command, id, func(d *Dashboard) error {
+	dashboard, err := c.ChangeDashboard(ctx, command.As(ActionComponentsUpdate), id, func(d *Dashboard) error {
 		placements, err := read()
 		if err == nil {
 			d.Components, err = c.Place(ctx, command.Organization, placements)

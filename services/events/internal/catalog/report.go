@@ -17,6 +17,7 @@ type UptimeReport struct {
 	Timezone   string    // of the month and its days
 	From, To   time.Time // only the past part of the current month
 	Partial    bool      // the month is not over
+	Weight     float64   // of a partial outage; a major outage has the weight 1
 	Total      Tally
 	Components []ComponentUptime
 	Formula    string
@@ -37,25 +38,26 @@ type DayUptime struct {
 
 // Uptime reports on all components of a dashboard, also hidden ones, or on one in the zone of its first dashboard.
 func (c *Catalog) Uptime(ctx context.Context, organization string, yearMonth, dashboardID, componentID string) (UptimeReport, error) {
+	components, dashboard, err := c.reportedOn(ctx, organization, dashboardID, componentID)
+	if err != nil {
+		return UptimeReport{}, err
+	}
 	month, err := time.Parse("2006-01", yearMonth)
 	if err != nil {
 		return UptimeReport{}, fault.Field("month", "must be a month in the form YYYY-MM")
 	}
-	components, zone, err := c.reportedOn(ctx, organization, dashboardID, componentID)
-	if err != nil {
-		return UptimeReport{}, err
-	}
-	now := c.now()
+	now := wholeSecond(c.now())
+	zone, weight := zoneOf(dashboard), dashboard.Content.Uptime.PartialOutageWeight
 	days := daysOf(month.Year(), month.Month(), zone)
 	from, to := days[0].from, days[len(days)-1].to
 	if from.After(now) {
 		return UptimeReport{}, fault.Field("month", "must not be in the future")
 	}
 	report := UptimeReport{
-		Month: yearMonth, Timezone: zone.String(), From: from, To: earlier(to, now), Partial: to.After(now),
-		Formula: fmt.Sprintf("uptime = 1 - (major + %g * partial) / (measured - maintenance)", partialOutageWeight),
+		Month: yearMonth, Timezone: zone.String(), From: from, To: earlier(to, now), Partial: to.After(now), Weight: weight,
+		Formula: fmt.Sprintf("uptime = 1 - (major + %g * partial) / (measured - maintenance)", weight),
 	}
-	spans, err := c.spans(ctx, organization, componentID, report.From, report.To)
+	spans, err := c.spans(ctx, organization, components, report.From, report.To)
 	if err != nil {
 		return UptimeReport{}, err
 	}
@@ -67,11 +69,12 @@ func (c *Catalog) Uptime(ctx context.Context, organization string, yearMonth, da
 	return report, nil
 }
 
-func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, componentID string) ([]Component, *time.Location, error) {
+// reportedOn returns the components of a report, and the dashboard whose time zone and weight apply.
+func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, componentID string) ([]Component, Dashboard, error) {
 	if dashboardID != "" {
 		dashboard, err := c.Dashboard(ctx, organization, dashboardID)
 		if err != nil {
-			return nil, nil, err
+			return nil, Dashboard{}, err
 		}
 		there, err := c.ComponentsOn(ctx, organization, []Dashboard{dashboard})
 		var components []Component
@@ -80,17 +83,18 @@ func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, com
 				components = append(components, component)
 			}
 		}
-		return components, zoneOf(dashboard), err
+		return components, dashboard, err
 	}
 	components, err := c.ComponentsByID(ctx, organization, []string{componentID})
 	if err == nil && len(components) == 0 {
 		err = fault.New(fault.NotFound, "There is no such component.")
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, Dashboard{}, err
 	}
 	dashboards, err := c.dashboardsShowing(ctx, organization, []string{componentID})
-	return components, zoneOf(append(dashboards, Dashboard{})[0]), err
+	slices.SortFunc(dashboards, func(a, b Dashboard) int { return cmp.Compare(a.LegacyID, b.LegacyID) })
+	return components, append(dashboards, Dashboard{Timezone: defaultTimezone, Content: newContent()})[0], err
 }
 
 // zoneOf returns a dashboard's time zone; UTC for none or one that the system does not know.
@@ -102,23 +106,21 @@ func zoneOf(d Dashboard) *time.Location {
 	return zone
 }
 
-// spans returns the times between from and to in which events affect components, or only one, by component.
-func (c *Catalog) spans(ctx context.Context, organization, componentID string, from, to time.Time) (map[string][]span, error) {
+// spans returns the times between from and to in which events affect the components, by component.
+func (c *Catalog) spans(ctx context.Context, organization string, components []Component, from, to time.Time) (map[string][]span, error) {
 	query := owned(organization, find.Query{Where: []find.Condition{find.Has(FieldReported, reportKeys(from, to)...)}})
-	if componentID != "" {
-		query.Where, query.Scan = append(query.Where, find.Has(FieldComponents, componentID)), IndexReported
+	if len(components) == 1 {
+		query.Where, query.Scan = append(query.Where, find.Has(FieldComponents, components[0].ID)), IndexReported
 	}
-	spans := map[string][]span{}
+	spans := make(map[string][]span, len(components))
+	for _, component := range components {
+		spans[component.ID] = nil
+	}
 	err := c.store.Events.Each(ctx, query, func(event Event) error {
-		begun, ended, counts := event.Measured()
-		if !counts || !begun.Before(to) {
-			return nil
-		}
-		if ended == nil {
-			ended = &to
-		}
 		for _, link := range event.Links {
-			spans[link.ComponentID] = append(spans[link.ComponentID], span{begun, *ended, event.ImpactOn(link), event.ID})
+			if former, asked := spans[link.ComponentID]; asked {
+				spans[link.ComponentID] = append(former, event.spansOn(link, to)...)
+			}
 		}
 		return nil
 	})
@@ -128,7 +130,7 @@ func (c *Catalog) spans(ctx context.Context, organization, componentID string, f
 // uptimeOf returns a component's part of a report. The time before the component existed is not measured.
 func uptimeOf(component Component, spans []span, days []day, end time.Time) ComponentUptime {
 	part := ComponentUptime{ComponentID: component.ID, Name: component.Name, Days: []DayUptime{}, EventIDs: []string{}}
-	from := later(days[0].from, component.CreatedAt)
+	from := later(days[0].from, wholeSecond(component.CreatedAt))
 	states := segments(from, end, spans)
 	for _, d := range days {
 		if !d.from.Before(end) {
@@ -139,8 +141,10 @@ func uptimeOf(component Component, spans []span, days []day, end time.Time) Comp
 		part.Days = append(part.Days, one)
 	}
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from.Compare(b.from), cmp.Compare(a.eventID, b.eventID)) })
+	seen := map[string]bool{}
 	for _, s := range spans {
-		if later(s.from, from).Before(earlier(s.to, end)) {
+		if !seen[s.eventID] && later(s.from, from).Before(earlier(s.to, end)) {
+			seen[s.eventID] = true
 			part.EventIDs = append(part.EventIDs, s.eventID)
 		}
 	}
@@ -182,15 +186,6 @@ func monthsOf(from, to time.Time) []string {
 		keys = append(keys, at.Format("2006-01"))
 	}
 	return keys
-}
-
-const partialOutageWeight = 0.3 // a major outage has the weight 1
-
-// span is a time in which an event affects a component: from, and until before to.
-type span struct {
-	from, to time.Time
-	impact   Impact
-	eventID  string
 }
 
 type segment struct {
@@ -285,13 +280,14 @@ func (t Tally) Downtime() time.Duration { return t.Major + t.Partial }
 
 const uptimeDecimals = 1e6 // six decimals of a percentage: a second of a month is 0.00004 percent
 
-// Uptime returns the uptime in percent, 0 to 100; nil if nothing but maintenance is measured.
-func (t Tally) Uptime() *float64 {
+// Uptime returns the uptime in percent, 0 to 100; nil if nothing but maintenance is measured. weight is that of a
+// partial outage.
+func (t Tally) Uptime(weight float64) *float64 {
 	counted := t.Measured - t.Maintenance
 	if counted <= 0 {
 		return nil
 	}
-	lost := (float64(t.Major) + partialOutageWeight*float64(t.Partial)) / float64(counted)
+	lost := (float64(t.Major) + weight*float64(t.Partial)) / float64(counted)
 	percent := math.Round(100*(1-lost)*uptimeDecimals) / uptimeDecimals
 	return &percent
 }

@@ -3,6 +3,10 @@
 package api
 
 import (
+	"net/http"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/gin-gonic/gin"
@@ -36,5 +40,17 @@ func (a *API) operations() []web.Operation {
 // Mount adds the routes to the engine.
 func (a *API) Mount(engine *gin.Engine) error {
 	web.MountRecipients(engine, a.endpoints)
+	engine.GET(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/endpoints/components/:component/only", web.Surface(passport.Peer),
+		web.Handle(a.isOnlyComponent))
 	return web.Mount(engine, a.operations())
+}
+
+// isOnlyComponent is the operation that peer.Endpoints calls.
+func (a *API) isOnlyComponent(c *gin.Context) error {
+	only, err := a.endpoints.IsOnlyComponent(c.Request.Context(), web.Caller(c).Organization, c.Param("component"))
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, only)
+	return nil
 }

@@ -118,10 +118,7 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 }
 
 func (s *Endpoints) deleteCounters(ctx context.Context, id string) error {
-	if err := s.Store.Counters.Delete(ctx, id, nil); !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	return nil
+	return unlessMissing(s.Store.Counters.Delete(ctx, id, nil))
 }
 
 func (s *Endpoints) setURL(e *Endpoint, address Address) {
@@ -173,11 +170,14 @@ func (s *Endpoints) dashboard(ctx context.Context, organization, id string) (Das
 	return dashboard, err
 }
 
-// dropDeleted removes components that were deleted during the write of the endpoint. ForgetComponent could
-// not find the endpoint then. An outage of the events service is no error, because the components existed
-// before the write.
+// dropDeleted removes components that were deleted during the write of the endpoint, or the endpoint if its dashboard
+// was deleted. ForgetComponent and ForgetDashboard could not find the endpoint then. An outage of the events service
+// is no error, because dashboard and components existed before the write.
 func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, error) {
-	dashboard, err := s.Services.Dashboard(ctx, e.OrganizationID, e.DashboardID)
+	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
+	if fault.Is(err, fault.NotFound) {
+		return e, errors.Join(err, s.ForgetDashboard(ctx, e.OrganizationID, e.DashboardID))
+	}
 	if err != nil || onDashboard(dashboard, e.ComponentIDs) == nil {
 		return e, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -97,34 +96,4 @@ func (s *Endpoints) suppress(ctx context.Context, due map[string]Suppression) er
 			"url_hash", suppression.URLHash, "reason", suppression.Reason, "failures", suppression.ConsecutiveFailures)
 	}
 	return nil
-}
-
-// ForgetComponent removes a deleted component from the organization's endpoints.
-func (s *Endpoints) ForgetComponent(ctx context.Context, organization, component string) error {
-	query := find.Query{
-		Where: []find.Condition{find.Eq(FieldOrganization, organization), find.Has(FieldComponents, component)},
-		Limit: 500,
-	}
-	for {
-		page, err := s.Store.Endpoints.Find(ctx, query)
-		if err != nil {
-			return err
-		}
-		for _, e := range page.Items {
-			_, err := s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
-				if !e.drop(component) {
-					return fault.ErrUnchanged
-				}
-				e.UpdatedAt = s.Now()
-				return nil
-			})
-			if err != nil && !fault.Is(err, fault.NotFound) {
-				return err
-			}
-		}
-		if page.Next == "" {
-			return nil
-		}
-		query.After = page.Next
-	}
 }

@@ -16,6 +16,7 @@ const (
 	FieldLegacyID     = "legacyId"
 	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
+	FieldOnly         = "only"       // the component of an endpoint that has no other; else absent
 	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all
 )
 

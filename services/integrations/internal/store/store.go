@@ -39,6 +39,12 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: endpoint.FieldLegacyID, Value: func(e *e) any { return e.LegacyID }},
 			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Paused }},
 			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.ComponentIDs }},
+			{Name: endpoint.FieldOnly, Value: func(e *e) any {
+				if len(e.ComponentIDs) == 1 {
+					return e.ComponentIDs[0]
+				}
+				return nil
+			}},
 			{Name: endpoint.FieldKinds, Value: func(e *e) any { return kinds(e) }},
 		},
 		Indexes: []document.Index{
@@ -48,6 +54,8 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: "subscriptions", Fields: kind(endpoint.FieldDashboard, endpoint.FieldURLHash), Unique: true},
 			{Name: endpoint.IndexConcerned, Fields: kind(endpoint.FieldPaused, endpoint.FieldComponents)},
 			{Name: "components", Fields: []string{endpoint.FieldOrganization, endpoint.FieldComponents}},
+			{Name: "only", Fields: []string{endpoint.FieldOrganization, endpoint.FieldOnly}},
+			{Name: "dashboard", Fields: []string{endpoint.FieldOrganization, endpoint.FieldDashboard}},
 		},
 	}
 }

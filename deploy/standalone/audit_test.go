@@ -1,0 +1,401 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// auditEntry is an entry of GET /app/audit, with its text.
+type auditEntry struct {
+	ID    string
+	Actor struct{ Type, ID, Email, KeyID string }
+	Action, EntityType, EntityID,
+	RequestID, IP, Surface string
+	ChangedFields []string
+	Before, After json.RawMessage
+	text          string
+}
+
+// auditLog returns all audit entries that the key's organization sees, newest first.
+func auditLog(base, authorization, query string) (entries []auditEntry, err error) {
+	for next := ""; ; {
+		got, err := try(context.Background(), http.MethodGet, base+"/app/audit?limit=100&"+query+next, authorization, nil)
+		if err != nil || got.status != http.StatusOK {
+			return nil, fmt.Errorf("%d %s %w", got.status, got.body, err)
+		}
+		var page struct {
+			Entries   []json.RawMessage
+			NextToken *string
+		}
+		if err := json.Unmarshal(got.body, &page); err != nil {
+			return nil, err
+		}
+		for _, text := range page.Entries {
+			entry := auditEntry{text: string(text)}
+			if err := json.Unmarshal(text, &entry); err != nil {
+				return nil, err
+			}
+			entries = append(entries, entry)
+		}
+		if page.NextToken == nil {
+			return entries, nil
+		}
+		next = "&nextToken=" + *page.NextToken
+	}
+}
+
+// write is a request of the walk that is no read.
+type write struct {
+	method, path, action, id, surface string
+	status                            int
+}
+
+// walker stands in front of the platform. It takes the expected action off each request of the walk, gives each
+// request an id, and keeps the writes, the credentials of members and the secrets of responses.
+type walker struct {
+	proxy *httputil.ReverseProxy
+
+	mu      sync.Mutex
+	writes  []write
+	members []string
+	secrets []string
+}
+
+func newWalker(t *testing.T, base string) *walker {
+	t.Helper()
+	target, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &walker{}
+	w.proxy = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ModifyResponse: func(response *http.Response) error {
+			content, err := io.ReadAll(response.Body)
+			response.Body = io.NopCloser(bytes.NewReader(content))
+			w.keep(response.Request, response.StatusCode, content)
+			return err
+		},
+	}
+	return w
+}
+
+const auditHeader = "X-Audit"
+
+func (w *walker) ServeHTTP(out http.ResponseWriter, in *http.Request) {
+	w.mu.Lock()
+	id := fmt.Sprintf("walk-%d", len(w.writes))
+	if authorization := in.Header.Get("Authorization"); strings.HasPrefix(authorization, "Bearer ") && !slices.Contains(w.members, authorization) {
+		w.members = append(w.members, authorization)
+	}
+	if in.Method != http.MethodGet {
+		surface := map[string]string{"app": "app", "api": "legacy", "operator": "operator", "public": "public"}[strings.Split(in.URL.Path, "/")[1]]
+		w.writes = append(w.writes, write{method: in.Method, path: in.URL.Path, action: in.Header.Get(auditHeader), id: id, surface: surface})
+	}
+	w.mu.Unlock()
+	in.Header.Del(auditHeader)
+	in.Header.Set("X-Request-Id", id)
+	w.proxy.ServeHTTP(out, in)
+}
+
+var secretMember = regexp.MustCompile(`"(?:apiKey|key|secret)":\s*"([^"]+)"`)
+
+// keep notes the status of a write and the secrets in its response.
+func (w *walker) keep(r *http.Request, status int, body []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.writes {
+		if w.writes[i].id == r.Header.Get("X-Request-Id") && r.Method != http.MethodGet {
+			w.writes[i].status = status
+		}
+	}
+	for _, match := range secretMember.FindAllSubmatch(body, -1) {
+		_, secret, found := strings.Cut(string(match[1]), ":") // <keyId>:<secret>
+		if !found {
+			secret = string(match[1])
+		}
+		w.secrets = append(w.secrets, secret)
+	}
+}
+
+// TestEveryWriteLeavesOneAuditEntry walks all writes of all interfaces. The declared operations and the table of the
+// legacy interface say which writes there are.
+func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
+	broker, _ := sharedEngines(t)
+	p, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "KAFKA_BROKERS="+broker,
+		"DELIVERY_RESOLVE=receiver.example:443=127.0.0.1:1,workflows.example:443=127.0.0.1:1", "TEAMS_WORKFLOW_HOSTS=workflows.example")
+	c := provision(t, base, "Acme", "ada", "admin", "api")
+	w := newWalker(t, base)
+	front := httptest.NewServer(w)
+	defer front.Close()
+	if err := apitest.PlayFile(t.Context(), apitest.Target{URL: front.URL, Vars: map[string]string{
+		"operator": c.operator(), "legacy": c.legacy(), "app": c.app(), "dashboard": c.DashboardID, "ada": c.UserID,
+	}}, "testdata/audit/walk.txtar"); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("the walk is complete", func(t *testing.T) { w.complete(t) })
+
+	expected := map[string]write{}
+	for _, write := range w.writes {
+		switch {
+		case write.status >= http.StatusBadRequest:
+		case write.action == "":
+			t.Errorf("%s %s: the walk does not say which action its audit entry has", write.method, write.path)
+		case write.action != "none" && write.action != "unchanged":
+			expected[write.id] = write
+		}
+	}
+	const provisioned = 4 // entries of provision: the organization, the user, two keys
+	entries := w.entries(t, base, len(expected)+provisioned)
+	seen := map[string]int{}
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.RequestID, "walk-") {
+			continue
+		}
+		seen[entry.RequestID]++
+		write, is := expected[entry.RequestID]
+		if !is || entry.Action != write.action || entry.Surface != write.surface || entry.IP != "127.0.0.1" {
+			t.Errorf("%s %s of the action %q left %s", write.method, write.path, write.action, entry.text)
+		}
+		c.expectActor(t, entry)
+	}
+	for id, write := range expected {
+		if seen[id] != 1 {
+			t.Errorf("%s %s: %d audit entries", write.method, write.path, seen[id])
+		}
+	}
+	t.Run("no secrets", func(t *testing.T) {
+		texts := map[string]string{"the log": p.output()}
+		for _, entry := range entries {
+			texts["the entry of "+entry.Action] += entry.text
+		}
+		for _, record := range published(t, broker, len(entries)) {
+			texts["a message to "+record.Topic] += string(record.Value) + fmt.Sprint(record.Headers)
+		}
+		secrets := append(w.secrets, c.LegacyKey, strings.SplitN(c.AppKey, ":", 2)[1], operatorToken, "token-in-the-path", "token-in-a-teams-query", "password-of-a-dashboard")
+		if len(w.secrets) < 5 {
+			t.Fatalf("the walk saw %d secrets", len(w.secrets))
+		}
+		for place, text := range texts {
+			for i, secret := range secrets {
+				if strings.Contains(text, secret) {
+					t.Errorf("%s holds the secret %d", place, i)
+				}
+			}
+		}
+	})
+}
+
+// complete fails unless each declared write and each write of the legacy interface succeeded in the walk.
+func (w *walker) complete(t *testing.T) {
+	walked := func(method, pattern string) bool {
+		path := regexp.MustCompile("^" + regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$")
+		return slices.ContainsFunc(w.writes, func(write write) bool {
+			return write.method == method && write.status < http.StatusBadRequest && path.MatchString(write.path)
+		})
+	}
+	for _, operation := range declared.Operations() {
+		if operation.Method != http.MethodGet && !walked(operation.Method, operation.Path) {
+			t.Errorf("%s %s is missing in testdata/audit/walk.txtar", operation.Method, operation.Path)
+		}
+	}
+	for _, row := range legacy.Resources() {
+		for _, method := range append(row.List, row.Detail...) {
+			path := legacy.Base + row.Name + "/"
+			if method != http.MethodPost {
+				path += "{id}/"
+			}
+			if method != http.MethodGet && !walked(method, path) {
+				t.Errorf("%s %s is missing in testdata/audit/walk.txtar", method, path)
+			}
+		}
+	}
+}
+
+// entries waits for n entries in the logs of all members of the walk. Entries arrive through Kafka. It returns more
+// than n if there are more after a last write of its own.
+func (w *walker) entries(t *testing.T, base string, n int) []auditEntry {
+	t.Helper()
+	var all []auditEntry
+	eventually(t, 60*time.Second, "all audit entries", func() error {
+		all = nil
+		owners := map[string]string{} // of entries: no organization sees the entries of another
+		for _, member := range w.members {
+			entries, err := auditLog(base, member, "")
+			if err != nil {
+				return err
+			}
+			for _, entry := range entries {
+				if owner, taken := owners[entry.ID]; taken {
+					return fmt.Errorf("%s and %s see one entry", owner, member)
+				}
+				owners[entry.ID] = member
+			}
+			all = append(all, entries...)
+		}
+		if len(all) < n {
+			return fmt.Errorf("%d of %d entries", len(all), n)
+		}
+		return nil
+	})
+	return all
+}
+
+// expectActor fails unless the actor belongs to the surface of the entry.
+func (c credentials) expectActor(t *testing.T, entry auditEntry) {
+	t.Helper()
+	actor := entry.Actor
+	switch {
+	case entry.Surface == "operator":
+		if actor.Type != "operator" || actor.ID+actor.Email+actor.KeyID != "" {
+			t.Errorf("actor %+v of %s", actor, entry.Action)
+		}
+	case actor.Type != "user" || actor.ID == "" || actor.KeyID == "" || actor.Email != c.Username+"@example.com" && actor.Email != "bob@example.com":
+		t.Errorf("actor %+v of %s", actor, entry.Action)
+	}
+}
+
+// published returns the records of all topics, when the topic of audit entries has n of them.
+func published(t *testing.T, broker string, n int) []stream.Record {
+	t.Helper()
+	bus := stream.Connect(stream.Options{Brokers: []string{broker}, ClientID: "auditor"})
+	defer bus.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	var records []stream.Record
+	left := n
+	err := bus.ConsumeBatches(ctx, stream.Subscription{Group: "auditor", Topics: []string{
+		topic.EventChanges, topic.ComponentChanges, topic.Deliveries, topic.DeliveryOutcomes, topic.Audit,
+	}}, func(_ context.Context, batch []stream.Record) error {
+		for _, record := range batch {
+			records = append(records, record)
+			if record.Topic == topic.Audit {
+				left--
+			}
+		}
+		if left <= 0 {
+			cancel()
+		}
+		return nil
+	})
+	if left > 0 {
+		t.Errorf("%d of %d audit messages are missing: %v", left, n, err)
+	}
+	return records
+}
+
+// A kill right after the response of a write neither loses nor repeats its audit entry.
+func TestKillAfterAResponseKeepsItsAuditEntry(t *testing.T) {
+	eachDocuments(t, func(t *testing.T, documents string) {
+		p, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, documents)
+		c := provision(t, base, "Acme", "ada", "admin", "api")
+		uri, component := actor{t, c}.service("Checkout")
+		var ids []string
+		killed := func(method, path, authorization string, body any, status int) {
+			got := send(t, method, base+path, authorization, body)
+			p.kill()
+			ids = append(ids, got.expect(t, status).header.Get("X-Request-Id"))
+			p.start()
+			eventually(t, 30*time.Second, "ready again", ready(base))
+		}
+		killed("PATCH", "/operator/v1/organizations/"+c.OrganizationID, c.operator(), map[string]any{"name": "Acme Inc"}, http.StatusOK)
+		killed("PATCH", "/operator/v1/users/"+c.UserID, c.operator(), map[string]any{"roles": []string{"admin", "api", "event"}}, http.StatusOK)
+		killed("POST", "/api/v1/event/list/", c.legacy(), incident(uri, "slow"), http.StatusCreated)
+		killed("PUT", uri, c.legacy(), map[string]any{"service_name": "Cart"}, http.StatusOK)
+		killed("POST", "/api/v1/email/", c.legacy(), map[string]any{"email": "ann@example.com"}, http.StatusCreated)
+		killed("POST", "/app/integrations/webhooks/outbound/endpoints", c.app(), map[string]any{
+			"dashboardId": c.DashboardID, "url": "https://" + receiverHost + "/1", "managementEmail": "ops@example.com", "componentIds": []string{component},
+		}, http.StatusCreated)
+		killed("POST", "/api/v1/event/list/", c.legacy(), incident(uri, "slower"), http.StatusCreated)
+		const before = 5 // entries of provision and of the service
+		eventually(t, 60*time.Second, "the audit entries", func() error {
+			entries, err := auditLog(base, c.app(), "")
+			if err != nil {
+				return err
+			}
+			if len(entries) < before+len(ids) {
+				return fmt.Errorf("%d entries", len(entries))
+			}
+			seen := map[string]int{}
+			for _, entry := range entries {
+				seen[entry.RequestID]++
+			}
+			for i, id := range ids {
+				if seen[id] != 1 {
+					t.Errorf("write %d has %d audit entries", i, seen[id])
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// Changes of one event that share a write keep their own origins.
+func TestConcurrentChangesOfAnEventKeepTheirActors(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	ada := provision(t, base, "Acme", "ada", "admin", "api")
+	members := []credentials{ada, addUser(t, ada, "bob", "api"), addUser(t, ada, "eve", "api"), addUser(t, ada, "tom", "api")}
+	uri, _ := actor{t, ada}.service("Checkout")
+	var event struct {
+		URI string `json:"resource_uri"`
+	}
+	send(t, http.MethodPost, base+"/api/v1/event/list/", ada.legacy(), incident(uri, "slow")).expect(t, http.StatusCreated).into(t, &event)
+	type sent struct{ user, text string }
+	var mu sync.Mutex
+	byRequest := map[string]sent{}
+	var writers sync.WaitGroup
+	for n := range 32 {
+		writers.Go(func() {
+			member, text := members[n%len(members)], fmt.Sprintf("update %d", n)
+			got, err := try(t.Context(), http.MethodPost, base+"/api/v1/event/update/", member.legacy(), map[string]any{"event": event.URI, "update": text})
+			if err != nil || got.status != http.StatusCreated {
+				t.Errorf("%d %s %v", got.status, got.body, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			byRequest[got.header.Get("X-Request-Id")] = sent{member.UserID, text}
+		})
+	}
+	writers.Wait()
+	var entries []auditEntry
+	eventually(t, 60*time.Second, "the audit entries", func() (err error) {
+		if entries, err = auditLog(base, ada.app(), "action=event.timeline.create"); err == nil && len(entries) < len(byRequest) {
+			err = fmt.Errorf("%d entries", len(entries))
+		}
+		return err
+	})
+	for _, entry := range entries {
+		var after struct{ Timeline []struct{ Message string } }
+		if err := json.Unmarshal(entry.After, &after); err != nil {
+			t.Fatal(err)
+		}
+		want := byRequest[entry.RequestID]
+		delete(byRequest, entry.RequestID)
+		if len(after.Timeline) != 1 || after.Timeline[0].Message != want.text || entry.Actor.ID != want.user || !slices.Equal(entry.ChangedFields, []string{"timeline"}) {
+			t.Errorf("%+v left %s", want, entry.text)
+		}
+	}
+	if len(byRequest) > 0 {
+		t.Errorf("writes without an entry: %v", byRequest)
+	}
+}

@@ -1,0 +1,121 @@
+package main_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+// The matrix of every App operation by two keys that must reach nothing: the key of an admin of another
+// organization, with the ids of our records, and the key of a disabled admin of ours.
+func TestNoOperationServesForeignersAndDisabledUsers(t *testing.T) {
+	r, env := startReceiver(t)
+	_, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=100000")...)
+	ours := actor{t, provision(t, base, "Acme", "ours", "admin", "api")}
+	theirs := provision(t, base, "Other", "theirs", "admin", "api")
+	disabled := addUser(t, ours.credentials, "disabled", "admin", "api")
+	send(t, http.MethodPatch, base+"/operator/v1/users/"+disabled.UserID, ours.operator(), map[string]any{"disabled": true}).expect(t, http.StatusOK)
+
+	records := ownRecords(ours, base)
+	before := records.read(t, base, ours.app())
+	// The ids in the examples of request bodies become ids of our records.
+	example := strings.NewReplacer(
+		"01890a5d-ac96-774b-bcce-b302099a8060", ours.DashboardID, "01890a5d-ac96-774b-bcce-b302099a8061", records.ids["components"],
+		"https://hooks.example.com", "https://"+receiverHost)
+	walked := 0
+	for _, operation := range declared.Operations() {
+		if operation.Surface() != passport.App {
+			continue
+		}
+		walked++
+		path := base + records.fill(t, operation.Path)
+		var body any
+		if operation.Example.Request != "" {
+			body = example.Replace(operation.Example.Request)
+		}
+		t.Run(operation.Method+" "+operation.Path, func(t *testing.T) {
+			got := send(t, operation.Method, path, theirs.app(), body)
+			if strings.Contains(operation.Path, "{") && got.status != http.StatusNotFound {
+				t.Errorf("a key of another organization got %d %s", got.status, got.body)
+			}
+			for kind, id := range records.ids {
+				if got.status < http.StatusBadRequest && strings.Contains(string(got.body), id) {
+					t.Errorf("a key of another organization sees one of our %s: %s", kind, got.body)
+				}
+			}
+			expectRefused(t, send(t, operation.Method, path, disabled.app(), body))
+		})
+	}
+	if walked == 0 {
+		t.Error("no operation was walked")
+	}
+	for path, was := range before {
+		if now := string(send(t, http.MethodGet, base+path, ours.app(), nil).expect(t, http.StatusOK).body); now != was {
+			t.Errorf("%s was\n%s\nand is now\n%s", path, was, now)
+		}
+	}
+	if len(r.Requests()) != 0 {
+		t.Errorf("our receiver was notified %d times", len(r.Requests()))
+	}
+}
+
+// ownedRecords are one record of each kind that a path names.
+type ownedRecords struct{ ids map[string]string }
+
+func ownRecords(a actor, base string) ownedRecords {
+	service, component := a.service("Checkout")
+	a.endpoint("https://"+receiverHost+"/hooks/ours", component)
+	body := incident(service, "only ours")
+	body["event_update"] = []any{map[string]any{"update": "we are on it"}}
+	delete(body, "notifications")
+	send(a.t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), body).expect(a.t, http.StatusCreated)
+	var components struct {
+		Components []struct{ ActiveEventIDs []string }
+	}
+	send(a.t, http.MethodGet, base+"/app/components", a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &components)
+	event := components.Components[0].ActiveEventIDs[0]
+	var note struct{ Note struct{ NoteID string } }
+	send(a.t, http.MethodPost, base+"/app/events/"+event+"/notes", a.app(), map[string]any{"note": "internal"}).expect(a.t, http.StatusCreated).into(a.t, &note)
+	var shown struct {
+		Event struct{ Timeline []struct{ StatusID string } }
+	}
+	send(a.t, http.MethodGet, base+"/app/events/"+event, a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &shown)
+	key, _, _ := strings.Cut(a.AppKey, ":")
+	return ownedRecords{map[string]string{
+		"dashboards": a.DashboardID, "components": component, "events": event,
+		"statusId": shown.Event.Timeline[0].StatusID, "noteId": note.Note.NoteID, "keyId": key,
+	}}
+}
+
+// fill returns the path with the ids of the records. A path of another kind of record needs a record here first.
+func (o ownedRecords) fill(t *testing.T, path string) string {
+	t.Helper()
+	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(path, func(parameter string) string {
+		kind := strings.Trim(parameter, "{}")
+		if kind == "id" {
+			kind = strings.Split(path, "/")[2]
+		}
+		id, there := o.ids[kind]
+		if !there {
+			t.Fatalf("%s: ownRecords has no record for %s", path, parameter)
+		}
+		return id
+	})
+}
+
+// read returns what the owner reads of each record, by path.
+func (o ownedRecords) read(t *testing.T, base, authorization string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, path := range []string{
+		"/app/dashboards/" + o.ids["dashboards"], "/app/events/" + o.ids["events"], "/app/components",
+		"/app/integrations/webhooks/outbound/endpoints", "/app/users",
+	} {
+		texts[path] = string(send(t, http.MethodGet, base+path, authorization, nil).expect(t, http.StatusOK).body)
+	}
+	return texts
+}

@@ -1,0 +1,115 @@
+package main_test
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+)
+
+// unplayed has the documented statuses that no script plays, each with the reason.
+var unplayed = map[string]string{
+	` 503$`: "a part of the platform must be down; the gateway's tests and the kill tests stop parts",
+	`^DELETE /app/(api-keys|integrations)/.* 409$`:  "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
+	`^POST /operator/v1/users/\{id\}/api-keys 409$`: "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
+	`^GET /api/v1/dashboard/ `:                      "no operation sets a dashboard's own host so far; the gateway's tests have one",
+	`^GET /api/v1/.*/set/\{ids\}/ `:                 "one implementation for all resources, which the scripts of libs/legacy play",
+}
+
+// Every documented status of every operation is played by a script, or has a reason. A reason without a status is
+// wrong too.
+func TestScriptsPlayEveryDocumentedStatus(t *testing.T) {
+	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
+	scripts := []*txtar.Archive{refusals(documents)}
+	for _, pattern := range []string{"testdata/*.txtar", "../../services/*/testdata/*.txtar"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no script matches %s (%v)", pattern, err)
+		}
+		for _, file := range files {
+			script, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scripts = append(scripts, script)
+		}
+	}
+	missing, err := documents.Unplayed(scripts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, status := range missing {
+		reason := slices.IndexFunc(slices.Collect(maps.Keys(unplayed)), func(pattern string) bool {
+			matches := regexp.MustCompile(pattern).MatchString(status)
+			used[pattern] = used[pattern] || matches
+			return matches
+		})
+		if reason < 0 {
+			t.Errorf("no script plays %s", status)
+		}
+	}
+	for pattern := range unplayed {
+		if !used[pattern] {
+			t.Errorf("the scripts play every status that matches %s; remove the reason", pattern)
+		}
+	}
+}
+
+// refusals returns a script of the refusals that follow from the documents alone: of a request without a key, of a
+// method that the path does not have, of a body that is too large or of another media type, and of a query parameter
+// where the operation has none.
+func refusals(documents *apitest.OpenAPI) *txtar.Archive {
+	var script strings.Builder
+	for _, of := range documents.Operations() {
+		path := map[string]string{"legacy.yaml": "1", "public.yaml": "nobody"}[of.Document]
+		if path == "" {
+			path = "01890a5d-ac96-774b-bcce-b302099a8057"
+		}
+		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(of.Path, path)
+		step := func(method, target, header string, status int, body string) {
+			if !slices.Contains(of.Statuses, fmt.Sprint(status)) {
+				return
+			}
+			want := "\n{\"error\": \"<text>\"}\n"
+			if status == 403 {
+				want = ""
+			}
+			fmt.Fprintf(&script, "-- request: %s %s --\n%s %s\n%s\n%s\n-- response --\n%d\n%s", method, of.Path, method, target, header, body, status, want)
+		}
+		header := "Content-Type: application/json\n"
+		if path == "/api/v1/dashboard/" {
+			header += "Host: status.example.com\n" // the path of a dashboard's own host
+		}
+		key := header + "Authorization: ${" + strings.TrimSuffix(of.Document, ".yaml") + "}\n"
+		if of.Document == "public.yaml" {
+			key = header
+		}
+		step(of.Method, path, header, 403, "")
+		if strict := of.Document == "app.yaml" || of.Document == "operator.yaml"; strict && !of.HasInput {
+			step(of.Method, path+"?unknown=1", key, 400, "")
+		}
+		other := slices.IndexFunc([]string{"DELETE", "PUT", "POST"}, func(method string) bool { return !slices.Contains(of.Methods, method) })
+		step([]string{"DELETE", "PUT", "POST"}[other], path, key, 405, "{}")
+		step(of.Method, path, key+"Idempotency-Key: large\n", 413, `{"description": "<chars:1100000>"}`)
+		step(of.Method, path, strings.Replace(key, "application/json", "text/plain", 1), 415, "{}")
+	}
+	return txtar.Parse([]byte(script.String()))
+}
+
+func TestRefusalsThatFollowFromTheDocuments(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000", "APP_RATE_PER_MINUTE=100000")
+	c := provision(t, base, "Acme", "acme-admin", "admin")
+	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
+	target := apitest.Target{URL: base, OpenAPI: documents, Vars: map[string]string{"legacy": c.legacy(), "app": c.app(), "operator": c.operator()}}
+	if err := apitest.Play(t.Context(), target, "refusals", refusals(documents)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+type brandingView struct {
+	LogoURL      *string `json:"logoUrl" format:"uri"`
+	FaviconURL   *string `json:"faviconUrl" format:"uri"`
+	PrimaryColor *string `json:"primaryColor" pattern:"^#[0-9A-Fa-f]{6}$"`
+	Theme        string  `json:"theme" enum:"auto,light,dark"`
+}
+
+func viewBranding(b catalog.Branding) brandingView {
+	return brandingView{orNull(b.LogoURL), orNull(b.FaviconURL), orNull(b.PrimaryColor), b.Theme}
+}
+
+type linksView struct {
+	HomepageURL *string              `json:"homepageUrl" format:"uri"`
+	SupportURL  *string              `json:"supportUrl" format:"uri"`
+	Navigation  []navigationLinkView `json:"navigation"`
+}
+
+type navigationLinkView struct {
+	Text string `json:"text"`
+	Href string `json:"href" format:"uri"`
+}
+
+func viewLinks(l catalog.Links) linksView {
+	view := linksView{orNull(l.HomepageURL), orNull(l.SupportURL), make([]navigationLinkView, len(l.Navigation))}
+	for i, link := range l.Navigation {
+		view.Navigation[i] = navigationLinkView(link)
+	}
+	return view
+}
+
+type subscriptionsView struct {
+	Email    bool `json:"email"`
+	SMS      bool `json:"sms"`
+	WhatsApp bool `json:"whatsapp"`
+	Webhook  bool `json:"webhook"`
+	Teams    bool `json:"teams"`
+	GChat    bool `json:"gchat"`
+}
+
+type accessView struct {
+	Mode        catalog.AccessMode `json:"mode" enum:"public,password,ipAllowlist"`
+	PasswordSet bool               `json:"passwordSet"`
+	AllowedIPs  []string           `json:"allowedIps"`
+}
+
+func viewAccess(a catalog.Access) accessView {
+	return accessView{a.Mode, a.PasswordHash != "", append([]string{}, a.AllowedIPs...)}
+}
+
+// dashboardPatch is the members that a create and a change have in common.
+type dashboardPatch struct {
+	Slug           optional.Value[string]            `json:"slug" minLength:"3" maxLength:"63" pattern:"^[a-z0-9-]+$" description:"Unique on the installation. On create it is derived from the name if absent."`
+	Enabled        optional.Value[bool]              `json:"enabled" description:"False: the public dashboard gives 404."`
+	Description    optional.Value[string]            `json:"description" maxLength:"1000"`
+	Timezone       optional.Value[string]            `json:"timezone" description:"The name of an IANA time zone."`
+	Locale         optional.Value[string]            `json:"locale" enum:"en,de,es,fr,it,nl,pl,pt,ja,zh"`
+	CustomDomains  optional.Value[[]string]          `json:"customDomains" description:"At most 5 hosts. A host belongs to one dashboard of the installation."`
+	Branding       optional.Value[brandingBody]      `json:"branding"`
+	Links          optional.Value[linksBody]         `json:"links"`
+	Subscriptions  optional.Value[subscriptionsBody] `json:"subscriptions"`
+	SearchIndexing optional.Value[bool]              `json:"searchIndexing"`
+	Access         optional.Value[accessBody]        `json:"access"`
+}
+
+type brandingBody struct {
+	LogoURL      optional.Value[string] `json:"logoUrl" nullable:"true" format:"uri" maxLength:"2048" description:"https."`
+	FaviconURL   optional.Value[string] `json:"faviconUrl" nullable:"true" format:"uri" maxLength:"2048" description:"https."`
+	PrimaryColor optional.Value[string] `json:"primaryColor" nullable:"true" pattern:"^#[0-9A-Fa-f]{6}$"`
+	Theme        optional.Value[string] `json:"theme" enum:"auto,light,dark" default:"auto"`
+}
+
+type linksBody struct {
+	HomepageURL optional.Value[string]               `json:"homepageUrl" nullable:"true" format:"uri" maxLength:"2048" description:"http or https."`
+	SupportURL  optional.Value[string]               `json:"supportUrl" nullable:"true" format:"uri" maxLength:"2048" description:"http, https or mailto."`
+	Navigation  optional.Value[[]navigationLinkBody] `json:"navigation" maxItems:"4"`
+}
+
+type navigationLinkBody struct {
+	Text optional.Value[string] `json:"text" required:"true" minLength:"1" maxLength:"50"`
+	Href optional.Value[string] `json:"href" required:"true" format:"uri" maxLength:"2048" description:"http, https or mailto."`
+}
+
+type subscriptionsBody struct {
+	Email    optional.Value[bool] `json:"email"`
+	SMS      optional.Value[bool] `json:"sms"`
+	WhatsApp optional.Value[bool] `json:"whatsapp"`
+	Webhook  optional.Value[bool] `json:"webhook"`
+	Teams    optional.Value[bool] `json:"teams"`
+	GChat    optional.Value[bool] `json:"gchat"`
+}
+
+type accessBody struct {
+	Mode       optional.Value[string]   `json:"mode" required:"true" enum:"public,password,ipAllowlist"`
+	Password   optional.Value[string]   `json:"password" minLength:"8" maxLength:"128" description:"Required for the mode password, and for no other. It is never shown."`
+	AllowedIPs optional.Value[[]string] `json:"allowedIps" maxItems:"200" description:"IP addresses and CIDRs. At least one is required for the mode ipAllowlist."`
+}
+
+// apply sets the members that were sent.
+func (b *dashboardPatch) apply(d *catalog.Dashboard) (err error) {
+	if b.Slug.Sent {
+		if err := d.SetSlug(b.Slug.Value); err != nil {
+			return err
+		}
+	}
+	assign(&d.Enabled, b.Enabled.Pointer())
+	assign(&d.Description, b.Description.Pointer())
+	assign(&d.Timezone, b.Timezone.Pointer())
+	assign(&d.Locale, b.Locale.Pointer())
+	assign(&d.CustomDomains, b.CustomDomains.Pointer())
+	assign(&d.SearchIndexing, b.SearchIndexing.Pointer())
+	if b.Branding.Sent {
+		in := b.Branding.Value
+		d.Branding = catalog.Branding{LogoURL: in.LogoURL.Value, FaviconURL: in.FaviconURL.Value, PrimaryColor: in.PrimaryColor.Value, Theme: in.Theme.Value}
+	}
+	if b.Links.Sent {
+		d.Links = b.Links.Value.links()
+	}
+	b.Subscriptions.Value.apply(&d.Subscriptions)
+	if b.Access.Sent {
+		in := b.Access.Value
+		d.Access, err = catalog.NewAccess(catalog.AccessMode(in.Mode.Value), in.Password.Pointer(), in.AllowedIPs.Value)
+	}
+	return err
+}
+
+func (b linksBody) links() catalog.Links {
+	links := catalog.Links{HomepageURL: b.HomepageURL.Value, SupportURL: b.SupportURL.Value, Navigation: make([]catalog.NavigationLink, len(b.Navigation.Value))}
+	for i, link := range b.Navigation.Value {
+		links.Navigation[i] = catalog.NavigationLink{Text: link.Text.Value, Href: link.Href.Value}
+	}
+	return links
+}
+
+func (b subscriptionsBody) apply(s *catalog.Subscriptions) {
+	assign(&s.Email, b.Email.Pointer())
+	assign(&s.SMS, b.SMS.Pointer())
+	assign(&s.WhatsApp, b.WhatsApp.Pointer())
+	assign(&s.Webhook, b.Webhook.Pointer())
+	assign(&s.Teams, b.Teams.Pointer())
+	assign(&s.GChat, b.GChat.Pointer())
+}

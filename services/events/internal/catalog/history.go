@@ -1,0 +1,131 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Pause is a time between the start and the end of an event in which the event was closed, because it was reopened
+// later.
+type Pause struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// recordPause records the time in which the event was closed, when a write reopens it. The record survives the
+// removal of the timeline entries, and the legacy interface reopens without an entry.
+func (d *Draft) recordPause() {
+	if !d.before.Status.closed() || !d.Open() {
+		return
+	}
+	if closed := d.before.End(); closed != nil && closed.Before(d.Now) {
+		earlier := slices.DeleteFunc(slices.Clone(d.Pauses), func(p Pause) bool { return !p.From.Before(*closed) })
+		d.Pauses = append(earlier, Pause{*closed, d.Now})
+	}
+}
+
+// SetImpact sets the impact of the event on an affected component; empty for the default of type and severity. It
+// states the impact for the whole time of the event and overrides the impacts of the timeline entries until now. An
+// impact that the component has already changes nothing, so that a client may send back what it has read. Severity
+// must be assigned before.
+func (d *Draft) SetImpact(componentID string, impact Impact) {
+	at := slices.IndexFunc(d.Links, func(link Link) bool { return link.ComponentID == componentID })
+	if at < 0 {
+		return
+	}
+	link := &d.Links[at]
+	if link.LegacyID != 0 && d.ImpactOn(*link) == cmp.Or(impact, defaultImpact(d.Type, d.Severity)) {
+		return
+	}
+	if len(d.impactsOn(*link)) > 1 {
+		now := d.Now
+		link.StatedAt = &now
+	}
+	link.Impact, d.changed = impact, true
+}
+
+// ImpactOn returns the present impact of the event on the component of one of its links.
+func (e *Event) ImpactOn(link Link) Impact {
+	impacts := e.impactsOn(link)
+	return impacts[len(impacts)-1].impact
+}
+
+// impactFrom is an impact and the time from which it is in force.
+type impactFrom struct {
+	at     time.Time
+	impact Impact
+}
+
+// impactsOn returns the impacts of the event on the component of a link, oldest first: that of the link, and those
+// of timeline entries, each from the timestamp of its entry. Of two with the same timestamp the later entry counts.
+func (e *Event) impactsOn(link Link) []impactFrom {
+	impacts := []impactFrom{{impact: cmp.Or(link.Impact, defaultImpact(e.Type, e.Severity))}}
+	for i := range e.Timeline {
+		entry := &e.Timeline[i]
+		if link.StatedAt != nil && !entry.CreatedAt.After(*link.StatedAt) {
+			continue
+		}
+		for _, stated := range entry.Impacts {
+			if stated.ComponentID == link.ComponentID {
+				impacts = append(impacts, impactFrom{entry.Timestamp, stated.Impact})
+			}
+		}
+	}
+	slices.SortStableFunc(impacts, func(a, b impactFrom) int { return a.at.Compare(b.at) })
+	return impacts
+}
+
+// Measured returns the time that uptime reports count; to is nil for an open event without an actual end. A closed
+// event without any end is not counted, because its length is unknown.
+func (e *Event) Measured() (from time.Time, to *time.Time, counts bool) {
+	if !e.Published || e.HiddenFromDashboard || e.HiddenFromUptimeReports || e.Status == Planning {
+		return time.Time{}, nil, false
+	}
+	if to = e.EndAt; !e.Open() {
+		to = e.End()
+	}
+	return e.StartAt, to, to == nil && e.Open() || to != nil && e.StartAt.Before(*to)
+}
+
+// span is a time in which an event affects a component: from, and until before to, in whole seconds.
+type span struct {
+	from, to time.Time
+	impact   Impact
+	eventID  string
+}
+
+// spansOn returns the times until now in which the event affects the component of a link, the earliest first. An
+// impact that is operational does not affect the component.
+func (e *Event) spansOn(link Link, now time.Time) []span {
+	from, end, counts := e.Measured()
+	if !counts {
+		return nil
+	}
+	if end == nil {
+		end = &now
+	}
+	var spans []span
+	impacts := e.impactsOn(link)
+	add := func(from, to time.Time) {
+		for i, one := range impacts {
+			until := to
+			if i+1 < len(impacts) {
+				until = earlier(to, impacts[i+1].at)
+			}
+			s := span{wholeSecond(later(from, one.at)), wholeSecond(until), one.impact, e.ID}
+			if s.from.Before(s.to) && s.impact != Operational {
+				spans = append(spans, s)
+			}
+		}
+	}
+	for _, pause := range e.Pauses {
+		add(from, earlier(pause.From, *end))
+		from = later(from, pause.To)
+	}
+	add(from, *end)
+	return spans
+}
+
+// wholeSecond drops the fraction of a second. Reports count whole seconds, so that their sums agree exactly.
+func wholeSecond(at time.Time) time.Time { return at.Truncate(time.Second) }

@@ -1,0 +1,75 @@
+package endpoint
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// cascadeBatch is the number of endpoints that a cascade reads at once.
+const cascadeBatch = 500
+
+// IsOnlyComponent reports whether an endpoint of the organization names this component and no other.
+func (s *Endpoints) IsOnlyComponent(ctx context.Context, organization, component string) (bool, error) {
+	found, err := s.Store.Endpoints.Find(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldOrganization, organization), find.Eq(FieldOnly, component)}, Limit: 1,
+	})
+	return len(found.Items) > 0, err
+}
+
+// ForgetComponent removes a deleted component from the organization's endpoints.
+func (s *Endpoints) ForgetComponent(ctx context.Context, organization, component string) error {
+	return s.each(ctx, organization, find.Has(FieldComponents, component), func(e Endpoint) error {
+		_, err := s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
+			if !e.drop(component) {
+				return fault.ErrUnchanged
+			}
+			e.UpdatedAt = s.Now()
+			return nil
+		})
+		return unlessMissing(err)
+	})
+}
+
+// ForgetDashboard deletes the endpoints of a deleted dashboard. The counters go first: an endpoint without counters is
+// found again when the call is repeated.
+func (s *Endpoints) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
+	return s.each(ctx, organization, find.Eq(FieldDashboard, dashboard), func(e Endpoint) error {
+		if err := s.deleteCounters(ctx, e.ID); err != nil {
+			return err
+		}
+		if err := s.Store.Endpoints.Delete(ctx, e.ID, nil); unlessMissing(err) != nil {
+			return err
+		}
+		return s.cleanUp(ctx, e, e.URLHash)
+	})
+}
+
+// each calls visit for each endpoint of the organization that satisfies the condition.
+func (s *Endpoints) each(ctx context.Context, organization string, condition find.Condition, visit func(Endpoint) error) error {
+	query := find.Query{Where: []find.Condition{find.Eq(FieldOrganization, organization), condition}, Limit: cascadeBatch}
+	for {
+		page, err := s.Store.Endpoints.Find(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Items {
+			if err := visit(e); err != nil {
+				return err
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		query.After = page.Next
+	}
+}
+
+// unlessMissing returns an error other than NotFound.
+func unlessMissing(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
