@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -49,28 +48,13 @@ func (d *Draft) SetPostMortem(p PostMortem) error {
 	return nil
 }
 
-// RemovePostMortem removes the post-mortem if allowed, which it calls if there is one, returns no error.
-func (d *Draft) RemovePostMortem(allowed func() error) error {
-	if d.PostMortem == nil {
-		return noPostMortem()
+// CheckPostMortem returns NotFound if the event has no post-mortem.
+func (e *Event) CheckPostMortem() error {
+	if e.PostMortem == nil {
+		return fault.New(fault.NotFound, "The event has no post-mortem.")
 	}
-	err := allowed()
-	if err == nil {
-		d.PostMortem = nil
-	}
-	return err
+	return nil
 }
-
-// EventWithPostMortem returns the organization's event with the id, or NotFound, also if it has no post-mortem.
-func (c *Catalog) EventWithPostMortem(ctx context.Context, organization, id string) (EventDetail, error) {
-	detail, err := c.Event(ctx, organization, id)
-	if err == nil && detail.PostMortem == nil {
-		err = noPostMortem()
-	}
-	return detail, err
-}
-
-func noPostMortem() error { return fault.New(fault.NotFound, "The event has no post-mortem.") }
 
 func (p *PostMortem) check() error {
 	for _, text := range []struct {
