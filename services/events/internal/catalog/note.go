@@ -59,7 +59,7 @@ func (e *Event) NoteOf(id string) (Note, error) {
 }
 
 func checkNote(text string) error {
-	if strings.TrimSpace(text) == "" || utf8.RuneCountInString(text) > maxNote {
+	if blank(text) || utf8.RuneCountInString(text) > maxNote {
 		return fault.Field("note", "must be 1 to %d characters, and not white space only", maxNote)
 	}
 	return nil

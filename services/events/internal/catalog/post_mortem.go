@@ -3,7 +3,6 @@ package catalog
 import (
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -56,19 +55,28 @@ func (e *Event) CheckPostMortem() error {
 	return nil
 }
 
-func (p *PostMortem) check() error {
-	for _, text := range []struct {
-		field string
-		value *Rich
-	}{
+type namedText struct {
+	field string
+	value *Rich
+}
+
+func (p *PostMortem) texts() []namedText {
+	return []namedText{
 		{"summary", &p.Summary}, {"rootCause", p.RootCause}, {"impact", p.Impact}, {"resolution", p.Resolution}, {"lessonsLearned", p.LessonsLearned},
-	} {
-		if text.value != nil && utf8.RuneCountInString(text.value.Text) > maxPostMortemText {
-			return fault.Field(text.field, "must be at most %d characters", maxPostMortemText)
+	}
+}
+
+func (p *PostMortem) check() error {
+	for _, text := range p.texts() {
+		if text.value == nil {
+			continue
+		}
+		if err := checkText(text.field, *text.value, maxPostMortemText); err != nil {
+			return err
 		}
 	}
-	if strings.TrimSpace(p.Summary.Text) == "" {
-		return fault.Field("summary", "must not be empty")
+	if blank(p.Summary.Plain()) {
+		return fault.Field("summary", "must not be empty or only white space")
 	}
 	if len(p.ActionItems) > maxActionItems {
 		return fault.Field("actionItems", "must be at most %d items", maxActionItems)
@@ -82,7 +90,7 @@ func (p *PostMortem) check() error {
 }
 
 func (a ActionItem) check(path string) error {
-	if strings.TrimSpace(a.Text) == "" || utf8.RuneCountInString(a.Text) > maxActionItemText {
+	if blank(a.Text) || utf8.RuneCountInString(a.Text) > maxActionItemText {
 		return fault.Field(path+"text", "must be 1 to %d characters, and not white space only", maxActionItemText)
 	}
 	if a.Owner != nil && utf8.RuneCountInString(*a.Owner) > maxActionItemOwner {
