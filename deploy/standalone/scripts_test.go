@@ -17,8 +17,10 @@ import (
 // unplayed has the documented statuses that no script plays, each with the reason.
 var unplayed = map[string]string{
 	` 503$`: "a part of the platform must be down; the gateway's tests and the kill tests stop parts",
-	`^DELETE /app/(api-keys|integrations)/.* 409$`: "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
-	`^GET /api/v1/.*/set/\{ids\}/ `:                "one implementation for all resources, which the scripts of libs/legacy play",
+	`^DELETE /app/(api-keys|integrations)/.* 409$`:  "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
+	`^POST /operator/v1/users/\{id\}/api-keys 409$`: "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
+	`^GET /api/v1/dashboard/ `:                      "no operation sets a dashboard's own host so far; the gateway's tests have one",
+	`^GET /api/v1/.*/set/\{ids\}/ `:                 "one implementation for all resources, which the scripts of libs/legacy play",
 }
 
 // Every documented status of every operation is played by a script, or has a reason. A reason without a status is
@@ -91,7 +93,7 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 			key = header
 		}
 		step(of.Method, path, header, 403, "")
-		if !of.HasInput {
+		if strict := of.Document == "app.yaml" || of.Document == "operator.yaml"; strict && !of.HasInput {
 			step(of.Method, path+"?unknown=1", key, 400, "")
 		}
 		other := slices.IndexFunc([]string{"DELETE", "PUT", "POST"}, func(method string) bool { return !slices.Contains(of.Methods, method) })

@@ -89,7 +89,7 @@ func (d *derivations) run(ctx context.Context, name string, document *derivation
 	d.mu.Lock()
 	document.next = nil
 	d.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, deriveTime)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, derivingKey{}, name), deriveTime)
 	defer cancel()
 	run.err = recovered(func() error {
 		return run.work(ctx, func() bool {
@@ -193,18 +193,24 @@ func (c *Collection[T]) commit(ctx context.Context, key string, stored *record, 
 		}
 		return nil
 	}
-	err := c.follow(ctx, name, entries, func(ctx context.Context, superseded func() bool) error {
+	run := c.join(ctx, name, entries, func(ctx context.Context, superseded func() bool) error {
 		return c.derive(ctx, key, stored, superseded)
 	})
-	if err != nil {
+	if ctx.Value(derivingKey{}) == name {
+		return nil // Derive of this record has made the write: its run must end before this one starts
+	}
+	if err := run.wait(ctx); err != nil {
 		c.db.log.LogAttrs(ctx, slog.LevelWarn, "Derive failed or is slow; the relay repeats it",
 			slog.String("collection", c.shape.name), slog.String("key", key), slog.String("error", err.Error()))
 	}
 	return nil
 }
 
-func (c *Collection[T]) follow(ctx context.Context, name string, entries []entry, work deriveWork) error {
-	return c.db.derivations.join(ctx, name, entries, work, func() { c.db.notify(c.shape) }).wait(ctx)
+// derivingKey is the key of a context value: the name of the record whose Derive has the context.
+type derivingKey struct{}
+
+func (c *Collection[T]) join(ctx context.Context, name string, entries []entry, work deriveWork) *deriveRun {
+	return c.db.derivations.join(ctx, name, entries, work, func() { c.db.notify(c.shape) })
 }
 
 // rederive runs Derive for the stored record of key. The relay calls it. If it returns an error
@@ -213,13 +219,13 @@ func (c *Collection[T]) rederive(ctx context.Context, key string) error {
 	name := c.shape.name + "/" + key
 	c.db.derivations.begin(name)
 	defer c.db.derivations.end(name)
-	return c.follow(ctx, name, nil, func(ctx context.Context, superseded func() bool) error {
+	return c.join(ctx, name, nil, func(ctx context.Context, superseded func() bool) error {
 		stored, err := c.db.engine.load(ctx, c.shape, key)
 		if err != nil {
 			return err
 		}
 		return c.derive(ctx, key, stored, superseded)
-	})
+	}).wait(ctx)
 }
 
 // derive calls Derive with stored, then loads the record and starts over if another process or

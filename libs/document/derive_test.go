@@ -271,3 +271,37 @@ func TestWritersOfOneRecordShareTheWork(t *testing.T) {
 		}
 	})
 }
+
+// A record that its own Derive writes and deletes does not make the writer wait, and Derive sees the last state.
+func TestDeriveWritesItsRecord(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		var c *document.Collection[boat]
+		var ends atomic.Int64
+		db := open(t, address)
+		schema := boats()
+		schema.Derive = func(ctx context.Context, key string, current *boat) error {
+			switch {
+			case current == nil:
+				ends.Add(1)
+				return nil
+			case current.Number == 1:
+				_, err := c.Update(ctx, key, func(b *boat) ([]topic.Message, error) { b.Number = 2; return nil, nil })
+				return err
+			}
+			return c.Delete(ctx, key, nil)
+		}
+		c = document.Declare(db, schema)
+		migrate(t, db)
+		started := time.Now()
+		must(t, c.Insert(t.Context(), vessel("a", 1)))
+		eventually(t, "Derive has seen the deletion", func() bool { return ends.Load() > 0 })
+		if took := time.Since(started); took > 4*time.Second {
+			t.Errorf("the write and the two that follow took %v", took)
+		}
+		n, err := c.Count(t.Context(), find.Query{Where: eq()})
+		must(t, err)
+		if n != 0 {
+			t.Errorf("%d records are left", n)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -72,8 +73,50 @@ func (s *shape) plan(q find.Query) (*plan, error) {
 			return nil, err
 		}
 		p.after = after
+		p.narrow()
 	}
 	return p, nil
+}
+
+// narrow drops a bound of the first field of the order that follows from the position, or the position if it follows
+// from a bound. SQLite enters an index at one of two bounds, and not always at the nearer one.
+func (p *plan) narrow() {
+	first := p.order[0]
+	beyond, from := find.OpGt, find.OpGte
+	if first.descending {
+		beyond, from = find.OpLt, find.OpLte
+	}
+	for i, c := range p.where {
+		if c.field != first.field || p.after == nil || c.op != beyond && c.op != from {
+			continue
+		}
+		order, comparable := compareScalars(scalar(p.after[0]), scalar(c.values[0]))
+		if first.descending {
+			order = -order
+		}
+		switch {
+		case !comparable:
+		case order < 0 || order == 0 && c.op == beyond:
+			p.after = nil
+		default: // the position does not exclude absent values, which are last in descending order
+			p.where[i] = condition{field: c.field, op: find.OpAbsent}
+		}
+	}
+}
+
+func compareScalars(a, b any) (order int, comparable bool) {
+	switch a := a.(type) {
+	case string:
+		b, same := b.(string)
+		return cmp.Compare(a, b), same
+	case int64:
+		b, same := b.(int64)
+		return cmp.Compare(a, b), same
+	case float64:
+		b, same := b.(float64)
+		return cmp.Compare(a, b), same
+	}
+	return 0, false
 }
 
 func (s *shape) refuse(q find.Query, reason string) error {

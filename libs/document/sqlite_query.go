@@ -136,22 +136,23 @@ func (p *plan) keys(fields []int) clause {
 		from = p.fromSide()
 	}
 	arms := p.arms()
-	verb := "SELECT "
+	head := clause{text: "SELECT "}
 	if len(arms) == 1 && slices.ContainsFunc(p.where, p.repeats) {
-		verb = "SELECT DISTINCT "
+		head.add("DISTINCT ")
 	}
+	head.add(p.column(keyField))
+	for _, f := range fields {
+		head.add(", " + p.column(f))
+	}
+	head.add(from)
+	texts := make([]string, len(arms))
 	var q clause
 	for i, arm := range arms {
-		if i > 0 {
-			q.add(" UNION ")
-		}
-		q.add(verb + p.column(keyField))
-		for _, f := range fields {
-			q.add(", " + p.column(f))
-		}
-		q.add(from)
-		q.where(arm)
+		one := head
+		one.where(arm)
+		texts[i], q.args = one.text, append(q.args, one.args...)
 	}
+	q.text = strings.Join(texts, " UNION ")
 	p.ordered(&q, 2)
 	return q
 }
@@ -178,7 +179,8 @@ func (p *plan) ordered(q *clause, first int) {
 		if limit == 0 {
 			limit = -1
 		}
-		q.add(" LIMIT ? OFFSET ?", limit, p.offset)
+		// SQLite prepares a statement with a plain LIMIT ? again at each run, in case the number changes its plan.
+		q.add(" LIMIT 0 + ? OFFSET ?", limit, p.offset)
 	}
 }
 

@@ -48,6 +48,7 @@ type platform struct {
 	url       string
 	peers     peer.Events
 	stop      func()
+	logs      *buffer      // gets everything that the service logs; nil: the test's output gets warnings
 	needed    atomic.Value // the component that is the only one of an endpoint; "down": integrations does not respond
 }
 
@@ -102,7 +103,11 @@ func (p *platform) run() {
 	p.t.Helper()
 	config := configOf(p.broker, p.documents)
 	config.IntegrationsURL = p.integrations()
-	config.Process = apitest.Process(p.t, "events", "warn", p.t.Output(), p.now)
+	level, logs := "warn", p.t.Output()
+	if p.logs != nil {
+		level, logs = "debug", p.logs
+	}
+	config.Process = apitest.Process(p.t, "events", level, logs, p.now)
 	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return events.Run(ctx, config) })
 	p.peers = peer.Events{Client: peer.NewClient("events", p.url, peer.Options{
 		Caller: "identity", Signer: p.signer, Tracer: config.Tracer, Propagator: config.Propagator,
@@ -178,8 +183,9 @@ func (p *platform) token(as string) string {
 }
 
 // door stands in front of the service like a gateway: it issues the passport that the
-// script's As header names. POST /clock/90s puts the clock forward. POST /needed/{component} makes the component the
-// only one of an endpoint, and POST /needed/down stops the integrations service.
+// script's As header names. POST /clock/90s puts the clock forward, POST /clock/2040-01-31T00:00:00Z to a time.
+// POST /needed/{component} makes the component the only one of an endpoint, and POST /needed/down stops the
+// integrations service.
 func (p *platform) door() http.Handler {
 	target, err := url.Parse(p.url)
 	if err != nil {
@@ -203,12 +209,14 @@ func (p *platform) door() http.Handler {
 			proxy.ServeHTTP(w, r)
 			return
 		}
-		step, err := time.ParseDuration(text)
-		if err != nil {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			p.ahead.Store(int64(time.Until(at)))
+		} else if step, err := time.ParseDuration(text); err == nil {
+			p.ahead.Add(int64(step))
+		} else {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		p.ahead.Add(int64(step))
 		w.WriteHeader(http.StatusNoContent)
 	})
 }

@@ -1,7 +1,9 @@
 package events_test
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +87,99 @@ func TestAutoNotifies(t *testing.T) {
 	for _, change := range heard.of(t, 2, 3)[1:] {
 		if len(change.Notify) > 0 {
 			t.Errorf("%s notifies %+v", change.Kind, change.Notify)
+		}
+	}
+}
+
+// planned creates a maintenance on the App interface, and returns its legacy id.
+func (p *platform) planned(start, end time.Time, members string) int64 {
+	p.t.Helper()
+	component := p.must(200, "app admin a", "GET", "/app/components", "")["components"].([]any)[0].(map[string]any)["id"]
+	made := p.must(201, "app admin a", "POST", "/app/events", fmt.Sprintf(`{"type": "maintenance", "title": "Move", "affectedComponents": [{"componentId": "%s"}],
+		"scheduledStartAt": "%s", "scheduledEndAt": "%s"%s}`, component, start.Format(time.RFC3339Nano), end.Format(time.RFC3339Nano), members))
+	return int64(made["event"].(map[string]any)["legacyId"].(float64))
+}
+
+// said returns the kinds of the changes, without the type.
+func said(changes []topic.EventChange) string {
+	var kinds []string
+	for _, change := range changes {
+		kinds = append(kinds, strings.TrimPrefix(string(change.Kind), "maintenance."))
+	}
+	return strings.Join(kinds, " ")
+}
+
+// TestReminders checks that two schedulers send each reminder once, and that reminders change neither the version nor
+// the time of the last update.
+func TestReminders(t *testing.T) {
+	p := start(t, startBroker(t))
+	heard := p.listen()
+	p.run() // a second process on the same records
+	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
+	begin := p.now().Add(2 * time.Hour)
+	id := p.planned(begin, begin.Add(time.Hour), `, "reminderMinutes": [60, 30, 20, 10], "autoStart": true, "notify": {"email": true, "sms": false}`)
+	path := fmt.Sprintf("/api/v1/event/list/%d/", id)
+	for i, step := range []time.Duration{time.Hour, 45 * time.Minute, 5 * time.Minute} { // two reminders are due at the second step
+		p.ahead.Add(int64(step + time.Second))
+		heard.of(t, id, i+2)
+	}
+	p.must(200, "", "PUT", path, `{"impact": "none"}`) // still of the version that the reminders did not change
+	p.ahead.Add(int64(10 * time.Minute))
+	changes := heard.of(t, id, 6)
+	if got := said(changes); got != "scheduled reminder reminder reminder updated started" {
+		t.Errorf("the changes are %s", got)
+	}
+	for i, change := range changes {
+		_, mail := change.Notify[topic.Email]
+		if byHand := i == 4; mail == byHand || len(change.Notify) > 1 || change.Sequence != int64(i+1) {
+			t.Errorf("%s with the sequence %d notifies %v", change.Kind, change.Sequence, change.Notify)
+		}
+	}
+	list := p.must(200, "app admin a", "GET", "/app/events/"+changes[0].Event.ID, "")["event"].(map[string]any)
+	if list["version"] != float64(3) {
+		t.Errorf("the version is %v", list["version"])
+	}
+	entry := list["timeline"].([]any)[0].(map[string]any)
+	if entry["status"] != "started" || entry["previousStatus"] != "planning" || entry["message"] != "" || entry["notified"] != true || entry["timestamp"] != list["scheduledStartAt"] ||
+		!reflect.DeepEqual(entry["author"], map[string]any{"userId": nil, "name": ""}) {
+		t.Errorf("the entry of the scheduler is %v", entry)
+	}
+}
+
+// TestSchedulerKilled checks that each step is taken once and published, although the process is killed again and again.
+func TestSchedulerKilled(t *testing.T) {
+	p := start(t, startBroker(t))
+	heard := p.listen()
+	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
+	const each = 12
+	now := time.Now().UTC()
+	wanted := map[int64]string{}
+	for i := range each {
+		at := now.Add(2*time.Second + time.Duration(i)*150*time.Millisecond)
+		wanted[p.planned(at, at.Add(2*time.Second), `, "autoStart": true, "autoEnd": true`)] = "scheduled started completed"
+		wanted[p.planned(at.Add(5*time.Minute), at.Add(time.Hour), `, "reminderMinutes": [5]`)] = "scheduled reminder"
+	}
+	p.stop()
+	for round := range 6 {
+		kill := p.spawn()
+		moment := time.NewTimer(time.Duration(300+190*round) * time.Millisecond) // somewhere in the steps; any outcome is checked
+		<-moment.C
+		kill()
+	}
+	p.run()
+	for id, want := range wanted {
+		changes := heard.of(t, id, 1+strings.Count(want, " "))
+		if got := said(changes); got != want {
+			t.Errorf("event %d: %s", id, got)
+		}
+		for i, change := range changes {
+			if change.Sequence != int64(i+1) || len(change.Notify) != 4 {
+				t.Errorf("event %d: %s has the sequence %d and notifies %v", id, change.Kind, change.Sequence, change.Notify)
+			}
+		}
+		event := p.must(200, "app admin a", "GET", "/app/events/"+changes[0].Event.ID, "")["event"].(map[string]any)
+		if steps := strings.Count(want, "started") + strings.Count(want, "completed"); event["version"] != float64(1+steps) || len(event["timeline"].([]any)) != steps {
+			t.Errorf("event %d has the version %v and the timeline %v", id, event["version"], event["timeline"])
 		}
 	}
 }

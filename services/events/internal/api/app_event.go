@@ -189,9 +189,7 @@ func (a api) deleteEvent(c *web.Call[eventParameters, web.None]) (web.None, erro
 }
 
 func (in eventBody) apply(d *catalog.Draft) error {
-	d.Begin(in.Type.Value, in.Status.Value)
-	d.Title = in.Title.Value
-	err := errors.Join(in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
+	err := errors.Join(d.Begin(in.Type.Value, in.Title.Value, in.Status.Value), in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
 	if in.InitialTimelineMessage.Sent {
 		err = errors.Join(err, d.SetInitialEntry(in.InitialTimelineMessage.Value))
 	}
@@ -202,8 +200,11 @@ func (in eventPatch) apply(d *catalog.Draft) error {
 	if reflect.ValueOf(in).IsZero() {
 		return fault.New(fault.Invalid, "Send at least one field to change.")
 	}
-	put(&d.Title, in.Title)
-	return errors.Join(in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
+	var err error
+	if in.Title.Sent {
+		err = d.Rename(in.Title.Value)
+	}
+	return errors.Join(err, in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
 }
 
 func (in eventMembers) apply(d *catalog.Draft) error {

@@ -16,9 +16,9 @@ const (
 	maxEntries = 1000 // the event holds all of them, and each has a row that is written before the response
 )
 
-// Draft is an event in a write. The write assigns texts, flags, title, severity, external id and reminders directly, and
-// calls a method for everything that has a consequence. The legacy interface also assigns type and times, because it
-// has other rules. A write must not assign any other field.
+// Draft is an event in a write. The write assigns texts, flags, severity, external id and reminders directly, and
+// calls a method for everything that has a consequence. The legacy interface also assigns title, type and times,
+// because it has other rules. A write must not assign any other field.
 type Draft struct {
 	*Event
 	Now time.Time
@@ -184,6 +184,9 @@ func (d *Draft) Check() error {
 // differs from before.
 func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
 	d.markTransition()
+	if len(d.ReminderMinutes) == 0 {
+		d.ReminderMinutes = nil
+	}
 	if d.Published && (d.IsNew() || !d.before.Published) {
 		d.PublishedAt = new(d.Now)
 	}
@@ -195,7 +198,7 @@ func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
 	changed = d.changed || !reflect.DeepEqual(now, d.before)
 	announcedOnly = !changed && !maps.EqualFunc(d.Announced, d.before.Announced, sameWording)
-	d.arm()
 	d.recordPause()
+	d.arm()
 	return changed, announcedOnly
 }

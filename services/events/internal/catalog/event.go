@@ -151,14 +151,6 @@ func (e *Event) LinkIDs() []int64 {
 	return each(e.Links, func(link Link) int64 { return link.LegacyID })
 }
 
-// OpenExternalID returns nil for an event that is closed or has no external id. The store keeps it unique.
-func (e *Event) OpenExternalID() any {
-	if e.ExternalID == "" || !e.Open() {
-		return nil
-	}
-	return e.ExternalID
-}
-
 // affected returns the ids of the components on which the event has an impact at present.
 func (e *Event) affected() []string {
 	var ids []string
@@ -168,6 +160,14 @@ func (e *Event) affected() []string {
 		}
 	}
 	return ids
+}
+
+// OpenExternalID returns nil for an event that is closed or has no external id. The store keeps it unique.
+func (e *Event) OpenExternalID() any {
+	if e.ExternalID == "" || !e.Open() {
+		return nil
+	}
+	return e.ExternalID
 }
 
 func (e *Event) clone() *Event {

@@ -33,13 +33,22 @@ func (r *Rich) Set(format richtext.Format, text string) {
 	}
 }
 
-// Begin sets the type and the first status of a new event. An empty status is investigating or planning.
-func (d *Draft) Begin(t EventType, status Status) {
+// Begin sets the type, the title and the first status of a new event. An empty status is investigating or planning.
+func (d *Draft) Begin(t EventType, title string, status Status) error {
 	if status == "" {
 		status = map[EventType]Status{Incident: Investigating, Maintenance: Planning}[t]
 	}
 	d.Type = t
 	d.SetStatus(status)
+	return d.Rename(title)
+}
+
+func (d *Draft) Rename(title string) error {
+	if blank(title) || utf8.RuneCountInString(title) > maxTitle {
+		return fault.Field("title", "must be 1 to %d characters and not only white space", maxTitle)
+	}
+	d.Title = title
+	return nil
 }
 
 // Times is the times of an event that a request names.
@@ -120,17 +129,20 @@ func (d *Draft) SetComponents(affected []ComponentImpact) error {
 	}
 	links := make([]Link, len(affected))
 	for i, named := range affected {
-		links[i] = Link{ComponentID: named.ComponentID, Impact: named.Impact}
+		links[i] = Link{ComponentID: named.ComponentID}
 		sameComponent := func(link Link) bool { return link.ComponentID == named.ComponentID }
 		if slices.ContainsFunc(links[:i], sameComponent) {
 			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must not be named twice")
 		}
 		if at := slices.IndexFunc(d.Links, sameComponent); at >= 0 {
-			links[i].LegacyID = d.Links[at].LegacyID
+			links[i] = d.Links[at]
 		}
 	}
 	d.changed = d.changed || !slices.Equal(links, d.Links)
 	d.Links = links
+	for _, named := range affected {
+		d.SetImpact(named.ComponentID, named.Impact)
+	}
 	return nil
 }
 
@@ -151,9 +163,6 @@ func (d *Draft) checkFields() []error {
 	var problems []error
 	refuse := func(field, format string, args ...any) {
 		problems = append(problems, fault.Field(field, format, args...))
-	}
-	if d.Title != d.before.Title && (blank(d.Title) || utf8.RuneCountInString(d.Title) > maxTitle) {
-		refuse("title", "must be 1 to %d characters and not only white space", maxTitle)
 	}
 	for _, text := range []struct {
 		field       string
@@ -214,7 +223,7 @@ func checkText(field string, text Rich, limit int) error {
 }
 
 func checkMessage(field, message string) error {
-	if blank(message) {
+	if blank(Rich{message, richtext.Rich}.Plain()) {
 		return fault.Field(field, "must not be empty or only white space")
 	}
 	return checkText(field, Rich{message, richtext.Rich}, maxText)

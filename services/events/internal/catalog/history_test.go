@@ -47,7 +47,7 @@ func (p *painted) stated(impact Impact) Impact {
 func (p *painted) write(now time.Time, change func(*Draft)) {
 	draft := NewDraft(p.event.clone(), Author{UserID: "u"}, now)
 	change(draft)
-	draft.finish(true)
+	draft.finish(false)
 	draft.Version++
 	for i := range draft.Links {
 		draft.Links[i].LegacyID = 1

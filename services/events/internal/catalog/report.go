@@ -38,16 +38,16 @@ type DayUptime struct {
 
 // Uptime reports on all components of a dashboard, also hidden ones, or on one in the zone of its first dashboard.
 func (c *Catalog) Uptime(ctx context.Context, organization string, yearMonth, dashboardID, componentID string) (UptimeReport, error) {
-	month, err := time.Parse("2006-01", yearMonth)
-	if err != nil {
-		return UptimeReport{}, fault.Field("month", "must be a month in the form YYYY-MM")
-	}
 	components, dashboard, err := c.reportedOn(ctx, organization, dashboardID, componentID)
 	if err != nil {
 		return UptimeReport{}, err
 	}
+	month, err := time.Parse("2006-01", yearMonth)
+	if err != nil {
+		return UptimeReport{}, fault.Field("month", "must be a month in the form YYYY-MM")
+	}
 	now := wholeSecond(c.now())
-	zone, weight := zoneOf(dashboard), weightOf(dashboard)
+	zone, weight := zoneOf(dashboard), dashboard.Content.Uptime.PartialOutageWeight
 	days := daysOf(month.Year(), month.Month(), zone)
 	from, to := days[0].from, days[len(days)-1].to
 	if from.After(now) {
@@ -94,7 +94,7 @@ func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, com
 	}
 	dashboards, err := c.dashboardsShowing(ctx, organization, []string{componentID})
 	slices.SortFunc(dashboards, func(a, b Dashboard) int { return cmp.Compare(a.LegacyID, b.LegacyID) })
-	return components, append(dashboards, Dashboard{})[0], err
+	return components, append(dashboards, Dashboard{Timezone: defaultTimezone, Content: newContent()})[0], err
 }
 
 // zoneOf returns a dashboard's time zone; UTC for none or one that the system does not know.
@@ -105,9 +105,6 @@ func zoneOf(d Dashboard) *time.Location {
 	}
 	return zone
 }
-
-// weightOf returns the weight of a partial outage that a dashboard sets.
-func weightOf(Dashboard) float64 { return partialOutageWeight }
 
 // spans returns the times between from and to in which events affect the components, by component.
 func (c *Catalog) spans(ctx context.Context, organization string, components []Component, from, to time.Time) (map[string][]span, error) {
@@ -190,8 +187,6 @@ func monthsOf(from, to time.Time) []string {
 	}
 	return keys
 }
-
-const partialOutageWeight = 0.3 // unless the dashboard sets another
 
 type segment struct {
 	from, to time.Time

@@ -49,12 +49,10 @@ func (d *Draft) Post(in NewEntry) error {
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	if moves {
-		if err := d.Move(Advance, entry.Status, entry.Timestamp); err != nil {
-			return err
-		}
+	if !moves {
+		return d.append(entry)
 	}
-	return d.append(entry)
+	return d.appendMove(Advance, entry)
 }
 
 // Reopen opens a closed event again, with an entry.
@@ -65,10 +63,15 @@ func (d *Draft) Reopen(in NewEntry) error {
 	if !d.Type.allows(entry.Status) {
 		err = errors.Join(err, fault.Field("status", "must be a status of the type %s", d.Type))
 	}
-	if err == nil {
-		err = d.Move(Reopen, entry.Status, d.Now)
-	}
 	if err != nil {
+		return err
+	}
+	return d.appendMove(Reopen, entry)
+}
+
+// appendMove appends an entry that changes the status.
+func (d *Draft) appendMove(by Move, entry Entry) error {
+	if err := d.Move(by, entry.Status, entry.Timestamp); err != nil {
 		return err
 	}
 	return d.append(entry)

@@ -38,19 +38,19 @@ func transitions() map[Move]map[Status][]Status {
 }
 
 // Move changes the status as of a time, or returns a Conflict fault if the table does not have the transition. The
-// time becomes the end of an event that closes, and the start of a maintenance that starts.
+// time becomes the end of an event that closes, and the start of a maintenance that starts. Both are the same for a
+// maintenance that is completed without a start, so reports do not count it.
 func (d *Draft) Move(by Move, to Status, at time.Time) error {
 	from := d.Status
 	if allowed := transitions()[by][from]; !slices.Contains(allowed, to) {
 		return refuseMove(by, from, to)
 	}
 	d.SetStatus(to)
-	switch {
-	case to.closed():
-		end := later(at, d.StartAt)
-		d.EndAt = &end
-	case d.Type == Maintenance && (from == Planning || d.StartAt.After(at)):
+	if d.Type == Maintenance && (from == Planning || d.StartAt.After(at)) {
 		d.StartAt = at
+	}
+	if to.closed() {
+		d.EndAt = new(later(at, d.StartAt))
 	}
 	return nil
 }

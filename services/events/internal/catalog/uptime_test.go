@@ -45,13 +45,13 @@ func TestTally(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
-			if uptime := got.Uptime(partialOutageWeight); (uptime == nil) != (c.uptime == nil) || uptime != nil && *uptime != *c.uptime {
+			if uptime := got.Uptime(0.3); (uptime == nil) != (c.uptime == nil) || uptime != nil && *uptime != *c.uptime {
 				t.Errorf("uptime %v, want %v", uptime, c.uptime)
 			}
 		})
 	}
-	if got := (Tally{}); got.Uptime(partialOutageWeight) != nil {
-		t.Errorf("an unmeasured time has an uptime of %v", *got.Uptime(partialOutageWeight))
+	if got := (Tally{}); got.Uptime(0.3) != nil {
+		t.Errorf("an unmeasured time has an uptime of %v", *got.Uptime(0.3))
 	}
 }
 
@@ -86,7 +86,7 @@ func FuzzTally(f *testing.F) {
 			up+whole.Major+whole.Partial+whole.Degraded+whole.Maintenance != whole.Measured {
 			t.Fatalf("%v do not add up: %+v", states, whole)
 		}
-		if p := whole.Uptime(partialOutageWeight); p != nil && (*p < 0 || *p > 100) {
+		if p := whole.Uptime(0.3); p != nil && (*p < 0 || *p > 100) {
 			t.Fatalf("an uptime of %v", *p)
 		}
 		var parts Tally

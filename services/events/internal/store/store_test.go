@@ -341,9 +341,10 @@ func TestSchedulerGoesOn(t *testing.T) {
 	c, records := open(t, t.TempDir(), false)
 	component := add(t, c, "API")
 	from := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+	planned := from.Add(-time.Hour)
 	stuck := catalog.Event{ // without an end, which no maintenance can be
 		ID: "0190eeee-0000-7000-8000-00000000000a", LegacyID: 1000, OrganizationID: org, Type: catalog.Maintenance, Status: catalog.Planning,
-		StartAt: from.Add(-time.Hour), AutoStart: true, AutoEnd: true, Published: true, Version: 1,
+		StartAt: planned, ScheduledStartAt: &planned, AutoStart: true, AutoEnd: true, Published: true, Version: 1,
 	}
 	if err := records.Events.Insert(t.Context(), stuck); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,196 @@
+package main_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
+)
+
+// notice is a webhook about an event as the contract shows it.
+type notice struct {
+	ID, Kind          string
+	Version, Sequence int
+	CreatedAt         time.Time
+	Dashboard         struct{ ID, Name, URL string }
+	Event             struct {
+		ID, Type, Title, Status          string
+		LegacyID                         int64
+		PreviousStatus, Severity, URL    *string
+		StartAt                          time.Time
+		EndAt                            *time.Time
+		ScheduledStartAt, ScheduledEndAt *time.Time
+		AffectedComponents               []struct{ ID, Name, Group, Impact string }
+	}
+	TimelineEntry *struct {
+		StatusID, Status         string
+		Timestamp                time.Time
+		MessageText, MessageHTML string
+	}
+}
+
+// stage follows the webhooks about events of one component.
+type stage struct {
+	actor
+	receiver  *receiver.Receiver
+	component string
+	seen      int
+	sequence  map[string]int // the last one, by event
+}
+
+// app sends a request to the App interface, and returns the id of the event in the response.
+func (s *stage) app(status int, method, path string, body any) string {
+	s.t.Helper()
+	var out struct{ Event struct{ ID string } }
+	got := send(s.t, method, s.BaseURL+"/app/events"+path, s.credentials.app(), body).expect(s.t, status)
+	if len(got.body) > 0 {
+		got.into(s.t, &out)
+	}
+	return out.Event.ID
+}
+
+// create creates an event with the members.
+func (s *stage) create(members map[string]any) string {
+	s.t.Helper()
+	members["affectedComponents"] = []any{map[string]any{"componentId": s.component, "impact": "partial_outage"}}
+	return s.app(http.StatusCreated, "POST", "", members)
+}
+
+// expect waits for the next webhook, which must be the only new one.
+func (s *stage) expect(event, kind, status, previous, message string) notice {
+	s.t.Helper()
+	requests := arrived(s.t, s.receiver, s.seen+1)
+	var n notice
+	if err := json.Unmarshal(requests[s.seen].Body, &n); err != nil {
+		s.t.Fatalf("%s: %v", requests[s.seen].Body, err)
+	}
+	s.seen++
+	var problems []string
+	check := func(is bool, what string) {
+		if !is {
+			problems = append(problems, what)
+		}
+	}
+	check(n.Kind == kind && n.Event.ID == event, "kind or event")
+	check(n.Event.Status == status && value(n.Event.PreviousStatus) == previous, "status or previousStatus")
+	check(n.Version == 1 && n.ID == requests[s.seen-1].ID() && n.Dashboard.ID == s.DashboardID && !n.CreatedAt.IsZero(), "frame")
+	check(n.Sequence > s.sequence[event], fmt.Sprintf("sequence after %d", s.sequence[event]))
+	components := n.Event.AffectedComponents
+	check(len(components) == 1 && components[0].ID == s.component && components[0].Impact == "partial_outage", "affectedComponents")
+	check(n.Event.URL != nil && *n.Event.URL == s.DashboardURL+"/events/"+event, "url")
+	entry := ""
+	if n.TimelineEntry != nil {
+		entry = cmp.Or(n.TimelineEntry.MessageText, "(empty)")
+		check(n.TimelineEntry.StatusID != "" && !n.TimelineEntry.Timestamp.IsZero(), "timelineEntry")
+	}
+	check(entry == message, "message "+entry)
+	if len(problems) > 0 {
+		s.t.Fatalf("%v: got %s\nwant %s, status %s from %q, message %q", problems, requests[s.seen-1].Body, kind, status, previous, message)
+	}
+	s.sequence[event] = n.Sequence
+	return n
+}
+
+func value(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// TestEveryKindReachesAWebhook drives an incident and a maintenance through the App interface, from a draft to the
+// post-mortem, and checks every webhook. What is to notify nobody lies between, so it would be seen as the next webhook.
+func TestEveryKindReachesAWebhook(t *testing.T) {
+	r, env := startReceiver(t)
+	p, _ := started(t, env...)
+	c := seeded(t, p)
+	s := &stage{actor: actor{t, c}, receiver: r, sequence: map[string]int{}}
+	_, s.component = s.service("Checkout")
+	s.endpoint("https://"+receiverHost+"/hooks/kinds", s.component)
+	t.Run("incident", s.incident)
+	t.Run("maintenance", s.maintenance)
+}
+
+func (s *stage) incident(t *testing.T) {
+	type body = map[string]any
+	s.t = t
+	id := s.create(body{"type": "incident", "title": "Draft", "publish": false, "notify": true, "initialTimelineMessage": "older"})
+	entries := "/" + id + "/timeline"
+	s.app(201, "POST", entries, body{"message": "newest", "status": "identified", "notify": true})
+	s.app(200, "PATCH", "/"+id, body{"publish": true})
+	s.expect(id, "incident.created", "identified", "", "newest")
+
+	id = s.create(body{"type": "incident", "title": "Down", "severity": "minor_outage", "initialTimelineMessage": "We <b>look</b>."})
+	entries = "/" + id + "/timeline"
+	created := s.expect(id, "incident.created", "investigating", "", "We look.")
+	if created.Event.Title != "Down" || value(created.Event.Severity) != "minor_outage" || created.Event.LegacyID == 0 || created.Event.Type != "incident" {
+		t.Errorf("created %+v", created.Event)
+	}
+	s.app(200, "PATCH", "/"+id, body{"externalId": "x"})                              // shows nothing new
+	s.app(200, "PATCH", "/"+id, body{"title": "Silent", "notify": false})             // asks for nobody
+	s.app(200, "PATCH", "/"+id, body{"title": "Mail", "notify": body{"email": true}}) // asks for another channel
+	old := time.Now().Add(-61 * time.Minute)
+	backdated := s.create(body{"type": "incident", "title": "Old", "startAt": old})
+	s.app(201, "POST", entries, body{"message": "old news", "timestamp": old})
+	s.app(200, "PATCH", "/"+id, body{"severity": "major_outage"})
+	s.expect(id, "incident.updated", "investigating", "", "")
+	s.app(201, "POST", "/"+backdated+"/timeline", body{"message": "and yet", "timestamp": old, "notify": true})
+	s.expect(backdated, "incident.updated", "investigating", "", "and yet")
+	s.app(201, "POST", entries, body{"message": "Found.", "status": "identified", "notify": body{"webhook": true, "email": false}})
+	s.expect(id, "incident.updated", "identified", "investigating", "Found.")
+	s.app(201, "POST", entries, body{"message": "Still."})
+	s.expect(id, "incident.updated", "identified", "", "Still.")
+	s.app(201, "POST", entries, body{"message": "Over.", "status": "resolved"})
+	if resolved := s.expect(id, "incident.resolved", "resolved", "identified", "Over."); resolved.Event.EndAt == nil {
+		t.Errorf("resolved without an end: %+v", resolved.Event)
+	}
+	s.app(201, "POST", "/"+id+"/reopen", body{"message": "Again."})
+	if reopened := s.expect(id, "incident.reopened", "investigating", "resolved", "Again."); reopened.Event.EndAt != nil {
+		t.Errorf("reopened with an end: %+v", reopened.Event)
+	}
+	s.app(201, "POST", entries, body{"message": "Quiet.", "status": "resolved", "notify": false})
+	s.app(200, "PUT", "/"+id+"/post-mortem", body{"summary": "Why", "notify": true}) // visitors do not see it
+	s.app(200, "PUT", "/"+id+"/post-mortem", body{"summary": "Why", "published": true})
+	s.expect(id, "incident.post_mortem_published", "resolved", "", "")
+	s.app(200, "PATCH", "/"+id, body{"publish": false, "notify": true})
+	s.app(204, "DELETE", "/"+id, nil)
+}
+
+func (s *stage) maintenance(t *testing.T) {
+	type body = map[string]any
+	s.t = t
+	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339Nano) }
+	id := s.create(body{"type": "maintenance", "title": "Draft", "publish": false, "scheduledStartAt": in(time.Hour), "scheduledEndAt": in(2 * time.Hour)})
+	s.app(200, "PATCH", "/"+id, body{"publish": true})
+	s.expect(id, "maintenance.scheduled", "planning", "", "")
+
+	id = s.create(body{"type": "maintenance", "title": "Move", "scheduledStartAt": in(time.Hour), "scheduledEndAt": in(2 * time.Hour),
+		"autoStart": true, "autoEnd": true, "reminderMinutes": []int{5, 10}})
+	entries := "/" + id + "/timeline"
+	if scheduled := s.expect(id, "maintenance.scheduled", "planning", "", ""); scheduled.Event.ScheduledStartAt == nil || scheduled.Event.ScheduledEndAt == nil {
+		t.Errorf("scheduled %+v", scheduled.Event)
+	}
+	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(5*time.Minute + 3*time.Second)}) // the reminder of 10 minutes is past
+	s.expect(id, "maintenance.rescheduled", "planning", "", "")
+	s.expect(id, "maintenance.reminder", "planning", "", "")
+	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(2 * time.Second)})
+	s.expect(id, "maintenance.rescheduled", "planning", "", "")
+	s.expect(id, "maintenance.started", "started", "planning", "(empty)")
+	s.app(201, "POST", entries, body{"message": "Working.", "status": "inprogress"})
+	s.expect(id, "maintenance.updated", "inprogress", "started", "Working.")
+	s.app(200, "PATCH", "/"+id, body{"scheduledEndAt": in(3 * time.Second)})
+	s.expect(id, "maintenance.rescheduled", "inprogress", "", "")
+	if completed := s.expect(id, "maintenance.completed", "completed", "inprogress", "(empty)"); completed.Event.EndAt == nil || !completed.Event.EndAt.Equal(*completed.Event.ScheduledEndAt) {
+		t.Errorf("completed %+v", completed.Event)
+	}
+	s.app(201, "POST", "/"+id+"/reopen", body{"message": "Not yet."})
+	s.expect(id, "maintenance.reopened", "inprogress", "completed", "Not yet.")
+	s.app(201, "POST", entries, body{"message": "Done.", "status": "completed"})
+	s.expect(id, "maintenance.completed", "completed", "inprogress", "Done.")
+	s.app(200, "PUT", "/"+id+"/post-mortem", body{"summary": "How", "published": true})
+	s.expect(id, "maintenance.updated", "completed", "", "")
+}

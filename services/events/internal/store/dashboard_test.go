@@ -1,0 +1,211 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+func addDashboard(t *testing.T, c *catalog.Catalog, name string) catalog.Dashboard {
+	t.Helper()
+	made, err := c.AddDashboard(t.Context(), ours, func(d *catalog.Dashboard) error { d.Name = name; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestLastDashboardStays deletes all dashboards at the same time, several times each, through two processes. One stays.
+func TestLastDashboardStays(t *testing.T) {
+	folder := t.TempDir()
+	one, records := open(t, folder, false)
+	two, _ := open(t, folder, false)
+	var ids []string
+	for round := range 5 {
+		for len(ids) < 4 {
+			ids = append(ids, addDashboard(t, one, fmt.Sprintf("%d %d", round, len(ids))).ID)
+		}
+		var deleted, last, gone atomic.Int64
+		var group sync.WaitGroup
+		for _, id := range ids {
+			for _, c := range []*catalog.Catalog{one, two, one} {
+				group.Go(func() {
+					switch err := c.DeleteDashboard(t.Context(), ours, id); {
+					case err == nil:
+						deleted.Add(1)
+					case fault.Is(err, fault.Conflict):
+						last.Add(1)
+					case fault.Is(err, fault.NotFound):
+						gone.Add(1)
+					default:
+						t.Error(err)
+					}
+				})
+			}
+		}
+		group.Wait()
+		left, err := records.Dashboards.Find(t.Context(), find.Query{Where: []find.Condition{find.Eq(catalog.FieldOrganization, org)}})
+		if err != nil || len(left.Items) != 1 {
+			t.Fatalf("round %d: %d dashboards are left, %v", round, len(left.Items), err)
+		}
+		if deleted.Load() != 3 || last.Load() == 0 || last.Load()+gone.Load() != 9 {
+			t.Errorf("round %d: %d deleted, %d last, %d gone", round, deleted.Load(), last.Load(), gone.Load())
+		}
+		ids = []string{left.Items[0].ID}
+	}
+}
+
+// TestInterruptedDashboardRemoval checks that a removal which was decided is completed, and that no other removal may
+// take the last dashboard meanwhile.
+func TestInterruptedDashboardRemoval(t *testing.T) {
+	folder := t.TempDir()
+	catalogs, records := open(t, folder, false)
+	deaf, _ := open(t, folder, true)
+	goes, stays := addDashboard(t, catalogs, "goes"), addDashboard(t, catalogs, "stays")
+	if err := deaf.DeleteDashboard(t.Context(), ours, goes.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := records.Dashboards.Get(t.Context(), goes.ID); err != nil {
+		t.Fatalf("the removal is not interrupted: %v", err)
+	}
+	if err := catalogs.DeleteDashboard(t.Context(), ours, goes.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("it is deleted twice: %v", err)
+	}
+	if err := catalogs.DeleteDashboard(t.Context(), ours, stays.ID); !fault.Is(err, fault.Conflict) {
+		t.Errorf("the last one is deleted: %v", err)
+	}
+	removals, err := records.Removals.Get(t.Context(), org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time nothing is left to do
+		if err := catalogs.RemovalsWritten(t.Context(), &removals); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := records.Dashboards.Get(t.Context(), goes.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the dashboard is left: %v", err)
+	}
+	if _, err := catalogs.PublicBySlug(t.Context(), goes.Slug); !fault.Is(err, fault.NotFound) {
+		t.Errorf("its page is left: %v", err)
+	}
+	addDashboard(t, catalogs, "another")
+	if err := catalogs.DeleteDashboard(t.Context(), ours, stays.ID); err != nil {
+		t.Errorf("a dashboard beside another one is not deleted: %v", err)
+	}
+}
+
+// TestOldDashboardHasDefaults reads a record as it was stored before dashboards had settings.
+func TestOldDashboardHasDefaults(t *testing.T) {
+	catalogs, records := open(t, t.TempDir(), false)
+	old := catalog.Dashboard{
+		ID: board, LegacyID: 7, OrganizationID: org, Name: "Old", Slug: "old", Enabled: true, Timezone: "UTC", Locale: "en",
+		CustomDomains: []string{}, Components: []catalog.Placement{}, Version: 1,
+	}
+	if err := records.Dashboards.Insert(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	check := func(d catalog.Dashboard, err error) {
+		t.Helper()
+		if err != nil || d.Access.Mode != catalog.AccessPublic || !d.SearchIndexing || d.Subscriptions != (catalog.Subscriptions{Email: true}) ||
+			d.Branding.Theme != "auto" || len(d.Content.Order) != 10 || d.Content.Uptime.PartialOutageWeight != 0.3 {
+			t.Errorf("%+v, %v", d, err)
+		}
+	}
+	check(catalogs.Dashboard(t.Context(), org, board))
+	page, err := catalogs.PageOfDashboards(t.Context(), org, 10, "")
+	check(append(page.Items, catalog.Dashboard{})[0], err)
+	if _, err := catalogs.PublicBySlug(t.Context(), "old"); err != nil {
+		t.Errorf("its page: %v", err)
+	}
+	check(catalogs.ChangeDashboard(t.Context(), ours, board, func(d *catalog.Dashboard) error { d.Name = "New"; return nil }))
+	check(records.Dashboards.Get(t.Context(), board))
+}
+
+// TestPlacementsAndRemovals places components while they are deleted. No dashboard keeps a deleted one.
+func TestPlacementsAndRemovals(t *testing.T) {
+	folder := t.TempDir()
+	one, records := open(t, folder, false)
+	two, _ := open(t, folder, false)
+	dashboards := []string{addDashboard(t, one, "first").ID, addDashboard(t, one, "second").ID}
+	for round := range 8 {
+		var placements []catalog.Placement
+		for i := range 4 {
+			placements = append(placements, catalog.Placement{ComponentID: add(t, one, fmt.Sprintf("%d %d", round, i)).ID})
+		}
+		var group sync.WaitGroup
+		for i, placement := range placements {
+			group.Go(func() {
+				if err := two.RemoveComponent(t.Context(), ours, placement.ComponentID); err != nil {
+					t.Error(err)
+				}
+			})
+			for _, id := range dashboards {
+				group.Go(func() {
+					_, err := one.ReplacePlacements(t.Context(), ours, id, func() ([]catalog.Placement, error) { return placements[i:], nil })
+					if err != nil && !fault.Is(err, fault.Invalid) {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		group.Wait()
+		for _, id := range dashboards {
+			stored, err := records.Dashboards.Get(t.Context(), id)
+			if err != nil || len(stored.Components) != 0 {
+				t.Errorf("round %d: %d placements are left, %v", round, len(stored.Components), err)
+			}
+		}
+	}
+}
+
+// TestPlacementAfterRemoval places a component whose removal ends between the check and the write of the placement.
+func TestPlacementAfterRemoval(t *testing.T) {
+	var meanwhile func()
+	c, records := open(t, t.TempDir(), false, func(s *catalog.Store) {
+		s.Dashboards = overtaken{s.Dashboards, func() {
+			if meanwhile != nil {
+				meanwhile()
+			}
+		}}
+	})
+	addDashboard(t, c, "first") // which the components join
+	dashboard := addDashboard(t, c, "second")
+	goes, stays := add(t, c, "goes"), add(t, c, "stays")
+	meanwhile = func() {
+		meanwhile = nil // the removal writes the first dashboard too
+		if err := c.RemoveComponent(t.Context(), ours, goes.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	placed, err := c.ReplacePlacements(t.Context(), ours, dashboard.ID, func() ([]catalog.Placement, error) {
+		return []catalog.Placement{{ComponentID: stays.ID}, {ComponentID: goes.ID}}, nil
+	})
+	if err != nil || len(placed.Components) != 1 || placed.Components[0].ComponentID != stays.ID {
+		t.Errorf("placed are %+v, %v", placed.Components, err)
+	}
+	if stored, err := records.Dashboards.Get(t.Context(), dashboard.ID); err != nil || len(stored.Components) != 1 || stored.Version != placed.Version {
+		t.Errorf("stored are %+v, %v", stored.Components, err)
+	}
+}
+
+// overtaken calls meanwhile in an update of a dashboard, between the change and its write.
+type overtaken struct {
+	catalog.Collection[catalog.Dashboard]
+	meanwhile func()
+}
+
+func (o overtaken) Update(ctx context.Context, key string, change func(*catalog.Dashboard) ([]topic.Message, error)) (catalog.Dashboard, error) {
+	return o.Collection.Update(ctx, key, func(d *catalog.Dashboard) ([]topic.Message, error) {
+		messages, err := change(d)
+		o.meanwhile()
+		return messages, err
+	})
+}
