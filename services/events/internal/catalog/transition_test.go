@@ -118,7 +118,7 @@ func checkStep(t *testing.T, before, after *Event, moves bool, now time.Time) {
 	if moves && !after.Open() && !after.EndAt.Equal(now) {
 		t.Fatalf("from %s to %s: the end is %v, want %v", before.Status, after.Status, after.EndAt, now)
 	}
-	if started := before.Status == Planning && after.Status.underway(); started != !after.StartAt.Equal(before.StartAt) || started && !after.StartAt.Equal(now) {
+	if started := before.Status == Planning && moves; started != !after.StartAt.Equal(before.StartAt) || started && !after.StartAt.Equal(now) {
 		t.Fatalf("from %s to %s: the start is %v", before.Status, after.Status, after.StartAt)
 	}
 }
@@ -152,7 +152,7 @@ func TestTimesOfMoves(t *testing.T) {
 		"started early":                      {Planning, ahead, post(Started, nil), now, nil, ahead, &ahead},
 		"started late":                       {Planning, ago, post(InProgress, nil), now, nil, ago, &ago},
 		"started at the time of the entry":   {Planning, ahead, post(Started, &ago), ago, nil, ahead, &ahead},
-		"cancelled":                          {Planning, ahead, post(Completed, nil), ahead, &ahead, ahead, &ahead},
+		"cancelled":                          {Planning, ahead, post(Completed, nil), now, &now, ahead, &ahead},
 		"completed":                          {InProgress, ago, post(Completed, nil), ago, &now, ago, &ago},
 		"completed at the time of the entry": {InProgress, now.Add(-time.Hour), post(Completed, &ago), now.Add(-time.Hour), &ago, now.Add(-time.Hour), new(now.Add(-time.Hour))},
 		"reopened after it was cancelled":    {Completed, ahead, func(d *Draft) error { return d.Reopen(NewEntry{Message: "x"}) }, now, nil, ahead, &ahead},
