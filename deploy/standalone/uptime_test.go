@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -38,11 +39,16 @@ func TestUptimeReportOmitsHiddenIncidents(t *testing.T) {
 			Components []component
 		}
 	}
-	send(t, http.MethodGet, report, a.app(), nil).expect(t, http.StatusOK).into(t, &got)
 	byID := map[string]component{}
-	for _, c := range got.Report.Components {
-		byID[c.ComponentID] = c
-	}
+	eventually(t, 30*time.Second, "the first second of the services", func() error {
+		send(t, http.MethodGet, report, a.app(), nil).expect(t, http.StatusOK).into(t, &got)
+		for _, c := range got.Report.Components {
+			if byID[c.ComponentID] = c; c.MeasuredSeconds == 0 {
+				return fmt.Errorf("%+v", got.Report)
+			}
+		}
+		return nil
+	})
 	// Both incidents began before their services were created, and continue.
 	if c := byID[countedID]; c.UptimePercent == nil || *c.UptimePercent != 0 || c.MajorOutageSeconds != c.MeasuredSeconds || len(c.EventIDs) != 1 {
 		t.Errorf("the one that counts: %+v", c)
