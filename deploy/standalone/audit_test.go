@@ -67,6 +67,7 @@ func auditLog(base, authorization, query string) (entries []auditEntry, err erro
 type write struct {
 	method, path, action, id, surface string
 	status                            int
+	shown                             map[string]any // members of the record in the response
 }
 
 // walker stands in front of the platform. It takes the expected action off each request of the walk, gives each
@@ -126,6 +127,11 @@ func (w *walker) keep(r *http.Request, status int, body []byte) {
 	for i := range w.writes {
 		if w.writes[i].id == r.Header.Get("X-Request-Id") && r.Method != http.MethodGet {
 			w.writes[i].status = status
+			var wrapped map[string]map[string]any
+			if json.Unmarshal(body, &wrapped) == nil && len(wrapped) == 1 {
+				for _, w.writes[i].shown = range wrapped {
+				}
+			}
 		}
 	}
 	for _, match := range secretMember.FindAllSubmatch(body, -1) {
@@ -166,9 +172,10 @@ func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 	}
 	const provisioned = 4 // entries of provision: the organization, the user, two keys
 	entries := w.entries(t, base, len(expected)+provisioned)
-	seen := map[string]int{}
+	seen, others := map[string]int{}, 0
 	for _, entry := range entries {
 		if !strings.HasPrefix(entry.RequestID, "walk-") {
+			others++
 			continue
 		}
 		seen[entry.RequestID]++
@@ -177,6 +184,12 @@ func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 			t.Errorf("%s %s of the action %q left %s", write.method, write.path, write.action, entry.text)
 		}
 		c.expectActor(t, entry)
+		if strings.Count(write.action, ".") == 1 && write.status == http.StatusCreated && write.surface == "app" {
+			expectShown(t, entry, write.shown)
+		}
+	}
+	if others != provisioned {
+		t.Errorf("%d entries are of no request of the walk, instead of %d", others, provisioned)
 	}
 	for id, write := range expected {
 		if seen[id] != 1 {
@@ -274,6 +287,23 @@ func (c credentials) expectActor(t *testing.T, entry auditEntry) {
 	}
 }
 
+// expectShown fails unless the entry of a create has each member that the App shows of the record, except those that
+// follow from other records.
+func expectShown(t *testing.T, entry auditEntry, shown map[string]any) {
+	t.Helper()
+	var after map[string]any
+	if err := json.Unmarshal(entry.After, &after); err != nil {
+		t.Fatal(err)
+	}
+	derived := []string{"dashboardIds", "status", "activeEventIds", "url", "verified", "suppressed", "consecutiveFailures", "lastSuccessAt", "secret"}
+	parts := []string{"timeline", "notes", "postMortem"} // of an event, if they changed
+	for member := range shown {
+		if _, has := after[member]; !has && !slices.Contains(derived, member) && !slices.Contains(parts, member) {
+			t.Errorf("the entry of %s lacks %s of the record", entry.Action, member)
+		}
+	}
+}
+
 // published returns the records of all topics, when the topic of audit entries has n of them.
 func published(t *testing.T, broker string, n int) []stream.Record {
 	t.Helper()
@@ -346,6 +376,31 @@ func TestKillAfterAResponseKeepsItsAuditEntry(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// A step of the scheduler leaves one entry of the scheduler.
+func TestSchedulerLeavesAuditEntries(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	c := provision(t, base, "Acme", "ada", "admin", "api")
+	_, component := actor{t, c}.service("Checkout")
+	at := func(in time.Duration) string { return time.Now().UTC().Add(in).Format(time.RFC3339) }
+	var made struct{ Event struct{ ID string } }
+	send(t, http.MethodPost, base+"/app/events", c.app(), map[string]any{
+		"type": "maintenance", "title": "Move", "scheduledStartAt": at(-time.Minute), "scheduledEndAt": at(time.Hour), "autoStart": true,
+		"affectedComponents": []any{map[string]any{"componentId": component}},
+	}).expect(t, http.StatusCreated).into(t, &made)
+	eventually(t, 30*time.Second, "the entry of the start", func() error {
+		entries, err := auditLog(base, c.app(), "entityId="+made.Event.ID)
+		if err != nil || len(entries) < 2 {
+			return fmt.Errorf("%d entries, %w", len(entries), err)
+		}
+		entry := entries[0]
+		if len(entries) > 2 || entry.Actor.Type != "scheduler" || entry.Surface != "scheduler" || entry.Action != "event.update" || entry.RequestID+entry.IP != "" ||
+			!slices.Contains(entry.ChangedFields, "status") || !strings.Contains(string(entry.After), `"status":"started"`) {
+			t.Errorf("%d entries, the newest %s", len(entries), entry.text)
+		}
+		return nil
 	})
 }
 

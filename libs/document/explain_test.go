@@ -101,6 +101,9 @@ func TestFindIsServedByIndexes(t *testing.T) {
 						t.Errorf("a table is scanned:\n%s", text)
 					}
 				}
+				if test.keys && !test.sorts && behind && !strings.Contains(text, "f_size<?") {
+					t.Errorf("ranges are entered at their beginning:\n%s", text)
+				}
 				if used == 0 {
 					t.Errorf("index %s is not used:\n%s", test.index, text)
 				}

@@ -30,7 +30,7 @@ func (p *plan) arms() []clause {
 		}
 		behind = append(behind, all)
 	}
-	if !p.sorted || len(arms)*len(behind) > 2*maxArms {
+	if !p.sorted || len(arms)*len(behind) > 3*maxArms {
 		var either clause
 		for _, b := range behind {
 			either = either.join(" OR ", clause{"(" + b.text + ")", b.args})

@@ -77,6 +77,9 @@ func (d *document) describe(of declared.Operation) (err error) {
 		if err != nil {
 			return err
 		}
+		if of.Method == http.MethodPatch {
+			d.atLeastOneMember(of.Body)
+		}
 		out.body = object{{"required", !of.BodyOptional}, {"content", content}}
 	}
 	var content object

@@ -81,7 +81,7 @@ func (d legacyDocument) override() object {
 	return d.parameter("MethodOverride", object{
 		{"name", legacy.OverrideHeader}, {"in", "header"},
 		{"description", "The method that a POST stands for, for clients that can send only GET and POST. A POST to any path may have it."},
-		{"schema", object{{"type", "string"}, {"enum", []any{"POST"}}}},
+		{"schema", object{{"type", "string"}, {"pattern", `^\s*([Pp][Oo][Ss][Tt])?\s*$`}}},
 	})
 }
 
@@ -96,7 +96,7 @@ func (d legacyDocument) ids() object {
 }
 
 // timePattern matches the days that every month of its length has.
-const timePattern = `[0-9]{4}-((0[1-9]|1[0-2])-(0[1-9]|[12][0-9])|(0[13-9]|1[0-2])-30|(0[13578]|1[02])-31)T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?Z?`
+const timePattern = `(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-((0[1-9]|1[0-2])-(0[1-9]|[12][0-9])|(0[13-9]|1[0-2])-30|(0[13578]|1[02])-31)T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?Z?`
 
 func (d legacyDocument) time() object {
 	return d.define("Time", object{

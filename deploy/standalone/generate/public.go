@@ -59,6 +59,9 @@ func (d *document) contents(contents []web.Content, body bool) (object, error) {
 		case nil:
 			schema = d.errorSchema()
 		case string:
+			if content.Media == "application/yaml" { // readers parse it
+				schema = object{{"description", "Any value."}}
+			}
 		default:
 			typed, err := d.content(reflect.TypeOf(content.Of), body, content.Example)
 			if err != nil {

@@ -54,13 +54,21 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 			if !body && !strings.Contains(in.Field.Tag.Get("json"), "omit") {
 				in.ParentSchema.Required = append(in.ParentSchema.Required, in.Name)
 			}
-			nullable(in.PropertySchema, in.Field.Type.Kind() == reflect.Pointer || in.Field.Tag.Get("nullable") == "true")
+			nullable(withFormat(in.PropertySchema), in.Field.Type.Kind() == reflect.Pointer || in.Field.Tag.Get("nullable") == "true")
 			return nil
 		}))
 	if err = errors.Join(err, s.conflict); err != nil {
 		return nil, err
 	}
 	return ordered(schema)
+}
+
+// withFormat adds the pattern of a format that is not one of JSON Schema.
+func withFormat(schema *jsonschema.Schema) *jsonschema.Schema {
+	if schema.Format != nil && *schema.Format == "sha256" {
+		schema.WithPattern("^[0-9a-f]{64}$")
+	}
+	return schema
 }
 
 // nullable makes the schema of a member agree with what the member may be: only a pointer, or a member with the tag
@@ -123,7 +131,7 @@ func (s *schemas) parametersOf(of reflect.Type) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		described, err := ordered(schema.Properties["parameter"].TypeObject)
+		described, err := ordered(withFormat(schema.Properties["parameter"].TypeObject))
 		if err != nil {
 			return nil, err
 		}
@@ -190,6 +198,14 @@ func (s *schemas) mapMembers(of reflect.Type) {
 			s.mapMembers(field.Type)
 		}
 	}
+}
+
+// atLeastOneMember makes the definition of a body refuse one without any member beside the required ones.
+func (s *schemas) atLeastOneMember(of reflect.Type) {
+	name := s.name(of, "")
+	definition := s.definitions[name]
+	definition.WithMinProperties(int64(len(definition.Required)) + 1)
+	s.definitions[name] = definition
 }
 
 // name is a definition's name: the type's, without the ending View. Two

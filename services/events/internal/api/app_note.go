@@ -91,33 +91,51 @@ type noteParameters struct {
 }
 
 func (a api) replaceNote(c *web.Call[noteParameters, noteBody]) (oneNoteView, error) {
-	var note catalog.Note
-	changed, err := a.catalog.ChangeEvent(c, partCommand(c).As(catalog.ActionNoteUpdate), c.Parameters.ID, func(d *catalog.Draft) (err error) {
-		note, err = d.EditNote(c.Parameters.NoteID, func() (string, error) {
-			if err := c.IfMatch(d.Version); err != nil {
-				return "", err
-			}
-			in, err := c.Body()
-			return in.Note.Value, err
-		})
-		return err
+	detail, err := changeNote(a, c, catalog.ActionNoteUpdate, func(d *catalog.Draft) error {
+		in, err := c.Body()
+		if err != nil {
+			return err
+		}
+		return d.EditNote(c.Parameters.NoteID, in.Note.Value)
 	})
-	return oneNoteView{viewNote(note), changed.Version}, err
+	if err != nil {
+		return oneNoteView{}, err
+	}
+	note, err := detail.NoteOf(c.Parameters.NoteID)
+	return oneNoteView{viewNote(note), detail.Version}, err
 }
 
 func (a api) deleteNote(c *web.Call[noteParameters, web.None]) (web.None, error) {
-	_, err := a.catalog.ChangeEvent(c, partCommand(c).As(catalog.ActionNoteDelete), c.Parameters.ID, func(d *catalog.Draft) error {
-		return d.RemoveNote(c.Parameters.NoteID, func() error { return c.IfMatch(d.Version) })
+	_, err := changeNote(a, c, catalog.ActionNoteDelete, func(d *catalog.Draft) error {
+		d.RemoveNote(c.Parameters.NoteID)
+		return nil
 	})
 	return web.None{}, err
 }
 
-// partCommand returns appCommand for a write of a part of a record. An unknown part precedes another version of the
-// record, so the change of the record checks If-Match when it has found the part.
-func partCommand[P, B any](c *web.Call[P, B]) catalog.Command {
-	command := appCommand(c)
+func changeNote[B any](a api, c *web.Call[noteParameters, B], action string, change func(*catalog.Draft) error) (catalog.EventDetail, error) {
+	return changePart(a, c, c.Parameters.ID, action, change, func(d *catalog.Draft) error {
+		_, err := d.NoteOf(c.Parameters.NoteID)
+		return err
+	})
+}
+
+// changePart changes a part of an event, for which find returns an error if the event lacks the part. An unknown part
+// precedes another version of the event.
+func changePart[P, B any](
+	a api, c *web.Call[P, B], event, action string, change, find func(*catalog.Draft) error,
+) (catalog.EventDetail, error) {
+	command := appCommand(c).As(action)
 	command.IfMatch = nil
-	return command
+	return a.catalog.ChangeEvent(c, command, event, func(d *catalog.Draft) error {
+		if err := find(d); err != nil {
+			return err
+		}
+		if err := c.IfMatch(d.Version); err != nil {
+			return err
+		}
+		return change(d)
+	})
 }
 
 func viewNote(n catalog.Note) noteView {

@@ -59,7 +59,10 @@ type onePostMortemView struct {
 func (v onePostMortemView) RecordVersion() int64 { return v.version }
 
 func (a api) getPostMortem(c *web.Call[eventParameters, web.None]) (onePostMortemView, error) {
-	detail, err := a.catalog.EventWithPostMortem(c, c.Caller.Organization, c.Parameters.ID)
+	detail, err := a.catalog.Event(c, c.Caller.Organization, c.Parameters.ID)
+	if err == nil {
+		err = detail.CheckPostMortem()
+	}
 	return onePostMortemViewOf(&detail, err)
 }
 
@@ -94,9 +97,10 @@ func (a api) replacePostMortem(c *web.Call[eventParameters, postMortemBody]) (on
 }
 
 func (a api) deletePostMortem(c *web.Call[eventParameters, web.None]) (web.None, error) {
-	_, err := a.catalog.ChangeEvent(c, partCommand(c).As(catalog.ActionPostMortemDelete), c.Parameters.ID, func(d *catalog.Draft) error {
-		return d.RemovePostMortem(func() error { return c.IfMatch(d.Version) })
-	})
+	_, err := changePart(a, c, c.Parameters.ID, catalog.ActionPostMortemDelete, func(d *catalog.Draft) error {
+		d.PostMortem = nil
+		return nil
+	}, func(d *catalog.Draft) error { return d.CheckPostMortem() })
 	return web.None{}, err
 }
 

@@ -142,18 +142,10 @@ func (a api) deleteEntry(c *web.Call[entryParameters, web.None]) (web.None, erro
 	return web.None{}, err
 }
 
-// changeEntry changes an entry. An unknown entry precedes another version of the event.
 func changeEntry[B any](a api, c *web.Call[entryParameters, B], action string, change func(*catalog.Draft) error) (catalog.EventDetail, error) {
-	command := appCommand(c).As(action)
-	command.IfMatch = nil
-	return a.catalog.ChangeEvent(c, command, c.Parameters.ID, func(d *catalog.Draft) error {
-		if _, err := d.EntryOf(c.Parameters.StatusID); err != nil {
-			return err
-		}
-		if err := c.IfMatch(d.Version); err != nil {
-			return err
-		}
-		return change(d)
+	return changePart(a, c, c.Parameters.ID, action, change, func(d *catalog.Draft) error {
+		_, err := d.EntryOf(c.Parameters.StatusID)
+		return err
 	})
 }
 

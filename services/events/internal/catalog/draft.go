@@ -23,11 +23,12 @@ type Draft struct {
 	*Event
 	Now time.Time
 
-	author  Author
-	before  Event    // without links and timeline
-	changed bool     // links or timeline differ
-	entry   *Entry   // the newest entry that the write has added or edited
-	written []string // ids of the entries that the write has added or edited
+	author     Author
+	before     Event    // without links and timeline
+	formerSize int      // textSize of before
+	changed    bool     // links or timeline differ
+	entry      *Entry   // the newest entry that the write has added or edited
+	written    []string // ids of the entries that the write has added or edited
 
 	scheduled bool // the write is a step of the scheduler
 	reminds   bool // the write is a reminder: it changes nothing that the event shows, so its version stays
@@ -37,7 +38,7 @@ type Draft struct {
 }
 
 func NewDraft(event *Event, author Author, now time.Time) *Draft {
-	d := &Draft{Event: event, Now: now, author: author, before: *event}
+	d := &Draft{Event: event, Now: now, author: author, before: *event, formerSize: event.textSize()}
 	d.before.Links, d.before.Timeline = nil, nil
 	return d
 }
@@ -177,7 +178,7 @@ func (d *Draft) Check() error {
 			refuse("type", "must fit the statuses of the timeline, which has '%s'", d.Timeline[misfit].Status)
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, d.checkSize())...)
 }
 
 // finish completes the fields that follow from others, decides whom the write notifies, and returns whether the event

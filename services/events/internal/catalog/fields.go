@@ -122,18 +122,19 @@ func (d *Draft) setEnd(in optional.Value[time.Time]) error {
 	return nil
 }
 
-// SetComponents makes the affected components those given. A component that stays keeps its link.
+// SetComponents makes the affected components those given. A component that stays keeps its link. Severity must be
+// assigned before.
 func (d *Draft) SetComponents(affected []ComponentImpact) error {
 	if len(affected) == 0 || len(affected) > maxAffected {
 		return fault.Field("affectedComponents", "must name 1 to %d components", maxAffected)
 	}
 	links := make([]Link, len(affected))
 	for i, named := range affected {
-		links[i] = Link{ComponentID: named.ComponentID}
 		sameComponent := func(link Link) bool { return link.ComponentID == named.ComponentID }
 		if slices.ContainsFunc(links[:i], sameComponent) {
 			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must not be named twice")
 		}
+		links[i] = Link{ComponentID: named.ComponentID}
 		if at := slices.IndexFunc(d.Links, sameComponent); at >= 0 {
 			links[i] = d.Links[at]
 		}

@@ -29,44 +29,37 @@ func (d *Draft) AddNote(text string) (Note, error) {
 	return note, nil
 }
 
-// EditNote replaces the text of a note by the result of text, which it calls if the note exists. It returns the note.
-func (d *Draft) EditNote(id string, text func() (string, error)) (Note, error) {
-	at, err := d.noteAt(id)
-	if err != nil {
-		return Note{}, err
-	}
-	edited, err := text()
-	if err = cmp.Or(err, checkNote(edited)); err != nil || edited == d.Notes[at].Text {
-		return d.Notes[at], err
+// EditNote replaces the text of a note.
+func (d *Draft) EditNote(id, text string) error {
+	note, err := d.NoteOf(id)
+	if err = cmp.Or(err, checkNote(text)); err != nil || text == note.Text {
+		return err
 	}
 	now := d.Now
 	d.Notes = slices.Clone(d.Notes)
-	d.Notes[at].Text, d.Notes[at].EditedAt = edited, &now
-	return d.Notes[at], nil
+	for i := range d.Notes {
+		if d.Notes[i].ID == id {
+			d.Notes[i].Text, d.Notes[i].EditedAt = text, &now
+		}
+	}
+	return nil
 }
 
-// RemoveNote removes a note if allowed, which it calls if the note exists, returns no error.
-func (d *Draft) RemoveNote(id string, allowed func() error) error {
-	at, err := d.noteAt(id)
-	if err == nil {
-		err = allowed()
-	}
-	if err == nil {
-		d.Notes = slices.Delete(slices.Clone(d.Notes), at, at+1)
-	}
-	return err
+func (d *Draft) RemoveNote(id string) {
+	d.Notes = slices.DeleteFunc(slices.Clone(d.Notes), func(note Note) bool { return note.ID == id })
 }
 
-func (d *Draft) noteAt(id string) (int, error) {
-	at := slices.IndexFunc(d.Notes, func(note Note) bool { return note.ID == id })
+// NoteOf returns the note with the id, or NotFound.
+func (e *Event) NoteOf(id string) (Note, error) {
+	at := slices.IndexFunc(e.Notes, func(note Note) bool { return note.ID == id })
 	if at < 0 {
-		return at, fault.New(fault.NotFound, "The event has no such note.")
+		return Note{}, fault.New(fault.NotFound, "The event has no such note.")
 	}
-	return at, nil
+	return e.Notes[at], nil
 }
 
 func checkNote(text string) error {
-	if strings.TrimSpace(text) == "" || utf8.RuneCountInString(text) > maxNote {
+	if blank(text) || utf8.RuneCountInString(text) > maxNote {
 		return fault.Field("note", "must be 1 to %d characters, and not white space only", maxNote)
 	}
 	return nil

@@ -1,10 +1,8 @@
 package catalog
 
 import (
-	"context"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -49,42 +47,36 @@ func (d *Draft) SetPostMortem(p PostMortem) error {
 	return nil
 }
 
-// RemovePostMortem removes the post-mortem if allowed, which it calls if there is one, returns no error.
-func (d *Draft) RemovePostMortem(allowed func() error) error {
-	if d.PostMortem == nil {
-		return noPostMortem()
+// CheckPostMortem returns NotFound if the event has no post-mortem.
+func (e *Event) CheckPostMortem() error {
+	if e.PostMortem == nil {
+		return fault.New(fault.NotFound, "The event has no post-mortem.")
 	}
-	err := allowed()
-	if err == nil {
-		d.PostMortem = nil
-	}
-	return err
+	return nil
 }
 
-// EventWithPostMortem returns the organization's event with the id, or NotFound, also if it has no post-mortem.
-func (c *Catalog) EventWithPostMortem(ctx context.Context, organization, id string) (EventDetail, error) {
-	detail, err := c.Event(ctx, organization, id)
-	if err == nil && detail.PostMortem == nil {
-		err = noPostMortem()
-	}
-	return detail, err
+type namedText struct {
+	field string
+	value *Rich
 }
 
-func noPostMortem() error { return fault.New(fault.NotFound, "The event has no post-mortem.") }
+func (p *PostMortem) texts() []namedText {
+	return []namedText{
+		{"summary", &p.Summary}, {"rootCause", p.RootCause}, {"impact", p.Impact}, {"resolution", p.Resolution}, {"lessonsLearned", p.LessonsLearned},
+	}
+}
 
 func (p *PostMortem) check() error {
-	for _, text := range []struct {
-		field string
-		value *Rich
-	}{
-		{"summary", &p.Summary}, {"rootCause", p.RootCause}, {"impact", p.Impact}, {"resolution", p.Resolution}, {"lessonsLearned", p.LessonsLearned},
-	} {
-		if text.value != nil && utf8.RuneCountInString(text.value.Text) > maxPostMortemText {
-			return fault.Field(text.field, "must be at most %d characters", maxPostMortemText)
+	for _, text := range p.texts() {
+		if text.value == nil {
+			continue
+		}
+		if err := checkText(text.field, *text.value, maxPostMortemText); err != nil {
+			return err
 		}
 	}
-	if strings.TrimSpace(p.Summary.Text) == "" {
-		return fault.Field("summary", "must not be empty")
+	if blank(p.Summary.Plain()) {
+		return fault.Field("summary", "must not be empty or only white space")
 	}
 	if len(p.ActionItems) > maxActionItems {
 		return fault.Field("actionItems", "must be at most %d items", maxActionItems)
@@ -98,7 +90,7 @@ func (p *PostMortem) check() error {
 }
 
 func (a ActionItem) check(path string) error {
-	if strings.TrimSpace(a.Text) == "" || utf8.RuneCountInString(a.Text) > maxActionItemText {
+	if blank(a.Text) || utf8.RuneCountInString(a.Text) > maxActionItemText {
 		return fault.Field(path+"text", "must be 1 to %d characters, and not white space only", maxActionItemText)
 	}
 	if a.Owner != nil && utf8.RuneCountInString(*a.Owner) > maxActionItemOwner {

@@ -126,6 +126,8 @@ func (d *Draft) arm() {
 	late := d.ScheduledEndAt != nil && !d.ScheduledEndAt.After(d.Now)
 	if d.Status != Planning {
 		d.StartedFor = d.ScheduledStartAt
+	} else {
+		d.EndedFor = nil // what is planned anew has not ended
 	}
 	// A person who starts an event after its planned end wants it to go on.
 	if d.Status.closed() || late && !d.scheduled && d.Status.underway() && !d.before.Status.underway() {

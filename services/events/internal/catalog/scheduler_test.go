@@ -187,17 +187,23 @@ func TestSchedulerLooksEverySecond(t *testing.T) {
 		c := New(Store{Events: events, Components: oneComponent{}, Dashboards: noDashboards{}, Next: func(context.Context, string, int64) (int64, error) { return 1, nil }},
 			nil, func() time.Time { return time.Now().UTC() })
 		ctx, cancel := context.WithCancel(t.Context())
+		status := func() Status {
+			synctest.Wait()
+			event, err := c.ChangeEvent(ctx, Command{Organization: "acme"}, "id", func(*Draft) error { return nil })
+			if err != nil {
+				t.Error(err)
+			}
+			return event.Status
+		}
 		ended := make(chan error)
 		go func() { ended <- c.RunScheduler(ctx, slog.New(slog.DiscardHandler)) }()
 		time.Sleep(time.Hour - time.Millisecond)
-		synctest.Wait()
-		if events.event.Status != Planning {
-			t.Errorf("before its time it is %s", events.event.Status)
+		if got := status(); got != Planning {
+			t.Errorf("before its time it is %s", got)
 		}
 		time.Sleep(schedulerInterval)
-		synctest.Wait()
-		if events.event.Status != Started {
-			t.Errorf("after its time it is %s", events.event.Status)
+		if got := status(); got != Started {
+			t.Errorf("after its time it is %s", got)
 		}
 		cancel()
 		if err := <-ended; err != nil {

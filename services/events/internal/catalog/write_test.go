@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -19,7 +20,9 @@ type oneEvent struct {
 }
 
 func (o *oneEvent) Update(_ context.Context, _ string, change func(*Event) ([]topic.Message, error)) (Event, error) {
-	if _, err := change(o.event.clone()); err != nil {
+	if _, err := change(o.event.clone()); errors.Is(err, fault.ErrUnchanged) {
+		return o.event, nil
+	} else if err != nil {
 		return o.event, err
 	}
 	next := o.event.clone()

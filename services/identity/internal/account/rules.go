@@ -34,6 +34,9 @@ const (
 // roles returns all roles in the order in which they are stored and shown.
 func roles() []Role { return []Role{Admin, Event, Subscriber, API} }
 
+// Enum returns the values of a role, for the documents.
+func (Role) Enum() []any { return []any{Admin, Event, Subscriber, API} }
+
 // checkRoles returns the roles, each once, in the order of roles.
 func checkRoles(sent []Role) ([]Role, error) {
 	for _, role := range sent {

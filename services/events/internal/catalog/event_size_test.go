@@ -1,0 +1,59 @@
+package catalog
+
+import (
+	"cmp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+)
+
+// An event whose texts are as large as they may be takes no more text. It can lose text, and change otherwise.
+func TestTextsOfAnEventAreBounded(t *testing.T) {
+	const each = 20000
+	event := Event{Type: Incident, Status: Resolved, Title: "x"}
+	for event.textSize()+each <= maxEventText {
+		event.Timeline = append(event.Timeline, Entry{StatusID: newID(), Message: Rich{Text: strings.Repeat("x", each)}})
+	}
+	for name, test := range map[string]struct {
+		change func(d *Draft) error
+		fits   bool
+	}{
+		"a note": {func(d *Draft) error {
+			for range 5 {
+				if _, err := d.AddNote(strings.Repeat("x", maxNote)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, false},
+		"a post-mortem": {func(d *Draft) error {
+			return d.SetPostMortem(PostMortem{Summary: Rich{Text: strings.Repeat("x", each)}, ActionItems: []ActionItem{{Text: "y"}}})
+		}, false},
+		"a description": {func(d *Draft) error { d.Description.Text = strings.Repeat("x", each); return nil }, false},
+		"an entry": {func(d *Draft) error {
+			return d.AppendEntry(Entry{Status: StatusUpdate, Message: Rich{Text: strings.Repeat("x", each)}})
+		}, false},
+		"a short note":  {func(d *Draft) error { _, err := d.AddNote("x"); return err }, true},
+		"a flag":        {func(d *Draft) error { d.HiddenFromDashboard = true; return nil }, true},
+		"an entry less": {func(d *Draft) error { return d.RemoveEntry(d.Timeline[0].StatusID) }, true},
+		"a note and an exit": {func(d *Draft) error {
+			_, err := d.AddNote("x")
+			return cmp.Or(err, d.RemoveEntry(d.Timeline[0].StatusID))
+		}, true},
+	} {
+		d := NewDraft(event.clone(), Author{}, time.Now())
+		if err := test.change(d); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := d.checkSize(); fault.Is(err, fault.Conflict) == test.fits {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	event.Title = strings.Repeat("x", 2*each) // too large already, from a time without the bound
+	d := NewDraft(event.clone(), Author{}, time.Now())
+	if d.Status = Monitoring; d.checkSize() != nil {
+		t.Error("an event that is too large cannot be changed")
+	}
+}
