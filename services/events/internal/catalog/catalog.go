@@ -89,7 +89,8 @@ type Catalog struct {
 
 	writes  sharedRun[*eventWrite, struct{}] // of events, by id
 	renders sharedRun[string, Page]          // of pages, by dashboard; items are components that were written
-	joins   sharedRun[string, string]        // of first dashboards, by organization; items are new components
+	placed  placed
+	joins   sharedRun[string, string] // of first dashboards, by organization; items are new components
 }
 
 // New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in

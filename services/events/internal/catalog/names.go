@@ -7,6 +7,7 @@ const (
 	FieldOrganization = "organization"
 	FieldID           = "id"
 	FieldLegacyID     = "legacyId"
+	FieldVersion      = "version" // of a dashboard
 	FieldSlug         = "slug"
 	FieldHosts        = "hosts"        // multi-valued
 	FieldComponents   = "components"   // multi-valued

@@ -104,18 +104,6 @@ func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboa
 	return c.componentsOf(ctx, organization, ids)
 }
 
-// DashboardsHolding returns the ids of the dashboards that hold each of the components.
-func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, components []string) (map[string][]string, error) {
-	dashboards, err := c.dashboardsShowing(ctx, organization, components)
-	holding := make(map[string][]string, len(components))
-	for _, dashboard := range dashboards {
-		for _, id := range dashboard.ComponentIDs() {
-			holding[id] = append(holding[id], dashboard.ID)
-		}
-	}
-	return holding, err
-}
-
 // join adds a component to the organization's first dashboard, and returns the id of the dashboard. Components created
 // at the same time share a write.
 func (c *Catalog) join(ctx context.Context, organization, id string) (string, error) {

@@ -39,7 +39,7 @@ func dashboards(follower func() Follower) document.Schema[catalog.Dashboard] {
 	return document.Schema[record]{
 		Name: "dashboards",
 		Key:  func(d *record) string { return d.ID },
-		Fields: append(members[record](catalog.FieldLegacyID, catalog.FieldSlug),
+		Fields: append(members[record](catalog.FieldLegacyID, catalog.FieldSlug, catalog.FieldVersion),
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(d *record) any { return d.OrganizationID }},
 			document.Field[record]{Name: catalog.FieldComponents, Value: func(d *record) any { return d.ComponentIDs() }},
 			document.Field[record]{Name: catalog.FieldHosts, Value: func(d *record) any { return d.CustomDomains }},

@@ -1,0 +1,85 @@
+package catalog
+
+import (
+	"context"
+	"sync"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// maxHeld bounds the placements that a process remembers, over all organizations: about 100 MB.
+const maxHeld = 1 << 20
+
+// placed remembers which components dashboards hold, by the version of the dashboard. A record of a dashboard grows with
+// its components, so reading it for each request would make requests slower with every component. The zero value is empty.
+type placed struct {
+	mu         sync.Mutex
+	dashboards map[string]holding
+	size       int
+}
+
+// holding is the components of a dashboard of a version.
+type holding struct {
+	version    int64
+	components map[string]bool
+}
+
+// stale returns the keys of the rows whose version is not remembered. The rows have the version as their value.
+func (p *placed) stale(rows []find.Row) (keys []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, row := range rows {
+		if known, there := p.dashboards[row.Key]; !there || known.version != row.Values[0] {
+			keys = append(keys, row.Key)
+		}
+	}
+	return keys
+}
+
+func (p *placed) remember(dashboards []Dashboard) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range dashboards {
+		d := &dashboards[i]
+		components := make(map[string]bool, len(d.Components))
+		for _, placement := range d.Components {
+			components[placement.ComponentID] = true
+		}
+		if p.size += len(components) - len(p.dashboards[d.ID].components); p.dashboards == nil || p.size > maxHeld {
+			p.dashboards, p.size = map[string]holding{}, len(components)
+		}
+		p.dashboards[d.ID] = holding{d.Version, components}
+	}
+}
+
+// DashboardsHolding returns the ids of the organization's dashboards that hold each of the components. It asks the store
+// for the versions of the dashboards, and reads those that have changed.
+func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, components []string) (map[string][]string, error) {
+	rows, err := c.store.Dashboards.Keys(ctx, owned(organization, find.Query{}), FieldVersion)
+	if err != nil || len(components) == 0 {
+		return nil, err
+	}
+	var fresh []Dashboard
+	if stale := c.placed.stale(rows); len(stale) > 0 {
+		if fresh, err = c.store.Dashboards.GetMany(ctx, stale); err != nil {
+			return nil, err
+		}
+		c.placed.remember(fresh)
+	}
+	return c.placed.holding(rows, components), nil
+}
+
+func (p *placed) holding(rows []find.Row, components []string) map[string][]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	dashboards := make(map[string][]string, len(components))
+	for _, row := range rows {
+		held := p.dashboards[row.Key].components
+		for _, id := range components {
+			if held[id] {
+				dashboards[id] = append(dashboards[id], row.Key)
+			}
+		}
+	}
+	return dashboards
+}
