@@ -205,7 +205,7 @@ func TestClientsCannotSpeakForThePlatform(t *testing.T) {
 		"Connection": "X-Private, close", "X-Private": "hop", "Te": "trailers", "Keep-Alive": "1", "Proxy-Authorization": "Basic x",
 		"Accept-Language": "de", "If-Match": `"7"`,
 	}).echo(t)
-	if e.Passport.Organization != m.credential.Organization || e.Passport.Surface != passport.App {
+	if e.Passport.Organization != m.credential.Organization || e.Passport.Surface != passport.App || e.Passport.IP != "127.0.0.1" {
 		t.Errorf("passport %+v", e.Passport)
 	}
 	for _, name := range []string{"Authorization", "Bellbuoy-Anything", "X-Forwarded-Port", "Forwarded", "X-Real-Ip", "X-Private", "Te", "Keep-Alive", "Proxy-Authorization", "Connection"} {
@@ -220,6 +220,24 @@ func TestClientsCannotSpeakForThePlatform(t *testing.T) {
 	}
 	if g := d.get(t, "/app/users", map[string]string{"Authorization": m.bearer()}); g.header.Get("Bellbuoy-Private") != "" {
 		t.Error("a service's internal header came out")
+	}
+}
+
+// A passport that serves several requests names the address of each.
+func TestPassportsNameTheAddressOfTheClient(t *testing.T) {
+	signer := passport.NewSigner(strings.Repeat("s", 32), time.Now)
+	g := &guard{signer: signer, now: time.Now}
+	c := newCaller(peer.Bearer, "", peer.Credential{User: "ada"})
+	tokens := map[string]int{}
+	for _, ip := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.1"} {
+		token := g.passport(c, identity, passport.App, ip)
+		tokens[token]++
+		if p, err := signer.Verify(token, identity); err != nil || p.IP != ip {
+			t.Errorf("the passport for %s names %q, %v", ip, p.IP, err)
+		}
+	}
+	if len(tokens) > 3 {
+		t.Error("requests from one address have two passports")
 	}
 }
 

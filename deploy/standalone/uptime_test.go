@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -38,11 +39,17 @@ func TestUptimeReportOmitsHiddenIncidents(t *testing.T) {
 			Components []component
 		}
 	}
-	send(t, http.MethodGet, report, a.app(), nil).expect(t, http.StatusOK).into(t, &got)
 	byID := map[string]component{}
-	for _, c := range got.Report.Components {
-		byID[c.ComponentID] = c
-	}
+	eventually(t, 5*time.Second, "a second of each component is measured", func() error {
+		send(t, http.MethodGet, report, a.app(), nil).expect(t, http.StatusOK).into(t, &got)
+		for _, c := range got.Report.Components {
+			byID[c.ComponentID] = c
+		}
+		if byID[countedID].MeasuredSeconds == 0 || byID[hiddenID].MeasuredSeconds == 0 {
+			return fmt.Errorf("%+v", byID)
+		}
+		return nil
+	})
 	// Both incidents began before their services were created, and continue.
 	if c := byID[countedID]; c.UptimePercent == nil || *c.UptimePercent != 0 || c.MajorOutageSeconds != c.MeasuredSeconds || len(c.EventIDs) != 1 {
 		t.Errorf("the one that counts: %+v", c)

@@ -224,7 +224,7 @@ func checkText(field string, text Rich, limit int) error {
 }
 
 func checkMessage(field, message string) error {
-	if blank(Rich{message, richtext.Rich}.Plain()) {
+	if blank(message) {
 		return fault.Field(field, "must not be empty or only white space")
 	}
 	return checkText(field, Rich{message, richtext.Rich}, maxText)

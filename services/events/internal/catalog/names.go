@@ -12,15 +12,14 @@ const (
 	FieldComponents   = "components"   // multi-valued
 	FieldExternalRefs = "externalRefs" // multi-valued
 
-	FieldLinks    = "links"    // multi-valued: legacy ids
-	FieldUpdated  = "updated"  // absent for an event without timeline
-	FieldOpen     = "open"     // absent for a closed event
-	FieldDueAt    = "dueAt"    // absent for an event that the scheduler leaves alone
-	FieldReported = "reported" // multi-valued: Event.ReportKeys
-	FieldListed   = "listed"   // multi-valued: Event.ListKeys
-	FieldStart    = "start"
-	FieldUntil    = "until"  // Event.Until
-	FieldSearch   = "search" // Event.SearchText
+	FieldLinks   = "links"   // multi-valued: legacy ids
+	FieldUpdated = "updated" // absent for an event without timeline
+	FieldOpen    = "open"    // absent for a closed event
+	FieldDueAt   = "dueAt"   // absent for an event that the scheduler leaves alone
+	FieldListed  = "listed"  // multi-valued: Event.ListKeys
+	FieldStart   = "start"
+	FieldUntil   = "until"  // Event.Until
+	FieldSearch  = "search" // Event.SearchText
 	// FieldExternalID is absent for a closed event.
 	FieldExternalID = "externalId"
 
@@ -49,7 +48,6 @@ const (
 	IndexLink          = "org_link_legacy"
 	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
 	IndexOpen          = "org_open"
-	IndexReported      = "org_reported"
 	IndexListed        = "org_listed_start"
 	IndexExternalID    = "org_external"
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 type UptimeReport struct {
@@ -108,23 +107,28 @@ func zoneOf(d Dashboard) *time.Location {
 
 // spans returns the times between from and to in which events affect the components, by component.
 func (c *Catalog) spans(ctx context.Context, organization string, components []Component, from, to time.Time) (map[string][]span, error) {
-	query := owned(organization, find.Query{Where: []find.Condition{find.Has(FieldReported, reportKeys(from, to)...)}})
-	if len(components) == 1 {
-		query.Where, query.Scan = append(query.Where, find.Has(FieldComponents, components[0].ID)), IndexReported
-	}
 	spans := make(map[string][]span, len(components))
 	for _, component := range components {
 		spans[component.ID] = nil
 	}
-	err := c.store.Events.Each(ctx, query, func(event Event) error {
-		for _, link := range event.Links {
-			if former, asked := spans[link.ComponentID]; asked {
-				spans[link.ComponentID] = append(former, event.spansOn(link, to)...)
+	scope := "" // all events
+	if len(components) == 1 {
+		scope = components[0].ID
+	}
+	overlapping := EventFilter{From: &from, To: &to}
+	for _, query := range overlapping.queries(organization, []string{scope}, to) {
+		if err := c.store.Events.Each(ctx, query, func(event Event) error {
+			for _, link := range event.Links {
+				if former, asked := spans[link.ComponentID]; asked {
+					spans[link.ComponentID] = append(former, event.spansOn(link, to)...)
+				}
 			}
+			return nil
+		}); err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return spans, err
+	}
+	return spans, nil
 }
 
 // uptimeOf returns a component's part of a report. The time before the component existed is not measured.
@@ -149,43 +153,6 @@ func uptimeOf(component Component, spans []span, days []day, end time.Time) Comp
 		}
 	}
 	return part
-}
-
-const (
-	// maxReportMonths is how many months an event is indexed by; longer events have reportLong.
-	maxReportMonths = 24
-	reportLong      = "long"
-	reportOpen      = "open" // no end yet
-)
-
-// ReportKeys returns the months (UTC) of the measured time, by which reports find an event.
-func (e *Event) ReportKeys() []string {
-	from, to, counts := e.Measured()
-	switch {
-	case !counts:
-		return nil
-	case to == nil:
-		return []string{reportOpen}
-	}
-	keys := monthsOf(from, *to)
-	if len(keys) > maxReportMonths {
-		return []string{reportLong}
-	}
-	return keys
-}
-
-func reportKeys(from, to time.Time) []string {
-	return append(monthsOf(from, to), reportLong, reportOpen)
-}
-
-// monthsOf returns the months in UTC that the time from, until before to, touches: at most maxReportMonths + 1.
-func monthsOf(from, to time.Time) []string {
-	var keys []string
-	year, month, _ := from.UTC().Date()
-	for at := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC); at.Before(to) && len(keys) <= maxReportMonths; at = at.AddDate(0, 1, 0) {
-		keys = append(keys, at.Format("2006-01"))
-	}
-	return keys
 }
 
 type segment struct {

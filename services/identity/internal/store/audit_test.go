@@ -1,0 +1,75 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+
+	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
+	"github.com/bellbuoy/bellbuoy/services/identity/internal/store"
+)
+
+// Kafka may deliver an entry several times, also within one batch. Every combination of filters is served.
+func TestARepeatedAuditEntryIsOneRecord(t *testing.T) {
+	db, err := document.Open(apitest.Documents(t), "identity", document.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	accounts := account.New(account.Options{Store: store.New(db)})
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	entry := topic.AuditEntry{
+		ID: "1", Organization: "ours", OccurredAt: at, Actor: topic.Actor{Type: topic.ActorUser, ID: "ada"}, Action: "event.update",
+		EntityType: "event", EntityID: "e", ChangedFields: []string{"title"}, Before: json.RawMessage(`{"title": "a"}`), After: json.RawMessage(`null`),
+	}
+	foreign, later := entry, entry
+	foreign.ID, foreign.Organization = "2", "theirs"
+	later.ID, later.OccurredAt = "3", at.Add(time.Millisecond)
+	for range 2 {
+		if err := accounts.Record(t.Context(), []topic.AuditEntry{entry, foreign, later, entry}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, to := at, at.Add(time.Millisecond)
+	for n := range 64 {
+		filter := account.AuditFilter{}
+		for i, set := range []func(){
+			func() { filter.ActorID = "ada" }, func() { filter.Action = "event.update" }, func() { filter.EntityType = "event" },
+			func() { filter.EntityID = "e" }, func() { filter.From = &from }, func() { filter.To = &to },
+		} {
+			if n&(1<<i) != 0 {
+				set()
+			}
+		}
+		first, err := accounts.AuditEntries(t.Context(), "ours", filter, 1, "")
+		if err != nil {
+			t.Fatalf("%+v: %v", filter, err)
+		}
+		found := first.Items
+		if first.Next != "" {
+			second, err := accounts.AuditEntries(t.Context(), "ours", filter, 1, first.Next)
+			if err != nil || second.Next != "" {
+				t.Fatalf("%+v: %v", filter, err)
+			}
+			found = append(found, second.Items...)
+		}
+		ids := ""
+		for _, e := range found {
+			ids += e.ID
+		}
+		want := "31" // newest first
+		if filter.To != nil {
+			want = "1"
+		}
+		if ids != want || string(found[len(found)-1].Before) != `{"title": "a"}` || string(found[0].After) != "null" {
+			t.Errorf("%+v finds %q", filter, ids)
+		}
+	}
+}
