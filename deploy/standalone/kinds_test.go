@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -84,8 +83,8 @@ func (s *stage) expect(event, kind, status, previous, message string) notice {
 	check(n.Event.URL != nil && *n.Event.URL == s.DashboardURL+"/events/"+event, "url")
 	entry := ""
 	if n.TimelineEntry != nil {
-		entry = cmp.Or(n.TimelineEntry.MessageText, "(empty)")
-		check(n.TimelineEntry.StatusID != "" && !n.TimelineEntry.Timestamp.IsZero(), "timelineEntry")
+		entry = n.TimelineEntry.MessageText
+		check(n.TimelineEntry.StatusID != "" && n.TimelineEntry.Status != "" && n.TimelineEntry.MessageHTML != "" && !n.TimelineEntry.Timestamp.IsZero(), "timelineEntry")
 	}
 	check(entry == message, "message "+entry)
 	if len(problems) > 0 {
@@ -179,12 +178,12 @@ func (s *stage) maintenance(t *testing.T) {
 	s.expect(id, "maintenance.reminder", "planning", "", "")
 	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(2 * time.Second)})
 	s.expect(id, "maintenance.rescheduled", "planning", "", "")
-	s.expect(id, "maintenance.started", "started", "planning", "(empty)")
+	s.expect(id, "maintenance.started", "started", "planning", "Started as scheduled.")
 	s.app(201, "POST", entries, body{"message": "Working.", "status": "inprogress"})
 	s.expect(id, "maintenance.updated", "inprogress", "started", "Working.")
 	s.app(200, "PATCH", "/"+id, body{"scheduledEndAt": in(3 * time.Second)})
 	s.expect(id, "maintenance.rescheduled", "inprogress", "", "")
-	if completed := s.expect(id, "maintenance.completed", "completed", "inprogress", "(empty)"); completed.Event.EndAt == nil || !completed.Event.EndAt.Equal(*completed.Event.ScheduledEndAt) {
+	if completed := s.expect(id, "maintenance.completed", "completed", "inprogress", "Completed as scheduled."); completed.Event.EndAt == nil || !completed.Event.EndAt.Equal(*completed.Event.ScheduledEndAt) {
 		t.Errorf("completed %+v", completed.Event)
 	}
 	s.app(201, "POST", "/"+id+"/reopen", body{"message": "Not yet."})

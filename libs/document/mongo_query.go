@@ -27,7 +27,7 @@ func (e *mongoEngine) keys(ctx context.Context, p *plan, fields []int) ([][]any,
 		return nil, err
 	}
 	projection := bson.D{{Key: "_id", Value: 1}}
-	for _, f := range fields {
+	for _, f := range slices.Compact(slices.Sorted(slices.Values(fields))) { // a server refuses a path that is named twice
 		projection = append(projection, bson.E{Key: p.path(f), Value: 1})
 	}
 	found, err := mongoFind[struct {

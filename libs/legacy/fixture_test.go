@@ -295,7 +295,7 @@ func failingResource() legacy.Declared {
 		"6": fault.New(fault.Conflict, "There are too many numbers."),
 		"7": errors.Join(fault.Field("digits", "Too short."), fault.Field("blocked", "Not now.")),
 		"8": fmt.Errorf("waiting: %w", context.DeadlineExceeded),
-		"9": fault.Field("digits", "There is such a number."),
+		"9": fault.Field("numbers[1].digits", "There is such a number."),
 	}
 	fail := func(text string) (number, error) {
 		if err, known := failures[text]; known {

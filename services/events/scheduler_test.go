@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -95,7 +96,7 @@ func TestAutoNotifies(t *testing.T) {
 func (p *platform) planned(start, end time.Time, members string) int64 {
 	p.t.Helper()
 	component := p.must(200, "app admin a", "GET", "/app/components", "")["components"].([]any)[0].(map[string]any)["id"]
-	made := p.must(201, "app admin a", "POST", "/app/events", fmt.Sprintf(`{"type": "maintenance", "title": "Move", "affectedComponents": [{"componentId": "%s"}],
+	made := p.must(201, "app admin a", "POST", "/app/events", fmt.Sprintf(`{"type": "maintenance", "title": "Move", "description": "We move.", "affectedComponents": [{"componentId": "%s"}],
 		"scheduledStartAt": "%s", "scheduledEndAt": "%s"%s}`, component, start.Format(time.RFC3339Nano), end.Format(time.RFC3339Nano), members))
 	return int64(made["event"].(map[string]any)["legacyId"].(float64))
 }
@@ -135,12 +136,17 @@ func TestReminders(t *testing.T) {
 			t.Errorf("%s with the sequence %d notifies %v", change.Kind, change.Sequence, change.Notify)
 		}
 	}
-	list := p.must(200, "app admin a", "GET", "/app/events/"+changes[0].Event.ID, "")["event"].(map[string]any)
-	if list["version"] != float64(3) {
-		t.Errorf("the version is %v", list["version"])
+	sent, err := json.Marshal(p.must(200, "", "GET", path, ""))
+	if err != nil {
+		t.Fatal(err)
 	}
-	entry := list["timeline"].([]any)[0].(map[string]any)
-	if entry["status"] != "started" || entry["previousStatus"] != "planning" || entry["message"] != "" || entry["notified"] != true || entry["timestamp"] != list["scheduledStartAt"] ||
+	p.must(200, "", "PUT", path, string(sent)) // a legacy client can write back the entry of the scheduler
+	shown := p.must(200, "app admin a", "GET", "/app/events/"+changes[0].Event.ID, "")["event"].(map[string]any)
+	if shown["version"] != float64(3) {
+		t.Errorf("the version is %v", shown["version"])
+	}
+	entry := shown["timeline"].([]any)[0].(map[string]any)
+	if entry["status"] != "started" || entry["previousStatus"] != "planning" || entry["message"] != "Started as scheduled." || entry["notified"] != true || entry["timestamp"] != shown["scheduledStartAt"] ||
 		!reflect.DeepEqual(entry["author"], map[string]any{"userId": nil, "name": ""}) {
 		t.Errorf("the entry of the scheduler is %v", entry)
 	}

@@ -3,9 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
-	"reflect"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -145,12 +143,9 @@ func (a api) createComponent(c *web.Call[web.None, newComponentBody]) (oneCompon
 func (a api) changeComponent(c *web.Call[componentParameters, componentChanges]) (oneComponentView, error) {
 	component, err := a.catalog.ChangeComponent(c, appCommand(c), c.Parameters.ID, func(component *catalog.Component) error {
 		in, err := c.Body()
-		if err == nil && reflect.ValueOf(in).IsZero() {
-			err = fault.New(fault.Invalid, "Send at least one field to change.")
-		}
 		assign(&component.Name, in.Name.Pointer())
 		in.apply(component)
-		return err
+		return cmp.Or(err, checkSent(in))
 	})
 	return a.oneComponent(c, component, err)
 }

@@ -3,9 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
-	"reflect"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -158,11 +156,8 @@ type dashboardChanges struct {
 func (a api) changeDashboard(c *web.Call[dashboardParameters, dashboardChanges]) (oneDashboardView, error) {
 	dashboard, err := a.catalog.ChangeDashboard(c, appCommand(c), c.Parameters.ID, func(d *catalog.Dashboard) error {
 		in, err := c.Body()
-		if err != nil {
+		if err := cmp.Or(err, checkSent(in)); err != nil {
 			return err
-		}
-		if reflect.ValueOf(in).IsZero() {
-			return fault.New(fault.Invalid, "Send at least one field to change.")
 		}
 		assign(&d.Name, in.Name.Pointer())
 		return in.apply(d)

@@ -4,8 +4,10 @@ package api
 
 import (
 	"log/slog"
+	"reflect"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -66,4 +68,12 @@ func appCommand[P, B any](c *web.Call[P, B]) catalog.Command {
 		Organization: c.Caller.Organization, Source: catalog.SourceApp, IfMatch: c.IfMatch,
 		Author: catalog.Author{UserID: c.Caller.User, LegacyUserID: c.Caller.LegacyUser, Name: c.Caller.Username},
 	}
+}
+
+// checkSent returns an Invalid fault if the body of a change has no member.
+func checkSent(body any) error {
+	if reflect.ValueOf(body).IsZero() {
+		return fault.New(fault.Invalid, "Send at least one field to change.")
+	}
+	return nil
 }

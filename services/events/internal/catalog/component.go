@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -47,11 +46,11 @@ const (
 // check returns an Invalid fault that names the first wrong field. It sets the default group, and names each external
 // reference once.
 func (c *Component) check() error {
-	if strings.TrimSpace(c.Group) == "" {
+	if blank(c.Group) {
 		c.Group = DefaultGroup
 	}
 	switch {
-	case strings.TrimSpace(c.Name) == "":
+	case blank(c.Name):
 		return fault.Field("name", "must not be empty")
 	case utf8.RuneCountInString(c.Name) > maxComponentName:
 		return fault.Field("name", "must be at most %d characters", maxComponentName)
@@ -64,7 +63,7 @@ func (c *Component) check() error {
 	}
 	refs := []string{}
 	for i, ref := range c.ExternalRefs {
-		if strings.TrimSpace(ref) == "" || utf8.RuneCountInString(ref) > maxExternalRef {
+		if blank(ref) || utf8.RuneCountInString(ref) > maxExternalRef {
 			return fault.Field("externalRefs["+strconv.Itoa(i)+"]", "must be 1 to %d characters, not only white space", maxExternalRef)
 		}
 		if !slices.Contains(refs, ref) {

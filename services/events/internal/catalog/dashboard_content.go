@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
 // Content is what visitors see on a dashboard, and in which order.
@@ -40,8 +39,6 @@ type UptimeSettings struct {
 	PartialOutageWeight float64 `json:"partialOutageWeight" audit:"partialOutageWeight"` // 0: not at all; 1: like a major outage
 	HistoryDays         int     `json:"historyDays" audit:"historyDays"`                 // of the event history
 }
-
-const maxAnnouncement = 20_000 // characters
 
 // moduleNames returns the modules by the names of their JSON members, in the order of a new dashboard.
 func moduleNames() []string {
@@ -88,13 +85,10 @@ func (c *Content) check() error {
 	if c.Announcement == nil {
 		return nil
 	}
-	if strings.TrimSpace(c.Announcement.Text) == "" {
+	if blank(c.Announcement.Text) {
 		return fault.Field("announcement", "must not be empty; null removes it")
 	}
-	if err := richtext.Check(c.Announcement.Text, maxAnnouncement); err != nil {
-		return fault.Field("announcement", "%s", fault.As(err).Message)
-	}
-	return nil
+	return checkText("announcement", *c.Announcement, maxText)
 }
 
 // ReplaceContent stores the content that read returns, and returns the dashboard.

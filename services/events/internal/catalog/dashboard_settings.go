@@ -161,7 +161,7 @@ func (d *Dashboard) complete() {
 // check returns an Invalid fault that names the first wrong field. It completes defaults and the spelling of hosts.
 func (d *Dashboard) check(platform []string) error {
 	switch {
-	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > maxDashboardName:
+	case blank(d.Name) || utf8.RuneCountInString(d.Name) > maxDashboardName:
 		return fault.Field("name", "must be 1 to %d characters, not only white space", maxDashboardName)
 	case utf8.RuneCountInString(d.Description) > maxDescription:
 		return fault.Field("description", "must be at most %d characters", maxDescription)
@@ -245,7 +245,7 @@ func (l *Links) check() error {
 		checkURL("links.supportUrl", l.SupportURL, "http", "https", "mailto"))
 	for i, link := range l.Navigation {
 		field := "links.navigation[" + strconv.Itoa(i) + "]"
-		if strings.TrimSpace(link.Text) == "" || utf8.RuneCountInString(link.Text) > maxNavigationText {
+		if blank(link.Text) || utf8.RuneCountInString(link.Text) > maxNavigationText {
 			err = cmp.Or(err, error(fault.Field(field+".text", "must be 1 to %d characters, not only white space", maxNavigationText)))
 		}
 		if link.Href == "" {

@@ -130,14 +130,6 @@ func (d *Draft) RemoveEntry(statusID string) error {
 	return nil
 }
 
-func (d *Draft) entryAt(statusID string) (int, error) {
-	at := slices.IndexFunc(d.Timeline, func(entry Entry) bool { return entry.StatusID == statusID })
-	if at < 0 {
-		return at, fault.New(fault.NotFound, "The event has no such timeline entry.")
-	}
-	return at, nil
-}
-
 func (d *Draft) checkEntry(status Status) error {
 	if status != StatusUpdate && !d.Type.allows(status) {
 		return fault.Field("status", "must be a status of the type %s, or update", d.Type)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -76,7 +75,7 @@ func (c *Catalog) Place(ctx context.Context, organization string, wanted []Place
 			return nil, fault.Field(field+".componentId", "must not name a component again")
 		case utf8.RuneCountInString(placement.GroupName) > maxGroupName:
 			return nil, fault.Field(field+".groupName", "must be at most %d characters", maxGroupName)
-		case strings.TrimSpace(placement.GroupName) == "" || placement.GroupName == component.Group:
+		case blank(placement.GroupName) || placement.GroupName == component.Group:
 			placement.GroupName = ""
 		}
 		seen[component.ID] = true

@@ -96,10 +96,10 @@ func (d *Draft) runStep() error {
 	d.scheduled = true
 	d.Notify(d.Announced)
 	if d.Status != Planning {
-		return d.moveTo(Completed, *due)
+		return d.moveTo(Completed, *due, "Completed as scheduled.")
 	}
 	if start := d.autoStartAt(); start != nil && !start.After(d.Now) {
-		return d.moveTo(Started, *start)
+		return d.moveTo(Started, *start, "Started as scheduled.")
 	}
 	d.reminds = true
 	if !d.ScheduledStartAt.After(d.Now) { // too late to remind
@@ -108,14 +108,14 @@ func (d *Draft) runStep() error {
 	return nil
 }
 
-// moveTo changes the status as of the planned time. An event of the App gets a timeline entry without a message. An
-// event of the legacy interface gets none, because its clients show the text of every update.
-func (d *Draft) moveTo(status Status, at time.Time) error {
+// moveTo changes the status as of the planned time. An event of the App gets a timeline entry. An event of the legacy
+// interface gets none: there a status changes without an update.
+func (d *Draft) moveTo(status Status, at time.Time, message string) error {
 	err := d.Move(Advance, status, at)
 	if err != nil || d.Source == SourceLegacy || len(d.Timeline) >= maxEntries {
 		return err
 	}
-	return d.AppendEntry(Entry{Status: status, Message: Rich{Format: richtext.Plain}, Timestamp: at})
+	return d.AppendEntry(Entry{Status: status, Message: Rich{message, richtext.Plain}, Timestamp: at})
 }
 
 // arm decides which steps are left to the scheduler after a write.

@@ -26,12 +26,19 @@ func (e *Event) Chronicle() []Entry {
 
 // EntryOf returns the timeline entry with the id, or NotFound.
 func (e *Event) EntryOf(statusID string) (Entry, error) {
-	for _, entry := range e.Timeline {
-		if entry.StatusID == statusID {
-			return entry, nil
-		}
+	at, err := e.entryAt(statusID)
+	if err != nil {
+		return Entry{}, err
 	}
-	return Entry{}, fault.New(fault.NotFound, "The event has no such timeline entry.")
+	return e.Timeline[at], nil
+}
+
+func (e *Event) entryAt(statusID string) (int, error) {
+	at := slices.IndexFunc(e.Timeline, func(entry Entry) bool { return entry.StatusID == statusID })
+	if at < 0 {
+		return at, fault.New(fault.NotFound, "The event has no such timeline entry.")
+	}
+	return at, nil
 }
 
 // Post appends an entry, and changes the status to that of the entry by the table of transitions. An entry with

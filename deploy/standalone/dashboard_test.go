@@ -1,0 +1,107 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDashboardSettingsTakeEffectAtOnce changes what decides where a dashboard is served. The next visitor sees it.
+func TestDashboardSettingsTakeEffectAtOnce(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
+	_, api := a.service("API")
+	var made struct{ Dashboard struct{ ID string } }
+	send(t, http.MethodPost, base+"/app/dashboards", a.app(), map[string]any{
+		"name": "Second", "components": []any{map[string]any{"componentId": api, "groupName": "Shown"}},
+	}).expect(t, http.StatusCreated).into(t, &made)
+	change := func(member string, value any) {
+		t.Helper()
+		send(t, http.MethodPatch, base+"/app/dashboards/"+made.Dashboard.ID, a.app(), map[string]any{member: value}).expect(t, http.StatusOK)
+	}
+	visit := func(slug, host string) answer {
+		t.Helper()
+		path := "/d/" + slug + "/api/v1/dashboard/"
+		if host != "" {
+			path = "/api/v1/dashboard/"
+		}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return readAnswer(t, response)
+	}
+	for range 2 { // the second visit is served from the gateway's memory
+		if got := visit("second", "").expect(t, http.StatusOK); !strings.Contains(string(got.body), `"group":"Shown"`) {
+			t.Errorf("the list is %s", got.body)
+		}
+	}
+	change("slug", "renamed")
+	visit("second", "").expect(t, http.StatusNotFound)
+	visit("renamed", "").expect(t, http.StatusOK)
+	visit("", "status.acme.example").expect(t, http.StatusNotFound)
+	change("customDomains", []string{"status.acme.example"})
+	visit("", "STATUS.acme.example:8080").expect(t, http.StatusOK)
+	change("access", map[string]any{"mode": "password", "password": "correct horse"})
+	for _, got := range []answer{visit("renamed", ""), visit("", "status.acme.example")} {
+		if got.expect(t, http.StatusForbidden); len(got.body) > 0 || got.header.Get("Cache-Control") != "private, no-store" {
+			t.Errorf("a private list: %v %s", got.header, got.body)
+		}
+	}
+	change("access", map[string]any{"mode": "public"})
+	visit("renamed", "").expect(t, http.StatusOK)
+	change("enabled", false)
+	visit("", "status.acme.example").expect(t, http.StatusNotFound)
+	change("enabled", true)
+	visit("", "status.acme.example").expect(t, http.StatusOK)
+	send(t, http.MethodDelete, base+"/app/dashboards/"+made.Dashboard.ID, a.app(), nil).expect(t, http.StatusNoContent)
+	visit("renamed", "").expect(t, http.StatusNotFound)
+	visit("", "status.acme.example").expect(t, http.StatusNotFound)
+}
+
+// TestEndpointsFollowDashboardsAndComponents deletes what endpoints refer to.
+func TestEndpointsFollowDashboardsAndComponents(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
+	_, one := a.service("One")
+	_, two := a.service("Two")
+	var made struct{ Dashboard struct{ ID string } }
+	send(t, http.MethodPost, base+"/app/dashboards", a.app(), map[string]any{
+		"name": "Second", "components": []any{map[string]any{"componentId": one}},
+	}).expect(t, http.StatusCreated).into(t, &made)
+	second := a
+	second.DashboardID = made.Dashboard.ID
+	second.endpoint("https://hooks.example.com/second", one)
+	a.endpoint("https://hooks.example.com/first", one, two)
+
+	remove := func(component string, status int) string {
+		t.Helper()
+		return string(send(t, http.MethodDelete, base+"/app/components/"+component, a.app(), nil).expect(t, status).body)
+	}
+	if text := remove(one, http.StatusConflict); !strings.Contains(text, "the only one of an endpoint") {
+		t.Error(text)
+	}
+	send(t, http.MethodDelete, base+"/app/dashboards/"+second.DashboardID, a.app(), nil).expect(t, http.StatusNoContent)
+	eventually(t, 30*time.Second, "the endpoints of the dashboard", func() error {
+		var list struct {
+			Endpoints []struct{ DashboardID string }
+			Usage     struct{ UniqueEndpoints int }
+		}
+		send(t, http.MethodGet, base+"/app/integrations/webhooks/outbound/endpoints", a.app(), nil).expect(t, http.StatusOK).into(t, &list)
+		if len(list.Endpoints) != 1 || list.Endpoints[0].DashboardID != a.DashboardID || list.Usage.UniqueEndpoints != 1 {
+			return fmt.Errorf("%+v", list)
+		}
+		return nil
+	})
+	remove(one, http.StatusNoContent)
+	if text := remove(two, http.StatusConflict); !strings.Contains(text, "the only one of an endpoint") {
+		t.Error(text)
+	}
+}
