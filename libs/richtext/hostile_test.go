@@ -163,7 +163,11 @@ func TestRenderInTime(t *testing.T) {
 	} {
 		for format, length := range longest {
 			repeated := strings.Repeat(part, length/len(part))
-			for _, text := range []string{repeated, repeated + "x</b>", "<p>" + repeated} {
+			texts := []string{repeated}
+			if format == Rich { // as a fragment too
+				texts = append(texts, "<p>"+repeated+"x</b>")
+			}
+			for _, text := range texts {
 				begun := time.Now()
 				markup := HTML(format, text)
 				_ = PlainText(format, text)

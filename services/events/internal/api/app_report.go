@@ -14,7 +14,8 @@ func (a api) reportOperations() []web.Operation {
 		web.Declare(web.Operation{
 			Method: "GET", Path: "/app/reports/uptime", ID: "getUptimeReport", Tag: "reports", Summary: "Report the uptime of a month",
 			Description: "Exactly one of dashboardId and componentId is required. Overlapping events count once, at the worst impact. " +
-				"Events that are hidden from the dashboard or from uptime reports do not count.",
+				"Events that are hidden from the dashboard or from uptime reports, drafts, and maintenances that never started do not count. " +
+				"Times count in whole seconds: a fraction of a second is dropped from each time. The time in which a reopened event was closed does not count.",
 			Roles: []string{passport.RoleAdmin}, Entitlement: web.UptimeReports, Status: 200, Errors: []int{404},
 			Example: web.Example{Response: `{"report": {"month": "2026-01", "timezone": "UTC", "rangeStart": "2026-01-01T00:00:00.000Z",
 				"rangeEnd": "2026-02-01T00:00:00.000Z", "partial": false, "overallUptimePercent": 99.993729, "components": [

@@ -139,7 +139,7 @@ func TestUptimeBySecond(t *testing.T) {
 		{"Europe/Berlin", 2026, time.March}, {"Europe/Berlin", 2026, time.October}, {"America/Havana", 2026, time.November},
 		{"Australia/Lord_Howe", 2026, time.April}, {"Asia/Kathmandu", 2026, time.February}, {"Pacific/Apia", 2011, time.December}, {"UTC", 2028, time.February},
 	}
-	for round := range 20 * len(months) {
+	for round := range 12 * len(months) {
 		month := months[round%len(months)]
 		t.Run(fmt.Sprint(round, month.zone), func(t *testing.T) {
 			t.Parallel()
