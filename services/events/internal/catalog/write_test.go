@@ -41,9 +41,7 @@ func (oneComponent) GetMany(context.Context, []string) ([]Component, error) {
 
 type noDashboards struct{ Collection[Dashboard] }
 
-func (noDashboards) Find(context.Context, find.Query) (find.Page[Dashboard], error) {
-	return find.Page[Dashboard]{}, nil
-}
+func (noDashboards) Keys(context.Context, find.Query, ...string) ([]find.Row, error) { return nil, nil }
 
 // TestWritesOfOneRun checks that changes that share a write keep their own outcomes: a refused change leaves no
 // trace, every other change has its own version, message and legacy ids.
