@@ -197,7 +197,9 @@ func (in eventBody) apply(d *catalog.Draft) error {
 }
 
 func (in eventPatch) apply(d *catalog.Draft) error {
-	if reflect.ValueOf(in).IsZero() {
+	fields := in
+	fields.Notify = optional.Value[notify]{} // no field of the event
+	if reflect.ValueOf(fields).IsZero() {
 		return fault.New(fault.Invalid, "Send at least one field to change.")
 	}
 	var err error

@@ -36,7 +36,7 @@ type eventListParameters struct {
 	ComponentID *string    `query:"componentId" format:"uuid"`
 	From        *time.Time `query:"from" description:"Only events that end after this time. An open event has no end."`
 	To          *time.Time `query:"to" description:"Only events that start before this time, which must be after from."`
-	Text        *string    `query:"q" maxLength:"200" description:"A part of the title or of the text of the description, in any case."`
+	Text        *string    `query:"q" maxLength:"255" description:"A part of the title or of the text of the description, in any case."`
 }
 
 type eventsView struct {

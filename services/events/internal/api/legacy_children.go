@@ -139,7 +139,7 @@ func (a api) updateRelation(more ...legacy.Field) *legacy.Relation {
 // updateTexts returns the fields of an update without its event and author.
 func updateTexts() []legacy.Field {
 	return []legacy.Field{
-		{Name: "update", Type: legacy.String, Required: true, Max: 5000, Find: "text", Help: "The text."},
+		{Name: "update", Type: legacy.String, Required: true, Max: catalog.BriefText, Find: "text", Help: "The text."},
 		{Name: "status", Type: legacy.Related, Find: catalog.FieldStatus, Relation: legacy.StatusLookup.Relation(),
 			Help: "A status of the event's type, or update."},
 		{Name: "date", Type: legacy.Datetime, Find: "date", Help: "Time of the update, in UTC; now when omitted."},

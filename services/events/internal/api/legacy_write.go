@@ -27,8 +27,8 @@ func applyEvent(d *catalog.Draft, in legacy.Input) error {
 		d.Severity = ""
 	}
 	applyDescription(d, in.Text("description"), in.Flag("description_md"))
-	applyText(&d.Impact, in.Text("impact"), in.Flag("impact_md"))
-	applyText(&d.Coordinator, in.Text("coordinator"), in.Flag("coordinator_md"))
+	applyText(&d.Impact, d.Impact.Brief(catalog.BriefExtra), in.Text("impact"), in.Flag("impact_md"))
+	applyText(&d.Coordinator, d.Coordinator.Brief(catalog.BriefExtra), in.Text("coordinator"), in.Flag("coordinator_md"))
 	assign(&d.HiddenFromDashboard, in.Flag("hidden_db"))
 	assign(&d.HiddenFromUptimeReports, in.Flag("hidden_admin_uptime"))
 	applyAuto(d, in.Flag("auto"))
@@ -127,14 +127,14 @@ func applyType(d *catalog.Draft, to catalog.EventType) {
 	}
 }
 
-// applyText changes a text and its Markdown flag. A text without the flag is plain. A rich text of the App keeps
-// its format until the text or the flag changes.
-func applyText(text *catalog.Rich, sent *string, markdown *bool) {
-	edited := catalog.Rich{Text: text.Text, Format: richtext.Plain}
+// applyText changes a text, which the interface shows as shown, and its Markdown flag. A text without the flag is
+// plain. A rich text of the App stays as it is until the shown text or the flag changes.
+func applyText(text *catalog.Rich, shown string, sent *string, markdown *bool) {
+	edited := catalog.Rich{Text: shown, Format: richtext.Plain}
 	assign(&edited.Text, sent)
 	isMarkdown := text.IsMarkdown()
 	assign(&isMarkdown, markdown)
-	if edited.Text == text.Text && isMarkdown == text.IsMarkdown() {
+	if edited.Text == shown && isMarkdown == text.IsMarkdown() {
 		return
 	}
 	if isMarkdown {
@@ -148,7 +148,7 @@ const maxDerivedTitle = 80 // characters of a title that is made of a descriptio
 // applyDescription changes the description, and the title if it was made of the description.
 func applyDescription(d *catalog.Draft, sent *string, markdown *bool) {
 	derived := d.Title == titleOf(d.Description)
-	applyText(&d.Description, sent, markdown)
+	applyText(&d.Description, d.BriefDescription(), sent, markdown)
 	if derived {
 		d.Title = titleOf(d.Description)
 	}
@@ -201,7 +201,7 @@ func applyUpdate(d *catalog.Draft, in legacy.Input) error {
 	edit := func(entry *catalog.Entry) {
 		assign(&entry.Status, key[catalog.Status](in, "status"))
 		assign(&entry.Timestamp, in.Time("date"))
-		applyText(&entry.Message, in.Text("update"), in.Flag("markdown"))
+		applyText(&entry.Message, entry.Message.Brief(catalog.BriefText), in.Text("update"), in.Flag("markdown"))
 	}
 	if in.ID() == 0 {
 		entry := catalog.Entry{Status: catalog.StatusUpdate, Message: catalog.Rich{Format: richtext.Plain}, Timestamp: d.Now}

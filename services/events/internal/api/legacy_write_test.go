@@ -91,7 +91,7 @@ func TestTexts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := c.stored
-			applyText(&got, c.text, c.markdown)
+			applyText(&got, got.Brief(catalog.BriefText), c.text, c.markdown)
 			if got != c.want || got != c.stored != c.changed {
 				t.Errorf("got %+v", got)
 			}

@@ -232,12 +232,8 @@ func (c *Catalog) DeleteComponent(ctx context.Context, command Command, id strin
 	if err != nil {
 		return err
 	}
-	healths, err := c.Healths(ctx, command.Organization)
-	if err != nil {
+	if err := c.checkUnaffected(ctx, component); err != nil {
 		return err
-	}
-	if len(healths[id].EventIDs) > 0 {
-		return fault.New(fault.Conflict, "An active event names this component. Resolve the event or remove the component from it first.")
 	}
 	only, err := c.elsewhere.IsOnlyComponent(ctx, command.Organization, id)
 	if err == nil && only {
@@ -246,16 +242,30 @@ func (c *Catalog) DeleteComponent(ctx context.Context, command Command, id strin
 	if err != nil {
 		return err
 	}
-	return c.RemoveComponent(ctx, command, id)
+	return c.remove(ctx, command, id, func() error { return c.checkUnaffected(ctx, component) })
+}
+
+// checkUnaffected returns a Conflict if an active event names the component.
+func (c *Catalog) checkUnaffected(ctx context.Context, component Component) error {
+	healths, err := c.Healths(ctx, component.OrganizationID)
+	if err == nil && len(healths[component.ID].EventIDs) > 0 {
+		err = fault.New(fault.Conflict, "An active event names this component. Resolve the event or remove the component from it first.")
+	}
+	return err
 }
 
 // RemoveComponent deletes a component, its links from events, and its places on dashboards. The first write sets
 // Leaving. From then on no query finds the component, so no new link to it is made. The other steps follow from that
 // write and are repeated until they are done. The last step deletes the record and publishes topic.ComponentDeleted.
 func (c *Catalog) RemoveComponent(ctx context.Context, command Command, id string) error {
+	return c.remove(ctx, command, id, func() error { return nil })
+}
+
+// remove calls check last, so that little time passes between check and the first write.
+func (c *Catalog) remove(ctx context.Context, command Command, id string, check func() error) error {
 	_, err := c.ChangeComponent(ctx, command, id, func(component *Component) error {
 		component.Leaving = true
-		return nil
+		return check()
 	})
 	if err == nil {
 		c.elsewhere.ComponentGone(ctx, command.Organization, id)

@@ -1,8 +1,11 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -72,6 +75,25 @@ type Rich struct {
 func (r Rich) HTML() string { return richtext.HTML(r.Format, r.Text) }
 
 func (r Rich) Plain() string { return richtext.PlainText(r.Format, r.Text) }
+
+// The most characters of texts on the legacy interface (specification, "Limits").
+const (
+	BriefText  = 5000 // of a description or a timeline entry
+	BriefExtra = 1000 // of an impact analysis or a coordinator
+)
+
+// Brief returns the text as the legacy interface shows it: as it is stored, or the beginning of its plain text if it has
+// more characters than limit. A client can send it back unchanged.
+func (r Rich) Brief(limit int) string {
+	if utf8.RuneCountInString(r.Text) <= limit {
+		return r.Text
+	}
+	text := []rune(cmp.Or(r.Plain(), strings.TrimSpace(r.Text)))
+	return string(text[:min(len(text), limit)])
+}
+
+// BriefDescription returns the title for an event without a description, because each legacy event has a description.
+func (e *Event) BriefDescription() string { return cmp.Or(e.Description.Brief(BriefText), e.Title) }
 
 func (r Rich) IsMarkdown() bool { return r.Format == richtext.Markdown }
 

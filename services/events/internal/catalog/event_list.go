@@ -33,7 +33,7 @@ func (f *EventFilter) check() error {
 }
 
 const (
-	maxSearched = 200
+	maxSearched = 255
 	// maxExamined is how many events, newest first, one page compares with a Text. The page ends there, also with fewer
 	// events than its limit or with none, and has a next one. So a rare word costs as much as a frequent one.
 	maxExamined = 1000

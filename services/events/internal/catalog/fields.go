@@ -105,6 +105,7 @@ func (d *Draft) setEnd(in optional.Value[time.Time]) error {
 	case d.Open() && end != nil:
 		return fault.Field("endAt", "is the actual end, which an event with the status %s does not have", d.Status)
 	case d.Open():
+		in.SetNullable(&d.EndAt) // an event of the legacy interface can be open and have an end
 		return nil
 	case in.Null:
 		return fault.Field("endAt", "must not be null, because the event is %s", d.Status)

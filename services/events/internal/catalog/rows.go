@@ -36,9 +36,9 @@ type EventFacts struct {
 func (e *Event) Facts() EventFacts {
 	return EventFacts{
 		LegacyID: e.LegacyID, Type: e.Type, Status: e.Status, Severity: e.Severity,
-		Description: e.Description.Text, DescriptionMarkdown: e.Description.IsMarkdown(),
-		Impact: e.Impact.Text, ImpactMarkdown: e.Impact.IsMarkdown(),
-		Coordinator: e.Coordinator.Text, CoordinatorMarkdown: e.Coordinator.IsMarkdown(),
+		Description: e.BriefDescription(), DescriptionMarkdown: e.Description.IsMarkdown(),
+		Impact: e.Impact.Brief(BriefExtra), ImpactMarkdown: e.Impact.IsMarkdown(),
+		Coordinator: e.Coordinator.Brief(BriefExtra), CoordinatorMarkdown: e.Coordinator.IsMarkdown(),
 		Start: e.StartAt, End: e.End(), Auto: e.AutoStart && e.AutoEnd, HiddenFromDashboard: e.HiddenFromDashboard,
 		HiddenFromUptimeReports: e.HiddenFromUptimeReports, Author: e.CreatedBy.LegacyUserID, Published: e.Published,
 	}
@@ -71,7 +71,7 @@ type UpdateRow struct {
 func UpdateRowOf(e *Event, entry Entry) UpdateRow {
 	return UpdateRow{
 		StatusID: entry.StatusID, LegacyID: entry.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID,
-		Status: entry.Status, Text: entry.Message.Text, Markdown: entry.Message.IsMarkdown(),
+		Status: entry.Status, Text: entry.Message.Brief(BriefText), Markdown: entry.Message.IsMarkdown(),
 		Date: entry.Timestamp, Author: entry.Author.LegacyUserID, Event: e.Facts(),
 	}
 }
