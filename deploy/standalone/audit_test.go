@@ -320,11 +320,14 @@ func published(t *testing.T, broker string, n int) []stream.Record {
 	defer bus.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
+	var mu sync.Mutex // partitions are handled concurrently
 	var records []stream.Record
 	left := n
 	err := bus.ConsumeBatches(ctx, stream.Subscription{Group: "auditor", Topics: []string{
-		topic.EventChanges, topic.ComponentChanges, topic.Deliveries, topic.DeliveryOutcomes, topic.Audit,
+		topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Deliveries, topic.DeliveryOutcomes, topic.Audit,
 	}}, func(_ context.Context, batch []stream.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
 		for _, record := range batch {
 			records = append(records, record)
 			if record.Topic == topic.Audit {
