@@ -152,7 +152,7 @@ func (c *check) request(of operation, found path, r *http.Request, body string) 
 	c.body(of, r, body)
 }
 
-// values checks the values of one parameter: each by itself, or all as a list.
+// values checks the values of one parameter, one after the other or all as a list.
 func (c *check) values(name, location string, values []string) {
 	list := make([]any, len(values))
 	for i, text := range values {

@@ -152,7 +152,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestRenderInTime renders the longest texts that the interfaces accept, made of what is slow for a careless parser.
+// TestRenderInTime renders texts of the greatest lengths that the interfaces accept. Their characters are slow to parse.
 // Only the legacy interface accepts Markdown, up to 5,000 characters.
 func TestRenderInTime(t *testing.T) {
 	longest := map[Format]int{Plain: 50_000, Rich: 50_000, Markdown: 5_000}

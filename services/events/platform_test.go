@@ -183,7 +183,7 @@ func (p *platform) token(as string) string {
 }
 
 // door stands in front of the service like a gateway: it issues the passport that the
-// script's As header names. POST /clock/90s puts the clock forward, POST /clock/2040-01-31T00:00:00Z to a time.
+// script's As header names. POST /clock/90s adds 90 s to the time of the service, and POST /clock/2040-01-31T00:00:00Z sets it.
 // POST /needed/{component} makes the component the only one of an endpoint, and POST /needed/down stops the
 // integrations service.
 func (p *platform) door() http.Handler {
