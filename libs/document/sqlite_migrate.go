@@ -35,8 +35,12 @@ func (e *sqliteEngine) migrate(ctx context.Context, shapes []*shape) error {
 }
 
 func (w *sqliteWriter) migrate(s *shape) error {
-	err := w.define(`CREATE TABLE IF NOT EXISTS ` + quote(s.name) + ` (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, body BLOB NOT NULL)`)
-	if err != nil {
+	// Without a declared type SQLite does not convert values.
+	text := `CREATE TABLE IF NOT EXISTS ` + quote(s.name) + ` (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, body BLOB NOT NULL`
+	for _, f := range s.fields {
+		text += `, ` + quote(column(f.name))
+	}
+	if err := w.define(text + `)`); err != nil {
 		return err
 	}
 	if err := w.addColumns(s); err != nil {
@@ -57,20 +61,23 @@ func (w *sqliteWriter) migrate(s *shape) error {
 	return nil
 }
 
-// addColumns adds missing columns. It keeps the columns of fields that are no longer declared: the former version of
+// addColumns adds the columns that the table lacks. A new table has all of them: SQLite reads its whole schema again
+// after each added column. addColumns keeps the columns of fields that are no longer declared: the former version of
 // the program works after a rollback.
 func (w *sqliteWriter) addColumns(s *shape) error {
+	have := map[string]bool{}
+	err := w.rows(`SELECT name FROM pragma_table_info(?)`, []any{s.name}, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		have[name] = true
+		return err
+	})
 	for _, f := range s.fields {
-		err := w.row(`SELECT 1 FROM pragma_table_info(?) WHERE name = ?`, []any{s.name, column(f.name)}, new(int))
-		if errors.Is(err, sql.ErrNoRows) {
-			// Without a declared type SQLite does not convert values.
+		if err == nil && !have[column(f.name)] {
 			err = w.define(`ALTER TABLE ` + quote(s.name) + ` ADD COLUMN ` + quote(column(f.name)))
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }
 
 // sqlObject is an index, a table that implements or counts an index, or a trigger. sql creates it, fill fills it.
