@@ -176,9 +176,11 @@ func (d *Dashboard) check(platform []string) error {
 // locales returns the locales of the public page.
 func locales() []string { return []string{"en", "de", "es", "fr", "it", "nl", "pl", "pt", "ja", "zh"} }
 
+// isZone reports whether name is a zone of the IANA database. The names of its zones begin with a capital letter. A
+// system also has files such as posixrules and right/UTC, and Factory stands for a system without a zone.
 func isZone(name string) bool {
 	_, err := time.LoadLocation(name)
-	return err == nil && name != "" && name != "Local"
+	return err == nil && name != "" && 'A' <= name[0] && name[0] <= 'Z' && name != "Local" && name != "Factory"
 }
 
 // SetSlug sets the slug as somebody chose it.
