@@ -15,8 +15,7 @@ import (
 )
 
 // BenchmarkComponents walks the App's list of components of a small and of a large organization, and compares the times
-// of the pages. A dashboard is one record with the places of its components, so the list costs more if many components
-// are on one dashboard:
+// of the pages. A dashboard is one record with the places of its components. The list must not read it for each page:
 //
 //	go test -run NONE -bench Components -benchtime 1x .
 func BenchmarkComponents(b *testing.B) {
