@@ -77,6 +77,9 @@ func TestDashboardsAreLimited(t *testing.T) {
 		string(bytes.TrimSpace(a.body)) != `{"error":"Your organization may have 50 dashboards. Delete one first."}` {
 		t.Errorf("%d %s", a.status, a.body)
 	}
+	if a := p.send("app admin a", "POST", "/app/dashboards", `{"name": " "}`); a.status != 400 { // a wrong field precedes the limit
+		t.Errorf("%d %s", a.status, a.body)
+	}
 	p.must(201, "app admin b", "POST", "/app/dashboards", `{"name": "Another organization's"}`)
 }
 

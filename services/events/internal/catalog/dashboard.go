@@ -68,6 +68,9 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	for i, component := range components {
 		dashboard.Components = append(dashboard.Components, Placement{ComponentID: component.ID, Position: int64(i)})
 	}
+	if err := dashboard.check(c.platform); err != nil {
+		return Dashboard{}, err
+	}
 	if made, err := c.insertDashboard(ctx, dashboard); !fault.Is(err, fault.Conflict) {
 		return made, err
 	}
@@ -77,7 +80,7 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 // AddDashboard stores a dashboard as fill makes it. It derives an empty slug from the name.
 func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*Dashboard) error) (Dashboard, error) {
 	dashboard := c.newDashboard(command.Organization, newID())
-	if err := fill(&dashboard); err != nil {
+	if err := cmp.Or(fill(&dashboard), dashboard.check(c.platform)); err != nil {
 		return Dashboard{}, err
 	}
 	dashboard.Access.stamp(Access{}, dashboard.CreatedAt)
@@ -101,14 +104,11 @@ func (c *Catalog) newDashboard(organization, id string) Dashboard {
 	return dashboard
 }
 
-// insertDashboard checks and stores a new dashboard. A slug that it derives from the name gets a number if it is taken.
+// insertDashboard stores a new dashboard. A slug that it derives from the name gets a number if it is taken.
 func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard) (_ Dashboard, err error) {
 	derived := dashboard.Slug == ""
 	base := cmp.Or(dashboard.Slug, slugOf(dashboard.Name))
 	dashboard.Slug = base
-	if err := dashboard.check(c.platform); err != nil {
-		return Dashboard{}, err
-	}
 	if dashboard.LegacyID, err = c.store.Next(ctx, dashboardIDs, 1); err != nil {
 		return Dashboard{}, err
 	}
