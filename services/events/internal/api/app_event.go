@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 	"time"
 
@@ -199,10 +198,10 @@ func (in eventBody) apply(d *catalog.Draft) error {
 func (in eventPatch) apply(d *catalog.Draft) error {
 	fields := in
 	fields.Notify = optional.Value[notify]{} // no field of the event
-	if reflect.ValueOf(fields).IsZero() {
-		return fault.New(fault.Invalid, "Send at least one field to change.")
+	err := checkSent(fields)
+	if err != nil {
+		return err
 	}
-	var err error
 	if in.Title.Sent {
 		err = d.Rename(in.Title.Value)
 	}
