@@ -3,7 +3,6 @@ package events_test
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"testing"
 	"time"
 
@@ -61,18 +60,13 @@ func compare(b *testing.B, name string, small, large *appPlatform, path func(*ap
 				fast = append(fast, small.asks(few))
 				slow = append(slow, large.asks(many))
 			}
-			one, hundred := percentile99(fast[5:]), percentile99(slow[5:])
+			one, hundred := percentile(fast[5:], 99), percentile(slow[5:], 99)
 			b.ReportMetric(one.Seconds()*1e3, "ms-p99-of-few")
 			b.ReportMetric(hundred.Seconds()*1e3, "ms-p99-of-many")
 			b.ReportMetric(hundred.Seconds()/one.Seconds(), "ratio-p99")
 			b.ReportMetric(median(slow[5:]).Seconds()/median(fast[5:]).Seconds(), "ratio-median")
 		}
 	})
-}
-
-func percentile99(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)*99/100-1]
 }
 
 // appPlatform is a service with n events and n components of an organization.
