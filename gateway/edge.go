@@ -119,23 +119,23 @@ func (e *edge) serveOperator(v *visit) {
 }
 
 // servePublic serves everything that needs no key: the lists of dashboards, the documents
-// of the interfaces, and the pages behind links in mail. Scripts of other sites may read
-// all of it except the pages behind links.
+// of the interfaces, the pages behind links in mail, and inbound webhooks. Scripts of other
+// sites may read the first two.
 func (e *edge) servePublic(v *visit) {
 	route := v.found.route
-	if len(v.found.rows) > 0 && (route == nil || route.Service != subscribers) {
+	if len(v.found.rows) > 0 && (route == nil || route.Service == events || route.Service == "") {
 		v.Header().Set("Access-Control-Allow-Origin", "*")
 	}
 	if route = e.knownRoute(v); route == nil {
 		return
 	}
 	switch route.Service {
-	case subscribers:
-		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public, IP: clientIP(v.request)}))
 	case events:
 		e.servePage(v)
-	default:
+	case "":
 		e.docs[route.Path].write(v, v.request)
+	default:
+		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public, IP: clientIP(v.request)}))
 	}
 }
 

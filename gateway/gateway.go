@@ -56,12 +56,14 @@ type Upstreams struct {
 	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"Address of the events service."`
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"Address of the subscribers service."`
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"Address of the integrations service."`
+	DeliveryURL     string `name:"delivery-url" env:"DELIVERY_URL" default:"http://delivery:8080" check:"upstream" help:"Address of the delivery service."`
 }
 
 // byName returns the addresses by the names of the services.
 func (u Upstreams) byName() map[string]string {
 	return map[string]string{
 		identity: u.IdentityURL, events: u.EventsURL, subscribers: u.SubscribersURL, integrations: u.IntegrationsURL,
+		delivery: u.DeliveryURL,
 	}
 }
 

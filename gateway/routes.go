@@ -17,9 +17,10 @@ const (
 	events       = "events"
 	subscribers  = "subscribers"
 	integrations = "integrations"
+	delivery     = "delivery"
 )
 
-func services() []string { return []string{identity, events, subscribers, integrations} }
+func services() []string { return []string{identity, events, subscribers, integrations, delivery} }
 
 // Route is a row of the route table.
 type Route struct {

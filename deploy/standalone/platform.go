@@ -173,7 +173,7 @@ func (p *platform) parts() []part {
 			EventsURL: p.url("events"),
 		}),
 		bind(p, "integrations", integrations.Run, integrations.Config{
-			Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
+			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
 			Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers,
 			EventsURL: p.url("events"), IdentityURL: p.url("identity"),
 		}),
@@ -193,6 +193,7 @@ func (p *platform) parts() []part {
 			Upstreams: gateway.Upstreams{
 				IdentityURL: p.url("identity"), EventsURL: p.url("events"),
 				SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
+				DeliveryURL: p.url("delivery"),
 			},
 			OperatorToken: s.OperatorToken,
 		}),

@@ -19,11 +19,11 @@ func (r Recipients) Concerned(ctx context.Context, organization string, query to
 	return out, err
 }
 
-// Resolve returns the current destinations of the recipients, in the order of ids. The destination of a
+// Resolve returns the current destinations of the recipients, in the order of query.IDs. The destination of a
 // deleted recipient has the state topic.RecipientGone.
-func (r Recipients) Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error) {
+func (r Recipients) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
 	var out []topic.Destination
-	err := r.call(ctx, organization, http.MethodPost, organizationPath(organization, "/recipients/resolve"), ids, &out)
+	err := r.call(ctx, organization, http.MethodPost, organizationPath(organization, "/recipients/resolve"), query, &out)
 	return out, err
 }
 

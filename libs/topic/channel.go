@@ -7,6 +7,7 @@ type Channel string
 const (
 	Webhook   Channel = "webhook"
 	Teams     Channel = "teams"
+	GChat     Channel = "gchat"
 	Email     Channel = "email"
 	SMS       Channel = "sms"
 	Chatroom  Channel = "chatroom"  // legacy room chat
@@ -36,6 +37,7 @@ func Channels() []Registration {
 	return []Registration{
 		{Webhook, Integrations},
 		{Teams, Integrations},
+		{GChat, Integrations},
 		{Email, Subscribers},
 		{SMS, Subscribers},
 		{Chatroom, Nobody},

@@ -28,6 +28,14 @@ type RecipientPage struct {
 	Next       string      `json:"next,omitempty"` // empty on the last page
 }
 
+// ResolveQuery asks a service for the destinations of recipients. The kind decides what is sent and where: a message
+// about an event goes to an endpoint's URL, a mail about the endpoint goes to its management address.
+type ResolveQuery struct {
+	Kind    Kind     `json:"kind"`
+	Channel Channel  `json:"channel"`
+	IDs     []string `json:"ids"` // at most MaxRecipients
+}
+
 // RecipientState says whether messages may be sent to a recipient.
 type RecipientState string
 
@@ -53,6 +61,7 @@ type Destination struct {
 	Secrets    []string       `json:"secrets,omitempty"` // signing secrets of a webhook, the newest first
 	Address    string         `json:"address,omitempty"` // mail address or phone number
 	Manage     string         `json:"manage,omitempty"`  // URL where the subscriber unsubscribes
+	Link       string         `json:"link,omitempty"`    // URL of the page that a mail about an endpoint names
 }
 
 // Dashboard identifies the dashboard that a message belongs to.

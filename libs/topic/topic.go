@@ -23,13 +23,14 @@ const (
 	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
 	DeliveryOutcomes = "delivery-outcomes" // key: recipient; delivery -> integrations, subscribers
 	Audit            = "audit"             // key: record; all others -> identity
+	Notices          = "notices"           // key: recipient; integrations, subscribers -> delivery
 )
 
 // Buckets is the number of groups of destinations. The topic Deliveries has one partition for each, so at most
 // this number of processes share the deliveries.
 const Buckets = 48
 
-// Kind says what happened to an event. Messages to receivers contain it.
+// Kind says what a message is about. Messages to receivers contain it.
 type Kind string
 
 const (
@@ -45,7 +46,13 @@ const (
 	MaintenanceUpdated    Kind = "maintenance.updated"
 	MaintenanceCompleted  Kind = "maintenance.completed"
 	MaintenanceReopened   Kind = "maintenance.reopened"
-	EndpointTest          Kind = "endpoint.test"
+
+	// Kinds of a Notice.
+	EndpointTest       Kind = "endpoint.test"
+	EndpointVerify     Kind = "endpoint.verify"     // mail with the link that verifies a visitor's endpoint
+	EndpointManage     Kind = "endpoint.manage"     // mail with the link to the page of a visitor's endpoint
+	EndpointFailing    Kind = "endpoint.failing"    // mail after ALERT_AFTER failures
+	EndpointSuppressed Kind = "endpoint.suppressed" // mail after a suppression
 )
 
 // Kinds returns every kind that an endpoint may choose, in the order of the documentation.
@@ -53,7 +60,7 @@ func Kinds() []Kind {
 	return []Kind{
 		IncidentCreated, IncidentUpdated, IncidentResolved, IncidentReopened, IncidentPostMortem,
 		MaintenanceScheduled, MaintenanceReschedule, MaintenanceReminder, MaintenanceStarted,
-		MaintenanceUpdated, MaintenanceCompleted, MaintenanceReopened, EndpointTest,
+		MaintenanceUpdated, MaintenanceCompleted, MaintenanceReopened,
 	}
 }
 
@@ -68,6 +75,8 @@ type EventChange struct {
 	Event        Event     `json:"event"`
 	Entry        *Entry    `json:"entry,omitempty"` // the timeline entry of the change
 	Notify       Notify    `json:"notify"`          // the channels to notify; empty: none
+	// Endpoint is set in the change that delivery makes of a Notice about an endpoint. Its Event is empty.
+	Endpoint *EndpointReport `json:"endpoint,omitempty"`
 }
 
 // Event is an event as of a change. Times are in UTC with milliseconds.
@@ -164,6 +173,7 @@ type Shard struct {
 	ChangeID     string   `json:"changeId"`
 	Organization string   `json:"organization"`
 	Channel      Channel  `json:"channel"`
+	Keeper       Keeper   `json:"keeper,omitempty"` // of a Notice; empty: the channel's
 	Bucket       int      `json:"bucket"`
 	Recipients   []string `json:"recipients"` // ids, at most 256
 }
@@ -193,6 +203,7 @@ type Outcome struct {
 	Recipient    string    `json:"recipient"`
 	URLHash      string    `json:"urlHash,omitempty"` // of the URL of the last attempt
 	EventID      string    `json:"eventId"`
+	EventKind    Kind      `json:"eventKind"`
 	Result       Result    `json:"result"`
 	Attempts     int       `json:"attempts"`
 	HTTPStatus   int       `json:"httpStatus,omitempty"`

@@ -15,7 +15,7 @@ import (
 // describes the three operations.
 type Recipients interface {
 	Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error)
-	Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error)
+	Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error)
 	ForgetComponent(ctx context.Context, organization, component string) error
 }
 
@@ -38,14 +38,14 @@ func MountRecipients(engine *gin.Engine, recipients Recipients) {
 		return nil
 	}))
 	peers.POST("/resolve", Handle(func(c *gin.Context) error {
-		ids, err := Body[[]string](c)
+		query, err := Body[topic.ResolveQuery](c)
 		if err != nil {
 			return err
 		}
-		if len(ids) > topic.MaxRecipients {
+		if len(query.IDs) > topic.MaxRecipients {
 			return fault.New(fault.Invalid, "At most %d recipients can be resolved in one request.", topic.MaxRecipients)
 		}
-		destinations, err := recipients.Resolve(c.Request.Context(), Caller(c).Organization, ids)
+		destinations, err := recipients.Resolve(c.Request.Context(), Caller(c).Organization, query)
 		if err != nil {
 			return err
 		}

@@ -6,12 +6,12 @@ package delivery
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/bus"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -35,6 +35,9 @@ type Config struct {
 	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
 }
 
+// Operations declares what the service offers on the App interface.
+func Operations() []web.Operation { return nil }
+
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	authorities, err := c.Authorities()
@@ -53,17 +56,14 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	table, err := routes(channels, map[topic.Keeper]dispatch.Recipients{
-		topic.Integrations: peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)},
-		topic.Subscribers:  peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
-	})
-	if err != nil {
-		return err
-	}
 	messages := bus.New(s.Kafka, c.Log)
 	parts := dispatch.Parts{
 		Store: store.New(s.Database), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
-		Routes: table,
+		Channels: channels,
+		Keepers: map[topic.Keeper]dispatch.Recipients{
+			topic.Integrations: peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)},
+			topic.Subscribers:  peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
+		},
 		Traces: gauge.Traces{Propagator: c.Propagator}, Observer: gauge.New(c.Metrics),
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
@@ -73,24 +73,9 @@ func Run(ctx context.Context, c Config) error {
 			sender.Run,
 			func(ctx context.Context) error { return messages.Send(ctx, sender) },
 			func(ctx context.Context) error { return messages.Plan(ctx, planner) },
+			func(ctx context.Context) error { return messages.Notices(ctx, planner) },
 			s.Relay,
 			func(ctx context.Context) error { return dispatch.Retain(ctx, parts) },
 		},
 	})
-}
-
-// routes combines every channel of topic.Channels with its implementation and the client of the service that
-// keeps its recipients. A channel of topic.Nobody has no route.
-func routes(channels map[topic.Channel]dispatch.Channel, keepers map[topic.Keeper]dispatch.Recipients) (map[topic.Channel]dispatch.Route, error) {
-	table := make(map[topic.Channel]dispatch.Route, len(channels))
-	for keeper, recipients := range keepers {
-		for _, name := range topic.ChannelsOf(keeper) {
-			channel, found := channels[name]
-			if !found {
-				return nil, fmt.Errorf("the channel %q has no implementation in package channel", name)
-			}
-			table[name] = dispatch.Route{Channel: channel, Recipients: recipients}
-		}
-	}
-	return table, nil
 }

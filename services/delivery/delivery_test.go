@@ -38,7 +38,7 @@ func TestWebhook_200(t *testing.T) {
 	if err := verifier.Verify(got[0].body, got[0].header); err != nil {
 		t.Errorf("the signature does not verify: %v", err)
 	}
-	id := dispatch.DeliveryID(sent.ID, "r1")
+	id := topic.DeliveryID(sent.ID, "r1")
 	if got[0].id() != id || row.ID != id {
 		t.Errorf("webhook-id %s, row %s, want %s", got[0].id(), row.ID, id)
 	}
@@ -300,7 +300,7 @@ func TestSkipped(t *testing.T) {
 	for channel, code := range map[topic.Channel]dispatch.Code{
 		"whatsapp": dispatch.CodeUnavailable, topic.Chatroom: dispatch.CodeNoService, "pigeon": dispatch.CodeUnavailable,
 	} {
-		rows := w.rows(dispatch.ChannelDeliveryID(sent.ID, channel))
+		rows := w.rows(topic.ChannelDeliveryID(sent.ID, channel))
 		if len(rows) != 1 || rows[0].Status != dispatch.StatusSkipped || rows[0].ErrorCode != code {
 			t.Errorf("%s: %+v", channel, rows)
 		}
@@ -327,7 +327,7 @@ func TestNotify_nobody(t *testing.T) {
 	loud := change(event, 2)
 	w.publish(loud, nil)
 	w.ended(loud.ID, "r1")
-	if got := hooks.got(); len(got) != 1 || got[0].id() != dispatch.DeliveryID(loud.ID, "r1") {
+	if got := hooks.got(); len(got) != 1 || got[0].id() != topic.DeliveryID(loud.ID, "r1") {
 		t.Errorf("%d requests arrived", len(got))
 	}
 }

@@ -39,7 +39,7 @@ func TestFolder_unwritable(t *testing.T) {
 			sent := change(newEvent(), 1)
 			sent.Notify = x.notify
 			w.publish(sent, nil)
-			id := dispatch.DeliveryID(sent.ID, x.to.ID)
+			id := topic.DeliveryID(sent.ID, x.to.ID)
 			apitest.Eventually(t, "the first attempt", func() bool { return len(w.rows(id)) == 1 })
 			if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != "unwritten" || row.Status != dispatch.StatusRetrying {
 				t.Errorf("row %+v", row)

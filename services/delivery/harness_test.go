@@ -98,6 +98,7 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() { w.kafka.Close() })
 	err = w.kafka.EnsureTopics(t.Context(),
 		stream.Topic{Name: topic.EventChanges, Partitions: 12},
+		stream.Topic{Name: topic.Notices, Partitions: 12},
 		stream.Topic{Name: topic.Deliveries, Partitions: topic.Buckets},
 		stream.Topic{Name: topic.DeliveryOutcomes, Partitions: 12})
 	if err != nil {
@@ -413,11 +414,12 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
-	var ids []string
-	if err := json.NewDecoder(r.Body).Decode(&ids); err != nil {
+	var query topic.ResolveQuery
+	if err := json.NewDecoder(r.Body).Decode(&query); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
+	ids := query.IDs
 	i.mu.Lock()
 	i.asked++
 	resolved := i.resolved

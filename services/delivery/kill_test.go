@@ -12,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
@@ -111,7 +112,7 @@ func TestKill_anywhere(t *testing.T) {
 func deliveries(change string, recipients []string) []string {
 	ids := make([]string, len(recipients))
 	for i, recipient := range recipients {
-		ids[i] = dispatch.DeliveryID(change, recipient)
+		ids[i] = topic.DeliveryID(change, recipient)
 	}
 	return ids
 }

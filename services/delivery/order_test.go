@@ -36,7 +36,7 @@ func TestOrder_replacedWhileWaiting(t *testing.T) {
 	event := newEvent()
 	first, second, other := change(event, 1), change(event, 2), change(newEvent(), 1)
 	w.publish(first, nil)
-	id := dispatch.DeliveryID(first.ID, "r1")
+	id := topic.DeliveryID(first.ID, "r1")
 	apitest.Eventually(t, "the first to wait", func() bool {
 		rows := w.rows(id)
 		return len(rows) == 1 && rows[0].Status == dispatch.StatusRetrying
@@ -133,7 +133,7 @@ func TestStop_resumes(t *testing.T) {
 	s := w.start(w.config(2 * time.Second))
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
-	apitest.Eventually(t, "the first attempt to be recorded", func() bool { return len(w.rows(dispatch.DeliveryID(sent.ID, "r1"))) == 1 })
+	apitest.Eventually(t, "the first attempt to be recorded", func() bool { return len(w.rows(topic.DeliveryID(sent.ID, "r1"))) == 1 })
 	w.peer.setDown(true)
 	later := change(newEvent(), 1)
 	w.publish(later, nil)

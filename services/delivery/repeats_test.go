@@ -158,7 +158,7 @@ func (w *world) outside(write func(*store.Store) error) {
 // waitingRow returns the row of a delivery that waits for a retry at a time.
 func waitingRow(sent topic.EventChange, channel topic.Channel, recipient string, at time.Time) dispatch.Delivery {
 	return dispatch.Delivery{
-		ID: dispatch.DeliveryID(sent.ID, recipient), Organization: organization, Channel: channel, Recipient: recipient,
+		ID: topic.DeliveryID(sent.ID, recipient), Organization: organization, Channel: channel, Recipient: recipient,
 		EventID: sent.Event.ID, EventKind: sent.Kind, ChangeID: sent.ID, Sequence: sent.Sequence, Status: dispatch.StatusRetrying,
 		SentAt: sent.OccurredAt, NextAttemptAt: &at, MaxAttempts: 3,
 		Attempts: []dispatch.Attempt{{At: sent.OccurredAt, HTTPStatus: 500, ErrorCode: dispatch.CodeServerError}},

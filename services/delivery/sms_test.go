@@ -256,7 +256,7 @@ func TestSMS_connectionRefused(t *testing.T) {
 	w.start(c)
 	sent := textChange("API is down")
 	w.publish(sent, nil)
-	id := dispatch.DeliveryID(sent.ID, "p1")
+	id := topic.DeliveryID(sent.ID, "p1")
 	apitest.Eventually(t, "the first attempt", func() bool { return len(w.rows(id)) == 1 })
 	if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != dispatch.CodeConnect {
 		t.Errorf("row %+v", row)

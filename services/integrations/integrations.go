@@ -26,6 +26,7 @@ type Config struct {
 	boot.Documents   `embed:""`
 	boot.Kafka       `embed:""`
 	boot.Secret      `embed:""`
+	boot.Links       `embed:""`
 	boot.Receivers   `embed:""`
 	boot.Suppression `embed:""`
 	boot.Providers   `embed:""`
@@ -37,6 +38,9 @@ type Config struct {
 // Operations declares what the service offers on the App interface.
 func Operations() []web.Operation { return api.Operations(endpoint.Kinds(endpoint.Providers{})) }
 
+// Public declares what the service offers without a key.
+func Public() []web.Public { return nil }
+
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	s, err := service.Open("integrations", c.Process, c.Documents, c.Kafka, c.Secret)
@@ -45,7 +49,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer s.Close()
 	kinds := endpoint.Kinds(endpoint.Providers{
-		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts,
+		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts, GChat: c.GChatHosts,
 	})
 	endpoints := endpoint.New(endpoint.Options{
 		Store: store.New(s.Database),
@@ -57,7 +61,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Audit)},
+		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Audit)},
 		Background: []func(context.Context) error{
 			s.Relay,
 			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),

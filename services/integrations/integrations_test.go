@@ -261,7 +261,7 @@ func TestAnOutageOfAnotherServiceIsSaidToBeOne(t *testing.T) {
 	made := p.create(o, "https://hooks.example.com/hook", nil)
 	recipient := p.only(o, o.one)
 	p.upstream.down.Store(true)
-	if _, err := p.recipients().Resolve(t.Context(), o.id, []string{recipient}); !fault.Is(err, fault.Unavailable) {
+	if _, err := p.recipients().Resolve(t.Context(), o.id, topic.ResolveQuery{IDs: []string{recipient}}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("resolve: %v", err)
 	}
 	p.call(o, http.StatusServiceUnavailable, http.MethodPost, path, object{"dashboardId": o.dashboard, "url": "https://hooks.example.com/2", "managementEmail": "a@example.com", "componentIds": []string{o.one}})

@@ -247,7 +247,7 @@ func (p *platform) concerned(o organization, change func(*topic.RecipientQuery),
 
 func (p *platform) resolve(o organization, ids ...string) []topic.Destination {
 	p.t.Helper()
-	found, err := p.recipients().Resolve(p.t.Context(), o.id, ids)
+	found, err := p.recipients().Resolve(p.t.Context(), o.id, topic.ResolveQuery{IDs: ids})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func TestResolveFollowsEveryChangeAtOnce(t *testing.T) {
 	if none := p.resolve(o); len(none) != 0 {
 		t.Errorf("nobody resolved: %v", none)
 	}
-	if _, err := p.recipients().Resolve(t.Context(), o.id, make([]string, 5001)); !fault.Is(err, fault.Invalid) {
+	if _, err := p.recipients().Resolve(t.Context(), o.id, topic.ResolveQuery{IDs: make([]string, 5001)}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("too many: %v", err)
 	}
 	many := make([]string, 5000)

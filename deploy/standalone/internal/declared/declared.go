@@ -9,6 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/gateway"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/delivery"
 	"github.com/bellbuoy/bellbuoy/services/events"
 	"github.com/bellbuoy/bellbuoy/services/identity"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
@@ -32,6 +33,7 @@ func Operations() []Operation {
 	add("identity", identity.Operations())
 	add("events", events.Operations())
 	add("integrations", integrations.Operations())
+	add("delivery", delivery.Operations())
 	return all
 }
 
@@ -66,6 +68,7 @@ func Public() []PublicOperation {
 	}
 	add("events", events.Public())
 	add("subscribers", subscribers.Public())
+	add("integrations", integrations.Public())
 	add("", gateway.Public())
 	return all
 }

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	planGroup = "delivery-plan"
-	sendGroup = "delivery-send"
+	planGroup   = "delivery-plan"
+	noticeGroup = "delivery-notices"
+	sendGroup   = "delivery-send"
 	// The maximum numbers of changes and shards in progress. A shard holds at most 256 ids of recipients.
 	plansPending = 256
 	sendsPending = 1024
@@ -35,6 +36,7 @@ func New(client *stream.Client, log *slog.Logger) *Bus { return &Bus{client, log
 func (b *Bus) EnsureTopics(ctx context.Context) error {
 	return b.stream.EnsureTopics(ctx,
 		stream.Topic{Name: topic.EventChanges, Partitions: partitions},
+		stream.Topic{Name: topic.Notices, Partitions: partitions},
 		stream.Topic{Name: topic.Deliveries, Partitions: topic.Buckets},
 		stream.Topic{Name: topic.DeliveryOutcomes, Partitions: partitions})
 }
@@ -74,6 +76,17 @@ func (b *Bus) Plan(ctx context.Context, planner *dispatch.Planner) error {
 	})
 }
 
+// Notices passes notices to the planner until ctx ends.
+func (b *Bus) Notices(ctx context.Context, planner *dispatch.Planner) error {
+	subscription := stream.Subscription{Group: noticeGroup, Topics: []string{topic.Notices}, MaxPending: plansPending}
+	return b.stream.Consume(ctx, subscription, func(claimed context.Context, claim stream.Claim) {
+		notice, ok := read(claimed, b, claim, func(n *topic.Notice) bool { return n.ID != "" && n.Organization != "" && n.Recipient != "" })
+		if ok {
+			planner.Notify(claimed, ctx, notice, claim)
+		}
+	})
+}
+
 // Send passes shards to the sender until ctx ends.
 func (b *Bus) Send(ctx context.Context, sender *dispatch.Sender) error {
 	subscription := stream.Subscription{
@@ -94,7 +107,7 @@ func read[T any](ctx context.Context, b *Bus, claim stream.Claim, complete func(
 	var message T
 	err := json.Unmarshal(claim.Record.Value, &message)
 	if err == nil && !complete(&message) {
-		err = errors.New("the organization, change or event is missing")
+		err = errors.New("an id is missing")
 	}
 	if err != nil {
 		b.log.ErrorContext(ctx, "A message is invalid and is skipped.", "topic", claim.Record.Topic, "partition", claim.Partition,

@@ -47,6 +47,7 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	return map[topic.Channel]dispatch.Channel{
 		topic.Webhook: webhook{caller},
 		topic.Teams:   teams{caller},
+		topic.GChat:   gchat{caller},
 		topic.Email:   mail,
 		topic.SMS:     texts,
 	}, nil

@@ -32,7 +32,7 @@ func (s *Sender) attempt(m *member, slot *slot) (row Delivery, wait time.Duratio
 		return row, 0, errInterrupted
 	}
 	if now := s.queue.now(); now.Sub(m.asked) > strictlyAfter {
-		destinations, err := s.resolve(m.shard, []string{m.recipient})
+		destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
 		if err != nil {
 			return row, openPause, nil
 		}
@@ -59,7 +59,7 @@ func (s *Sender) rowOf(m *member) Delivery {
 		row = *m.row
 	} else {
 		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy, s.Now())
-		row.Partition = m.shard.partition
+		row.Partition, row.Keeper = m.shard.partition, m.shard.keeper
 	}
 	if m.to.State != topic.RecipientGone {
 		row.DashboardID, row.URLHash, row.URLDisplay = m.to.Dashboard.ID, m.to.URLHash, m.to.URLDisplay
@@ -101,7 +101,7 @@ func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 // replaceOlder ends an older delivery of the same event to the same recipient that waits for a retry. It
 // returns false if the waiting delivery is the newer one.
 func (s *Sender) replaceOlder(row *Delivery) bool {
-	older, found := s.retries.find(row.EventID, row.Recipient)
+	older, found := s.retries.find(row.subject(), row.Recipient)
 	if !found || older.id == row.ID {
 		return true
 	}
@@ -109,7 +109,7 @@ func (s *Sender) replaceOlder(row *Delivery) bool {
 		return false
 	}
 	ended, err := s.writer.amend(s.work, older.id, func(d *Delivery) bool {
-		return d.EventID == row.EventID && d.Recipient == row.Recipient && d.endWaiting(StatusSkipped, CodeReplaced, s.Now())
+		return d.subject() == row.subject() && d.Recipient == row.Recipient && d.endWaiting(StatusSkipped, CodeReplaced, s.Now())
 	})
 	if err == nil && ended.Status != StatusRetrying {
 		s.retries.remove(&ended)
@@ -122,7 +122,7 @@ func (s *Sender) replaceOlder(row *Delivery) bool {
 func (s *Sender) send(m *member, row *Delivery) error {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
-	result := s.Routes[m.shard.channel].Channel.Send(m.shard.trace, Message{
+	result := s.Channels[m.shard.channel].Send(m.shard.trace, Message{
 		DeliveryID: m.id, Change: m.shard.change, To: m.to, Components: m.components, At: at,
 	})
 	took := time.Since(start)

@@ -1,11 +1,10 @@
 package dispatch
 
 import (
-	"crypto/sha256"
+	"cmp"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/google/uuid"
 )
 
 // Status is the status of a delivery.
@@ -53,11 +52,12 @@ type Delivery struct {
 	ID            string        `json:"id"`
 	Organization  string        `json:"organization"`
 	Channel       topic.Channel `json:"channel"`
+	Keeper        topic.Keeper  `json:"keeper,omitempty"` // of a topic.Notice; empty: the channel's
 	Recipient     string        `json:"recipient,omitempty"`
 	DashboardID   string        `json:"dashboardId,omitempty"`
 	URLHash       string        `json:"urlHash,omitempty"`
 	URLDisplay    string        `json:"urlDisplay,omitempty"`
-	EventID       string        `json:"eventId"`
+	EventID       string        `json:"eventId"` // empty: of a topic.Notice
 	EventKind     topic.Kind    `json:"eventKind"`
 	ChangeID      string        `json:"changeId"`
 	Sequence      int64         `json:"sequence"`
@@ -89,33 +89,12 @@ type Attempt struct {
 	ErrorCode  Code      `json:"errorCode,omitempty"`
 }
 
-// DeliveryID returns the id of the delivery of the change to the recipient. It is the same for every plan,
-// retry and repetition.
-func DeliveryID(change, recipient string) string { return derive(change, "delivery", recipient) }
+// subject returns what orders the deliveries to one recipient: the event, or the notice.
+func (d *Delivery) subject() string { return cmp.Or(d.EventID, d.ChangeID) }
 
-// ChannelDeliveryID returns the id of the row that says why the channel sent nothing.
-func ChannelDeliveryID(change string, channel topic.Channel) string {
-	return derive(change, "channel", string(channel))
-}
-
-// derive returns a UUID v8 (RFC 9562, 5.8): the first 48 bits of the change's id, which are its time, then a
-// hash of the change's id and the parts. So the ids of one change are close together in an index, and new ids
-// are at its end. Ids from a hash alone would be spread over all rows of a month.
-func derive(change string, parts ...string) string {
-	space, err := uuid.Parse(change)
-	if err != nil {
-		space = uuid.NewSHA1(uuid.Nil, []byte(change))
-	}
-	name := append(make([]byte, 0, 128), space[:]...)
-	for _, part := range parts {
-		name = append(append(name, part...), 0)
-	}
-	sum := sha256.Sum256(name)
-	id := uuid.UUID(sum[:16])
-	copy(id[:6], space[:6])
-	id[6] = id[6]&0x0f | 0x80 // version 8
-	id[8] = id[8]&0x3f | 0x80 // RFC 9562's variant
-	return id.String()
+// keeperOf returns the service that resolves the recipients of a delivery.
+func keeperOf(channel topic.Channel, keeper topic.Keeper) topic.Keeper {
+	return cmp.Or(keeper, channel.Keeper())
 }
 
 // end sets a final status and EndedAt.
@@ -145,7 +124,7 @@ func (d *Delivery) outcome() *topic.Outcome {
 	}
 	outcome := &topic.Outcome{
 		DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient, URLHash: d.URLHash,
-		EventID: d.EventID, Result: topic.Result(d.Status), Attempts: len(d.Attempts), ErrorCode: string(d.ErrorCode),
+		EventID: d.EventID, EventKind: d.EventKind, Result: topic.Result(d.Status), Attempts: len(d.Attempts), ErrorCode: string(d.ErrorCode),
 		Gone: d.ErrorCode == CodeGone, At: *d.EndedAt,
 	}
 	if n := len(d.Attempts); n > 0 {

@@ -60,20 +60,14 @@ type Bus interface {
 // Recipients finds and resolves the recipients of some channels.
 type Recipients interface {
 	Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error)
-	// Resolve returns the destinations in the order of ids.
-	Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error)
+	// Resolve returns the destinations in the order of query.IDs.
+	Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error)
 }
 
 // Channel makes one attempt to reach a destination. Send is called concurrently, and returns within its own
 // time limit.
 type Channel interface {
 	Send(ctx context.Context, message Message) Result
-}
-
-// Route is a channel with the source of its recipients.
-type Route struct {
-	Channel    Channel
-	Recipients Recipients
 }
 
 // Traces continues a trace after the context that carried it has ended.
@@ -98,7 +92,8 @@ type Observer interface {
 type Parts struct {
 	Store    Store
 	Bus      Bus
-	Routes   map[topic.Channel]Route
+	Channels map[topic.Channel]Channel // those with a keeper
+	Keepers  map[topic.Keeper]Recipients
 	Policy   Policy
 	Timeout  time.Duration // of one attempt
 	Now      func() time.Time

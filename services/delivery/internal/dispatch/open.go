@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -11,7 +12,8 @@ import (
 // destinations of the members.
 func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 	found := opened{members: members}
-	if _, ok := s.Routes[sh.channel]; !ok { // another build stored the shard or row
+	_, kept := s.Keepers[keeperOf(sh.channel, sh.keeper)]
+	if _, known := s.Channels[sh.channel]; !known || !kept { // another build stored the shard or row
 		return s.fail(sh, members, CodeUnavailable)
 	}
 	if !sh.checked {
@@ -39,12 +41,13 @@ func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 	}
 	found.asked = s.queue.now()
 	var err error
-	found.destinations, err = s.resolve(sh, ids)
+	found.destinations, err = s.resolve(sh, cmp.Or(found.change, sh.change), ids)
 	return found, err
 }
 
-func (s *Sender) resolve(sh *shard, ids []string) ([]topic.Destination, error) {
-	destinations, err := s.Routes[sh.channel].Recipients.Resolve(sh.trace, sh.organization, ids)
+func (s *Sender) resolve(sh *shard, change *Snapshot, ids []string) ([]topic.Destination, error) {
+	query := topic.ResolveQuery{Kind: change.Kind, Channel: sh.channel, IDs: ids}
+	destinations, err := s.Keepers[keeperOf(sh.channel, sh.keeper)].Resolve(sh.trace, sh.organization, query)
 	if err == nil && len(destinations) != len(ids) {
 		err = fault.New(fault.Internal, "%d recipients were requested, but %d were returned.", len(ids), len(destinations))
 	}
@@ -65,7 +68,7 @@ func (s *Sender) warn(sh *shard, err error, what string) error {
 func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 	ids := make([]string, len(members))
 	for i, m := range members {
-		m.id = DeliveryID(sh.changeID, m.recipient)
+		m.id = topic.DeliveryID(sh.changeID, m.recipient)
 		ids[i] = m.id
 	}
 	rows, err := s.Store.Deliveries(sh.trace, ids)

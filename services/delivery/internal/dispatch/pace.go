@@ -48,7 +48,7 @@ func (p *paces) wait(key string, gap time.Duration, reserve bool, now time.Time)
 // pace returns how long m must wait because of its destination's pace, and the gap, which is 0 if the channel is
 // not Paced. If reserve is true and m need not wait, pace counts its request as made.
 func (s *Sender) pace(m *member, reserve bool) (wait, gap time.Duration) {
-	channel, paced := s.Routes[m.shard.channel].Channel.(Paced)
+	channel, paced := s.Channels[m.shard.channel].(Paced)
 	if !paced {
 		return 0, 0
 	}

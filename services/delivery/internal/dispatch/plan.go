@@ -112,8 +112,8 @@ func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel to
 	if err := p.Store.SaveChange(ctx, change); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
-	route, ok := p.Routes[channel]
-	if !ok {
+	recipients, ok := p.Keepers[channel.Keeper()]
+	if _, known := p.Channels[channel]; !ok || !known {
 		return p.skip(ctx, change, channel)
 	}
 	query := topic.RecipientQuery{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxRecipients}
@@ -121,7 +121,7 @@ func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel to
 		query.Components = append(query.Components, component.ID)
 	}
 	for page := 0; ; page++ {
-		found, err := route.Recipients.Concerned(ctx, change.Organization, query)
+		found, err := recipients.Concerned(ctx, change.Organization, query)
 		if err != nil {
 			return fmt.Errorf("find the recipients: %w", err)
 		}
@@ -144,7 +144,7 @@ func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel to
 	if channel.Keeper() == topic.Nobody {
 		code = CodeNoService
 	}
-	row := newDelivery(ChannelDeliveryID(change.ID, channel), channel, "", &change, p.Policy, p.Now())
+	row := newDelivery(topic.ChannelDeliveryID(change.ID, channel), channel, "", &change, p.Policy, p.Now())
 	row.end(StatusSkipped, code, row.SentAt)
 	if _, err := p.Store.Insert(ctx, []Delivery{row}); err != nil {
 		return fmt.Errorf("store the skipped delivery: %w", err)
@@ -163,7 +163,7 @@ func shards(change *topic.EventChange, channel topic.Channel, page int, recipien
 	for bucket, ids := range buckets {
 		for part, chunk := range slices.Collect(slices.Chunk(ids, shardSize)) {
 			out = append(out, topic.Shard{
-				ID:       derive(change.ID, "shard", string(channel), strconv.Itoa(bucket), strconv.Itoa(page), strconv.Itoa(part)),
+				ID:       topic.DeriveID(change.ID, "shard", string(channel), strconv.Itoa(bucket), strconv.Itoa(page), strconv.Itoa(part)),
 				ChangeID: change.ID, Organization: change.Organization, Channel: channel, Bucket: bucket, Recipients: chunk,
 			})
 		}

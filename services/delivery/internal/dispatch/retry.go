@@ -45,7 +45,7 @@ func (s *Sender) enqueue(p *partitionRetries, rows []Delivery) {
 		if sh == nil {
 			sh = &shard{
 				ctx: p.ctx, trace: s.Traces.Resume(s.work, row.Trace), partition: p.number,
-				organization: row.Organization, channel: row.Channel, changeID: row.ChangeID, retry: true,
+				organization: row.Organization, channel: row.Channel, keeper: row.Keeper, changeID: row.ChangeID, retry: true,
 			}
 			groups[key] = sh
 			order = append(order, sh)

@@ -120,7 +120,7 @@ func (x *retryIndex) add(row *Delivery) {
 	}
 	delete(p.queued, row.ID)
 	x.scheduleLocked(p, *row.NextAttemptAt)
-	key := x.key(row.EventID, row.Recipient)
+	key := x.key(row.subject(), row.Recipient)
 	if known, ok := x.entries[key]; !ok || known.sequence <= row.Sequence {
 		x.entries[key] = waitingDelivery{row.ID, row.Sequence}
 	}
@@ -134,7 +134,7 @@ func (x *retryIndex) remove(row *Delivery) {
 	if p := x.partitions[row.Partition]; p != nil {
 		delete(p.queued, row.ID)
 	}
-	key := x.key(row.EventID, row.Recipient)
+	key := x.key(row.subject(), row.Recipient)
 	if x.entries[key].id == row.ID {
 		delete(x.entries, key)
 		x.observer.Waiting(len(x.entries))

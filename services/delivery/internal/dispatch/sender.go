@@ -85,7 +85,7 @@ func (s *Sender) Assigned(ctx context.Context, partitions []int) { s.retries.ass
 func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, work Work) {
 	s.queue.push(&shard{
 		id: order.ID, work: work, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
-		channel: order.Channel, changeID: order.ChangeID, recipients: order.Recipients,
+		channel: order.Channel, keeper: order.Keeper, changeID: order.ChangeID, recipients: order.Recipients,
 	})
 }
 

@@ -50,7 +50,8 @@ type directory struct {
 	paused    *atomic.Bool // nil: no recipient is paused
 }
 
-func (d directory) Resolve(_ context.Context, _ string, ids []string) ([]topic.Destination, error) {
+func (d directory) Resolve(_ context.Context, _ string, query topic.ResolveQuery) ([]topic.Destination, error) {
+	ids := query.IDs
 	state := topic.RecipientActive
 	if d.paused != nil && d.paused.Load() {
 		state = topic.RecipientPaused
@@ -86,9 +87,8 @@ func TestSender_serviceHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hung = 5 * time.Second
 		mails, hooks := &sending{took: time.Second}, &sending{}
-		s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Routes: map[topic.Channel]Route{
-			topic.Email: {mails, directory{one: hung}}, topic.Webhook: {hooks, directory{}},
-		}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+		s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Email: mails, topic.Webhook: hooks},
+			Keepers: map[topic.Keeper]Recipients{topic.Subscribers: directory{one: hung}, topic.Integrations: directory{}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
@@ -119,9 +119,8 @@ func TestSender_serviceSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = 2 * strictlyAfter
 		hooks := &sending{}
-		s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Routes: map[topic.Channel]Route{
-			topic.Webhook: {hooks, directory{many: took, one: took}},
-		}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+		s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Webhook: hooks},
+			Keepers: map[topic.Keeper]Recipients{topic.Integrations: directory{many: took, one: took}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
@@ -157,8 +156,8 @@ func TestSender_pause(t *testing.T) {
 func pause(t *testing.T, asking directory, at time.Duration) {
 	asking.paused = new(atomic.Bool)
 	hooks := &sending{took: 150 * time.Millisecond}
-	s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Routes: map[topic.Channel]Route{topic.Webhook: {hooks, asking}},
-		Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+	s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Webhook: hooks},
+		Keepers: map[topic.Keeper]Recipients{topic.Integrations: asking}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(ended) }()

@@ -36,6 +36,7 @@ type shard struct {
 	partition    int
 	organization string
 	channel      topic.Channel
+	keeper       topic.Keeper // of a topic.Notice; empty: the channel's
 	changeID     string
 	retry        bool
 	work         Work // of a topic.Shard

@@ -34,7 +34,7 @@ func TestSender_stop_storeDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		due := time.Now()
 		s := NewSender(Parts{Store: failing{row: Delivery{ID: "a", ChangeID: "a", Recipient: "a", EventID: "a", Organization: "o",
-			Channel: topic.Webhook, Status: StatusRetrying, NextAttemptAt: &due}}, Routes: map[topic.Channel]Route{topic.Webhook: {}},
+			Channel: topic.Webhook, Status: StatusRetrying, NextAttemptAt: &due}}, Channels: map[topic.Channel]Channel{topic.Webhook: nil},
 			Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

@@ -26,6 +26,7 @@ type Providers struct {
 	TeamsWorkflow  []string
 	TeamsPlatform  []string
 	TeamsConnector []string // classic connectors, which Teams is retiring
+	GChat          []string
 }
 
 // Kinds returns the kinds of all channels of topic.Integrations.
@@ -37,6 +38,10 @@ func Kinds(at Providers) []Kind {
 			Refusal: "must be a Teams workflow URL; this is one of a classic connector, which Teams is retiring",
 			Allowed: []Place{{Hosts: at.TeamsWorkflow, Path: "/workflows/"}, {Hosts: at.TeamsPlatform}},
 			Needed:  "must be a Teams workflow URL, as Teams shows it for the workflow that posts to a channel when a webhook request is received",
+		}},
+		topic.GChat: {Path: "gchat", Example: "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=k&token=t", Rule: Rule{
+			Allowed: []Place{{Hosts: at.GChat, Path: "/v1/spaces/"}},
+			Needed:  "must be the webhook URL of a Google Chat space",
 		}},
 	}
 	var kinds []Kind

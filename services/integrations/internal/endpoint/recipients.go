@@ -33,11 +33,12 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 	return page, nil
 }
 
-// Resolve returns the current destinations of the endpoints, in the order of ids. A destination that is not
+// Resolve returns the current destinations of the endpoints, in the order of query.IDs. A destination that is not
 // active has no URL and no secret. If the URL or a secret of an endpoint cannot be decrypted, because it was
 // sealed with another secret of the platform, Resolve logs that. The destination then has no URL either, so
 // that only deliveries to this endpoint fail.
-func (s *Endpoints) Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error) {
+func (s *Endpoints) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
+	ids := query.IDs
 	found, err := s.Store.Endpoints.GetMany(ctx, ids)
 	if err != nil {
 		return nil, err

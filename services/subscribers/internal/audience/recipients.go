@@ -57,8 +57,9 @@ type reach struct {
 	dashboard  Dashboard
 }
 
-// Resolve returns the current destinations of the addresses, in the order of ids.
-func (a *Audience) Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error) {
+// Resolve returns the current destinations of the addresses, in the order of query.IDs.
+func (a *Audience) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
+	ids := query.IDs
 	found, err := a.Store.Addresses.GetMany(ctx, ids)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,36 @@
+package topic
+
+import "time"
+
+// Notice asks delivery to send one message to one recipient, which no change of an event caused: the test of an
+// endpoint, and mail about an endpoint. It holds no address and no link. Delivery asks the keeper for them right
+// before it sends.
+type Notice struct {
+	ID           string    `json:"id"` // UUID v7, the same for every publication
+	Kind         Kind      `json:"kind"`
+	Organization string    `json:"organization"`
+	OccurredAt   time.Time `json:"occurredAt"`
+	Channel      Channel   `json:"channel"`
+	Keeper       Keeper    `json:"keeper"`    // the service that resolves Recipient
+	Recipient    string    `json:"recipient"` // id of an endpoint
+	// Destination is a digest of the URL or address, as in Recipient.
+	Destination string          `json:"destination"`
+	Event       *Event          `json:"event,omitempty"`    // of EndpointTest: an example
+	Endpoint    *EndpointReport `json:"endpoint,omitempty"` // of mail about an endpoint
+}
+
+// EndpointReport is the state of an endpoint that a mail describes.
+type EndpointReport struct {
+	Channel    Channel    `json:"channel"`
+	URLDisplay string     `json:"urlDisplay"`
+	Failures   int        `json:"failures"` // consecutive
+	Since      *time.Time `json:"since,omitempty"`
+	HTTPStatus int        `json:"httpStatus,omitempty"` // of the last failure
+	ErrorCode  string     `json:"errorCode,omitempty"`  // of the last failure
+}
+
+// Topic implements topic.Message.
+func (Notice) Topic() string { return Notices }
+
+// Key keeps the notices to one recipient in order.
+func (n Notice) Key() string { return n.Recipient }

@@ -1,0 +1,48 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Notify plans a notice: one delivery to one recipient. It retries after errors until one of the contexts ends, as
+// Take does.
+func (p *Planner) Notify(ctx, stop context.Context, notice topic.Notice, work Work) {
+	go func() {
+		pause := planPause
+		for ctx.Err() == nil && stop.Err() == nil {
+			err := p.planNotice(ctx, notice)
+			if err == nil {
+				work.Done()
+				return
+			}
+			p.Log.WarnContext(ctx, "A notice cannot be planned yet.", "notice", notice.ID, "organization", notice.Organization, "error", err)
+			rest(ctx, stop, pause)
+			pause = min(2*pause, maxPlanPause)
+		}
+		work.Abandon()
+	}()
+}
+
+// planNotice stores the notice as a change and publishes one shard. A repeated call has the same effect.
+func (p *Planner) planNotice(ctx context.Context, notice topic.Notice) error {
+	change := topic.EventChange{
+		ID: notice.ID, Kind: notice.Kind, Organization: notice.Organization, OccurredAt: notice.OccurredAt, Endpoint: notice.Endpoint,
+	}
+	if notice.Event != nil {
+		change.Event = *notice.Event
+	}
+	if err := p.Store.SaveChange(ctx, change); err != nil {
+		return fmt.Errorf("store the notice: %w", err)
+	}
+	shard := topic.Shard{
+		ID: topic.DeriveID(notice.ID, "shard"), ChangeID: notice.ID, Organization: notice.Organization,
+		Channel: notice.Channel, Keeper: notice.Keeper, Bucket: bucketOf(notice.Destination), Recipients: []string{notice.Recipient},
+	}
+	if err := p.Bus.Shards(ctx, []topic.Shard{shard}); err != nil {
+		return fmt.Errorf("publish the shard: %w", err)
+	}
+	return nil
+}
