@@ -45,6 +45,7 @@ type Config struct {
 	boot.Redis   `embed:""`
 	boot.Secret  `embed:""`
 	boot.Links   `embed:""`
+	boot.Proxies `embed:""`
 	Upstreams    `embed:""`
 
 	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" help:"The token of the operator interface. Empty: /operator does not exist."`
@@ -93,6 +94,10 @@ func newEdge(c Config) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
+	trusted, err := c.Networks()
+	if err != nil {
+		return nil, err
+	}
 	docs, err := newDocs()
 	if err != nil {
 		return nil, err
@@ -110,7 +115,7 @@ func newEdge(c Config) (*edge, error) {
 		proxy:  proxy,
 		pages:  newPages(proxy, signer, c.Now),
 		once:   &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
-		signer: signer, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
+		signer: signer, proxies: trusted, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
 		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
 }
