@@ -75,6 +75,7 @@ func (p *platform) run(set func(*integrations.Config)) {
 		Providers: boot.Providers{
 			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},
 			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"},
+			GChatHosts:          []string{"chat.googleapis.com"},
 		},
 	}
 	p.t.Cleanup(func() {
