@@ -40,10 +40,10 @@ func alert(kind topic.Kind, id string, e Endpoint, now time.Time, report topic.E
 	}
 }
 
-// suppressURL stores a suppression unless the URL is suppressed already. It returns true if it stored the suppression.
+// suppress stores a suppression unless the URL is suppressed already. It returns true if it stored the suppression.
 // The write has the notices to the endpoints of the URL, so each verified one gets one. If the endpoint that caused the suppression
-// leaves the URL meanwhile, suppressURL deletes the suppression. If the endpoint leaves later, it finds the suppression.
-func (s *Endpoints) suppressURL(ctx context.Context, d due) (bool, error) {
+// leaves the URL meanwhile, suppress deletes the suppression. If the endpoint leaves later, it finds the suppression.
+func (s *Endpoints) suppress(ctx context.Context, d due) (bool, error) {
 	suppression := d.suppression
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(suppression.OrganizationID, suppression.Channel, suppression.URLHash)})
 	if err != nil {

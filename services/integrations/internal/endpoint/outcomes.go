@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -10,25 +11,32 @@ import (
 // management addresses. A repeated outcome counts once.
 func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 	batches, ids := counting(outcomes)
-	made := map[string]Suppression{} // by this call
-	var due map[string]due
-	err := s.Store.Counters.UpdateMany(ctx, ids, func(counters []*Counters) (messages map[string][]topic.Message, err error) {
-		if messages, due, err = s.apply(ctx, counters, batches); err != nil {
+	var made, void []due // suppressions that this call stored, and those of them whose cause does not count
+	err := s.Store.Counters.UpdateMany(ctx, ids, func(counters []*Counters) (map[string][]topic.Message, error) {
+		messages, suppressions, err := s.apply(ctx, counters, batches)
+		if err != nil {
 			return nil, err
 		}
+		void = slices.DeleteFunc(slices.Clone(made), func(d due) bool { return d.counts(counters) })
 		// Suppressions are stored first. After a crash before the counters are stored, the repeated outcomes lead to
 		// the same suppressions.
-		return messages, s.suppress(ctx, due, made)
+		for _, d := range suppressions {
+			stored, err := s.suppress(ctx, d)
+			if err != nil {
+				return nil, err
+			}
+			if stored {
+				made = append(made, d)
+			}
+		}
+		return messages, nil
 	})
 	if err != nil {
 		return err
 	}
-	// Another write of the counters came first, as Clear does. Now they do not lead to the suppression any more.
-	for key, suppression := range made {
-		if _, is := due[key]; !is {
-			if err := s.remove(ctx, suppression); err != nil {
-				return err
-			}
+	for _, d := range void {
+		if err := s.remove(ctx, d.suppression); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -50,10 +58,17 @@ func counting(outcomes []topic.Outcome) (batches map[string][]topic.Outcome, ids
 	return batches, ids
 }
 
-// due is a suppression that follows from the counters of an endpoint.
+// due is a suppression that follows from a failure of an endpoint.
 type due struct {
 	suppression Suppression
 	cause       Endpoint
+	failure     topic.Outcome
+}
+
+// counts reports whether the failure is counted. It returns false if the counters were reset or deleted after they were
+// read.
+func (d due) counts(counters []*Counters) bool {
+	return slices.ContainsFunc(counters, func(c *Counters) bool { return c.ID == d.cause.ID && c.Counted.has(markOf(d.failure)) })
 }
 
 // apply adds the outcomes to the counters. It returns the notices of the counters' writes by endpoint, and the
@@ -106,23 +121,8 @@ func (s *Endpoints) judge(c Counters, e Endpoint, o topic.Outcome, suppressions 
 	_, isDue := suppressions[key]
 	switch {
 	case o.Gone:
-		suppressions[key] = due{newSuppression(e, c, ReasonGone, s.Now()), e}
+		suppressions[key] = due{newSuppression(e, c, ReasonGone, s.Now()), e, o}
 	case c.ConsecutiveFailures >= s.SuppressAfter && !isDue:
-		suppressions[key] = due{newSuppression(e, c, ReasonFailures, s.Now()), e}
+		suppressions[key] = due{newSuppression(e, c, ReasonFailures, s.Now()), e, o}
 	}
-}
-
-// suppress stores the suppressions of URLs that are not suppressed yet, with a notice to each endpoint of the URL, and
-// adds those to made.
-func (s *Endpoints) suppress(ctx context.Context, suppressions map[string]due, made map[string]Suppression) error {
-	for key, d := range suppressions {
-		stored, err := s.suppressURL(ctx, d)
-		if err != nil {
-			return err
-		}
-		if stored {
-			made[key] = d.suppression
-		}
-	}
-	return nil
 }
