@@ -89,5 +89,9 @@ type Dashboard struct {
 	ID         string
 	Name       string
 	URL        string
-	Components []string // ids
+	Components []string    // ids
+	Named      []Component // those that messages may name
 }
+
+// Component is a component of a dashboard.
+type Component struct{ ID, Name, Group string }

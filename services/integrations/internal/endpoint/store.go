@@ -18,8 +18,11 @@ const (
 	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
 	FieldOnly         = "only"       // the component of an endpoint that has no other; else absent
-	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all
+	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all; absent before the endpoint is verified
 )
+
+// FieldSuppressedAt is a field of suppressions, beside FieldOrganization, FieldChannel.
+const FieldSuppressedAt = "suppressedAt"
 
 // AllKinds is the value of FieldKinds for an endpoint to which every kind is sent.
 const AllKinds = "*"
@@ -39,7 +42,7 @@ type Collection[T any] interface {
 	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
 	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
-	UpsertMany(ctx context.Context, items []T) error
+	UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error
 	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 }
 
