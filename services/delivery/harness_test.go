@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -405,7 +406,7 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 	owned := i.endpoints[r.PathValue("organization")]
 	to := min(from+concern.Limit, len(owned))
 	for _, d := range owned[from:to] {
-		page.Recipients = append(page.Recipients, topic.Recipient{ID: d.ID, Destination: d.URLHash})
+		page.Recipients = append(page.Recipients, topic.Recipient{ID: d.ID, Destination: cmp.Or(d.Paced, d.URLHash)})
 	}
 	if to < len(owned) {
 		page.Next = fmt.Sprint(to)
@@ -487,6 +488,7 @@ func (a *authority) issue(t testing.TB, hosts ...string) tls.Certificate {
 type arrival struct {
 	at     time.Time
 	path   string
+	query  string
 	header http.Header
 	body   []byte
 }
@@ -533,7 +535,7 @@ func (w *world) hanging(host string) (cut func()) {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, _ := io.ReadAll(request.Body)
 	r.mu.Lock()
-	r.arrivals = append(r.arrivals, arrival{time.Now(), request.URL.Path, request.Header.Clone(), body})
+	r.arrivals = append(r.arrivals, arrival{time.Now(), request.URL.Path, request.URL.RawQuery, request.Header.Clone(), body})
 	answer := r.answer
 	r.mu.Unlock()
 	if answer == nil {
