@@ -227,14 +227,14 @@ func (c *child) kill() {
 	}
 }
 
-// publish publishes a change like the events service.
-func (w *world) publish(change topic.EventChange, headers map[string]string) {
+// publish publishes a change like the events service, or a notice like integrations.
+func (w *world) publish(message topic.Message, headers map[string]string) {
 	w.t.Helper()
-	value, err := json.Marshal(change)
+	value, err := json.Marshal(message)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	err = w.kafka.Publish(w.t.Context(), stream.Record{Topic: change.Topic(), Key: change.Key(), Value: value, Headers: headers})
+	err = w.kafka.Publish(w.t.Context(), stream.Record{Topic: message.Topic(), Key: message.Key(), Value: value, Headers: headers})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -312,6 +312,7 @@ type integrations struct {
 	mu        sync.Mutex
 	endpoints map[string][]*topic.Destination // by organization
 	byID      map[string]*topic.Destination
+	managed   map[string]topic.Destination // where mail about an endpoint goes
 	down      bool
 	refusals  atomic.Int64
 	asked     int // times recipients were resolved
@@ -321,7 +322,7 @@ type integrations struct {
 }
 
 func newPeer(t testing.TB, service string) *integrations {
-	i := &integrations{endpoints: map[string][]*topic.Destination{}, byID: map[string]*topic.Destination{}}
+	i := &integrations{endpoints: map[string][]*topic.Destination{}, byID: map[string]*topic.Destination{}, managed: map[string]topic.Destination{}}
 	signer := passport.NewSigner(platformSecret, time.Now)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
@@ -431,10 +432,12 @@ func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	out := make([]topic.Destination, len(ids))
 	for n, id := range ids {
-		if d := i.byID[id]; d != nil {
+		out[n] = topic.Destination{ID: id, State: topic.RecipientGone}
+		if d := i.byID[id]; d != nil && query.Channel == d.Channel {
 			out[n] = *d
-		} else {
-			out[n] = topic.Destination{ID: id, State: topic.RecipientGone}
+		}
+		if d, found := i.managed[id]; found && query.Channel == topic.Email {
+			out[n] = d
 		}
 	}
 	i.mu.Unlock()
