@@ -42,6 +42,7 @@ type platform struct {
 	logs      *buffer
 	process   boot.Process
 	url       string
+	stop      func()
 }
 
 func start(t *testing.T, set func(*integrations.Config)) *platform {
@@ -64,7 +65,7 @@ func (p *platform) now() time.Time {
 	return time.Now().UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
 }
 
-// run starts the service; the test's end stops it.
+// run starts the service; stop or the test's end stops it.
 func (p *platform) run(set func(*integrations.Config)) {
 	p.t.Helper()
 	config := integrations.Config{
@@ -91,7 +92,7 @@ func (p *platform) run(set func(*integrations.Config)) {
 		set(&config)
 	}
 	p.process = config.Process
-	p.url, _ = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return integrations.Run(ctx, config) })
+	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return integrations.Run(ctx, config) })
 }
 
 // organization is a tenant with two dashboards of components of its own.
