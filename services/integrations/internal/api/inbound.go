@@ -112,7 +112,7 @@ func (a inboundAPI) read(c *gin.Context, body []byte) (inbound.Message, error) {
 	query := c.Request.URL.Query()
 	for name := range query {
 		if name != "format" {
-			return inbound.Message{}, fault.Field(name, "is not a parameter of this request")
+			return inbound.Message{}, fault.Field(name, "is not a query parameter of this request")
 		}
 	}
 	switch format := query.Get("format"); {
