@@ -18,11 +18,12 @@ type tool struct {
 	*platform
 	component, other string
 	sent             int
+	processes        []peer.Events
 }
 
 func startTool(t *testing.T) *tool {
 	p := start(t, startBroker(t))
-	return &tool{platform: p, component: newComponent(p, `"externalRefs": ["checkout", "shop/1"]`), other: newComponent(p, `"externalRefs": []`)}
+	return &tool{platform: p, processes: []peer.Events{p.peers}, component: newComponent(p, `"externalRefs": ["checkout", "shop/1"]`), other: newComponent(p, `"externalRefs": []`)}
 }
 
 func newComponent(p *platform, more string) string {
@@ -225,18 +226,27 @@ func TestInboundMessagesNotifyAsAPersonDoes(t *testing.T) {
 	}
 }
 
+// beside starts a second process of the service on the same records.
+func (s *tool) beside() *tool {
+	url, peers, stop := s.url, s.peers, s.stop
+	s.run()
+	s.processes = append(s.processes, s.peers)
+	s.url, s.peers, s.stop = url, peers, stop
+	return s
+}
+
 // However often and at the same time a message arrives, it changes one event once.
 func TestAnInboundMessageIsAppliedOnce(t *testing.T) {
-	s := startTool(t)
+	s := startTool(t).beside()
 	const copies = 32
 	once := func(in peer.Inbound, want string) string {
 		t.Helper()
 		var mu sync.Mutex
 		ids := map[string]int{}
 		var group sync.WaitGroup
-		for range copies {
+		for i := range copies {
 			group.Go(func() {
-				got, err := s.peers.Ingest(t.Context(), orgA, in)
+				got, err := s.processes[i%2].Ingest(t.Context(), orgA, in)
 				mu.Lock()
 				defer mu.Unlock()
 				if ids[got.EventID]++; err != nil || got.Result != want {
@@ -278,7 +288,7 @@ func TestAnInboundMessageIsAppliedOnce(t *testing.T) {
 }
 
 func TestTriggersOfOneProblemAtTheSameTimeMakeOneEvent(t *testing.T) {
-	s := startTool(t)
+	s := startTool(t).beside()
 	const triggers = 32
 	results, ids := map[string]int{}, map[string]bool{}
 	run := func() {
@@ -289,7 +299,7 @@ func TestTriggersOfOneProblemAtTheSameTimeMakeOneEvent(t *testing.T) {
 			text := fmt.Sprintf("sensor %d", i)
 			in := s.message("trigger", "p-1", func(in *peer.Inbound) { in.Message = &text })
 			group.Go(func() {
-				got, err := s.peers.Ingest(t.Context(), orgA, in)
+				got, err := s.processes[i%2].Ingest(t.Context(), orgA, in)
 				mu.Lock()
 				defer mu.Unlock()
 				if results[got.Result]++; err != nil {

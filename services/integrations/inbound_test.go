@@ -434,8 +434,18 @@ func TestALostResponseIsCompletedByTheNextAttempt(t *testing.T) {
 	}
 }
 
-func TestCopiesOfAMessageAtTheSameTimeGetOneResponse(t *testing.T) {
+// beside starts a second process of the service on the same records.
+func (p *platform) beside() *platform {
+	first, stop := p.url, p.stop
+	p.run(nil)
+	second := &platform{t: p.t, signer: p.signer, url: p.url}
+	p.url, p.stop = first, stop
+	return second
+}
+
+func TestCopiesOfAMessageAtTwoProcessesGetOneResponse(t *testing.T) {
 	p := start(t, nil)
+	processes := []*platform{p, p.beside()}
 	o := p.organization(25)
 	key := p.key(o, nil)
 	in := p.signed(key, trigger)
@@ -443,9 +453,9 @@ func TestCopiesOfAMessageAtTheSameTimeGetOneResponse(t *testing.T) {
 	var mu sync.Mutex
 	logs, duplicates := map[string]int{}, 0
 	var group sync.WaitGroup
-	for range copies {
+	for i := range copies {
 		group.Go(func() {
-			status, text, out := p.post(in)
+			status, text, out := processes[i%2].post(in)
 			mu.Lock()
 			defer mu.Unlock()
 			if status != http.StatusOK || out.Result != "created" {
@@ -464,14 +474,15 @@ func TestCopiesOfAMessageAtTheSameTimeGetOneResponse(t *testing.T) {
 
 func TestTwentyActiveKeysAreExact(t *testing.T) {
 	p := start(t, nil)
+	processes := []*platform{p, p.beside()}
 	o, other := p.organization(25), p.organization(25)
 	token := p.signer.Sign(o.member(passport.RoleAdmin))
 	round := func(creates int) (made []string, refused int) {
 		var mu sync.Mutex
 		var group sync.WaitGroup
-		for range creates {
+		for i := range creates {
 			group.Go(func() {
-				got, err := p.try(token, http.MethodPost, keysPath, object{"name": "Alertmanager"})
+				got, err := processes[i%2].try(token, http.MethodPost, keysPath, object{"name": "Alertmanager"})
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
