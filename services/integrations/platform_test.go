@@ -68,7 +68,7 @@ func (p *platform) now() time.Time {
 	return time.Now().UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
 }
 
-// run starts the service; the test's end stops it.
+// run starts the service; stop or the test's end stops it.
 func (p *platform) run(set func(*integrations.Config)) {
 	p.t.Helper()
 	config := integrations.Config{
