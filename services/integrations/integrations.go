@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/quota"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -22,14 +23,16 @@ import (
 
 // Config holds the service's settings.
 type Config struct {
-	boot.Process     `embed:""`
-	boot.Documents   `embed:""`
-	boot.Kafka       `embed:""`
-	boot.Secret      `embed:""`
-	boot.Links       `embed:""`
-	boot.Receivers   `embed:""`
-	boot.Suppression `embed:""`
-	boot.Providers   `embed:""`
+	boot.Process      `embed:""`
+	boot.Documents    `embed:""`
+	boot.Kafka        `embed:""`
+	boot.Secret       `embed:""`
+	boot.Links        `embed:""`
+	boot.Receivers    `embed:""`
+	boot.Suppression  `embed:""`
+	boot.Providers    `embed:""`
+	boot.Redis        `embed:""`
+	boot.Confirmation `embed:""`
 
 	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
@@ -39,7 +42,7 @@ type Config struct {
 func Operations() []web.Operation { return api.Operations(endpoint.Kinds(endpoint.Providers{})) }
 
 // Public declares what the service offers without a key.
-func Public() []web.Public { return nil }
+func Public() []web.Public { return api.Public() }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
@@ -51,11 +54,17 @@ func Run(ctx context.Context, c Config) error {
 	kinds := endpoint.Kinds(endpoint.Providers{
 		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts, GChat: c.GChatHosts,
 	})
+	counter, err := quota.New(c.Redis, c.Log, c.Now)
+	if err != nil {
+		return err
+	}
+	defer counter.Close()
 	endpoints := endpoint.New(endpoint.Options{
 		Store: store.New(s.Database),
 		Services: client.New(peer.Events{Client: s.Peer("events", c.EventsURL)},
 			peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now),
 		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
+		Kinds: kinds, Links: endpoint.NewLinks(seal.Key(c.Secret.Secret, "endpoint-link"), c.AppBaseURL), Quota: counter, ConfirmWithin: c.ConfirmWithin,
 	})
 	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
 		return err
@@ -64,6 +73,7 @@ func Run(ctx context.Context, c Config) error {
 		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Audit)},
 		Background: []func(context.Context) error{
 			s.Relay,
+			endpoints.ExpireRequests,
 			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),
 			s.DeletedComponents(endpoints.ForgetComponent),
 			service.Messages(s, "integrations-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {

@@ -38,6 +38,7 @@ type platform struct {
 	signer    *passport.Signer
 	upstream  *upstream
 	broker    *engines.Broker
+	redis     *engines.Redis
 	bus       *stream.Client // delivery's and events' end of the topics
 	logs      *buffer
 	process   boot.Process
@@ -54,6 +55,10 @@ func start(t *testing.T, set func(*integrations.Config)) *platform {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.broker.Close() })
+	if p.redis, err = engines.StartRedis("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.redis.Close() })
 	p.bus = stream.Connect(stream.Options{Brokers: []string{p.broker.Addr()}, ClientID: "test"})
 	t.Cleanup(func() { p.bus.Close() })
 	p.run(set)
@@ -71,6 +76,8 @@ func (p *platform) run(set func(*integrations.Config)) {
 		Documents: boot.Documents{DocumentsURL: p.documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Secret:    boot.Secret{Secret: secret},
+		Redis:     boot.Redis{RedisURL: p.redis.URL()}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
+		Links:     boot.Links{AppBaseURL: "https://status.example.com"},
 		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{SuppressAfter: 10},
 		Providers: boot.Providers{
 			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},

@@ -32,6 +32,7 @@ type Endpoint struct {
 	MovedSuppression *Suppression `json:"carried,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
+	Request          *Request     `json:"request,omitempty"`                       // of a visitor; nil: verified
 	Paused           bool         `json:"paused" audit:"paused"`
 	Locked           bool         `json:"locked" audit:"locked"`
 	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`
@@ -53,6 +54,9 @@ func (e Endpoint) Kinds() []topic.Kind {
 	}
 	return e.EventKinds
 }
+
+// Silent reports whether no message about an event is sent to the endpoint.
+func (e Endpoint) Silent() bool { return e.Paused || e.VerifiedAt == nil }
 
 // drop removes a component and reports whether the endpoint had it. An endpoint without components stays,
 // but no message is sent to it.
@@ -88,4 +92,16 @@ type Dashboard struct {
 	Name       string
 	URL        string
 	Components []string // ids
+	Shown      []Component
+}
+
+// Component is a component that visitors of a dashboard see.
+type Component struct{ ID, Name string }
+
+func (d Dashboard) shownIDs() []string {
+	ids := make([]string, len(d.Shown))
+	for i, component := range d.Shown {
+		ids[i] = component.ID
+	}
+	return ids
 }

@@ -26,6 +26,10 @@ type Options struct {
 	Hosts         Hosts
 	Box           Sealer
 	SuppressAfter int // consecutive failures of an endpoint
+	Kinds         []Kind
+	Links         Links
+	Quota         Quota
+	ConfirmWithin time.Duration // for visitors
 	Log           *slog.Logger
 	Now           func() time.Time // UTC, whole milliseconds
 }
@@ -72,6 +76,9 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 		return View{}, err
 	}
 	if err := s.reconcile(ctx, organization, kind.Channel, address.Hash()); err != nil {
+		return View{}, err
+	}
+	if err := s.dropRequest(ctx, organization, kind.Channel, dashboard.ID, address.Hash()); err != nil {
 		return View{}, err
 	}
 	view, err := s.add(ctx, Endpoint{

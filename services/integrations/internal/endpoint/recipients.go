@@ -67,6 +67,10 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 		if !found || !shown {
 			continue
 		}
+		if isVisitorMail(query.Kind) {
+			out[i] = s.visitorMail(e, dashboard, query.Kind)
+			continue
+		}
 		_, suppressed := suppressions[e.suppressionKey()]
 		if out[i], err = s.destination(e, dashboard, suppressed); err != nil {
 			s.Log.ErrorContext(ctx, "An endpoint cannot be decrypted: it was sealed with another BELLBUOY_SECRET, or it is damaged.",
@@ -87,7 +91,7 @@ func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool
 		d.Components = []string{} // in a Destination nil means all components
 	}
 	switch {
-	case e.Paused:
+	case e.Silent():
 		d.State = topic.RecipientPaused
 		return d, nil
 	case suppressed:
