@@ -76,7 +76,7 @@ func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
 func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 	now := s.Now()
 	m.components = m.shard.change.componentsFor(m.to)
-	receiver := s.receivers.get(m.to.URLHash)
+	receiver := s.receivers.get(m.limit())
 	switch {
 	case !s.replaceOlder(row):
 		row.end(StatusSkipped, CodeReplaced, now)
@@ -136,7 +136,7 @@ func (s *Sender) send(m *member, row *Delivery) error {
 		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))
 		return nil
 	}
-	s.receivers.record(m.to.URLHash, result, now)
+	s.receivers.record(m.limit(), result, now)
 	row.Attempts = append(row.Attempts, Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: result.HTTPStatus, ErrorCode: result.Code})
 	wait, again := s.Policy.next(len(row.Attempts), result)
 	switch {

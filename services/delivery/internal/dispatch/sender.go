@@ -67,7 +67,7 @@ func NewSender(parts Parts) *Sender {
 		slots:     slots{make(chan struct{}, fastPerCore*runtime.GOMAXPROCS(0)), make(chan struct{}, slowSlots), parts.Observer},
 		locks:     recipientLocks{queues: make(map[string][]*member)},
 		receivers: receivers{known: make(map[string]receiver)},
-		paces:     paces{next: make(map[string]time.Time)},
+		paces:     paces{known: make(map[string]pace)},
 		snapshots: snapshots{store: parts.Store, byID: make(map[string]*Snapshot)},
 		work:      work, interrupt: interrupt,
 	}

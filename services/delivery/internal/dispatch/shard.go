@@ -68,6 +68,7 @@ type member struct {
 	components []topic.Component
 	locked     bool // it holds the lock of its recipient
 	leased     bool // this process has leased the row
+	hadTurn    bool // it has waited for its turn (paces)
 }
 
 // opened is the result of opening a shard.

@@ -27,6 +27,7 @@ type Endpoint struct {
 	URL            string        `json:"url"`                                 // sealed for ID
 	URLHash        string        `json:"urlHash" audit:"urlHash"`             // Address.Hash
 	URLDisplay     string        `json:"urlDisplay" audit:"urlDisplay"`       // Address.Display
+	Paced          string        `json:"paced,omitempty"`                     // pacedBy
 	// MovedSuppression is the suppression of the former URL, until reconcile decides whether it applies
 	// to the new URL.
 	MovedSuppression *Suppression `json:"carried,omitempty"`

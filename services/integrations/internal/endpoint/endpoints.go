@@ -130,6 +130,7 @@ func (s *Endpoints) deleteCounters(ctx context.Context, id string) error {
 
 func (s *Endpoints) setURL(e *Endpoint, address Address) {
 	e.URL, e.URLHash, e.URLDisplay = s.Box.Seal(address.URL(), e.ID), address.Hash(), address.Display()
+	e.Paced = pacedBy(e.Channel, address)
 }
 
 // checkLimit returns an error if one more unique URL exceeds the organization's limit. A URL that the
