@@ -41,6 +41,7 @@ type platform struct {
 	redis     *engines.Redis
 	bus       *stream.Client // delivery's and events' end of the topics
 	logs      *buffer
+	ips       atomic.Int64 // the addresses that visitors have
 	process   boot.Process
 	url       string
 }
@@ -106,10 +107,11 @@ type organization struct {
 	id                  string
 	dashboard, second   string
 	one, two, elsewhere string // components: two of the first dashboard, one of the second
+	hidden              string // a component of the first dashboard that visitors do not see, if the dashboard has an offer
 }
 
 func (p *platform) organization(limit int) organization {
-	o := organization{id: id(), dashboard: id(), second: id(), one: id(), two: id(), elsewhere: id()}
+	o := organization{id: id(), dashboard: id(), second: id(), one: id(), two: id(), elsewhere: id(), hidden: id()}
 	p.upstream.put(o.id, limit,
 		peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Slug: "main", URL: "http://d.test/d/main", Components: []peer.Component{{ID: o.one}, {ID: o.two}}},
 		peer.Dashboard{ID: o.second, LegacyID: 2, Name: "Second", Slug: "second", URL: "http://d.test/d/second", Components: []peer.Component{{ID: o.elsewhere}, {ID: o.one}}})
@@ -130,6 +132,9 @@ func (o organization) member(role string) passport.Passport {
 type record struct {
 	LegacyID            int64    `json:"legacyId"`
 	URLHash             string   `json:"urlHash"`
+	URLDisplay          string   `json:"urlDisplay"`
+	ManagementEmail     string   `json:"managementEmail"`
+	Verified            bool     `json:"verified"`
 	URL                 string   `json:"url"`
 	Secret              string   `json:"secret"`
 	Suppressed          bool     `json:"suppressed"`

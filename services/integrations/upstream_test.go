@@ -39,7 +39,9 @@ func (u *upstream) publish(at peer.PublicAddress, organization string, dashboard
 func (u *upstream) put(organization string, limit int, dashboards ...peer.Dashboard) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.limits[organization] = limit
+	if limit >= 0 {
+		u.limits[organization] = limit
+	}
 	if u.dashboards[organization] == nil {
 		u.dashboards[organization] = map[string]peer.Dashboard{}
 	}
