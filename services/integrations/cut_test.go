@@ -85,6 +85,10 @@ func (d services) Dashboards(_ context.Context, _ string, ids []string) (map[str
 	return found, nil
 }
 
+func (services) PublicDashboard(context.Context, endpoint.Site) (endpoint.Public, error) {
+	return endpoint.Public{}, nil
+}
+
 func (services) UniqueEndpoints(context.Context, string) (int, error) { return 1000, nil }
 
 // second is another process on the same records.
