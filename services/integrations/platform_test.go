@@ -78,7 +78,7 @@ func (p *platform) run(set func(*integrations.Config)) {
 		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{AlertAfter: 5, SuppressAfter: 10},
 		Providers: boot.Providers{
 			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},
-			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"},
+			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"}, GChatHosts: []string{"chat.googleapis.com"},
 		},
 	}
 	p.t.Cleanup(func() {
