@@ -3,6 +3,7 @@ package boot
 import (
 	"crypto/x509"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -45,6 +46,43 @@ func (l Links) Hosts() ([]string, error) {
 		hosts = append(hosts, strings.ToLower(parsed.Hostname()))
 	}
 	return hosts, nil
+}
+
+// Proxies is the setting of the proxies in front of the gateway.
+type Proxies struct {
+	TrustedProxies []string `name:"trusted-proxies" env:"BELLBUOY_TRUSTED_PROXIES" check:"network" placeholder:"CIDR,..." help:"Networks of proxies in front of the gateway. Only their X-Forwarded-For and X-Forwarded-Proto count. If empty, the client is who connects."`
+}
+
+// Networks returns the networks of the proxies.
+func (p Proxies) Networks() ([]netip.Prefix, error) {
+	var networks []netip.Prefix
+	for _, text := range p.TrustedProxies {
+		if text == "" {
+			continue
+		}
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("BELLBUOY_TRUSTED_PROXIES: %w", err)
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, nil
+}
+
+// Confirmation is the setting of the links with which visitors confirm.
+type Confirmation struct {
+	ConfirmWithin time.Duration `name:"confirm-within" env:"CONFIRM_WITHIN" default:"48h" help:"Time within which a visitor confirms a subscription or an endpoint by the link in a mail."`
+}
+
+// maxConfirm bounds the time for which unconfirmed requests are stored.
+const maxConfirm = 30 * 24 * time.Hour
+
+// Validate checks the settings. The parser of settings calls it.
+func (c Confirmation) Validate() error {
+	if c.ConfirmWithin <= 0 || c.ConfirmWithin > maxConfirm {
+		return fmt.Errorf("CONFIRM_WITHIN must be longer than 0 and at most %s", maxConfirm)
+	}
+	return nil
 }
 
 // Rates are the rate limits of the default plan.

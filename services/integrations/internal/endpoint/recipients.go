@@ -28,7 +28,7 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 	}
 	page := topic.RecipientPage{Recipients: make([]topic.Recipient, len(found.Items)), Next: found.Next}
 	for i, e := range found.Items {
-		page.Recipients[i] = topic.Recipient{ID: e.ID, Destination: e.URLHash}
+		page.Recipients[i] = topic.Recipient{ID: e.ID, Destination: e.limit()}
 	}
 	return page, nil
 }
@@ -98,7 +98,7 @@ func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool
 	d := topic.Destination{
 		ID: e.ID, Channel: e.Channel, State: topic.RecipientActive,
 		Dashboard:  topic.Dashboard{ID: dashboard.ID, Name: dashboard.Name, URL: dashboard.URL},
-		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
+		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay, Paced: e.limit(),
 	}
 	if d.Components == nil {
 		d.Components = []string{} // in a Destination nil means all components
