@@ -189,7 +189,7 @@ func (p *platform) parts() []part {
 				}
 				return errors.New("The first start has not written credentials.json yet.")
 			}}},
-			Redis: p.redis, Secret: p.secret, Links: p.links,
+			Redis: p.redis, Secret: p.secret, Links: p.links, Proxies: s.Proxies,
 			Upstreams: gateway.Upstreams{
 				IdentityURL: p.url("identity"), EventsURL: p.url("events"),
 				SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),

@@ -14,6 +14,7 @@ const builtIn = "built-in"
 type settings struct {
 	boot.Settings    `embed:""`
 	boot.Links       `embed:""`
+	boot.Proxies     `embed:""`
 	boot.Rates       `embed:""`
 	boot.Receivers   `embed:""`
 	boot.Suppression `embed:""`

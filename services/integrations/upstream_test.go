@@ -24,6 +24,10 @@ type upstream struct {
 	mu         sync.Mutex
 	limits     map[string]int
 	dashboards map[string]map[string]peer.Dashboard // by organization and id
+
+	without  map[string]bool               // organizations whose plan does not include integrations
+	applied  map[string]peer.InboundResult // by organization and id of the message
+	messages []peer.Inbound                // in order of arrival, also those that are repeated
 }
 
 func (u *upstream) put(organization string, limit int, dashboards ...peer.Dashboard) {
@@ -45,7 +49,10 @@ func (u *upstream) remove(organization, dashboard string) {
 }
 
 func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
-	u := &upstream{limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{}}
+	u := &upstream{
+		limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{},
+		without: map[string]bool{}, applied: map[string]peer.InboundResult{},
+	}
 	answer := func(service string, handle func(r *http.Request, organization string) (any, bool)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			p, err := signer.Verify(r.Header.Get(passport.Header), service)
@@ -93,6 +100,10 @@ func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
 		}
 		return found, true
 	}))
+	mux.HandleFunc("GET "+base+"/features", answer("identity", func(_ *http.Request, organization string) (any, bool) {
+		return passport.Features{API: true, Integrations: !u.without[organization]}, true
+	}))
+	mux.HandleFunc("POST "+base+"/inbound", answer("events", u.ingest))
 	u.server = httptest.NewServer(mux)
 	t.Cleanup(u.server.Close)
 	return u

@@ -47,6 +47,9 @@ func (s *Services) Dashboard(ctx context.Context, organization, id string) (endp
 	dashboard := endpoint.Dashboard{ID: found.ID, Name: found.Name, URL: found.URL}
 	for _, component := range found.Components {
 		dashboard.Components = append(dashboard.Components, component.ID)
+		if !component.HiddenFromNotifications {
+			dashboard.Named = append(dashboard.Named, endpoint.Component{ID: component.ID, Name: component.Name, Group: component.Group})
+		}
 	}
 	return dashboard, err
 }

@@ -21,6 +21,7 @@ type Endpoint struct {
 	ID             string        `json:"id" audit:"id"`             // uuid v7
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // the channels of the legacy interface select endpoints by it
 	OrganizationID string        `json:"organizationId"`
+	Version        int64         `json:"version"` // increases with every change of what the owner sees, except results of deliveries
 	Channel        topic.Channel `json:"channel" audit:"channel"`
 	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
 	DashboardName  string        `json:"dashboardName" audit:"dashboardName"` // at the last write
@@ -88,5 +89,9 @@ type Dashboard struct {
 	ID         string
 	Name       string
 	URL        string
-	Components []string // ids
+	Components []string    // ids
+	Named      []Component // those that messages may name
 }
+
+// Component is a component of a dashboard.
+type Component struct{ ID, Name, Group string }

@@ -13,19 +13,23 @@ const (
 	FieldChannel      = "channel"
 	FieldDashboard    = "dashboard"
 	FieldURLHash      = "urlHash"
+	FieldSlot         = "slot" // urlHash of a verified endpoint; else absent
 	FieldLegacyID     = "legacyId"
 	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
 	FieldOnly         = "only"       // the component of an endpoint that has no other; else absent
-	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all
+	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all; absent before the endpoint is verified
 )
+
+// FieldSuppressedAt is a field of suppressions, beside FieldOrganization, FieldChannel.
+const FieldSuppressedAt = "suppressedAt"
 
 // AllKinds is the value of FieldKinds for an endpoint to which every kind is sent.
 const AllKinds = "*"
 
 // The indexes that queries name in Scan.
 const (
-	IndexURLs      = "urls"      // organization, channel, urlHash
+	IndexSlots     = "slots"     // organization, channel, slot
 	IndexConcerned = "concerned" // organization, channel, paused, components
 )
 
@@ -38,7 +42,7 @@ type Collection[T any] interface {
 	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
 	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
-	UpsertMany(ctx context.Context, items []T) error
+	UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error
 	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 }
 
@@ -47,6 +51,7 @@ type Store struct {
 	Endpoints    Collection[Endpoint]
 	Counters     Collection[Counters]
 	Suppressions Collection[Suppression]
+	Slots        Collection[Slots]
 	// Next returns the next number of a counter: 1, 2, 3, each once.
 	Next func(ctx context.Context, counter string) (int64, error)
 }
@@ -77,9 +82,9 @@ func (s *Endpoints) countersOf(ctx context.Context, ids []string) (map[string]Co
 }
 
 // distinct returns the texts without repetitions, in their order.
-func distinct(texts []string) []string {
-	seen := make(map[string]bool, len(texts))
-	var out []string
+func distinct[T ~string](texts []T) []T {
+	seen := make(map[T]bool, len(texts))
+	var out []T
 	for _, text := range texts {
 		if !seen[text] {
 			seen[text] = true
