@@ -40,7 +40,7 @@ type noticeFact struct{ Name, Value string }
 // noticeWords are the words of a kind of mail about an endpoint.
 type noticeWords struct {
 	title, lead string
-	link        string // title of the link
+	link        string // title of the link to the page of the endpoint
 	needsLink   bool
 	failures    bool // the mail has the failures
 	next        []string
@@ -103,6 +103,9 @@ func noticeOf(message dispatch.Message) (noticePage, error) {
 	page := noticePage{
 		Title: text.title, Dashboard: dashboard, Lead: text.lead, Link: message.To.Link, LinkTitle: text.link, Next: text.next,
 		Facts: []noticeFact{{words(endpoint), oneLine(report.URLDisplay)}},
+	}
+	if page.Link == message.To.Dashboard.URL {
+		page.LinkTitle = "Open the dashboard"
 	}
 	if text.failures {
 		page.Facts = append(page.Facts, failureFacts(report)...)

@@ -134,7 +134,12 @@ func TestNotice_incomplete(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	operators := noticed(topic.EndpointFailing, report()) // an endpoint without a page
+	shown := noticed(topic.EndpointFailing, report()) // an endpoint without a page of its own
+	shown.To.Link = dashboard.URL
+	if _, plain, _, err := mailContent(shown); err != nil || strings.Contains(plain, "Change or remove") || !strings.Contains(plain, "\nOpen the dashboard: "+dashboard.URL+"\n") {
+		t.Errorf("%s (%v)", plain, err)
+	}
+	operators := noticed(topic.EndpointFailing, report()) // without any page
 	operators.To.Link = ""
 	if _, plain, page, err := mailContent(operators); err != nil || strings.Contains(plain, "Change or remove") || strings.Contains(page, "<a ") {
 		t.Errorf("%s %s (%v)", plain, page, err)
