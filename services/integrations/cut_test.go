@@ -93,6 +93,10 @@ func (d services) Dashboards(_ context.Context, _ string, ids []string) (map[str
 	return found, nil
 }
 
+func (services) PublicDashboard(context.Context, endpoint.Site) (endpoint.Public, error) {
+	return endpoint.Public{}, nil
+}
+
 func (d services) UniqueEndpoints(context.Context, string) (int, error) {
 	return cmp.Or(d.limit, 1000), nil
 }
@@ -108,7 +112,7 @@ func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoin
 	records := store.New(db)
 	adjust(&records)
 	return endpoint.New(endpoint.Options{
-		Store: records, Services: services{o: o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), SuppressAfter: 10,
+		Store: records, Services: services{o: o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), AlertAfter: 5, SuppressAfter: 10,
 		Log: slog.New(slog.DiscardHandler), Now: p.now,
 	})
 }

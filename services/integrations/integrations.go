@@ -2,7 +2,8 @@
 // for the recipients of a change and, immediately before sending, for their URLs. The
 // service counts the failures that delivery publishes as outcomes, and suppresses an endpoint
 // that fails too often. URLs and signing secrets are stored sealed. They leave the service
-// only in the response that creates them and in responses to delivery.
+// only in the response that creates them and in responses to delivery. The service also
+// receives the signed messages of monitoring tools.
 package integrations
 
 import (
@@ -10,6 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/quota"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -17,29 +19,34 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
 // Config holds the service's settings.
 type Config struct {
-	boot.Process     `embed:""`
-	boot.Documents   `embed:""`
-	boot.Kafka       `embed:""`
-	boot.Secret      `embed:""`
-	boot.Links       `embed:""`
-	boot.Receivers   `embed:""`
-	boot.Suppression `embed:""`
-	boot.Providers   `embed:""`
+	boot.Process      `embed:""`
+	boot.Documents    `embed:""`
+	boot.Kafka        `embed:""`
+	boot.Secret       `embed:""`
+	boot.Links        `embed:""`
+	boot.Receivers    `embed:""`
+	boot.Suppression  `embed:""`
+	boot.Providers    `embed:""`
+	boot.Redis        `embed:""`
+	boot.Confirmation `embed:""`
 
 	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
 }
 
 // Operations declares what the service offers on the App interface.
-func Operations() []web.Operation { return api.Operations(endpoint.Kinds(endpoint.Providers{})) }
+func Operations() []web.Operation {
+	return append(api.Operations(endpoint.Kinds(endpoint.Providers{})), api.InboundOperations()...)
+}
 
 // Public declares what the service offers without a key.
-func Public() []web.Public { return nil }
+func Public() []web.Public { return append(api.Public(), api.InboundPublic()...) }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
@@ -51,19 +58,30 @@ func Run(ctx context.Context, c Config) error {
 	kinds := endpoint.Kinds(endpoint.Providers{
 		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts, GChat: c.GChatHosts,
 	})
+	services := client.New(peer.Events{Client: s.Peer("events", c.EventsURL)}, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
+	tools := inbound.New(inbound.Options{
+		Store: store.NewInbound(s.Database), Services: services, Box: seal.NewBox(c.Secret.Secret, "inbound"), Log: c.Log, Now: c.Now,
+	})
+	counter, err := quota.New(c.Redis, c.Log, c.Now)
+	if err != nil {
+		return err
+	}
+	defer counter.Close()
 	endpoints := endpoint.New(endpoint.Options{
-		Store: store.New(s.Database),
-		Services: client.New(peer.Events{Client: s.Peer("events", c.EventsURL)},
-			peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now),
-		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
+		Store: store.New(s.Database), Services: services,
+		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), AlertAfter: c.AlertAfter, SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
+		Kinds: kinds, Links: endpoint.NewLinks(seal.Key(c.Secret.Secret, "endpoint-link"), c.AppBaseURL), Quota: counter, ConfirmWithin: c.ConfirmWithin,
 	})
 	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
+		return err
+	}
+	if err := api.MountInbound(s.Engine, tools, web.NewPages(c.Secret.Secret)); err != nil {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
 		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Audit)},
 		Background: []func(context.Context) error{
-			s.Relay,
+			s.Relay, tools.Retain, endpoints.ExpireRequests,
 			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),
 			s.DeletedComponents(endpoints.ForgetComponent),
 			service.Messages(s, "integrations-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {

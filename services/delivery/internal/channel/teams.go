@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
@@ -27,7 +26,5 @@ func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	return t.caller.post(ctx, message.To.URL, http.Header{"Content-Type": {"application/json"}}, body)
 }
 
-// Pace implements dispatch.Paced. All endpoints with the same URL share the limit.
-func (t teams) Pace(to *topic.Destination) (string, time.Duration) {
-	return string(topic.Teams) + " " + to.URLHash, teamsGap
-}
+// Gap implements dispatch.Paced. All endpoints with the same URL share the limit.
+func (teams) Gap() time.Duration { return teamsGap }

@@ -68,6 +68,7 @@ type member struct {
 	components []topic.Component
 	locked     bool // it holds the lock of its recipient
 	leased     bool // this process has leased the row
+	hadTurn    bool // it has waited for its turn (paces)
 }
 
 // opened is the result of opening a shard.
@@ -91,6 +92,10 @@ func (s *shard) makeMembers() {
 	}
 	s.recipients = nil
 }
+
+// ofNotice reports whether the shard is of a topic.Notice. A notice is for its recipient, whatever components the
+// recipient subscribed to.
+func (s *shard) ofNotice() bool { return s.keeper != "" }
 
 // left returns how many members were not taken.
 func (s *shard) left() int { return len(s.recipients) + len(s.members) - s.next }

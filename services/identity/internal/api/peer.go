@@ -53,3 +53,12 @@ func (a api) limits(c *gin.Context) error {
 	c.PureJSON(http.StatusOK, peer.Limits(a.accounts.Terms(organization).Limits))
 	return nil
 }
+
+func (a api) features(c *gin.Context) error {
+	organization, err := a.accounts.Organization(c.Request.Context(), c.Param(web.OrganizationParam))
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, passport.Features(a.accounts.Terms(organization).Features))
+	return nil
+}

@@ -38,6 +38,7 @@ func Mount(engine *gin.Engine, accounts *account.Accounts, pages web.Pages, log 
 	peers := engine.Group(peer.Prefix, web.Surface(passport.Peer))
 	peers.POST("/keys/lookup", web.Handle(a.lookupKey))
 	peers.GET("/organizations/:"+web.OrganizationParam+"/limits", web.Handle(a.limits))
+	peers.GET("/organizations/:"+web.OrganizationParam+"/features", web.Handle(a.features))
 
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: log}, users(accounts))
 	return web.Mount(engine, a.operations())

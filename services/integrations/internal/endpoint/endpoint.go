@@ -28,11 +28,14 @@ type Endpoint struct {
 	URL            string        `json:"url"`                                 // sealed for ID
 	URLHash        string        `json:"urlHash" audit:"urlHash"`             // Address.Hash
 	URLDisplay     string        `json:"urlDisplay" audit:"urlDisplay"`       // Address.Display
+	Paced          string        `json:"paced,omitempty"`                     // pacedBy
 	// MovedSuppression is the suppression of the former URL, until reconcile decides whether it applies
 	// to the new URL.
 	MovedSuppression *Suppression `json:"carried,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
+	Visitor          bool         `json:"visitor,omitempty"`                       // a visitor asked for it
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
+	Request          *Request     `json:"request,omitempty"`                       // of a visitor; nil: verified
 	Paused           bool         `json:"paused" audit:"paused"`
 	Locked           bool         `json:"locked" audit:"locked"`
 	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`
@@ -54,6 +57,9 @@ func (e Endpoint) Kinds() []topic.Kind {
 	}
 	return e.EventKinds
 }
+
+// Silent reports whether no message about an event is sent to the endpoint.
+func (e Endpoint) Silent() bool { return e.Paused || e.VerifiedAt == nil }
 
 // drop removes a component and reports whether the endpoint had it. An endpoint without components stays,
 // but no message is sent to it.
@@ -88,5 +94,18 @@ type Dashboard struct {
 	ID         string
 	Name       string
 	URL        string
-	Components []string // ids
+	Components []string    // ids
+	Named      []Component // those that messages may name
+	Shown      []Component // those that visitors see
 }
+
+func (d Dashboard) shownIDs() []string {
+	ids := make([]string, len(d.Shown))
+	for i, component := range d.Shown {
+		ids[i] = component.ID
+	}
+	return ids
+}
+
+// Component is a component of a dashboard.
+type Component struct{ ID, Name, Group string }

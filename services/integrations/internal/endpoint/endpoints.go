@@ -25,7 +25,12 @@ type Options struct {
 	Services      Services
 	Hosts         Hosts
 	Box           Sealer
+	AlertAfter    int // consecutive failures of an endpoint after which its management address is notified
 	SuppressAfter int // consecutive failures of an endpoint
+	Kinds         []Kind
+	Links         Links
+	Quota         Quota
+	ConfirmWithin time.Duration // for visitors
 	Log           *slog.Logger
 	Now           func() time.Time // UTC, whole milliseconds
 }
@@ -64,6 +69,9 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 	var view View
 	err = s.claimed(ctx, e, e.URLHash, "", func() error {
 		if err := s.reconcile(ctx, organization, kind.Channel, e.URLHash); err != nil {
+			return err
+		}
+		if err := s.dropRequest(ctx, organization, kind.Channel, dashboardID, e.URLHash); err != nil {
 			return err
 		}
 		view, err = s.add(ctx, e, address, kind.Signed)
@@ -148,6 +156,7 @@ func (s *Endpoints) deleteCounters(ctx context.Context, id string) error {
 
 func (s *Endpoints) setURL(e *Endpoint, address Address) {
 	e.URL, e.URLHash, e.URLDisplay = s.Box.Seal(address.URL(), e.ID), address.Hash(), address.Display()
+	e.Paced = pacedBy(e.Channel, address)
 }
 
 func (s *Endpoints) dashboard(ctx context.Context, organization, id string) (Dashboard, error) {

@@ -18,6 +18,14 @@ func New(db *document.Database) endpoint.Store {
 		Suppressions: document.Declare(db, document.Schema[endpoint.Suppression]{
 			Name: "suppressions",
 			Key:  func(s *endpoint.Suppression) string { return s.Key() },
+			Fields: []document.Field[endpoint.Suppression]{
+				{Name: endpoint.FieldOrganization, Value: func(s *endpoint.Suppression) any { return s.OrganizationID }},
+				{Name: endpoint.FieldChannel, Value: func(s *endpoint.Suppression) any { return string(s.Channel) }},
+				{Name: endpoint.FieldSuppressedAt, Value: func(s *endpoint.Suppression) any { return s.SuppressedAt }},
+			},
+			Indexes: []document.Index{
+				{Name: "suppressed", Fields: []string{endpoint.FieldOrganization, endpoint.FieldChannel, endpoint.FieldSuppressedAt}},
+			},
 		}),
 		Slots: document.Declare(db, document.Schema[endpoint.Slots]{
 			Name: "slots",
@@ -52,13 +60,19 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 				return e.URLHash
 			}},
 			{Name: endpoint.FieldLegacyID, Value: func(e *e) any { return e.LegacyID }},
-			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Paused }},
+			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Silent() }},
 			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.ComponentIDs }},
 			{Name: endpoint.FieldOnly, Value: func(e *e) any {
-				if len(e.ComponentIDs) == 1 {
+				if len(e.ComponentIDs) == 1 && e.VerifiedAt != nil {
 					return e.ComponentIDs[0]
 				}
 				return nil
+			}},
+			{Name: endpoint.FieldExpires, Value: func(e *e) any {
+				if e.Request == nil {
+					return nil
+				}
+				return e.Request.ExpiresAt
 			}},
 			{Name: endpoint.FieldKinds, Value: func(e *e) any { return kinds(e) }},
 		},
@@ -71,6 +85,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: endpoint.IndexConcerned, Fields: kind(endpoint.FieldPaused, endpoint.FieldComponents)},
 			{Name: "components", Fields: []string{endpoint.FieldOrganization, endpoint.FieldComponents}},
 			{Name: "only", Fields: []string{endpoint.FieldOrganization, endpoint.FieldOnly}},
+			{Name: "expired", Fields: []string{endpoint.FieldExpires}},
 			{Name: "dashboard", Fields: []string{endpoint.FieldOrganization, endpoint.FieldDashboard}},
 		},
 	}
@@ -78,7 +93,10 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 
 // kinds returns the value of endpoint.FieldKinds.
 func kinds(e *endpoint.Endpoint) []topic.Kind {
-	if e.EventKinds == nil {
+	switch {
+	case e.VerifiedAt == nil:
+		return nil
+	case e.EventKinds == nil:
 		return []topic.Kind{endpoint.AllKinds}
 	}
 	return e.EventKinds
