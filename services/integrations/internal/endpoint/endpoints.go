@@ -63,6 +63,9 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 		return View{}, err
 	}
 	e.ID, e.OrganizationID, e.URLHash = uuid.Must(uuid.NewV7()).String(), organization, address.Hash()
+	if err := s.conflict(ctx, e, e.URLHash, nil); err != nil {
+		return View{}, err // usual, and cheaper than a claim
+	}
 	var view View
 	err = s.claimed(ctx, e, e.URLHash, "", func() error {
 		if err := s.reconcile(ctx, organization, kind.Channel, e.URLHash); err != nil {
