@@ -96,8 +96,9 @@ type Receivers struct {
 	Resolve outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers that are dialled at another address; the refusal of private addresses does not apply to them."`
 }
 
-// Suppression is the setting of the suppression of endpoints.
+// Suppression are the settings of alerts about endpoints and of their suppression.
 type Suppression struct {
+	AlertAfter    int `name:"alert-after" env:"ALERT_AFTER" default:"5" check:"positive" help:"Consecutive failed deliveries after which an endpoint's management address is notified."`
 	SuppressAfter int `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" check:"positive" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
 }
 

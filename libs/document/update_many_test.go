@@ -29,7 +29,7 @@ func TestUpdateManyLosesAndRepeatsNothing(t *testing.T) {
 		seed(t, one, items...)
 		contested := append([]string{"nobody"}, keys[490:510]...)
 		group, ctx := errgroup.WithContext(t.Context())
-		const calls = 24
+		const calls = 8
 		for trip := range calls {
 			c, keys := []*document.Collection[boat]{one, two}[trip%2], contested
 			if trip == 0 {

@@ -16,7 +16,9 @@ func TestPublicDashboard(t *testing.T) {
 		t.Helper()
 		p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, body)
 	}
-	ask := func(at peer.PublicAddress) (peer.PublicDashboard, error) { return p.peers.PublicDashboard(t.Context(), at) }
+	ask := func(at peer.PublicAddress) (peer.PublicDashboard, error) {
+		return p.peers.PublicDashboard(t.Context(), at)
+	}
 	change(`{"customDomains": ["status.acme.example"], "subscriptions": {"webhook": true, "gchat": true, "email": false}}`)
 	for _, at := range []peer.PublicAddress{{Slug: "acme-status"}, {Host: "status.acme.example"}} {
 		got, err := ask(at)

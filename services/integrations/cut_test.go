@@ -98,7 +98,7 @@ func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoin
 	records := store.New(db)
 	adjust(&records)
 	return endpoint.New(endpoint.Options{
-		Store: records, Services: services{o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), SuppressAfter: 10,
+		Store: records, Services: services{o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), AlertAfter: 5, SuppressAfter: 10,
 		Log: slog.New(slog.DiscardHandler), Now: p.now,
 	})
 }

@@ -63,7 +63,7 @@ func Run(ctx context.Context, c Config) error {
 		Store: store.New(s.Database),
 		Services: client.New(peer.Events{Client: s.Peer("events", c.EventsURL)},
 			peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now),
-		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
+		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), AlertAfter: c.AlertAfter, SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
 		Kinds: kinds, Links: endpoint.NewLinks(seal.Key(c.Secret.Secret, "endpoint-link"), c.AppBaseURL), Quota: counter, ConfirmWithin: c.ConfirmWithin,
 	})
 	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {

@@ -27,6 +27,8 @@ import (
 const (
 	secret = "a secret of the tests, long enough to be one"
 	path   = "/app/integrations/webhooks/outbound/endpoints"
+
+	suppressionPath = "/app/integrations/webhooks/outbound/suppression"
 )
 
 // platform is the service with what surrounds it: a Kafka broker, the ends of the
@@ -44,6 +46,8 @@ type platform struct {
 	ips       atomic.Int64 // the addresses that visitors have
 	process   boot.Process
 	url       string
+	stop      func() // ends the service
+	limits    boot.Suppression
 }
 
 func start(t *testing.T, set func(*integrations.Config)) *platform {
@@ -79,10 +83,10 @@ func (p *platform) run(set func(*integrations.Config)) {
 		Secret:    boot.Secret{Secret: secret},
 		Redis:     boot.Redis{RedisURL: p.redis.URL()}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
 		Links:     boot.Links{AppBaseURL: "https://status.example.com"},
-		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{SuppressAfter: 10},
+		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{AlertAfter: 5, SuppressAfter: 10},
 		Providers: boot.Providers{
 			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},
-			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"},
+			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"}, GChatHosts: []string{"chat.googleapis.com"},
 		},
 	}
 	p.t.Cleanup(func() {
@@ -98,8 +102,8 @@ func (p *platform) run(set func(*integrations.Config)) {
 	if set != nil {
 		set(&config)
 	}
-	p.process = config.Process
-	p.url, _ = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return integrations.Run(ctx, config) })
+	p.process, p.limits = config.Process, config.Suppression
+	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return integrations.Run(ctx, config) })
 }
 
 // organization is a tenant with two dashboards of components of its own.
@@ -259,7 +263,12 @@ func (p *platform) concerned(o organization, change func(*topic.RecipientQuery),
 
 func (p *platform) resolve(o organization, ids ...string) []topic.Destination {
 	p.t.Helper()
-	found, err := p.recipients().Resolve(p.t.Context(), o.id, topic.ResolveQuery{IDs: ids})
+	return p.resolveFor(o, topic.IncidentCreated, topic.Webhook, ids...)
+}
+
+func (p *platform) resolveFor(o organization, kind topic.Kind, channel topic.Channel, ids ...string) []topic.Destination {
+	p.t.Helper()
+	found, err := p.recipients().Resolve(p.t.Context(), o.id, topic.ResolveQuery{Kind: kind, Channel: channel, IDs: ids})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ func Operations(kinds []endpoint.Kind) []web.Operation {
 func (a *API) operations() []web.Operation {
 	var operations []web.Operation
 	for _, kind := range a.kinds {
-		operations = append(operations, resource{a, kind}.operations()...)
+		of := resource{a, kind}
+		operations = append(append(append(operations, of.operations()...), of.testOperation()), of.suppressionOperations()...)
 	}
 	return operations
 }

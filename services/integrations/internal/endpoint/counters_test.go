@@ -3,6 +3,7 @@ package endpoint
 import (
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -13,19 +14,96 @@ import (
 
 var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
+func ended(id int, after time.Duration) topic.Outcome {
+	return topic.Outcome{DeliveryID: fmt.Sprint("d-", id), At: start.Add(after)}
+}
+
+// A delivery that counted never counts again, in whatever order and however much later its outcome is repeated.
 func TestCountersCountEachDeliveryOnce(t *testing.T) {
+	for name, apart := range map[string]time.Duration{
+		"all at once": 0, "a batch of a burst": time.Millisecond, "one a second": time.Second, "one an hour": time.Hour,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var counters Counters
+			const deliveries = 3000
+			outcomes := make([]topic.Outcome, deliveries)
+			for i := range outcomes {
+				outcomes[i] = ended(i, time.Duration(i)*apart)
+				if !counters.remember(outcomes[i]) {
+					t.Fatalf("delivery %d does not count", i)
+				}
+				if counters.remember(outcomes[i]) {
+					t.Fatalf("delivery %d counts twice", i)
+				}
+			}
+			rand.New(rand.NewPCG(1, 1)).Shuffle(deliveries, func(i, j int) { outcomes[i], outcomes[j] = outcomes[j], outcomes[i] })
+			for _, o := range outcomes {
+				if counters.remember(o) {
+					t.Fatalf("%s counts twice", o.DeliveryID)
+				}
+			}
+			if apart >= time.Second && counters.Counted.len() > keptMarks+1 {
+				t.Errorf("%d deliveries are marked", counters.Counted.len())
+			}
+		})
+	}
+}
+
+// An outcome that arrives late for the first time counts within the stated bound: among the last keptMarks, or within
+// keptFor of the newest. A wrong clock of one process affects no outcome of others.
+func TestCountersCountALateOutcome(t *testing.T) {
 	var counters Counters
-	for i := range 3 * remembered {
-		id := fmt.Sprint("d-", i)
-		if !counters.remember(id) {
-			t.Fatalf("%s is taken for a repetition", id)
-		}
-		if counters.remember(id) {
-			t.Fatalf("%s counted twice", id)
+	for i := range 10 * keptMarks {
+		counters.remember(ended(i, time.Duration(i)*time.Minute))
+	}
+	newest := time.Duration(10*keptMarks-1) * time.Minute
+	if !counters.remember(ended(-1, newest-time.Duration(keptMarks/2)*time.Minute+time.Second)) {
+		t.Error("an outcome among the last ones does not count")
+	}
+	for i := range 10 * keptMarks {
+		counters.remember(ended(10_000+i, newest+time.Duration(i)*time.Millisecond))
+	}
+	if !counters.remember(ended(-2, newest+time.Millisecond)) {
+		t.Error("an outcome of the last minute does not count")
+	}
+	if counters.remember(ended(-3, newest-time.Hour)) || counters.remember(ended(-2, newest+time.Millisecond)) {
+		t.Error("an outcome outside the bound, or a repeated one, counts")
+	}
+	if !counters.remember(ended(-4, newest+24*time.Hour)) {
+		t.Error("an outcome of tomorrow does not count")
+	}
+	for i := range 10 * keptMarks {
+		if o := ended(20_000+i, newest+time.Minute+time.Duration(i)*time.Second); !counters.remember(o) || counters.remember(o) {
+			t.Fatalf("outcome %d after one of tomorrow does not count once", i)
 		}
 	}
-	if len(counters.Recent) != remembered || counters.remember(fmt.Sprint("d-", 2*remembered)) {
-		t.Fatalf("the last %d are not remembered: %v", remembered, counters.Recent)
+	if counters.remember(ended(-4, newest+24*time.Hour)) {
+		t.Error("the outcome of tomorrow counts twice")
+	}
+}
+
+func TestMarksAreBounded(t *testing.T) {
+	var counters Counters
+	for i := range 2 * maxMarks {
+		if !counters.remember(ended(i, time.Duration(i)*time.Millisecond)) {
+			t.Fatalf("delivery %d does not count", i)
+		}
+	}
+	if counters.Counted.len() != maxMarks || counters.remember(ended(0, 0)) || counters.remember(ended(maxMarks, maxMarks*time.Millisecond)) {
+		t.Errorf("%d marks", counters.Counted.len())
+	}
+}
+
+func TestAResetForgetsFailuresAndOutcomesBeforeIt(t *testing.T) {
+	success := start.Add(-time.Hour)
+	counters := Counters{ID: "e", ConsecutiveFailures: 9, FirstFailureAt: &start, LastSuccessAt: &success, LastHTTPStatus: 500, LastError: "http_5xx"}
+	counters.remember(ended(1, 0))
+	counters.reset(start.Add(time.Second))
+	if counters.ConsecutiveFailures != 0 || counters.FirstFailureAt != nil || counters.LastError != "" || counters.LastSuccessAt != &success || counters.ID != "e" {
+		t.Errorf("%+v", counters)
+	}
+	if counters.remember(ended(1, 0)) || counters.remember(ended(2, 999*time.Millisecond)) || !counters.remember(ended(3, time.Second)) {
+		t.Error("only an outcome since the reset counts")
 	}
 }
 

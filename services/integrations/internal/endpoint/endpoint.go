@@ -56,9 +56,6 @@ func (e Endpoint) Kinds() []topic.Kind {
 	return e.EventKinds
 }
 
-// Silent reports whether no message about an event is sent to the endpoint.
-func (e Endpoint) Silent() bool { return e.Paused || e.VerifiedAt == nil }
-
 // drop removes a component and reports whether the endpoint had it. An endpoint without components stays,
 // but no message is sent to it.
 func (e *Endpoint) drop(component string) bool {
@@ -92,12 +89,13 @@ type Dashboard struct {
 	ID         string
 	Name       string
 	URL        string
-	Components []string // ids
-	Shown      []Component
+	Components []string    // ids
+	Named      []Component // those that messages may name
+	Shown      []Component // those that visitors see
 }
 
-// Component is a component that visitors of a dashboard see.
-type Component struct{ ID, Name string }
+// Component is a component of a dashboard.
+type Component struct{ ID, Name, Group string }
 
 func (d Dashboard) shownIDs() []string {
 	ids := make([]string, len(d.Shown))

@@ -25,6 +25,7 @@ type Options struct {
 	Services      Services
 	Hosts         Hosts
 	Box           Sealer
+	AlertAfter    int // consecutive failures of an endpoint after which its management address is notified
 	SuppressAfter int // consecutive failures of an endpoint
 	Kinds         []Kind
 	Links         Links

@@ -15,12 +15,15 @@ const (
 	FieldDashboard    = "dashboard"
 	FieldURLHash      = "urlHash"
 	FieldLegacyID     = "legacyId"
-	FieldPaused       = "paused"     // or not verified
+	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
 	FieldOnly         = "only"       // the component of a verified endpoint that has no other; else absent
 	FieldExpires      = "expires"    // of a visitor's request; else absent
-	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all
+	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all; absent before the endpoint is verified
 )
+
+// FieldSuppressedAt is a field of suppressions, beside FieldOrganization, FieldChannel.
+const FieldSuppressedAt = "suppressedAt"
 
 // AllKinds is the value of FieldKinds for an endpoint to which every kind is sent.
 const AllKinds = "*"
@@ -40,7 +43,7 @@ type Collection[T any] interface {
 	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
 	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
-	UpsertMany(ctx context.Context, items []T) error
+	UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error
 	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 }
 

@@ -2,41 +2,47 @@ package endpoint
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/google/uuid"
 )
 
 // Reason is the cause of a suppression.
 type Reason string
 
 const (
-	ReasonFailures Reason = "consecutive_failures" // the endpoint reached SuppressAfter
-	ReasonGone     Reason = "gone"                 // the receiver responded with 410
+	ReasonFailures Reason = "failures" // the endpoint reached SuppressAfter
+	ReasonGone     Reason = "gone"     // the receiver responded with 410
 )
 
 // Suppression stops all messages to a URL of the organization, for each endpoint with the URL. It exists
 // as long as an endpoint has the URL. An endpoint that gets a new URL keeps its suppression.
 type Suppression struct {
-	ID                  string        `json:"id"` // random: distinguishes it from a later suppression of the URL
+	ID                  string        `json:"id"` // uuid: distinguishes it from a later suppression of the URL
 	OrganizationID      string        `json:"organizationId"`
-	Channel             topic.Channel `json:"channel"`
-	URLHash             string        `json:"urlHash"`
-	URLDisplay          string        `json:"urlDisplay"`
-	Reason              Reason        `json:"reason"`
-	ConsecutiveFailures int           `json:"consecutiveFailures"`
-	FirstFailureAt      *time.Time    `json:"firstFailureAt,omitempty"`
-	SuppressedAt        time.Time     `json:"suppressedAt"`
-	LastHTTPStatus      int           `json:"lastHttpStatus,omitempty"`
-	LastError           string        `json:"lastError,omitempty"`
+	Channel             topic.Channel `json:"channel" audit:"channel"`
+	URLHash             string        `json:"urlHash" audit:"urlHash"`
+	URLDisplay          string        `json:"urlDisplay" audit:"urlDisplay"`
+	Reason              Reason        `json:"reason" audit:"reason"`
+	ConsecutiveFailures int           `json:"consecutiveFailures" audit:"consecutiveFailures"`
+	FirstFailureAt      *time.Time    `json:"firstFailureAt,omitempty" audit:"firstFailureAt"`
+	SuppressedAt        time.Time     `json:"suppressedAt" audit:"suppressedAt"`
+	LastHTTPStatus      int           `json:"lastHttpStatus,omitempty" audit:"lastHttpStatus"`
+	LastError           string        `json:"lastError,omitempty" audit:"lastError"`
 }
 
 // Key returns the natural key.
 func (s Suppression) Key() string { return suppressionKey(s.OrganizationID, s.Channel, s.URLHash) }
+
+// AuditEntity implements audit.Record.
+func (s Suppression) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: s.OrganizationID, Type: "suppression", ID: s.ID, Name: s.URLDisplay}
+}
 
 func suppressionKey(organization string, channel topic.Channel, urlHash string) string {
 	return organization + "/" + string(channel) + "/" + urlHash
@@ -50,7 +56,7 @@ func (e Endpoint) suppressionKey() string {
 // newSuppression returns the suppression that follows from an endpoint's counters.
 func newSuppression(e Endpoint, c Counters, reason Reason, now time.Time) Suppression {
 	return Suppression{
-		ID: rand.Text(), OrganizationID: e.OrganizationID, Channel: e.Channel, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
+		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: e.OrganizationID, Channel: e.Channel, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
 		Reason: reason, ConsecutiveFailures: c.ConsecutiveFailures, FirstFailureAt: c.FirstFailureAt, SuppressedAt: now,
 		LastHTTPStatus: c.LastHTTPStatus, LastError: c.LastError,
 	}
@@ -58,7 +64,7 @@ func newSuppression(e Endpoint, c Counters, reason Reason, now time.Time) Suppre
 
 // movedTo returns the suppression of an endpoint's former URL as a suppression of its present URL.
 func (s Suppression) movedTo(e Endpoint) Suppression {
-	s.ID, s.URLHash, s.URLDisplay = rand.Text(), e.URLHash, e.URLDisplay
+	s.ID, s.URLHash, s.URLDisplay = uuid.Must(uuid.NewV7()).String(), e.URLHash, e.URLDisplay
 	return s
 }
 

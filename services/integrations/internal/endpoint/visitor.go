@@ -3,8 +3,6 @@ package endpoint
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,44 +178,26 @@ func (s *Endpoints) repeatRequest(ctx context.Context, id string, asked Endpoint
 	return err
 }
 
-// mail returns the notice of a mail to the management address. The address and the link are resolved when delivery
-// sends it.
+// mail returns the notice of a mail to the management address. Delivery resolves the address and the link when it
+// sends the mail.
 func (s *Endpoints) mail(e Endpoint, kind topic.Kind) topic.Message {
-	return topic.Notice{
-		ID: uuid.Must(uuid.NewV7()).String(), Kind: kind, Organization: e.OrganizationID, OccurredAt: s.Now(),
-		Channel: topic.Email, Keeper: topic.Integrations, Recipient: e.ID, Destination: digestOf(e.ManagementEmail),
-		Endpoint: &topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay},
-	}
+	return alert(kind, uuid.Must(uuid.NewV7()).String(), e, s.Now(), topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay})
 }
 
-// isVisitorMail reports whether a mail of the kind answers a visitor's request.
-func isVisitorMail(kind topic.Kind) bool {
-	return kind == topic.EndpointVerify || kind == topic.EndpointManage
-}
-
-// visitorMail returns the destination of a mail that answers a visitor's request. Its link must not appear in a log.
-func (s *Endpoints) visitorMail(e Endpoint, dashboard Dashboard, kind topic.Kind) topic.Destination {
-	d := topic.Destination{
-		ID: e.ID, Channel: topic.Email, State: topic.RecipientGone, Components: []string{},
-		Dashboard:  topic.Dashboard{ID: dashboard.ID, Name: dashboard.Name, URL: dashboard.URL},
-		URLDisplay: e.URLDisplay,
-	}
+// withLinks adds the links to the destination of a mail that answers a visitor's request. The mail is not sent if the
+// endpoint has changed so that the links would not work.
+func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) topic.Destination {
 	switch {
-	case e.Locked || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil):
+	case kind != topic.EndpointVerify && kind != topic.EndpointManage:
 		return d
+	case e.Locked || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil):
+		return topic.Destination{ID: e.ID, State: topic.RecipientGone, Components: []string{}}
 	case kind == topic.EndpointVerify:
 		d.Link = s.verifyLink(e)
 	default:
 		d.Link, d.Manage = s.manageLink(e), s.unsubscribeLink(e)
 	}
-	d.State, d.Address = topic.RecipientActive, e.ManagementEmail
 	return d
-}
-
-// digestOf returns what a notice shows of a mail address.
-func digestOf(address string) string {
-	sum := sha256.Sum256([]byte(strings.ToLower(address)))
-	return hex.EncodeToString(sum[:])
 }
 
 // dropRequest deletes what a visitor asked for, so that an admin's endpoint of the same URL takes its place.

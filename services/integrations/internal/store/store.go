@@ -18,6 +18,14 @@ func New(db *document.Database) endpoint.Store {
 		Suppressions: document.Declare(db, document.Schema[endpoint.Suppression]{
 			Name: "suppressions",
 			Key:  func(s *endpoint.Suppression) string { return s.Key() },
+			Fields: []document.Field[endpoint.Suppression]{
+				{Name: endpoint.FieldOrganization, Value: func(s *endpoint.Suppression) any { return s.OrganizationID }},
+				{Name: endpoint.FieldChannel, Value: func(s *endpoint.Suppression) any { return string(s.Channel) }},
+				{Name: endpoint.FieldSuppressedAt, Value: func(s *endpoint.Suppression) any { return s.SuppressedAt }},
+			},
+			Indexes: []document.Index{
+				{Name: "suppressed", Fields: []string{endpoint.FieldOrganization, endpoint.FieldChannel, endpoint.FieldSuppressedAt}},
+			},
 		}),
 		Next: db.Next,
 	}
@@ -37,7 +45,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: endpoint.FieldDashboard, Value: func(e *e) any { return e.DashboardID }},
 			{Name: endpoint.FieldURLHash, Value: func(e *e) any { return e.URLHash }},
 			{Name: endpoint.FieldLegacyID, Value: func(e *e) any { return e.LegacyID }},
-			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Silent() }},
+			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Paused }},
 			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.ComponentIDs }},
 			{Name: endpoint.FieldOnly, Value: func(e *e) any {
 				if len(e.ComponentIDs) == 1 && e.VerifiedAt != nil {
@@ -69,7 +77,10 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 
 // kinds returns the value of endpoint.FieldKinds.
 func kinds(e *endpoint.Endpoint) []topic.Kind {
-	if e.EventKinds == nil {
+	switch {
+	case e.VerifiedAt == nil:
+		return nil
+	case e.EventKinds == nil:
 		return []topic.Kind{endpoint.AllKinds}
 	}
 	return e.EventKinds
