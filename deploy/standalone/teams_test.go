@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,26 +21,11 @@ const (
 // platform uses the servers as Teams.
 func startTeams(t testing.TB, hosts ...string) (map[string]*receiver.Receiver, []string) {
 	t.Helper()
-	servers, places, authorities := map[string]*receiver.Receiver{}, []string{}, []byte{}
-	for _, host := range hosts {
-		file := filepath.Join(t.TempDir(), "ca.pem")
-		r, err := receiver.Start("127.0.0.1:0", host, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { r.Close() })
-		r.Answer = func(receiver.Request) int { return http.StatusAccepted }
-		authority, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		servers[host], places, authorities = r, append(places, host+":443="+r.Addr()), append(authorities, authority...)
+	servers, env := startReceivers(t, hosts...)
+	for _, server := range servers {
+		server.Answer = func(receiver.Request) int { return http.StatusAccepted }
 	}
-	bundle := filepath.Join(t.TempDir(), "all.pem")
-	if err := os.WriteFile(bundle, authorities, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return servers, []string{"DELIVERY_RESOLVE=" + strings.Join(places, ","), "DELIVERY_CA_FILE=" + bundle}
+	return servers, env
 }
 
 // room is a Teams channel: the requests to its workflow among those to the server.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Dashboard is a dashboard with its components.
@@ -42,6 +44,35 @@ type NewDashboard struct {
 	Name string `json:"name"`
 }
 
+// Inbound is a message of a monitoring tool whose signature is valid.
+type Inbound struct {
+	ID        string `json:"id"`        // webhook-id
+	KeyID     string `json:"keyId"`     // of the signing key
+	KeyName   string `json:"keyName"`   // the author of what the message changes
+	IP        string `json:"ip"`        // of the client
+	RequestID string `json:"requestId"` // of the client's request
+
+	Action          string                  `json:"action"` // trigger, update or resolve
+	ExternalID      string                  `json:"externalId"`
+	Title           string                  `json:"title"`
+	Description     string                  `json:"description"`
+	Message         *string                 `json:"message"`
+	Status          string                  `json:"status"`
+	Severity        *string                 `json:"severity"` // empty: none; nil: not sent
+	DefaultSeverity string                  `json:"defaultSeverity"`
+	Components      []string                `json:"components"` // ids or external references
+	Impact          string                  `json:"impact"`
+	Timestamp       *time.Time              `json:"timestamp"`
+	Publish         bool                    `json:"publish"`
+	Notify          *map[topic.Channel]bool `json:"notify"` // nil: by default
+}
+
+// InboundResult is what a message has done: created, updated, resolved, reopened or ignored.
+type InboundResult struct {
+	Result  string `json:"result"`
+	EventID string `json:"eventId"`
+}
+
 // Events is the client of the events service.
 type Events struct{ *Client }
 
@@ -71,5 +102,13 @@ func (e Events) CreateDashboard(ctx context.Context, organization, id string, in
 func (e Events) Components(ctx context.Context, organization string, query ComponentQuery) ([]Component, error) {
 	var out []Component
 	err := e.call(ctx, organization, http.MethodPost, organizationPath(organization, "/components/lookup"), query, &out)
+	return out, err
+}
+
+// Ingest applies a message of a monitoring tool. A message with an ID that was applied already changes nothing, and gets the
+// first result.
+func (e Events) Ingest(ctx context.Context, organization string, in Inbound) (InboundResult, error) {
+	var out InboundResult
+	err := e.call(ctx, organization, http.MethodPost, organizationPath(organization, "/inbound"), in, &out)
 	return out, err
 }

@@ -62,6 +62,13 @@ func (i Identity) Limits(ctx context.Context, organization string) (Limits, erro
 	return out, err
 }
 
+// Features returns what the plan of an organization includes.
+func (i Identity) Features(ctx context.Context, organization string) (passport.Features, error) {
+	var out passport.Features
+	err := i.call(ctx, organization, http.MethodGet, organizationPath(organization, "/features"), nil, &out)
+	return out, err
+}
+
 // The gateway fills the Redis entries of keys with a Credential as JSON. Identity writes Void into an entry
 // after it stores a change of a credential and before it responds. While an entry is Void, every gateway calls
 // identity. Gateways fill with SET NX, so that a fill that has started already cannot overwrite Void.

@@ -3,6 +3,8 @@
 //	gateway                   -> identity        find the credential of a key
 //	identity                  -> events          create an organization's first dashboard
 //	integrations, subscribers -> events          find dashboards and components
+//	integrations              -> events          apply a message of a monitoring tool
+//	integrations              -> identity        find limits and features of an organization
 //	events                    -> integrations, subscribers   forget a deleted component
 //	events                    -> integrations    ask whether a component is the only one of an endpoint
 //	delivery                  -> integrations, subscribers   find and resolve recipients

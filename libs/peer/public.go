@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -26,12 +25,5 @@ type PublicDashboard struct {
 func (e Events) PublicDashboard(ctx context.Context, at PublicAddress) (PublicDashboard, error) {
 	var out PublicDashboard
 	err := e.call(ctx, "", http.MethodPost, Prefix+"/public-dashboards/lookup", at, &out)
-	return out, err
-}
-
-// Features returns the entitlements of an organization's plan.
-func (i Identity) Features(ctx context.Context, organization string) (passport.Features, error) {
-	var out passport.Features
-	err := i.call(ctx, organization, http.MethodGet, organizationPath(organization, "/features"), nil, &out)
 	return out, err
 }

@@ -25,7 +25,7 @@ type AuditEntry struct {
 }
 
 // Actor is the cause of a write: a user with the key of the request, the operator of the installation, a visitor of
-// a dashboard, or the scheduler.
+// a dashboard, the scheduler, or a monitoring tool with a signing key.
 type Actor struct {
 	Type  ActorType `json:"type"`
 	ID    string    `json:"id"`
@@ -33,7 +33,8 @@ type Actor struct {
 	KeyID string    `json:"keyId"`
 }
 
-// ActorType is the kind of an Actor. Only an ActorUser has ID, Email and KeyID.
+// ActorType is the kind of an Actor. Only an ActorUser has ID, Email and KeyID. The ID and the KeyID of an
+// ActorInboundKey are those of the signing key, so that the log can be filtered by it.
 type ActorType string
 
 // The types of actors.
@@ -42,6 +43,8 @@ const (
 	ActorOperator  ActorType = "operator"
 	ActorVisitor   ActorType = "visitor"
 	ActorScheduler ActorType = "scheduler"
+
+	ActorInboundKey ActorType = "inbound_key"
 )
 
 // Topic implements topic.Message.

@@ -1,5 +1,7 @@
 package topic
 
+import "slices"
+
 // Channel names a way to reach a recipient. To add a channel, follow the recipe in README.md.
 type Channel string
 
@@ -55,6 +57,11 @@ func ChannelsOf(keeper Keeper) []Channel {
 		}
 	}
 	return out
+}
+
+// AppChannels returns the channels that a request of the App interface can name.
+func AppChannels() []Channel {
+	return slices.Sorted(slices.Values(append(ChannelsOf(Subscribers), ChannelsOf(Integrations)...)))
 }
 
 // Keeper returns the keeper of the channel's recipients, and "" if the channel is not registered.

@@ -25,7 +25,7 @@ func Body[T any](c *gin.Context) (T, error) {
 	if err != nil {
 		return in, err
 	}
-	return in, decode(text, &in)
+	return in, decode(text, &in, true)
 }
 
 func readJSON(c *gin.Context) ([]byte, error) {
@@ -47,13 +47,14 @@ func readJSON(c *gin.Context) ([]byte, error) {
 }
 
 // decode reads text into the value that into points to. A JSON array or null for a struct is
-// an Invalid fault, and so are members that are required but absent, or null but not nullable.
-func decode(text []byte, into any) error {
+// an Invalid fault, and so are members that are required but absent, null but not nullable, or,
+// for strict, unknown.
+func decode(text []byte, into any, strict bool) error {
 	target := reflect.ValueOf(into).Elem()
 	if err := checkJSON(text, target.Type()); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, into, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(text, into, json.RejectUnknownMembers(strict)); err != nil {
 		return decodeFault(err)
 	}
 	return checkMembers("", target)

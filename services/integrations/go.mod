@@ -96,6 +96,9 @@ require github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
 
 replace github.com/bellbuoy/bellbuoy/libs => ../../libs
 
-require github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
+require (
+	github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
+)
 
 replace github.com/bellbuoy/bellbuoy/libs/engines => ../../libs/engines

@@ -2,7 +2,8 @@
 // for the recipients of a change and, immediately before sending, for their URLs. The
 // service counts the failures that delivery publishes as outcomes, and suppresses an endpoint
 // that fails too often. URLs and signing secrets are stored sealed. They leave the service
-// only in the response that creates them and in responses to delivery.
+// only in the response that creates them and in responses to delivery. The service also
+// receives the signed messages of monitoring tools.
 package integrations
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
@@ -39,10 +41,12 @@ type Config struct {
 }
 
 // Operations declares what the service offers on the App interface.
-func Operations() []web.Operation { return api.Operations(endpoint.Kinds(endpoint.Providers{})) }
+func Operations() []web.Operation {
+	return append(api.Operations(endpoint.Kinds(endpoint.Providers{})), api.InboundOperations()...)
+}
 
 // Public declares what the service offers without a key.
-func Public() []web.Public { return api.Public() }
+func Public() []web.Public { return append(api.Public(), api.InboundPublic()...) }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
@@ -59,21 +63,25 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer counter.Close()
+	services := client.New(peer.Events{Client: s.Peer("events", c.EventsURL)}, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
+	tools := inbound.New(inbound.Options{
+		Store: store.NewInbound(s.Database), Services: services, Box: seal.NewBox(c.Secret.Secret, "inbound"), Log: c.Log, Now: c.Now,
+	})
 	endpoints := endpoint.New(endpoint.Options{
-		Store: store.New(s.Database),
-		Services: client.New(peer.Events{Client: s.Peer("events", c.EventsURL)},
-			peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now),
+		Store: store.New(s.Database), Services: services,
 		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), AlertAfter: c.AlertAfter, SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
 		Kinds: kinds, Links: endpoint.NewLinks(seal.Key(c.Secret.Secret, "endpoint-link"), c.AppBaseURL), Quota: counter, ConfirmWithin: c.ConfirmWithin,
 	})
 	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
 		return err
 	}
+	if err := api.MountInbound(s.Engine, tools, web.NewPages(c.Secret.Secret)); err != nil {
+		return err
+	}
 	return s.Serve(ctx, service.Work{
 		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Audit)},
 		Background: []func(context.Context) error{
-			s.Relay,
-			endpoints.ExpireRequests,
+			s.Relay, tools.Retain, endpoints.ExpireRequests,
 			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),
 			s.DeletedComponents(endpoints.ForgetComponent),
 			service.Messages(s, "integrations-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {

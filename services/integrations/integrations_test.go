@@ -372,7 +372,7 @@ func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 		Store: store.New(db), Services: services{o}, Hosts: hosts{}, Box: seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
 		SuppressAfter: 10, Log: slog.New(slog.DiscardHandler), Now: p.now,
 	})
-	sealed, err := before.Create(t.Context(), o.id, kinds[0], endpoint.Draft{DashboardID: o.dashboard, URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}})
+	sealed, err := before.Create(t.Context(), o.id, kinds[0], o.dashboard, input(endpoint.Draft{URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (p *platform) now() time.Time {
 	return time.Now().UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
 }
 
-// run starts the service; the test's end stops it.
+// run starts the service; stop or the test's end stops it.
 func (p *platform) run(set func(*integrations.Config)) {
 	p.t.Helper()
 	config := integrations.Config{
@@ -86,7 +86,8 @@ func (p *platform) run(set func(*integrations.Config)) {
 		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{AlertAfter: 5, SuppressAfter: 10},
 		Providers: boot.Providers{
 			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},
-			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"}, GChatHosts: []string{"chat.googleapis.com"},
+			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"},
+			GChatHosts:          []string{"chat.googleapis.com"},
 		},
 	}
 	p.t.Cleanup(func() {

@@ -26,7 +26,10 @@ type upstream struct {
 	limits     map[string]int
 	dashboards map[string]map[string]peer.Dashboard // by organization and id
 	public     map[peer.PublicAddress]peer.PublicDashboard
-	noPlan     map[string]bool // organizations without integrations
+
+	without  map[string]bool               // organizations whose plan does not include integrations
+	applied  map[string]peer.InboundResult // by organization and id of the message
+	messages []peer.Inbound                // in order of arrival, also those that are repeated
 }
 
 // publish puts a dashboard at the address of visitors.
@@ -57,8 +60,10 @@ func (u *upstream) remove(organization, dashboard string) {
 }
 
 func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
-	u := &upstream{limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{},
-		public: map[peer.PublicAddress]peer.PublicDashboard{}, noPlan: map[string]bool{}}
+	u := &upstream{
+		limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{},
+		public: map[peer.PublicAddress]peer.PublicDashboard{}, without: map[string]bool{}, applied: map[string]peer.InboundResult{},
+	}
 	answer := func(service string, handle func(r *http.Request, organization string) (any, bool)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			p, err := signer.Verify(r.Header.Get(passport.Header), service)
@@ -89,9 +94,6 @@ func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
 		limit, found := u.limits[organization]
 		return peer.Limits{UniqueEndpoints: limit}, found
 	}))
-	mux.HandleFunc("GET "+base+"/features", answer("identity", func(_ *http.Request, organization string) (any, bool) {
-		return passport.Features{API: true, Integrations: !u.noPlan[organization]}, true
-	}))
 	mux.HandleFunc("POST "+peer.Prefix+"/public-dashboards/lookup", answer("events", func(r *http.Request, _ string) (any, bool) {
 		var at peer.PublicAddress
 		if json.NewDecoder(r.Body).Decode(&at) != nil {
@@ -117,6 +119,10 @@ func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
 		}
 		return found, true
 	}))
+	mux.HandleFunc("GET "+base+"/features", answer("identity", func(_ *http.Request, organization string) (any, bool) {
+		return passport.Features{API: true, Integrations: !u.without[organization]}, true
+	}))
+	mux.HandleFunc("POST "+base+"/inbound", answer("events", u.ingest))
 	u.server = httptest.NewServer(mux)
 	t.Cleanup(u.server.Close)
 	return u

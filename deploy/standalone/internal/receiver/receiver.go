@@ -49,10 +49,11 @@ func (r Request) Verify(secret string) error {
 	return verifier.Verify(r.Body, r.Header)
 }
 
-// Receiver is a running receiver. Answer returns the status code of a response and may be set
-// before the first request. The default is 204.
+// Receiver is a running receiver. Answer returns the status code of a response. The default is 204. If Echo is true,
+// a response repeats the URL, the headers and the body of its request. Both may be set before the first request.
 type Receiver struct {
 	Answer func(Request) int
+	Echo   bool
 	server *http.Server
 	addr   string
 
@@ -108,7 +109,13 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	close(r.arrived)
 	r.arrived = make(chan struct{})
 	r.mu.Unlock()
+	if r.Echo {
+		w.Header().Set("X-Echo", "https://"+in.Host+in.RequestURI)
+	}
 	w.WriteHeader(status)
+	if r.Echo {
+		fmt.Fprintf(w, "https://%s%s\n%v\n%s", in.Host, in.RequestURI, in.Header, body)
+	}
 }
 
 // Requests returns all requests in the order of their arrival.

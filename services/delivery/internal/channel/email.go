@@ -63,7 +63,7 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 // write returns the mail. It encodes the subject and the names, which users wrote, so that they cannot add a
 // header.
 func (e email) write(message dispatch.Message) ([]byte, error) {
-	text, html, err := mailParts(message)
+	subject, text, html, err := mailContent(message)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (e email) write(message dispatch.Message) ([]byte, error) {
 	if err := m.To(message.To.Address); err != nil {
 		return nil, err
 	}
-	m.Subject(mailSubject(message))
+	m.Subject(subject)
 	m.SetDateWithValue(message.At.UTC().Truncate(time.Second))
 	m.SetMessageIDWithValue(message.DeliveryID + e.from.Address[strings.LastIndexByte(e.from.Address, '@'):])
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: suppresses out-of-office replies
@@ -87,15 +87,38 @@ func (e email) write(message dispatch.Message) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// mailSubject returns the publisher's subject, or a subject with the dashboard and the headline. It has at most maxSubject characters, the limit of a publisher's subject.
-func mailSubject(message dispatch.Message) string {
-	subject := oneLine(message.Change.Notify[topic.Email].Subject)
-	if subject == "" {
-		subject = headline(&message.Change.EventChange)
-		if name := oneLine(message.To.Dashboard.Name); name != "" {
-			subject = "[" + name + "] " + subject
+// mailContent returns the subject, the text and the HTML of a mail. A mail without an event is about an endpoint.
+func mailContent(message dispatch.Message) (subject, plain, markup string, err error) {
+	if message.Change.Event.ID == "" {
+		page, err := noticeOf(message)
+		if err != nil {
+			return "", "", "", err
 		}
+		plain, markup, err = noticeParts(page)
+		return titled(message.To.Dashboard, page.Title), plain, markup, err
 	}
+	plain, markup, err = mailParts(message)
+	return mailSubject(message), plain, markup, err
+}
+
+// mailSubject returns the publisher's subject, or a subject with the dashboard and the headline.
+func mailSubject(message dispatch.Message) string {
+	if subject := oneLine(message.Change.Notify[topic.Email].Subject); subject != "" {
+		return shortSubject(subject)
+	}
+	return titled(message.To.Dashboard, headline(&message.Change.EventChange))
+}
+
+// titled returns a subject with the dashboard.
+func titled(dashboard topic.Dashboard, title string) string {
+	if name := oneLine(dashboard.Name); name != "" {
+		title = "[" + name + "] " + title
+	}
+	return shortSubject(title)
+}
+
+// shortSubject returns a subject with at most maxSubject characters, the limit of a publisher's subject.
+func shortSubject(subject string) string {
 	if characters := []rune(subject); len(characters) > maxSubject {
 		return string(characters[:maxSubject]) + "…"
 	}

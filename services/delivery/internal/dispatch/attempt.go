@@ -60,6 +60,9 @@ func (s *Sender) rowOf(m *member) Delivery {
 	} else {
 		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy, s.Now())
 		row.Partition, row.Keeper = m.shard.partition, m.shard.keeper
+		if m.shard.ofNotice() {
+			row.EventID = "" // the event of a test is an example
+		}
 	}
 	if m.to.State != topic.RecipientGone {
 		row.DashboardID, row.URLHash, row.URLDisplay = m.to.Dashboard.ID, m.to.URLHash, m.to.URLDisplay
@@ -75,7 +78,10 @@ func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
 // decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so.
 func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 	now := s.Now()
-	m.components = m.shard.change.componentsFor(m.to)
+	m.components = m.shard.change.Event.Components
+	if !m.shard.ofNotice() {
+		m.components = m.shard.change.componentsFor(m.to)
+	}
 	receiver := s.receivers.get(m.limit())
 	switch {
 	case !s.replaceOlder(row):

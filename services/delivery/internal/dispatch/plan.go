@@ -29,10 +29,11 @@ type Planner struct {
 	last map[tenantKey]chan struct{} // closed when the last change of the key is planned
 }
 
-// tenantKey identifies the deliveries of an organization on one channel.
+// tenantKey identifies the deliveries of an organization on one channel, whose recipients one service keeps.
 type tenantKey struct {
 	organization string
 	channel      topic.Channel
+	keeper       topic.Keeper
 }
 
 // NewPlanner returns a planner.
@@ -50,7 +51,7 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 	var channels sync.WaitGroup
 	var abandoned atomic.Bool
 	for channel := range change.Notify {
-		earlier, done := p.enter(tenantKey{change.Organization, channel})
+		earlier, done := p.enter(tenantKey{change.Organization, channel, channel.Keeper()})
 		channels.Go(func() {
 			defer done()
 			<-earlier

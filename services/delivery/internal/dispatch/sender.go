@@ -22,7 +22,7 @@ const (
 //	bus.Send: Take(shard)       [retry]: rows that are due, grouped into shards
 //	        \                      /        ^
 //	         v                    v         |
-//	queue: per organization and channel, the requeued members, then the shards
+//	queue: per organization, channel and keeper, the requeued members, then the shards
 //	  |      shard: closed -> opening -> open -> exhausted -> complete: Work.Done or Abandon
 //	  |               ^ [openShard, at most 12]   |  opening loads the change, drops deliveries that have a
 //	  |               +---- stale, or failed -----+  row, and resolves the destinations
@@ -65,7 +65,7 @@ func NewSender(parts Parts) *Sender {
 	s := &Sender{
 		Parts: parts, retries: newRetryIndex(parts.Store, parts.Log, parts.Observer),
 		slots:     slots{make(chan struct{}, fastPerCore*runtime.GOMAXPROCS(0)), make(chan struct{}, slowSlots), parts.Observer},
-		locks:     recipientLocks{queues: make(map[string][]*member)},
+		locks:     recipientLocks{queues: make(map[lockKey][]*member)},
 		receivers: receivers{known: make(map[string]receiver)},
 		paces:     paces{known: make(map[string]pace)},
 		snapshots: snapshots{store: parts.Store, byID: make(map[string]*Snapshot)},

@@ -93,6 +93,10 @@ func (s *shard) makeMembers() {
 	s.recipients = nil
 }
 
+// ofNotice reports whether the shard is of a topic.Notice. A notice is for its recipient, whatever components the
+// recipient subscribed to.
+func (s *shard) ofNotice() bool { return s.keeper != "" }
+
 // left returns how many members were not taken.
 func (s *shard) left() int { return len(s.recipients) + len(s.members) - s.next }
 

@@ -1,72 +1,12 @@
 package api
 
 import (
-	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// notify is the member of that name: a boolean for all channels, or an object with a boolean for each of some
-// channels. A channel that is not named is not notified. A channel that the platform does not have is refused,
-// because nobody would be notified.
-type notify map[topic.Channel]bool
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *notify) UnmarshalJSON(text []byte) error {
-	*n = notify{}
-	known := catalog.AppChannels()
-	var all bool
-	if json.Unmarshal(text, &all) == nil {
-		for _, channel := range known {
-			(*n)[channel] = all
-		}
-		return nil
-	}
-	var named map[topic.Channel]any
-	if json.Unmarshal(text, &named) != nil {
-		return fault.New(fault.Invalid, "must be true, false or an object with a boolean for each channel")
-	}
-	for _, channel := range slices.Sorted(maps.Keys(named)) {
-		on, is := named[channel].(bool)
-		switch {
-		case !slices.Contains(known, channel):
-			return fault.Field(string(channel), "must be one of the channels %s", names(known))
-		case !is:
-			return fault.Field(string(channel), "must be true or false")
-		}
-		(*n)[channel] = on
-	}
-	return nil
-}
-
-func names(channels []topic.Channel) string {
-	var out []string
-	for _, channel := range channels {
-		out = append(out, string(channel))
-	}
-	return strings.Join(out, ", ")
-}
-
-// JSONSchemaBytes returns the schema for the generated document.
-func (notify) JSONSchemaBytes() ([]byte, error) {
-	channels := map[topic.Channel]any{}
-	for _, channel := range catalog.AppChannels() {
-		channels[channel] = map[string]any{"type": "boolean"}
-	}
-	return json.Marshal(map[string]any{
-		"description": "True: all channels. False: nobody. By default true if the event is published, and false for an event or an entry about a time more than 1 h ago. Nobody is notified of a draft.",
-		"oneOf": []any{
-			map[string]any{"type": "boolean"},
-			map[string]any{"type": "object", "properties": channels, "additionalProperties": false},
-		},
-	})
-}
+type notify = web.Notify
 
 // applyNotify makes the write notify whom the request names, or whom the default names.
 func applyNotify(d *catalog.Draft, sent optional.Value[notify]) {
@@ -74,11 +14,5 @@ func applyNotify(d *catalog.Draft, sent optional.Value[notify]) {
 		d.NotifyByDefault()
 		return
 	}
-	channels := topic.Notify{}
-	for channel, on := range sent.Value {
-		if on {
-			channels[channel] = topic.Wording{}
-		}
-	}
-	d.Notify(channels)
+	d.Notify(sent.Value.Wording())
 }

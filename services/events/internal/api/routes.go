@@ -60,6 +60,7 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	peers.PUT("/dashboards/:id", web.Handle(a.peerCreateDashboard))
 	peers.POST("/dashboards/lookup", web.Handle(a.peerDashboards))
 	peers.POST("/components/lookup", web.Handle(a.peerComponents))
+	peers.POST("/inbound", web.Handle(a.peerIngest))
 	return web.Mount(engine, a.appOperations())
 }
 

@@ -55,6 +55,9 @@ type Event struct {
 	// StatusEntry is the StatusID of the entry that set Status; empty if no entry did.
 	StatusEntry string `json:"statusEntry"`
 
+	// Inbound is the messages of monitoring tools that have changed the event lately, oldest first.
+	Inbound []InboundRecord `json:"inbound"`
+
 	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
 	// Announced is the channels of the last write that asked for any or for none, without texts. The scheduler notifies them.
 	Announced topic.Notify `json:"announced"`

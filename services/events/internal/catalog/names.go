@@ -22,7 +22,9 @@ const (
 	FieldUntil   = "until"  // Event.Until
 	FieldSearch  = "search" // Event.SearchText
 	// FieldExternalID is absent for a closed event.
-	FieldExternalID = "externalId"
+	FieldExternalID  = "externalId"
+	FieldCorrelation = "correlation" // the external id, also of a closed event
+	FieldInbound     = "inbound"     // multi-valued: Event.InboundIDs
 
 	FieldType     = "type"
 	FieldStatus   = "status"
@@ -51,6 +53,8 @@ const (
 	IndexOpen          = "org_open"
 	IndexListed        = "org_listed_start"
 	IndexExternalID    = "org_external"
+	IndexCorrelation   = "org_correlation_until"
+	IndexInbound       = "org_inbound"
 
 	// The indexes over all organizations.
 	IndexSlug  = "slug"

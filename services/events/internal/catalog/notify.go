@@ -30,11 +30,6 @@ const (
 	byDefault
 )
 
-// AppChannels returns the channels that a request of the App interface can name.
-func AppChannels() []topic.Channel {
-	return slices.Sorted(slices.Values(append(topic.ChannelsOf(topic.Subscribers), topic.ChannelsOf(topic.Integrations)...)))
-}
-
 // decide fixes whom the write notifies, and marks the entries of the write as notified. recipients: messages may name
 // a component of the event, so there can be recipients.
 func (d *Draft) decide(recipients bool) {
@@ -46,7 +41,7 @@ func (d *Draft) decide(recipients bool) {
 		return
 	case d.notifies == byDefault:
 		channels = topic.Notify{}
-		for _, channel := range AppChannels() {
+		for _, channel := range topic.AppChannels() {
 			channels[channel] = topic.Wording{}
 		}
 	}

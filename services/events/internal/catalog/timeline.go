@@ -65,7 +65,7 @@ func (d *Draft) Post(in NewEntry) error {
 // Reopen opens a closed event again, with an entry.
 func (d *Draft) Reopen(in NewEntry) error {
 	defaults := append(transitions()[Reopen][d.Status], d.Status)
-	entry := Entry{Status: cmp.Or(in.Status, defaults[0]), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now}
+	entry := Entry{Status: cmp.Or(in.Status, defaults[0]), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now, Impacts: in.Impacts}
 	err := checkMessage("message", in.Message)
 	if !d.Type.allows(entry.Status) {
 		err = errors.Join(err, fault.Field("status", "must be a status of the type %s", d.Type))

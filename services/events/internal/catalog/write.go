@@ -87,7 +87,10 @@ type eventWrite struct {
 // it is after this change. It stores nothing if the draft equals the event and notifies nobody. Changes that are
 // requested at the same time are stored in one write. A queued change is stored even if its caller gives up.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*Draft) error) (EventDetail, error) {
-	mine := &eventWrite{command: command, origin: audit.From(ctx), change: change}
+	return c.queue(ctx, id, &eventWrite{command: command, origin: audit.From(ctx), change: change})
+}
+
+func (c *Catalog) queue(ctx context.Context, id string, mine *eventWrite) (EventDetail, error) {
 	_, err := c.writes.share(context.WithoutCancel(ctx), id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
 		return struct{}{}, c.writeEvent(ctx, id, all)
 	})

@@ -100,6 +100,8 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: catalog.FieldUntil, Value: func(e *record) any { return e.Until() }},
 			{Name: catalog.FieldSearch, Value: func(e *record) any { return e.SearchText() }},
 			{Name: catalog.FieldExternalID, Value: func(e *record) any { return e.OpenExternalID() }},
+			{Name: catalog.FieldCorrelation, Value: func(e *record) any { return textOrNil(e.ExternalID) }},
+			{Name: catalog.FieldInbound, Value: func(e *record) any { return e.InboundIDs() }},
 		}, slices.Concat(members[record](catalog.FieldID), facts("", (*record).Facts))...),
 		Indexes: []document.Index{
 			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true, Counted: true},
@@ -113,6 +115,8 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
 			{Name: catalog.IndexListed, Fields: []string{catalog.FieldOrganization, catalog.FieldListed, catalog.FieldStart}},
 			{Name: catalog.IndexExternalID, Fields: []string{catalog.FieldOrganization, catalog.FieldExternalID}, Unique: true},
+			{Name: catalog.IndexCorrelation, Fields: []string{catalog.FieldOrganization, catalog.FieldCorrelation, catalog.FieldUntil}},
+			{Name: catalog.IndexInbound, Fields: []string{catalog.FieldOrganization, catalog.FieldInbound}, Unique: true},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
 			return follower().EventWritten(ctx, key, current)
@@ -223,6 +227,13 @@ func membersOf[T any](prefix string, part func(*T) any, names ...string) []docum
 		}}
 	}
 	return fields
+}
+
+func textOrNil(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 func present(is bool) any {

@@ -28,7 +28,7 @@ func (a api) auditOperations() []web.Operation {
 
 // actorView shows the operator, a visitor and the scheduler by their type alone.
 type actorView struct {
-	Type  topic.ActorType `json:"type" enum:"user,operator,visitor,scheduler"`
+	Type  topic.ActorType `json:"type" enum:"user,operator,visitor,scheduler,inbound_key"`
 	ID    string          `json:"id,omitempty" format:"uuid"`
 	Email string          `json:"email,omitempty"`
 	KeyID string          `json:"keyId,omitempty" format:"uuid" description:"The key of the request."`

@@ -66,7 +66,7 @@ func (s *Endpoints) suppress(ctx context.Context, d due) (bool, error) {
 		"url_hash", suppression.URLHash, "reason", suppression.Reason, "failures", suppression.ConsecutiveFailures)
 	present, err := s.Store.Endpoints.GetMany(ctx, []string{d.cause.ID})
 	if err == nil && (len(present) == 0 || present[0].URLHash != suppression.URLHash) {
-		return false, s.remove(ctx, suppression)
+		return false, s.unsuppress(ctx, suppression)
 	}
 	return true, err
 }

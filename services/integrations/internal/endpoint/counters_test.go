@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -152,8 +153,14 @@ func TestASecretSignsForADayAfterItWasReplaced(t *testing.T) {
 		}
 		return strings.Join(plain, " ")
 	}
-	e.rotate(box.Seal("first", e.ID), start)
-	e.rotate(box.Seal("second", e.ID), start.Add(time.Hour))
+	rotate := func(secret string, now time.Time) {
+		t.Helper()
+		if err := e.rotate(box.Seal(secret, e.ID), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rotate("first", start)
+	rotate("second", start.Add(time.Hour))
 	if got := at(start.Add(time.Hour)); got != "second first" {
 		t.Fatalf("after the rotation %q sign", got)
 	}
@@ -163,18 +170,25 @@ func TestASecretSignsForADayAfterItWasReplaced(t *testing.T) {
 	if got := at(start.Add(25 * time.Hour)); got != "second" {
 		t.Fatalf("after the day %q sign", got)
 	}
-	e.rotate(box.Seal("third", e.ID), start.Add(26*time.Hour))
+	rotate("third", start.Add(26*time.Hour))
 	if got := at(start.Add(26 * time.Hour)); got != "third second" || len(e.Secrets) != 2 {
 		t.Fatalf("an expired secret is kept: %q, %d", got, len(e.Secrets))
 	}
-	for i := range 20 {
-		e.rotate(box.Seal(fmt.Sprint(i), e.ID), start.Add(27*time.Hour))
+	for i := range maxRotations - 1 {
+		rotate(fmt.Sprint(i), start.Add(27*time.Hour))
 	}
-	if got := at(start.Add(27 * time.Hour)); got != "19 18 17 16" {
+	if got := at(start.Add(27 * time.Hour)); got != "8 7 6 5 4 3 2 1 0 third second" {
 		t.Fatalf("after many rotations %q sign", got)
 	}
+	if err := e.rotate("eleventh", start.Add(27*time.Hour)); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), start.Add(50*time.Hour).Format("T15:04")) {
+		t.Fatalf("one more rotation: %v", err)
+	}
+	if got := at(start.Add(27 * time.Hour)); !strings.HasPrefix(got, "8 7") {
+		t.Fatalf("after a refused rotation %q sign", got)
+	}
+	rotate("later", start.Add(50*time.Hour))
 	e.ID = "e-2"
-	if _, err := e.signing(box, start.Add(27*time.Hour)); err == nil {
+	if _, err := e.signing(box, start.Add(50*time.Hour)); err == nil {
 		t.Fatal("a secret copied to another endpoint opens")
 	}
 }

@@ -35,7 +35,7 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 		return err
 	}
 	for _, d := range void {
-		if err := s.remove(ctx, d.suppression); err != nil {
+		if err := s.unsuppress(ctx, d.suppression); err != nil {
 			return err
 		}
 	}

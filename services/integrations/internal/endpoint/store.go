@@ -14,6 +14,7 @@ const (
 	FieldChannel      = "channel"
 	FieldDashboard    = "dashboard"
 	FieldURLHash      = "urlHash"
+	FieldSlot         = "slot" // urlHash of a verified endpoint; else absent
 	FieldLegacyID     = "legacyId"
 	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
@@ -30,7 +31,7 @@ const AllKinds = "*"
 
 // The indexes that queries name in Scan.
 const (
-	IndexURLs      = "urls"      // organization, channel, urlHash
+	IndexSlots     = "slots"     // organization, channel, slot
 	IndexConcerned = "concerned" // organization, channel, paused, components
 )
 
@@ -52,6 +53,7 @@ type Store struct {
 	Endpoints    Collection[Endpoint]
 	Counters     Collection[Counters]
 	Suppressions Collection[Suppression]
+	Slots        Collection[Slots]
 	// Next returns the next number of a counter: 1, 2, 3, each once.
 	Next func(ctx context.Context, counter string) (int64, error)
 }
@@ -91,9 +93,9 @@ func (s *Endpoints) countersOf(ctx context.Context, ids []string) (map[string]Co
 }
 
 // distinct returns the texts without repetitions, in their order.
-func distinct(texts []string) []string {
-	seen := make(map[string]bool, len(texts))
-	var out []string
+func distinct[T ~string](texts []T) []T {
+	seen := make(map[T]bool, len(texts))
+	var out []T
 	for _, text := range texts {
 		if !seen[text] {
 			seen[text] = true

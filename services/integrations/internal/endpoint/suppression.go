@@ -21,7 +21,7 @@ const (
 )
 
 // Suppression stops all messages to a URL of the organization, for each endpoint with the URL. It exists
-// as long as an endpoint has the URL. An endpoint that gets a new URL keeps its suppression.
+// as long as an endpoint has the URL. If the last endpoint of the URL gets a new URL, the suppression moves with it.
 type Suppression struct {
 	ID                  string        `json:"id"` // uuid: distinguishes it from a later suppression of the URL
 	OrganizationID      string        `json:"organizationId"`
@@ -91,7 +91,7 @@ func (s *Endpoints) reconcile(ctx context.Context, organization string, channel 
 // reconcileOnce returns true if an endpoint left the URL during the call.
 func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, channel topic.Channel, urlHash string) (again bool, err error) {
 	// The suppression is read before the endpoints. If an endpoint comes to the URL afterwards, its
-	// suppression has another ID, and remove does not delete it.
+	// suppression has another ID, and unsuppress does not delete it.
 	former, err := s.Store.Suppressions.GetMany(ctx, []string{suppressionKey(organization, channel, urlHash)})
 	if err != nil {
 		return false, err
@@ -103,7 +103,7 @@ func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, chan
 	}
 	if len(page.Items) == 0 {
 		for _, suppression := range former {
-			err = s.remove(ctx, suppression)
+			err = s.unsuppress(ctx, suppression)
 		}
 		return false, err
 	}
@@ -141,8 +141,8 @@ func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, chan
 	return again, nil
 }
 
-// remove deletes the suppression, but not another suppression that replaced it.
-func (s *Endpoints) remove(ctx context.Context, suppression Suppression) error {
+// unsuppress deletes the suppression, but not another suppression that replaced it.
+func (s *Endpoints) unsuppress(ctx context.Context, suppression Suppression) error {
 	err := s.Store.Suppressions.Delete(ctx, suppression.Key(), func(current *Suppression) ([]topic.Message, error) {
 		if current.ID != suppression.ID {
 			return nil, fault.ErrUnchanged

@@ -22,7 +22,7 @@ func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, da
 	if err != nil {
 		return "", err
 	}
-	e, err := s.one(ctx, organization, kind.Channel, dashboardID, urlHash)
+	e, err := s.one(ctx, organization, kind.Channel, Target{DashboardID: dashboardID, URLHash: urlHash})
 	if err != nil {
 		return "", err
 	}

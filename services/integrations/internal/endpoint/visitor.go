@@ -104,10 +104,10 @@ func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish 
 		return nil
 	}
 	for range maxTries {
-		known, err := s.one(ctx, asked.OrganizationID, asked.Channel, asked.DashboardID, asked.URLHash)
+		known, err := s.one(ctx, asked.OrganizationID, asked.Channel, Target{DashboardID: asked.DashboardID, URLHash: asked.URLHash})
 		switch {
 		case err == nil:
-			err = s.repeatRequest(ctx, known.ID, asked, address)
+			err = s.repeatRequest(ctx, known.ID, asked)
 		case fault.Is(err, fault.NotFound):
 			err = s.addRequest(ctx, asked, address)
 		}
@@ -124,7 +124,7 @@ func (s *Endpoints) asked(offer Offer, kind Kind, wish Wish) (Endpoint, Address,
 	now := s.Now()
 	e := Endpoint{
 		OrganizationID: offer.Organization, Channel: kind.Channel, DashboardID: offer.Dashboard.ID, DashboardName: offer.Dashboard.Name,
-		ManagementEmail: wish.ManagementEmail, CreatedAt: now, UpdatedAt: now,
+		ManagementEmail: wish.ManagementEmail, Version: 1, CreatedAt: now, UpdatedAt: now,
 		Request: &Request{ID: rand.Text(), ExpiresAt: now.Add(s.ConfirmWithin)},
 	}
 	address, err := s.addressOf(kind, wish.URL)
@@ -157,7 +157,7 @@ func (s *Endpoints) addRequest(ctx context.Context, asked Endpoint, address Addr
 }
 
 // repeatRequest replaces the request for an endpoint. It sends the owner of a verified endpoint the link that manages it.
-func (s *Endpoints) repeatRequest(ctx context.Context, id string, asked Endpoint, address Address) error {
+func (s *Endpoints) repeatRequest(ctx context.Context, id string, asked Endpoint) error {
 	_, err := s.Store.Endpoints.Update(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
 		switch {
 		case e.URLHash != asked.URLHash:
@@ -171,7 +171,7 @@ func (s *Endpoints) repeatRequest(ctx context.Context, id string, asked Endpoint
 		}
 		before := *e
 		e.ManagementEmail, e.ComponentIDs, e.Request = asked.ManagementEmail, asked.ComponentIDs, asked.Request
-		e.DashboardName, e.UpdatedAt = asked.DashboardName, asked.UpdatedAt
+		e.DashboardName, e.Version, e.UpdatedAt = asked.DashboardName, e.Version+1, asked.UpdatedAt
 		messages := audit.Entry(audit.From(ctx), "endpoint.subscribe", e.UpdatedAt, &before, e)
 		return append(messages, s.mail(*e, topic.EndpointVerify)), nil
 	})
@@ -202,7 +202,7 @@ func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) 
 
 // dropRequest deletes what a visitor asked for, so that an admin's endpoint of the same URL takes its place.
 func (s *Endpoints) dropRequest(ctx context.Context, organization string, channel topic.Channel, dashboardID, urlHash string) error {
-	e, err := s.one(ctx, organization, channel, dashboardID, urlHash)
+	e, err := s.one(ctx, organization, channel, Target{DashboardID: dashboardID, URLHash: urlHash})
 	if err != nil || e.VerifiedAt != nil {
 		return unlessMissing(err)
 	}

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 
@@ -44,12 +45,13 @@ func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings)
 	if err := onDashboard(Dashboard{Components: shown}, chosen); err != nil {
 		return Visit{}, err
 	}
-	e, err = s.manage(ctx, e.ID, allow, func(e *Endpoint) {
+	e, err = s.manage(ctx, e.ID, allow, func(e *Endpoint) error {
 		kept := slices.DeleteFunc(slices.Clone(e.ComponentIDs), func(id string) bool { return slices.Contains(shown, id) })
 		if all := append(kept, chosen...); !sameSet(all, e.ComponentIDs) {
 			e.ComponentIDs = all
 		}
 		e.Paused, e.DashboardName = settings.Paused, dashboard.Name
+		return nil
 	})
 	if err != nil {
 		return Visit{}, err
@@ -79,22 +81,24 @@ func (s *Endpoints) Rotate(ctx context.Context, token string) (Visit, error) {
 	}
 	now := s.Now()
 	visit.Secret = newSecret()
-	_, err = s.manage(ctx, e.ID, allow, func(e *Endpoint) { e.rotate(s.Box.Seal(visit.Secret, e.ID), now) })
+	_, err = s.manage(ctx, e.ID, allow, func(e *Endpoint) error { return e.rotate(s.Box.Seal(visit.Secret, e.ID), now) })
 	return visit, err
 }
 
 // manage stores a change by the owner of an endpoint.
-func (s *Endpoints) manage(ctx context.Context, id string, allow func(Endpoint) error, change func(*Endpoint)) (Endpoint, error) {
+func (s *Endpoints) manage(ctx context.Context, id string, allow func(Endpoint) error, change func(*Endpoint) error) (Endpoint, error) {
 	e, err := s.Store.Endpoints.Update(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
 		if err := allow(*e); err != nil {
 			return nil, err
 		}
 		before := *e
-		change(e)
+		if err := change(e); err != nil {
+			return nil, err
+		}
 		if reflect.DeepEqual(before, *e) {
 			return nil, fault.ErrUnchanged
 		}
-		e.UpdatedAt = s.Now()
+		e.Version, e.UpdatedAt = e.Version+1, s.Now()
 		return audit.Entry(audit.From(ctx), "endpoint.manage", e.UpdatedAt, &before, e), nil
 	})
 	return e, endedIfMissing(err)
@@ -111,23 +115,18 @@ func (s *Endpoints) Leave(ctx context.Context, token string) error {
 }
 
 func (s *Endpoints) unsubscribe(ctx context.Context, p purpose, token string) error {
-	e, allow, err := s.linked(ctx, p, token)
-	if err != nil {
-		return err
-	}
-	err = s.Store.Endpoints.Delete(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
-		if err := allow(*e); err != nil {
-			return nil, err
+	for {
+		e, allow, err := s.linked(ctx, p, token)
+		if err != nil {
+			return err
 		}
-		return audit.Entry(audit.From(ctx), "endpoint.unsubscribe", s.Now(), e, nil), nil
-	})
-	if err != nil {
-		return endedIfMissing(err)
+		err = s.remove(ctx, e, func(e *Endpoint) ([]topic.Message, error) {
+			return audit.Entry(audit.From(ctx), "endpoint.unsubscribe", s.Now(), e, nil), allow(*e)
+		})
+		if !errors.Is(err, errAgain) {
+			return endedIfMissing(err)
+		}
 	}
-	if err := s.deleteCounters(context.WithoutCancel(ctx), e.ID); err != nil {
-		return err
-	}
-	return s.cleanUp(ctx, e, e.URLHash)
 }
 
 // sameSet reports whether two lists without repetitions have the same elements.

@@ -2,8 +2,8 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -114,61 +114,63 @@ func (s *Endpoints) kind(channel topic.Channel) Kind {
 // Verify makes a visitor's request an endpoint. The result has the secret of a signed kind, which is shown this once.
 // The link can be used once.
 func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
-	e, allow, err := s.linked(ctx, toVerify, token)
-	if err != nil {
-		return Visit{}, err
+	for {
+		e, allow, err := s.linked(ctx, toVerify, token)
+		if err != nil {
+			return Visit{}, err
+		}
+		dashboard, err := s.linkedDashboard(ctx, e)
+		if err != nil {
+			return Visit{}, err
+		}
+		visit, err := s.visit(ctx, e, dashboard) // before the write, so that no outage can keep the secret from its owner
+		if err != nil {
+			return Visit{}, err
+		}
+		if visit.Kind.Signed {
+			visit.Secret = newSecret()
+		}
+		claimed := false
+		err = s.claimed(ctx, e, e.URLHash, "", func() error {
+			claimed = true
+			return s.verify(ctx, e, allow, dashboard, visit.Secret)
+		})
+		switch {
+		case errors.Is(err, errAgain):
+			continue
+		case !claimed && fault.Is(err, fault.Forbidden): // the limit; a visitor cannot delete an endpoint of others
+			return Visit{}, fault.Wrap(fault.Forbidden, err, "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
+		case err == nil:
+			_, err = s.dropDeleted(ctx, e)
+		}
+		return visit, endedIfMissing(err)
 	}
-	dashboard, err := s.linkedDashboard(ctx, e)
-	if err != nil {
-		return Visit{}, err
-	}
-	if err := s.checkLimit(ctx, e.OrganizationID, e.Channel, e.URLHash, ""); err != nil {
-		return Visit{}, full(err)
-	}
+}
+
+// verify stores the request as an endpoint, for the components that the dashboard still has. It returns errAgain if the
+// request was changed since it was read.
+func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint) error, dashboard Dashboard, secret string) error {
 	if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
-		return Visit{}, err
+		return err
 	}
 	if err := s.ensureCounters(ctx, e.ID); err != nil {
-		return Visit{}, err
+		return err
 	}
-	visit, err := s.visit(ctx, e, dashboard) // before the write, so that no outage can keep the secret from its owner
-	if err != nil {
-		return Visit{}, err
-	}
-	now, secret := s.Now(), ""
-	if s.kind(e.Channel).Signed {
-		secret = newSecret()
-	}
-	e, err = s.Store.Endpoints.Update(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
-		if err := allow(*e); err != nil {
+	_, err := s.Store.Endpoints.Update(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
+		if current.Version != e.Version {
+			return nil, errAgain
+		}
+		if err := allow(*current); err != nil {
 			return nil, err
 		}
-		before := *e
-		e.verify(dashboard, now)
+		before, now := *current, s.Now()
+		current.ComponentIDs = slices.DeleteFunc(slices.Clone(current.ComponentIDs), func(id string) bool { return !slices.Contains(dashboard.Components, id) })
+		current.VerifiedAt, current.Version, current.UpdatedAt, current.Request = &now, current.Version+1, now, nil
 		if secret != "" {
-			e.Secrets = []Secret{{Sealed: s.Box.Seal(secret, e.ID), CreatedAt: now}}
+			current.Secrets = []Secret{{Sealed: s.Box.Seal(secret, e.ID), CreatedAt: now}}
 		}
-		return audit.Entry(audit.From(ctx), "endpoint.verify", now, &before, e), nil
+		return audit.Entry(audit.From(ctx), "endpoint.verify", now, &before, current), nil
 	})
-	if err != nil {
-		return Visit{}, endedIfMissing(err)
-	}
-	visit.Secret = secret
-	_, err = s.dropDeleted(ctx, e)
-	return visit, endedIfMissing(err)
-}
-
-// verify makes the request an endpoint for the components that the dashboard still has.
-func (e *Endpoint) verify(dashboard Dashboard, now time.Time) {
-	e.ComponentIDs = slices.DeleteFunc(slices.Clone(e.ComponentIDs), func(id string) bool { return !slices.Contains(dashboard.Components, id) })
-	e.VerifiedAt, e.UpdatedAt, e.Request = &now, now, nil
-}
-
-// full returns the refusal at the limit for a visitor, who can delete no endpoint of others.
-func full(err error) error {
-	if fault.Is(err, fault.Forbidden) {
-		return fault.Wrap(fault.Forbidden, err, "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
-	}
 	return err
 }
 

@@ -27,6 +27,10 @@ func New(db *document.Database) endpoint.Store {
 				{Name: "suppressed", Fields: []string{endpoint.FieldOrganization, endpoint.FieldChannel, endpoint.FieldSuppressedAt}},
 			},
 		}),
+		Slots: document.Declare(db, document.Schema[endpoint.Slots]{
+			Name: "slots",
+			Key:  func(s *endpoint.Slots) string { return s.Key() },
+		}),
 		Next: db.Next,
 	}
 }
@@ -40,10 +44,21 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 		Name: "endpoints",
 		Key:  func(e *e) string { return e.ID },
 		Fields: []document.Field[e]{
-			{Name: endpoint.FieldOrganization, Value: func(e *e) any { return e.OrganizationID }},
+			{Name: endpoint.FieldOrganization, Value: func(e *e) any {
+				if e.OrganizationID == "" {
+					return nil // of a revoked claim: no query finds it
+				}
+				return e.OrganizationID
+			}},
 			{Name: endpoint.FieldChannel, Value: func(e *e) any { return string(e.Channel) }},
 			{Name: endpoint.FieldDashboard, Value: func(e *e) any { return e.DashboardID }},
 			{Name: endpoint.FieldURLHash, Value: func(e *e) any { return e.URLHash }},
+			{Name: endpoint.FieldSlot, Value: func(e *e) any {
+				if e.VerifiedAt == nil {
+					return nil
+				}
+				return e.URLHash
+			}},
 			{Name: endpoint.FieldLegacyID, Value: func(e *e) any { return e.LegacyID }},
 			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Paused }},
 			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.ComponentIDs }},
@@ -64,7 +79,8 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 		Indexes: []document.Index{
 			{Name: "kind", Fields: kind()},
 			{Name: "dashboards", Fields: kind(endpoint.FieldDashboard)},
-			{Name: endpoint.IndexURLs, Fields: kind(endpoint.FieldURLHash)},
+			{Name: "urls", Fields: kind(endpoint.FieldURLHash)},
+			{Name: endpoint.IndexSlots, Fields: kind(endpoint.FieldSlot)},
 			{Name: "subscriptions", Fields: kind(endpoint.FieldDashboard, endpoint.FieldURLHash), Unique: true},
 			{Name: endpoint.IndexConcerned, Fields: kind(endpoint.FieldPaused, endpoint.FieldComponents)},
 			{Name: "components", Fields: []string{endpoint.FieldOrganization, endpoint.FieldComponents}},

@@ -1,0 +1,45 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/gin-gonic/gin"
+)
+
+// peerIngest applies a message of a monitoring tool. Its audit entries name the signing key, because the client of the
+// inbound webhook causes the write.
+func (a api) peerIngest(c *gin.Context) error {
+	in, err := web.Body[peer.Inbound](c)
+	if err != nil {
+		return err
+	}
+	ctx := audit.With(c.Request.Context(), audit.Origin{
+		Actor: topic.Actor{Type: topic.ActorInboundKey, ID: in.KeyID, KeyID: in.KeyID},
+		IP:    in.IP, RequestID: in.RequestID, Surface: "inbound",
+	})
+	outcome, err := a.catalog.Ingest(ctx, catalog.Command{
+		Organization: c.Param(web.OrganizationParam), Source: catalog.SourceInbound, Author: catalog.Author{Name: in.KeyName},
+	}, inboundOf(in))
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, peer.InboundResult{Result: string(outcome.Result), EventID: outcome.EventID})
+	return nil
+}
+
+func inboundOf(in peer.Inbound) catalog.Inbound {
+	out := catalog.Inbound{
+		ID: in.ID, Action: catalog.InboundAction(in.Action), ExternalID: in.ExternalID, Title: in.Title, Description: in.Description,
+		Message: in.Message, Status: catalog.Status(in.Status), Severity: in.Severity, DefaultSeverity: in.DefaultSeverity,
+		Components: in.Components, Impact: catalog.Impact(in.Impact), Timestamp: in.Timestamp, Publish: in.Publish,
+	}
+	if in.Notify != nil {
+		out.Notify = web.Notify(*in.Notify).Wording()
+	}
+	return out
+}

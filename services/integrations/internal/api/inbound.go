@@ -1,0 +1,143 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
+)
+
+const (
+	inboundPath = "/public/webhooks/inbound"
+	maxMessage  = 65_536 // bytes
+)
+
+const inboundDescription = `A message about a problem, signed with a signing key as Standard Webhooks 1.0.0 require. It names the problem by externalId.
+
+- trigger: creates an incident; updates the event of the externalId while it is open (message, status, severity, more components; ignored if that is nothing new); reopens it within 24 h after its end.
+- update: a timeline entry. It needs message, status or severity. It does not reopen a closed event.
+- resolve: closes the event. It is ignored if the event is closed.
+
+A webhook-id that had a 200 in the last 24 h gets the same response with duplicate true, and changes nothing. A failure of key, signature, time or plan gets 403 without a body, and is logged.
+
+format=alertmanager takes the webhook payload of Alertmanager (version 4; tested with Alertmanager 0.34), format=grafana that of Grafana Alerting (tested with the payload of Grafana 11):
+- externalId: groupKey, or its SHA-256 if it has more than 255 characters.
+- action: trigger while the group is firing, resolve when it is resolved.
+- title: the annotation summary, or the label alertname. description: the annotation description. message: the annotation message that all alerts have.
+- severity, from the label severity: critical, emergency, disaster, page: major_outage; error, high, major: minor_outage; warning, medium, minor: minor_performance; our own values as they are; others: the default of the key. The worst of the firing alerts counts.
+- components: the labels and annotations component and components of the group and of its firing alerts: ids or external references, separated by commas. At least one is required.
+- timestamp: the earliest startsAt of the firing alerts.`
+
+// InboundPublic declares the inbound webhook.
+func InboundPublic() []web.Public {
+	const response = `{"result": "created", "eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "logId": "01890a5d-ac96-774b-bcce-b302099a8071", "duplicate": false}`
+	failed := []web.Content{{Media: "application/json"}}
+	return []web.Public{{
+		Method: "POST", Path: inboundPath, ID: "receiveInboundMessage", Tag: "inbound webhook", Summary: "Open, update or resolve an incident from a monitoring tool",
+		Description: inboundDescription, Parameters: inboundParameters{},
+		Bodies: []web.Content{{Media: "application/json", Of: inboundBody{}, Example: `{"action": "trigger", "externalId": "checkout-latency",
+			"title": "Checkout is slow", "severity": "minor_performance", "components": ["checkout"], "message": "Payments take up to 30 s."}`}},
+		Responses: []web.Response{
+			{Status: 200, Description: "The message was applied.", Contents: []web.Content{{Media: "application/json", Of: inboundView{}, Example: response}}},
+			{Status: 403, Description: "The key, the signature or the time is wrong, or the plan does not include integrations. No body."},
+			{Status: 404, Description: "An update or a resolve of an unknown externalId.", Contents: failed},
+			{Status: 409, Description: "The event cannot take the change, for example because its timeline is full.", Contents: failed},
+			{Status: 413, Description: "The body is larger than 65,536 bytes.", Contents: failed},
+		},
+		Errors: []int{400, 503},
+	}}
+}
+
+type inboundParameters struct {
+	Format    *string `query:"format" enum:"alertmanager,grafana" description:"The format of the body; absent: the one below."`
+	KeyID     string  `header:"webhook-key-id" required:"true" format:"uuid" description:"The keyId of the signing key."`
+	ID        string  `header:"webhook-id" required:"true" minLength:"1" maxLength:"255" description:"Of the message, the same for each attempt."`
+	Timestamp string  `header:"webhook-timestamp" required:"true" description:"Seconds since 1970, at most 300 s from the present time."`
+	Signature string  `header:"webhook-signature" required:"true" description:"v1, and the base64 of HMAC-SHA256 over {webhook-id}.{webhook-timestamp}.{body}; several are separated by spaces."`
+}
+
+type inboundBody struct {
+	Action      optional.Value[string]     `json:"action" required:"true" enum:"trigger,update,resolve"`
+	ExternalID  optional.Value[string]     `json:"externalId" required:"true" minLength:"1" maxLength:"255" description:"The problem, as the tool calls it."`
+	Title       optional.Value[string]     `json:"title" minLength:"1" maxLength:"255" description:"Required for a trigger. Of a new event."`
+	Description optional.Value[string]     `json:"description" nullable:"true" maxLength:"20000" description:"Rich text. Of a new event."`
+	Status      optional.Value[string]     `json:"status" enum:"investigating,identified,monitoring,resolved" description:"By default investigating for a trigger that opens an event, and resolved for a resolve."`
+	Severity    optional.Value[string]     `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage"`
+	Components  optional.Value[[]string]   `json:"components" minItems:"1" maxItems:"100" description:"Ids or externalRefs. Required for a trigger. The event gets those that it does not have."`
+	Impact      optional.Value[string]     `json:"impact" enum:"operational,degraded_performance,partial_outage,major_outage,under_maintenance" description:"On the components. By default it follows from the severity."`
+	Message     optional.Value[string]     `json:"message" minLength:"1" maxLength:"20000" description:"Rich text of a timeline entry."`
+	Timestamp   optional.Value[time.Time]  `json:"timestamp" description:"Not in the future. The start of a new event, and the time of the entry of an update or a resolve."`
+	Publish     optional.Value[bool]       `json:"publish" description:"False: a new event is a draft. By default as the key says."`
+	Notify      optional.Value[web.Notify] `json:"notify"`
+}
+
+type inboundView struct {
+	Result    string `json:"result" enum:"created,updated,resolved,reopened,ignored"`
+	EventID   string `json:"eventId" format:"uuid"`
+	LogID     string `json:"logId" format:"uuid"`
+	Duplicate bool   `json:"duplicate" description:"An earlier request had the same webhook-id. This is its response."`
+}
+
+func (a inboundAPI) receive(c *gin.Context) error {
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxMessage))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxMessage)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "The body could not be read.")
+	}
+	response, err := a.inbound.Receive(c.Request.Context(), inbound.Request{
+		KeyID: c.GetHeader("webhook-key-id"), ID: c.GetHeader("webhook-id"), Timestamp: c.GetHeader("webhook-timestamp"),
+		Signature: c.GetHeader("webhook-signature"), Body: body, IP: web.Caller(c).IP, RequestID: c.GetHeader("X-Request-Id"),
+		Read: func() (inbound.Message, error) { return a.read(c, body) },
+	})
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, inboundView{response.Result, response.EventID, response.ID, response.Duplicate})
+	return nil
+}
+
+// read returns the message in a body of the format that the query names.
+func (a inboundAPI) read(c *gin.Context, body []byte) (inbound.Message, error) {
+	query := c.Request.URL.Query()
+	for name := range query {
+		if name != "format" {
+			return inbound.Message{}, fault.Field(name, "is not a query parameter of this request")
+		}
+	}
+	switch format := query.Get("format"); {
+	case format == "alertmanager":
+		return a.inbound.ReadAlerts(body, "4")
+	case format == "grafana":
+		return a.inbound.ReadAlerts(body, "")
+	case query.Has("format"):
+		return inbound.Message{}, fault.Field("format", "must be alertmanager or grafana")
+	}
+	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+	in, err := web.Body[inboundBody](c)
+	return in.message(), err
+}
+
+func (in inboundBody) message() inbound.Message {
+	out := inbound.Message{
+		Action: in.Action.Value, ExternalID: in.ExternalID.Value, Title: in.Title.Value, Description: in.Description.Value, Message: in.Message.Pointer(),
+		Status: in.Status.Value, Components: in.Components.Value, Impact: in.Impact.Value, Timestamp: in.Timestamp.Pointer(), Publish: in.Publish.Pointer(),
+	}
+	if in.Severity.Sent {
+		out.Severity = &in.Severity.Value // empty for null
+	}
+	if in.Notify.Sent {
+		out.Notify = (*map[topic.Channel]bool)(&in.Notify.Value)
+	}
+	return out
+}

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"github.com/gin-gonic/gin"
+
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
+)
+
+// inboundAPI serves the signing keys, the inbound webhook and its logs.
+type inboundAPI struct {
+	inbound *inbound.Inbound
+	pages   web.Pages
+}
+
+// InboundOperations declares the signing keys and the logs of the inbound webhook.
+func InboundOperations() []web.Operation { return inboundAPI{}.operations() }
+
+// MountInbound adds the routes to the engine.
+func MountInbound(engine *gin.Engine, domain *inbound.Inbound, pages web.Pages) error {
+	a := inboundAPI{domain, pages}
+	engine.POST(inboundPath, web.Surface(passport.Public), web.Handle(a.receive))
+	return web.Mount(engine, a.operations())
+}
+
+func (a inboundAPI) operations() []web.Operation {
+	const key = `"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "name": "Alertmanager",
+		"createdBy": {"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Ada Lovelace"}, "createdAt": "2026-01-31T09:30:00.000Z",
+		"lastUsedAt": null, "revokedAt": null, "defaults": {"publish": true, "notify": true, "severity": null}`
+	declared := func(method, path, id, summary, description string, status int) web.Operation {
+		return web.Operation{
+			Method: method, Path: "/app/integrations/webhooks/inbound" + path, ID: id, Tag: "inbound webhook", Summary: summary, Description: description,
+			Roles: []string{passport.RoleAdmin}, Entitlement: web.Integrations, Status: status,
+		}
+	}
+	list := declared("GET", "/keys", "listInboundKeys", "List signing keys", "Oldest first, with the revoked ones. No secrets.", 200)
+	list.Example.Response = `{"keys": [{` + key + `}], "nextToken": null}`
+	create := declared("POST", "/keys", "createInboundKey", "Create a signing key",
+		"The secret is shown in this response only. An organization has at most 20 active keys.", 201)
+	create.Example = web.Example{
+		Request:  `{"name": "Alertmanager", "defaults": {"severity": "minor_outage"}}`,
+		Response: `{"key": {` + key + `, "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="}}`,
+	}
+	revoke := declared("DELETE", "/keys/{keyId}", "revokeInboundKey", "Revoke a signing key", "The revocation is permanent. The list still shows the key.", 204)
+	logs := declared("GET", "/logs", "listInboundLogs", "List the requests to the inbound webhook",
+		"Newest first, for 30 days. A repeated request whose response was kept, and refusals above 20 in a minute for one key, have no row.", 200)
+	logs.Entitlement = web.NoEntitlement
+	logs.Example.Response = `{"logs": [{"logId": "01890a5d-ac96-774b-bcce-b302099a8071", "receivedAt": "2026-01-31T09:30:00.000Z",
+		"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "remoteIp": "192.0.2.1", "action": "trigger", "externalId": "checkout-latency",
+		"eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "result": "created", "httpStatus": 200, "error": null}], "nextToken": null}`
+	return []web.Operation{
+		web.Declare(list, a.listKeys), web.Declare(create, a.createKey), web.Declare(revoke, a.revokeKey), web.Declare(logs, a.listLogs),
+	}
+}
+
+type inboundKeyView struct {
+	KeyID      string          `json:"keyId" format:"uuid"`
+	Name       string          `json:"name"`
+	Secret     string          `json:"secret,omitempty" description:"On create only: whsec_ and Base64, for Standard Webhooks."`
+	CreatedBy  createdByView   `json:"createdBy"`
+	CreatedAt  web.Time        `json:"createdAt"`
+	LastUsedAt *web.Time       `json:"lastUsedAt" description:"To the minute."`
+	RevokedAt  *web.Time       `json:"revokedAt"`
+	Defaults   keyDefaultsView `json:"defaults"`
+}
+
+type createdByView struct {
+	UserID string `json:"userId" format:"uuid"`
+	Name   string `json:"name"`
+}
+
+type keyDefaultsView struct {
+	Publish  bool    `json:"publish"`
+	Notify   bool    `json:"notify"`
+	Severity *string `json:"severity" enum:"minor_performance,major_performance,minor_outage,major_outage"`
+}
+
+type oneInboundKeyView struct {
+	Key inboundKeyView `json:"key"`
+}
+
+type inboundKeysView struct {
+	Keys      []inboundKeyView `json:"keys"`
+	NextToken *string          `json:"nextToken"`
+}
+
+func viewInboundKey(k inbound.Key, secret string) inboundKeyView {
+	return inboundKeyView{
+		KeyID: k.ID, Name: k.Name, Secret: secret, CreatedBy: createdByView(k.CreatedBy), CreatedAt: web.Time(k.CreatedAt),
+		LastUsedAt: web.TimeOf(k.LastUsedAt), RevokedAt: web.TimeOf(k.RevokedAt),
+		Defaults: keyDefaultsView{k.Defaults.Publish, k.Defaults.Notify, orNull(k.Defaults.Severity)},
+	}
+}
+
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+type inboundKeyBody struct {
+	Name     optional.Value[string]          `json:"name" required:"true" minLength:"1" maxLength:"80"`
+	Defaults optional.Value[keyDefaultsBody] `json:"defaults" description:"For messages that are silent about it."`
+}
+
+type keyDefaultsBody struct {
+	Publish  optional.Value[bool]   `json:"publish" default:"true" description:"False: new events are drafts."`
+	Notify   optional.Value[bool]   `json:"notify" default:"true" description:"False: nobody is notified. True: as for any other write."`
+	Severity optional.Value[string] `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage" description:"Of new events."`
+}
+
+func (a inboundAPI) createKey(c *web.Call[web.None, inboundKeyBody]) (oneInboundKeyView, error) {
+	in, err := c.Body()
+	if err != nil {
+		return oneInboundKeyView{}, err
+	}
+	sent := in.Defaults.Value
+	key, secret, err := a.inbound.CreateKey(c, c.Caller.Organization, inbound.Author{UserID: c.Caller.User, Name: c.Caller.Username}, in.Name.Value,
+		inbound.Defaults{Publish: !sent.Publish.Sent || sent.Publish.Value, Notify: !sent.Notify.Sent || sent.Notify.Value, Severity: sent.Severity.Value})
+	return oneInboundKeyView{viewInboundKey(key, secret)}, err
+}
+
+func (a inboundAPI) listKeys(c *web.Call[web.Paging, web.None]) (inboundKeysView, error) {
+	after, err := a.pages.Position(c.List, c.Parameters)
+	if err != nil {
+		return inboundKeysView{}, err
+	}
+	page, err := a.inbound.Keys(c, c.Caller.Organization, c.Parameters.Limit, after)
+	view := inboundKeysView{make([]inboundKeyView, len(page.Items)), a.pages.Token(c.List, page.Next)}
+	for i, key := range page.Items {
+		view.Keys[i] = viewInboundKey(key, "")
+	}
+	return view, err
+}
+
+type inboundKeyParameters struct {
+	KeyID string `path:"keyId" format:"uuid"`
+}
+
+func (a inboundAPI) revokeKey(c *web.Call[inboundKeyParameters, web.None]) (web.None, error) {
+	return web.None{}, a.inbound.RevokeKey(c, c.Caller.Organization, c.Parameters.KeyID)
+}
+
+type inboundLogView struct {
+	LogID      string   `json:"logId" format:"uuid"`
+	ReceivedAt web.Time `json:"receivedAt"`
+	KeyID      string   `json:"keyId" format:"uuid"`
+	RemoteIP   string   `json:"remoteIp"`
+	Action     *string  `json:"action" enum:"trigger,update,resolve" description:"Null if the message was not read."`
+	ExternalID *string  `json:"externalId"`
+	EventID    *string  `json:"eventId" format:"uuid"`
+	Result     *string  `json:"result" enum:"created,updated,resolved,reopened,ignored" description:"Null for an error."`
+	HTTPStatus int      `json:"httpStatus"`
+	Error      *string  `json:"error"`
+}
+
+type inboundLogsView struct {
+	Logs      []inboundLogView `json:"logs"`
+	NextToken *string          `json:"nextToken"`
+}
+
+func (a inboundAPI) listLogs(c *web.Call[web.Paging, web.None]) (inboundLogsView, error) {
+	after, err := a.pages.Position(c.List, c.Parameters)
+	if err != nil {
+		return inboundLogsView{}, err
+	}
+	page, err := a.inbound.Logs(c, c.Caller.Organization, c.Parameters.Limit, after)
+	view := inboundLogsView{make([]inboundLogView, len(page.Items)), a.pages.Token(c.List, page.Next)}
+	for i, log := range page.Items {
+		view.Logs[i] = inboundLogView{
+			LogID: log.ID, ReceivedAt: web.Time(log.ReceivedAt), KeyID: log.KeyID, RemoteIP: log.RemoteIP, Action: orNull(log.Action),
+			ExternalID: orNull(log.ExternalID), EventID: orNull(log.EventID), Result: orNull(log.Result), HTTPStatus: log.HTTPStatus, Error: orNull(log.Error),
+		}
+	}
+	return view, err
+}

@@ -1,0 +1,165 @@
+package inbound
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+)
+
+// The most characters of what a message takes over from alerts.
+const (
+	maxExternalID  = 255
+	maxTitle       = 255
+	maxDescription = 20_000
+)
+
+// Alerts is the payload of the webhooks of Alertmanager (version 4 of the payload) and of Grafana Alerting: a group of
+// alerts. Other members are ignored, because newer versions add some.
+type Alerts struct {
+	Version           string            `json:"version"`
+	GroupKey          string            `json:"groupKey"`
+	Status            string            `json:"status"` // of the group: firing if one alert is
+	GroupLabels       map[string]string `json:"groupLabels"`
+	CommonLabels      map[string]string `json:"commonLabels"`
+	CommonAnnotations map[string]string `json:"commonAnnotations"`
+	Alerts            []Alert           `json:"alerts"`
+}
+
+// Alert is one of a group.
+type Alert struct {
+	Status      string            `json:"status"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	StartsAt    time.Time         `json:"startsAt"`
+}
+
+// severity is one of ours with the values of the label severity that stand for it.
+type severity struct {
+	name   string
+	labels []string
+}
+
+// severities returns the table of severities, the worst first. Other values are not sent.
+func severities() []severity {
+	return []severity{
+		{"major_outage", []string{"major_outage", "critical", "emergency", "disaster", "page"}},
+		{"minor_outage", []string{"minor_outage", "error", "high", "major"}},
+		{"major_performance", []string{"major_performance"}},
+		{"minor_performance", []string{"minor_performance", "warning", "medium", "minor"}},
+	}
+}
+
+// ReadAlerts returns the message that a payload stands for. version is the version that the payload must have; "" for any.
+// The group is the problem: it fires or is resolved as a whole.
+func (s *Inbound) ReadAlerts(body []byte, version string) (Message, error) {
+	var group Alerts
+	if err := json.Unmarshal(body, &group); err != nil {
+		return Message{}, fault.Wrap(fault.Invalid, err, "The body must be the JSON of an alert group, as the webhook of the tool sends it.")
+	}
+	out := Message{ExternalID: group.GroupKey}
+	if utf8.RuneCountInString(out.ExternalID) > maxExternalID {
+		sum := sha256.Sum256([]byte(group.GroupKey))
+		out.ExternalID = "sha256:" + hex.EncodeToString(sum[:])
+	}
+	switch {
+	case version != "" && group.Version != version:
+		return Message{}, fault.Field("version", "must be %q", version)
+	case strings.TrimSpace(group.GroupKey) == "":
+		return Message{}, fault.Field("groupKey", "is required")
+	case group.Status == "resolved":
+		out.Action = "resolve"
+		return out, nil
+	case group.Status != "firing":
+		return out, fault.Field("status", "must be firing or resolved")
+	}
+	out.Action = "trigger"
+	firing := slices.DeleteFunc(group.Alerts, func(alert Alert) bool { return alert.Status == "resolved" })
+	out.Title = cut(cmp.Or(text(group.CommonAnnotations, firing, "summary"), label(group, firing, "alertname"), group.GroupKey), maxTitle)
+	out.Description = cut(text(group.CommonAnnotations, firing, "description"), maxDescription)
+	if said := group.CommonAnnotations["message"]; strings.TrimSpace(said) != "" {
+		said = cut(said, maxDescription)
+		out.Message = &said
+	}
+	out.Severity, out.Timestamp = worst(group, firing), began(firing, s.Now())
+	if out.Components = components(group, firing); len(out.Components) == 0 {
+		return out, fault.Field("components", "must be named by a label (or annotation) component or components of the alerts: "+
+			"ids or external references of components, separated by commas")
+	}
+	return out, nil
+}
+
+// text returns an annotation of the group, or of the first alert that has it.
+func text(common map[string]string, alerts []Alert, name string) string {
+	found := strings.TrimSpace(common[name])
+	for _, alert := range alerts {
+		found = cmp.Or(found, strings.TrimSpace(alert.Annotations[name]))
+	}
+	return found
+}
+
+func label(group Alerts, alerts []Alert, name string) string {
+	found := strings.TrimSpace(group.CommonLabels[name])
+	for _, alert := range alerts {
+		found = cmp.Or(found, strings.TrimSpace(alert.Labels[name]))
+	}
+	return found
+}
+
+// worst returns the worst severity of the group's labels, or nil if none is known.
+func worst(group Alerts, alerts []Alert) *string {
+	labels := []string{strings.ToLower(group.CommonLabels["severity"])}
+	for _, alert := range alerts {
+		labels = append(labels, strings.ToLower(alert.Labels["severity"]))
+	}
+	for _, row := range severities() {
+		if slices.ContainsFunc(labels, func(label string) bool { return slices.Contains(row.labels, label) }) {
+			return &row.name
+		}
+	}
+	return nil
+}
+
+// began returns the earliest start of the alerts, or nil if the clocks disagree about it.
+func began(alerts []Alert, now time.Time) *time.Time {
+	var first *time.Time
+	for _, alert := range alerts {
+		if at := alert.StartsAt.UTC().Truncate(time.Millisecond); !at.IsZero() && (first == nil || at.Before(*first)) {
+			first = &at
+		}
+	}
+	if first != nil && first.After(now) {
+		return nil
+	}
+	return first
+}
+
+// components returns what the labels and annotations of the group and of its alerts name, each once.
+func components(group Alerts, alerts []Alert) []string {
+	places := []map[string]string{group.CommonLabels, group.GroupLabels, group.CommonAnnotations}
+	for _, alert := range alerts {
+		places = append(places, alert.Labels, alert.Annotations)
+	}
+	var names []string
+	for _, place := range places {
+		for name := range strings.SplitSeq(place["component"]+","+place["components"], ",") {
+			if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,83 @@
+package inbound
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+func readAlerts(body string) (Message, error) {
+	s := New(Options{Now: func() time.Time { return noon }})
+	return s.ReadAlerts([]byte(body), "")
+}
+
+func TestAlertsBecomeAMessage(t *testing.T) {
+	text := func(value string) *string { return &value }
+	at := func(value string) *time.Time {
+		parsed, err := time.Parse(time.RFC3339, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &parsed
+	}
+	for name, of := range map[string]struct {
+		body string
+		want Message
+	}{
+		"common labels": {
+			`{"groupKey": "{}:{}", "status": "firing", "orgId": 1, "commonLabels": {"alertname": "Slow", "severity": "Warning", "component": "checkout, shop"},
+				"commonAnnotations": {"summary": "Checkout is slow", "description": "p99 is 3 s", "message": "We look into it."},
+				"alerts": [{"status": "firing", "startsAt": "2026-01-31T11:30:00.123456789Z", "endsAt": "0001-01-01T00:00:00Z", "values": {"B": 1.5}}]}`,
+			Message{Action: "trigger", ExternalID: "{}:{}", Title: "Checkout is slow", Description: "p99 is 3 s", Message: text("We look into it."),
+				Severity: text("minor_performance"), Components: []string{"checkout", "shop"}, Timestamp: at("2026-01-31T11:30:00.123Z")},
+		},
+		"several alerts": {
+			`{"groupKey": "k", "status": "firing", "groupLabels": {"components": "shop"}, "commonLabels": {}, "alerts": [
+				{"status": "resolved", "labels": {"alertname": "Gone", "severity": "critical", "component": "gone"}, "startsAt": "2026-01-31T09:00:00Z"},
+				{"status": "firing", "labels": {"alertname": "Slow", "severity": "warning", "component": "checkout"}, "startsAt": "2026-01-31T11:00:00+01:00"},
+				{"status": "firing", "labels": {"alertname": "Down", "severity": "high"}, "annotations": {"description": "It is down.", "component": "api,shop"}, "startsAt": "2026-01-31T11:00:00Z"}]}`,
+			Message{Action: "trigger", ExternalID: "k", Title: "Slow", Description: "It is down.", Severity: text("minor_outage"),
+				Components: []string{"shop", "checkout", "api"}, Timestamp: at("2026-01-31T10:00:00Z")},
+		},
+		"nothing known": {
+			`{"groupKey": "k", "status": "firing", "commonLabels": {"severity": "info", "component": "checkout"}, "commonAnnotations": null,
+				"alerts": [{"status": "firing", "startsAt": "2026-01-31T12:00:01Z"}]}`,
+			Message{Action: "trigger", ExternalID: "k", Title: "k", Components: []string{"checkout"}},
+		},
+		"resolved": {
+			`{"groupKey": "k", "status": "resolved", "commonLabels": {"component": "checkout"}, "alerts": [{"status": "resolved"}]}`,
+			Message{Action: "resolve", ExternalID: "k"},
+		},
+		"long texts": {
+			fmt.Sprintf(`{"groupKey": %q, "status": "firing", "commonLabels": {"component": "checkout"}, "commonAnnotations": {"summary": %q, "description": %q}}`,
+				strings.Repeat("k", 256), strings.Repeat("é", 256), strings.Repeat("é", 20_001)),
+			Message{Action: "trigger", ExternalID: "sha256:ce16fe78208a4e93f7158e62393680e025b2ad584f4e875ce903a654bb74cf93", Title: strings.Repeat("é", 254) + "…",
+				Description: strings.Repeat("é", 19_999) + "…", Components: []string{"checkout"}},
+		},
+	} {
+		got, err := readAlerts(of.body)
+		if err != nil || !reflect.DeepEqual(got, of.want) {
+			have, _ := json.Marshal(got)
+			want, _ := json.Marshal(of.want)
+			t.Errorf("%s:\n%s (%v)\nwant\n%s", name, have, err, want)
+		}
+	}
+}
+
+func TestAlertsThatCannotBecomeAMessage(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"status": "firing"}`:                  "groupKey: is required",
+		`{"groupKey": "k"}`:                     "status: must be firing or resolved",
+		`{"groupKey": "k", "status": "firing"}`: "components: must be named by a label (or annotation) component or components of the alerts: ids or external references of components, separated by commas",
+		`{"groupKey": 1}`:                       "The body must be the JSON of an alert group, as the webhook of the tool sends it.",
+	} {
+		if _, err := readAlerts(body); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", body, err, want)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+// Package inbound receives the signed messages of monitoring tools, which open and resolve incidents: signing keys,
+// signatures, the formats of tools, and the log of what arrived. The events service decides what a message does, by the
+// rules that hold for a person.
+//
+// It is a domain of its own beside package endpoint, because the two share no record and no rule.
+//
+// A message is applied once. The events service stores its id in the event that it changes. This package stores the
+// response in the log, and a unique index on the id keeps one response. A process that dies between the two writes leaves
+// an event that knows the message, and the sender's next attempt completes the log.
+package inbound
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// The fields that queries may name.
+const (
+	FieldOrganization = "organization"
+	FieldSlot         = "slot" // of an active key
+	FieldReceivedAt   = "receivedAt"
+	FieldWebhookID    = "webhookId" // of a response that is kept
+)
+
+// Collection stores records of one type. document.Collection implements and describes it.
+type Collection[T any] interface {
+	Get(ctx context.Context, key string) (T, error)
+	Find(ctx context.Context, q find.Query) (find.Page[T], error)
+	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
+	Change(ctx context.Context, key string, change func(*T) error) (T, error)
+	DeleteMany(ctx context.Context, q find.Query) (int64, error)
+}
+
+// Store stores the domain's records.
+type Store struct {
+	Keys Collection[Key]
+	Logs Collection[Log]
+}
+
+// Services is a client of other services.
+type Services interface {
+	// HasIntegrations reports whether the plan of the organization includes integrations.
+	HasIntegrations(ctx context.Context, organization string) (bool, error)
+	// Ingest applies a message. A message that was applied already gets the first outcome.
+	Ingest(ctx context.Context, organization string, in Signed) (Outcome, error)
+}
+
+// Sealer encrypts texts for the store. Open returns an error for another owner than that of Seal.
+type Sealer interface {
+	Seal(plain, owner string) string
+	Open(sealed, owner string) (string, error)
+}
+
+// Options are the parts that the operations use.
+type Options struct {
+	Store    Store
+	Services Services
+	Box      Sealer
+	Log      *slog.Logger
+	Now      func() time.Time // UTC, whole milliseconds
+}
+
+// Inbound holds the operations of the domain.
+type Inbound struct {
+	Options
+	refusals *refusals
+}
+
+// New returns the operations.
+func New(o Options) *Inbound { return &Inbound{o, &refusals{}} }
+
+// Message is what a monitoring tool says about the problem that it calls ExternalID.
+type Message struct {
+	Action      string // trigger, update or resolve
+	ExternalID  string
+	Title       string
+	Description string
+	Message     *string
+	Status      string
+	Severity    *string // empty: none; nil: not sent
+	Components  []string
+	Impact      string
+	Timestamp   *time.Time
+	Publish     *bool
+	Notify      *map[topic.Channel]bool // nil: not sent
+}
+
+// Signed is a message with what is known about its sender.
+type Signed struct {
+	Message
+	ID              string // webhook-id
+	KeyID, KeyName  string
+	IP, RequestID   string
+	DefaultSeverity string // of a new event
+}
+
+// Outcome is what a message has done to an event.
+type Outcome struct{ Result, EventID string }
+
+// by returns the message with the defaults of its key where it is silent.
+func (m Message) by(key Key, in Request) Signed {
+	out := Signed{Message: m, ID: in.ID, KeyID: key.ID, KeyName: key.Name, IP: in.IP, RequestID: in.RequestID, DefaultSeverity: key.Defaults.Severity}
+	if m.Publish == nil {
+		out.Publish = &key.Defaults.Publish
+	}
+	if m.Notify == nil && !key.Defaults.Notify {
+		out.Notify = &map[topic.Channel]bool{}
+	}
+	return out
+}

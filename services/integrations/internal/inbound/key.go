@@ -1,0 +1,146 @@
+package inbound
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/google/uuid"
+)
+
+const (
+	maxKeys     = 20 // active keys of an organization
+	maxKeyName  = 80
+	secretBytes = 32
+	// usedEvery is the time between two writes of LastUsedAt.
+	usedEvery = time.Minute
+
+	actionRevoke = "inbound_key.revoke"
+)
+
+// Key is a signing key of an organization. Revoked keys are kept.
+type Key struct {
+	ID             string     `json:"id" audit:"keyId"` // uuid v7, so keys sort by creation
+	OrganizationID string     `json:"organizationId"`
+	Name           string     `json:"name" audit:"name"`
+	Secret         string     `json:"secret"` // sealed for the id
+	Defaults       Defaults   `json:"defaults" audit:"defaults"`
+	CreatedBy      Author     `json:"createdBy" audit:"createdBy"`
+	CreatedAt      time.Time  `json:"createdAt" audit:"createdAt"`
+	LastUsedAt     *time.Time `json:"lastUsedAt" audit:"lastUsedAt"` // to the minute
+	RevokedAt      *time.Time `json:"revokedAt" audit:"revokedAt"`
+	// Slot is 1 to maxKeys for an active key, and 0 for a revoked one. No two active keys of an organization have the
+	// same slot, so concurrent creates cannot exceed the limit.
+	Slot int64 `json:"slot"`
+}
+
+// Defaults apply where a message is silent.
+type Defaults struct {
+	Publish  bool   `json:"publish" audit:"publish"`
+	Notify   bool   `json:"notify" audit:"notify"` // true: as by default for any other write
+	Severity string `json:"severity" audit:"severity,null"`
+}
+
+// Author is the member who created a key.
+type Author struct {
+	UserID string `json:"userId" audit:"userId"`
+	Name   string `json:"name" audit:"name"`
+}
+
+// AuditEntity implements audit.Record.
+func (k Key) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: k.OrganizationID, Type: "inbound_key", ID: k.ID, Name: k.Name}
+}
+
+// CreateKey stores a new key and returns it with its secret, which is not shown again.
+func (s *Inbound) CreateKey(ctx context.Context, organization string, by Author, name string, defaults Defaults) (Key, string, error) {
+	if strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxKeyName {
+		return Key{}, "", fault.Field("name", "must be 1 to %d characters and not only white space", maxKeyName)
+	}
+	secret := newSecret()
+	key := Key{
+		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: organization, Name: name, Defaults: defaults, CreatedBy: by, CreatedAt: s.Now(),
+	}
+	key.Secret = s.Box.Seal(secret, key.ID)
+	for {
+		free, err := s.freeSlots(ctx, organization)
+		if err != nil {
+			return Key{}, "", err
+		}
+		if len(free) == 0 {
+			return Key{}, "", fault.New(fault.Conflict, "The organization already has %d active signing keys. Revoke one first.", maxKeys)
+		}
+		key.Slot = free[mathrand.IntN(len(free))]
+		err = s.Store.Keys.Insert(ctx, key, audit.Entry(audit.From(ctx), "", key.CreatedAt, nil, &key)...)
+		if !fault.Is(err, fault.Conflict) { // another create took the slot
+			return key, secret, err
+		}
+	}
+}
+
+func (s *Inbound) freeSlots(ctx context.Context, organization string) ([]int64, error) {
+	active, err := s.Store.Keys.Find(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldOrganization, organization), find.Gte(FieldSlot, int64(1))}, Order: []find.Order{{Field: FieldSlot}},
+	})
+	var free []int64
+	for slot := int64(1); slot <= maxKeys; slot++ {
+		if !slices.ContainsFunc(active.Items, func(key Key) bool { return key.Slot == slot }) {
+			free = append(free, slot)
+		}
+	}
+	return free, err
+}
+
+// Keys returns a page of the organization's keys, oldest first.
+func (s *Inbound) Keys(ctx context.Context, organization string, limit int, after string) (find.Page[Key], error) {
+	return s.Store.Keys.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldOrganization, organization)}, Limit: limit, After: after})
+}
+
+// RevokeKey revokes a key permanently.
+func (s *Inbound) RevokeKey(ctx context.Context, organization, id string) error {
+	_, err := s.Store.Keys.Update(ctx, id, func(key *Key) ([]topic.Message, error) {
+		if key.OrganizationID != organization || key.RevokedAt != nil {
+			return nil, noKey()
+		}
+		before, now := *key, s.Now()
+		key.RevokedAt, key.Slot = &now, 0
+		return audit.Entry(audit.From(ctx), actionRevoke, now, &before, key), nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		err = noKey()
+	}
+	return err
+}
+
+func noKey() error { return fault.New(fault.NotFound, "There is no such active signing key.") }
+
+// touch notes the use of a key, at most once in usedEvery.
+func (s *Inbound) touch(ctx context.Context, key Key) {
+	now := s.Now().Truncate(usedEvery)
+	if key.LastUsedAt != nil && !now.After(*key.LastUsedAt) {
+		return
+	}
+	_, err := s.Store.Keys.Change(ctx, key.ID, func(key *Key) error {
+		key.LastUsedAt = &now
+		return nil
+	})
+	if err != nil {
+		s.Log.WarnContext(ctx, "the use of a signing key is not noted", "key", key.ID, "error", err.Error())
+	}
+}
+
+// newSecret returns "whsec_" and 32 random bytes in base64 (Standard Webhooks).
+func newSecret() string {
+	raw := make([]byte, secretBytes)
+	rand.Read(raw)
+	return secretPrefix + base64.StdEncoding.EncodeToString(raw)
+}

@@ -1,0 +1,138 @@
+package inbound
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/google/uuid"
+)
+
+const (
+	// keepResponse is the time for which a repeated webhook-id gets the first response.
+	keepResponse = 24 * time.Hour
+	// maxRefusals bounds the logged refusals of a key in a minute and process. The id of a key is no secret, so anybody can
+	// send requests with it.
+	maxRefusals = 20
+
+	retention  = 30 * 24 * time.Hour
+	pruneEvery = time.Hour
+	pruneSlice = 1000 // rows deleted in one call, so that other writes continue in between
+)
+
+// Log is a request that arrived. It has no part of the body or of the signature.
+type Log struct {
+	ID             string    `json:"id"`
+	OrganizationID string    `json:"organizationId"`
+	ReceivedAt     time.Time `json:"receivedAt"`
+	KeyID          string    `json:"keyId"`
+	RemoteIP       string    `json:"remoteIp"`
+	Action         string    `json:"action"`
+	ExternalID     string    `json:"externalId"`
+	EventID        string    `json:"eventId"`
+	Result         string    `json:"result"`
+	HTTPStatus     int       `json:"httpStatus"`
+	Error          string    `json:"error"`
+	// WebhookID is the id of a message whose response is kept. It is empty for an error, and after another message with
+	// the same id has taken it.
+	WebhookID string `json:"webhookId"`
+}
+
+func (s *Inbound) newLog(key Key, in Request) Log {
+	return Log{
+		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: key.OrganizationID, ReceivedAt: s.Now(), KeyID: key.ID, RemoteIP: in.IP,
+		WebhookID: in.ID,
+	}
+}
+
+// Logs returns a page of the organization's logs, newest first.
+func (s *Inbound) Logs(ctx context.Context, organization string, limit int, after string) (find.Page[Log], error) {
+	return s.Store.Logs.Find(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldOrganization, organization)}, Order: []find.Order{{Field: FieldReceivedAt, Descending: true}},
+		Limit: limit, After: after,
+	})
+}
+
+// kept returns the log of the message that had the webhook-id of the row in the last 24 h.
+func (s *Inbound) kept(ctx context.Context, row Log) (Log, bool, error) {
+	found, err := s.Store.Logs.Find(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldOrganization, row.OrganizationID), find.Eq(FieldWebhookID, row.WebhookID)}, Limit: 1,
+	})
+	if err != nil || len(found.Items) == 0 {
+		return Log{}, false, err
+	}
+	former := found.Items[0]
+	return former, row.ReceivedAt.Sub(former.ReceivedAt) < keepResponse, nil
+}
+
+// keep stores the log of a message that was applied. If another request with the same webhook-id was faster, its log is the
+// response.
+func (s *Inbound) keep(ctx context.Context, row Log) (Response, error) {
+	for {
+		err := s.Store.Logs.Insert(ctx, row)
+		if !fault.Is(err, fault.Conflict) {
+			return Response{row, false}, err
+		}
+		former, kept, err := s.kept(ctx, row)
+		if err != nil || kept {
+			return Response{former, kept}, err
+		}
+		if former.ID == "" {
+			continue // it was deleted
+		}
+		_, err = s.Store.Logs.Change(ctx, former.ID, func(log *Log) error { log.WebhookID = ""; return nil })
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return Response{}, err
+		}
+	}
+}
+
+// fail logs an error. The response does not depend on this write.
+func (s *Inbound) fail(ctx context.Context, row Log, err error) {
+	f := *fault.As(err)
+	f.Err = nil // the cause is for the service's log
+	row.HTTPStatus, row.Error, row.WebhookID = f.Kind.Status(), f.Error(), ""
+	if err := s.Store.Logs.Insert(ctx, row); err != nil {
+		s.Log.WarnContext(ctx, "an inbound message is not logged", "key", row.KeyID, "error", err.Error())
+	}
+}
+
+// refusals counts the refusals of each key in the present minute.
+type refusals struct {
+	mu     sync.Mutex
+	minute time.Time
+	count  map[string]int
+}
+
+// admit reports whether one more refusal of the key is logged.
+func (r *refusals) admit(keyID string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if minute := now.Truncate(time.Minute); !minute.Equal(r.minute) {
+		r.minute, r.count = minute, map[string]int{}
+	}
+	r.count[keyID]++
+	return r.count[keyID] <= maxRefusals
+}
+
+// Retain deletes logs that are older than the retention time, until ctx ends. Several processes may run it.
+func (s *Inbound) Retain(ctx context.Context) error {
+	ticker := time.NewTicker(pruneEvery)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		n, err := s.Store.Logs.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt(FieldReceivedAt, s.Now().Add(-retention))}, Limit: pruneSlice})
+		if err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "old logs of inbound messages cannot be deleted", "error", err.Error())
+		}
+		if n == pruneSlice {
+			continue
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package inbound
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/google/uuid"
+)
+
+// completeWithin bounds the write of the log after a message was applied, which a client that has left does not stop.
+const completeWithin = 5 * time.Second
+
+// Request is a request of a monitoring tool.
+type Request struct {
+	KeyID, ID, Timestamp, Signature string // headers
+	Body                            []byte
+	IP, RequestID                   string
+	// Read returns the message in the body, or an Invalid fault.
+	Read func() (Message, error)
+}
+
+// Response is the log of an accepted message. It is a duplicate if an earlier request had the same id.
+type Response struct {
+	Log
+	Duplicate bool
+}
+
+// Receive applies a message. It returns a Denied fault if the key, the signature, the time or the plan of the
+// organization does not admit the request. A request with the id of one that succeeded in the last 24 h gets the first
+// response and changes nothing.
+func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
+	key, err := s.sender(ctx, in)
+	if err != nil {
+		return Response{}, err
+	}
+	s.touch(ctx, key)
+	row := s.newLog(key, in)
+	if former, kept, err := s.kept(ctx, row); err != nil || kept {
+		return Response{former, kept}, err
+	}
+	message, err := in.Read()
+	row.Action, row.ExternalID = message.Action, message.ExternalID
+	var outcome Outcome
+	if err == nil {
+		outcome, err = s.Services.Ingest(ctx, key.OrganizationID, message.by(key, in))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
+	defer cancel()
+	if err != nil {
+		s.fail(ctx, row, err)
+		return Response{}, err
+	}
+	row.EventID, row.Result, row.HTTPStatus, row.WebhookID = outcome.EventID, outcome.Result, 200, in.ID
+	return s.keep(ctx, row)
+}
+
+// sender returns the key that has signed the request. A refusal is logged in the organization of the key.
+func (s *Inbound) sender(ctx context.Context, in Request) (Key, error) {
+	key, err := s.keyOf(ctx, in.KeyID)
+	if fault.Is(err, fault.NotFound) {
+		s.Log.InfoContext(ctx, "inbound webhook with an unknown key", "ip", in.IP)
+		return Key{}, fault.Wrap(fault.Denied, err, "The signing key is unknown.")
+	}
+	if err != nil {
+		return Key{}, err
+	}
+	reason, err := s.refusal(ctx, key, in)
+	if err == nil && reason != "" {
+		err = fault.New(fault.Denied, "%s", reason)
+		if s.refusals.admit(key.ID, s.Now()) {
+			s.fail(ctx, s.newLog(key, in), err)
+		}
+	}
+	return key, err
+}
+
+func (s *Inbound) keyOf(ctx context.Context, id string) (Key, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return Key{}, noKey()
+	}
+	return s.Store.Keys.Get(ctx, parsed.String())
+}
+
+// refusal returns why the request is not admitted, or "". What costs most comes last.
+func (s *Inbound) refusal(ctx context.Context, key Key, in Request) (string, error) {
+	if key.RevokedAt != nil {
+		return "The signing key is revoked.", nil
+	}
+	if reason := checkHeaders(in, s.Now()); reason != "" {
+		return reason, nil
+	}
+	secret, err := s.Box.Open(key.Secret, key.ID)
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, err, "The signing key cannot be read.")
+	}
+	if !isSigned(secret, in) {
+		return "No signature in the header webhook-signature is right.", nil
+	}
+	included, err := s.Services.HasIntegrations(ctx, key.OrganizationID)
+	if err == nil && !included {
+		return "The plan of the organization does not include integrations.", nil
+	}
+	return "", err
+}

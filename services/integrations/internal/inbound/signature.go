@@ -1,0 +1,53 @@
+package inbound
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	secretPrefix = "whsec_"
+	tolerance    = 300 * time.Second // of webhook-timestamp, both ways
+	maxWebhookID = 255
+)
+
+// checkHeaders returns why the headers of Standard Webhooks are wrong, or "".
+func checkHeaders(in Request, now time.Time) string {
+	if in.ID == "" || len(in.ID) > maxWebhookID || strings.ContainsFunc(in.ID, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Sprintf("The header webhook-id must be 1 to %d visible ASCII characters.", maxWebhookID)
+	}
+	seconds, err := strconv.ParseUint(in.Timestamp, 10, 40)
+	if err != nil {
+		return "The header webhook-timestamp must be the seconds since 1970."
+	}
+	if age := now.Sub(time.Unix(int64(seconds), 0)); age > tolerance || age < -tolerance {
+		return fmt.Sprintf("The header webhook-timestamp must be within %d s of the present time.", int(tolerance.Seconds()))
+	}
+	return ""
+}
+
+// isSigned reports whether one of the signatures in the header is that of the secret (Standard Webhooks 1.0.0): the header
+// has entries "v1," and base64, separated by spaces. Entries of other versions are skipped.
+func isSigned(secret string, in Request) bool {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
+	if err != nil {
+		return false
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(in.ID + "." + in.Timestamp + "."))
+	mac.Write(in.Body)
+	want := mac.Sum(nil)
+	for entry := range strings.FieldsSeq(in.Signature) {
+		version, text, _ := strings.Cut(entry, ",")
+		signature, err := base64.StdEncoding.DecodeString(text)
+		if version == "v1" && err == nil && hmac.Equal(signature, want) {
+			return true
+		}
+	}
+	return false
+}
