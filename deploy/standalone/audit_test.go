@@ -234,9 +234,12 @@ func (w *walker) complete(t *testing.T) {
 			t.Errorf("%s %s is missing in testdata/audit/walk.txtar", operation.Method, operation.Path)
 		}
 	}
-	const elsewhere = "/public/unsubscribe" // TestLegacyEventReachesMailboxes, because its token is in a mail
+	elsewhere := []string{
+		"/public/unsubscribe",      // TestLegacyEventReachesMailboxes, because its token is in a mail
+		"/public/webhooks/inbound", // TestInboundMessagesLeaveAuditEntriesOfTheirKey, because it is signed
+	}
 	for _, operation := range declared.Public() {
-		if operation.Method != http.MethodGet && operation.Path != elsewhere && !walked(operation.Method, operation.Path) {
+		if operation.Method != http.MethodGet && !slices.Contains(elsewhere, operation.Path) && !walked(operation.Method, operation.Path) {
 			t.Errorf("%s %s is missing in testdata/audit/walk.txtar", operation.Method, operation.Path)
 		}
 	}

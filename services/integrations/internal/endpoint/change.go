@@ -175,6 +175,9 @@ func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address
 			if err != nil {
 				return err
 			}
+			if err := s.dropRequest(ctx, e.OrganizationID, e.Channel, e.DashboardID, address.Hash()); err != nil {
+				return err
+			}
 			moved, err = s.Store.Endpoints.Update(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
 				if current.Version != e.Version {
 					return nil, errAgain
@@ -288,7 +291,7 @@ func (s *Endpoints) HashOf(url string) (string, error) {
 
 // one returns the endpoint that target names.
 func (s *Endpoints) one(ctx context.Context, organization string, channel topic.Channel, target Target) (Endpoint, error) {
-	where := append(ofURL(organization, channel, target.URLHash), find.Eq(FieldDashboard, target.DashboardID))
+	where := ofKind(organization, channel, find.Eq(FieldURLHash, target.URLHash), find.Eq(FieldDashboard, target.DashboardID))
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: 1})
 	if err != nil {
 		return Endpoint{}, err

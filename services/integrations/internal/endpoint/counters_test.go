@@ -108,6 +108,19 @@ func TestAResetForgetsFailuresAndOutcomesBeforeIt(t *testing.T) {
 	}
 }
 
+func TestASuccessBeforeTheFailuresDoesNotResetThem(t *testing.T) {
+	var c Counters
+	c.fail(Endpoint{}, ended(1, 2*time.Second))
+	c.succeed(Endpoint{}, ended(2, time.Second))
+	if c.ConsecutiveFailures != 1 || c.LastSuccessAt == nil {
+		t.Errorf("after a success that ended before the failure: %+v", c)
+	}
+	c.succeed(Endpoint{}, ended(3, 2*time.Second))
+	if c.ConsecutiveFailures != 0 || c.FirstFailureAt != nil {
+		t.Errorf("after a success: %+v", c)
+	}
+}
+
 func TestCountersOutliveAURLAndCountOnlyOutcomesOfThePresentURL(t *testing.T) {
 	at := func(after time.Duration, result topic.Result) topic.Outcome {
 		return topic.Outcome{Result: result, At: start.Add(after), URLHash: "one", HTTPStatus: 500, ErrorCode: "http_5xx"}

@@ -58,9 +58,6 @@ func (e Endpoint) Kinds() []topic.Kind {
 	return e.EventKinds
 }
 
-// Silent reports whether no message about an event is sent to the endpoint.
-func (e Endpoint) Silent() bool { return e.Paused || e.VerifiedAt == nil }
-
 // drop removes a component and reports whether the endpoint had it. An endpoint without components stays,
 // but no message is sent to it.
 func (e *Endpoint) drop(component string) bool {
@@ -99,6 +96,9 @@ type Dashboard struct {
 	Shown      []Component // those that visitors see
 }
 
+// Component is a component of a dashboard.
+type Component struct{ ID, Name, Group string }
+
 func (d Dashboard) shownIDs() []string {
 	ids := make([]string, len(d.Shown))
 	for i, component := range d.Shown {
@@ -106,6 +106,3 @@ func (d Dashboard) shownIDs() []string {
 	}
 	return ids
 }
-
-// Component is a component of a dashboard.
-type Component struct{ ID, Name, Group string }

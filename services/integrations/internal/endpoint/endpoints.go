@@ -71,7 +71,7 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 		if err := s.reconcile(ctx, organization, kind.Channel, e.URLHash); err != nil {
 			return err
 		}
-		if err := s.dropRequest(ctx, organization, kind.Channel, dashboardID, e.URLHash); err != nil {
+		if err := s.dropRequest(ctx, organization, kind.Channel, dashboard.ID, e.URLHash); err != nil {
 			return err
 		}
 		view, err = s.add(ctx, e, address, kind.Signed)
@@ -189,6 +189,7 @@ func ofKind(organization string, channel topic.Channel, more ...find.Condition) 
 	return append([]find.Condition{find.Eq(FieldOrganization, organization), find.Eq(FieldChannel, string(channel))}, more...)
 }
 
+// ofURL selects the verified endpoints of a URL. What a visitor asked for does not affect others of the URL.
 func ofURL(organization string, channel topic.Channel, urlHash string) []find.Condition {
-	return ofKind(organization, channel, find.Eq(FieldURLHash, urlHash))
+	return ofKind(organization, channel, find.Eq(FieldSlot, urlHash))
 }
