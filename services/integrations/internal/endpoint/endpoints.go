@@ -140,8 +140,10 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 // conflict returns the error for an endpoint that was not stored with a URL: that another endpoint on the dashboard has
 // the URL, or else otherwise.
 func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, otherwise error) error {
-	_, err := s.one(ctx, e.OrganizationID, e.Channel, Target{DashboardID: e.DashboardID, URLHash: urlHash})
+	found, err := s.one(ctx, e.OrganizationID, e.Channel, Target{DashboardID: e.DashboardID, URLHash: urlHash})
 	switch {
+	case err == nil && found.VerifiedAt == nil: // a visitor's request gives way
+		return otherwise
 	case err == nil:
 		return fault.Wrap(fault.Conflict, otherwise, "The endpoint is already subscribed on this dashboard.")
 	case fault.Is(err, fault.NotFound):
