@@ -13,10 +13,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
-func (c cutCollection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
-	return c.cut.write(func() error { return c.Collection.Insert(ctx, item, messages...) })
-}
-
 // UpdateMany counts as one write, which follows the read.
 func (c cutCollection[T]) UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error {
 	return c.Collection.UpdateMany(ctx, keys, func(items []*T) (map[string][]topic.Message, error) {

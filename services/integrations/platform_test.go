@@ -159,6 +159,11 @@ func (p *platform) send(token, method, target string, body any) answer {
 }
 
 func (p *platform) try(token, method, target string, body any) (answer, error) {
+	return p.tryAt(p.url, token, method, target, body)
+}
+
+// tryAt sends a request to one of several processes.
+func (p *platform) tryAt(url, token, method, target string, body any) (answer, error) {
 	var in io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -167,7 +172,7 @@ func (p *platform) try(token, method, target string, body any) (answer, error) {
 		}
 		in = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+target, in)
+	request, err := http.NewRequestWithContext(p.t.Context(), method, url+target, in)
 	if err != nil {
 		return answer{}, err
 	}
