@@ -174,7 +174,7 @@ func (p *platform) parts() []part {
 		}),
 		bind(p, "integrations", integrations.Run, integrations.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
-			Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers,
+			Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers, Redis: p.redis, Confirmation: s.Confirmation,
 			EventsURL: p.url("events"), IdentityURL: p.url("identity"),
 		}),
 		bind(p, "delivery", delivery.Run, delivery.Config{

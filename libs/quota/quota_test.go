@@ -113,3 +113,34 @@ func TestMemoryCountsWhileRedisIsDown(t *testing.T) {
 		return strings.Contains(log.String(), "Redis is back")
 	})
 }
+
+func TestMailIsLimitedByVisitorAndByAddress(t *testing.T) {
+	server := startRedis(t, "127.0.0.1:0")
+	defer server.Close()
+	counter, _, _ := open(t, server.URL())
+	for _, test := range []struct {
+		name  string
+		take  func(string) time.Duration
+		limit int
+		same  []string // counted together
+		other string
+	}{
+		{"from IPv4", func(ip string) time.Duration { return counter.MailFrom(t.Context(), ip) }, 30, []string{"192.0.2.1", "::ffff:192.0.2.1"}, "192.0.2.2"},
+		{"from IPv6", func(ip string) time.Duration { return counter.MailFrom(t.Context(), ip) }, 30, []string{"2001:db8::1", "2001:db8::ffff:2"}, "2001:db8:0:1::1"},
+		{"to", func(to string) time.Duration { return counter.MailTo(t.Context(), to) }, 3, []string{"ann@example.com", "Ann@Example.com"}, "bob@example.com"},
+	} {
+		for i := range test.limit {
+			if wait := test.take(test.same[i%len(test.same)]); wait != 0 {
+				t.Errorf("%s: use %d waits %v", test.name, i, wait)
+			}
+		}
+		for _, key := range test.same {
+			if wait := test.take(key); wait <= 59*time.Minute || wait > time.Hour {
+				t.Errorf("%s: after the limit %s waits %v", test.name, key, wait)
+			}
+		}
+		if wait := test.take(test.other); wait != 0 {
+			t.Errorf("%s: %s waits %v", test.name, test.other, wait)
+		}
+	}
+}

@@ -34,8 +34,8 @@ func readJSON(c *gin.Context) ([]byte, error) {
 		return nil, fault.New(fault.Invalid, "The body must be JSON, with the header Content-Type: application/json.")
 	}
 	text, err := io.ReadAll(c.Request.Body)
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", MaxBody)
+	if large, is := errors.AsType[*http.MaxBytesError](err); is {
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", large.Limit)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "The body could not be read.")

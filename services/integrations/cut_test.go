@@ -1,6 +1,7 @@
 package integrations_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -43,6 +44,10 @@ type cutCollection[T any] struct {
 	cut *cut
 }
 
+func (c cutCollection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
+	return c.cut.write(func() error { return c.Collection.Insert(ctx, item, messages...) })
+}
+
 func (c cutCollection[T]) Change(ctx context.Context, key string, change func(*T) error) (item T, err error) {
 	err = c.cut.write(func() error { item, err = c.Collection.Change(ctx, key, change); return err })
 	return item, err
@@ -71,7 +76,10 @@ type hosts struct{}
 func (hosts) Host(host string) (string, error) { return host, nil }
 
 // services responds instead of events and identity.
-type services struct{ o organization }
+type services struct {
+	o     organization
+	limit int // 0: 1000
+}
 
 func (d services) Dashboard(_ context.Context, _, id string) (endpoint.Dashboard, error) {
 	return endpoint.Dashboard{ID: id, Name: "Main", Components: []string{d.o.one, d.o.two, d.o.elsewhere}}, nil
@@ -85,7 +93,13 @@ func (d services) Dashboards(_ context.Context, _ string, ids []string) (map[str
 	return found, nil
 }
 
-func (services) UniqueEndpoints(context.Context, string) (int, error) { return 1000, nil }
+func (services) PublicDashboard(context.Context, endpoint.Site) (endpoint.Public, error) {
+	return endpoint.Public{}, nil
+}
+
+func (d services) UniqueEndpoints(context.Context, string) (int, error) {
+	return cmp.Or(d.limit, 1000), nil
+}
 
 // second is another process on the same records.
 func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoint.Endpoints {
@@ -98,7 +112,7 @@ func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoin
 	records := store.New(db)
 	adjust(&records)
 	return endpoint.New(endpoint.Options{
-		Store: records, Services: services{o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), AlertAfter: 5, SuppressAfter: 10,
+		Store: records, Services: services{o: o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), AlertAfter: 5, SuppressAfter: 10,
 		Log: slog.New(slog.DiscardHandler), Now: p.now,
 	})
 }
@@ -222,6 +236,7 @@ func TestAMoveToAURLThatIsJustBeingCleared(t *testing.T) {
 	c := &cut{writes: 10, before: func(int) {
 		if !met {
 			met = true
+			p.ahead.Add(int64(10 * time.Second)) // the other process revokes the claim
 			if e := p.move(o, o.dashboard, made.URLHash, next); !e.Suppressed {
 				t.Errorf("moved: %+v", e)
 			}
@@ -247,6 +262,7 @@ func TestAnEndpointThatMovedMeanwhileIsNotDeleted(t *testing.T) {
 	c := &cut{writes: 10, before: func(int) {
 		if !met {
 			met = true
+			p.ahead.Add(int64(10 * time.Second)) // the other process revokes the claim
 			p.move(o, o.dashboard, made.URLHash, "https://hooks.example.com/next")
 		}
 	}}

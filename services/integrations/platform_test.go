@@ -40,8 +40,10 @@ type platform struct {
 	signer    *passport.Signer
 	upstream  *upstream
 	broker    *engines.Broker
+	redis     *engines.Redis
 	bus       *stream.Client // delivery's and events' end of the topics
 	logs      *buffer
+	ips       atomic.Int64 // the addresses that visitors have
 	process   boot.Process
 	url       string
 	stop      func() // ends the service
@@ -58,6 +60,10 @@ func start(t *testing.T, set func(*integrations.Config)) *platform {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.broker.Close() })
+	if p.redis, err = engines.StartRedis("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.redis.Close() })
 	p.bus = stream.Connect(stream.Options{Brokers: []string{p.broker.Addr()}, ClientID: "test"})
 	t.Cleanup(func() { p.bus.Close() })
 	p.run(set)
@@ -75,6 +81,8 @@ func (p *platform) run(set func(*integrations.Config)) {
 		Documents: boot.Documents{DocumentsURL: p.documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Secret:    boot.Secret{Secret: secret},
+		Redis:     boot.Redis{RedisURL: p.redis.URL()}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
+		Links:     boot.Links{AppBaseURL: "https://status.example.com"},
 		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{AlertAfter: 5, SuppressAfter: 10},
 		Providers: boot.Providers{
 			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},
@@ -104,10 +112,11 @@ type organization struct {
 	id                  string
 	dashboard, second   string
 	one, two, elsewhere string // components: two of the first dashboard, one of the second
+	hidden              string // a component of the first dashboard that visitors do not see, if the dashboard has an offer
 }
 
 func (p *platform) organization(limit int) organization {
-	o := organization{id: id(), dashboard: id(), second: id(), one: id(), two: id(), elsewhere: id()}
+	o := organization{id: id(), dashboard: id(), second: id(), one: id(), two: id(), elsewhere: id(), hidden: id()}
 	p.upstream.put(o.id, limit,
 		peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Slug: "main", URL: "http://d.test/d/main", Components: []peer.Component{{ID: o.one}, {ID: o.two}}},
 		peer.Dashboard{ID: o.second, LegacyID: 2, Name: "Second", Slug: "second", URL: "http://d.test/d/second", Components: []peer.Component{{ID: o.elsewhere}, {ID: o.one}}})
@@ -128,6 +137,9 @@ func (o organization) member(role string) passport.Passport {
 type record struct {
 	LegacyID            int64    `json:"legacyId"`
 	URLHash             string   `json:"urlHash"`
+	URLDisplay          string   `json:"urlDisplay"`
+	ManagementEmail     string   `json:"managementEmail"`
+	Verified            bool     `json:"verified"`
 	URL                 string   `json:"url"`
 	Secret              string   `json:"secret"`
 	Suppressed          bool     `json:"suppressed"`
@@ -159,6 +171,11 @@ func (p *platform) send(token, method, target string, body any) answer {
 }
 
 func (p *platform) try(token, method, target string, body any) (answer, error) {
+	return p.tryAt(p.url, token, method, target, body)
+}
+
+// tryAt sends a request to one of several processes.
+func (p *platform) tryAt(url, token, method, target string, body any) (answer, error) {
 	var in io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -167,7 +184,7 @@ func (p *platform) try(token, method, target string, body any) (answer, error) {
 		}
 		in = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+target, in)
+	request, err := http.NewRequestWithContext(p.t.Context(), method, url+target, in)
 	if err != nil {
 		return answer{}, err
 	}

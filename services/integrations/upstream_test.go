@@ -11,6 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // upstream is the other end of the service's calls: the events service's dashboards
@@ -24,16 +25,25 @@ type upstream struct {
 	mu         sync.Mutex
 	limits     map[string]int
 	dashboards map[string]map[string]peer.Dashboard // by organization and id
+	without    map[string]bool                      // organizations whose plan does not include integrations
+	applied    map[string]peer.InboundResult        // by organization and id of the message
+	messages   []peer.Inbound                       // in order of arrival, also those that are repeated
+	public     map[peer.PublicAddress]peer.PublicDashboard
+}
 
-	without  map[string]bool               // organizations whose plan does not include integrations
-	applied  map[string]peer.InboundResult // by organization and id of the message
-	messages []peer.Inbound                // in order of arrival, also those that are repeated
+// publish puts a dashboard at the address of visitors.
+func (u *upstream) publish(at peer.PublicAddress, organization string, dashboard peer.Dashboard, channels ...topic.Channel) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.public[at] = peer.PublicDashboard{Dashboard: dashboard, Organization: organization, Channels: channels}
 }
 
 func (u *upstream) put(organization string, limit int, dashboards ...peer.Dashboard) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.limits[organization] = limit
+	if limit >= 0 {
+		u.limits[organization] = limit
+	}
 	if u.dashboards[organization] == nil {
 		u.dashboards[organization] = map[string]peer.Dashboard{}
 	}
@@ -50,7 +60,7 @@ func (u *upstream) remove(organization, dashboard string) {
 
 func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
 	u := &upstream{
-		limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{},
+		limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{}, public: map[peer.PublicAddress]peer.PublicDashboard{},
 		without: map[string]bool{}, applied: map[string]peer.InboundResult{},
 	}
 	answer := func(service string, handle func(r *http.Request, organization string) (any, bool)) http.HandlerFunc {
@@ -82,6 +92,14 @@ func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
 	mux.HandleFunc("GET "+base+"/limits", answer("identity", func(_ *http.Request, organization string) (any, bool) {
 		limit, found := u.limits[organization]
 		return peer.Limits{UniqueEndpoints: limit}, found
+	}))
+	mux.HandleFunc("POST "+peer.Prefix+"/public-dashboards/lookup", answer("events", func(r *http.Request, _ string) (any, bool) {
+		var at peer.PublicAddress
+		if json.NewDecoder(r.Body).Decode(&at) != nil {
+			return nil, false
+		}
+		dashboard, found := u.public[at]
+		return dashboard, found
 	}))
 	mux.HandleFunc("GET "+base+"/dashboards/{id}", answer("events", func(r *http.Request, organization string) (any, bool) {
 		dashboard, found := u.dashboards[organization][r.PathValue("id")]

@@ -1,4 +1,4 @@
-// Package api serves the App interface of endpoints and the calls of peers. Each handler makes one call of
+// Package api serves the App interface of endpoints, the forms and pages of visitors, and the calls of peers. Each handler makes one call of
 // the domain and returns its view.
 package api
 
@@ -43,6 +43,7 @@ func (a *API) Mount(engine *gin.Engine) error {
 	web.MountRecipients(engine, a.endpoints)
 	engine.GET(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/endpoints/components/:component/only", web.Surface(passport.Peer),
 		web.Handle(a.isOnlyComponent))
+	a.mountVisitors(engine)
 	return web.Mount(engine, a.operations())
 }
 

@@ -21,7 +21,7 @@ type Endpoint struct {
 	ID             string        `json:"id" audit:"id"`             // uuid v7
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // the channels of the legacy interface select endpoints by it
 	OrganizationID string        `json:"organizationId"`
-	Version        int64         `json:"version"` // increases with every change of what the owner sees, except results of deliveries
+	Version        int64         `json:"version" audit:"version,quiet"` // increases with every change of what the owner sees, except results of deliveries
 	Channel        topic.Channel `json:"channel" audit:"channel"`
 	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
 	DashboardName  string        `json:"dashboardName" audit:"dashboardName"` // at the last write
@@ -33,7 +33,9 @@ type Endpoint struct {
 	// to the new URL.
 	MovedSuppression *Suppression `json:"carried,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
+	Visitor          bool         `json:"visitor,omitempty"`                       // a visitor asked for it
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
+	Request          *Request     `json:"request,omitempty"`                       // of a visitor; nil: verified
 	Paused           bool         `json:"paused" audit:"paused"`
 	Locked           bool         `json:"locked" audit:"locked"`
 	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`
@@ -55,6 +57,9 @@ func (e Endpoint) Kinds() []topic.Kind {
 	}
 	return e.EventKinds
 }
+
+// Silent reports whether no message about an event is sent to the endpoint.
+func (e Endpoint) Silent() bool { return e.Paused || e.VerifiedAt == nil }
 
 // drop removes a component and reports whether the endpoint had it. An endpoint without components stays,
 // but no message is sent to it.
@@ -91,6 +96,15 @@ type Dashboard struct {
 	URL        string
 	Components []string    // ids
 	Named      []Component // those that messages may name
+	Shown      []Component // those that visitors see
+}
+
+func (d Dashboard) shownIDs() []string {
+	ids := make([]string, len(d.Shown))
+	for i, component := range d.Shown {
+		ids[i] = component.ID
+	}
+	return ids
 }
 
 // Component is a component of a dashboard.

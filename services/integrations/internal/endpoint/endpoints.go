@@ -27,6 +27,10 @@ type Options struct {
 	Box           Sealer
 	AlertAfter    int // consecutive failures of an endpoint after which its management address is notified
 	SuppressAfter int // consecutive failures of an endpoint
+	Kinds         []Kind
+	Links         Links
+	Quota         Quota
+	ConfirmWithin time.Duration // for visitors
 	Log           *slog.Logger
 	Now           func() time.Time // UTC, whole milliseconds
 }
@@ -62,6 +66,9 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 	var view View
 	err = s.claimed(ctx, e, e.URLHash, "", func() error {
 		if err := s.reconcile(ctx, organization, kind.Channel, e.URLHash); err != nil {
+			return err
+		}
+		if err := s.dropRequest(ctx, organization, kind.Channel, dashboardID, e.URLHash); err != nil {
 			return err
 		}
 		view, err = s.add(ctx, e, address, kind.Signed)

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -15,9 +16,10 @@ const (
 	FieldURLHash      = "urlHash"
 	FieldSlot         = "slot" // urlHash of a verified endpoint; else absent
 	FieldLegacyID     = "legacyId"
-	FieldPaused       = "paused"
+	FieldPaused       = "paused"     // or not verified
 	FieldComponents   = "components" // multi-valued
-	FieldOnly         = "only"       // the component of an endpoint that has no other; else absent
+	FieldOnly         = "only"       // the component of a verified endpoint that has no other; else absent
+	FieldExpires      = "expires"    // of a visitor's request; else absent
 	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all; absent before the endpoint is verified
 )
 
@@ -60,11 +62,20 @@ type Store struct {
 type Services interface {
 	// Dashboard returns a dashboard with its current components, or fault.NotFound.
 	Dashboard(ctx context.Context, organization, id string) (Dashboard, error)
+	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none,
+	// and fault.Denied if it is private.
+	PublicDashboard(ctx context.Context, at Site) (Public, error)
 	// Dashboards returns the dashboards that exist, by id, without their components. A dashboard may be one
 	// second old.
 	Dashboards(ctx context.Context, organization string, ids []string) (map[string]Dashboard, error)
 	// UniqueEndpoints returns the number of unique URLs of each kind that the organization may have.
 	UniqueEndpoints(ctx context.Context, organization string) (int, error)
+}
+
+// Quota counts the mail that visitors cause. Each method returns the time until the next mail is allowed, or 0.
+type Quota interface {
+	MailFrom(ctx context.Context, ip string) time.Duration
+	MailTo(ctx context.Context, address string) time.Duration
 }
 
 // byKey loads records and returns them by their keys. Records that do not exist are missing in the map.

@@ -60,13 +60,19 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 				return e.URLHash
 			}},
 			{Name: endpoint.FieldLegacyID, Value: func(e *e) any { return e.LegacyID }},
-			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Paused }},
+			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Silent() }},
 			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.ComponentIDs }},
 			{Name: endpoint.FieldOnly, Value: func(e *e) any {
-				if len(e.ComponentIDs) == 1 {
+				if len(e.ComponentIDs) == 1 && e.VerifiedAt != nil {
 					return e.ComponentIDs[0]
 				}
 				return nil
+			}},
+			{Name: endpoint.FieldExpires, Value: func(e *e) any {
+				if e.Request == nil {
+					return nil
+				}
+				return e.Request.ExpiresAt
 			}},
 			{Name: endpoint.FieldKinds, Value: func(e *e) any { return kinds(e) }},
 		},
@@ -79,6 +85,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: endpoint.IndexConcerned, Fields: kind(endpoint.FieldPaused, endpoint.FieldComponents)},
 			{Name: "components", Fields: []string{endpoint.FieldOrganization, endpoint.FieldComponents}},
 			{Name: "only", Fields: []string{endpoint.FieldOrganization, endpoint.FieldOnly}},
+			{Name: "expired", Fields: []string{endpoint.FieldExpires}},
 			{Name: "dashboard", Fields: []string{endpoint.FieldOrganization, endpoint.FieldDashboard}},
 		},
 	}
