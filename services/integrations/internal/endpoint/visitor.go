@@ -124,7 +124,7 @@ func (s *Endpoints) asked(offer Offer, kind Kind, wish Wish) (Endpoint, Address,
 	now := s.Now()
 	e := Endpoint{
 		OrganizationID: offer.Organization, Channel: kind.Channel, DashboardID: offer.Dashboard.ID, DashboardName: offer.Dashboard.Name,
-		ManagementEmail: wish.ManagementEmail, Visitor: true, Version: 1, CreatedAt: now, UpdatedAt: now,
+		ManagementEmail: wish.ManagementEmail, Version: 1, CreatedAt: now, UpdatedAt: now,
 		Request: &Request{ID: rand.Text(), ExpiresAt: now.Add(s.ConfirmWithin)},
 	}
 	address, err := s.addressOf(kind, wish.URL)
@@ -195,7 +195,7 @@ func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) 
 		d.Link = s.Links.to(toVerify, e)
 	case kind == topic.EndpointManage:
 		d.Link, d.Manage = s.Links.to(toManage, e), s.Links.to(toUnsubscribe, e)
-	case e.Visitor && !e.Locked:
+	case !e.Locked:
 		d.Link = s.Links.to(toManage, e)
 	}
 	return d
