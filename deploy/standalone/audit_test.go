@@ -154,7 +154,8 @@ func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 	broker, _ := sharedEngines(t)
 	p, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "KAFKA_BROKERS="+broker,
 		"DELIVERY_RESOLVE=receiver.example:443=127.0.0.1:1,workflows.example:443=127.0.0.1:1,chat.example:443=127.0.0.1:1",
-		"TEAMS_WORKFLOW_HOSTS=workflows.example", "GCHAT_HOSTS=chat.example")
+		"TEAMS_WORKFLOW_HOSTS=workflows.example", "GCHAT_HOSTS=chat.example",
+		"SUPPRESS_AFTER=1", "DELIVERY_RETRY_SCHEDULE=10ms")
 	c := provision(t, base, "Acme", "ada", "admin", "api")
 	w := newWalker(t, base)
 	front := httptest.NewServer(w)

@@ -176,8 +176,24 @@ func failureWords(report *topic.EndpointReport) string {
 	return status + ", " + text
 }
 
+// aboutEndpoint reports whether a mail is about an endpoint: it has no event.
+func aboutEndpoint(message dispatch.Message) bool { return message.Change.Event.ID == "" }
+
+// noticeTitle returns the title of a mail about an endpoint, and "" if the mail is incomplete.
+func noticeTitle(message dispatch.Message) string {
+	page, err := noticeOf(message)
+	if err != nil {
+		return ""
+	}
+	return page.Title
+}
+
 // noticeParts returns the text and the HTML of a mail about an endpoint.
-func noticeParts(page noticePage) (plain, markup string, err error) {
+func noticeParts(message dispatch.Message) (plain, markup string, err error) {
+	page, err := noticeOf(message)
+	if err != nil {
+		return "", "", err
+	}
 	var text, html bytes.Buffer
 	if err := noticeText.Execute(&text, page); err != nil {
 		return "", "", err

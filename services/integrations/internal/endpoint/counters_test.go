@@ -83,6 +83,23 @@ func TestCountersCountALateOutcome(t *testing.T) {
 	}
 }
 
+// An outcome without a time, which delivery never sends, counts once too.
+func TestCountersCountAnOutcomeWithoutATime(t *testing.T) {
+	var counters Counters
+	for i := range 10 * keptMarks {
+		counters.remember(ended(i, time.Duration(i)*time.Minute))
+		if i == 0 && (!counters.remember(topic.Outcome{DeliveryID: "timeless"}) || counters.Counted.ended(0).Year() > 1) {
+			t.Errorf("it does not count, or ended at %v", counters.Counted.ended(0))
+		}
+		if counters.remember(topic.Outcome{DeliveryID: "timeless"}) {
+			t.Fatal("it counts twice")
+		}
+	}
+	if counters.Counted.len() > keptMarks+1 {
+		t.Errorf("%d marks", counters.Counted.len())
+	}
+}
+
 func TestMarksAreBounded(t *testing.T) {
 	var counters Counters
 	for i := range 2 * maxMarks {
