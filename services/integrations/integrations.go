@@ -58,15 +58,15 @@ func Run(ctx context.Context, c Config) error {
 	kinds := endpoint.Kinds(endpoint.Providers{
 		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts, GChat: c.GChatHosts,
 	})
-	services := client.New(peer.Events{Client: s.Peer("events", c.EventsURL)}, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
-	tools := inbound.New(inbound.Options{
-		Store: store.NewInbound(s.Database), Services: services, Box: seal.NewBox(c.Secret.Secret, "inbound"), Log: c.Log, Now: c.Now,
-	})
 	counter, err := quota.New(c.Redis, c.Log, c.Now)
 	if err != nil {
 		return err
 	}
 	defer counter.Close()
+	services := client.New(peer.Events{Client: s.Peer("events", c.EventsURL)}, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
+	tools := inbound.New(inbound.Options{
+		Store: store.NewInbound(s.Database), Services: services, Box: seal.NewBox(c.Secret.Secret, "inbound"), Log: c.Log, Now: c.Now,
+	})
 	endpoints := endpoint.New(endpoint.Options{
 		Store: store.New(s.Database), Services: services,
 		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), AlertAfter: c.AlertAfter, SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,

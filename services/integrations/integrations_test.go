@@ -26,6 +26,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/hostile"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
@@ -102,6 +103,34 @@ func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
 	p.ahead.Store(int64(passport.Life))
 	if got := p.send(expired, http.MethodGet, path, nil); got.status != http.StatusForbidden || got.text != "" {
 		t.Errorf("an expired passport: %d %s", got.status, got.text)
+	}
+}
+
+func TestHostileURLsAreRefusedAtCreation(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	kinds := map[string]string{"webhook": path, "teams": "/app/integrations/teams/endpoints", "gchat": "/app/integrations/gchat/endpoints"}
+	made := p.create(o, "https://hooks.example.com/good", nil)
+	for _, url := range hostile.URLs() {
+		for kind, target := range kinds {
+			got := p.call(o, http.StatusBadRequest, http.MethodPost, target, p.body(o, url))
+			if !strings.HasPrefix(got.Error, "url: ") || len(url) > len("https:///") && strings.Contains(got.Error, url) {
+				t.Errorf("%s %q: %s", kind, url, got.text)
+			}
+		}
+		got := p.call(o, http.StatusBadRequest, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "url": url, "paused": true})
+		if !strings.HasPrefix(got.Error, "url: ") {
+			t.Errorf("moved to %q: %s", url, got.text)
+		}
+	}
+	for kind, target := range kinds {
+		list := p.call(o, http.StatusOK, http.MethodGet, target, nil)
+		if kind != "webhook" && (len(list.Endpoints) != 0 || list.Usage.UniqueEndpoints != 0) {
+			t.Errorf("%s: stored are %s", kind, list.text)
+		}
+		if kind == "webhook" && (len(list.Endpoints) != 1 || list.Endpoints[0].Paused || list.Endpoints[0].URLHash != made.URLHash || list.Usage.UniqueEndpoints != 1) {
+			t.Errorf("webhook: stored are %s", list.text)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ const (
 // platform is the service with what surrounds it: a Kafka broker, the ends of the
 // calls it makes to events and identity, and a clock that can be put forward.
 type platform struct {
-	t         *testing.T
+	t         testing.TB
 	documents string
 	ahead     atomic.Int64 // of the clock, in nanoseconds
 	signer    *passport.Signer
@@ -50,7 +50,7 @@ type platform struct {
 	limits    boot.Suppression
 }
 
-func start(t *testing.T, set func(*integrations.Config)) *platform {
+func start(t testing.TB, set func(*integrations.Config)) *platform {
 	t.Helper()
 	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
 	p.signer = passport.NewSigner(secret, p.now)

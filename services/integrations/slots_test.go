@@ -339,7 +339,7 @@ func TestManyKillsLoseNoSlot(t *testing.T) {
 				s.Delete(t.Context(), o.id, kind, endpoint.Target{DashboardID: o.dashboard, URLHash: known[random.IntN(len(known))]})
 			}
 		}
-		p.ahead.Add(int64(4 * time.Second))
+		p.ahead.Add(int64(5 * time.Second))
 		if have, used := p.urls(o); have != used || have > limit {
 			t.Fatalf("step %d: %d URLs, usage shows %d", step, have, used)
 		}

@@ -25,10 +25,11 @@ type upstream struct {
 	mu         sync.Mutex
 	limits     map[string]int
 	dashboards map[string]map[string]peer.Dashboard // by organization and id
-	without    map[string]bool                      // organizations whose plan does not include integrations
-	applied    map[string]peer.InboundResult        // by organization and id of the message
-	messages   []peer.Inbound                       // in order of arrival, also those that are repeated
 	public     map[peer.PublicAddress]peer.PublicDashboard
+
+	without  map[string]bool               // organizations whose plan does not include integrations
+	applied  map[string]peer.InboundResult // by organization and id of the message
+	messages []peer.Inbound                // in order of arrival, also those that are repeated
 }
 
 // publish puts a dashboard at the address of visitors.
@@ -58,10 +59,10 @@ func (u *upstream) remove(organization, dashboard string) {
 	delete(u.dashboards[organization], dashboard)
 }
 
-func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
+func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 	u := &upstream{
-		limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{}, public: map[peer.PublicAddress]peer.PublicDashboard{},
-		without: map[string]bool{}, applied: map[string]peer.InboundResult{},
+		limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{},
+		public: map[peer.PublicAddress]peer.PublicDashboard{}, without: map[string]bool{}, applied: map[string]peer.InboundResult{},
 	}
 	answer := func(service string, handle func(r *http.Request, organization string) (any, bool)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"net/http"
 	"net/mail"
 	"net/url"
 	"path/filepath"
@@ -57,7 +58,14 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
-	return e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
+	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
+	if text, _, err := mailParts(message); err == nil {
+		result.Sent = dispatch.Sent{
+			Text: textKey(message), Body: []byte(text),
+			Header: http.Header{"From": {e.from.String()}, "Subject": {mailSubject(message)}, "Message-Id": {message.DeliveryID}},
+		}
+	}
+	return result
 }
 
 // write returns the mail. It encodes the subject and the names, which users wrote, so that they cannot add a

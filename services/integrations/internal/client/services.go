@@ -51,12 +51,12 @@ func dashboardOf(found peer.Dashboard) endpoint.Dashboard {
 	dashboard := endpoint.Dashboard{ID: found.ID, Name: found.Name, URL: found.URL}
 	for _, component := range found.Components {
 		dashboard.Components = append(dashboard.Components, component.ID)
-		named := endpoint.Component{ID: component.ID, Name: component.Name, Group: component.Group}
-		if !component.HiddenFromNotifications {
-			dashboard.Named = append(dashboard.Named, named)
-		}
+		known := endpoint.Component{ID: component.ID, Name: component.Name, Group: component.Group}
 		if !component.Hidden {
-			dashboard.Shown = append(dashboard.Shown, named)
+			dashboard.Shown = append(dashboard.Shown, known)
+		}
+		if !component.HiddenFromNotifications {
+			dashboard.Named = append(dashboard.Named, known)
 		}
 	}
 	return dashboard

@@ -168,8 +168,14 @@ func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address
 			if err := s.reconcile(ctx, e.OrganizationID, e.Channel, address.Hash()); err != nil {
 				return err
 			}
+			if err := s.dropRequest(ctx, e.OrganizationID, e.Channel, e.DashboardID, address.Hash()); err != nil {
+				return err
+			}
 			former, err := s.leaving(ctx, e)
 			if err != nil {
+				return err
+			}
+			if err := s.dropRequest(ctx, e.OrganizationID, e.Channel, e.DashboardID, address.Hash()); err != nil {
 				return err
 			}
 			moved, err = s.Store.Endpoints.Update(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
@@ -201,11 +207,11 @@ func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address
 	}
 }
 
-// leaving returns the suppression that an endpoint takes along when it leaves its URL: that of the URL if no other
-// endpoint has the URL, else nil.
+// leaving returns the suppression that a verified endpoint takes along when it leaves its URL: that of the URL if no other
+// verified endpoint has the URL, else nil.
 func (s *Endpoints) leaving(ctx context.Context, e Endpoint) (*Suppression, error) {
-	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(e.OrganizationID, e.Channel, e.URLHash), Limit: 2})
-	if err != nil || len(page.Items) > 1 {
+	last, err := s.isLast(ctx, e.OrganizationID, e.Channel, e.claims(e.URLHash))
+	if err != nil || !last {
 		return nil, err
 	}
 	suppressions, err := s.suppressions(ctx, e)
@@ -285,7 +291,7 @@ func (s *Endpoints) HashOf(url string) (string, error) {
 
 // one returns the endpoint that target names.
 func (s *Endpoints) one(ctx context.Context, organization string, channel topic.Channel, target Target) (Endpoint, error) {
-	where := append(ofURL(organization, channel, target.URLHash), find.Eq(FieldDashboard, target.DashboardID))
+	where := ofKind(organization, channel, find.Eq(FieldURLHash, target.URLHash), find.Eq(FieldDashboard, target.DashboardID))
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: 1})
 	if err != nil {
 		return Endpoint{}, err

@@ -33,7 +33,6 @@ type Endpoint struct {
 	// to the new URL.
 	MovedSuppression *Suppression `json:"carried,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
-	Visitor          bool         `json:"visitor,omitempty"`                       // a visitor asked for it
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
 	Request          *Request     `json:"request,omitempty"`                       // of a visitor; nil: verified
 	Paused           bool         `json:"paused" audit:"paused"`
@@ -57,9 +56,6 @@ func (e Endpoint) Kinds() []topic.Kind {
 	}
 	return e.EventKinds
 }
-
-// Silent reports whether no message about an event is sent to the endpoint.
-func (e Endpoint) Silent() bool { return e.Paused || e.VerifiedAt == nil }
 
 // drop removes a component and reports whether the endpoint had it. An endpoint without components stays,
 // but no message is sent to it.
@@ -99,6 +95,9 @@ type Dashboard struct {
 	Shown      []Component // those that visitors see
 }
 
+// Component is a component of a dashboard.
+type Component struct{ ID, Name, Group string }
+
 func (d Dashboard) shownIDs() []string {
 	ids := make([]string, len(d.Shown))
 	for i, component := range d.Shown {
@@ -106,6 +105,3 @@ func (d Dashboard) shownIDs() []string {
 	}
 	return ids
 }
-
-// Component is a component of a dashboard.
-type Component struct{ ID, Name, Group string }

@@ -68,7 +68,7 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 			continue
 		}
 		if query.Channel == topic.Email {
-			out[i] = s.mailTo(e, dashboard, query.Kind)
+			out[i] = s.withLinks(e.management(dashboard), e, query.Kind)
 			continue
 		}
 		if e.VerifiedAt == nil {
@@ -83,6 +83,16 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 	return out, nil
 }
 
+// management returns the destination of mail about the endpoint. It depends on no state of the endpoint, and has no
+// digest of its URL, because the receiver of the URL does not affect the mail.
+func (e Endpoint) management(dashboard Dashboard) topic.Destination {
+	return topic.Destination{
+		ID: e.ID, Channel: topic.Email, State: topic.RecipientActive, Components: []string{},
+		Dashboard: topic.Dashboard{ID: dashboard.ID, Name: dashboard.Name, URL: dashboard.URL},
+		Address:   e.ManagementEmail, Link: dashboard.URL,
+	}
+}
+
 // destination returns the endpoint's destination. After an error it has neither URL nor secrets.
 func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool) (topic.Destination, error) {
 	d := topic.Destination{
@@ -94,7 +104,7 @@ func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool
 		d.Components = []string{} // in a Destination nil means all components
 	}
 	switch {
-	case e.Silent():
+	case e.Paused:
 		d.State = topic.RecipientPaused
 		return d, nil
 	case suppressed:

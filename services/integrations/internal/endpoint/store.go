@@ -16,7 +16,7 @@ const (
 	FieldURLHash      = "urlHash"
 	FieldSlot         = "slot" // urlHash of a verified endpoint; else absent
 	FieldLegacyID     = "legacyId"
-	FieldPaused       = "paused"     // or not verified
+	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
 	FieldOnly         = "only"       // the component of a verified endpoint that has no other; else absent
 	FieldExpires      = "expires"    // of a visitor's request; else absent

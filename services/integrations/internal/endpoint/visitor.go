@@ -3,8 +3,6 @@ package endpoint
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,7 +107,7 @@ func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish 
 		known, err := s.one(ctx, asked.OrganizationID, asked.Channel, Target{DashboardID: asked.DashboardID, URLHash: asked.URLHash})
 		switch {
 		case err == nil:
-			err = s.repeatRequest(ctx, known.ID, asked, address)
+			err = s.repeatRequest(ctx, known.ID, asked)
 		case fault.Is(err, fault.NotFound):
 			err = s.addRequest(ctx, asked, address)
 		}
@@ -126,7 +124,7 @@ func (s *Endpoints) asked(offer Offer, kind Kind, wish Wish) (Endpoint, Address,
 	now := s.Now()
 	e := Endpoint{
 		OrganizationID: offer.Organization, Channel: kind.Channel, DashboardID: offer.Dashboard.ID, DashboardName: offer.Dashboard.Name,
-		ManagementEmail: wish.ManagementEmail, Visitor: true, Version: 1, CreatedAt: now, UpdatedAt: now,
+		ManagementEmail: wish.ManagementEmail, Version: 1, CreatedAt: now, UpdatedAt: now,
 		Request: &Request{ID: rand.Text(), ExpiresAt: now.Add(s.ConfirmWithin)},
 	}
 	address, err := s.addressOf(kind, wish.URL)
@@ -159,7 +157,7 @@ func (s *Endpoints) addRequest(ctx context.Context, asked Endpoint, address Addr
 }
 
 // repeatRequest replaces the request for an endpoint. It sends the owner of a verified endpoint the link that manages it.
-func (s *Endpoints) repeatRequest(ctx context.Context, id string, asked Endpoint, address Address) error {
+func (s *Endpoints) repeatRequest(ctx context.Context, id string, asked Endpoint) error {
 	_, err := s.Store.Endpoints.Update(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
 		switch {
 		case e.URLHash != asked.URLHash:
@@ -180,42 +178,27 @@ func (s *Endpoints) repeatRequest(ctx context.Context, id string, asked Endpoint
 	return err
 }
 
-// mail returns the notice of a mail to the management address. The address and the link are resolved when delivery
-// sends it.
+// mail returns the notice of a mail to the management address. Delivery resolves the address and the link when it
+// sends the mail.
 func (s *Endpoints) mail(e Endpoint, kind topic.Kind) topic.Message {
-	return topic.Notice{
-		ID: uuid.Must(uuid.NewV7()).String(), Kind: kind, Organization: e.OrganizationID, OccurredAt: s.Now(),
-		Channel: topic.Email, Keeper: topic.Integrations, Recipient: e.ID, Destination: digestOf(e.ManagementEmail),
-		Endpoint: &topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay},
-	}
+	return alert(kind, uuid.Must(uuid.NewV7()).String(), e, s.Now(), topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay})
 }
 
-// mailTo returns the destination of a mail about the endpoint. The mail is sent whether or not the endpoint is paused or
-// suppressed. The destination has no digest of the endpoint's URL, because the receiver at the URL does not affect the
-// mail. Its link must not appear in a log.
-func (s *Endpoints) mailTo(e Endpoint, dashboard Dashboard, kind topic.Kind) topic.Destination {
-	d := topic.Destination{
-		ID: e.ID, Channel: topic.Email, State: topic.RecipientGone, Components: []string{},
-		Dashboard: topic.Dashboard{ID: dashboard.ID, Name: dashboard.Name, URL: dashboard.URL},
-		Link:      dashboard.URL,
-	}
-	asked := kind == topic.EndpointVerify || kind == topic.EndpointManage // by a visitor
+// withLinks adds the links to the destination of mail about the endpoint. A mail that answers a visitor's request is not
+// sent if the endpoint has changed so that its link would not work.
+func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) topic.Destination {
+	answers := kind == topic.EndpointVerify || kind == topic.EndpointManage
 	switch {
-	case asked && e.Locked, (kind == topic.EndpointVerify) != (e.VerifiedAt == nil):
-		return d
+	case answers && (e.Locked || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil)):
+		return topic.Destination{ID: e.ID, State: topic.RecipientGone, Components: []string{}}
 	case kind == topic.EndpointVerify:
-		d.Link = s.verifyLink(e)
-	case kind == topic.EndpointManage || e.Visitor && !e.Locked:
-		d.Link, d.Manage = s.manageLink(e), s.unsubscribeLink(e)
+		d.Link = s.Links.to(toVerify, e)
+	case kind == topic.EndpointManage:
+		d.Link, d.Manage = s.Links.to(toManage, e), s.Links.to(toUnsubscribe, e)
+	case !e.Locked:
+		d.Link = s.Links.to(toManage, e)
 	}
-	d.State, d.Address = topic.RecipientActive, e.ManagementEmail
 	return d
-}
-
-// digestOf returns what a notice shows of a mail address.
-func digestOf(address string) string {
-	sum := sha256.Sum256([]byte(strings.ToLower(address)))
-	return hex.EncodeToString(sum[:])
 }
 
 // dropRequest deletes what a visitor asked for, so that an admin's endpoint of the same URL takes its place.

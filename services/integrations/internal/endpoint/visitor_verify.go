@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -124,66 +123,54 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 		if err != nil {
 			return Visit{}, err
 		}
-		visit, secret := Visit{}, ""
-		if s.kind(e.Channel).Signed {
-			secret = newSecret()
-		}
-		err = s.claimed(ctx, e, e.URLHash, "", func() error {
-			if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
-				return err
-			}
-			if err := s.ensureCounters(ctx, e.ID); err != nil {
-				return err
-			}
-			visit, err = s.visit(ctx, e, dashboard) // before the write, so that no outage can keep the secret from its owner
-			if err != nil {
-				return err
-			}
-			e, err = s.storeVerified(ctx, e, dashboard, secret, allow)
-			return err
-		})
-		if errors.Is(err, errAgain) {
-			continue
-		}
+		visit, err := s.visit(ctx, e, dashboard) // before the write, so that no outage can keep the secret from its owner
 		if err != nil {
-			return Visit{}, full(endedIfMissing(err))
+			return Visit{}, err
 		}
-		visit.Secret = secret
-		_, err = s.dropDeleted(ctx, e)
+		if visit.Kind.Signed {
+			visit.Secret = newSecret()
+		}
+		claimed := false
+		err = s.claimed(ctx, e, e.URLHash, "", func() error {
+			claimed = true
+			return s.verify(ctx, e, allow, dashboard, visit.Secret)
+		})
+		switch {
+		case errors.Is(err, errAgain):
+			continue
+		case !claimed && fault.Is(err, fault.Forbidden): // the limit; a visitor cannot delete an endpoint of others
+			return Visit{}, fault.Wrap(fault.Forbidden, err, "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
+		case err == nil:
+			_, err = s.dropDeleted(ctx, e)
+		}
 		return visit, endedIfMissing(err)
 	}
 }
 
-// storeVerified stores the endpoint as verified, with the secret if the kind is signed.
-func (s *Endpoints) storeVerified(ctx context.Context, e Endpoint, dashboard Dashboard, secret string, allow func(Endpoint) error) (Endpoint, error) {
-	now := s.Now()
-	return s.Store.Endpoints.Update(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
+// verify stores the request as an endpoint, for the components that the dashboard still has. It returns errAgain if the
+// request was changed since it was read.
+func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint) error, dashboard Dashboard, secret string) error {
+	if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
+		return err
+	}
+	if err := s.ensureCounters(ctx, e.ID); err != nil {
+		return err
+	}
+	_, err := s.Store.Endpoints.Update(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
 		if current.Version != e.Version {
 			return nil, errAgain
 		}
 		if err := allow(*current); err != nil {
 			return nil, err
 		}
-		before := *current
-		current.verify(dashboard, now)
+		before, now := *current, s.Now()
+		current.ComponentIDs = slices.DeleteFunc(slices.Clone(current.ComponentIDs), func(id string) bool { return !slices.Contains(dashboard.Components, id) })
+		current.VerifiedAt, current.Version, current.UpdatedAt, current.Request = &now, current.Version+1, now, nil
 		if secret != "" {
-			current.Secrets = []Secret{{Sealed: s.Box.Seal(secret, current.ID), CreatedAt: now}}
+			current.Secrets = []Secret{{Sealed: s.Box.Seal(secret, e.ID), CreatedAt: now}}
 		}
 		return audit.Entry(audit.From(ctx), "endpoint.verify", now, &before, current), nil
 	})
-}
-
-// verify makes the request an endpoint for the components that the dashboard still has.
-func (e *Endpoint) verify(dashboard Dashboard, now time.Time) {
-	e.ComponentIDs = slices.DeleteFunc(slices.Clone(e.ComponentIDs), func(id string) bool { return !slices.Contains(dashboard.Components, id) })
-	e.VerifiedAt, e.UpdatedAt, e.Version, e.Request = &now, now, e.Version+1, nil
-}
-
-// full returns the refusal at the limit for a visitor, who can delete no endpoint of others.
-func full(err error) error {
-	if fault.Is(err, fault.Forbidden) {
-		return fault.Wrap(fault.Forbidden, err, "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
-	}
 	return err
 }
 

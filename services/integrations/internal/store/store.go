@@ -60,7 +60,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 				return e.URLHash
 			}},
 			{Name: endpoint.FieldLegacyID, Value: func(e *e) any { return e.LegacyID }},
-			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Silent() }},
+			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Paused }},
 			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.ComponentIDs }},
 			{Name: endpoint.FieldOnly, Value: func(e *e) any {
 				if len(e.ComponentIDs) == 1 && e.VerifiedAt != nil {
