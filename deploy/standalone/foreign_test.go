@@ -85,9 +85,10 @@ func ownRecords(a actor, base string) ownedRecords {
 	}
 	send(a.t, http.MethodGet, base+"/app/events/"+event, a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &shown)
 	key, _, _ := strings.Cut(a.AppKey, ":")
+	inboundKey, _ := a.signingKey("Alertmanager")
 	return ownedRecords{map[string]string{
 		"dashboards": a.DashboardID, "components": component, "events": event,
-		"statusId": shown.Event.Timeline[0].StatusID, "noteId": note.Note.NoteID, "keyId": key,
+		"statusId": shown.Event.Timeline[0].StatusID, "noteId": note.Note.NoteID, "keyId": key, "inboundKeyId": inboundKey,
 	}}
 }
 
@@ -96,8 +97,11 @@ func (o ownedRecords) fill(t *testing.T, path string) string {
 	t.Helper()
 	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(path, func(parameter string) string {
 		kind := strings.Trim(parameter, "{}")
-		if kind == "id" {
+		switch {
+		case kind == "id":
 			kind = strings.Split(path, "/")[2]
+		case strings.Contains(path, "/inbound/keys/"):
+			kind = "inboundKeyId"
 		}
 		id, there := o.ids[kind]
 		if !there {
@@ -113,7 +117,7 @@ func (o ownedRecords) read(t *testing.T, base, authorization string) map[string]
 	texts := map[string]string{}
 	for _, path := range []string{
 		"/app/dashboards/" + o.ids["dashboards"], "/app/events/" + o.ids["events"], "/app/components",
-		"/app/integrations/webhooks/outbound/endpoints", "/app/users",
+		"/app/integrations/webhooks/outbound/endpoints", "/app/integrations/webhooks/inbound/keys", "/app/users",
 	} {
 		texts[path] = string(send(t, http.MethodGet, base+path, authorization, nil).expect(t, http.StatusOK).body)
 	}

@@ -19,6 +19,7 @@ var unplayed = map[string]string{
 	` 503$`: "a part of the platform must be down; the gateway's tests and the kill tests stop parts",
 	`^DELETE /app/(api-keys|integrations)/.* 409$`:  "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
 	`^POST /operator/v1/users/\{id\}/api-keys 409$`: "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
+	`^POST /public/webhooks/inbound 409$`:           "it needs a timeline of 1000 entries, which TestAFullTimelineRefusesInboundMessages makes",
 	`^GET /api/v1/.*/set/\{ids\}/ `:                 "one implementation for all resources, which the scripts of libs/legacy play",
 }
 

@@ -213,23 +213,3 @@ func TestLegacyEventReachesTeams(t *testing.T) {
 	theirs.tell(theirService, "Theirs", map[string]any{"enabled": true, "message": "theirs"})
 	foreign.messages("theirs")
 }
-
-func TestTeamsEndpointOfAClassicConnectorIsRefused(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
-	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
-	_, component := a.service("Checkout")
-	for _, url := range []string{"https://acme.webhook.office.com/webhookb2/x", "https://outlook.office.com/webhook/x", "https://" + receiverHost + "/workflows/x"} {
-		var refusal struct{ Error string }
-		a.teams(map[string]any{"dashboardId": a.DashboardID, "url": url, "managementEmail": "ops@example.com", "componentIds": []string{component}}).
-			expect(t, http.StatusBadRequest).into(t, &refusal)
-		if !strings.HasPrefix(refusal.Error, "url: must be a Teams workflow URL") ||
-			strings.Contains(refusal.Error, "classic connector") != strings.Contains(url, "office.com") {
-			t.Errorf("%s: %q", url, refusal.Error)
-		}
-	}
-	var list struct{ Endpoints []any }
-	send(t, http.MethodGet, base+"/app/integrations/teams/endpoints", a.app(), nil).expect(t, http.StatusOK).into(t, &list)
-	if len(list.Endpoints) != 0 {
-		t.Errorf("a refused endpoint is there: %v", list.Endpoints)
-	}
-}

@@ -24,6 +24,9 @@ var domains = map[string]string{
 	"identity": "account", "events": "catalog", "subscribers": "audience", "integrations": "endpoint", "delivery": "dispatch",
 }
 
+// second is the domain package of a service that has two, which share no record and no rule.
+var second = map[string]string{"integrations": "inbound"}
+
 var walls = []wall{
 	{
 		of: func(pkg string) bool { return isDomain(pkg) },
@@ -144,7 +147,8 @@ func service(pkg string) string {
 
 func isDomain(pkg string) bool {
 	name := service(pkg)
-	return name != "" && pkg == module+"services/"+name+"/internal/"+domains[name]
+	internal := module + "services/" + name + "/internal/"
+	return name != "" && (pkg == internal+domains[name] || second[name] != "" && pkg == internal+second[name])
 }
 
 func inside(pkg, folder string) bool { return service(pkg) != "" && strings.HasSuffix(pkg, folder) }

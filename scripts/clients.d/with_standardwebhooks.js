@@ -40,6 +40,26 @@ const incident = (title) => call('POST', '/app/events', {
 });
 const verify = (secret, { body, headers }) => new Webhook(secret).verify(body, headers);
 
+const inbound = '/app/integrations/webhooks/inbound';
+const alarm = { action: 'trigger', externalId: 'standard-webhooks', title: 'The server is on fire' };
+let key;
+
+// ingest signs the alarm with the library and sends it, after change has changed the request.
+async function ingest(id, at, change = () => {}) {
+  const body = JSON.stringify({ ...alarm, components: [component] });
+  const request = {
+    method: 'POST', body,
+    headers: {
+      'Content-Type': 'application/json', 'webhook-key-id': key.keyId, 'webhook-id': id,
+      'webhook-timestamp': Math.floor(at / 1000), 'webhook-signature': new Webhook(key.secret).sign(id, at, body),
+    },
+  };
+  change(request);
+  const response = await fetch(`${credentials.baseUrl}/public/webhooks/inbound`, request);
+  const text = await response.text();
+  return { status: response.status, body: text && JSON.parse(text) };
+}
+
 run('standardwebhooks', {
   'a delivery verifies': async () => {
     ({ components: [{ id: component }] } = await call('GET', '/app/components?limit=1'));
@@ -73,5 +93,28 @@ run('standardwebhooks', {
       assert.equal(verify(secret, after).event.title, 'Standard Webhooks: rotated');
     }
     assert.throws(() => verify(second, before), /No matching signature/);
+  },
+  'the inbound webhook accepts what the library signs': async () => {
+    ({ key } = await call('POST', `${inbound}/keys`, { name: 'standardwebhooks' }));
+    const opened = await ingest('first', new Date());
+    assert.deepEqual([opened.status, opened.body.result, opened.body.duplicate], [200, 'created', false]);
+    const repeated = await ingest('first', new Date());
+    assert.deepEqual(repeated, { status: 200, body: { ...opened.body, duplicate: true } });
+    const { event } = await call('GET', `/app/events/${opened.body.eventId}`);
+    assert.deepEqual([event.title, event.source], [alarm.title, 'inbound']);
+  },
+  'the inbound webhook refuses what is old, early or changed': async () => {
+    const at = (seconds) => new Date(Date.now() + seconds * 1000);
+    assert.equal((await ingest('in-time', at(-290))).status, 200);
+    for (const [what, refused] of Object.entries({
+      old: await ingest('old', at(-310)),
+      early: await ingest('early', at(310)),
+      body: await ingest('body', at(0), (request) => { request.body = request.body.replace('on fire', 'on ice'); }),
+      id: await ingest('id', at(0), (request) => { request.headers['webhook-id'] = 'other'; }),
+      time: await ingest('time', at(0), (request) => { request.headers['webhook-timestamp'] -= 1; }),
+      key: await ingest('key', at(0), (request) => { request.headers['webhook-key-id'] = component; }),
+    })) {
+      assert.deepEqual(refused, { status: 403, body: '' }, what);
+    }
   },
 });

@@ -433,7 +433,7 @@ func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
 	out := make([]topic.Destination, len(ids))
 	for n, id := range ids {
 		out[n] = topic.Destination{ID: id, State: topic.RecipientGone}
-		if d := i.byID[id]; d != nil && query.Channel == d.Channel {
+		if d := i.byID[id]; d != nil && (query.Channel != topic.Email || d.Channel == topic.Email) {
 			out[n] = *d
 		}
 		if d, found := i.managed[id]; found && query.Channel == topic.Email {

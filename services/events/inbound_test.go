@@ -325,3 +325,15 @@ func TestTriggersOfOneProblemAtTheSameTimeMakeOneEvent(t *testing.T) {
 		}
 	}
 }
+
+// TestAFullTimelineRefusesInboundMessages shows the one conflict that a tool can get: as for a person, the event is full.
+func TestAFullTimelineRefusesInboundMessages(t *testing.T) {
+	s := startTool(t)
+	full := strings.TrimSuffix(strings.Repeat(`{"update": "x"}, `, 1000), ", ")
+	s.must(http.StatusCreated, "", "POST", "/api/v1/event/list/", incident+`, "event_update": [`+full+`]}`)
+	events := s.must(http.StatusOK, "app admin a", "GET", "/app/events", "")["events"].([]any)
+	id := events[0].(map[string]any)["id"].(string)
+	s.must(http.StatusOK, "app admin a", "PATCH", "/app/events/"+id, `{"externalId": "full"}`)
+	const want = "The timeline has 1000 entries, which is the most. Delete an entry before you add one."
+	s.refuse(fault.Conflict, want, s.message("resolve", "full", nil))
+}

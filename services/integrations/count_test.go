@@ -3,19 +3,20 @@ package integrations_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
-
-func (c cutCollection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
-	return c.cut.write(func() error { return c.Collection.Insert(ctx, item, messages...) })
-}
 
 // UpdateMany counts as one write, which follows the read.
 func (c cutCollection[T]) UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error {
@@ -284,6 +285,61 @@ func TestANewEndpointBesideALateSuppressionIsFree(t *testing.T) {
 		}
 		if d := p.resolve(o, p.only(o, o.one))[0]; d.State != topic.RecipientActive {
 			t.Errorf("before write %d: it resolves to %s", writes, d.State)
+		}
+	}
+}
+
+// A process is killed after it deleted the last endpoint of a suppressed URL. The suppression is not listed.
+func TestASuppressionThatAKilledProcessLeftIsNotListed(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	kind := endpoint.Kinds(endpoint.Providers{})[0]
+	for writes := 1; ; writes++ {
+		made := p.create(o, "https://hooks.example.com/", nil)
+		p.suppress(o, p.only(o, o.one), made.URLHash)
+		err := p.cutShort(o, &cut{writes: writes}).Delete(t.Context(), o.id, kind, endpoint.Target{DashboardID: o.dashboard, URLHash: made.URLHash})
+		if err != nil && !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		left := len(p.call(o, http.StatusOK, http.MethodGet, path, nil).Endpoints)
+		if got := p.call(o, http.StatusOK, http.MethodGet, suppressionPath, nil); strings.Count(got.text, made.URLHash) != left {
+			t.Errorf("killed after %d writes: %d endpoints, and %s", writes, left, got.text)
+		}
+		if err == nil {
+			return
+		}
+		if left > 0 {
+			p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash})
+		}
+	}
+}
+
+// A batch of outcomes costs one read and one write while nothing fails.
+func TestSuccessesCostOneReadAndOneWrite(t *testing.T) {
+	p := start(t, nil)
+	var operations atomic.Int64
+	db, err := document.Open(p.documents, "integrations", document.Options{Observe: func(string) { operations.Add(1) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	records := store.New(db)
+	var outcomes []topic.Outcome
+	for range 400 {
+		recipient := id()
+		if err := records.Counters.Insert(t.Context(), endpoint.Counters{ID: recipient}); err != nil {
+			t.Fatal(err)
+		}
+		outcomes = append(outcomes, topic.Outcome{DeliveryID: id(), Recipient: recipient, Channel: topic.Webhook, Result: topic.Delivered, At: p.now()})
+	}
+	endpoints := endpoint.New(endpoint.Options{Store: records, AlertAfter: 5, SuppressAfter: 10, Log: slog.New(slog.DiscardHandler), Now: p.now})
+	for _, want := range []int64{2, 1} { // a repetition is only read
+		operations.Store(0)
+		if err := endpoints.Count(t.Context(), outcomes); err != nil {
+			t.Fatal(err)
+		}
+		if n := operations.Load(); n != want {
+			t.Errorf("%d operations, want %d", n, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package integrations_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -71,7 +72,10 @@ type hosts struct{}
 func (hosts) Host(host string) (string, error) { return host, nil }
 
 // services responds instead of events and identity.
-type services struct{ o organization }
+type services struct {
+	o     organization
+	limit int // 0: 1000
+}
 
 func (d services) Dashboard(_ context.Context, _, id string) (endpoint.Dashboard, error) {
 	return endpoint.Dashboard{ID: id, Name: "Main", Components: []string{d.o.one, d.o.two, d.o.elsewhere}}, nil
@@ -89,7 +93,9 @@ func (services) PublicDashboard(context.Context, endpoint.Site) (endpoint.Public
 	return endpoint.Public{}, nil
 }
 
-func (services) UniqueEndpoints(context.Context, string) (int, error) { return 1000, nil }
+func (d services) UniqueEndpoints(context.Context, string) (int, error) {
+	return cmp.Or(d.limit, 1000), nil
+}
 
 // second is another process on the same records.
 func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoint.Endpoints {
@@ -102,7 +108,7 @@ func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoin
 	records := store.New(db)
 	adjust(&records)
 	return endpoint.New(endpoint.Options{
-		Store: records, Services: services{o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), AlertAfter: 5, SuppressAfter: 10,
+		Store: records, Services: services{o: o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), AlertAfter: 5, SuppressAfter: 10,
 		Log: slog.New(slog.DiscardHandler), Now: p.now,
 	})
 }
@@ -226,6 +232,7 @@ func TestAMoveToAURLThatIsJustBeingCleared(t *testing.T) {
 	c := &cut{writes: 10, before: func(int) {
 		if !met {
 			met = true
+			p.ahead.Add(int64(10 * time.Second)) // the other process revokes the claim
 			if e := p.move(o, o.dashboard, made.URLHash, next); !e.Suppressed {
 				t.Errorf("moved: %+v", e)
 			}
@@ -251,6 +258,7 @@ func TestAnEndpointThatMovedMeanwhileIsNotDeleted(t *testing.T) {
 	c := &cut{writes: 10, before: func(int) {
 		if !met {
 			met = true
+			p.ahead.Add(int64(10 * time.Second)) // the other process revokes the claim
 			p.move(o, o.dashboard, made.URLHash, "https://hooks.example.com/next")
 		}
 	}}

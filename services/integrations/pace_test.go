@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
@@ -20,18 +21,23 @@ func TestEndpointsOfASpaceShareALimit(t *testing.T) {
 			"url": "https://chat.googleapis.com/v1/spaces/" + space + "/messages?key=k&token=" + token,
 		}).Endpoint
 	}
-	create("AAAA", "one")
+	one := create("AAAA", "one")
 	create("AAAA", "two")
 	third := create("BBBB", "three")
-	limits := func() []string {
+	inbox := p.mailbox()
+	list := func() []topic.Recipient {
 		t.Helper()
 		query := topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.GChat, Components: []string{o.one}, Limit: 10}
 		page, err := p.recipients().Concerned(t.Context(), o.id, query)
 		if err != nil || len(page.Recipients) != 3 {
 			t.Fatalf("%+v %v", page, err)
 		}
+		return page.Recipients
+	}
+	limits := func() []string {
+		t.Helper()
 		var out []string
-		for _, recipient := range page.Recipients {
+		for _, recipient := range list() {
 			destination := p.resolve(o, recipient.ID)[0]
 			if destination.Paced != recipient.Destination || destination.Paced == "" || destination.Paced == destination.URLHash {
 				t.Errorf("%+v, but the destination is %+v", recipient, destination)
@@ -47,5 +53,13 @@ func TestEndpointsOfASpaceShareALimit(t *testing.T) {
 		"url": "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=k&token=three"})
 	if got := limits(); got[0] != got[1] || got[0] != got[2] {
 		t.Errorf("three endpoints of one space: %q", got)
+	}
+
+	// A test is a message to the space too.
+	recipient, shared := list()[0].ID, list()[0].Destination
+	p.call(o, http.StatusAccepted, http.MethodPost, gchat+"/test", object{"dashboardId": o.dashboard, "urlHash": one.URLHash})
+	apitest.Eventually(t, "the test", func() bool { return len(inbox.to(recipient, topic.EndpointTest)) == 1 })
+	if notice := inbox.to(recipient, topic.EndpointTest)[0]; notice.Destination != shared {
+		t.Errorf("the notice is %+v", notice)
 	}
 }

@@ -34,7 +34,7 @@ const (
 // platform is the service with what surrounds it: a Kafka broker, the ends of the
 // calls it makes to events and identity, and a clock that can be put forward.
 type platform struct {
-	t         *testing.T
+	t         testing.TB
 	documents string
 	ahead     atomic.Int64 // of the clock, in nanoseconds
 	signer    *passport.Signer
@@ -50,7 +50,7 @@ type platform struct {
 	limits    boot.Suppression
 }
 
-func start(t *testing.T, set func(*integrations.Config)) *platform {
+func start(t testing.TB, set func(*integrations.Config)) *platform {
 	t.Helper()
 	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
 	p.signer = passport.NewSigner(secret, p.now)
@@ -171,6 +171,11 @@ func (p *platform) send(token, method, target string, body any) answer {
 }
 
 func (p *platform) try(token, method, target string, body any) (answer, error) {
+	return p.tryAt(p.url, token, method, target, body)
+}
+
+// tryAt sends a request to one of several processes.
+func (p *platform) tryAt(url, token, method, target string, body any) (answer, error) {
 	var in io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -179,7 +184,7 @@ func (p *platform) try(token, method, target string, body any) (answer, error) {
 		}
 		in = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+target, in)
+	request, err := http.NewRequestWithContext(p.t.Context(), method, url+target, in)
 	if err != nil {
 		return answer{}, err
 	}

@@ -59,7 +59,7 @@ func (u *upstream) remove(organization, dashboard string) {
 	delete(u.dashboards[organization], dashboard)
 }
 
-func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
+func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 	u := &upstream{
 		limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{},
 		public: map[peer.PublicAddress]peer.PublicDashboard{}, without: map[string]bool{}, applied: map[string]peer.InboundResult{},

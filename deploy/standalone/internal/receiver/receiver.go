@@ -33,6 +33,7 @@ import (
 type Request struct {
 	At     time.Time
 	Path   string
+	Query  string
 	Header http.Header
 	Body   []byte
 }
@@ -99,7 +100,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	if err != nil {
 		return // the request did not arrive completely
 	}
-	request := Request{At: time.Now(), Path: in.URL.Path, Header: in.Header.Clone(), Body: body}
+	request := Request{At: time.Now(), Path: in.URL.Path, Query: in.URL.RawQuery, Header: in.Header.Clone(), Body: body}
 	status := http.StatusNoContent
 	if r.Answer != nil {
 		status = r.Answer(request)

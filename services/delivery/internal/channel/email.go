@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"net/http"
 	"net/mail"
 	"net/url"
 	"path/filepath"
@@ -57,13 +58,20 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
-	return e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
+	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
+	if text, _, err := mailParts(message); err == nil {
+		result.Sent = dispatch.Sent{
+			Text: textKey(message), Body: []byte(text),
+			Header: http.Header{"From": {e.from.String()}, "Subject": {mailSubject(message)}, "Message-Id": {message.DeliveryID}},
+		}
+	}
+	return result
 }
 
 // write returns the mail. It encodes the subject and the names, which users wrote, so that they cannot add a
 // header.
 func (e email) write(message dispatch.Message) ([]byte, error) {
-	subject, text, html, err := mailContent(message)
+	text, html, err := mailParts(message)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +80,7 @@ func (e email) write(message dispatch.Message) ([]byte, error) {
 	if err := m.To(message.To.Address); err != nil {
 		return nil, err
 	}
-	m.Subject(subject)
+	m.Subject(mailSubject(message))
 	m.SetDateWithValue(message.At.UTC().Truncate(time.Second))
 	m.SetMessageIDWithValue(message.DeliveryID + e.from.Address[strings.LastIndexByte(e.from.Address, '@'):])
 	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: suppresses out-of-office replies
@@ -87,22 +95,11 @@ func (e email) write(message dispatch.Message) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// mailContent returns the subject, the text and the HTML of a mail. A mail without an event is about an endpoint.
-func mailContent(message dispatch.Message) (subject, plain, markup string, err error) {
-	if message.Change.Event.ID == "" {
-		page, err := noticeOf(message)
-		if err != nil {
-			return "", "", "", err
-		}
-		plain, markup, err = noticeParts(page)
-		return titled(message.To.Dashboard, page.Title), plain, markup, err
-	}
-	plain, markup, err = mailParts(message)
-	return mailSubject(message), plain, markup, err
-}
-
 // mailSubject returns the publisher's subject, or a subject with the dashboard and the headline.
 func mailSubject(message dispatch.Message) string {
+	if aboutEndpoint(message) {
+		return titled(message.To.Dashboard, noticeTitle(message))
+	}
 	if subject := oneLine(message.Change.Notify[topic.Email].Subject); subject != "" {
 		return shortSubject(subject)
 	}

@@ -40,7 +40,7 @@ type noticeFact struct{ Name, Value string }
 // noticeWords are the words of a kind of mail about an endpoint.
 type noticeWords struct {
 	title, lead string
-	link        string // title of the link
+	link        string // title of the link to the page of the endpoint
 	needsLink   bool
 	failures    bool // the mail has the failures
 	next        []string
@@ -103,6 +103,9 @@ func noticeOf(message dispatch.Message) (noticePage, error) {
 	page := noticePage{
 		Title: text.title, Dashboard: dashboard, Lead: text.lead, Link: message.To.Link, LinkTitle: text.link, Next: text.next,
 		Facts: []noticeFact{{words(endpoint), oneLine(report.URLDisplay)}},
+	}
+	if page.Link == message.To.Dashboard.URL {
+		page.LinkTitle = "Open the dashboard"
 	}
 	if text.failures {
 		page.Facts = append(page.Facts, failureFacts(report)...)
@@ -173,8 +176,24 @@ func failureWords(report *topic.EndpointReport) string {
 	return status + ", " + text
 }
 
+// aboutEndpoint reports whether a mail is about an endpoint: it has no event.
+func aboutEndpoint(message dispatch.Message) bool { return message.Change.Event.ID == "" }
+
+// noticeTitle returns the title of a mail about an endpoint, and "" if the mail is incomplete.
+func noticeTitle(message dispatch.Message) string {
+	page, err := noticeOf(message)
+	if err != nil {
+		return ""
+	}
+	return page.Title
+}
+
 // noticeParts returns the text and the HTML of a mail about an endpoint.
-func noticeParts(page noticePage) (plain, markup string, err error) {
+func noticeParts(message dispatch.Message) (plain, markup string, err error) {
+	page, err := noticeOf(message)
+	if err != nil {
+		return "", "", err
+	}
 	var text, html bytes.Buffer
 	if err := noticeText.Execute(&text, page); err != nil {
 		return "", "", err

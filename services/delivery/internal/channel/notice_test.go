@@ -39,7 +39,8 @@ func TestNotice_golden(t *testing.T) {
 		topic.EndpointSuppressed: "Your webhook is suppressed\n\nNothing is sent to this webhook of the dashboard Status until the suppression is cleared.\n\nWebhook: hooks.test/abc…\n" + failures + "\nChange or remove it" + link +
 			"\nPlease repair the receiver first.\n\nA user of the organization with the role admin or subscriber can then clear the suppression.\n",
 	} {
-		subject, plain, page, err := mailContent(noticed(kind, report()))
+		plain, page, err := mailParts(noticed(kind, report()))
+		subject := mailSubject(noticed(kind, report()))
 		title, _, _ := strings.Cut(want, "\n")
 		if err != nil || subject != "[Status] "+title {
 			t.Errorf("%s: the subject is %q (%v)", kind, subject, err)
@@ -104,7 +105,7 @@ func TestNotice_facts(t *testing.T) {
 	} {
 		r := report()
 		c.set(r)
-		_, plain, _, err := mailContent(noticed(topic.EndpointSuppressed, r))
+		plain, _, err := mailParts(noticed(topic.EndpointSuppressed, r))
 		if err != nil || !strings.Contains(plain, c.has) || strings.Contains(plain, c.lacks) {
 			t.Errorf("%+v: %s (%v)", r, plain, err)
 		}
@@ -117,7 +118,8 @@ func TestNotice_hostile(t *testing.T) {
 	message := noticed(topic.EndpointSuppressed, report())
 	message.To.Dashboard.Name, message.Change.Endpoint.URLDisplay = evil, evil
 	message.To.Link = "javascript:alert(1)"
-	subject, plain, page, err := mailContent(message)
+	plain, page, err := mailParts(message)
+	subject := mailSubject(message)
 	if err != nil || strings.ContainsAny(subject, "\r\n") || strings.Contains(plain, "\nBcc") || strings.Contains(page, "<script") || strings.Contains(page, `href="javascript`) {
 		t.Errorf("%q %s %s (%v)", subject, plain, page, err)
 	}
@@ -134,9 +136,14 @@ func TestNotice_incomplete(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	operators := noticed(topic.EndpointFailing, report()) // an endpoint without a page
+	shown := noticed(topic.EndpointFailing, report()) // an endpoint without a page of its own
+	shown.To.Link = dashboard.URL
+	if plain, _, err := mailParts(shown); err != nil || strings.Contains(plain, "Change or remove") || !strings.Contains(plain, "\nOpen the dashboard: "+dashboard.URL+"\n") {
+		t.Errorf("%s (%v)", plain, err)
+	}
+	operators := noticed(topic.EndpointFailing, report()) // without any page
 	operators.To.Link = ""
-	if _, plain, page, err := mailContent(operators); err != nil || strings.Contains(plain, "Change or remove") || strings.Contains(page, "<a ") {
+	if plain, page, err := mailParts(operators); err != nil || strings.Contains(plain, "Change or remove") || strings.Contains(page, "<a ") {
 		t.Errorf("%s %s (%v)", plain, page, err)
 	}
 }

@@ -17,13 +17,16 @@ type teams struct{ caller *caller }
 
 // Send makes one attempt. Recipients of the same dashboard and components share the rendered card.
 func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	body, err := message.Change.Rendered("teams "+textKey(message), func() ([]byte, error) {
+	key := "teams " + textKey(message)
+	body, err := message.Change.Rendered(key, func() ([]byte, error) {
 		return renderCard(&message.Change.EventChange, message.To.Dashboard, message.Components)
 	})
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
-	return t.caller.post(ctx, message.To.URL, http.Header{"Content-Type": {"application/json"}}, body)
+	result := t.caller.post(ctx, message.To.URL, http.Header{"Content-Type": {"application/json"}}, body)
+	result.Sent.Text = key
+	return result
 }
 
 // Gap implements dispatch.Paced. All endpoints with the same URL share the limit.

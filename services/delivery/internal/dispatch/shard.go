@@ -39,7 +39,8 @@ type shard struct {
 	keeper       topic.Keeper // of a topic.Notice; empty: the channel's
 	changeID     string
 	retry        bool
-	work         Work // of a topic.Shard
+	replay       string // id of the stored row of a topic.Shard that wakes it
+	work         Work   // of a topic.Shard
 
 	change      *Snapshot
 	recipients  []string // until the shard is opened: most shards wait for a long time, and ids are small
@@ -66,9 +67,10 @@ type member struct {
 	to         *topic.Destination
 	asked      time.Time // when the destination was requested
 	components []topic.Component
-	locked     bool // it holds the lock of its recipient
-	leased     bool // this process has leased the row
-	hadTurn    bool // it has waited for its turn (paces)
+	locked     bool     // it holds the lock of its recipient
+	leased     bool     // this process has leased the row
+	hadTurn    bool     // it has waited for its turn (paces)
+	request    *Request // of the attempt, if it is not stored yet
 }
 
 // opened is the result of opening a shard.

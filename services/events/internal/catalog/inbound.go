@@ -95,34 +95,33 @@ func (c *Catalog) Ingest(ctx context.Context, command Command, in Inbound) (Inbo
 	}
 	for try := 1; ; try++ {
 		outcome, err := c.ingest(ctx, command, in)
-		if try == inboundTries || !fault.Is(err, fault.Conflict) {
+		if try == inboundTries || !wasOvertaken(err) {
 			return outcome, err
 		}
 	}
 }
 
 func (c *Catalog) ingest(ctx context.Context, command Command, in Inbound) (InboundOutcome, error) {
-	changed, err := c.store.Events.Find(ctx, owned(command.Organization, find.Query{Where: []find.Condition{find.Has(FieldInbound, in.ID)}, Limit: 1}))
+	changed, err := c.store.Events.Keys(ctx, owned(command.Organization, find.Query{Where: []find.Condition{find.Has(FieldInbound, in.ID)}, Limit: 1}))
 	if err != nil {
 		return InboundOutcome{}, err
 	}
-	if len(changed.Items) > 0 {
-		event := changed.Items[0]
-		result, _ := event.inboundResult(in.ID)
-		return InboundOutcome{result, event.ID}, nil
+	if len(changed) > 0 {
+		return c.ingestInto(ctx, command, changed[0].Key, in, nil)
 	}
 	components, err := c.namedComponents(ctx, command.Organization, in.Components)
 	if err != nil {
 		return InboundOutcome{}, err
 	}
-	same, err := c.store.Events.Find(ctx, owned(command.Organization, find.Query{
+	same, err := c.store.Events.Keys(ctx, owned(command.Organization, find.Query{
 		Where: []find.Condition{find.Eq(FieldCorrelation, in.ExternalID)}, Order: []find.Order{{Field: FieldUntil, Descending: true}}, Limit: 1,
-	}))
-	switch {
-	case err != nil:
+	}), FieldUntil)
+	if err != nil {
 		return InboundOutcome{}, err
-	case len(same.Items) > 0 && (in.Action != Trigger || same.Items[0].reopens(c.now())):
-		return c.ingestInto(ctx, command, same.Items[0].ID, in, components)
+	}
+	switch {
+	case len(same) > 0 && (in.Action != Trigger || reopens(endOf(same[0]), c.now())):
+		return c.ingestInto(ctx, command, same[0].Key, in, components)
 	case in.Action != Trigger:
 		return InboundOutcome{}, fault.New(fault.NotFound, "There is no event with this externalId. Send a trigger to create one.")
 	}
@@ -140,7 +139,7 @@ func (c *Catalog) ingestInto(ctx context.Context, command Command, id string, in
 		case is:
 			result = known
 			return nil
-		case d.ExternalID != in.ExternalID, in.Action == Trigger && !d.reopens(d.Now):
+		case d.ExternalID != in.ExternalID, in.Action == Trigger && !reopens(d.Until(), d.Now):
 			return overtaken()
 		}
 		if result, mine.command.Action, err = in.apply(d, components); err == nil && result != InboundIgnored {
@@ -155,9 +154,15 @@ func (c *Catalog) ingestInto(ctx context.Context, command Command, id string, in
 	return InboundOutcome{result, id}, err
 }
 
+var errOvertaken = errors.New("catalog: another write was faster")
+
 func overtaken() error {
-	return fault.New(fault.Conflict, "The event changed at the same time. Send the message again.")
+	return fault.Wrap(fault.Conflict, errOvertaken, "The event changed at the same time. Send the message again.")
 }
+
+// wasOvertaken reports whether the conflict is with another write, which the store or ingestInto found. A conflict with the
+// rules of events has no cause.
+func wasOvertaken(err error) bool { return fault.Is(err, fault.Conflict) && fault.As(err).Err != nil }
 
 // namedComponents returns the ids of the organization's components that a message names by id or external reference.
 func (c *Catalog) namedComponents(ctx context.Context, organization string, names []string) ([]string, error) {
@@ -359,8 +364,14 @@ func (in Inbound) notify(d *Draft) {
 	d.Notify(in.Notify)
 }
 
-// reopens reports whether a trigger concerns the event: it is open, or closed within reopenWithin.
-func (e *Event) reopens(now time.Time) bool { return e.Open() || now.Sub(e.Until()) <= reopenWithin }
+// reopens reports whether a trigger concerns an event with the end: it is open, or closed within reopenWithin.
+func reopens(until, now time.Time) bool { return now.Sub(until) <= reopenWithin }
+
+// endOf returns FieldUntil of a row, its only value.
+func endOf(row find.Row) time.Time {
+	milliseconds, _ := row.Values[0].(int64)
+	return time.UnixMilli(milliseconds)
+}
 
 // InboundIDs returns the ids of the messages that the event remembers. The store keeps them unique.
 func (e *Event) InboundIDs() []string {

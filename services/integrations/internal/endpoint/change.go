@@ -168,6 +168,9 @@ func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address
 			if err := s.reconcile(ctx, e.OrganizationID, e.Channel, address.Hash()); err != nil {
 				return err
 			}
+			if err := s.dropRequest(ctx, e.OrganizationID, e.Channel, e.DashboardID, address.Hash()); err != nil {
+				return err
+			}
 			former, err := s.leaving(ctx, e)
 			if err != nil {
 				return err
@@ -204,14 +207,11 @@ func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address
 	}
 }
 
-// leaving returns the suppression that an endpoint takes along when it leaves its URL: that of the URL if no other
-// endpoint has the URL, else nil.
+// leaving returns the suppression that a verified endpoint takes along when it leaves its URL: that of the URL if no other
+// verified endpoint has the URL, else nil.
 func (s *Endpoints) leaving(ctx context.Context, e Endpoint) (*Suppression, error) {
-	if e.VerifiedAt == nil {
-		return nil, nil
-	}
-	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(e.OrganizationID, e.Channel, e.URLHash), Limit: 2})
-	if err != nil || len(page.Items) > 1 {
+	last, err := s.isLast(ctx, e.OrganizationID, e.Channel, e.claims(e.URLHash))
+	if err != nil || !last {
 		return nil, err
 	}
 	suppressions, err := s.suppressions(ctx, e)

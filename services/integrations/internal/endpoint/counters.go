@@ -43,9 +43,10 @@ func (c *Counters) reset(now time.Time) {
 	*c = Counters{ID: c.ID, LastSuccessAt: c.LastSuccessAt, CountFrom: now}
 }
 
-// succeed counts a success. A success of a former URL does not reset ConsecutiveFailures.
+// succeed counts a success. A success of a former URL does not reset ConsecutiveFailures, nor does one before the first
+// of the failures: delivery publishes the outcomes of retries by another way than those of first attempts.
 func (c *Counters) succeed(e Endpoint, o topic.Outcome) {
-	if !e.late(o) {
+	if before := c.FirstFailureAt != nil && o.At.Before(*c.FirstFailureAt); !before && !e.late(o) {
 		c.ConsecutiveFailures, c.FirstFailureAt, c.LastHTTPStatus, c.LastError = 0, nil, 0, ""
 	}
 	if c.LastSuccessAt == nil || c.LastSuccessAt.Before(o.At) {

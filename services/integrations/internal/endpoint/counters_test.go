@@ -83,6 +83,23 @@ func TestCountersCountALateOutcome(t *testing.T) {
 	}
 }
 
+// An outcome without a time, which delivery never sends, counts once too.
+func TestCountersCountAnOutcomeWithoutATime(t *testing.T) {
+	var counters Counters
+	for i := range 10 * keptMarks {
+		counters.remember(ended(i, time.Duration(i)*time.Minute))
+		if i == 0 && (!counters.remember(topic.Outcome{DeliveryID: "timeless"}) || counters.Counted.ended(0).Year() > 1) {
+			t.Errorf("it does not count, or ended at %v", counters.Counted.ended(0))
+		}
+		if counters.remember(topic.Outcome{DeliveryID: "timeless"}) {
+			t.Fatal("it counts twice")
+		}
+	}
+	if counters.Counted.len() > keptMarks+1 {
+		t.Errorf("%d marks", counters.Counted.len())
+	}
+}
+
 func TestMarksAreBounded(t *testing.T) {
 	var counters Counters
 	for i := range 2 * maxMarks {
@@ -105,6 +122,19 @@ func TestAResetForgetsFailuresAndOutcomesBeforeIt(t *testing.T) {
 	}
 	if counters.remember(ended(1, 0)) || counters.remember(ended(2, 999*time.Millisecond)) || !counters.remember(ended(3, time.Second)) {
 		t.Error("only an outcome since the reset counts")
+	}
+}
+
+func TestASuccessBeforeTheFailuresDoesNotResetThem(t *testing.T) {
+	var c Counters
+	c.fail(Endpoint{}, ended(1, 2*time.Second))
+	c.succeed(Endpoint{}, ended(2, time.Second))
+	if c.ConsecutiveFailures != 1 || c.LastSuccessAt == nil {
+		t.Errorf("after a success that ended before the failure: %+v", c)
+	}
+	c.succeed(Endpoint{}, ended(3, 2*time.Second))
+	if c.ConsecutiveFailures != 0 || c.FirstFailureAt != nil {
+		t.Errorf("after a success: %+v", c)
 	}
 }
 

@@ -63,6 +63,9 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 		return View{}, err
 	}
 	e.ID, e.OrganizationID, e.URLHash = uuid.Must(uuid.NewV7()).String(), organization, address.Hash()
+	if err := s.conflict(ctx, e, e.URLHash, nil); err != nil {
+		return View{}, err // usual, and cheaper than a claim
+	}
 	var view View
 	err = s.claimed(ctx, e, e.URLHash, "", func() error {
 		if err := s.reconcile(ctx, organization, kind.Channel, e.URLHash); err != nil {
@@ -134,14 +137,14 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	return view, err
 }
 
-// conflict returns the error for an endpoint that was not stored with a URL: that another endpoint on the dashboard has
-// the URL, or else otherwise.
+// conflict returns the error for an endpoint that was not stored with a URL: that another verified endpoint on the
+// dashboard has the URL, or else otherwise.
 func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, otherwise error) error {
-	_, err := s.one(ctx, e.OrganizationID, e.Channel, Target{DashboardID: e.DashboardID, URLHash: urlHash})
+	other, err := s.one(ctx, e.OrganizationID, e.Channel, Target{DashboardID: e.DashboardID, URLHash: urlHash})
 	switch {
-	case err == nil:
+	case err == nil && other.VerifiedAt != nil:
 		return fault.Wrap(fault.Conflict, otherwise, "The endpoint is already subscribed on this dashboard.")
-	case fault.Is(err, fault.NotFound):
+	case err == nil || fault.Is(err, fault.NotFound):
 		return otherwise
 	}
 	return err

@@ -18,6 +18,7 @@ const (
 	maxMarks  = 4096
 
 	markSize = 16
+	sign     = 1 << 63 // of an int64: times before 1970 come first
 )
 
 // marks are the counted deliveries of one endpoint: for each the milliseconds of its end and a digest of its id, in
@@ -26,7 +27,7 @@ type marks []byte
 
 func markOf(o topic.Outcome) []byte {
 	digest := sha256.Sum256([]byte(o.DeliveryID))
-	return append(binary.BigEndian.AppendUint64(nil, uint64(o.At.UnixMilli())), digest[:markSize-8]...)
+	return append(binary.BigEndian.AppendUint64(nil, uint64(o.At.UnixMilli())^sign), digest[:markSize-8]...)
 }
 
 func (m marks) len() int { return len(m) / markSize }
@@ -35,7 +36,7 @@ func (m marks) at(i int) []byte { return m[i*markSize : (i+1)*markSize] }
 
 // ended returns the end of a delivery.
 func (m marks) ended(i int) time.Time {
-	return time.UnixMilli(int64(binary.BigEndian.Uint64(m.at(i)))).UTC()
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(m.at(i)) ^ sign)).UTC()
 }
 
 // has reports whether the marks have the delivery of mark.

@@ -14,12 +14,12 @@ import (
 
 const (
 	// claimLife is the time after which any process may revoke a claim. A write takes some milliseconds.
-	claimLife = 3 * time.Second
+	claimLife = 4 * time.Second
 	// claimWait is the time for which a write waits for the claims of others. It is longer than claimLife, so that
 	// the claim of a killed process makes no write fail.
-	claimWait = 5 * time.Second
+	claimWait = 8 * time.Second
 	// claimPoll is the longest time between two tries.
-	claimPoll = 50 * time.Millisecond
+	claimPoll = 100 * time.Millisecond
 )
 
 var (
@@ -113,7 +113,7 @@ func (s *Endpoints) claim(ctx context.Context, e Endpoint, c Claim) (Claim, erro
 	}
 	limited, cancel := context.WithTimeout(ctx, claimWait)
 	defer cancel()
-	for pause := time.Millisecond; ; pause = min(2*pause, claimPoll) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, claimPoll) {
 		var others []Claim
 		_, err := s.Store.Slots.Upsert(limited, slotsKey(e.OrganizationID, e.Channel), func(slots *Slots, exists bool) ([]topic.Message, error) {
 			if !exists {

@@ -21,7 +21,7 @@ const (
 )
 
 // Suppression stops all messages to a URL of the organization, for each endpoint with the URL. It exists
-// as long as an endpoint has the URL. If the last endpoint of the URL gets a new URL, the suppression moves with it.
+// as long as a verified endpoint has the URL. If the last of them gets a new URL, the suppression moves with it.
 type Suppression struct {
 	ID                  string        `json:"id"` // uuid: distinguishes it from a later suppression of the URL
 	OrganizationID      string        `json:"organizationId"`
@@ -68,7 +68,7 @@ func (s Suppression) movedTo(e Endpoint) Suppression {
 	return s
 }
 
-// reconcile makes the suppression of a URL agree with the endpoints that have the URL:
+// reconcile makes the suppression of a URL agree with the verified endpoints that have the URL:
 //   - If no endpoint has the URL, reconcile deletes the suppression.
 //   - If each endpoint with the URL has a MovedSuppression, the first of these becomes the suppression of the URL.
 //   - If an endpoint with the URL has no MovedSuppression, the URL stays suppressed or not suppressed, as before.
@@ -76,8 +76,7 @@ func (s Suppression) movedTo(e Endpoint) Suppression {
 // Then it removes MovedSuppression from the endpoints. MovedSuppression is stored by the same write as the
 // new URL, so a kill at any point loses no suppression.
 //
-// A move or delete calls reconcile after it stored the endpoint, and suppress after it stored the suppression. So the last
-// of concurrent calls reads all these writes. Create and a move also call reconcile before they write, for the new URL.
+// A move or delete calls reconcile after it stored the endpoint. Create and a move also call reconcile before they write, for the new URL.
 // Before a caller reads the suppression of an endpoint with a MovedSuppression, it calls reconcile.
 func (s *Endpoints) reconcile(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
 	for {
@@ -97,7 +96,7 @@ func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, chan
 		return false, err
 	}
 	// At most one endpoint for each dashboard of the organization.
-	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(organization, channel, urlHash)})
+	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofKind(organization, channel, find.Eq(FieldSlot, urlHash))})
 	if err != nil {
 		return false, err
 	}

@@ -15,7 +15,8 @@ type SuppressedURL struct {
 	Dashboards []Dashboard
 }
 
-// Suppressions returns one page of the organization's suppressions of a kind, oldest first.
+// Suppressions returns one page of the organization's suppressions of a kind, oldest first. It deletes a suppression that
+// a killed process left at a URL that no endpoint has.
 func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind Kind, limit int, after string) (find.Page[SuppressedURL], error) {
 	found, err := s.Store.Suppressions.Find(ctx, find.Query{
 		Where: ofKind(organization, kind.Channel), Order: []find.Order{{Field: FieldSuppressedAt}}, Limit: limit, After: after,
@@ -29,6 +30,12 @@ func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind 
 		return page, err
 	}
 	for _, suppression := range found.Items {
+		if len(dashboards[suppression.URLHash]) == 0 {
+			if err := s.reconcile(ctx, organization, kind.Channel, suppression.URLHash); err != nil {
+				return page, err
+			}
+			continue
+		}
 		page.Items = append(page.Items, SuppressedURL{suppression, dashboards[suppression.URLHash]})
 	}
 	return page, nil

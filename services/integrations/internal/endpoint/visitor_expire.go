@@ -45,6 +45,9 @@ func (s *Endpoints) expireRequests(ctx context.Context) error {
 				}
 				return nil, nil
 			})
+			if err == nil { // a verification that failed at the limit left counters
+				err = s.deleteCounters(ctx, e.ID)
+			}
 			if unlessMissing(err) != nil {
 				return err
 			}

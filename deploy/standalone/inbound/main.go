@@ -1,0 +1,202 @@
+// The program inbound signs messages for the inbound webhook of Bellbuoy as Standard Webhooks require, and posts them.
+// Alertmanager and Grafana cannot sign; with -listen the program is a relay for them. scripts/inbound runs it.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const usage = `Usage: inbound [flags] [FILE]
+
+Signs the message in FILE (default: standard input) and posts it to the inbound webhook of Bellbuoy. Prints the response.
+With -listen it relays what Alertmanager or Grafana posts to it.
+
+The signing key is in the file INBOUND_KEY_FILE, which is the response to its creation, or in INBOUND_KEY (the keyId) and
+INBOUND_SECRET. The URL is in INBOUND_URL, for example https://status.example.com/public/webhooks/inbound.
+
+Exit codes: 0 accepted, 1 not accepted or not reached, 2 wrong arguments or settings.
+
+Flags:
+`
+
+const (
+	maxBody = 65_536 // the limit of the webhook, in bytes
+	timeout = 30 * time.Second
+	// retryWindow is the time in which the relay gives the same payload the same webhook-id. Alertmanager retries within
+	// its group_interval (5 min). What it repeats after its repeat_interval (4 h) is a new message.
+	retryWindow = 10 * time.Minute
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "inbound:", err)
+		if _, wrong := errors.AsType[usageError](err); wrong {
+			os.Exit(2)
+		}
+		os.Exit(1)
+	}
+}
+
+// usageError is an error in the arguments or the settings.
+type usageError struct{ error }
+
+func misused(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func run(args []string, in io.Reader, out io.Writer) error {
+	flags := flag.NewFlagSet("inbound", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	target := flags.String("url", os.Getenv("INBOUND_URL"), "URL of the inbound webhook; default INBOUND_URL")
+	format := flags.String("format", "", "format of the message: alertmanager or grafana; default: Bellbuoy's own, with -listen: alertmanager")
+	id := flags.String("id", "", "webhook-id of the message; default: a new one")
+	listen := flags.String("listen", "", "relay what is posted to this address, for example 127.0.0.1:9097")
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(out, usage)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+		return nil
+	}
+	if err != nil || flags.NArg() > 1 || *listen != "" && (flags.NArg() > 0 || *id != "") {
+		return misused("wrong arguments; inbound -h explains them: %v", cmp.Or(err, errors.New("one FILE, or -listen without -id and FILE")))
+	}
+	if *listen != "" {
+		*format = cmp.Or(*format, "alertmanager")
+	}
+	s, err := newSender(*target, *format)
+	if err != nil {
+		return err
+	}
+	if *listen != "" {
+		fmt.Fprintf(out, "relaying from http://%s/ to %s\n", *listen, s.url)
+		server := &http.Server{Addr: *listen, Handler: s, ReadTimeout: timeout}
+		return server.ListenAndServe()
+	}
+	if flags.NArg() == 1 {
+		file, err := os.Open(flags.Arg(0))
+		if err != nil {
+			return usageError{err}
+		}
+		defer file.Close()
+		in = file
+	}
+	message, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	status, response, err := s.post(cmp.Or(*id, "msg_"+rand.Text()), message)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, strings.TrimSpace(string(response)))
+	if status != http.StatusOK {
+		return fmt.Errorf("the webhook responded with %d%s", status, map[int]string{http.StatusForbidden: ": check the key, its secret, the clock and the plan"}[status])
+	}
+	return nil
+}
+
+// sender posts signed messages.
+type sender struct {
+	url, key string
+	secret   []byte
+	client   http.Client
+}
+
+func newSender(target, format string) (*sender, error) {
+	to, err := url.Parse(target)
+	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+		return nil, misused("INBOUND_URL or -url must be the URL of the inbound webhook, not %q", target)
+	}
+	if format != "" {
+		query := to.Query()
+		query.Set("format", format)
+		to.RawQuery = query.Encode()
+	}
+	key, secret := os.Getenv("INBOUND_KEY"), os.Getenv("INBOUND_SECRET")
+	if file := os.Getenv("INBOUND_KEY_FILE"); file != "" {
+		var created struct {
+			Key struct{ KeyID, Secret string }
+		}
+		content, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(content, &created)
+		}
+		if err != nil {
+			return nil, misused("INBOUND_KEY_FILE must be the response to the creation of a signing key: %w", err)
+		}
+		key, secret = created.Key.KeyID, created.Key.Secret
+	}
+	encoded, prefixed := strings.CutPrefix(strings.TrimSpace(secret), "whsec_")
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if key == "" || !prefixed || err != nil {
+		return nil, misused("the signing key is missing: set INBOUND_KEY_FILE, or INBOUND_KEY and INBOUND_SECRET (whsec_...)")
+	}
+	return &sender{url: to.String(), key: key, secret: raw, client: http.Client{Timeout: timeout}}, nil
+}
+
+// post signs a message, posts it, and returns the response.
+func (s *sender) post(id string, message []byte) (status int, response []byte, err error) {
+	request, err := http.NewRequest(http.MethodPost, s.url, bytes.NewReader(message))
+	if err != nil {
+		return 0, nil, err
+	}
+	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, s.secret)
+	mac.Write([]byte(id + "." + timestamp + "."))
+	mac.Write(message)
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "webhook-key-id": s.key, "webhook-id": id, "webhook-timestamp": timestamp,
+		"webhook-signature": "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)),
+	} {
+		request.Header.Set(name, value)
+	}
+	got, err := s.client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer got.Body.Close()
+	response, err = io.ReadAll(io.LimitReader(got.Body, maxBody))
+	return got.StatusCode, response, err
+}
+
+// ServeHTTP relays one request. The tool gets the response of the webhook, and 502 if the webhook is not reached, upon
+// which it tries again.
+func (s *sender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		http.Error(w, "POST the payload of an alert webhook here.", http.StatusMethodNotAllowed)
+		return
+	}
+	message, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	sum := sha256.Sum256(message)
+	id := fmt.Sprintf("relay_%s_%d", hex.EncodeToString(sum[:]), time.Now().Truncate(retryWindow).Unix())
+	status, response, err := s.post(id, message)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "inbound:", err)
+		http.Error(w, "The inbound webhook cannot be reached.", http.StatusBadGateway)
+		return
+	}
+	fmt.Fprintf(os.Stderr, "inbound: %d %s\n", status, bytes.TrimSpace(response))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(response) // a tool that has left tries again
+}
