@@ -32,6 +32,7 @@ type edge struct {
 	pages      *pages
 	once       *once
 	signer     *passport.Signer
+	proxies    proxies
 	operator   string // the token; empty: there is no operator surface
 	discovery  []byte
 	docs       map[string]*page // by path
@@ -75,7 +76,7 @@ func (e *edge) serveLegacy(v *visit) {
 		return
 	}
 	if caller := e.admit(v, peer.APIKey); caller != nil {
-		e.forward(v, e.guard.passport(caller, route.Service, passport.Legacy, clientIP(v.request)))
+		e.forward(v, e.guard.passport(caller, route.Service, passport.Legacy, v.ip))
 	}
 }
 
@@ -98,7 +99,7 @@ func (e *edge) serveApp(v *visit) {
 		return
 	}
 	if route := e.knownRoute(v); route != nil {
-		e.forwardOperation(v, e.guard.passport(caller, route.Service, passport.App, clientIP(v.request)), caller)
+		e.forwardOperation(v, e.guard.passport(caller, route.Service, passport.App, v.ip), caller)
 	}
 }
 
@@ -113,20 +114,20 @@ func (e *edge) serveOperator(v *visit) {
 		return
 	}
 	if route := e.knownRoute(v); route != nil {
-		token := e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Operator, IP: clientIP(v.request)})
+		token := e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Operator, IP: v.ip})
 		e.forwardOperation(v, token, nil)
 	}
 }
 
 // servePublic serves everything that needs no key: the lists of dashboards, the documents
-// of the interfaces, the pages behind links in mail, and inbound webhooks. Scripts of other
+// of the interfaces, the forms and pages of visitors, and inbound webhooks. Scripts of other
 // sites may read the first two.
 func (e *edge) servePublic(v *visit) {
-	route := v.found.route
-	if len(v.found.rows) > 0 && (route == nil || route.Service == events || route.Service == "") {
+	if rows := v.found.rows; len(rows) > 0 && (rows[0].Service == events || rows[0].Service == "") {
 		v.Header().Set("Access-Control-Allow-Origin", "*")
 	}
-	if route = e.knownRoute(v); route == nil {
+	route := e.knownRoute(v)
+	if route == nil {
 		return
 	}
 	switch route.Service {
@@ -135,7 +136,7 @@ func (e *edge) servePublic(v *visit) {
 	case "":
 		e.docs[route.Path].write(v, v.request)
 	default:
-		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public, IP: clientIP(v.request)}))
+		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public, IP: v.ip}))
 	}
 }
 
@@ -175,7 +176,7 @@ func (e *edge) forward(v *visit, token string) {
 	}
 	ctx, cancel := context.WithTimeout(v.ctx, upstreamTimeout)
 	defer cancel()
-	out := outgoing{method: v.request.Method, service: v.found.route.Service, passport: token, body: body}
+	out := outgoing{method: v.request.Method, service: v.found.route.Service, passport: token, body: body, ip: v.ip, scheme: v.scheme}
 	if v.bare {
 		out.method, out.body = http.MethodHead, nil
 	}
@@ -215,6 +216,7 @@ func (e *edge) open(w http.ResponseWriter, r *http.Request) *visit {
 	v := &visit{ResponseWriter: w, request: r, start: time.Now(), found: e.router.find(r)}
 	v.bare = v.found.surface == passport.Legacy && r.Method == http.MethodPost && legacy.Method(r) == http.MethodHead
 	v.id = requestID(r.Header)
+	v.ip, v.scheme = e.proxies.client(r)
 	w.Header()["X-Request-Id"] = []string{v.id}
 	ctx := r.Context()
 	if len(r.Header["Traceparent"]) > 0 {

@@ -45,6 +45,7 @@ type Config struct {
 	boot.Redis   `embed:""`
 	boot.Secret  `embed:""`
 	boot.Links   `embed:""`
+	boot.Proxies `embed:""`
 	Upstreams    `embed:""`
 
 	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" help:"The token of the operator interface. Empty: /operator does not exist."`
@@ -93,6 +94,10 @@ func newEdge(c Config) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
+	trusted, err := c.Networks()
+	if err != nil {
+		return nil, err
+	}
 	docs, err := newDocs()
 	if err != nil {
 		return nil, err
@@ -110,7 +115,7 @@ func newEdge(c Config) (*edge, error) {
 		proxy:  proxy,
 		pages:  newPages(proxy, signer, c.Now),
 		once:   &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
-		signer: signer, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
+		signer: signer, proxies: trusted, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
 		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
 }
@@ -132,13 +137,17 @@ func platformHosts(links boot.Links) func(host string) bool {
 	}
 }
 
-// ready returns the checks behind /readyz: Redis, and the readiness of each service.
+// ready returns the checks behind /readyz: Redis, and the readiness of each service but delivery. While delivery is
+// down, the gateway lacks the delivery logs only, and notifications wait in Kafka.
 func ready(c Config, e *edge) map[string]func(context.Context) error {
 	checks := map[string]func(context.Context) error{
 		"redis": func(ctx context.Context) error { return e.guard.redis.client.Ping(ctx).Err() },
 	}
 	client := &http.Client{Transport: e.proxy.usual, Timeout: 2 * time.Second}
 	for name, base := range c.byName() {
+		if name == delivery {
+			continue
+		}
 		checks[name] = func(ctx context.Context) error { return readyUpstream(ctx, client, base) }
 	}
 	return checks

@@ -120,6 +120,7 @@ func (e *edge) forwardFirst(v *visit, mine claim, token string, body []byte) {
 	defer cancel()
 	response, err := e.proxy.send(ctx, v.request, v.id, outgoing{
 		method: v.request.Method, service: v.found.route.Service, passport: token, body: body,
+		ip: v.ip, scheme: v.scheme,
 	})
 	failed, ok := errors.AsType[*net.OpError](err)
 	free := ok && failed.Op == "dial" // no part of the request was sent

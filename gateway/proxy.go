@@ -75,6 +75,8 @@ type outgoing struct {
 	service  string
 	passport string
 	body     []byte
+	// ip and scheme are those of the client's request.
+	ip, scheme string
 }
 
 // send forwards the request with the same path and query. The caller must close the body
@@ -91,7 +93,9 @@ func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing
 		ContentLength: int64(len(s.body)),
 	}).WithContext(ctx)
 	copyRequestHeader(out.Header, r.Header)
-	forwardedFor(out.Header, r)
+	out.Header["X-Forwarded-For"] = []string{s.ip}
+	out.Header["X-Forwarded-Host"] = []string{r.Host}
+	out.Header["X-Forwarded-Proto"] = []string{s.scheme}
 	out.Header["X-Request-Id"] = []string{id}
 	out.Header[passport.Header] = []string{s.passport}
 	p.propagator.Inject(ctx, propagation.HeaderCarrier(out.Header))
@@ -163,25 +167,6 @@ func mayPass(name string, all http.Header) bool {
 	}
 	listed := all["Connection"]
 	return len(listed) == 0 || !httpguts.HeaderValuesContainsToken(listed, name)
-}
-
-func forwardedFor(out http.Header, r *http.Request) {
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	out["X-Forwarded-For"] = []string{clientIP(r)}
-	out["X-Forwarded-Host"] = []string{r.Host}
-	out["X-Forwarded-Proto"] = []string{scheme}
-}
-
-// clientIP returns the address of the client's connection.
-func clientIP(r *http.Request) string {
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return address
 }
 
 // relay writes the response of a service to the client. If the body breaks off, relay

@@ -76,6 +76,8 @@ const (
 	dashboardPath = "/d/{slug}/api/v1/dashboard/"
 	// ownHostPath is the path of the list on a host of the dashboard.
 	ownHostPath = legacy.Base + "dashboard/"
+	// ownHostForms is the first segment of the forms on a host of the dashboard.
+	ownHostForms = "subscribe"
 )
 
 // legacyRoutes returns the discovery document and four paths for each resource in the
@@ -235,6 +237,9 @@ func (t *router) find(r *http.Request) found {
 		return found{surface: passport.Legacy, route: rows[0], rows: rows, legacy: parsed}
 	}
 	surface := surfaceOf(path)
+	if firstSegment(path) == ownHostForms && t.isPlatformHost(r.Host) {
+		return found{surface: surface}
+	}
 	raw := strings.TrimPrefix(escapedPath(r.URL), "/")
 	if surface == passport.Public {
 		raw = strings.TrimSuffix(raw, "/")
@@ -257,7 +262,7 @@ func pick(surface passport.Surface, method string, rows []*Route) found {
 }
 
 func surfaceOf(path string) passport.Surface {
-	switch first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); first {
+	switch firstSegment(path) {
 	case "app":
 		return passport.App
 	case "operator":
@@ -265,6 +270,11 @@ func surfaceOf(path string) passport.Surface {
 	default:
 		return passport.Public
 	}
+}
+
+func firstSegment(path string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first
 }
 
 // escapedPath returns u.EscapedPath, but without its cost for the usual path, in which

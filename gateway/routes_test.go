@@ -223,6 +223,8 @@ func TestReadiness(t *testing.T) {
 	d := w.gateway(t, nil)
 	wantStatus(t, d.get(t, "/healthz", nil), 204)
 	wantStatus(t, d.get(t, "/readyz", nil), 200)
+	w.services[delivery].server.Close()
+	wantStatus(t, d.get(t, "/readyz", nil), 200)
 	w.services[subscribers].server.Close()
 	g := d.get(t, "/readyz", nil)
 	if g.status != 503 || !strings.Contains(g.body, "subscribers") {

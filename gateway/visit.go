@@ -27,6 +27,7 @@ type visit struct {
 	start        time.Time
 	span         trace.Span
 	id           string // X-Request-Id
+	ip, scheme   string // of the client's request, see proxies
 	found        found
 	organization string
 	status       int

@@ -254,11 +254,30 @@ func ready(base string) func() error {
 // reaches the receiver.
 func startReceiver(t testing.TB) (*receiver.Receiver, []string) {
 	t.Helper()
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	r, err := receiver.Start("127.0.0.1:0", receiverHost, ca)
-	if err != nil {
+	servers, env := startReceivers(t, receiverHost)
+	return servers[receiverHost], env
+}
+
+// startReceivers starts a receiver for each of the hosts. It returns the settings with which the platform reaches them.
+func startReceivers(t testing.TB, hosts ...string) (map[string]*receiver.Receiver, []string) {
+	t.Helper()
+	servers, places, authorities := map[string]*receiver.Receiver{}, []string{}, []byte{}
+	for _, host := range hosts {
+		file := filepath.Join(t.TempDir(), "ca.pem")
+		r, err := receiver.Start("127.0.0.1:0", host, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		authority, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers[host], places, authorities = r, append(places, host+":443="+r.Addr()), append(authorities, authority...)
+	}
+	bundle := filepath.Join(t.TempDir(), "all.pem")
+	if err := os.WriteFile(bundle, authorities, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.Close() })
-	return r, []string{"DELIVERY_RESOLVE=" + receiverHost + ":443=" + r.Addr(), "DELIVERY_CA_FILE=" + ca}
+	return servers, []string{"DELIVERY_RESOLVE=" + strings.Join(places, ","), "DELIVERY_CA_FILE=" + bundle}
 }

@@ -104,6 +104,7 @@ func value(text *string) string {
 // TestEveryKindReachesAWebhook drives an incident and a maintenance through the App interface, from a draft to the
 // post-mortem, and checks every webhook. What is to notify nobody lies between, so it would be seen as the next webhook.
 func TestEveryKindReachesAWebhook(t *testing.T) {
+	t.Parallel()
 	r, env := startReceiver(t)
 	p, _ := started(t, env...)
 	c := seeded(t, p)

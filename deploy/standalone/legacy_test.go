@@ -14,6 +14,7 @@ import (
 // organizations. A request without an Authorization has that of ${ours}, an administrator of the first organization.
 // What one service decides is in the scripts of that service, what the legacy machinery decides in libs/legacy.
 func TestLegacyScripts(t *testing.T) {
+	t.Parallel()
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000")
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	scripts, err := filepath.Glob("testdata/legacy_*.txtar")

@@ -174,7 +174,7 @@ func (p *platform) parts() []part {
 		}),
 		bind(p, "integrations", integrations.Run, integrations.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
-			Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers,
+			Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers, Redis: p.redis, Confirmation: s.Confirmation,
 			EventsURL: p.url("events"), IdentityURL: p.url("identity"),
 		}),
 		bind(p, "delivery", delivery.Run, delivery.Config{
@@ -189,7 +189,7 @@ func (p *platform) parts() []part {
 				}
 				return errors.New("The first start has not written credentials.json yet.")
 			}}},
-			Redis: p.redis, Secret: p.secret, Links: p.links,
+			Redis: p.redis, Secret: p.secret, Links: p.links, Proxies: s.Proxies,
 			Upstreams: gateway.Upstreams{
 				IdentityURL: p.url("identity"), EventsURL: p.url("events"),
 				SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),

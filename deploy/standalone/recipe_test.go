@@ -23,6 +23,7 @@ const slackHost = "hooks.slack.com"
 // there, and receives a message of the new channel. The endpoint shows the delivery's success, which the
 // platform publishes after the row of the delivery log is durable.
 func TestReadmeRecipeAddsAChannel(t *testing.T) {
+	t.Parallel()
 	clone := t.TempDir()
 	copyTree(t, repository, clone)
 	follow(t, clone, recipe(t, "Add a channel."))

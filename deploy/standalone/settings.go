@@ -12,15 +12,17 @@ const builtIn = "built-in"
 // settings are the settings of the platform: those of every service. Engines that they do not
 // name are embedded, and secrets that they do not contain are generated.
 type settings struct {
-	boot.Settings    `embed:""`
-	boot.Links       `embed:""`
-	boot.Rates       `embed:""`
-	boot.Receivers   `embed:""`
-	boot.Suppression `embed:""`
-	boot.Sending     `embed:""`
-	boot.Providers   `embed:""`
-	boot.Mail        `embed:""`
-	boot.Texts       `embed:""`
+	boot.Settings     `embed:""`
+	boot.Links        `embed:""`
+	boot.Proxies      `embed:""`
+	boot.Rates        `embed:""`
+	boot.Receivers    `embed:""`
+	boot.Suppression  `embed:""`
+	boot.Confirmation `embed:""`
+	boot.Sending      `embed:""`
+	boot.Providers    `embed:""`
+	boot.Mail         `embed:""`
+	boot.Texts        `embed:""`
 
 	Data          string   `name:"data" env:"BELLBUOY_DATA" default:"./data" check:"filled" help:"Folder of the platform's files."`
 	Seed          string   `name:"seed" env:"BELLBUOY_SEED" default:"built-in" help:"File with the organization that the first start creates (see deploy/seed.json, which is built in); empty: none."`

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,26 +21,11 @@ const (
 // platform uses the servers as Teams.
 func startTeams(t testing.TB, hosts ...string) (map[string]*receiver.Receiver, []string) {
 	t.Helper()
-	servers, places, authorities := map[string]*receiver.Receiver{}, []string{}, []byte{}
-	for _, host := range hosts {
-		file := filepath.Join(t.TempDir(), "ca.pem")
-		r, err := receiver.Start("127.0.0.1:0", host, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { r.Close() })
-		r.Answer = func(receiver.Request) int { return http.StatusAccepted }
-		authority, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		servers[host], places, authorities = r, append(places, host+":443="+r.Addr()), append(authorities, authority...)
+	servers, env := startReceivers(t, hosts...)
+	for _, server := range servers {
+		server.Answer = func(receiver.Request) int { return http.StatusAccepted }
 	}
-	bundle := filepath.Join(t.TempDir(), "all.pem")
-	if err := os.WriteFile(bundle, authorities, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return servers, []string{"DELIVERY_RESOLVE=" + strings.Join(places, ","), "DELIVERY_CA_FILE=" + bundle}
+	return servers, env
 }
 
 // room is a Teams channel: the requests to its workflow among those to the server.
@@ -229,24 +212,4 @@ func TestLegacyEventReachesTeams(t *testing.T) {
 
 	theirs.tell(theirService, "Theirs", map[string]any{"enabled": true, "message": "theirs"})
 	foreign.messages("theirs")
-}
-
-func TestTeamsEndpointOfAClassicConnectorIsRefused(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
-	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
-	_, component := a.service("Checkout")
-	for _, url := range []string{"https://acme.webhook.office.com/webhookb2/x", "https://outlook.office.com/webhook/x", "https://" + receiverHost + "/workflows/x"} {
-		var refusal struct{ Error string }
-		a.teams(map[string]any{"dashboardId": a.DashboardID, "url": url, "managementEmail": "ops@example.com", "componentIds": []string{component}}).
-			expect(t, http.StatusBadRequest).into(t, &refusal)
-		if !strings.HasPrefix(refusal.Error, "url: must be a Teams workflow URL") ||
-			strings.Contains(refusal.Error, "classic connector") != strings.Contains(url, "office.com") {
-			t.Errorf("%s: %q", url, refusal.Error)
-		}
-	}
-	var list struct{ Endpoints []any }
-	send(t, http.MethodGet, base+"/app/integrations/teams/endpoints", a.app(), nil).expect(t, http.StatusOK).into(t, &list)
-	if len(list.Endpoints) != 0 {
-		t.Errorf("a refused endpoint is there: %v", list.Endpoints)
-	}
 }

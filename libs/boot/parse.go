@@ -3,6 +3,7 @@ package boot
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
@@ -67,6 +68,10 @@ func problem(check, value string) string {
 	case "host":
 		if !hostPattern.MatchString(value) {
 			return fmt.Sprintf("must be host names, with or without *. in front, not %q", value)
+		}
+	case "network":
+		if _, err := netip.ParsePrefix(value); err != nil && value != "" {
+			return fmt.Sprintf("must be networks such as 10.0.0.0/8, separated by commas, not %q", value)
 		}
 	case "positive":
 		if number, _ := strconv.Atoi(value); number < 1 {

@@ -3,6 +3,7 @@ package boot
 import (
 	"crypto/x509"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -47,6 +48,43 @@ func (l Links) Hosts() ([]string, error) {
 	return hosts, nil
 }
 
+// Proxies is the setting of the proxies in front of the gateway.
+type Proxies struct {
+	TrustedProxies []string `name:"trusted-proxies" env:"BELLBUOY_TRUSTED_PROXIES" check:"network" placeholder:"CIDR,..." help:"Networks of proxies in front of the gateway. Only their X-Forwarded-For and X-Forwarded-Proto count. If empty, the client is who connects."`
+}
+
+// Networks returns the networks of the proxies.
+func (p Proxies) Networks() ([]netip.Prefix, error) {
+	var networks []netip.Prefix
+	for _, text := range p.TrustedProxies {
+		if text == "" {
+			continue
+		}
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("BELLBUOY_TRUSTED_PROXIES: %w", err)
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, nil
+}
+
+// Confirmation is the setting of the links with which visitors confirm.
+type Confirmation struct {
+	ConfirmWithin time.Duration `name:"confirm-within" env:"CONFIRM_WITHIN" default:"48h" help:"Time within which a visitor confirms a subscription or an endpoint by the link in a mail."`
+}
+
+// maxConfirm bounds the time for which unconfirmed requests are stored.
+const maxConfirm = 30 * 24 * time.Hour
+
+// Validate checks the settings. The parser of settings calls it.
+func (c Confirmation) Validate() error {
+	if c.ConfirmWithin <= 0 || c.ConfirmWithin > maxConfirm {
+		return fmt.Errorf("CONFIRM_WITHIN must be longer than 0 and at most %s", maxConfirm)
+	}
+	return nil
+}
+
 // Rates are the rate limits of the default plan.
 type Rates struct {
 	LegacyRatePerHour int `name:"legacy-rate-per-hour" env:"LEGACY_RATE_PER_HOUR" default:"1000" check:"positive" help:"Highest number of calls to /api/v1 per user in any 3600 s, on the default plan."`
@@ -58,8 +96,9 @@ type Receivers struct {
 	Resolve outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers that are dialled at another address; the refusal of private addresses does not apply to them."`
 }
 
-// Suppression is the setting of the suppression of endpoints.
+// Suppression are the settings of alerts about endpoints and of their suppression.
 type Suppression struct {
+	AlertAfter    int `name:"alert-after" env:"ALERT_AFTER" default:"5" check:"positive" help:"Consecutive failed deliveries after which an endpoint's management address is notified."`
 	SuppressAfter int `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" check:"positive" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
 }
 

@@ -1,12 +1,15 @@
 package document
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // batchSize bounds the records in one operation of an engine. Other writes wait for a bulk write for milliseconds only.
@@ -20,6 +23,74 @@ func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 	return c.batches(items, func(_ []T, records []*record) error {
 		return c.db.engine.putMany(ctx, c.shape, lastOfEach(records))
 	})
+}
+
+// UpdateMany is Update for many records, with one read and one write for each 500. It loads the records of keys that
+// exist, and calls change with them. change alters them, and returns the messages of each write by the key of its
+// record. UpdateMany stores the records that change altered or that have messages. Each write is guarded by the version
+// of its record and atomic with its messages, but the writes are not atomic together. If another writer has replaced
+// or deleted one of the records meanwhile, UpdateMany starts over. change then also gets the records that it altered
+// before and that are stored, so change must recognize its own effect. A collection with Derive has no UpdateMany.
+func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change func(items []*T) (map[string][]topic.Message, error)) error {
+	defer c.span(&ctx, "update many")()
+	if c.shape.derives {
+		return fault.New(fault.Internal, "document: UpdateMany cannot write %s, which has a Derive", c.shape.name)
+	}
+	for try := 0; ; try++ {
+		altered, err := c.altered(ctx, keys, change)
+		for batch := range slices.Chunk(altered, batchSize) {
+			if err == nil {
+				err = c.db.engine.replaceMany(ctx, c.shape, batch)
+			}
+		}
+		if slices.ContainsFunc(altered, func(r *record) bool { return len(r.entries) > 0 }) {
+			c.db.notify(c.shape)
+		}
+		if !errors.Is(err, errStale) {
+			return c.opaque(err, "update many")
+		}
+		if !backoff(ctx, try) {
+			return c.opaque(ctx.Err(), "update many")
+		}
+	}
+}
+
+// altered loads the records of keys, calls change, and returns those to be stored, with the version of their
+// replacement.
+func (c *Collection[T]) altered(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) ([]*record, error) {
+	var loaded []*record
+	for batch := range slices.Chunk(keys, batchSize) {
+		found, err := c.db.engine.loadMany(ctx, c.shape, batch)
+		if err != nil {
+			return nil, err
+		}
+		loaded = append(loaded, found...)
+	}
+	items := make([]*T, len(loaded))
+	for i, r := range loaded {
+		items[i] = new(T)
+		if err := decode(r.body, items[i]); err != nil {
+			return nil, err
+		}
+	}
+	messages, err := change(items)
+	if err != nil {
+		return nil, err
+	}
+	var altered []*record
+	for i, before := range loaded {
+		r, err := c.record(items[i], before.key)
+		if err != nil {
+			return nil, err
+		}
+		if r.entries, err = c.db.entries(ctx, c.shape, messages[before.key]); err != nil {
+			return nil, err
+		}
+		if r.version = before.version + 1; len(r.entries) > 0 || !bytes.Equal(r.body, before.body) {
+			altered = append(altered, r)
+		}
+	}
+	return altered, nil
 }
 
 // lastOfEach returns records with only the last of those with the same key.

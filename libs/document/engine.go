@@ -31,6 +31,9 @@ type engine interface {
 	replace(ctx context.Context, s *shape, r *record, version int64) error
 	remove(ctx context.Context, s *shape, key string, version int64, entries []entry) error
 
+	// replaceMany replaces records whose stored version is one less than their own, with their entries. It returns
+	// errStale if another version of one of them is stored. Then it may have replaced some of them.
+	replaceMany(ctx context.Context, s *shape, records []*record) error
 	putMany(ctx context.Context, s *shape, records []*record) error
 	insertMany(ctx context.Context, s *shape, records []*record) ([]bool, error)
 	deleteSome(ctx context.Context, p *plan, limit int) (int64, error)

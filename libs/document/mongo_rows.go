@@ -217,6 +217,26 @@ func (e *mongoEngine) remove(ctx context.Context, s *shape, key string, version 
 	return e.guarded(ctx, s, append(at[:3:3], there("o", true)), bury(version+1, nil))
 }
 
+func (e *mongoEngine) replaceMany(ctx context.Context, s *shape, records []*record) error {
+	c, err := e.collection(s)
+	if err != nil {
+		return err
+	}
+	models := make([]mongo.WriteModel, len(records))
+	for i, r := range records {
+		models[i] = mongo.NewUpdateOneModel().SetUpdate(change(contents(s, r), r.entries)).
+			SetFilter(bson.D{{Key: "_id", Value: r.key}, {Key: "v", Value: r.version - 1}, there("b", true)})
+	}
+	result, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	if err != nil {
+		return mongoError(err)
+	}
+	if result.MatchedCount < int64(len(records)) {
+		return errStale
+	}
+	return nil
+}
+
 func (e *mongoEngine) putMany(ctx context.Context, s *shape, records []*record) error {
 	c, err := e.collection(s)
 	if err != nil {

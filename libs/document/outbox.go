@@ -24,13 +24,15 @@ type entry struct {
 	Key     string            `bson:"key,omitempty"`
 	Value   []byte            `bson:"value,omitempty"`
 	Headers map[string]string `bson:"headers,omitempty"`
+	// Partition is set for a topic.Placed.
+	Partition *int `bson:"partition,omitempty"`
 }
 
 func (e *entry) record() stream.Record {
 	headers := make(map[string]string, len(e.Headers)+1)
 	maps.Copy(headers, e.Headers)
 	headers[HeaderID] = e.ID
-	return stream.Record{Topic: e.Topic, Key: e.Key, Value: e.Value, Headers: headers}
+	return stream.Record{Topic: e.Topic, Key: e.Key, Value: e.Value, Headers: headers, Partition: e.Partition}
 }
 
 // entries makes the outbox entries of messages, with the trace of ctx.
@@ -43,7 +45,12 @@ func (db *Database) entries(ctx context.Context, s *shape, messages []topic.Mess
 		}
 		headers := propagation.MapCarrier{}
 		db.propagator.Inject(ctx, headers)
-		out = append(out, entry{ID: uuid.Must(uuid.NewV7()).String(), Topic: message.Topic(), Key: message.Key(), Value: value, Headers: headers})
+		waiting := entry{ID: uuid.Must(uuid.NewV7()).String(), Topic: message.Topic(), Key: message.Key(), Value: value, Headers: headers}
+		if placed, is := message.(topic.Placed); is {
+			partition := placed.Partition()
+			waiting.Partition = &partition
+		}
+		out = append(out, waiting)
 	}
 	if len(out) == 0 && s.derives {
 		out = append(out, entry{ID: uuid.Must(uuid.NewV7()).String()})

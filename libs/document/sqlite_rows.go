@@ -127,6 +127,26 @@ func (w *sqliteWriter) post(s *shape, key string, entries []entry) error {
 	return nil
 }
 
+func (e *sqliteEngine) replaceMany(ctx context.Context, s *shape, records []*record) error {
+	return e.write(ctx, s, func(w *sqliteWriter) error {
+		for _, r := range records {
+			args, err := r.cells(nil)
+			if err != nil {
+				return err
+			}
+			if n, err := w.changes(s.texts.replace, append(args, r.key, r.version-1)...); err != nil {
+				return err
+			} else if n == 0 {
+				return errStale
+			}
+			if err := w.post(s, r.key, r.entries); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 func (e *sqliteEngine) putMany(ctx context.Context, s *shape, records []*record) error {
 	return e.write(ctx, s, func(w *sqliteWriter) error {
 		for _, r := range records {

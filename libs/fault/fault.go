@@ -19,6 +19,7 @@ const (
 	Denied      Kind = "denied"      // authentication or the check of the organization failed: 403 without a body
 	Forbidden   Kind = "forbidden"   // the role or the plan does not allow the request: 403 with a message
 	NotFound    Kind = "not_found"   // no such record for this organization
+	Gone        Kind = "gone"        // a link that was valid is used, expired or replaced
 	Method      Kind = "method"      // the path does not have this method
 	Conflict    Kind = "conflict"    // quota, uniqueness or version
 	TooLarge    Kind = "too_large"   // the body is larger than its limit
@@ -95,6 +96,8 @@ func (k Kind) Status() int {
 		return http.StatusForbidden
 	case NotFound:
 		return http.StatusNotFound
+	case Gone:
+		return http.StatusGone
 	case Method:
 		return http.StatusMethodNotAllowed
 	case Conflict:

@@ -50,7 +50,8 @@ func TestHostRefusesLocalNamesAndEveryOddSpellingOfAnAddress(t *testing.T) {
 		"127。0。0。1", "127．0．0．1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "0", "255.255.255.255", "100.64.0.1",
 		"[::1]", "[::]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
 		"[fe80::1]", "[fe80::1%25eth0]", "[fe80::1%eth0]", "[fd00::1]", "[ff02::1]", "[2001:db8::1]", "[8.8.8.8]", "[::1", "::1", "[]", "[g::1]", "[2606:4700::1111]x",
-		"xn--0.example.com", "xn--", "a/b.example.com", `a\b.example.com`, "a@b.example.com", "a#b.example.com", "a\u200bb\u0000.example.com",
+		"8.8.8.8", "1.1.1.1", "[2606:4700::1111]", "[2606:4700:0:0::1111]", "bücher.example", "BÜCHER.example", "ｅｘａｍｐｌｅ.com", "exam\u00adple.com", "еxample.com",
+		"xn--0.example.com", "xn--", "xn--.example.com", "xn--a.example.com", "xn--80ak6aa92e-.example.com", "xn--bcher-KVa\u00df.example", "a/b.example.com", `a\b.example.com`, "a@b.example.com", "a#b.example.com", "a\u200bb\u0000.example.com",
 	} {
 		if canonical, err := none.Host(host); err == nil {
 			t.Errorf("%q passed as %q", host, canonical)
@@ -63,15 +64,9 @@ func TestHostGivesOneFormToOneHost(t *testing.T) {
 	for host, want := range map[string]string{
 		"example.com":              "example.com",
 		"Hooks.EXAMPLE.com":        "hooks.example.com",
-		"bücher.example":           "xn--bcher-kva.example",
-		"BÜCHER.example":           "xn--bcher-kva.example",
 		"xn--bcher-kva.example":    "xn--bcher-kva.example",
 		"XN--BCHER-KVA.example":    "xn--bcher-kva.example",
-		"ｅｘａｍｐｌｅ.com":              "example.com",
 		"r3---sn-4g5e.example.com": "r3---sn-4g5e.example.com",
-		"8.8.8.8":                  "8.8.8.8",
-		"[2606:4700:0:0::1111]":    "[2606:4700::1111]",
-		"[2606:4700::ABCD]":        "[2606:4700::abcd]",
 		"127.0.0.1.nip.io":         "127.0.0.1.nip.io", // a name: judged when it is dialled
 	} {
 		if got, err := none.Host(host); err != nil || got != want {
@@ -86,13 +81,13 @@ func TestHostLetsPassWhatTheOperatorPlacesElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for host, want := range map[string]string{
-		"receiver": "receiver", "RECEIVER": "receiver", "10.1.2.3": "10.1.2.3", "[fd00::1]": "[fd00::1]", "bücher.local": "xn--bcher-kva.local",
+		"receiver": "receiver", "RECEIVER": "receiver", "10.1.2.3": "10.1.2.3", "[fd00::1]": "[fd00::1]", "XN--BCHER-KVA.local": "xn--bcher-kva.local",
 	} {
 		if got, err := resolve.Host(host); err != nil || got != want {
 			t.Errorf("%q: got %q, %v; want %q", host, got, err, want)
 		}
 	}
-	for _, host := range []string{"localhost", "10.1.2.4", "[fd00::2]", "receiver.", "receiver:443"} {
+	for _, host := range []string{"localhost", "10.1.2.4", "[fd00::2]", "receiver.", "receiver:443", "bücher.local", "[10.1.2.3]"} {
 		if got, err := resolve.Host(host); err == nil {
 			t.Errorf("%q passed as %q", host, got)
 		}

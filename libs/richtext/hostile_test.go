@@ -104,7 +104,7 @@ func checkNode(t *testing.T, markup string, n *html.Node, elements []string) {
 
 func control(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' }
 
-// checkRendered checks what a text becomes in each format: HTML, plain text, and the Markdown of a card.
+// checkRendered checks what a text becomes in each format: HTML, plain text, and the text of a card.
 func checkRendered(t *testing.T, text string) {
 	t.Helper()
 	for format, elements := range formats() {
@@ -119,6 +119,7 @@ func checkRendered(t *testing.T, text string) {
 			t.Fatal(err)
 		}
 		checkMarkup(t, card.String(), formats()[Rich])
+		checkMarkup(t, ChatText(markup), []string{"b", "i", "a", "br"})
 	}
 }
 
@@ -142,7 +143,7 @@ func TestHostile(t *testing.T) {
 		if _, formatted := parse(text); !formatted {
 			continue // shown as it is
 		}
-		for _, rendered := range []string{HTML(Rich, text), PlainText(Rich, text), CardText(HTML(Rich, text))} {
+		for _, rendered := range []string{HTML(Rich, text), PlainText(Rich, text), CardText(HTML(Rich, text)), ChatText(HTML(Rich, text))} {
 			for _, bad := range []string{`"javascript:`, "(javascript:", `"data:`, "(data:", " onerror=", "url("} {
 				if strings.Contains(strings.ToLower(rendered), bad) && !strings.Contains(text, "[x](") && !strings.Contains(text, "<textarea") {
 					t.Errorf("%q becomes %q", text, rendered)
@@ -172,6 +173,7 @@ func TestRenderInTime(t *testing.T) {
 				markup := HTML(format, text)
 				_ = PlainText(format, text)
 				_ = CardText(markup)
+				_ = ChatText(markup)
 				_ = Check(text, length)
 				if took := time.Since(begun); took > 5*time.Second { // the worst takes 0.2 s
 					t.Errorf("%s of %.20q takes %v", format, text, took)

@@ -7,12 +7,21 @@ import (
 )
 
 // DeliveryID returns the id of the delivery of a change or notice to a recipient. It is the same for every plan, retry
-// and repetition.
-func DeliveryID(change, recipient string) string { return DeriveID(change, "delivery", recipient) }
+// and repetition. The last byte is 0, so that LogID can number the logs of the delivery.
+func DeliveryID(change, recipient string) string {
+	return LogID(DeriveID(change, "delivery", recipient), 0)
+}
 
 // ChannelDeliveryID returns the id of the row that says why the channel sent nothing.
 func ChannelDeliveryID(change string, channel Channel) string {
-	return DeriveID(change, "channel", string(channel))
+	return LogID(DeriveID(change, "channel", string(channel)), 0)
+}
+
+// LogID returns the id of a log of a delivery: the delivery's id with the number in the last byte. The logs of a
+// delivery have the numbers from 0, so the first has the delivery's id.
+func LogID(delivery string, number uint8) string {
+	const digits = "0123456789abcdef"
+	return delivery[:len(delivery)-2] + string([]byte{digits[number>>4], digits[number&0xf]})
 }
 
 // DeriveID returns a UUID v8 (RFC 9562, 5.8): the first 48 bits of the change's id, which are its time, then a

@@ -15,6 +15,12 @@ type Message interface {
 	Key() string // messages of one key are published in order
 }
 
+// Placed is a Message with a partition of its own. The partition of other messages follows from their key.
+type Placed interface {
+	Message
+	Partition() int
+}
+
 // Topic names.
 const (
 	EventChanges     = "event-changes"     // key: event; events -> delivery
@@ -176,13 +182,18 @@ type Shard struct {
 	Keeper       Keeper   `json:"keeper,omitempty"` // of a Notice; empty: the channel's
 	Bucket       int      `json:"bucket"`
 	Recipients   []string `json:"recipients"` // ids, at most 256
+	// Replay is the id of a stored delivery to the one recipient, which a user wants to be sent again.
+	Replay string `json:"replay,omitempty"`
 }
 
 // Topic implements topic.Message.
 func (Shard) Topic() string { return Deliveries }
 
-// Key returns the bucket, which is also the number of the partition.
+// Key returns the bucket.
 func (s Shard) Key() string { return strconv.Itoa(s.Bucket) }
+
+// Partition implements Placed.
+func (s Shard) Partition() int { return s.Bucket }
 
 // Result is the result of a delivery.
 type Result string

@@ -25,7 +25,7 @@ func Body[T any](c *gin.Context) (T, error) {
 	if err != nil {
 		return in, err
 	}
-	return in, decode(text, &in)
+	return in, decode(text, &in, true)
 }
 
 func readJSON(c *gin.Context) ([]byte, error) {
@@ -34,8 +34,8 @@ func readJSON(c *gin.Context) ([]byte, error) {
 		return nil, fault.New(fault.Invalid, "The body must be JSON, with the header Content-Type: application/json.")
 	}
 	text, err := io.ReadAll(c.Request.Body)
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", MaxBody)
+	if large, is := errors.AsType[*http.MaxBytesError](err); is {
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", large.Limit)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "The body could not be read.")
@@ -47,13 +47,14 @@ func readJSON(c *gin.Context) ([]byte, error) {
 }
 
 // decode reads text into the value that into points to. A JSON array or null for a struct is
-// an Invalid fault, and so are members that are required but absent, or null but not nullable.
-func decode(text []byte, into any) error {
+// an Invalid fault, and so are members that are required but absent, null but not nullable, or,
+// for strict, unknown.
+func decode(text []byte, into any, strict bool) error {
 	target := reflect.ValueOf(into).Elem()
 	if err := checkJSON(text, target.Type()); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, into, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(text, into, json.RejectUnknownMembers(strict)); err != nil {
 		return decodeFault(err)
 	}
 	return checkMembers("", target)

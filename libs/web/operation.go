@@ -74,7 +74,8 @@ type Call[P, B any] struct {
 	context.Context
 	Caller     passport.Passport
 	Parameters P
-	List       List // for page tokens
+	List       List   // for page tokens
+	text       []byte // of the body
 	body       func() (B, error)
 	ifMatch    []string
 }
@@ -83,6 +84,15 @@ type Call[P, B any] struct {
 // stored record calls Body when it has found the record and has checked IfMatch, because an unknown
 // record and another version precede a wrong member. It may call Body several times.
 func (c *Call[P, B]) Body() (B, error) { return c.body() }
+
+// Part decodes the members of the body that the struct has to which into points, and ignores the others. An operation
+// that finds its record by members of the body calls Part before Body.
+func (c *Call[P, B]) Part(into any) error {
+	if c.text == nil {
+		return nil
+	}
+	return decode(c.text, into, false)
+}
 
 // IfMatch returns a Conflict fault if the request has a header If-Match that does not name the
 // version of the stored record (RFC 9110, section 13.1.1).
@@ -112,9 +122,10 @@ func Declare[P, B, R any](operation Operation, handler func(*Call[P, B]) (R, err
 		if err != nil {
 			return err
 		}
+		call.text = text
 		call.body = sync.OnceValues(func() (body B, err error) {
 			if text != nil {
-				err = decode(text, &body)
+				err = decode(text, &body, true)
 			}
 			return body, err
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/bus"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -36,7 +37,7 @@ type Config struct {
 }
 
 // Operations declares what the service offers on the App interface.
-func Operations() []web.Operation { return nil }
+func Operations() []web.Operation { return api.Operations() }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
@@ -66,9 +67,12 @@ func Run(ctx context.Context, c Config) error {
 		},
 		Traces: gauge.Traces{Propagator: c.Propagator}, Observer: gauge.New(c.Metrics),
 	}
+	if err := api.New(dispatch.NewLogs(parts), web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
+		return err
+	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{messages.EnsureTopics},
+		Start: []func(context.Context) error{messages.EnsureTopics, s.Topics(topic.Audit)},
 		Background: []func(context.Context) error{
 			sender.Run,
 			func(ctx context.Context) error { return messages.Send(ctx, sender) },

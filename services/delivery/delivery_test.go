@@ -75,7 +75,7 @@ func TestRetry_anotherURL(t *testing.T) {
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
 	row := w.ended(sent.ID, "r1")[0]
-	if len(one.got()) != 1 || len(two.got()) != 1 || row.Status != dispatch.StatusDelivered || row.URLHash != hash || row.URLDisplay != "two.test/ho…" {
+	if len(one.got()) != 1 || len(two.got()) != 1 || row.Status != dispatch.StatusDelivered || row.MovedTo != hash {
 		t.Errorf("%d and %d requests, row %+v", len(one.got()), len(two.got()), row)
 	}
 	if outcome := w.outcomes.of(t, row.ID); outcome.URLHash != hash {

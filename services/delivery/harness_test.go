@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -226,14 +227,14 @@ func (c *child) kill() {
 	}
 }
 
-// publish publishes a change like the events service.
-func (w *world) publish(change topic.EventChange, headers map[string]string) {
+// publish publishes a change like the events service, or a notice like integrations.
+func (w *world) publish(message topic.Message, headers map[string]string) {
 	w.t.Helper()
-	value, err := json.Marshal(change)
+	value, err := json.Marshal(message)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	err = w.kafka.Publish(w.t.Context(), stream.Record{Topic: change.Topic(), Key: change.Key(), Value: value, Headers: headers})
+	err = w.kafka.Publish(w.t.Context(), stream.Record{Topic: message.Topic(), Key: message.Key(), Value: value, Headers: headers})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -311,6 +312,7 @@ type integrations struct {
 	mu        sync.Mutex
 	endpoints map[string][]*topic.Destination // by organization
 	byID      map[string]*topic.Destination
+	managed   map[string]topic.Destination // where mail about an endpoint goes
 	down      bool
 	refusals  atomic.Int64
 	asked     int // times recipients were resolved
@@ -320,7 +322,7 @@ type integrations struct {
 }
 
 func newPeer(t testing.TB, service string) *integrations {
-	i := &integrations{endpoints: map[string][]*topic.Destination{}, byID: map[string]*topic.Destination{}}
+	i := &integrations{endpoints: map[string][]*topic.Destination{}, byID: map[string]*topic.Destination{}, managed: map[string]topic.Destination{}}
 	signer := passport.NewSigner(platformSecret, time.Now)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
@@ -405,7 +407,7 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 	owned := i.endpoints[r.PathValue("organization")]
 	to := min(from+concern.Limit, len(owned))
 	for _, d := range owned[from:to] {
-		page.Recipients = append(page.Recipients, topic.Recipient{ID: d.ID, Destination: d.URLHash})
+		page.Recipients = append(page.Recipients, topic.Recipient{ID: d.ID, Destination: cmp.Or(d.Paced, d.URLHash)})
 	}
 	if to < len(owned) {
 		page.Next = fmt.Sprint(to)
@@ -430,10 +432,12 @@ func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	out := make([]topic.Destination, len(ids))
 	for n, id := range ids {
-		if d := i.byID[id]; d != nil {
+		out[n] = topic.Destination{ID: id, State: topic.RecipientGone}
+		if d := i.byID[id]; d != nil && (query.Channel != topic.Email || d.Channel == topic.Email) {
 			out[n] = *d
-		} else {
-			out[n] = topic.Destination{ID: id, State: topic.RecipientGone}
+		}
+		if d, found := i.managed[id]; found && query.Channel == topic.Email {
+			out[n] = d
 		}
 	}
 	i.mu.Unlock()
@@ -487,6 +491,7 @@ func (a *authority) issue(t testing.TB, hosts ...string) tls.Certificate {
 type arrival struct {
 	at     time.Time
 	path   string
+	query  string
 	header http.Header
 	body   []byte
 }
@@ -533,7 +538,7 @@ func (w *world) hanging(host string) (cut func()) {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, _ := io.ReadAll(request.Body)
 	r.mu.Lock()
-	r.arrivals = append(r.arrivals, arrival{time.Now(), request.URL.Path, request.Header.Clone(), body})
+	r.arrivals = append(r.arrivals, arrival{time.Now(), request.URL.Path, request.URL.RawQuery, request.Header.Clone(), body})
 	answer := r.answer
 	r.mu.Unlock()
 	if answer == nil {

@@ -40,6 +40,7 @@ func routes(m member) map[passport.Surface][]route {
 		passport.Peer: {
 			{"POST", peer.Prefix + "/keys/lookup", `{"scheme": "bearer", "id": "` + m.keyID + `"}`},
 			{"GET", peer.Prefix + "/organizations/" + m.organization + "/limits", ""},
+			{"GET", peer.Prefix + "/organizations/" + m.organization + "/features", ""},
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/quota"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -24,14 +25,16 @@ import (
 
 // Config holds the service's settings.
 type Config struct {
-	boot.Process     `embed:""`
-	boot.Documents   `embed:""`
-	boot.Kafka       `embed:""`
-	boot.Secret      `embed:""`
-	boot.Links       `embed:""`
-	boot.Receivers   `embed:""`
-	boot.Suppression `embed:""`
-	boot.Providers   `embed:""`
+	boot.Process      `embed:""`
+	boot.Documents    `embed:""`
+	boot.Kafka        `embed:""`
+	boot.Secret       `embed:""`
+	boot.Links        `embed:""`
+	boot.Receivers    `embed:""`
+	boot.Suppression  `embed:""`
+	boot.Providers    `embed:""`
+	boot.Redis        `embed:""`
+	boot.Confirmation `embed:""`
 
 	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
@@ -43,7 +46,7 @@ func Operations() []web.Operation {
 }
 
 // Public declares what the service offers without a key.
-func Public() []web.Public { return api.InboundPublic() }
+func Public() []web.Public { return append(api.Public(), api.InboundPublic()...) }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
@@ -55,13 +58,19 @@ func Run(ctx context.Context, c Config) error {
 	kinds := endpoint.Kinds(endpoint.Providers{
 		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts, GChat: c.GChatHosts,
 	})
+	counter, err := quota.New(c.Redis, c.Log, c.Now)
+	if err != nil {
+		return err
+	}
+	defer counter.Close()
 	services := client.New(peer.Events{Client: s.Peer("events", c.EventsURL)}, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
 	tools := inbound.New(inbound.Options{
 		Store: store.NewInbound(s.Database), Services: services, Box: seal.NewBox(c.Secret.Secret, "inbound"), Log: c.Log, Now: c.Now,
 	})
 	endpoints := endpoint.New(endpoint.Options{
 		Store: store.New(s.Database), Services: services,
-		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
+		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), AlertAfter: c.AlertAfter, SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
+		Kinds: kinds, Links: endpoint.NewLinks(seal.Key(c.Secret.Secret, "endpoint-link"), c.AppBaseURL), Quota: counter, ConfirmWithin: c.ConfirmWithin,
 	})
 	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
 		return err
@@ -72,7 +81,7 @@ func Run(ctx context.Context, c Config) error {
 	return s.Serve(ctx, service.Work{
 		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Audit)},
 		Background: []func(context.Context) error{
-			s.Relay, tools.Retain,
+			s.Relay, tools.Retain, endpoints.ExpireRequests,
 			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),
 			s.DeletedComponents(endpoints.ForgetComponent),
 			service.Messages(s, "integrations-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/hostile"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
@@ -41,21 +43,23 @@ func TestOperations(t *testing.T) {
 		ours, small, others := p.organization(25), p.organization(2), p.organization(25)
 		plain := ours.member(passport.RoleAdmin)
 		plain.Features.Integrations = false
+		vars := p.suppressedURLs(t.Name(), ours)
+		maps.Copy(vars, map[string]string{
+			"subscriber": p.signer.Sign(ours.member(passport.RoleSubscriber)),
+			"event":      p.signer.Sign(ours.member(passport.RoleEvent)),
+			"noplan":     p.signer.Sign(plain),
+			"small":      p.signer.Sign(small.member(passport.RoleAdmin)),
+			"others":     p.signer.Sign(others.member(passport.RoleAdmin)),
+			"dashboard":  ours.dashboard, "second": ours.second, "one": ours.one, "two": ours.two, "elsewhere": ours.elsewhere,
+			"smallDashboard": small.dashboard, "smallSecond": small.second, "smallOne": small.one,
+			"othersDashboard": others.dashboard, "othersOne": others.one,
+			"nobodys": id(),
+		})
 		return apitest.Target{
 			OpenAPI: documents,
 			URL:     p.url,
 			Header:  http.Header{passport.Header: {p.signer.Sign(ours.member(passport.RoleAdmin))}, "Content-Type": {"application/json"}},
-			Vars: map[string]string{
-				"subscriber": p.signer.Sign(ours.member(passport.RoleSubscriber)),
-				"event":      p.signer.Sign(ours.member(passport.RoleEvent)),
-				"noplan":     p.signer.Sign(plain),
-				"small":      p.signer.Sign(small.member(passport.RoleAdmin)),
-				"others":     p.signer.Sign(others.member(passport.RoleAdmin)),
-				"dashboard":  ours.dashboard, "second": ours.second, "one": ours.one, "two": ours.two, "elsewhere": ours.elsewhere,
-				"smallDashboard": small.dashboard, "smallSecond": small.second, "smallOne": small.one,
-				"othersDashboard": others.dashboard, "othersOne": others.one,
-				"nobodys": id(),
-			},
+			Vars:    vars,
 		}
 	})
 }
@@ -102,31 +106,31 @@ func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
 	}
 }
 
-func TestOneOfFiftyConcurrentCreatesOfOneURLSucceeds(t *testing.T) {
+func TestHostileURLsAreRefusedAtCreation(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
-	token := p.signer.Sign(o.member(passport.RoleAdmin))
-	body := object{"dashboardId": o.dashboard, "url": "https://hooks.example.com/same", "managementEmail": "ops@example.com", "componentIds": []string{o.one}}
-	statuses := map[int]int{}
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	for range 50 {
-		group.Go(func() {
-			got, err := p.try(token, http.MethodPost, path, body)
-			mu.Lock()
-			defer mu.Unlock()
-			statuses[got.status]++
-			if err != nil {
-				t.Error(err)
+	kinds := map[string]string{"webhook": path, "teams": "/app/integrations/teams/endpoints", "gchat": "/app/integrations/gchat/endpoints"}
+	made := p.create(o, "https://hooks.example.com/good", nil)
+	for _, url := range hostile.URLs() {
+		for kind, target := range kinds {
+			got := p.call(o, http.StatusBadRequest, http.MethodPost, target, p.body(o, url))
+			if !strings.HasPrefix(got.Error, "url: ") || len(url) > len("https:///") && strings.Contains(got.Error, url) {
+				t.Errorf("%s %q: %s", kind, url, got.text)
 			}
-		})
+		}
+		got := p.call(o, http.StatusBadRequest, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "url": url, "paused": true})
+		if !strings.HasPrefix(got.Error, "url: ") {
+			t.Errorf("moved to %q: %s", url, got.text)
+		}
 	}
-	group.Wait()
-	if statuses[http.StatusCreated] != 1 || statuses[http.StatusConflict] != 49 {
-		t.Errorf("answers by status: %v", statuses)
-	}
-	if list := p.call(o, http.StatusOK, http.MethodGet, path, nil); len(list.Endpoints) != 1 || list.Usage.UniqueEndpoints != 1 {
-		t.Errorf("the list after it: %s", list.text)
+	for kind, target := range kinds {
+		list := p.call(o, http.StatusOK, http.MethodGet, target, nil)
+		if kind != "webhook" && (len(list.Endpoints) != 0 || list.Usage.UniqueEndpoints != 0) {
+			t.Errorf("%s: stored are %s", kind, list.text)
+		}
+		if kind == "webhook" && (len(list.Endpoints) != 1 || list.Endpoints[0].Paused || list.Endpoints[0].URLHash != made.URLHash || list.Usage.UniqueEndpoints != 1) {
+			t.Errorf("webhook: stored are %s", list.text)
+		}
 	}
 }
 
@@ -366,10 +370,10 @@ func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	kinds := endpoint.Kinds(endpoint.Providers{})
 	before := endpoint.New(endpoint.Options{
-		Store: store.New(db), Services: services{o}, Hosts: hosts{}, Box: seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
+		Store: store.New(db), Services: services{o: o}, Hosts: hosts{}, Box: seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
 		SuppressAfter: 10, Log: slog.New(slog.DiscardHandler), Now: p.now,
 	})
-	sealed, err := before.Create(t.Context(), o.id, kinds[0], endpoint.Draft{DashboardID: o.dashboard, URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}})
+	sealed, err := before.Create(t.Context(), o.id, kinds[0], o.dashboard, input(endpoint.Draft{URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}}))
 	if err != nil {
 		t.Fatal(err)
 	}

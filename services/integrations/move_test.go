@@ -1,6 +1,7 @@
 package integrations_test
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -95,53 +96,53 @@ func TestASuppressionGoesAlongWithTheURL(t *testing.T) {
 	}
 	p.suppress(o, p.only(o, o.elsewhere), moved.URLHash)
 	joined := p.create(o, url+"/5", nil)
-	if joined = p.move(o, o.dashboard, moved.URLHash, url+"/6"); !joined.Suppressed {
-		t.Errorf("it does not take along what the other brought about: %+v", joined)
+	if joined = p.move(o, o.dashboard, moved.URLHash, url+"/6"); joined.Suppressed {
+		t.Errorf("it takes along the suppression of a URL that another has: %+v", joined)
 	}
 	if back := p.move(o, o.dashboard, joined.URLHash, url+"/4"); !back.Suppressed {
 		t.Errorf("moved to a suppressed URL: %+v", back)
 	}
 }
 
-// Two endpoints of one suppressed URL that leave it at the same time, for the same URL or for
-// two, both take the suppression along, and leave none behind.
-func TestConcurrentMovesLoseNoSuppression(t *testing.T) {
+// Of two endpoints that leave one suppressed URL at the same time, the last takes the suppression along, and the other
+// is free.
+func TestTheLastOfConcurrentMovesTakesTheSuppression(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
-	token := p.signer.Sign(o.member(passport.RoleAdmin))
 	const url = "https://hooks.example.com/"
-	at := map[string]string{} // hashes by dashboard
-	at[o.dashboard] = p.create(o, url, nil).URLHash
-	at[o.second] = p.create(o, url, object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}}).URLHash
-	p.suppress(o, p.only(o, o.one), at[o.dashboard])
-	for round, urls := range [][2]string{{"a", "a"}, {"b", "c"}, {"d", "d"}, {"e", "e"}, {"d", "e"}, {"f", "f"}} {
+	shared := p.create(o, url, nil).URLHash
+	p.create(o, url, object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
+	p.suppress(o, p.only(o, o.one), shared)
+	for round := range 5 {
 		p.ahead.Add(int64(time.Minute))
-		token = p.signer.Sign(o.member(passport.RoleAdmin))
-		var mu sync.Mutex
+		token := p.signer.Sign(o.member(passport.RoleAdmin))
+		moved := make([]answer, 2)
 		var group sync.WaitGroup
 		for i, dashboard := range []string{o.dashboard, o.second} {
-			mu.Lock()
-			body := object{"dashboardId": dashboard, "urlHash": at[dashboard], "url": url + urls[i]}
-			mu.Unlock()
+			body := object{"dashboardId": dashboard, "urlHash": shared, "url": fmt.Sprint(url, round, "/", i)}
 			group.Go(func() {
-				got, err := p.try(token, http.MethodPatch, path, body)
-				if err != nil || got.status != http.StatusOK {
-					t.Errorf("round %d: %d %s %v", round, got.status, got.text, err)
+				var err error
+				if moved[i], err = p.try(token, http.MethodPatch, path, body); err != nil || moved[i].status != http.StatusOK {
+					t.Errorf("round %d: %d %s %v", round, moved[i].status, moved[i].text, err)
 				}
-				mu.Lock()
-				defer mu.Unlock()
-				at[dashboard] = got.Endpoint.URLHash
 			})
 		}
 		group.Wait()
-		list := p.call(o, http.StatusOK, http.MethodGet, path, nil).Endpoints
-		if len(list) != 2 || !list[0].Suppressed || !list[1].Suppressed {
-			t.Fatalf("after round %d: %+v", round, list)
+		if moved[0].Endpoint.Suppressed == moved[1].Endpoint.Suppressed {
+			t.Fatalf("round %d: %+v", round, moved)
 		}
-	}
-	for _, left := range []string{"", "a", "b", "c", "d", "e"} {
-		if e := p.create(o, url+left, nil); e.Suppressed {
-			t.Errorf("%s is still suppressed, with nobody there", left)
+		if left := p.create(o, url, object{"componentIds": []string{o.two}}); left.Suppressed {
+			t.Errorf("round %d: the URL that both left is still suppressed", round)
+		}
+		p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.dashboard, "url": url})
+		// The one that is free joins the other.
+		free, dashboard := 0, o.dashboard
+		if moved[0].Endpoint.Suppressed {
+			free, dashboard = 1, o.second
+		}
+		shared = moved[1-free].Endpoint.URLHash
+		if joined := p.move(o, dashboard, moved[free].Endpoint.URLHash, fmt.Sprint(url, round, "/", 1-free)); !joined.Suppressed || joined.URLHash != shared {
+			t.Fatalf("round %d: moved to a suppressed URL: %+v", round, joined)
 		}
 	}
 }

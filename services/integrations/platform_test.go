@@ -27,25 +27,30 @@ import (
 const (
 	secret = "a secret of the tests, long enough to be one"
 	path   = "/app/integrations/webhooks/outbound/endpoints"
+
+	suppressionPath = "/app/integrations/webhooks/outbound/suppression"
 )
 
 // platform is the service with what surrounds it: a Kafka broker, the ends of the
 // calls it makes to events and identity, and a clock that can be put forward.
 type platform struct {
-	t         *testing.T
+	t         testing.TB
 	documents string
 	ahead     atomic.Int64 // of the clock, in nanoseconds
 	signer    *passport.Signer
 	upstream  *upstream
 	broker    *engines.Broker
+	redis     *engines.Redis
 	bus       *stream.Client // delivery's and events' end of the topics
 	logs      *buffer
+	ips       atomic.Int64 // the addresses that visitors have
 	process   boot.Process
 	url       string
-	stop      func()
+	stop      func() // ends the service
+	limits    boot.Suppression
 }
 
-func start(t *testing.T, set func(*integrations.Config)) *platform {
+func start(t testing.TB, set func(*integrations.Config)) *platform {
 	t.Helper()
 	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
 	p.signer = passport.NewSigner(secret, p.now)
@@ -55,6 +60,10 @@ func start(t *testing.T, set func(*integrations.Config)) *platform {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.broker.Close() })
+	if p.redis, err = engines.StartRedis("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.redis.Close() })
 	p.bus = stream.Connect(stream.Options{Brokers: []string{p.broker.Addr()}, ClientID: "test"})
 	t.Cleanup(func() { p.bus.Close() })
 	p.run(set)
@@ -72,10 +81,13 @@ func (p *platform) run(set func(*integrations.Config)) {
 		Documents: boot.Documents{DocumentsURL: p.documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Secret:    boot.Secret{Secret: secret},
-		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{SuppressAfter: 10},
+		Redis:     boot.Redis{RedisURL: p.redis.URL()}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
+		Links:     boot.Links{AppBaseURL: "https://status.example.com"},
+		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{AlertAfter: 5, SuppressAfter: 10},
 		Providers: boot.Providers{
 			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},
 			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"},
+			GChatHosts:          []string{"chat.googleapis.com"},
 		},
 	}
 	p.t.Cleanup(func() {
@@ -91,7 +103,7 @@ func (p *platform) run(set func(*integrations.Config)) {
 	if set != nil {
 		set(&config)
 	}
-	p.process = config.Process
+	p.process, p.limits = config.Process, config.Suppression
 	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return integrations.Run(ctx, config) })
 }
 
@@ -100,10 +112,11 @@ type organization struct {
 	id                  string
 	dashboard, second   string
 	one, two, elsewhere string // components: two of the first dashboard, one of the second
+	hidden              string // a component of the first dashboard that visitors do not see, if the dashboard has an offer
 }
 
 func (p *platform) organization(limit int) organization {
-	o := organization{id: id(), dashboard: id(), second: id(), one: id(), two: id(), elsewhere: id()}
+	o := organization{id: id(), dashboard: id(), second: id(), one: id(), two: id(), elsewhere: id(), hidden: id()}
 	p.upstream.put(o.id, limit,
 		peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Slug: "main", URL: "http://d.test/d/main", Components: []peer.Component{{ID: o.one}, {ID: o.two}}},
 		peer.Dashboard{ID: o.second, LegacyID: 2, Name: "Second", Slug: "second", URL: "http://d.test/d/second", Components: []peer.Component{{ID: o.elsewhere}, {ID: o.one}}})
@@ -124,6 +137,9 @@ func (o organization) member(role string) passport.Passport {
 type record struct {
 	LegacyID            int64    `json:"legacyId"`
 	URLHash             string   `json:"urlHash"`
+	URLDisplay          string   `json:"urlDisplay"`
+	ManagementEmail     string   `json:"managementEmail"`
+	Verified            bool     `json:"verified"`
 	URL                 string   `json:"url"`
 	Secret              string   `json:"secret"`
 	Suppressed          bool     `json:"suppressed"`
@@ -155,6 +171,11 @@ func (p *platform) send(token, method, target string, body any) answer {
 }
 
 func (p *platform) try(token, method, target string, body any) (answer, error) {
+	return p.tryAt(p.url, token, method, target, body)
+}
+
+// tryAt sends a request to one of several processes.
+func (p *platform) tryAt(url, token, method, target string, body any) (answer, error) {
 	var in io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -163,7 +184,7 @@ func (p *platform) try(token, method, target string, body any) (answer, error) {
 		}
 		in = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+target, in)
+	request, err := http.NewRequestWithContext(p.t.Context(), method, url+target, in)
 	if err != nil {
 		return answer{}, err
 	}
@@ -248,7 +269,12 @@ func (p *platform) concerned(o organization, change func(*topic.RecipientQuery),
 
 func (p *platform) resolve(o organization, ids ...string) []topic.Destination {
 	p.t.Helper()
-	found, err := p.recipients().Resolve(p.t.Context(), o.id, topic.ResolveQuery{IDs: ids})
+	return p.resolveFor(o, topic.IncidentCreated, topic.Webhook, ids...)
+}
+
+func (p *platform) resolveFor(o organization, kind topic.Kind, channel topic.Channel, ids ...string) []topic.Destination {
+	p.t.Helper()
+	found, err := p.recipients().Resolve(p.t.Context(), o.id, topic.ResolveQuery{Kind: kind, Channel: channel, IDs: ids})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // upstream is the other end of the service's calls: the events service's dashboards
@@ -24,16 +25,26 @@ type upstream struct {
 	mu         sync.Mutex
 	limits     map[string]int
 	dashboards map[string]map[string]peer.Dashboard // by organization and id
+	public     map[peer.PublicAddress]peer.PublicDashboard
 
 	without  map[string]bool               // organizations whose plan does not include integrations
 	applied  map[string]peer.InboundResult // by organization and id of the message
 	messages []peer.Inbound                // in order of arrival, also those that are repeated
 }
 
+// publish puts a dashboard at the address of visitors.
+func (u *upstream) publish(at peer.PublicAddress, organization string, dashboard peer.Dashboard, channels ...topic.Channel) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.public[at] = peer.PublicDashboard{Dashboard: dashboard, Organization: organization, Channels: channels}
+}
+
 func (u *upstream) put(organization string, limit int, dashboards ...peer.Dashboard) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.limits[organization] = limit
+	if limit >= 0 {
+		u.limits[organization] = limit
+	}
 	if u.dashboards[organization] == nil {
 		u.dashboards[organization] = map[string]peer.Dashboard{}
 	}
@@ -48,10 +59,10 @@ func (u *upstream) remove(organization, dashboard string) {
 	delete(u.dashboards[organization], dashboard)
 }
 
-func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
+func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 	u := &upstream{
 		limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{},
-		without: map[string]bool{}, applied: map[string]peer.InboundResult{},
+		public: map[peer.PublicAddress]peer.PublicDashboard{}, without: map[string]bool{}, applied: map[string]peer.InboundResult{},
 	}
 	answer := func(service string, handle func(r *http.Request, organization string) (any, bool)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -82,6 +93,14 @@ func startUpstream(t *testing.T, signer *passport.Signer) *upstream {
 	mux.HandleFunc("GET "+base+"/limits", answer("identity", func(_ *http.Request, organization string) (any, bool) {
 		limit, found := u.limits[organization]
 		return peer.Limits{UniqueEndpoints: limit}, found
+	}))
+	mux.HandleFunc("POST "+peer.Prefix+"/public-dashboards/lookup", answer("events", func(r *http.Request, _ string) (any, bool) {
+		var at peer.PublicAddress
+		if json.NewDecoder(r.Body).Decode(&at) != nil {
+			return nil, false
+		}
+		dashboard, found := u.public[at]
+		return dashboard, found
 	}))
 	mux.HandleFunc("GET "+base+"/dashboards/{id}", answer("events", func(r *http.Request, organization string) (any, bool) {
 		dashboard, found := u.dashboards[organization][r.PathValue("id")]

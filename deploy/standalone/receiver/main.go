@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -21,6 +22,7 @@ func main() {
 		Host   string `default:"receiver.example" help:"Host name of the certificate."`
 		CA     string `name:"ca" default:"data/receiver/ca.pem" help:"File to which the certificate authority is written, for DELIVERY_CA_FILE."`
 		Secret string `default:"data/receiver/secret" help:"File with the endpoint's signing secret, read at each request."`
+		JSON   bool   `name:"json" help:"Print each request as one line of JSON, for programs that verify it themselves."`
 	}
 	kong.Parse(&s, kong.Name("receiver"), kong.Description("A webhook receiver that prints its requests."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,7 +39,11 @@ func main() {
 			return
 		}
 		for ; seen < len(requests); seen++ {
-			show(requests[seen], s.Secret)
+			if s.JSON {
+				showJSON(requests[seen])
+			} else {
+				show(requests[seen], s.Secret)
+			}
 		}
 	}
 }
@@ -52,4 +58,16 @@ func show(request receiver.Request, secretFile string) {
 		verdict = "signature wrong: " + err.Error()
 	}
 	fmt.Printf("%s  %s  %s\n%s\n", request.At.UTC().Format("15:04:05.000"), request.ID(), verdict, request.Body)
+}
+
+func showJSON(request receiver.Request) {
+	headers := map[string]string{}
+	for name := range request.Header {
+		headers[strings.ToLower(name)] = request.Header.Get(name)
+	}
+	line, err := json.Marshal(map[string]any{"path": request.Path, "headers": headers, "body": string(request.Body)})
+	if err != nil {
+		panic(err) // strings only
+	}
+	fmt.Printf("%s\n", line)
 }

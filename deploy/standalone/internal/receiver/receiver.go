@@ -33,6 +33,7 @@ import (
 type Request struct {
 	At     time.Time
 	Path   string
+	Query  string
 	Header http.Header
 	Body   []byte
 }
@@ -49,10 +50,11 @@ func (r Request) Verify(secret string) error {
 	return verifier.Verify(r.Body, r.Header)
 }
 
-// Receiver is a running receiver. Answer returns the status code of a response and may be set
-// before the first request. The default is 204.
+// Receiver is a running receiver. Answer returns the status code of a response. The default is 204. If Echo is true,
+// a response repeats the URL, the headers and the body of its request. Both may be set before the first request.
 type Receiver struct {
 	Answer func(Request) int
+	Echo   bool
 	server *http.Server
 	addr   string
 
@@ -98,7 +100,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	if err != nil {
 		return // the request did not arrive completely
 	}
-	request := Request{At: time.Now(), Path: in.URL.Path, Header: in.Header.Clone(), Body: body}
+	request := Request{At: time.Now(), Path: in.URL.Path, Query: in.URL.RawQuery, Header: in.Header.Clone(), Body: body}
 	status := http.StatusNoContent
 	if r.Answer != nil {
 		status = r.Answer(request)
@@ -108,7 +110,13 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	close(r.arrived)
 	r.arrived = make(chan struct{})
 	r.mu.Unlock()
+	if r.Echo {
+		w.Header().Set("X-Echo", "https://"+in.Host+in.RequestURI)
+	}
 	w.WriteHeader(status)
+	if r.Echo {
+		fmt.Fprintf(w, "https://%s%s\n%v\n%s", in.Host, in.RequestURI, in.Header, body)
+	}
 }
 
 // Requests returns all requests in the order of their arrival.

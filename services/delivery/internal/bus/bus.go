@@ -43,22 +43,26 @@ func (b *Bus) EnsureTopics(ctx context.Context) error {
 
 // Shards implements dispatch.Bus. The partition of a shard is its bucket.
 func (b *Bus) Shards(ctx context.Context, shards []topic.Shard) error {
-	return publish(ctx, b.stream, shards, func(s topic.Shard) *int { return &s.Bucket })
+	return publish(ctx, b.stream, shards)
 }
 
 func (b *Bus) Outcomes(ctx context.Context, outcomes []topic.Outcome) error {
-	return publish(ctx, b.stream, outcomes, func(topic.Outcome) *int { return nil })
+	return publish(ctx, b.stream, outcomes)
 }
 
-// publish publishes the messages. A nil partition means the partition of the message's key.
-func publish[T topic.Message](ctx context.Context, client *stream.Client, messages []T, partition func(T) *int) error {
+// publish publishes the messages.
+func publish[T topic.Message](ctx context.Context, client *stream.Client, messages []T) error {
 	records := make([]stream.Record, len(messages))
 	for i, message := range messages {
 		value, err := json.Marshal(message)
 		if err != nil {
 			return fmt.Errorf("encode a message of %s: %w", message.Topic(), err)
 		}
-		records[i] = stream.Record{Topic: message.Topic(), Key: message.Key(), Value: value, Partition: partition(message)}
+		records[i] = stream.Record{Topic: message.Topic(), Key: message.Key(), Value: value}
+		if placed, is := any(message).(topic.Placed); is {
+			partition := placed.Partition()
+			records[i].Partition = &partition
+		}
 	}
 	return client.Publish(ctx, records...)
 }

@@ -133,9 +133,10 @@ func (c *caller) exchange(
 	header["User-Agent"] = []string{userAgent}
 	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
 	request := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx)
+	sent := dispatch.Sent{Method: http.MethodPost, Header: header, Body: body}
 	response, err := c.wire.Do(request, body, repeatable)
 	if err != nil {
-		return dispatch.Result{Code: codeOf(ctx, err)}, nil, err
+		return dispatch.Result{Code: codeOf(ctx, err), Sent: sent}, nil, err
 	}
 	defer response.Body.Close()
 	content, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
@@ -143,6 +144,8 @@ func (c *caller) exchange(
 		HTTPStatus: response.StatusCode,
 		Code:       dispatch.CodeOf(response.StatusCode),
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
+		Sent:       sent,
+		Received:   dispatch.Received{Header: response.Header, Body: content},
 	}, content, nil
 }
 

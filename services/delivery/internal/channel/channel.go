@@ -9,6 +9,7 @@ package channel
 
 import (
 	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -33,7 +34,8 @@ type Options struct {
 	Propagator propagation.TextMapPropagator
 }
 
-// Table returns the implementation of every channel whose recipients a service keeps.
+// Table returns the implementation of every channel whose recipients a service keeps. The start of the service fails if
+// one is missing.
 func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	caller := newCaller(o, dialEndpoint(o))
 	texts, err := newSMS(o)
@@ -44,11 +46,22 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[topic.Channel]dispatch.Channel{
+	table := map[topic.Channel]dispatch.Channel{
 		topic.Webhook: webhook{caller},
 		topic.Teams:   teams{caller},
 		topic.GChat:   gchat{caller},
 		topic.Email:   mail,
 		topic.SMS:     texts,
-	}, nil
+	}
+	return table, complete(table)
+}
+
+// complete returns an error if a channel whose recipients a service keeps has no implementation.
+func complete(table map[topic.Channel]dispatch.Channel) error {
+	for _, registered := range topic.Channels() {
+		if _, found := table[registered.Channel]; !found && registered.Keeper != topic.Nobody {
+			return fmt.Errorf("the channel %q has no implementation in package channel", registered.Channel)
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"net/http"
 	"net/mail"
 	"net/url"
 	"path/filepath"
@@ -57,7 +58,14 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
-	return e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
+	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
+	if text, _, err := mailParts(message); err == nil {
+		result.Sent = dispatch.Sent{
+			Text: textKey(message), Body: []byte(text),
+			Header: http.Header{"From": {e.from.String()}, "Subject": {mailSubject(message)}, "Message-Id": {message.DeliveryID}},
+		}
+	}
+	return result
 }
 
 // write returns the mail. It encodes the subject and the names, which users wrote, so that they cannot add a
@@ -87,15 +95,27 @@ func (e email) write(message dispatch.Message) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// mailSubject returns the publisher's subject, or a subject with the dashboard and the headline. It has at most maxSubject characters, the limit of a publisher's subject.
+// mailSubject returns the publisher's subject, or a subject with the dashboard and the headline.
 func mailSubject(message dispatch.Message) string {
-	subject := oneLine(message.Change.Notify[topic.Email].Subject)
-	if subject == "" {
-		subject = headline(&message.Change.EventChange)
-		if name := oneLine(message.To.Dashboard.Name); name != "" {
-			subject = "[" + name + "] " + subject
-		}
+	if aboutEndpoint(message) {
+		return titled(message.To.Dashboard, noticeTitle(message))
 	}
+	if subject := oneLine(message.Change.Notify[topic.Email].Subject); subject != "" {
+		return shortSubject(subject)
+	}
+	return titled(message.To.Dashboard, headline(&message.Change.EventChange))
+}
+
+// titled returns a subject with the dashboard.
+func titled(dashboard topic.Dashboard, title string) string {
+	if name := oneLine(dashboard.Name); name != "" {
+		title = "[" + name + "] " + title
+	}
+	return shortSubject(title)
+}
+
+// shortSubject returns a subject with at most maxSubject characters, the limit of a publisher's subject.
+func shortSubject(subject string) string {
 	if characters := []rune(subject); len(characters) > maxSubject {
 		return string(characters[:maxSubject]) + "…"
 	}

@@ -2,20 +2,62 @@ package channel
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
+	"net/url"
+	"strings"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// gchat posts a message to a space of Google Chat.
+// gchatGap is the minimum time between two messages to a space, which accepts 60 in a minute from all senders. The
+// rest of the gap allows for different transmission times.
+const gchatGap = 1020 * time.Millisecond
+
+// gchat posts a card to a space of Google Chat.
 type gchat struct{ caller *caller }
 
-// Send makes one attempt.
+// Send makes one attempt. Recipients of the same dashboard and components share the rendered card.
 func (g gchat) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	body, err := json.Marshal(map[string]string{"text": headline(&message.Change.EventChange)})
+	body, err := message.Change.Rendered("gchat "+textKey(message), func() ([]byte, error) {
+		return renderChat(&message.Change.EventChange, message.To.Dashboard, message.Components)
+	})
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
-	return g.caller.post(ctx, message.To.URL, http.Header{"Content-Type": {"application/json"}}, body)
+	return g.caller.post(ctx, chatURL(message.To.URL, message.DeliveryID), http.Header{"Content-Type": {"application/json"}}, body)
+}
+
+// Gap implements dispatch.Paced. All endpoints of a space share the limit.
+func (gchat) Gap() time.Duration { return gchatGap }
+
+// chatURL returns an endpoint's URL with the parameters of one delivery. The message replies to the thread that the
+// body names, or starts it. Google posts a message once for each requestId, which is the same over all retries. If the
+// URL has such parameters, chatURL omits those. It keeps all others as they are written.
+func chatURL(address, delivery string) string {
+	if address == "" {
+		return ""
+	}
+	path, query, _ := strings.Cut(address, "?")
+	var parameters []string
+	for parameter := range strings.SplitSeq(query, "&") {
+		if parameter != "" && !ownParameter(parameter) {
+			parameters = append(parameters, parameter)
+		}
+	}
+	parameters = append(parameters, "messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD", "requestId="+url.QueryEscape(delivery))
+	return path + "?" + strings.Join(parameters, "&")
+}
+
+// ownParameter reports whether chatURL sets the parameter. Google also accepts names such as request_id.
+func ownParameter(parameter string) bool {
+	name, _, _ := strings.Cut(parameter, "=")
+	if plain, err := url.QueryUnescape(name); err == nil {
+		name = plain
+	}
+	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
+	case "threadkey", "messagereplyoption", "requestid":
+		return true
+	}
+	return false
 }

@@ -64,6 +64,11 @@ func TestKinds(t *testing.T) {
 		if strings.Contains(string(card), "Scheduled from: 2026-03-04 05:06 UTC") != times {
 			t.Errorf("%s: the times of the card are %s", c.kind, card)
 		}
+		chat, err := renderChat(&message.Change.EventChange, dashboard, message.Components)
+		if err != nil || !strings.Contains(string(chat), `"title":"Status","subtitle":"`+c.line+`"`) || !strings.Contains(string(chat), `"fallbackText":"Status · `+c.subject+`"`) ||
+			strings.Contains(string(chat), "Scheduled from: 2026-03-04 05:06 UTC") != times {
+			t.Errorf("%s: the chat's card is %s (%v)", c.kind, chat, err)
+		}
 		body, err := render(&message.Change.EventChange, dashboard, message.Components)
 		if err != nil || !strings.HasPrefix(string(body), `{"kind":"`+string(c.kind)+`"`) {
 			t.Errorf("%s: the payload is %s (%v)", c.kind, body, err)
@@ -88,16 +93,17 @@ func TestNoLink(t *testing.T) {
 		plain, page, err := mailParts(message)
 		card, err2 := renderCard(&message.Change.EventChange, dashboard, message.Components)
 		body, err3 := render(&message.Change.EventChange, dashboard, message.Components)
-		if err != nil || err2 != nil || err3 != nil {
-			t.Fatal(err, err2, err3)
+		chat, err4 := renderChat(&message.Change.EventChange, dashboard, message.Components)
+		if err != nil || err2 != nil || err3 != nil || err4 != nil {
+			t.Fatal(err, err2, err3, err4)
 		}
-		for where, text := range map[string]string{"plain": plain, "page": page, "card": string(card), "payload": string(body), "text": textOf(message)} {
+		for where, text := range map[string]string{"plain": plain, "page": page, "card": string(card), "chat": string(chat), "payload": string(body), "text": textOf(message)} {
 			if strings.Contains(text, "/events/") != c.linked {
 				t.Errorf("%s: the %s is %s", name, where, text)
 			}
 		}
-		if !c.linked && (!strings.Contains(string(body), `"url":null`) || strings.Contains(string(card), `"actions"`)) {
-			t.Errorf("%s: the payload is %s, the card is %s", name, body, card)
+		if !c.linked && (!strings.Contains(string(body), `"url":null`) || strings.Contains(string(card), `"actions"`) || strings.Contains(string(chat), "buttonList")) {
+			t.Errorf("%s: the payload is %s, the cards are %s and %s", name, body, card, chat)
 		}
 	}
 }

@@ -59,6 +59,9 @@ func executed(message dispatch.Message, name string, source interface{ Execute(i
 
 // mailParts returns the mail's text and HTML.
 func mailParts(message dispatch.Message) (plain, page string, err error) {
+	if aboutEndpoint(message) {
+		return noticeParts(message)
+	}
 	plain, err = executed(message, "mail text", mailText)
 	if err != nil {
 		return "", "", err

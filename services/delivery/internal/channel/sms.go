@@ -46,6 +46,7 @@ type sms struct {
 	*caller
 	target   *url.URL
 	login    string     // the header Authorization
+	hidden   []string   // of the operator's account
 	sender   url.Values // From, or MessagingServiceSid
 	log      *slog.Logger
 	reminded atomic.Int64 // time of the last log line about a refused account, in Unix ns
@@ -80,6 +81,7 @@ func newSMS(o Options) (dispatch.Channel, error) {
 	s.target = (&url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path}).
 		JoinPath("2010-04-01", "Accounts", url.PathEscape(base.User.Username()), "Messages.json")
 	token, _ := base.User.Password()
+	s.hidden = []string{s.target.Path, base.User.Username(), token}
 	s.login = "Basic " + base64.StdEncoding.EncodeToString([]byte(base.User.Username()+":"+token))
 	if from := o.Texts.From(); messagingService.MatchString(from) {
 		s.sender.Set("MessagingServiceSid", from)
@@ -104,6 +106,8 @@ func (s *sms) Send(ctx context.Context, message dispatch.Message) dispatch.Resul
 			result.Again = dispatch.Never
 		}
 		s.refine(ctx, &result, content)
+		result.Sent.Text, result.Sent.Body = textKey(message), []byte(form.Get("Body"))
+		result.Sent.Hidden = s.hidden
 		return result
 	})
 }
@@ -188,5 +192,7 @@ func (f textFolder) Send(ctx context.Context, message dispatch.Message) dispatch
 	if err != nil {
 		return dispatch.Result{Code: codeUnwritten}
 	}
-	return f.send(ctx, message.DeliveryID+".json", append(content, '\n'))
+	result := f.send(ctx, message.DeliveryID+".json", append(content, '\n'))
+	result.Sent = dispatch.Sent{Text: textKey(message), Body: []byte(textOf(message))}
+	return result
 }

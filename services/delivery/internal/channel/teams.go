@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
@@ -18,16 +17,17 @@ type teams struct{ caller *caller }
 
 // Send makes one attempt. Recipients of the same dashboard and components share the rendered card.
 func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	body, err := message.Change.Rendered("teams "+textKey(message), func() ([]byte, error) {
+	key := "teams " + textKey(message)
+	body, err := message.Change.Rendered(key, func() ([]byte, error) {
 		return renderCard(&message.Change.EventChange, message.To.Dashboard, message.Components)
 	})
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
-	return t.caller.post(ctx, message.To.URL, http.Header{"Content-Type": {"application/json"}}, body)
+	result := t.caller.post(ctx, message.To.URL, http.Header{"Content-Type": {"application/json"}}, body)
+	result.Sent.Text = key
+	return result
 }
 
-// Pace implements dispatch.Paced. All endpoints with the same URL share the limit.
-func (t teams) Pace(to *topic.Destination) (string, time.Duration) {
-	return string(topic.Teams) + " " + to.URLHash, teamsGap
-}
+// Gap implements dispatch.Paced. All endpoints with the same URL share the limit.
+func (teams) Gap() time.Duration { return teamsGap }

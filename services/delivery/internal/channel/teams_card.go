@@ -3,16 +3,12 @@ package channel
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-const (
-	cardLimit = 24_000 // bytes of a whole body
-	cardText  = 6_000  // bytes of one text in the first try to shorten the body
-)
+const cardLimit = 24_000 // bytes of a whole body
 
 // cardMessage is the body for a workflow that posts to a channel: one Adaptive Card of version 1.4.
 type cardMessage struct {
@@ -58,117 +54,57 @@ type cardAction struct {
 	URL   string `json:"url"`
 }
 
-// prosePart is a text of the card: with markup if it fits, otherwise plain and shortened.
-type prosePart struct{ plain, html string }
-
-// within returns the text with at most keep bytes. A negative keep means the whole text.
-func (p prosePart) within(keep int) string {
-	switch {
-	case keep >= 0 && len(p.plain) > keep:
-		return richtext.CardPlain(cut(p.plain, keep))
-	case keep >= 0 && len(p.html) > 4*keep, p.html == "":
-		return richtext.CardPlain(p.plain)
-	}
-	return richtext.CardText(p.html)
-}
+// teamsMarkup never changes.
+var teamsMarkup = cardMarkup{rich: richtext.CardText, plain: richtext.CardPlain}
 
 // renderCard returns the body for a dashboard and components. If it is too long, renderCard shortens every text
 // to the same length.
 func renderCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
-	body, err := write(composeCard(change, dashboard, components, -1))
-	for keep := cardText; err == nil && len(body) > cardLimit && keep > 0; keep = keep * 3 / 4 {
-		body, err = write(composeCard(change, dashboard, components, keep))
+	wording := change.Notify[topic.Teams]
+	content := cardOf(change, wording, dashboard, components)
+	style := cardStyle(wording.Color, &change.Event)
+	if change.Kind == topic.EndpointTest {
+		style = "accent"
 	}
-	return body, err
+	return fitCard(cardLimit, func(keep int) cardMessage { return composeCard(content, style, keep) })
 }
 
-func composeCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component, keep int) cardMessage {
-	event, wording := change.Event, change.Notify[topic.Teams]
-	head := []string{dashboard.Name, statusLine(change)}
-	if event.Severity != "" {
-		head = append(head, words(event.Severity))
-	}
-	card := cardBody{
+func composeCard(content card, style string, keep int) cardMessage {
+	out := cardBody{
 		Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4",
-		Fallback: cut(event.Title, 200),
+		Fallback: cut(content.title, 200),
 	}
-	if link := eventURL(dashboard, &event, components); link != "" {
-		card.Actions = []cardAction{{"Action.OpenUrl", "Open the event", link}}
+	out.Teams.Width = "Full"
+	if content.link.url != "" {
+		out.Actions = []cardAction{{"Action.OpenUrl", content.link.title, content.link.url}}
 	}
-	card.Teams.Width = "Full"
-	if wording.Message != "" {
-		card.Body = append(card.Body, cardBlock(prosePart{plain: wording.Message}, keep))
+	if content.message != "" {
+		out.Body = append(out.Body, cardBlock(prosePart{plain: content.message}, keep))
 	}
-	title := cardBlock(prosePart{plain: event.Title}, keep)
+	title := cardBlock(prosePart{plain: content.title}, keep)
 	title.Size, title.Weight = "Large", "Bolder"
-	status := cardBlock(prosePart{plain: strings.Join(head, " · ")}, keep)
+	status := cardBlock(prosePart{plain: strings.Join(append([]string{content.dashboard}, content.status...), " · ")}, keep)
 	status.Subtle, status.Spacing = true, "None"
-	card.Body = append(card.Body, cardElement{
-		Type: "Container", Style: cardStyle(wording.Color, &event), Bleed: true, Items: []cardElement{title, status},
-	})
-	sections := []cardSection{{"Affected", prosePart{plain: cardComponents(components)}}}
-	if entry := change.Entry; entry != nil {
-		sections = append(sections, cardSection{words(entry.Status) + ", " + cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}})
-	}
-	if wording.Details {
-		sections = append(sections,
-			cardSection{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
-			cardSection{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
-			cardSection{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}})
-	}
-	if wording.Details || event.ScheduledStartAt != nil {
-		sections = append(sections, cardSection{"Times", prosePart{plain: cardTimes(&event)}})
-	}
-	for _, section := range sections {
-		if block := cardBlock(section.text, keep); block.Text != "" {
+	out.Body = append(out.Body, cardElement{Type: "Container", Style: style, Bleed: true, Items: []cardElement{title, status}})
+	for _, section := range content.sections {
+		block := cardBlock(section.text, keep)
+		if block.Text == "" {
+			continue
+		}
+		if section.name != "" {
 			block.Spacing = "Small"
 			heading := cardBlock(prosePart{plain: section.name}, -1)
 			heading.Weight = "Bolder"
-			card.Body = append(card.Body, heading, block)
+			out.Body = append(out.Body, heading)
 		}
+		out.Body = append(out.Body, block)
 	}
-	return cardMessage{"message", []cardAttachment{{ContentType: "application/vnd.microsoft.card.adaptive", Content: card}}}
-}
-
-// cardSection is a text with a heading. The card omits an empty text.
-type cardSection struct {
-	name string
-	text prosePart
-}
-
-// cardTimes returns the event's times, each in a line.
-func cardTimes(event *topic.Event) string {
-	var times []string
-	for _, t := range []struct {
-		name string
-		at   *time.Time
-	}{{"Scheduled from", event.ScheduledStartAt}, {"Scheduled until", event.ScheduledEndAt}, {"Start", &event.StartAt}, {"End", event.EndAt}} {
-		if t.at != nil && !t.at.IsZero() {
-			times = append(times, t.name+": "+cardTime(*t.at))
-		}
-	}
-	return strings.Join(times, "\n")
+	return cardMessage{"message", []cardAttachment{{ContentType: "application/vnd.microsoft.card.adaptive", Content: out}}}
 }
 
 func cardBlock(text prosePart, keep int) cardElement {
-	return cardElement{Type: "TextBlock", Text: text.within(keep), Wrap: true}
+	return cardElement{Type: "TextBlock", Text: text.within(keep, teamsMarkup), Wrap: true}
 }
-
-func cardComponents(components []topic.Component) string {
-	lines := make([]string, len(components))
-	for i, c := range components {
-		lines[i] = c.Name
-		if c.Group != "" {
-			lines[i] = c.Group + " / " + c.Name
-		}
-		if c.Impact != "" {
-			lines[i] += " (" + strings.ToLower(words(c.Impact)) + ")"
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-func cardTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // cardStyle returns the style of the container with the title. Adaptive Cards have a few named styles instead
 // of colors. A color becomes the style of the nearest hue: red is attention, orange and yellow are warning,

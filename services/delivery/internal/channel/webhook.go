@@ -14,7 +14,8 @@ type webhook struct{ caller *caller }
 // Send makes one attempt. The id and the body are the same for all retries. Each attempt has its own timestamp
 // and signature.
 func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	shared, err := message.Change.Rendered(textKey(message), func() ([]byte, error) {
+	key := textKey(message)
+	shared, err := message.Change.Rendered(key, func() ([]byte, error) {
 		return render(&message.Change.EventChange, message.To.Dashboard, message.Components)
 	})
 	if err != nil {
@@ -26,12 +27,14 @@ func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Re
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
-	return w.caller.post(ctx, message.To.URL, http.Header{
+	result := w.caller.post(ctx, message.To.URL, http.Header{
 		"Content-Type":      {"application/json"},
 		"Webhook-Id":        {message.DeliveryID},
 		"Webhook-Timestamp": {timestamp},
 		"Webhook-Signature": {signature},
 	}, body)
+	result.Sent.Text = key
+	return result
 }
 
 // textKey returns the key of the text that recipients of the same dashboard and components share.

@@ -60,9 +60,15 @@ func (s *Sender) rowOf(m *member) Delivery {
 	} else {
 		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy, s.Now())
 		row.Partition, row.Keeper = m.shard.partition, m.shard.keeper
+		if m.shard.ofNotice() {
+			row.EventID = "" // the event of a test is an example
+		}
 	}
 	if m.to.State != topic.RecipientGone {
-		row.DashboardID, row.URLHash, row.URLDisplay = m.to.Dashboard.ID, m.to.URLHash, m.to.URLDisplay
+		row.DashboardID = m.to.Dashboard.ID
+		if row.Channel.Keeper() == topic.Integrations {
+			row.URLHash, row.URLDisplay = m.to.URLHash, m.to.URLDisplay
+		}
 	}
 	return row
 }
@@ -75,19 +81,22 @@ func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
 // decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so.
 func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 	now := s.Now()
-	m.components = m.shard.change.componentsFor(m.to)
-	receiver := s.receivers.get(m.to.URLHash)
+	m.components = m.shard.change.Event.Components
+	if !m.shard.ofNotice() {
+		m.components = m.shard.change.componentsFor(m.to)
+	}
+	receiver := s.receivers.get(m.limit())
 	switch {
 	case !s.replaceOlder(row):
-		row.end(StatusSkipped, CodeReplaced, now)
+		row.skip(StatusSkipped, CodeReplaced, now)
 	case m.to.State == topic.RecipientPaused:
-		row.end(StatusSkipped, CodePaused, now)
+		row.skip(StatusSkipped, CodePaused, now)
 	case m.to.State == topic.RecipientSuppressed:
-		row.end(StatusSuppressed, CodeSuppressed, now)
+		row.skip(StatusSuppressed, CodeSuppressed, now)
 	case m.to.State != topic.RecipientActive:
-		row.end(StatusSkipped, CodeNoRecipient, now)
+		row.skip(StatusSkipped, CodeNoRecipient, now)
 	case len(m.components) == 0 && len(m.shard.change.Event.Components) > 0:
-		row.end(StatusSkipped, CodeNotConcerned, now)
+		row.skip(StatusSkipped, CodeNotConcerned, now)
 	case now.Before(receiver.pausedUntil):
 		s.retryAt(m, row, CodeHeld, receiver.pausedUntil)
 	case now.Before(receiver.slowUntil) && !slot.move():
@@ -108,8 +117,12 @@ func (s *Sender) replaceOlder(row *Delivery) bool {
 	if older.sequence > row.Sequence {
 		return false
 	}
-	ended, err := s.writer.amend(s.work, older.id, func(d *Delivery) bool {
-		return d.subject() == row.subject() && d.Recipient == row.Recipient && d.endWaiting(StatusSkipped, CodeReplaced, s.Now())
+	ended, err := s.writer.settle(s.work, older.id, func(d *Delivery) bool {
+		replaced := d.subject() == row.subject() && d.Recipient == row.Recipient
+		if replaced {
+			d.skip(StatusSkipped, CodeReplaced, s.Now())
+		}
+		return replaced
 	})
 	if err == nil && ended.Status != StatusRetrying {
 		s.retries.remove(&ended)
@@ -136,16 +149,22 @@ func (s *Sender) send(m *member, row *Delivery) error {
 		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))
 		return nil
 	}
-	s.receivers.record(m.to.URLHash, result, now)
-	row.Attempts = append(row.Attempts, Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: result.HTTPStatus, ErrorCode: result.Code})
-	wait, again := s.Policy.next(len(row.Attempts), result)
+	s.receivers.record(m.limit(), result, now)
+	made := Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: result.HTTPStatus, ErrorCode: result.Code}
+	count := len(row.Attempts) + 1
+	row.SentAt, row.MaxAttempts = at, s.Policy.granted(count, result)
+	s.logExchange(m, row, &result)
+	wait, again := s.Policy.next(count, result)
 	switch {
 	case result.Code == "":
 		row.end(StatusDelivered, "", now)
 	case again:
-		s.retryAt(m, row, result.Code, now.Add(wait))
+		due := now.Add(wait)
+		made.NextAttemptAt = &due
+		s.retryAt(m, row, result.Code, due)
 	default:
 		row.end(StatusFailed, result.Code, now)
 	}
+	row.Attempts = append(row.Attempts[:count-1:count-1], made)
 	return nil
 }

@@ -46,26 +46,34 @@ const (
 	CodeNoService    Code = "no_integration"      // topic.Nobody keeps recipients of the channel
 )
 
-// Delivery is one message to one recipient. It is a row of the delivery log. It never holds an address, a
-// URL or a secret.
+// Delivery is one message to one recipient. It never holds an address, a URL or a secret.
+//
+// Its row is also its first log: of the first attempt, or of the end without an attempt. Each later attempt, and a later
+// end without an attempt, adds a log: a copy of the row as it is then, with the id topic.LogID and the number Log. In the
+// row, the fields from DashboardID to SentAt never change after the first log.
 type Delivery struct {
 	ID            string        `json:"id"`
+	Log           int           `json:"log,omitempty"` // 0: the row
 	Organization  string        `json:"organization"`
 	Channel       topic.Channel `json:"channel"`
 	Keeper        topic.Keeper  `json:"keeper,omitempty"` // of a topic.Notice; empty: the channel's
 	Recipient     string        `json:"recipient,omitempty"`
-	DashboardID   string        `json:"dashboardId,omitempty"`
-	URLHash       string        `json:"urlHash,omitempty"`
-	URLDisplay    string        `json:"urlDisplay,omitempty"`
 	EventID       string        `json:"eventId"` // empty: of a topic.Notice
 	EventKind     topic.Kind    `json:"eventKind"`
 	ChangeID      string        `json:"changeId"`
 	Sequence      int64         `json:"sequence"`
-	Status        Status        `json:"status"`
+	ReplayOf      string        `json:"replayOf,omitempty"` // id of a log
+	DashboardID   string        `json:"dashboardId,omitempty"`
+	URLHash       string        `json:"urlHash,omitempty"`
+	URLDisplay    string        `json:"urlDisplay,omitempty"`
+	MaxAttempts   int           `json:"maxAttempts"`       // what the policy grants after the log's attempt
+	Request       int64         `json:"request,omitempty"` // requestID
+	Response      *Response     `json:"response,omitempty"`
+	SentAt        time.Time     `json:"sentAt"`              // the start of the log's attempt, or the end without an attempt
+	MovedTo       string        `json:"movedTo,omitempty"`   // hash of the last attempt's URL, if it is not URLHash
+	Status        Status        `json:"status"`              // of the delivery, as are the fields below
 	ErrorCode     Code          `json:"errorCode,omitempty"` // of the last attempt, or why there was no attempt
 	Attempts      []Attempt     `json:"attempts,omitempty"`
-	MaxAttempts   int           `json:"maxAttempts"`
-	SentAt        time.Time     `json:"sentAt"` // the start of the first attempt
 	EndedAt       *time.Time    `json:"endedAt,omitempty"`
 	NextAttemptAt *time.Time    `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, the end of the lease
 	Partition     int           `json:"partition"`
@@ -87,10 +95,18 @@ type Attempt struct {
 	DurationMS int64     `json:"durationMs"`
 	HTTPStatus int       `json:"httpStatus,omitempty"`
 	ErrorCode  Code      `json:"errorCode,omitempty"`
+	// NextAttemptAt is when the next attempt was due, right after this one; nil: it was the last.
+	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"`
 }
 
-// subject returns what orders the deliveries to one recipient: the event, or the notice.
-func (d *Delivery) subject() string { return cmp.Or(d.EventID, d.ChangeID) }
+// subject returns what orders the deliveries to one recipient: the event, or the notice. A replay is ordered with no
+// other delivery, so it replaces none.
+func (d *Delivery) subject() string {
+	if d.ReplayOf != "" {
+		return d.ID
+	}
+	return cmp.Or(d.EventID, d.ChangeID)
+}
 
 // keeperOf returns the service that resolves the recipients of a delivery.
 func keeperOf(channel topic.Channel, keeper topic.Keeper) topic.Keeper {
@@ -102,13 +118,36 @@ func (d *Delivery) end(status Status, code Code, at time.Time) {
 	d.Status, d.ErrorCode, d.EndedAt, d.NextAttemptAt, d.Trace = status, code, &at, nil, ""
 }
 
-// endWaiting ends a delivery that waits for a retry. It returns false if the delivery has ended already.
-func (d *Delivery) endWaiting(status Status, code Code, at time.Time) bool {
-	if d.Status != StatusRetrying {
+// skip ends the delivery without another attempt.
+func (d *Delivery) skip(status Status, code Code, at time.Time) {
+	d.SentAt, d.Request, d.Response = at, 0, nil
+	d.end(status, code, at)
+}
+
+// advance makes next the state of a row that waits for a retry after the number of attempts. It returns false if the
+// row is in another state.
+func (d *Delivery) advance(number int, next *Delivery) bool {
+	if d.Status != StatusRetrying || len(d.Attempts) != number {
 		return false
 	}
-	d.end(status, code, at)
+	first := *d
+	*d = *next
+	d.ID, d.Log = first.ID, 0
+	if number > 0 {
+		d.DashboardID, d.URLHash, d.URLDisplay, d.SentAt = first.DashboardID, first.URLHash, first.URLDisplay, first.SentAt
+		d.MaxAttempts, d.Request, d.Response = first.MaxAttempts, first.Request, first.Response
+		if next.URLHash != first.URLHash {
+			d.MovedTo = next.URLHash
+		}
+	}
 	return true
+}
+
+// asLog returns the log of the state that follows the number of attempts.
+func (d *Delivery) asLog(number int) Delivery {
+	log := *d
+	log.ID, log.Log = topic.LogID(d.ID, uint8(number)), number //nolint:gosec // the schedule has at most 20 waits
+	return log
 }
 
 // wait sets the status retrying and NextAttemptAt.
@@ -123,7 +162,7 @@ func (d *Delivery) outcome() *topic.Outcome {
 		return nil
 	}
 	outcome := &topic.Outcome{
-		DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient, URLHash: d.URLHash,
+		DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient, URLHash: cmp.Or(d.MovedTo, d.URLHash),
 		EventID: d.EventID, EventKind: d.EventKind, Result: topic.Result(d.Status), Attempts: len(d.Attempts), ErrorCode: string(d.ErrorCode),
 		Gone: d.ErrorCode == CodeGone, At: *d.EndedAt,
 	}

@@ -26,8 +26,10 @@ package dispatch
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -43,12 +45,19 @@ type Store interface {
 	// Amend changes a row, guarded by its version. It publishes the outcome, if any, at least once. If change
 	// returns fault.ErrUnchanged, Amend returns the unchanged row without an error.
 	Amend(ctx context.Context, id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error)
+	// Schedule stores a new row that waits for a retry. It publishes the messages at least once.
+	Schedule(ctx context.Context, row Delivery, messages ...topic.Message) error
+	// SaveRequests stores the requests with new ids.
+	SaveRequests(ctx context.Context, requests []Request) error
+	Request(ctx context.Context, id string) (Request, error)
+	// Logs returns a page of logs, newest first.
+	Logs(ctx context.Context, q LogQuery) (find.Page[Delivery], error)
 	// Waiting returns the rows of the partition that wait for a retry, ordered by due time. next is the
 	// position after the last row, and "" at the end. after is the next of an earlier call, or "".
 	Waiting(ctx context.Context, partition int, after string, limit int) (rows []Delivery, next string, err error)
-	// Prune deletes up to limit ended deliveries and up to limit changes from before the time. It returns
-	// the number of deleted records.
-	Prune(ctx context.Context, before time.Time, limit int) (int64, error)
+	// Prune deletes up to limit logs of ended deliveries and up to limit changes from before the time, and up to limit
+	// requests from before the time for requests. It returns the number of deleted records.
+	Prune(ctx context.Context, before, requestsBefore time.Time, limit int) (int64, error)
 }
 
 // Bus publishes shards and outcomes. They are durable when the call returns.
@@ -124,6 +133,24 @@ type Result struct {
 	Code       Code
 	RetryAfter time.Duration // requested by the receiver; 0: nothing requested
 	Again      Again
+	Sent       Sent
+	Received   Received
+}
+
+// Sent is the request of an attempt, for its log. Requests with the same Text differ only in the delivery's id, the
+// time and what logs hide.
+type Sent struct {
+	Text   string // empty: no other delivery has the text
+	Method string
+	Header http.Header
+	Body   []byte
+	Hidden []string // parts of the request and response that logs must not show, beside those of the destination
+}
+
+// Received is the response of an attempt, for its log. Body is the beginning of the body.
+type Received struct {
+	Header http.Header
+	Body   []byte
 }
 
 // Again says whether the channel wants another attempt.

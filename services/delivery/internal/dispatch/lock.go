@@ -1,23 +1,35 @@
 package dispatch
 
-import "sync"
+import (
+	"sync"
 
-// recipientLocks let each recipient have one delivery in progress, in the order in which pump takes them.
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// recipientLocks let each recipient have one delivery in progress on a channel, in the order in which pump takes them.
+// The mail about an endpoint does not wait for the deliveries to the endpoint.
 type recipientLocks struct {
 	mu     sync.Mutex
-	queues map[string][]*member // by locked recipient: the members that wait for the lock
+	queues map[lockKey][]*member // by locked recipient: the members that wait for the lock
 }
+
+type lockKey struct {
+	channel   topic.Channel
+	recipient string
+}
+
+func (m *member) lockKey() lockKey { return lockKey{m.shard.channel, m.recipient} }
 
 // lock locks m's recipient and returns true. If the recipient is locked, lock queues m and returns false.
 func (l *recipientLocks) lock(m *member) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	queue, locked := l.queues[m.recipient]
+	queue, locked := l.queues[m.lockKey()]
 	if locked {
-		l.queues[m.recipient] = append(queue, m)
+		l.queues[m.lockKey()] = append(queue, m)
 		return false
 	}
-	l.queues[m.recipient] = nil
+	l.queues[m.lockKey()] = nil
 	m.locked = true
 	return true
 }
@@ -28,12 +40,12 @@ func (l *recipientLocks) unlock(m *member) *member {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m.locked = false
-	queue := l.queues[m.recipient]
+	queue := l.queues[m.lockKey()]
 	if len(queue) == 0 {
-		delete(l.queues, m.recipient)
+		delete(l.queues, m.lockKey())
 		return nil
 	}
-	l.queues[m.recipient] = queue[1:]
+	l.queues[m.lockKey()] = queue[1:]
 	queue[0].locked = true
 	return queue[0]
 }
@@ -42,5 +54,5 @@ func (l *recipientLocks) unlock(m *member) *member {
 func (l *recipientLocks) waiting(m *member) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.queues[m.recipient])
+	return len(l.queues[m.lockKey()])
 }

@@ -12,6 +12,10 @@ import (
 // destinations of the members.
 func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 	found := opened{members: members}
+	if sh.replay != "" { // its row waits: withoutRow adds it to the retryIndex
+		_, err := s.withoutRow(sh, members)
+		return opened{}, err
+	}
 	_, kept := s.Keepers[keeperOf(sh.channel, sh.keeper)]
 	if _, known := s.Channels[sh.channel]; !known || !kept { // another build stored the shard or row
 		return s.fail(sh, members, CodeUnavailable)
@@ -68,7 +72,7 @@ func (s *Sender) warn(sh *shard, err error, what string) error {
 func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 	ids := make([]string, len(members))
 	for i, m := range members {
-		m.id = topic.DeliveryID(sh.changeID, m.recipient)
+		m.id = cmp.Or(sh.replay, topic.DeliveryID(sh.changeID, m.recipient))
 		ids[i] = m.id
 	}
 	rows, err := s.Store.Deliveries(sh.trace, ids)
@@ -96,7 +100,10 @@ func (s *Sender) fail(sh *shard, members []*member, code Code) (opened, error) {
 		if m.row == nil {
 			continue
 		}
-		row, err := s.writer.amend(s.work, m.row.ID, func(d *Delivery) bool { return d.endWaiting(StatusFailed, code, s.Now()) })
+		row, err := s.writer.settle(s.work, m.row.ID, func(d *Delivery) bool {
+			d.skip(StatusFailed, code, s.Now())
+			return true
+		})
 		if err != nil {
 			return opened{}, err
 		}

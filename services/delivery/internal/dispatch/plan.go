@@ -29,10 +29,11 @@ type Planner struct {
 	last map[tenantKey]chan struct{} // closed when the last change of the key is planned
 }
 
-// tenantKey identifies the deliveries of an organization on one channel.
+// tenantKey identifies the deliveries of an organization on one channel, whose recipients one service keeps.
 type tenantKey struct {
 	organization string
 	channel      topic.Channel
+	keeper       topic.Keeper
 }
 
 // NewPlanner returns a planner.
@@ -50,7 +51,7 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 	var channels sync.WaitGroup
 	var abandoned atomic.Bool
 	for channel := range change.Notify {
-		earlier, done := p.enter(tenantKey{change.Organization, channel})
+		earlier, done := p.enter(tenantKey{change.Organization, channel, channel.Keeper()})
 		channels.Go(func() {
 			defer done()
 			<-earlier
@@ -156,7 +157,7 @@ func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel to
 func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) []topic.Shard {
 	var buckets [topic.Buckets][]string
 	for _, recipient := range recipients {
-		bucket := bucketOf(recipient.Destination)
+		bucket := BucketOf(recipient.Destination)
 		buckets[bucket] = append(buckets[bucket], recipient.ID)
 	}
 	var out []topic.Shard
@@ -171,8 +172,8 @@ func shards(change *topic.EventChange, channel topic.Channel, page int, recipien
 	return out
 }
 
-// bucketOf returns the bucket of a destination.
-func bucketOf(destination string) int {
+// BucketOf returns the bucket of a destination.
+func BucketOf(destination string) int {
 	hash := fnv.New32a()
 	hash.Write([]byte(destination))
 	return int(hash.Sum32() % topic.Buckets)

@@ -34,6 +34,17 @@ func (p Policy) next(count int, result Result) (time.Duration, bool) {
 	return wait + jitter(wait), true
 }
 
+// granted returns the number of attempts that the policy grants after the count-th.
+func (p Policy) granted(count int, result Result) int {
+	switch {
+	case result.Code == CodeBlocked || result.Code == CodeGone || result.Again == Never:
+		return count
+	case result.Again != AsPlanned && wrong(result.HTTPStatus):
+		return max(count, min(clientAttempts, p.attempts()))
+	}
+	return max(count, p.attempts())
+}
+
 // asksForPause reports whether the receiver asked for a pause with a status that allows it.
 func asksForPause(result Result) bool {
 	return result.RetryAfter > 0 &&

@@ -14,7 +14,7 @@ const (
 )
 
 // queue returns the members to be attempted, from one tenant after the other. A tenant is an organization's
-// deliveries on one channel: the service that keeps the recipients of one channel may be down. Members of a
+// deliveries on one channel to recipients of one service, which may be down. Members of a
 // tenant that were requeued come first, then the shards in the order of push.
 type queue struct {
 	open func(*shard, []*member) (opened, error) // loads what the shard needs; called without the mutex
@@ -73,7 +73,7 @@ func (q *queue) requeue(m *member) bool {
 }
 
 func (q *queue) tenantLocked(s *shard) *tenant {
-	key := tenantKey{s.organization, s.channel}
+	key := tenantKey{s.organization, s.channel, keeperOf(s.channel, s.keeper)}
 	t := q.tenants[key]
 	if t == nil {
 		t = &tenant{key: key}

@@ -10,7 +10,7 @@ const (
 	maxReceivers = 50_000
 )
 
-// receivers remembers the receivers that timed out or asked for a pause, by the hash of the URL.
+// receivers remembers the receivers that timed out or asked for a pause, by member.limit.
 type receivers struct {
 	mu    sync.Mutex
 	known map[string]receiver
@@ -19,23 +19,23 @@ type receivers struct {
 // receiver counts as slow until slowUntil and wants no request before pausedUntil.
 type receiver struct{ slowUntil, pausedUntil time.Time }
 
-func (r *receivers) get(hash string) receiver {
+func (r *receivers) get(limit string) receiver {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.known[hash]
+	return r.known[limit]
 }
 
 // record updates the memory after an attempt. If it is full, record removes a receiver.
-func (r *receivers) record(hash string, result Result, now time.Time) {
-	if hash == "" {
+func (r *receivers) record(limit string, result Result, now time.Time) {
+	if limit == "" {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.known[hash]
+	known := r.known[limit]
 	switch {
 	case result.Code == "":
-		delete(r.known, hash)
+		delete(r.known, limit)
 		return
 	case result.Code == CodeTimeout:
 		known.slowUntil = now.Add(slowMemory)
@@ -50,5 +50,5 @@ func (r *receivers) record(hash string, result Result, now time.Time) {
 		}
 		delete(r.known, other)
 	}
-	r.known[hash] = known
+	r.known[limit] = known
 }

@@ -8,21 +8,24 @@ import (
 const (
 	retention  = 30 * 24 * time.Hour
 	pruneEvery = time.Hour
-	pruneSlice = 2000 // rows deleted in one call, so that deliveries continue in between
-	prunePause = 50 * time.Millisecond
+	pruneSlice = 250 // records of a kind that are deleted in one call, so that deliveries need not wait for long
+	// pruneRest is the pause after a call, as a multiple of the time that the call took. So the deletion of many
+	// records uses at most a twentieth of the database's time.
+	pruneRest = 19
 )
 
-// Retain deletes deliveries and changes that are older than the retention time, until ctx ends. Several
-// processes may run it.
+// Retain deletes logs, changes and requests that are older than the retention time, until ctx ends. Several processes may
+// run it. A request is needed longer than its change: the last log that shows it may be as late as the retention time.
 func Retain(ctx context.Context, parts Parts) error {
 	for ctx.Err() == nil {
-		pause := pruneEvery
-		n, err := parts.Store.Prune(ctx, parts.Now().Add(-retention), pruneSlice)
+		pause, began := pruneEvery, time.Now()
+		before := parts.Now().Add(-retention)
+		n, err := parts.Store.Prune(ctx, before, before.Add(-retention), pruneSlice)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			parts.Log.WarnContext(ctx, "Old deliveries cannot be deleted.", "error", err)
 		case n > 0:
-			pause = prunePause
+			pause = pruneRest * time.Since(began)
 		}
 		rest(ctx, ctx, pause)
 	}

@@ -22,7 +22,7 @@ const (
 //	bus.Send: Take(shard)       [retry]: rows that are due, grouped into shards
 //	        \                      /        ^
 //	         v                    v         |
-//	queue: per organization and channel, the requeued members, then the shards
+//	queue: per organization, channel and keeper, the requeued members, then the shards
 //	  |      shard: closed -> opening -> open -> exhausted -> complete: Work.Done or Abandon
 //	  |               ^ [openShard, at most 12]   |  opening loads the change, drops deliveries that have a
 //	  |               +---- stale, or failed -----+  row, and resolves the destinations
@@ -65,9 +65,9 @@ func NewSender(parts Parts) *Sender {
 	s := &Sender{
 		Parts: parts, retries: newRetryIndex(parts.Store, parts.Log, parts.Observer),
 		slots:     slots{make(chan struct{}, fastPerCore*runtime.GOMAXPROCS(0)), make(chan struct{}, slowSlots), parts.Observer},
-		locks:     recipientLocks{queues: make(map[string][]*member)},
+		locks:     recipientLocks{queues: make(map[lockKey][]*member)},
 		receivers: receivers{known: make(map[string]receiver)},
-		paces:     paces{next: make(map[string]time.Time)},
+		paces:     paces{known: make(map[string]pace)},
 		snapshots: snapshots{store: parts.Store, byID: make(map[string]*Snapshot)},
 		work:      work, interrupt: interrupt,
 	}
@@ -85,7 +85,7 @@ func (s *Sender) Assigned(ctx context.Context, partitions []int) { s.retries.ass
 func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, work Work) {
 	s.queue.push(&shard{
 		id: order.ID, work: work, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
-		channel: order.Channel, keeper: order.Keeper, changeID: order.ChangeID, recipients: order.Recipients,
+		channel: order.Channel, keeper: order.Keeper, changeID: order.ChangeID, recipients: order.Recipients, replay: order.Replay,
 	})
 }
 
@@ -167,15 +167,26 @@ func (s *Sender) deliver(m *member, slot *slot) {
 	}
 }
 
-// storeRetry stores the row after a retry, unless the row has ended meanwhile. It returns the stored row.
+// storeRetry stores the row after a retry, unless the row has ended meanwhile. It returns the stored row. A delivery that
+// waits again without an attempt gets no log.
 func (s *Sender) storeRetry(m *member, row Delivery) (Delivery, error) {
-	return s.writer.amend(s.work, m.id, func(d *Delivery) bool {
-		waits := d.Status == StatusRetrying
-		if waits {
-			*d = row
-		}
-		return waits
+	made := len(m.row.Attempts)
+	if row.Status == StatusRetrying && len(row.Attempts) == made {
+		return s.writer.amend(s.work, m.id, func(d *Delivery) bool {
+			waits := d.Status == StatusRetrying && len(d.Attempts) == made
+			if waits {
+				d.wait(row.ErrorCode, *row.NextAttemptAt, row.Trace)
+			}
+			return waits
+		})
+	}
+	err := s.writer.persist(s.work, "A request cannot be stored yet.", func() error {
+		return s.writer.saveRequests(s.work, []newRow{{row, m}})
 	})
+	if err != nil {
+		return row, err
+	}
+	return s.writer.advance(s.work, made, row)
 }
 
 // stored updates the retryIndex after a row is durable and unlocks the recipient. A nil row means that the

@@ -39,7 +39,8 @@ type shard struct {
 	keeper       topic.Keeper // of a topic.Notice; empty: the channel's
 	changeID     string
 	retry        bool
-	work         Work // of a topic.Shard
+	replay       string // id of the stored row of a topic.Shard that wakes it
+	work         Work   // of a topic.Shard
 
 	change      *Snapshot
 	recipients  []string // until the shard is opened: most shards wait for a long time, and ids are small
@@ -66,8 +67,10 @@ type member struct {
 	to         *topic.Destination
 	asked      time.Time // when the destination was requested
 	components []topic.Component
-	locked     bool // it holds the lock of its recipient
-	leased     bool // this process has leased the row
+	locked     bool     // it holds the lock of its recipient
+	leased     bool     // this process has leased the row
+	hadTurn    bool     // it has waited for its turn (paces)
+	request    *Request // of the attempt, if it is not stored yet
 }
 
 // opened is the result of opening a shard.
@@ -91,6 +94,10 @@ func (s *shard) makeMembers() {
 	}
 	s.recipients = nil
 }
+
+// ofNotice reports whether the shard is of a topic.Notice. A notice is for its recipient, whatever components the
+// recipient subscribed to.
+func (s *shard) ofNotice() bool { return s.keeper != "" }
 
 // left returns how many members were not taken.
 func (s *shard) left() int { return len(s.recipients) + len(s.members) - s.next }

@@ -17,8 +17,27 @@ const (
 type Snapshot struct {
 	topic.EventChange
 
-	mu    sync.Mutex
-	texts map[string][]byte
+	mu     sync.Mutex
+	texts  map[string][]byte
+	logged map[int64]struct{} // requests that are stored
+}
+
+// isLogged reports whether the request with the key is stored. It may return false for a stored one.
+func (s *Snapshot) isLogged(request int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, stored := s.logged[request]
+	return stored
+}
+
+// setLogged records that the request with the key is stored.
+func (s *Snapshot) setLogged(request int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.logged == nil || len(s.logged) >= maxTexts {
+		s.logged = make(map[int64]struct{})
+	}
+	s.logged[request] = struct{}{}
 }
 
 // Rendered returns the text with the key. It calls render if the text is not in the cache. The caller must

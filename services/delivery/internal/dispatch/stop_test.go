@@ -21,6 +21,10 @@ func (f failing) Waiting(context.Context, int, string, int) ([]Delivery, string,
 	return []Delivery{f.row}, "", nil
 }
 
+func (f failing) Deliveries(context.Context, []string) ([]Delivery, error) {
+	return []Delivery{f.row}, nil
+}
+
 func (f failing) Change(context.Context, string) (topic.EventChange, error) {
 	return topic.EventChange{}, fault.New(fault.NotFound, "gone")
 }
@@ -33,7 +37,7 @@ func (f failing) Amend(context.Context, string, func(*Delivery) (*topic.Outcome,
 func TestSender_stop_storeDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		due := time.Now()
-		s := NewSender(Parts{Store: failing{row: Delivery{ID: "a", ChangeID: "a", Recipient: "a", EventID: "a", Organization: "o",
+		s := NewSender(Parts{Store: failing{row: Delivery{ID: "a00", ChangeID: "a", Recipient: "a", EventID: "a", Organization: "o",
 			Channel: topic.Webhook, Status: StatusRetrying, NextAttemptAt: &due}}, Channels: map[topic.Channel]Channel{topic.Webhook: nil},
 			Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,6 +91,9 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 	}
 	inserted := make(map[string]bool, len(rows))
 	failed := w.persist(ctx, "Deliveries cannot be stored yet.", func() error {
+		if err := w.saveRequests(ctx, batch); err != nil {
+			return err
+		}
 		stored, err := w.Store.Insert(ctx, rows)
 		for i := range stored {
 			inserted[stored[i].ID] = true
@@ -115,13 +119,68 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 // the stored row waits for a retry, merge makes the stored row delivered and appends row's attempts. Otherwise the
 // stored row does not change.
 func (w *batchWriter) merge(ctx context.Context, row Delivery) (Delivery, error) {
-	return w.amend(ctx, row.ID, func(d *Delivery) bool {
-		if row.Status != StatusDelivered || !d.endWaiting(StatusDelivered, "", *row.EndedAt) {
+	return w.settle(ctx, row.ID, func(d *Delivery) bool {
+		if row.Status != StatusDelivered {
 			return false
 		}
-		d.Attempts = append(d.Attempts, row.Attempts...)
+		attempts := append(d.Attempts, row.Attempts...)
+		d.DashboardID, d.URLHash, d.URLDisplay, d.SentAt = row.DashboardID, row.URLHash, row.URLDisplay, row.SentAt
+		d.MaxAttempts, d.Request, d.Response = row.MaxAttempts, row.Request, row.Response
+		d.end(StatusDelivered, "", *row.EndedAt)
+		d.Attempts = attempts
 		return true
 	})
+}
+
+// settle ends a row that waits for a retry, unless change returns false. change gets the row and sets the state after
+// the end. settle returns the stored row.
+func (w *batchWriter) settle(ctx context.Context, id string, change func(*Delivery) bool) (Delivery, error) {
+	for {
+		var rows []Delivery
+		err := w.persist(ctx, "A delivery cannot be read yet.", func() (err error) {
+			rows, err = w.Store.Deliveries(ctx, []string{id})
+			return err
+		})
+		if err == nil && len(rows) == 0 {
+			err = fault.New(fault.NotFound, "There is no such delivery.") // deleted after the retention time
+		}
+		if err != nil {
+			return Delivery{}, err
+		}
+		next := rows[0]
+		next.Attempts = slices.Clip(next.Attempts)
+		if next.Status != StatusRetrying || !change(&next) {
+			return rows[0], nil
+		}
+		stored, err := w.advance(ctx, len(rows[0].Attempts), next)
+		if err != nil || stored.Status != StatusRetrying {
+			return stored, err
+		}
+	}
+}
+
+// advance makes next the state of a row that waits for a retry after the number of attempts, and returns the stored row.
+// If an attempt was made before, advance stores the log of next first. The first log with a number wins: if another log
+// has it, because a process was killed before it changed the row, or because another process is faster, that log is the
+// next state.
+func (w *batchWriter) advance(ctx context.Context, number int, next Delivery) (Delivery, error) {
+	if number > 0 {
+		log := next.asLog(number)
+		err := w.persist(ctx, "A log cannot be stored yet.", func() error {
+			stored, err := w.Store.Insert(ctx, []Delivery{log})
+			if err == nil && len(stored) == 0 {
+				stored, err = w.Store.Deliveries(ctx, []string{log.ID})
+			}
+			if err == nil && len(stored) > 0 {
+				next = stored[0]
+			}
+			return err
+		})
+		if err != nil {
+			return Delivery{}, err
+		}
+	}
+	return w.amend(ctx, topic.LogID(next.ID, 0), func(d *Delivery) bool { return d.advance(number, &next) })
 }
 
 // amend changes a stored row unless change returns false. It retries until the store succeeds or ctx ends.

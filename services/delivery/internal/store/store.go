@@ -1,8 +1,8 @@
 // Package store stores deliveries and changes as documents.
 //
-// The collection "changes" holds one document for each change. The collection "deliveries" holds one row for
-// each delivery. It is the delivery log. The platform writes more rows than any other document, so they have
-// only two indexes: due, for retries and retention, and log, for the log of an organization and channel.
+// The collection "changes" holds one document for each change, and "requests" one for each text that was sent. The
+// collection "deliveries" holds one row for each delivery, and the later logs of deliveries with several attempts. The
+// platform writes more rows than any other document. Their indexes are in logs.go, but for due, for retries and retention.
 package store
 
 import (
@@ -19,6 +19,7 @@ import (
 type Store struct {
 	changes    *document.Collection[topic.EventChange]
 	deliveries *document.Collection[dispatch.Delivery]
+	requests   *document.Collection[dispatch.Request]
 }
 
 // New declares the collections in db.
@@ -35,24 +36,25 @@ func New(db *document.Database) *Store {
 		deliveries: document.Declare(db, document.Schema[dispatch.Delivery]{
 			Name: "deliveries",
 			Key:  func(d *dispatch.Delivery) string { return d.ID },
-			Fields: []document.Field[dispatch.Delivery]{
-				{Name: "organization", Value: func(d *dispatch.Delivery) any { return d.Organization }},
-				{Name: "channel", Value: func(d *dispatch.Delivery) any { return d.Channel }},
-				{Name: "sentAt", Value: func(d *dispatch.Delivery) any { return d.SentAt }},
-				{Name: "waitsIn", Value: waitsIn},
-				{Name: "nextAttemptAt", Value: nextAttemptAt},
+			Fields: append(logFields(),
+				document.Field[dispatch.Delivery]{Name: "waitsIn", Value: waitsIn},
+				document.Field[dispatch.Delivery]{Name: "nextAttemptAt", Value: nextAttemptAt}),
+			Indexes: append(logIndexes(), document.Index{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}),
+		}),
+		requests: document.Declare(db, document.Schema[dispatch.Request]{
+			Name: "requests",
+			Key:  func(r *dispatch.Request) string { return r.ID },
+			Fields: []document.Field[dispatch.Request]{
+				{Name: "storedAt", Value: func(r *dispatch.Request) any { return r.StoredAt }},
 			},
-			Indexes: []document.Index{
-				{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}},
-				{Name: "log", Fields: []string{"organization", "channel", "sentAt"}},
-			},
+			Indexes: []document.Index{{Name: "age", Fields: []string{"storedAt"}}},
 		}),
 	}
 }
 
 // waitsIn returns the partition of a row that waits for a retry, and nil for other rows.
 func waitsIn(d *dispatch.Delivery) any {
-	if d.Status != dispatch.StatusRetrying {
+	if d.Status != dispatch.StatusRetrying || d.Log > 0 {
 		return nil
 	}
 	return d.Partition
@@ -61,7 +63,7 @@ func waitsIn(d *dispatch.Delivery) any {
 // nextAttemptAt returns the due time of a row that waits for a retry. For other rows it returns SentAt, which
 // Prune needs. Each new row is at the end of the index.
 func nextAttemptAt(d *dispatch.Delivery) any {
-	if d.NextAttemptAt == nil {
+	if d.NextAttemptAt == nil || d.Log > 0 {
 		return d.SentAt
 	}
 	return *d.NextAttemptAt
@@ -84,6 +86,20 @@ func (s *Store) Insert(ctx context.Context, rows []dispatch.Delivery) ([]dispatc
 	return s.deliveries.InsertMany(ctx, rows)
 }
 
+// Schedule implements dispatch.Store.
+func (s *Store) Schedule(ctx context.Context, row dispatch.Delivery, messages ...topic.Message) error {
+	return s.deliveries.Insert(ctx, row, messages...)
+}
+
+func (s *Store) SaveRequests(ctx context.Context, requests []dispatch.Request) error {
+	_, err := s.requests.InsertMany(ctx, requests)
+	return err
+}
+
+func (s *Store) Request(ctx context.Context, id string) (dispatch.Request, error) {
+	return s.requests.Get(ctx, id)
+}
+
 // Amend implements dispatch.Store. It stores the outcome in the row's outbox.
 func (s *Store) Amend(ctx context.Context, id string, change func(*dispatch.Delivery) (*topic.Outcome, error)) (dispatch.Delivery, error) {
 	return s.deliveries.Update(ctx, id, func(d *dispatch.Delivery) ([]topic.Message, error) {
@@ -103,12 +119,16 @@ func (s *Store) Waiting(ctx context.Context, partition int, after string, limit 
 	return page.Items, page.Next, err
 }
 
-func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (int64, error) {
+func (s *Store) Prune(ctx context.Context, before, requestsBefore time.Time, limit int) (int64, error) {
 	ended := []find.Condition{find.Absent("waitsIn"), find.Lt("nextAttemptAt", before)}
 	rows, err := s.deliveries.DeleteMany(ctx, find.Query{Where: ended, Limit: limit})
 	if err != nil {
 		return rows, err
 	}
 	changes, err := s.changes.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("occurredAt", before)}, Limit: limit})
-	return rows + changes, err
+	if err != nil {
+		return rows + changes, err
+	}
+	requests, err := s.requests.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("storedAt", requestsBefore)}, Limit: limit})
+	return rows + changes + requests, err
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"maps"
 	"math"
 	"net/http"
@@ -40,7 +41,7 @@ func (a api) peerCreateDashboard(c *gin.Context) error {
 }
 
 func (a api) showDashboard(c *gin.Context, dashboard catalog.Dashboard) error {
-	views, err := a.peerViews(c, []catalog.Dashboard{dashboard})
+	views, err := a.peerViews(c.Request.Context(), c.Param(web.OrganizationParam), []catalog.Dashboard{dashboard})
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (a api) peerDashboards(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	views, err := a.peerViews(c, dashboards)
+	views, err := a.peerViews(c.Request.Context(), c.Param(web.OrganizationParam), dashboards)
 	if err != nil {
 		return err
 	}
@@ -66,12 +67,12 @@ func (a api) peerDashboards(c *gin.Context) error {
 }
 
 // peerViews returns the views of dashboards with the components on them.
-func (a api) peerViews(c *gin.Context, dashboards []catalog.Dashboard) ([]peer.Dashboard, error) {
-	components, err := a.catalog.ComponentsOn(c.Request.Context(), c.Param(web.OrganizationParam), dashboards)
+func (a api) peerViews(ctx context.Context, organization string, dashboards []catalog.Dashboard) ([]peer.Dashboard, error) {
+	components, err := a.catalog.ComponentsOn(ctx, organization, dashboards)
 	if err != nil {
 		return nil, err
 	}
-	shown, err := a.peerComponentViews(c, slices.Collect(maps.Values(components)))
+	shown, err := a.peerComponentViews(ctx, organization, slices.Collect(maps.Values(components)))
 	byID := make(map[string]peer.Component, len(shown))
 	for _, component := range shown {
 		byID[component.ID] = component
@@ -89,6 +90,27 @@ func (a api) peerViews(c *gin.Context, dashboards []catalog.Dashboard) ([]peer.D
 	return views, err
 }
 
+// peerPublicDashboard is the operation that peer.Events.PublicDashboard calls.
+func (a api) peerPublicDashboard(c *gin.Context) error {
+	in, err := web.Body[peer.PublicAddress](c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	dashboard, err := a.catalog.PublicDashboard(ctx, in.Slug, in.Host)
+	if err != nil {
+		return err
+	}
+	views, err := a.peerViews(ctx, dashboard.OrganizationID, []catalog.Dashboard{dashboard})
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, peer.PublicDashboard{
+		Dashboard: views[0], Organization: dashboard.OrganizationID, Channels: dashboard.Subscriptions.Channels(),
+	})
+	return nil
+}
+
 func (a api) peerComponents(c *gin.Context) error {
 	query, err := web.Body[peer.ComponentQuery](c)
 	if err != nil {
@@ -98,7 +120,7 @@ func (a api) peerComponents(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	views, err := a.peerComponentViews(c, components)
+	views, err := a.peerComponentViews(c.Request.Context(), c.Param(web.OrganizationParam), components)
 	if err != nil {
 		return err
 	}
@@ -143,8 +165,8 @@ func exact(value any) any {
 	return value
 }
 
-func (a api) peerComponentViews(c *gin.Context, components []catalog.Component) ([]peer.Component, error) {
-	holding, err := a.catalog.DashboardsHolding(c.Request.Context(), c.Param(web.OrganizationParam), catalog.ComponentKeys(components))
+func (a api) peerComponentViews(ctx context.Context, organization string, components []catalog.Component) ([]peer.Component, error) {
+	holding, err := a.catalog.DashboardsHolding(ctx, organization, catalog.ComponentKeys(components))
 	views := make([]peer.Component, len(components))
 	for i, component := range components {
 		views[i] = peer.Component{

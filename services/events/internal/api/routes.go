@@ -54,6 +54,7 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 		public.Handle(method, "/hosts/:host/list", web.Handle(a.publicByHost))
 	}
 
+	engine.POST(peer.Prefix+"/public-dashboards/lookup", web.Surface(passport.Peer), web.Handle(a.peerPublicDashboard))
 	peers := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam, web.Surface(passport.Peer))
 	peers.GET("/dashboards/:id", web.Handle(a.peerDashboard))
 	peers.PUT("/dashboards/:id", web.Handle(a.peerCreateDashboard))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 const (
@@ -60,6 +61,22 @@ type Subscriptions struct {
 	Webhook  bool `json:"webhook" audit:"webhook"`
 	Teams    bool `json:"teams" audit:"teams"`
 	GChat    bool `json:"gchat" audit:"gchat"`
+}
+
+// Channels returns the registered channels that visitors may subscribe to.
+func (s Subscriptions) Channels() []topic.Channel {
+	channels := []topic.Channel{}
+	for _, of := range []struct {
+		channel topic.Channel
+		allowed bool
+	}{
+		{topic.Email, s.Email}, {topic.SMS, s.SMS}, {topic.Webhook, s.Webhook}, {topic.Teams, s.Teams}, {topic.GChat, s.GChat},
+	} {
+		if of.allowed {
+			channels = append(channels, of.channel)
+		}
+	}
+	return channels
 }
 
 // AccessMode says who sees the page of a dashboard.

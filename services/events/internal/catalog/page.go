@@ -52,6 +52,25 @@ func (c *Catalog) PublicByHost(ctx context.Context, host string) (Page, error) {
 	return c.public(ctx, find.Has(FieldHosts, host))
 }
 
+// PublicDashboard returns the dashboard with the slug, or with the host if slug is empty, under the conditions of
+// PublicBySlug.
+func (c *Catalog) PublicDashboard(ctx context.Context, slug, host string) (Dashboard, error) {
+	which := find.Eq(FieldSlug, slug)
+	if slug == "" {
+		which = find.Has(FieldHosts, host)
+	}
+	page, err := c.public(ctx, which)
+	if err != nil {
+		return Dashboard{}, err
+	}
+	dashboard, err := c.store.Dashboards.Get(ctx, page.DashboardID)
+	if fault.Is(err, fault.NotFound) {
+		return Dashboard{}, noDashboard()
+	}
+	dashboard.complete()
+	return dashboard, err
+}
+
 func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error) {
 	found, err := c.store.Pages.Find(ctx, find.Query{Where: []find.Condition{which}, Limit: 1})
 	if err != nil {

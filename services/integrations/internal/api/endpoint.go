@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -26,7 +27,7 @@ func (r resource) operations() []web.Operation {
 		return web.Operation{
 			Method: method, Path: "/app/integrations/" + r.kind.Path + "/endpoints", ID: verb + strings.ToUpper(name[:1]) + name[1:] + "Endpoint",
 			Tag: name + " endpoints", Summary: summary, Description: description,
-			Roles: []string{passport.RoleSubscriber}, Entitlement: web.Integrations, Status: status, Errors: errors,
+			Roles: []string{passport.RoleSubscriber}, Entitlement: web.Integrations, Versioned: true, Status: status, Errors: errors,
 		}
 	}
 	list := declared("GET", "list", "List endpoints", "No row shows the full URL.", 200, 404)
@@ -60,7 +61,7 @@ func (r resource) exampleURL() string {
 }
 
 func (r resource) example(before, after, more string) string {
-	return before + `{"legacyId": 1, "channel": "` + string(r.kind.Channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "dashboardName": "Acme",
+	return before + `{"legacyId": 1, "version": 1, "channel": "` + string(r.kind.Channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "dashboardName": "Acme",
 		"urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90", ` + more + `"urlDisplay": "hooks.example.com/bellb...",
 		"managementEmail": "ops@example.com", "verified": true, "verifiedAt": "2026-01-31T09:30:00.000Z", "paused": false, "locked": false, "suppressed": false,
 		"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "consecutiveFailures": 0, "lastSuccessAt": null,
@@ -94,8 +95,12 @@ func (r resource) list(c *web.Call[listParameters, web.None]) (endpointsView, er
 	return response, err
 }
 
+type dashboardMember struct {
+	DashboardID optional.Value[string] `json:"dashboardId" required:"true" format:"uuid"`
+}
+
 type endpointBody struct {
-	DashboardID     optional.Value[string]   `json:"dashboardId" required:"true" format:"uuid"`
+	dashboardMember
 	URL             optional.Value[string]   `json:"url" required:"true" format:"uri" maxLength:"2048" description:"https, port 443, without credentials; on a host of the kind."`
 	ManagementEmail optional.Value[string]   `json:"managementEmail" required:"true" format:"email" maxLength:"254" description:"Notified when deliveries fail."`
 	ComponentIDs    optional.Value[[]string] `json:"componentIds" required:"true" minItems:"1" description:"Components of the dashboard."`
@@ -108,35 +113,45 @@ type signedEndpointBody struct {
 }
 
 func (r resource) create(c *web.Call[web.None, endpointBody]) (oneEndpointView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return oneEndpointView{}, err
-	}
-	created, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, in.draft())
-	return oneEndpointView{view(r.kind, created)}, err
+	return r.createFrom(c, c.Caller.Organization, c.Part, func() (endpoint.Draft, error) {
+		in, err := c.Body()
+		return in.draft(), err
+	})
 }
 
 func (r resource) createSigned(c *web.Call[web.None, signedEndpointBody]) (oneEndpointView, error) {
-	in, err := c.Body()
-	if err != nil {
+	return r.createFrom(c, c.Caller.Organization, c.Part, func() (endpoint.Draft, error) {
+		in, err := c.Body()
+		draft := in.draft()
+		draft.EventKinds = in.EventKinds.Value
+		return draft, err
+	})
+}
+
+// createFrom finds the dashboard before it reads the rest of the body, because an unknown dashboard precedes a wrong
+// member.
+func (r resource) createFrom(ctx context.Context, organization string, part func(any) error, read func() (endpoint.Draft, error)) (oneEndpointView, error) {
+	var of dashboardMember
+	if err := part(&of); err != nil {
 		return oneEndpointView{}, err
 	}
-	draft := in.draft()
-	draft.EventKinds = in.EventKinds.Value
-	created, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, draft)
+	created, err := r.endpoints.Create(ctx, organization, r.kind, of.DashboardID.Value, read)
 	return oneEndpointView{view(r.kind, created)}, err
 }
 
 func (b endpointBody) draft() endpoint.Draft {
 	return endpoint.Draft{
-		DashboardID: b.DashboardID.Value, URL: b.URL.Value, ManagementEmail: b.ManagementEmail.Value,
-		ComponentIDs: b.ComponentIDs.Value, Locked: b.Locked.Value,
+		URL: b.URL.Value, ManagementEmail: b.ManagementEmail.Value, ComponentIDs: b.ComponentIDs.Value, Locked: b.Locked.Value,
 	}
 }
 
+type targetMembers struct {
+	DashboardID optional.Value[string] `json:"dashboardId" required:"true" format:"uuid"`
+	URLHash     optional.Value[string] `json:"urlHash" required:"true" format:"sha256" description:"Of the present URL."`
+}
+
 type endpointPatch struct {
-	DashboardID     optional.Value[string]   `json:"dashboardId" required:"true" format:"uuid"`
-	URLHash         optional.Value[string]   `json:"urlHash" required:"true" format:"sha256" description:"Of the present URL."`
+	targetMembers
 	ComponentIDs    optional.Value[[]string] `json:"componentIds" minItems:"1" description:"Components of the dashboard."`
 	URL             optional.Value[string]   `json:"url" format:"uri" maxLength:"2048" description:"A new URL; the response has its urlHash."`
 	ManagementEmail optional.Value[string]   `json:"managementEmail" format:"email" maxLength:"254"`
@@ -147,26 +162,33 @@ type endpointPatch struct {
 type signedEndpointPatch struct {
 	endpointPatch
 	EventKinds   optional.Value[[]topic.Kind] `json:"eventKinds" minItems:"1"`
-	RotateSecret optional.Value[bool]         `json:"rotateSecret" description:"The previous secret signs beside the new one for 24 h."`
+	RotateSecret optional.Value[bool]         `json:"rotateSecret" description:"The previous secret signs beside the new one for 24 h. At most 10 times within 24 h."`
 }
 
 func (r resource) change(c *web.Call[web.None, endpointPatch]) (oneEndpointView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return oneEndpointView{}, err
-	}
-	changed, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, in.DashboardID.Value, in.URLHash.Value, in.patch())
-	return oneEndpointView{view(r.kind, changed)}, err
+	return r.changeFrom(c, c.Caller.Organization, c.IfMatch, c.Part, func() (endpoint.Patch, error) {
+		in, err := c.Body()
+		return in.patch(), err
+	})
 }
 
 func (r resource) changeSigned(c *web.Call[web.None, signedEndpointPatch]) (oneEndpointView, error) {
-	in, err := c.Body()
-	if err != nil {
+	return r.changeFrom(c, c.Caller.Organization, c.IfMatch, c.Part, func() (endpoint.Patch, error) {
+		in, err := c.Body()
+		patch := in.patch()
+		patch.EventKinds, patch.RotateSecret = in.EventKinds.Value, in.RotateSecret.Value
+		return patch, err
+	})
+}
+
+// changeFrom finds the endpoint before it reads the rest of the body.
+func (r resource) changeFrom(ctx context.Context, organization string, ifMatch func(int64) error, part func(any) error, read func() (endpoint.Patch, error)) (oneEndpointView, error) {
+	var of targetMembers
+	if err := part(&of); err != nil {
 		return oneEndpointView{}, err
 	}
-	patch := in.patch()
-	patch.EventKinds, patch.RotateSecret = in.EventKinds.Value, in.RotateSecret.Value
-	changed, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, in.DashboardID.Value, in.URLHash.Value, patch)
+	target := endpoint.Target{DashboardID: of.DashboardID.Value, URLHash: of.URLHash.Value, IfMatch: ifMatch}
+	changed, err := r.endpoints.Change(ctx, organization, r.kind, target, read)
 	return oneEndpointView{view(r.kind, changed)}, err
 }
 
@@ -202,7 +224,7 @@ func (r resource) remove(c *web.Call[removeParameters, removedEndpointBody]) (we
 	if err != nil {
 		return web.None{}, err
 	}
-	return web.None{}, r.endpoints.Delete(c, c.Caller.Organization, r.kind, *dashboardID, urlHash)
+	return web.None{}, r.endpoints.Delete(c, c.Caller.Organization, r.kind, endpoint.Target{DashboardID: *dashboardID, URLHash: urlHash, IfMatch: c.IfMatch})
 }
 
 // named returns the urlHash of the endpoint to delete. An endpoint that the body names, by

@@ -1,4 +1,4 @@
-// Package api serves the App interface of endpoints and the calls of peers. Each handler makes one call of
+// Package api serves the App interface of endpoints, the forms and pages of visitors, and the calls of peers. Each handler makes one call of
 // the domain and returns its view.
 package api
 
@@ -32,7 +32,8 @@ func Operations(kinds []endpoint.Kind) []web.Operation {
 func (a *API) operations() []web.Operation {
 	var operations []web.Operation
 	for _, kind := range a.kinds {
-		operations = append(operations, resource{a, kind}.operations()...)
+		of := resource{a, kind}
+		operations = append(append(append(operations, of.operations()...), of.testOperation()), of.suppressionOperations()...)
 	}
 	return operations
 }
@@ -42,6 +43,7 @@ func (a *API) Mount(engine *gin.Engine) error {
 	web.MountRecipients(engine, a.endpoints)
 	engine.GET(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/endpoints/components/:component/only", web.Surface(passport.Peer),
 		web.Handle(a.isOnlyComponent))
+	a.mountVisitors(engine)
 	return web.Mount(engine, a.operations())
 }
 

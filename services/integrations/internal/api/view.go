@@ -10,6 +10,7 @@ import (
 // the channels of the legacy interface select endpoints.
 type endpointView struct {
 	LegacyID            int64         `json:"legacyId"`
+	Version             int64         `json:"version" description:"Increases with every change except results of deliveries."`
 	Channel             topic.Channel `json:"channel"`
 	DashboardID         string        `json:"dashboardId" format:"uuid"`
 	DashboardName       string        `json:"dashboardName"`
@@ -35,6 +36,9 @@ type oneEndpointView struct {
 	Endpoint endpointView `json:"endpoint"`
 }
 
+// RecordVersion implements web.Versioned.
+func (v oneEndpointView) RecordVersion() int64 { return v.Endpoint.Version }
+
 type endpointsView struct {
 	Endpoints []endpointView `json:"endpoints"`
 	NextToken *string        `json:"nextToken"`
@@ -49,7 +53,7 @@ type usageView struct {
 func view(kind endpoint.Kind, v endpoint.View) endpointView {
 	e := v.Endpoint
 	out := endpointView{
-		LegacyID: e.LegacyID, Channel: e.Channel, DashboardID: e.DashboardID, DashboardName: e.DashboardName,
+		LegacyID: e.LegacyID, Version: e.Version, Channel: e.Channel, DashboardID: e.DashboardID, DashboardName: e.DashboardName,
 		URLHash: e.URLHash, URL: v.URL, URLDisplay: e.URLDisplay, ManagementEmail: e.ManagementEmail,
 		Verified: e.VerifiedAt != nil, VerifiedAt: web.TimeOf(e.VerifiedAt),
 		Paused: e.Paused, Locked: e.Locked, Suppressed: v.Suppressed,

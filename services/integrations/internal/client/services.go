@@ -44,11 +44,34 @@ func New(events peer.Events, identity peer.Identity, now func() time.Time) *Serv
 // Dashboard implements endpoint.Services.
 func (s *Services) Dashboard(ctx context.Context, organization, id string) (endpoint.Dashboard, error) {
 	found, err := s.events.Dashboard(ctx, organization, id)
+	return dashboardOf(found), err
+}
+
+func dashboardOf(found peer.Dashboard) endpoint.Dashboard {
 	dashboard := endpoint.Dashboard{ID: found.ID, Name: found.Name, URL: found.URL}
 	for _, component := range found.Components {
 		dashboard.Components = append(dashboard.Components, component.ID)
+		known := endpoint.Component{ID: component.ID, Name: component.Name, Group: component.Group}
+		if !component.Hidden {
+			dashboard.Shown = append(dashboard.Shown, known)
+		}
+		if !component.HiddenFromNotifications {
+			dashboard.Named = append(dashboard.Named, known)
+		}
 	}
-	return dashboard, err
+	return dashboard
+}
+
+// PublicDashboard implements endpoint.Services.
+func (s *Services) PublicDashboard(ctx context.Context, at endpoint.Site) (endpoint.Public, error) {
+	found, err := s.events.PublicDashboard(ctx, peer.PublicAddress(at))
+	if err != nil {
+		return endpoint.Public{}, err
+	}
+	features, err := s.identity.Features(ctx, found.Organization)
+	return endpoint.Public{
+		Dashboard: dashboardOf(found.Dashboard), Organization: found.Organization, Channels: found.Channels, Integrations: features.Integrations,
+	}, err
 }
 
 // Dashboards implements endpoint.Services.

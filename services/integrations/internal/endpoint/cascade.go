@@ -2,9 +2,11 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // cascadeBatch is the number of endpoints that a cascade reads at once.
@@ -25,7 +27,7 @@ func (s *Endpoints) ForgetComponent(ctx context.Context, organization, component
 			if !e.drop(component) {
 				return fault.ErrUnchanged
 			}
-			e.UpdatedAt = s.Now()
+			e.Version, e.UpdatedAt = e.Version+1, s.Now()
 			return nil
 		})
 		return unlessMissing(err)
@@ -39,10 +41,17 @@ func (s *Endpoints) ForgetDashboard(ctx context.Context, organization, dashboard
 		if err := s.deleteCounters(ctx, e.ID); err != nil {
 			return err
 		}
-		if err := s.Store.Endpoints.Delete(ctx, e.ID, nil); unlessMissing(err) != nil {
-			return err
+		for {
+			err := s.remove(ctx, e, func(*Endpoint) ([]topic.Message, error) { return nil, nil })
+			if !errors.Is(err, errAgain) {
+				return unlessMissing(err)
+			}
+			found, err := s.Store.Endpoints.GetMany(ctx, []string{e.ID})
+			if err != nil || len(found) == 0 {
+				return err
+			}
+			e = found[0]
 		}
-		return s.cleanUp(ctx, e, e.URLHash)
 	})
 }
 

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -23,6 +24,24 @@ type Patch struct {
 	Paused          *bool
 	Locked          *bool
 	RotateSecret    bool
+}
+
+// Target names the endpoint of a URL on a dashboard.
+type Target struct {
+	DashboardID string
+	URLHash     string
+	// IfMatch returns an error if the write is for another version of the endpoint. nil: for any version.
+	IfMatch func(version int64) error
+}
+
+func (t Target) match(e Endpoint) error {
+	switch {
+	case e.URLHash != t.URLHash:
+		return missing()
+	case t.IfMatch == nil:
+		return nil
+	}
+	return t.IfMatch(e.Version)
 }
 
 // check returns the patch with the lists in the form in which they are stored.
@@ -65,73 +84,57 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// Change changes the endpoint of a URL on a dashboard. It stores nothing if the endpoint stays as it is. The view has
-// the secret if the secret was rotated.
-// With a new URL the endpoint keeps its counters and its suppression (see reconcile).
-func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string, patch Patch) (View, error) {
-	patch, err := patch.check()
+// Change changes an endpoint. read returns the input; Change calls it when it has found the endpoint. It stores nothing
+// if the endpoint stays as it is. The view has the secret if the secret was rotated.
+func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, target Target, read func() (Patch, error)) (View, error) {
+	dashboard, err := s.dashboard(ctx, organization, target.DashboardID)
 	if err != nil {
 		return View{}, err
 	}
-	var address Address // empty if the URL stays
-	if patch.URL != nil {
-		if address, err = s.addressOf(kind, *patch.URL); err != nil {
-			return View{}, err
-		}
-		if address.Hash() == urlHash {
-			address = Address{}
-		}
-	}
-	dashboard, err := s.dashboard(ctx, organization, dashboardID)
+	e, err := s.one(ctx, organization, kind.Channel, target)
 	if err != nil {
 		return View{}, err
 	}
-	e, err := s.one(ctx, organization, kind.Channel, dashboardID, urlHash)
+	patch, err := read()
 	if err != nil {
 		return View{}, err
 	}
-	if err := onDashboard(dashboard, patch.ComponentIDs); err != nil {
+	address, err := s.checkPatch(kind, dashboard, &patch)
+	if err != nil {
 		return View{}, err
 	}
-	moved := address != Address{}
-	var former map[string]Suppression
-	if moved {
-		if former, err = s.prepareMove(ctx, e, address.Hash()); err != nil {
-			return View{}, err
-		}
-	}
-	now, secret := s.Now(), ""
+	secret := ""
 	if patch.RotateSecret {
 		secret = newSecret()
 	}
-	e, err = s.Store.Endpoints.Update(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
-		if e.URLHash != urlHash {
-			return nil, missing()
+	change := func(e *Endpoint, alter func(*Endpoint)) ([]topic.Message, error) {
+		if err := target.match(*e); err != nil {
+			return nil, err
 		}
-		before := *e
+		before, now := *e, s.Now()
 		patch.apply(e)
-		if moved {
-			s.move(e, address, former)
-		}
+		alter(e)
 		if secret != "" {
-			e.rotate(s.Box.Seal(secret, e.ID), now)
+			if err := e.rotate(s.Box.Seal(secret, e.ID), now); err != nil {
+				return nil, err
+			}
 		}
 		if reflect.DeepEqual(before, *e) {
 			return nil, fault.ErrUnchanged
 		}
-		e.DashboardName, e.UpdatedAt = dashboard.Name, now
+		e.DashboardName, e.Version, e.UpdatedAt = dashboard.Name, e.Version+1, now
 		return audit.Entry(audit.From(ctx), "", now, &before, e), nil
-	})
+	}
+	if address == (Address{}) || address.Hash() == target.URLHash {
+		e, err = s.Store.Endpoints.Update(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) { return change(e, func(*Endpoint) {}) })
+	} else {
+		e, err = s.move(ctx, e, target, address, change)
+	}
 	if err != nil {
-		return View{}, taken(err)
+		return View{}, err
 	}
 	if patch.ComponentIDs != nil {
 		if e, err = s.dropDeleted(ctx, e); err != nil {
-			return View{}, err
-		}
-	}
-	if moved {
-		if err := s.cleanUp(ctx, e, e.URLHash, urlHash); err != nil {
 			return View{}, err
 		}
 	}
@@ -143,52 +146,126 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 	return views[0], nil
 }
 
-// prepareMove checks the limit for an endpoint's new URL. It returns the suppression of the former URL.
-func (s *Endpoints) prepareMove(ctx context.Context, e Endpoint, urlHash string) (map[string]Suppression, error) {
-	if err := s.checkLimit(ctx, e.OrganizationID, e.Channel, urlHash, e.URLHash); err != nil {
-		return nil, err
+// checkPatch checks the patch of an endpoint. It returns the new URL, or the zero Address if the patch has none.
+func (s *Endpoints) checkPatch(kind Kind, dashboard Dashboard, patch *Patch) (address Address, err error) {
+	if *patch, err = patch.check(); err != nil {
+		return address, err
 	}
-	if err := s.reconcile(ctx, e.OrganizationID, e.Channel, urlHash); err != nil {
-		return nil, err
-	}
-	return s.suppressions(ctx, e)
-}
-
-// move stores a new URL in the endpoint, with the suppression of the former URL.
-func (s *Endpoints) move(e *Endpoint, address Address, former map[string]Suppression) {
-	suppression, suppressed := former[e.suppressionKey()]
-	if e.MovedSuppression != nil { // an earlier move was not reconciled yet
-		suppression, suppressed = *e.MovedSuppression, true
-	}
-	s.setURL(e, address)
-	if suppressed {
-		suppression = suppression.movedTo(*e)
-		e.MovedSuppression = &suppression
-	}
-}
-
-// Delete removes the endpoint of a URL on a dashboard.
-func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string) error {
-	e, err := s.one(ctx, organization, kind.Channel, dashboardID, urlHash)
-	if err != nil {
-		return err
-	}
-	err = s.Store.Endpoints.Delete(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
-		if e.URLHash != urlHash {
-			return nil, missing()
+	if patch.URL != nil {
+		if address, err = s.addressOf(kind, *patch.URL); err != nil {
+			return address, err
 		}
-		return audit.Entry(audit.From(ctx), "", s.Now(), e, nil), nil
+	}
+	return address, onDashboard(dashboard, patch.ComponentIDs)
+}
+
+// move gives the endpoint another URL. The suppression of the former URL moves with the last endpoint of that URL.
+func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address Address,
+	change func(*Endpoint, func(*Endpoint)) ([]topic.Message, error)) (Endpoint, error) {
+	for {
+		moved := e
+		err := s.claimed(ctx, e, e.claims(address.Hash()), e.claims(e.URLHash), func() error {
+			if err := s.reconcile(ctx, e.OrganizationID, e.Channel, address.Hash()); err != nil {
+				return err
+			}
+			if err := s.dropRequest(ctx, e.OrganizationID, e.Channel, e.DashboardID, address.Hash()); err != nil {
+				return err
+			}
+			former, err := s.leaving(ctx, e)
+			if err != nil {
+				return err
+			}
+			if err := s.dropRequest(ctx, e.OrganizationID, e.Channel, e.DashboardID, address.Hash()); err != nil {
+				return err
+			}
+			moved, err = s.Store.Endpoints.Update(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
+				if current.Version != e.Version {
+					return nil, errAgain
+				}
+				return change(current, func(e *Endpoint) {
+					s.setURL(e, address)
+					if former != nil {
+						suppression := former.movedTo(*e)
+						e.MovedSuppression = &suppression
+					}
+				})
+			})
+			if err != nil {
+				return err
+			}
+			return s.cleanUp(ctx, e, moved.URLHash, e.URLHash)
+		})
+		if fault.Is(err, fault.Conflict) {
+			return e, s.conflict(ctx, e, address.Hash(), err)
+		}
+		if !errors.Is(err, errAgain) {
+			return moved, err
+		}
+		if e, err = s.one(ctx, e.OrganizationID, e.Channel, target); err != nil {
+			return e, err
+		}
+	}
+}
+
+// leaving returns the suppression that a verified endpoint takes along when it leaves its URL: that of the URL if no other
+// verified endpoint has the URL, else nil.
+func (s *Endpoints) leaving(ctx context.Context, e Endpoint) (*Suppression, error) {
+	last, err := s.isLast(ctx, e.OrganizationID, e.Channel, e.claims(e.URLHash))
+	if err != nil || !last {
+		return nil, err
+	}
+	suppressions, err := s.suppressions(ctx, e)
+	if suppression, suppressed := suppressions[e.suppressionKey()]; suppressed {
+		return &suppression, err
+	}
+	return nil, err
+}
+
+// claims returns the hash for a claim: an endpoint that is not verified needs none.
+func (e Endpoint) claims(urlHash string) string {
+	if e.VerifiedAt == nil {
+		return ""
+	}
+	return urlHash
+}
+
+// Delete removes an endpoint.
+func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, target Target) error {
+	for {
+		e, err := s.one(ctx, organization, kind.Channel, target)
+		if err != nil {
+			return err
+		}
+		err = s.remove(ctx, e, func(current *Endpoint) ([]topic.Message, error) {
+			return audit.Entry(audit.From(ctx), "", s.Now(), current, nil), target.match(*current)
+		})
+		if fault.Is(err, fault.NotFound) {
+			return missing()
+		}
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+}
+
+// remove deletes an endpoint, its counters, and what belongs to its URL if no other endpoint has the URL. It returns
+// errAgain if the endpoint was changed since it was read.
+func (s *Endpoints) remove(ctx context.Context, e Endpoint, decide func(*Endpoint) ([]topic.Message, error)) error {
+	return s.claimed(ctx, e, "", e.claims(e.URLHash), func() error {
+		err := s.Store.Endpoints.Delete(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
+			if current.Version != e.Version {
+				return nil, errAgain
+			}
+			return decide(current)
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.deleteCounters(context.WithoutCancel(ctx), e.ID); err != nil {
+			return err
+		}
+		return s.cleanUp(ctx, e, e.URLHash)
 	})
-	if fault.Is(err, fault.NotFound) {
-		return missing()
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.deleteCounters(context.WithoutCancel(ctx), e.ID); err != nil {
-		return err
-	}
-	return s.cleanUp(ctx, e, urlHash)
 }
 
 // cleanUp reconciles the URLs to which an endpoint came or which it left.
@@ -212,9 +289,9 @@ func (s *Endpoints) HashOf(url string) (string, error) {
 	return address.Hash(), nil
 }
 
-// one returns the endpoint of a URL on a dashboard.
-func (s *Endpoints) one(ctx context.Context, organization string, channel topic.Channel, dashboardID, urlHash string) (Endpoint, error) {
-	where := append(ofURL(organization, channel, urlHash), find.Eq(FieldDashboard, dashboardID))
+// one returns the endpoint that target names.
+func (s *Endpoints) one(ctx context.Context, organization string, channel topic.Channel, target Target) (Endpoint, error) {
+	where := ofKind(organization, channel, find.Eq(FieldURLHash, target.URLHash), find.Eq(FieldDashboard, target.DashboardID))
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: 1})
 	if err != nil {
 		return Endpoint{}, err
@@ -222,7 +299,7 @@ func (s *Endpoints) one(ctx context.Context, organization string, channel topic.
 	if len(page.Items) == 0 {
 		return Endpoint{}, missing()
 	}
-	return page.Items[0], nil
+	return page.Items[0], target.match(page.Items[0])
 }
 
 func missing() error {

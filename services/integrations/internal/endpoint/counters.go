@@ -1,18 +1,13 @@
 package endpoint
 
 import (
-	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// remembered is the number of deliveries whose outcomes are recognized when they are repeated. Outcomes
-// are published at least once. After a crash the latest ones are repeated.
-const remembered = 32
-
-// Counters hold the results of the deliveries to one endpoint, under all URLs that it has had. Only the
-// consumer of outcomes writes them, in bulk. They exist as long as the endpoint.
+// Counters hold the results of the deliveries to one endpoint, under all URLs that it has had. The consumer of outcomes
+// writes them in bulk, and Clear resets them. They exist as long as the endpoint.
 type Counters struct {
 	ID                  string     `json:"id"` // of the endpoint
 	ConsecutiveFailures int        `json:"consecutiveFailures"`
@@ -20,24 +15,38 @@ type Counters struct {
 	LastSuccessAt       *time.Time `json:"lastSuccessAt,omitempty"`
 	LastHTTPStatus      int        `json:"lastHttpStatus,omitempty"`
 	LastError           string     `json:"lastError,omitempty"`
-	Recent              []string   `json:"recent,omitempty"` // delivery ids, oldest first
+	// CountFrom is the earliest end of a delivery that may still count. Counted are the deliveries that ended since
+	// then and were counted.
+	CountFrom time.Time `json:"countFrom"`
+	Counted   marks     `json:"counted,omitempty"`
 }
 
-// remember stores the id of a delivery. It returns false if the delivery was counted before.
-func (c *Counters) remember(delivery string) bool {
-	if slices.Contains(c.Recent, delivery) {
+// remember notes a delivery. It returns false if its outcome must not count.
+//
+// An outcome never counts twice, however late Kafka or delivery repeats it: a delivery is marked until CountFrom is
+// later than its end. The price is an outcome that arrives for the first time after keptMarks outcomes of deliveries
+// to the same endpoint that ended later, the newest of them more than keptFor later, or after maxMarks of them. It
+// does not count.
+func (c *Counters) remember(o topic.Outcome) bool {
+	mark := markOf(o)
+	if o.At.Before(c.CountFrom) || c.Counted.has(mark) {
 		return false
 	}
-	c.Recent = append(c.Recent, delivery)
-	if extra := len(c.Recent) - remembered; extra > 0 {
-		c.Recent = slices.Delete(c.Recent, 0, extra)
+	for c.Counted = c.Counted.add(mark); c.Counted.spare(); c.Counted = c.Counted[markSize:] {
+		c.CountFrom = c.Counted.ended(0).Add(time.Millisecond)
 	}
 	return true
 }
 
-// succeed counts a success. A success of a former URL does not reset ConsecutiveFailures.
+// reset forgets the failures. Deliveries that ended before now do not count any more.
+func (c *Counters) reset(now time.Time) {
+	*c = Counters{ID: c.ID, LastSuccessAt: c.LastSuccessAt, CountFrom: now}
+}
+
+// succeed counts a success. A success of a former URL does not reset ConsecutiveFailures, nor does one before the first
+// of the failures: delivery publishes the outcomes of retries by another way than those of first attempts.
 func (c *Counters) succeed(e Endpoint, o topic.Outcome) {
-	if !e.late(o) {
+	if before := c.FirstFailureAt != nil && o.At.Before(*c.FirstFailureAt); !before && !e.late(o) {
 		c.ConsecutiveFailures, c.FirstFailureAt, c.LastHTTPStatus, c.LastError = 0, nil, 0, ""
 	}
 	if c.LastSuccessAt == nil || c.LastSuccessAt.Before(o.At) {

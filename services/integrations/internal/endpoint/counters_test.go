@@ -3,29 +3,138 @@ package endpoint
 import (
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
+func ended(id int, after time.Duration) topic.Outcome {
+	return topic.Outcome{DeliveryID: fmt.Sprint("d-", id), At: start.Add(after)}
+}
+
+// A delivery that counted never counts again, in whatever order and however much later its outcome is repeated.
 func TestCountersCountEachDeliveryOnce(t *testing.T) {
+	for name, apart := range map[string]time.Duration{
+		"all at once": 0, "a batch of a burst": time.Millisecond, "one a second": time.Second, "one an hour": time.Hour,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var counters Counters
+			const deliveries = 3000
+			outcomes := make([]topic.Outcome, deliveries)
+			for i := range outcomes {
+				outcomes[i] = ended(i, time.Duration(i)*apart)
+				if !counters.remember(outcomes[i]) {
+					t.Fatalf("delivery %d does not count", i)
+				}
+				if counters.remember(outcomes[i]) {
+					t.Fatalf("delivery %d counts twice", i)
+				}
+			}
+			rand.New(rand.NewPCG(1, 1)).Shuffle(deliveries, func(i, j int) { outcomes[i], outcomes[j] = outcomes[j], outcomes[i] })
+			for _, o := range outcomes {
+				if counters.remember(o) {
+					t.Fatalf("%s counts twice", o.DeliveryID)
+				}
+			}
+			if apart >= time.Second && counters.Counted.len() > keptMarks+1 {
+				t.Errorf("%d deliveries are marked", counters.Counted.len())
+			}
+		})
+	}
+}
+
+// An outcome that arrives late for the first time counts within the stated bound: among the last keptMarks, or within
+// keptFor of the newest. A wrong clock of one process affects no outcome of others.
+func TestCountersCountALateOutcome(t *testing.T) {
 	var counters Counters
-	for i := range 3 * remembered {
-		id := fmt.Sprint("d-", i)
-		if !counters.remember(id) {
-			t.Fatalf("%s is taken for a repetition", id)
-		}
-		if counters.remember(id) {
-			t.Fatalf("%s counted twice", id)
+	for i := range 10 * keptMarks {
+		counters.remember(ended(i, time.Duration(i)*time.Minute))
+	}
+	newest := time.Duration(10*keptMarks-1) * time.Minute
+	if !counters.remember(ended(-1, newest-time.Duration(keptMarks/2)*time.Minute+time.Second)) {
+		t.Error("an outcome among the last ones does not count")
+	}
+	for i := range 10 * keptMarks {
+		counters.remember(ended(10_000+i, newest+time.Duration(i)*time.Millisecond))
+	}
+	if !counters.remember(ended(-2, newest+time.Millisecond)) {
+		t.Error("an outcome of the last minute does not count")
+	}
+	if counters.remember(ended(-3, newest-time.Hour)) || counters.remember(ended(-2, newest+time.Millisecond)) {
+		t.Error("an outcome outside the bound, or a repeated one, counts")
+	}
+	if !counters.remember(ended(-4, newest+24*time.Hour)) {
+		t.Error("an outcome of tomorrow does not count")
+	}
+	for i := range 10 * keptMarks {
+		if o := ended(20_000+i, newest+time.Minute+time.Duration(i)*time.Second); !counters.remember(o) || counters.remember(o) {
+			t.Fatalf("outcome %d after one of tomorrow does not count once", i)
 		}
 	}
-	if len(counters.Recent) != remembered || counters.remember(fmt.Sprint("d-", 2*remembered)) {
-		t.Fatalf("the last %d are not remembered: %v", remembered, counters.Recent)
+	if counters.remember(ended(-4, newest+24*time.Hour)) {
+		t.Error("the outcome of tomorrow counts twice")
+	}
+}
+
+// An outcome without a time, which delivery never sends, counts once too.
+func TestCountersCountAnOutcomeWithoutATime(t *testing.T) {
+	var counters Counters
+	for i := range 10 * keptMarks {
+		counters.remember(ended(i, time.Duration(i)*time.Minute))
+		if i == 0 && (!counters.remember(topic.Outcome{DeliveryID: "timeless"}) || counters.Counted.ended(0).Year() > 1) {
+			t.Errorf("it does not count, or ended at %v", counters.Counted.ended(0))
+		}
+		if counters.remember(topic.Outcome{DeliveryID: "timeless"}) {
+			t.Fatal("it counts twice")
+		}
+	}
+	if counters.Counted.len() > keptMarks+1 {
+		t.Errorf("%d marks", counters.Counted.len())
+	}
+}
+
+func TestMarksAreBounded(t *testing.T) {
+	var counters Counters
+	for i := range 2 * maxMarks {
+		if !counters.remember(ended(i, time.Duration(i)*time.Millisecond)) {
+			t.Fatalf("delivery %d does not count", i)
+		}
+	}
+	if counters.Counted.len() != maxMarks || counters.remember(ended(0, 0)) || counters.remember(ended(maxMarks, maxMarks*time.Millisecond)) {
+		t.Errorf("%d marks", counters.Counted.len())
+	}
+}
+
+func TestAResetForgetsFailuresAndOutcomesBeforeIt(t *testing.T) {
+	success := start.Add(-time.Hour)
+	counters := Counters{ID: "e", ConsecutiveFailures: 9, FirstFailureAt: &start, LastSuccessAt: &success, LastHTTPStatus: 500, LastError: "http_5xx"}
+	counters.remember(ended(1, 0))
+	counters.reset(start.Add(time.Second))
+	if counters.ConsecutiveFailures != 0 || counters.FirstFailureAt != nil || counters.LastError != "" || counters.LastSuccessAt != &success || counters.ID != "e" {
+		t.Errorf("%+v", counters)
+	}
+	if counters.remember(ended(1, 0)) || counters.remember(ended(2, 999*time.Millisecond)) || !counters.remember(ended(3, time.Second)) {
+		t.Error("only an outcome since the reset counts")
+	}
+}
+
+func TestASuccessBeforeTheFailuresDoesNotResetThem(t *testing.T) {
+	var c Counters
+	c.fail(Endpoint{}, ended(1, 2*time.Second))
+	c.succeed(Endpoint{}, ended(2, time.Second))
+	if c.ConsecutiveFailures != 1 || c.LastSuccessAt == nil {
+		t.Errorf("after a success that ended before the failure: %+v", c)
+	}
+	c.succeed(Endpoint{}, ended(3, 2*time.Second))
+	if c.ConsecutiveFailures != 0 || c.FirstFailureAt != nil {
+		t.Errorf("after a success: %+v", c)
 	}
 }
 
@@ -74,8 +183,14 @@ func TestASecretSignsForADayAfterItWasReplaced(t *testing.T) {
 		}
 		return strings.Join(plain, " ")
 	}
-	e.rotate(box.Seal("first", e.ID), start)
-	e.rotate(box.Seal("second", e.ID), start.Add(time.Hour))
+	rotate := func(secret string, now time.Time) {
+		t.Helper()
+		if err := e.rotate(box.Seal(secret, e.ID), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rotate("first", start)
+	rotate("second", start.Add(time.Hour))
 	if got := at(start.Add(time.Hour)); got != "second first" {
 		t.Fatalf("after the rotation %q sign", got)
 	}
@@ -85,18 +200,25 @@ func TestASecretSignsForADayAfterItWasReplaced(t *testing.T) {
 	if got := at(start.Add(25 * time.Hour)); got != "second" {
 		t.Fatalf("after the day %q sign", got)
 	}
-	e.rotate(box.Seal("third", e.ID), start.Add(26*time.Hour))
+	rotate("third", start.Add(26*time.Hour))
 	if got := at(start.Add(26 * time.Hour)); got != "third second" || len(e.Secrets) != 2 {
 		t.Fatalf("an expired secret is kept: %q, %d", got, len(e.Secrets))
 	}
-	for i := range 20 {
-		e.rotate(box.Seal(fmt.Sprint(i), e.ID), start.Add(27*time.Hour))
+	for i := range maxRotations - 1 {
+		rotate(fmt.Sprint(i), start.Add(27*time.Hour))
 	}
-	if got := at(start.Add(27 * time.Hour)); got != "19 18 17 16" {
+	if got := at(start.Add(27 * time.Hour)); got != "8 7 6 5 4 3 2 1 0 third second" {
 		t.Fatalf("after many rotations %q sign", got)
 	}
+	if err := e.rotate("eleventh", start.Add(27*time.Hour)); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), start.Add(50*time.Hour).Format("T15:04")) {
+		t.Fatalf("one more rotation: %v", err)
+	}
+	if got := at(start.Add(27 * time.Hour)); !strings.HasPrefix(got, "8 7") {
+		t.Fatalf("after a refused rotation %q sign", got)
+	}
+	rotate("later", start.Add(50*time.Hour))
 	e.ID = "e-2"
-	if _, err := e.signing(box, start.Add(27*time.Hour)); err == nil {
+	if _, err := e.signing(box, start.Add(50*time.Hour)); err == nil {
 		t.Fatal("a secret copied to another endpoint opens")
 	}
 }

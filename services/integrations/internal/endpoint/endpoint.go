@@ -21,17 +21,21 @@ type Endpoint struct {
 	ID             string        `json:"id" audit:"id"`             // uuid v7
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // the channels of the legacy interface select endpoints by it
 	OrganizationID string        `json:"organizationId"`
+	Version        int64         `json:"version" audit:"version,quiet"` // increases with every change of what the owner sees, except results of deliveries
 	Channel        topic.Channel `json:"channel" audit:"channel"`
 	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
 	DashboardName  string        `json:"dashboardName" audit:"dashboardName"` // at the last write
 	URL            string        `json:"url"`                                 // sealed for ID
 	URLHash        string        `json:"urlHash" audit:"urlHash"`             // Address.Hash
 	URLDisplay     string        `json:"urlDisplay" audit:"urlDisplay"`       // Address.Display
+	Paced          string        `json:"paced,omitempty"`                     // pacedBy
 	// MovedSuppression is the suppression of the former URL, until reconcile decides whether it applies
 	// to the new URL.
 	MovedSuppression *Suppression `json:"carried,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
+	Visitor          bool         `json:"visitor,omitempty"`                       // a visitor asked for it
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
+	Request          *Request     `json:"request,omitempty"`                       // of a visitor; nil: verified
 	Paused           bool         `json:"paused" audit:"paused"`
 	Locked           bool         `json:"locked" audit:"locked"`
 	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`
@@ -87,5 +91,18 @@ type Dashboard struct {
 	ID         string
 	Name       string
 	URL        string
-	Components []string // ids
+	Components []string    // ids
+	Named      []Component // those that messages may name
+	Shown      []Component // those that visitors see
+}
+
+// Component is a component of a dashboard.
+type Component struct{ ID, Name, Group string }
+
+func (d Dashboard) shownIDs() []string {
+	ids := make([]string, len(d.Shown))
+	for i, component := range d.Shown {
+		ids[i] = component.ID
+	}
+	return ids
 }

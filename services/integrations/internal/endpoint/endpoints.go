@@ -25,7 +25,12 @@ type Options struct {
 	Services      Services
 	Hosts         Hosts
 	Box           Sealer
+	AlertAfter    int // consecutive failures of an endpoint after which its management address is notified
 	SuppressAfter int // consecutive failures of an endpoint
+	Kinds         []Kind
+	Links         Links
+	Quota         Quota
+	ConfirmWithin time.Duration // for visitors
 	Log           *slog.Logger
 	Now           func() time.Time // UTC, whole milliseconds
 }
@@ -35,7 +40,6 @@ func New(o Options) *Endpoints { return &Endpoints{o} }
 
 // Draft is the input of Create.
 type Draft struct {
-	DashboardID     string
 	URL             string
 	ManagementEmail string
 	ComponentIDs    []string
@@ -43,47 +47,62 @@ type Draft struct {
 	Locked          bool
 }
 
-// Create stores an endpoint, which is verified immediately. The view has the URL and, for a signed kind,
-// the secret.
-func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, draft Draft) (View, error) {
-	address, err := s.addressOf(kind, draft.URL)
+// Create stores an endpoint on a dashboard. The endpoint is verified immediately. read returns the input; Create calls
+// it when it has found the dashboard. The view has the URL and, for a signed kind, the secret.
+func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, dashboardID string, read func() (Draft, error)) (View, error) {
+	dashboard, err := s.dashboard(ctx, organization, dashboardID)
 	if err != nil {
 		return View{}, err
 	}
-	components, err := componentSet(draft.ComponentIDs)
+	draft, err := read()
 	if err != nil {
 		return View{}, err
 	}
-	if err := checkEmail(draft.ManagementEmail); err != nil {
-		return View{}, err
-	}
-	kinds, err := kindSet(draft.EventKinds)
+	e, address, err := s.draft(kind, dashboard, draft)
 	if err != nil {
 		return View{}, err
 	}
-	dashboard, err := s.dashboard(ctx, organization, draft.DashboardID)
-	if err != nil {
-		return View{}, err
+	e.ID, e.OrganizationID, e.URLHash = uuid.Must(uuid.NewV7()).String(), organization, address.Hash()
+	if err := s.conflict(ctx, e, e.URLHash, nil); err != nil {
+		return View{}, err // usual, and cheaper than a claim
 	}
-	if err := onDashboard(dashboard, components); err != nil {
-		return View{}, err
-	}
-	if err := s.checkLimit(ctx, organization, kind.Channel, address.Hash(), ""); err != nil {
-		return View{}, err
-	}
-	if err := s.reconcile(ctx, organization, kind.Channel, address.Hash()); err != nil {
-		return View{}, err
-	}
-	view, err := s.add(ctx, Endpoint{
-		OrganizationID: organization, Channel: kind.Channel,
-		DashboardID: dashboard.ID, DashboardName: dashboard.Name,
-		ManagementEmail: draft.ManagementEmail, Locked: draft.Locked,
-		ComponentIDs: components, EventKinds: kinds,
-	}, address, kind.Signed)
+	var view View
+	err = s.claimed(ctx, e, e.URLHash, "", func() error {
+		if err := s.reconcile(ctx, organization, kind.Channel, e.URLHash); err != nil {
+			return err
+		}
+		if err := s.dropRequest(ctx, organization, kind.Channel, dashboard.ID, e.URLHash); err != nil {
+			return err
+		}
+		view, err = s.add(ctx, e, address, kind.Signed)
+		return err
+	})
 	if err == nil {
 		view.Endpoint, err = s.dropDeleted(ctx, view.Endpoint)
 	}
 	return view, err
+}
+
+// draft checks the input of Create. It returns the endpoint without its URL, and the URL.
+func (s *Endpoints) draft(kind Kind, dashboard Dashboard, in Draft) (Endpoint, Address, error) {
+	e := Endpoint{
+		Channel: kind.Channel, DashboardID: dashboard.ID, DashboardName: dashboard.Name,
+		ManagementEmail: in.ManagementEmail, Locked: in.Locked,
+	}
+	address, err := s.addressOf(kind, in.URL)
+	if err != nil {
+		return e, address, err
+	}
+	if e.ComponentIDs, err = componentSet(in.ComponentIDs); err != nil {
+		return e, address, err
+	}
+	if err = checkEmail(in.ManagementEmail); err != nil {
+		return e, address, err
+	}
+	if e.EventKinds, err = kindSet(in.EventKinds); err != nil {
+		return e, address, err
+	}
+	return e, address, onDashboard(dashboard, e.ComponentIDs)
 }
 
 // add stores a new endpoint. It stores the counters first, because outcomes of an endpoint without counters
@@ -91,12 +110,12 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 // secret of a stored endpoint from its owner.
 func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed bool) (View, error) {
 	now := s.Now()
-	e.ID, e.CreatedAt, e.UpdatedAt, e.VerifiedAt = uuid.Must(uuid.NewV7()).String(), now, now, &now
+	e.Version, e.CreatedAt, e.UpdatedAt, e.VerifiedAt = 1, now, now, &now
 	s.setURL(&e, address)
 	view := View{URL: address.URL()}
 	if signed {
 		view.Secret = newSecret()
-		e.rotate(s.Box.Seal(view.Secret, e.ID), now)
+		e.Secrets = []Secret{{Sealed: s.Box.Seal(view.Secret, e.ID), CreatedAt: now}}
 	}
 	var err error
 	if e.LegacyID, err = s.Store.Next(ctx, "endpoint"); err != nil {
@@ -110,11 +129,25 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	if err := s.Store.Counters.Insert(ctx, Counters{ID: e.ID}); err != nil {
 		return View{}, err
 	}
-	err = taken(s.Store.Endpoints.Insert(ctx, e, audit.Entry(audit.From(ctx), "", now, nil, &e)...))
+	err = s.Store.Endpoints.Insert(ctx, e, audit.Entry(audit.From(ctx), "", now, nil, &e)...)
 	if fault.Is(err, fault.Conflict) { // after any other error the endpoint may be stored
-		err = errors.Join(err, s.deleteCounters(context.WithoutCancel(ctx), e.ID))
+		revoked := fault.Wrap(fault.Unavailable, err, "The request took too long. Try again shortly.")
+		err = errors.Join(s.conflict(ctx, e, e.URLHash, revoked), s.deleteCounters(context.WithoutCancel(ctx), e.ID))
 	}
 	return view, err
+}
+
+// conflict returns the error for an endpoint that was not stored with a URL: that another verified endpoint on the
+// dashboard has the URL, or else otherwise.
+func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, otherwise error) error {
+	other, err := s.one(ctx, e.OrganizationID, e.Channel, Target{DashboardID: e.DashboardID, URLHash: urlHash})
+	switch {
+	case err == nil && other.VerifiedAt != nil:
+		return fault.Wrap(fault.Conflict, otherwise, "The endpoint is already subscribed on this dashboard.")
+	case err == nil || fault.Is(err, fault.NotFound):
+		return otherwise
+	}
+	return err
 }
 
 func (s *Endpoints) deleteCounters(ctx context.Context, id string) error {
@@ -123,43 +156,7 @@ func (s *Endpoints) deleteCounters(ctx context.Context, id string) error {
 
 func (s *Endpoints) setURL(e *Endpoint, address Address) {
 	e.URL, e.URLHash, e.URLDisplay = s.Box.Seal(address.URL(), e.ID), address.Hash(), address.Display()
-}
-
-// checkLimit returns an error if one more unique URL exceeds the organization's limit. A URL that the
-// organization already has counts once. If former is the hash of a URL that only one endpoint has, it does not
-// count, because this endpoint leaves it. The limit is soft (specification, "Limits"): concurrent calls may
-// exceed it together.
-func (s *Endpoints) checkLimit(ctx context.Context, organization string, channel topic.Channel, urlHash, former string) error {
-	same, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(organization, channel, urlHash), Limit: 1})
-	if err != nil || len(same.Items) > 0 {
-		return err
-	}
-	usage, err := s.usage(ctx, organization, channel)
-	if err != nil {
-		return err
-	}
-	if former != "" {
-		left, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(organization, channel, former), Limit: 2})
-		if err != nil {
-			return err
-		}
-		if len(left.Items) == 1 {
-			usage.UniqueEndpoints--
-		}
-	}
-	if usage.UniqueEndpoints >= usage.Limit {
-		return fault.New(fault.Forbidden, "Your organization may have %d unique endpoints of this kind. Delete one first.", usage.Limit)
-	}
-	return nil
-}
-
-func (s *Endpoints) usage(ctx context.Context, organization string, channel topic.Channel) (Usage, error) {
-	limit, err := s.Services.UniqueEndpoints(ctx, organization)
-	if err != nil {
-		return Usage{}, err
-	}
-	count, err := s.Store.Endpoints.CountDistinct(ctx, FieldURLHash, find.Query{Where: ofKind(organization, channel), Scan: IndexURLs})
-	return Usage{UniqueEndpoints: int(count), Limit: limit}, err
+	e.Paced = pacedBy(e.Channel, address)
 }
 
 func (s *Endpoints) dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
@@ -183,22 +180,16 @@ func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, erro
 	}
 	return s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
 		e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return !slices.Contains(dashboard.Components, id) })
+		e.Version++
 		return nil
 	})
-}
-
-// taken names the cause of a Conflict.
-func taken(err error) error {
-	if fault.Is(err, fault.Conflict) {
-		return fault.Wrap(fault.Conflict, err, "The endpoint is already subscribed on this dashboard.")
-	}
-	return err
 }
 
 func ofKind(organization string, channel topic.Channel, more ...find.Condition) []find.Condition {
 	return append([]find.Condition{find.Eq(FieldOrganization, organization), find.Eq(FieldChannel, string(channel))}, more...)
 }
 
+// ofURL selects the verified endpoints of a URL. What a visitor asked for does not affect others of the URL.
 func ofURL(organization string, channel topic.Channel, urlHash string) []find.Condition {
-	return ofKind(organization, channel, find.Eq(FieldURLHash, urlHash))
+	return ofKind(organization, channel, find.Eq(FieldSlot, urlHash))
 }

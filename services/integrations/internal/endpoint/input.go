@@ -28,7 +28,7 @@ func componentSet(ids []string) ([]string, error) {
 	return distinct(set), nil
 }
 
-// kindSet returns the event kinds, each once, in the order of topic.Kinds. nil stands for all kinds.
+// kindSet returns the event kinds, each once, in their order. nil stands for all kinds.
 func kindSet(kinds []topic.Kind) ([]topic.Kind, error) {
 	if kinds == nil {
 		return nil, nil
@@ -42,7 +42,7 @@ func kindSet(kinds []topic.Kind) ([]topic.Kind, error) {
 			return nil, fault.Field("eventKinds", "must be event kinds, which %q is not", kind)
 		}
 	}
-	return slices.DeleteFunc(all, func(kind topic.Kind) bool { return !slices.Contains(kinds, kind) }), nil
+	return distinct(kinds), nil
 }
 
 // checkEmail accepts an address without a name and without quoting.

@@ -1,6 +1,9 @@
 package endpoint
 
 import (
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -35,13 +38,13 @@ func Kinds(at Providers) []Kind {
 		topic.Webhook: {Path: "webhooks/outbound", Signed: true},
 		topic.Teams: {Path: "teams", Example: "https://acme.logic.azure.com/workflows/1/triggers/manual/paths/invoke", Rule: Rule{
 			Refused: []Place{{Hosts: at.TeamsConnector}},
-			Refusal: "must be a Teams workflow URL; this is one of a classic connector, which Teams is retiring",
-			Allowed: []Place{{Hosts: at.TeamsWorkflow, Path: "/workflows/"}, {Hosts: at.TeamsPlatform}},
+			Refusal: `must be a Teams workflow URL; this is the URL of a classic connector, which Teams is retiring. Create a workflow with the template "Post to a channel when a webhook request is received", and use its URL`,
+			Allowed: []Place{{Hosts: at.TeamsWorkflow, Path: regexp.MustCompile(`/workflows/`)}, {Hosts: at.TeamsPlatform}},
 			Needed:  "must be a Teams workflow URL, as Teams shows it for the workflow that posts to a channel when a webhook request is received",
 		}},
 		topic.GChat: {Path: "gchat", Example: "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=k&token=t", Rule: Rule{
-			Allowed: []Place{{Hosts: at.GChat, Path: "/v1/spaces/"}},
-			Needed:  "must be the webhook URL of a Google Chat space",
+			Allowed: []Place{{Hosts: at.GChat, Path: regexp.MustCompile(`^/v1/spaces/[A-Za-z0-9_-]+/messages$`), Query: []string{"key", "token"}}},
+			Needed:  "must be the webhook URL of a Google Chat space: its host, the path /v1/spaces/{space}/messages, and key and token in the query",
 		}},
 	}
 	var kinds []Kind
@@ -63,10 +66,11 @@ type Rule struct {
 }
 
 // Place is a set of URLs. The host "*.x" matches every subdomain of x at any depth, but not x. If Path is
-// set, the URL's path, as written, must contain Path.
+// set, the URL's path, as written, must match Path. The query must have each parameter of Query once and not empty.
 type Place struct {
 	Hosts []string
-	Path  string
+	Path  *regexp.Regexp
+	Query []string
 }
 
 // check returns an error about the field url if the rule does not allow the URL.
@@ -88,16 +92,17 @@ func (r Rule) check(a Address) error {
 }
 
 func (p Place) contains(a Address) bool {
-	path, _, _ := strings.Cut(a.rest, "?")
-	if !strings.Contains(path, p.Path) {
+	path, query, _ := strings.Cut(a.rest, "?")
+	if p.Path != nil && !p.Path.MatchString(path) {
 		return false
 	}
-	for _, pattern := range p.Hosts {
-		if matches(pattern, a.host) {
-			return true
+	parameters, err := url.ParseQuery(query)
+	for _, name := range p.Query {
+		if values := parameters[name]; err != nil || len(values) != 1 || values[0] == "" {
+			return false
 		}
 	}
-	return false
+	return slices.ContainsFunc(p.Hosts, func(pattern string) bool { return matches(pattern, a.host) })
 }
 
 // matches reports whether the canonical host is covered by a host of the settings.

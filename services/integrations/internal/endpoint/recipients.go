@@ -10,7 +10,7 @@ import (
 )
 
 // Concerned returns one page, in order of id, of the organization's endpoints that a change concerns.
-// It leaves out paused endpoints, but not suppressed ones: Resolve returns that state.
+// It leaves out paused and unverified endpoints, but not suppressed ones: Resolve returns that state.
 func (s *Endpoints) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	if query.Channel.Keeper() != topic.Integrations || len(query.Components) == 0 {
 		return topic.RecipientPage{Recipients: []topic.Recipient{}}, nil
@@ -28,13 +28,13 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 	}
 	page := topic.RecipientPage{Recipients: make([]topic.Recipient, len(found.Items)), Next: found.Next}
 	for i, e := range found.Items {
-		page.Recipients[i] = topic.Recipient{ID: e.ID, Destination: e.URLHash}
+		page.Recipients[i] = topic.Recipient{ID: e.ID, Destination: e.limit()}
 	}
 	return page, nil
 }
 
-// Resolve returns the current destinations of the endpoints, in the order of query.IDs. A destination that is not
-// active has no URL and no secret. If the URL or a secret of an endpoint cannot be decrypted, because it was
+// Resolve returns the current destinations of the endpoints, in the order of query.IDs: their URLs, or for a mail about
+// an endpoint its management address. A destination that is not active has no URL and no secret. If the URL or a secret of an endpoint cannot be decrypted, because it was
 // sealed with another secret of the platform, Resolve logs that. The destination then has no URL either, so
 // that only deliveries to this endpoint fail.
 func (s *Endpoints) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
@@ -67,6 +67,13 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 		if !found || !shown {
 			continue
 		}
+		if query.Channel == topic.Email {
+			out[i] = s.withLinks(e.management(dashboard), e, query.Kind)
+			continue
+		}
+		if e.VerifiedAt == nil {
+			continue
+		}
 		_, suppressed := suppressions[e.suppressionKey()]
 		if out[i], err = s.destination(e, dashboard, suppressed); err != nil {
 			s.Log.ErrorContext(ctx, "An endpoint cannot be decrypted: it was sealed with another BELLBUOY_SECRET, or it is damaged.",
@@ -76,12 +83,22 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 	return out, nil
 }
 
+// management returns the destination of mail about the endpoint. It depends on no state of the endpoint, and has no
+// digest of its URL, because the receiver of the URL does not affect the mail.
+func (e Endpoint) management(dashboard Dashboard) topic.Destination {
+	return topic.Destination{
+		ID: e.ID, Channel: topic.Email, State: topic.RecipientActive, Components: []string{},
+		Dashboard: topic.Dashboard{ID: dashboard.ID, Name: dashboard.Name, URL: dashboard.URL},
+		Address:   e.ManagementEmail, Link: dashboard.URL,
+	}
+}
+
 // destination returns the endpoint's destination. After an error it has neither URL nor secrets.
 func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool) (topic.Destination, error) {
 	d := topic.Destination{
 		ID: e.ID, Channel: e.Channel, State: topic.RecipientActive,
 		Dashboard:  topic.Dashboard{ID: dashboard.ID, Name: dashboard.Name, URL: dashboard.URL},
-		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
+		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay, Paced: e.limit(),
 	}
 	if d.Components == nil {
 		d.Components = []string{} // in a Destination nil means all components

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
 const (
@@ -13,8 +15,8 @@ const (
 	secretBytes  = 32
 	// rotation is the time for which a replaced secret still signs beside the new one.
 	rotation = 24 * time.Hour
-	// maxSecrets bounds the signatures of a delivery after many rotations.
-	maxSecrets = 4
+	// maxRotations is the number of rotations within 24 h. It bounds the signatures of a delivery.
+	maxRotations = 10
 )
 
 // Sealer encrypts texts for the store. Open returns an error for another owner than that of Seal.
@@ -37,19 +39,25 @@ func newSecret() string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(raw)
 }
 
-// rotate adds a new sealed secret. The secrets that it replaces sign until they expire.
-func (e *Endpoint) rotate(sealed string, now time.Time) {
+// rotate adds a new sealed secret. The secrets that it replaces sign until they expire. It returns a Conflict after
+// maxRotations secrets were replaced within 24 h.
+func (e *Endpoint) rotate(sealed string, now time.Time) error {
 	secrets := []Secret{{Sealed: sealed, CreatedAt: now}}
 	expires := now.Add(rotation)
 	for _, old := range e.Secrets {
 		if old.ExpiresAt == nil {
 			old.ExpiresAt = &expires
 		}
-		if old.ExpiresAt.After(now) && len(secrets) < maxSecrets {
+		if old.ExpiresAt.After(now) {
 			secrets = append(secrets, old)
 		}
 	}
+	if len(secrets) > maxRotations+1 {
+		return fault.New(fault.Conflict, "The secret was rotated %d times within 24 h. Rotate it again after %s.",
+			maxRotations, secrets[len(secrets)-1].ExpiresAt.Format("2006-01-02T15:04:05.000Z"))
+	}
 	e.Secrets = secrets
+	return nil
 }
 
 // signing returns the secrets that sign at the time, newest first.

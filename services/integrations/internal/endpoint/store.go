@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -13,19 +14,24 @@ const (
 	FieldChannel      = "channel"
 	FieldDashboard    = "dashboard"
 	FieldURLHash      = "urlHash"
+	FieldSlot         = "slot" // urlHash of a verified endpoint; else absent
 	FieldLegacyID     = "legacyId"
 	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
-	FieldOnly         = "only"       // the component of an endpoint that has no other; else absent
-	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all
+	FieldOnly         = "only"       // the component of a verified endpoint that has no other; else absent
+	FieldExpires      = "expires"    // of a visitor's request; else absent
+	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all; absent before the endpoint is verified
 )
+
+// FieldSuppressedAt is a field of suppressions, beside FieldOrganization, FieldChannel.
+const FieldSuppressedAt = "suppressedAt"
 
 // AllKinds is the value of FieldKinds for an endpoint to which every kind is sent.
 const AllKinds = "*"
 
 // The indexes that queries name in Scan.
 const (
-	IndexURLs      = "urls"      // organization, channel, urlHash
+	IndexSlots     = "slots"     // organization, channel, slot
 	IndexConcerned = "concerned" // organization, channel, paused, components
 )
 
@@ -38,7 +44,7 @@ type Collection[T any] interface {
 	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
 	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
-	UpsertMany(ctx context.Context, items []T) error
+	UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error
 	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
 }
 
@@ -47,6 +53,7 @@ type Store struct {
 	Endpoints    Collection[Endpoint]
 	Counters     Collection[Counters]
 	Suppressions Collection[Suppression]
+	Slots        Collection[Slots]
 	// Next returns the next number of a counter: 1, 2, 3, each once.
 	Next func(ctx context.Context, counter string) (int64, error)
 }
@@ -55,11 +62,20 @@ type Store struct {
 type Services interface {
 	// Dashboard returns a dashboard with its current components, or fault.NotFound.
 	Dashboard(ctx context.Context, organization, id string) (Dashboard, error)
+	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none,
+	// and fault.Denied if it is private.
+	PublicDashboard(ctx context.Context, at Site) (Public, error)
 	// Dashboards returns the dashboards that exist, by id, without their components. A dashboard may be one
 	// second old.
 	Dashboards(ctx context.Context, organization string, ids []string) (map[string]Dashboard, error)
 	// UniqueEndpoints returns the number of unique URLs of each kind that the organization may have.
 	UniqueEndpoints(ctx context.Context, organization string) (int, error)
+}
+
+// Quota counts the mail that visitors cause. Each method returns the time until the next mail is allowed, or 0.
+type Quota interface {
+	MailFrom(ctx context.Context, ip string) time.Duration
+	MailTo(ctx context.Context, address string) time.Duration
 }
 
 // byKey loads records and returns them by their keys. Records that do not exist are missing in the map.
@@ -77,9 +93,9 @@ func (s *Endpoints) countersOf(ctx context.Context, ids []string) (map[string]Co
 }
 
 // distinct returns the texts without repetitions, in their order.
-func distinct(texts []string) []string {
-	seen := make(map[string]bool, len(texts))
-	var out []string
+func distinct[T ~string](texts []T) []T {
+	seen := make(map[T]bool, len(texts))
+	var out []T
 	for _, text := range texts {
 		if !seen[text] {
 			seen[text] = true

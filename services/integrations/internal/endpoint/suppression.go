@@ -2,41 +2,47 @@ package endpoint
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/google/uuid"
 )
 
 // Reason is the cause of a suppression.
 type Reason string
 
 const (
-	ReasonFailures Reason = "consecutive_failures" // the endpoint reached SuppressAfter
-	ReasonGone     Reason = "gone"                 // the receiver responded with 410
+	ReasonFailures Reason = "failures" // the endpoint reached SuppressAfter
+	ReasonGone     Reason = "gone"     // the receiver responded with 410
 )
 
 // Suppression stops all messages to a URL of the organization, for each endpoint with the URL. It exists
-// as long as an endpoint has the URL. An endpoint that gets a new URL keeps its suppression.
+// as long as a verified endpoint has the URL. If the last of them gets a new URL, the suppression moves with it.
 type Suppression struct {
-	ID                  string        `json:"id"` // random: distinguishes it from a later suppression of the URL
+	ID                  string        `json:"id"` // uuid: distinguishes it from a later suppression of the URL
 	OrganizationID      string        `json:"organizationId"`
-	Channel             topic.Channel `json:"channel"`
-	URLHash             string        `json:"urlHash"`
-	URLDisplay          string        `json:"urlDisplay"`
-	Reason              Reason        `json:"reason"`
-	ConsecutiveFailures int           `json:"consecutiveFailures"`
-	FirstFailureAt      *time.Time    `json:"firstFailureAt,omitempty"`
-	SuppressedAt        time.Time     `json:"suppressedAt"`
-	LastHTTPStatus      int           `json:"lastHttpStatus,omitempty"`
-	LastError           string        `json:"lastError,omitempty"`
+	Channel             topic.Channel `json:"channel" audit:"channel"`
+	URLHash             string        `json:"urlHash" audit:"urlHash"`
+	URLDisplay          string        `json:"urlDisplay" audit:"urlDisplay"`
+	Reason              Reason        `json:"reason" audit:"reason"`
+	ConsecutiveFailures int           `json:"consecutiveFailures" audit:"consecutiveFailures"`
+	FirstFailureAt      *time.Time    `json:"firstFailureAt,omitempty" audit:"firstFailureAt"`
+	SuppressedAt        time.Time     `json:"suppressedAt" audit:"suppressedAt"`
+	LastHTTPStatus      int           `json:"lastHttpStatus,omitempty" audit:"lastHttpStatus"`
+	LastError           string        `json:"lastError,omitempty" audit:"lastError"`
 }
 
 // Key returns the natural key.
 func (s Suppression) Key() string { return suppressionKey(s.OrganizationID, s.Channel, s.URLHash) }
+
+// AuditEntity implements audit.Record.
+func (s Suppression) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: s.OrganizationID, Type: "suppression", ID: s.ID, Name: s.URLDisplay}
+}
 
 func suppressionKey(organization string, channel topic.Channel, urlHash string) string {
 	return organization + "/" + string(channel) + "/" + urlHash
@@ -50,7 +56,7 @@ func (e Endpoint) suppressionKey() string {
 // newSuppression returns the suppression that follows from an endpoint's counters.
 func newSuppression(e Endpoint, c Counters, reason Reason, now time.Time) Suppression {
 	return Suppression{
-		ID: rand.Text(), OrganizationID: e.OrganizationID, Channel: e.Channel, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
+		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: e.OrganizationID, Channel: e.Channel, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
 		Reason: reason, ConsecutiveFailures: c.ConsecutiveFailures, FirstFailureAt: c.FirstFailureAt, SuppressedAt: now,
 		LastHTTPStatus: c.LastHTTPStatus, LastError: c.LastError,
 	}
@@ -58,11 +64,11 @@ func newSuppression(e Endpoint, c Counters, reason Reason, now time.Time) Suppre
 
 // movedTo returns the suppression of an endpoint's former URL as a suppression of its present URL.
 func (s Suppression) movedTo(e Endpoint) Suppression {
-	s.ID, s.URLHash, s.URLDisplay = rand.Text(), e.URLHash, e.URLDisplay
+	s.ID, s.URLHash, s.URLDisplay = uuid.Must(uuid.NewV7()).String(), e.URLHash, e.URLDisplay
 	return s
 }
 
-// reconcile makes the suppression of a URL agree with the endpoints that have the URL:
+// reconcile makes the suppression of a URL agree with the verified endpoints that have the URL:
 //   - If no endpoint has the URL, reconcile deletes the suppression.
 //   - If each endpoint with the URL has a MovedSuppression, the first of these becomes the suppression of the URL.
 //   - If an endpoint with the URL has no MovedSuppression, the URL stays suppressed or not suppressed, as before.
@@ -70,8 +76,7 @@ func (s Suppression) movedTo(e Endpoint) Suppression {
 // Then it removes MovedSuppression from the endpoints. MovedSuppression is stored by the same write as the
 // new URL, so a kill at any point loses no suppression.
 //
-// A move or delete calls reconcile after it stored the endpoint, and suppress after it stored the suppression. So the last
-// of concurrent calls reads all these writes. Create and a move also call reconcile before they write, for the new URL.
+// A move or delete calls reconcile after it stored the endpoint. Create and a move also call reconcile before they write, for the new URL.
 // Before a caller reads the suppression of an endpoint with a MovedSuppression, it calls reconcile.
 func (s *Endpoints) reconcile(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
 	for {
@@ -85,19 +90,19 @@ func (s *Endpoints) reconcile(ctx context.Context, organization string, channel 
 // reconcileOnce returns true if an endpoint left the URL during the call.
 func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, channel topic.Channel, urlHash string) (again bool, err error) {
 	// The suppression is read before the endpoints. If an endpoint comes to the URL afterwards, its
-	// suppression has another ID, and remove does not delete it.
+	// suppression has another ID, and unsuppress does not delete it.
 	former, err := s.Store.Suppressions.GetMany(ctx, []string{suppressionKey(organization, channel, urlHash)})
 	if err != nil {
 		return false, err
 	}
 	// At most one endpoint for each dashboard of the organization.
-	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(organization, channel, urlHash)})
+	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofKind(organization, channel, find.Eq(FieldSlot, urlHash))})
 	if err != nil {
 		return false, err
 	}
 	if len(page.Items) == 0 {
 		for _, suppression := range former {
-			err = s.remove(ctx, suppression)
+			err = s.unsuppress(ctx, suppression)
 		}
 		return false, err
 	}
@@ -135,8 +140,8 @@ func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, chan
 	return again, nil
 }
 
-// remove deletes the suppression, but not another suppression that replaced it.
-func (s *Endpoints) remove(ctx context.Context, suppression Suppression) error {
+// unsuppress deletes the suppression, but not another suppression that replaced it.
+func (s *Endpoints) unsuppress(ctx context.Context, suppression Suppression) error {
 	err := s.Store.Suppressions.Delete(ctx, suppression.Key(), func(current *Suppression) ([]topic.Message, error) {
 		if current.ID != suppression.ID {
 			return nil, fault.ErrUnchanged

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -40,11 +41,10 @@ func (s *Endpoints) List(ctx context.Context, organization string, kind Kind, fi
 }
 
 // views adds to endpoints their counters, their suppression and the present names of their dashboards.
-// During an outage of the events service it keeps the names of the last write.
 func (s *Endpoints) views(ctx context.Context, organization string, endpoints ...Endpoint) ([]View, error) {
-	var ids, dashboards []string
+	var ids []string
 	for _, e := range endpoints {
-		ids, dashboards = append(ids, e.ID), append(dashboards, e.DashboardID)
+		ids = append(ids, e.ID)
 	}
 	counters, err := s.countersOf(ctx, ids)
 	if err != nil {
@@ -54,18 +54,34 @@ func (s *Endpoints) views(ctx context.Context, organization string, endpoints ..
 	if err != nil {
 		return nil, err
 	}
-	names, err := s.Services.Dashboards(ctx, organization, dashboards)
-	if err != nil && !fault.Is(err, fault.Unavailable) {
+	if endpoints, err = s.named(ctx, organization, endpoints); err != nil {
 		return nil, err
 	}
 	views := make([]View, len(endpoints))
 	for i, e := range endpoints {
-		if dashboard, found := names[e.DashboardID]; found {
-			e.DashboardName = dashboard.Name
-		}
 		_, suppressed := suppressions[e.suppressionKey()]
 		c := counters[e.ID]
 		views[i] = View{Endpoint: e, Suppressed: suppressed, ConsecutiveFailures: c.ConsecutiveFailures, LastSuccessAt: c.LastSuccessAt}
 	}
 	return views, nil
+}
+
+// named returns the endpoints with the present names of their dashboards. During an outage of the events service it
+// keeps the names of the last write.
+func (s *Endpoints) named(ctx context.Context, organization string, endpoints []Endpoint) ([]Endpoint, error) {
+	var dashboards []string
+	for _, e := range endpoints {
+		dashboards = append(dashboards, e.DashboardID)
+	}
+	names, err := s.Services.Dashboards(ctx, organization, dashboards)
+	if err != nil && !fault.Is(err, fault.Unavailable) {
+		return nil, err
+	}
+	endpoints = slices.Clone(endpoints)
+	for i := range endpoints {
+		if dashboard, found := names[endpoints[i].DashboardID]; found {
+			endpoints[i].DashboardName = dashboard.Name
+		}
+	}
+	return endpoints, nil
 }

@@ -18,6 +18,18 @@ func New(db *document.Database) endpoint.Store {
 		Suppressions: document.Declare(db, document.Schema[endpoint.Suppression]{
 			Name: "suppressions",
 			Key:  func(s *endpoint.Suppression) string { return s.Key() },
+			Fields: []document.Field[endpoint.Suppression]{
+				{Name: endpoint.FieldOrganization, Value: func(s *endpoint.Suppression) any { return s.OrganizationID }},
+				{Name: endpoint.FieldChannel, Value: func(s *endpoint.Suppression) any { return string(s.Channel) }},
+				{Name: endpoint.FieldSuppressedAt, Value: func(s *endpoint.Suppression) any { return s.SuppressedAt }},
+			},
+			Indexes: []document.Index{
+				{Name: "suppressed", Fields: []string{endpoint.FieldOrganization, endpoint.FieldChannel, endpoint.FieldSuppressedAt}},
+			},
+		}),
+		Slots: document.Declare(db, document.Schema[endpoint.Slots]{
+			Name: "slots",
+			Key:  func(s *endpoint.Slots) string { return s.Key() },
 		}),
 		Next: db.Next,
 	}
@@ -32,29 +44,48 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 		Name: "endpoints",
 		Key:  func(e *e) string { return e.ID },
 		Fields: []document.Field[e]{
-			{Name: endpoint.FieldOrganization, Value: func(e *e) any { return e.OrganizationID }},
+			{Name: endpoint.FieldOrganization, Value: func(e *e) any {
+				if e.OrganizationID == "" {
+					return nil // of a revoked claim: no query finds it
+				}
+				return e.OrganizationID
+			}},
 			{Name: endpoint.FieldChannel, Value: func(e *e) any { return string(e.Channel) }},
 			{Name: endpoint.FieldDashboard, Value: func(e *e) any { return e.DashboardID }},
 			{Name: endpoint.FieldURLHash, Value: func(e *e) any { return e.URLHash }},
+			{Name: endpoint.FieldSlot, Value: func(e *e) any {
+				if e.VerifiedAt == nil {
+					return nil
+				}
+				return e.URLHash
+			}},
 			{Name: endpoint.FieldLegacyID, Value: func(e *e) any { return e.LegacyID }},
 			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Paused }},
 			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.ComponentIDs }},
 			{Name: endpoint.FieldOnly, Value: func(e *e) any {
-				if len(e.ComponentIDs) == 1 {
+				if len(e.ComponentIDs) == 1 && e.VerifiedAt != nil {
 					return e.ComponentIDs[0]
 				}
 				return nil
+			}},
+			{Name: endpoint.FieldExpires, Value: func(e *e) any {
+				if e.Request == nil {
+					return nil
+				}
+				return e.Request.ExpiresAt
 			}},
 			{Name: endpoint.FieldKinds, Value: func(e *e) any { return kinds(e) }},
 		},
 		Indexes: []document.Index{
 			{Name: "kind", Fields: kind()},
 			{Name: "dashboards", Fields: kind(endpoint.FieldDashboard)},
-			{Name: endpoint.IndexURLs, Fields: kind(endpoint.FieldURLHash)},
+			{Name: "urls", Fields: kind(endpoint.FieldURLHash)},
+			{Name: endpoint.IndexSlots, Fields: kind(endpoint.FieldSlot)},
 			{Name: "subscriptions", Fields: kind(endpoint.FieldDashboard, endpoint.FieldURLHash), Unique: true},
 			{Name: endpoint.IndexConcerned, Fields: kind(endpoint.FieldPaused, endpoint.FieldComponents)},
 			{Name: "components", Fields: []string{endpoint.FieldOrganization, endpoint.FieldComponents}},
 			{Name: "only", Fields: []string{endpoint.FieldOrganization, endpoint.FieldOnly}},
+			{Name: "expired", Fields: []string{endpoint.FieldExpires}},
 			{Name: "dashboard", Fields: []string{endpoint.FieldOrganization, endpoint.FieldDashboard}},
 		},
 	}
@@ -62,7 +93,10 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 
 // kinds returns the value of endpoint.FieldKinds.
 func kinds(e *endpoint.Endpoint) []topic.Kind {
-	if e.EventKinds == nil {
+	switch {
+	case e.VerifiedAt == nil:
+		return nil
+	case e.EventKinds == nil:
 		return []topic.Kind{endpoint.AllKinds}
 	}
 	return e.EventKinds

@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -53,7 +54,7 @@ func (a *API) resources() []legacy.Declared {
 func (a *API) Mount(engine *gin.Engine) {
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log, BaseURL: a.base}, a.resources()...)
 
-	public := engine.Group("", secretive, web.Surface(passport.Public))
+	public := engine.Group("", page.Private, web.Surface(passport.Public))
 	public.GET(unsubscribePath, web.Handle(a.askUnsubscribe))
 	public.HEAD(unsubscribePath, web.Handle(a.askUnsubscribe))
 	public.POST(unsubscribePath, web.Handle(a.unsubscribe))

@@ -1,14 +1,12 @@
 package api
 
 import (
-	"bytes"
-	"html/template"
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
@@ -16,19 +14,16 @@ const maxForm = 4 << 10
 
 // unsubscribePage is the page for a person. A GET changes nothing, because scanners follow the links in
 // mail. The button sends a POST, and so does a mail program (RFC 8058).
-const unsubscribePage = `<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>{{.Title}}</title></head>
-<body><h1>{{.Title}}</h1><p>{{.Text}}</p>
+const unsubscribePage = `<p>{{.Text}}</p>
 {{if .Button}}<form method="post"><input type="hidden" name="List-Unsubscribe" value="One-Click"><button type="submit">Unsubscribe</button></form>
-{{end}}</body></html>
-`
+{{end}}`
 
 // Public declares the pages of the links in messages.
 func Public() []web.Public {
-	page := web.Content{Media: "text/html", Of: ""}
+	html := web.Content{Media: "text/html", Of: ""}
 	responses := []web.Response{
-		{Status: 200, Description: "A page.", Contents: []web.Content{page}},
-		{Status: 404, Description: "The link is not valid. A browser gets a page.", Contents: []web.Content{page, {Media: "application/json"}}},
+		{Status: 200, Description: "A page.", Contents: []web.Content{html}},
+		{Status: 404, Description: "The link is not valid. A browser gets a page.", Contents: []web.Content{html, {Media: "application/json"}}},
 	}
 	type link struct {
 		Token string `query:"token" required:"true" description:"From the link in a mail."`
@@ -81,31 +76,16 @@ func (a *API) unsubscribe(c *gin.Context) error {
 // unknownLink responds to a token that is not valid: with a page to a browser, with an error to a program.
 // Neither says why the token is not valid.
 func unknownLink(c *gin.Context) error {
-	if !strings.Contains(c.GetHeader("Accept"), "text/html") {
+	if !page.Wanted(c) {
 		return fault.New(fault.NotFound, "This link is not valid.")
 	}
 	return show(c, http.StatusNotFound, unsubscribeView{"This link is not valid", "Please use the link in the mail as it is.", false})
 }
 
-// show writes a page that runs no script and loads nothing.
 func show(c *gin.Context, status int, view unsubscribeView) error {
-	page, err := template.New("page").Parse(unsubscribePage)
+	parsed, err := page.Parse(unsubscribePage)
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	if err := page.Execute(&out, view); err != nil {
-		return err
-	}
-	c.Header("Content-Security-Policy", "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-	c.Data(status, "text/html; charset=utf-8", out.Bytes())
-	return nil
-}
-
-// secretive sets headers that keep the URL, which contains the token, out of caches, referrers and search engines.
-func secretive(c *gin.Context) {
-	c.Header("Cache-Control", "no-store")
-	c.Header("Referrer-Policy", "no-referrer")
-	c.Header("X-Robots-Tag", "noindex")
-	c.Header("X-Content-Type-Options", "nosniff")
+	return page.Show(c, status, parsed, view)
 }

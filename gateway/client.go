@@ -1,0 +1,59 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// proxies are the networks of the proxies in front of the gateway (BELLBUOY_TRUSTED_PROXIES). Only the X-Forwarded
+// headers of a connection from one of them count: any other client can write what it likes into them.
+type proxies []netip.Prefix
+
+// client returns the address of the client, and the scheme of its request. Behind trusted proxies this is the last
+// address in X-Forwarded-For that is not one of a trusted proxy: each proxy appends the address of its own client, so
+// the addresses before this one are claims of the client.
+func (p proxies) client(r *http.Request) (ip, scheme string) {
+	scheme = "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		address = r.RemoteAddr
+	}
+	if len(p) == 0 || !p.trusts(address) {
+		return address, scheme
+	}
+	if forwarded := r.Header.Get("X-Forwarded-Proto"); forwarded == "http" || forwarded == "https" {
+		scheme = forwarded
+	}
+	chain := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for _, text := range slices.Backward(chain) {
+		next, ok := parseForwarded(text)
+		if !ok {
+			break
+		}
+		if address = next.String(); !p.trusts(address) {
+			break
+		}
+	}
+	return address, scheme
+}
+
+func (p proxies) trusts(address string) bool {
+	ip, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(ip.Unmap().WithZone("")) })
+}
+
+// parseForwarded reads an address of X-Forwarded-For. Some proxies write it with a port.
+func parseForwarded(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	if with, err := netip.ParseAddrPort(text); err == nil {
+		return with.Addr().Unmap(), true
+	}
+	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
+	return ip.Unmap(), err == nil
+}

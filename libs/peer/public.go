@@ -1,0 +1,29 @@
+package peer
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// PublicAddress is where visitors find a dashboard. Exactly one of the two is set.
+type PublicAddress struct {
+	Slug string `json:"slug,omitempty"`
+	Host string `json:"host,omitempty"` // in lower case
+}
+
+// PublicDashboard is a dashboard that every visitor may see.
+type PublicDashboard struct {
+	Dashboard
+	Organization string          `json:"organization"`
+	Channels     []topic.Channel `json:"channels"` // that visitors may subscribe to
+}
+
+// PublicDashboard returns the dashboard at an address. It returns fault.NotFound if there is none or it is disabled,
+// and fault.Denied if it is private.
+func (e Events) PublicDashboard(ctx context.Context, at PublicAddress) (PublicDashboard, error) {
+	var out PublicDashboard
+	err := e.call(ctx, "", http.MethodPost, Prefix+"/public-dashboards/lookup", at, &out)
+	return out, err
+}

@@ -1,0 +1,115 @@
+// Package quota counts how often visitors cause messages, in Redis for all processes of a service.
+//
+// Decisions:
+//
+//   - A window begins with the first use and ends as a whole. Visitors need no sliding log, such as the gateway has
+//     for keys: the limits protect mailboxes, and nobody plans calls against them.
+//   - While Redis is down, each process counts in memory. A key can then reach its limit once in Redis and once in
+//     each process. The memory is bounded: if it is full, new keys are refused, so that an outage is no way around a limit.
+package quota
+
+import (
+	"context"
+	_ "embed"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/redis/go-redis/v9"
+)
+
+// Limit is how often a key may be used within a window.
+type Limit struct {
+	Uses   int
+	Window time.Duration
+}
+
+// maxKeys bounds the keys that a process counts while Redis is down.
+const maxKeys = 10_000
+
+//go:embed take.lua
+var takeScript string
+
+// Counter counts the uses of keys. Close closes it.
+type Counter struct {
+	client *redis.Client
+	script *redis.Script
+	log    *slog.Logger
+	now    func() time.Time
+	down   atomic.Bool
+
+	mu     sync.Mutex
+	memory map[string]window // used while Redis is down
+}
+
+type window struct {
+	uses int
+	ends time.Time
+}
+
+// New returns a counter on a Redis that need not be reachable yet.
+func New(settings boot.Redis, log *slog.Logger, now func() time.Time) (*Counter, error) {
+	options, err := settings.Options()
+	if err != nil {
+		return nil, err
+	}
+	options.MaxRetries = -1 // memory counts instead
+	return &Counter{
+		client: redis.NewClient(options), script: redis.NewScript(takeScript), log: log, now: now, memory: map[string]window{},
+	}, nil
+}
+
+// Close closes the connections to Redis.
+func (c *Counter) Close() error { return c.client.Close() }
+
+// Take uses the key once and returns 0. If the limit is reached, it returns the time until the key can be used again.
+// The key must not contain an address in clear text.
+func (c *Counter) Take(ctx context.Context, key string, limit Limit) (wait time.Duration) {
+	left, err := c.script.Run(ctx, c.client, []string{"quota:" + key}, limit.Uses, limit.Window.Milliseconds()).Int64()
+	if err != nil {
+		if ctx.Err() == nil && !c.down.Swap(true) {
+			c.log.ErrorContext(ctx, "Redis cannot be reached: memory counts what visitors send")
+		}
+		return c.takeInMemory(key, limit)
+	}
+	if c.down.Swap(false) {
+		c.log.InfoContext(ctx, "Redis is back")
+	}
+	return time.Duration(left) * time.Millisecond
+}
+
+func (c *Counter) takeInMemory(key string, limit Limit) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	used, known := c.memory[key]
+	if known && !used.ends.After(now) {
+		used, known = window{}, false
+	}
+	if used.uses >= limit.Uses {
+		return used.ends.Sub(now)
+	}
+	if !known {
+		if len(c.memory) >= maxKeys {
+			c.forget(now)
+		}
+		if len(c.memory) >= maxKeys {
+			return limit.Window
+		}
+		used.ends = now.Add(limit.Window)
+	}
+	used.uses++
+	c.memory[key] = used
+	return 0
+}
+
+// forget removes the windows that have ended.
+func (c *Counter) forget(now time.Time) {
+	for key, used := range c.memory {
+		if !used.ends.After(now) {
+			delete(c.memory, key)
+		}
+	}
+}

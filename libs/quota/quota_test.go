@@ -1,0 +1,146 @@
+package quota_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/quota"
+)
+
+// open returns a counter on the Redis at the URL, with a clock that is ahead of the real one.
+func open(t *testing.T, url string) (counter *quota.Counter, ahead *atomic.Int64, log *bytes.Buffer) {
+	t.Helper()
+	ahead, log = &atomic.Int64{}, &bytes.Buffer{}
+	counter, err := quota.New(boot.Redis{RedisURL: url}, slog.New(slog.NewTextHandler(log, nil)),
+		func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { counter.Close() })
+	return counter, ahead, log
+}
+
+func startRedis(t *testing.T, addr string) *engines.Redis {
+	t.Helper()
+	server, err := engines.StartRedis(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+func TestOnlyTheLimitIsGranted_acrossCounters(t *testing.T) {
+	server := startRedis(t, "127.0.0.1:0")
+	defer server.Close()
+	one, _, _ := open(t, server.URL())
+	two, _, _ := open(t, server.URL())
+	limit := quota.Limit{Uses: 30, Window: time.Hour}
+	var granted atomic.Int64
+	var group sync.WaitGroup
+	for i := range 100 {
+		group.Go(func() {
+			counter := []*quota.Counter{one, two}[i%2]
+			switch wait := counter.Take(t.Context(), "ip:192.0.2.1", limit); {
+			case wait == 0:
+				granted.Add(1)
+			case wait > time.Hour || wait < 59*time.Minute:
+				t.Errorf("a wait of %v", wait)
+			}
+		})
+	}
+	group.Wait()
+	if granted.Load() != 30 {
+		t.Errorf("%d uses of 30 were granted", granted.Load())
+	}
+	if wait := two.Take(t.Context(), "ip:192.0.2.2", limit); wait != 0 {
+		t.Errorf("another key waits %v", wait)
+	}
+}
+
+func TestARefusedUseDoesNotProlongTheWindow(t *testing.T) {
+	server := startRedis(t, "127.0.0.1:0")
+	defer server.Close()
+	counter, _, _ := open(t, server.URL())
+	limit := quota.Limit{Uses: 1, Window: 600 * time.Millisecond}
+	if counter.Take(t.Context(), "k", limit) != 0 || counter.Take(t.Context(), "k", limit) == 0 {
+		t.Fatal("the limit is not 1")
+	}
+	apitest.Eventually(t, "the window ends while it is tried", func() bool { return counter.Take(t.Context(), "k", limit) == 0 })
+}
+
+func TestMemoryCountsWhileRedisIsDown(t *testing.T) {
+	address := apitest.FreeAddress(t)
+	counter, ahead, log := open(t, "redis://"+address)
+	limit := quota.Limit{Uses: 2, Window: time.Hour}
+	for i, want := range []bool{true, true, false, false} {
+		if got := counter.Take(t.Context(), "k", limit) == 0; got != want {
+			t.Errorf("use %d: granted %t", i, got)
+		}
+	}
+	ahead.Store(int64(time.Hour))
+	if wait := counter.Take(t.Context(), "k", limit); wait != 0 {
+		t.Errorf("in the next window: %v", wait)
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 1 {
+		t.Errorf("the outage has %d lines: %s", lines, log)
+	}
+
+	// Full, it refuses new keys instead of forgetting one that counts.
+	for i := range 10_000 {
+		counter.Take(t.Context(), fmt.Sprint(i), limit)
+	}
+	if counter.Take(t.Context(), "new", limit) == 0 {
+		t.Error("the memory has no bound")
+	}
+	ahead.Store(int64(2 * time.Hour))
+	if wait := counter.Take(t.Context(), "new", limit); wait != 0 {
+		t.Errorf("windows that have ended are not forgotten: %v", wait)
+	}
+
+	server := startRedis(t, address)
+	defer server.Close()
+	apitest.Eventually(t, "Redis counts again", func() bool {
+		counter.Take(t.Context(), "again", quota.Limit{Uses: 1000, Window: time.Hour})
+		return strings.Contains(log.String(), "Redis is back")
+	})
+}
+
+func TestMailIsLimitedByVisitorAndByAddress(t *testing.T) {
+	server := startRedis(t, "127.0.0.1:0")
+	defer server.Close()
+	counter, _, _ := open(t, server.URL())
+	for _, test := range []struct {
+		name  string
+		take  func(string) time.Duration
+		limit int
+		same  []string // counted together
+		other string
+	}{
+		{"from IPv4", func(ip string) time.Duration { return counter.MailFrom(t.Context(), ip) }, 30, []string{"192.0.2.1", "::ffff:192.0.2.1"}, "192.0.2.2"},
+		{"from IPv6", func(ip string) time.Duration { return counter.MailFrom(t.Context(), ip) }, 30, []string{"2001:db8::1", "2001:db8::ffff:2"}, "2001:db8:0:1::1"},
+		{"to", func(to string) time.Duration { return counter.MailTo(t.Context(), to) }, 3, []string{"ann@example.com", "Ann@Example.com"}, "bob@example.com"},
+	} {
+		for i := range test.limit {
+			if wait := test.take(test.same[i%len(test.same)]); wait != 0 {
+				t.Errorf("%s: use %d waits %v", test.name, i, wait)
+			}
+		}
+		for _, key := range test.same {
+			if wait := test.take(key); wait <= 59*time.Minute || wait > time.Hour {
+				t.Errorf("%s: after the limit %s waits %v", test.name, key, wait)
+			}
+		}
+		if wait := test.take(test.other); wait != 0 {
+			t.Errorf("%s: %s waits %v", test.name, test.other, wait)
+		}
+	}
+}

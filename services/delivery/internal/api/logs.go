@@ -1,0 +1,159 @@
+// Package api serves the delivery log on the App interface. Each handler makes one call of the domain and returns its
+// view.
+package api
+
+import (
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+// API holds what the handlers use.
+type API struct {
+	logs  *dispatch.Logs
+	pages web.Pages
+}
+
+// New returns the handlers.
+func New(logs *dispatch.Logs, pages web.Pages) *API { return &API{logs: logs, pages: pages} }
+
+// Operations declares what the service offers on the App interface.
+func Operations() []web.Operation { return (&API{}).operations() }
+
+// Mount adds the routes to the engine.
+func (a *API) Mount(engine *gin.Engine) error { return web.Mount(engine, a.operations()) }
+
+func (a *API) operations() []web.Operation {
+	declared := func(method, path, id, summary, description string, status int, example web.Example) web.Operation {
+		return web.Operation{
+			Method: method, Path: "/app/notifications/{kind}/logs" + path, ID: id, Tag: "delivery logs", Summary: summary, Description: description,
+			Roles: []string{passport.RoleSubscriber}, Status: status, Example: example,
+		}
+	}
+	replay := declared("POST", "/{logId}/replay", "replayDelivery", "Send the message of a log again",
+		"A new delivery of the same message to the same recipient. Its logs have this log as replayOf. "+
+			"404: the recipient or the message no longer exists. 409: the recipient is paused or suppressed.",
+		202, web.Example{Request: `{"sentAt": "2026-01-31T09:30:00.000Z"}`, Response: `{"deliveryId": "01890a5d-ac96-874b-bcce-b302099a8100"}`})
+	replay.Entitlement = web.Integrations
+	replay.Errors = []int{409}
+	return []web.Operation{
+		web.Declare(declared("GET", "", "listDeliveryLogs", "List logs, newest first",
+			"Each attempt has a log. A delivery that ends without an attempt has one, too. Logs are kept for 30 days. "+
+				"The kinds are those of the endpoints, email and sms. A page may have fewer logs than limit although others follow.",
+			200, web.Example{Response: `{"logs": [` + example + `}], "nextToken": null}`}), a.list),
+		web.Declare(declared("GET", "/{logId}", "getDeliveryLog", "Read a log with its request and response",
+			"Credentials, signatures, addresses of recipients and the parts of URLs that urlDisplay does not show are replaced by ***.",
+			200, web.Example{Response: `{"log": ` + example + `, "request": {"method": "POST", "urlDisplay": "hooks.example.com/bellbu…",
+				"headers": {"Content-Type": "application/json", "Webhook-Signature": "***"}, "body": "{\"id\":\"01890a5d-ac96-874b-bcce-b302099a8100\"}"},
+				"response": {"httpStatus": 204, "headers": {"Date": "Sat, 31 Jan 2026 09:30:00 GMT"}, "body": ""},
+				"attempts": [{"logId": "01890a5d-ac96-874b-bcce-b302099a8100", "at": "2026-01-31T09:30:00.000Z", "durationMs": 12, "httpStatus": 204, "errorCode": null}]}}`}),
+			a.get),
+		web.Declare(replay, a.replay),
+	}
+}
+
+const example = `{"logId": "01890a5d-ac96-874b-bcce-b302099a8100", "sentAt": "2026-01-31T09:30:00.000Z", "deliveryId": "01890a5d-ac96-874b-bcce-b302099a8100",
+	"kind": "webhook", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90",
+	"urlDisplay": "hooks.example.com/bellbu…", "eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "eventKind": "incident.created", "status": "delivered",
+	"attempt": 1, "maxAttempts": 7, "httpStatus": 204, "durationMs": 12, "errorCode": null, "nextAttemptAt": null, "replayOf": null`
+
+type listParameters struct {
+	Kind string `path:"kind" description:"webhook, teams, gchat, email or sms."`
+	web.Paging
+	DashboardID *string    `query:"dashboardId" format:"uuid"`
+	URLHash     *string    `query:"urlHash" format:"sha256"`
+	EventID     *string    `query:"eventId" format:"uuid"`
+	Status      *string    `query:"status" enum:"delivered,retrying,failed,skipped,suppressed"`
+	From        *time.Time `query:"from" description:"Only logs sent at or after this time."`
+	To          *time.Time `query:"to" description:"Only logs sent before this time."`
+}
+
+func (a *API) list(c *web.Call[listParameters, web.None]) (logsView, error) {
+	in := c.Parameters
+	channel, err := channelOf(in.Kind)
+	if err != nil {
+		return logsView{}, err
+	}
+	after, err := a.pages.Position(c.List, in.Paging)
+	if err != nil {
+		return logsView{}, err
+	}
+	page, err := a.logs.List(c, dispatch.LogQuery{
+		Organization: c.Caller.Organization, Channel: channel, Limit: in.Limit, After: after,
+		LogFilter: dispatch.LogFilter{
+			DashboardID: given(in.DashboardID), URLHash: given(in.URLHash), EventID: given(in.EventID), Status: dispatch.Status(given(in.Status)),
+			From: in.From, To: in.To,
+		},
+	})
+	response := logsView{Logs: make([]logView, len(page.Items)), NextToken: a.pages.Token(c.List, page.Next)}
+	for i := range page.Items {
+		response.Logs[i] = viewLog(&page.Items[i])
+	}
+	return response, err
+}
+
+type getParameters struct {
+	Kind   string    `path:"kind" description:"webhook, teams, gchat, email or sms."`
+	LogID  string    `path:"logId" format:"uuid" record:"log"`
+	SentAt time.Time `query:"sentAt" required:"true" description:"The sentAt of the log."`
+}
+
+func (a *API) get(c *web.Call[getParameters, web.None]) (oneLogView, error) {
+	in := c.Parameters
+	channel, err := channelOf(in.Kind)
+	if err != nil {
+		return oneLogView{}, err
+	}
+	found, err := a.logs.Get(c, dispatch.LogKey{Organization: c.Caller.Organization, Channel: channel, ID: in.LogID, SentAt: in.SentAt})
+	if err != nil {
+		return oneLogView{}, err
+	}
+	return oneLogView{viewExchange(&found)}, nil
+}
+
+type replayParameters struct {
+	Kind  string `path:"kind" description:"webhook, teams, gchat, email or sms."`
+	LogID string `path:"logId" format:"uuid" record:"log"`
+}
+
+type replayBody struct {
+	SentAt optional.Value[time.Time] `json:"sentAt" required:"true" description:"The sentAt of the log."`
+}
+
+func (a *API) replay(c *web.Call[replayParameters, replayBody]) (replayView, error) {
+	channel, err := channelOf(c.Parameters.Kind)
+	if err != nil {
+		return replayView{}, err
+	}
+	in, err := c.Body()
+	if err != nil {
+		return replayView{}, err
+	}
+	id, err := a.logs.Replay(c, dispatch.LogKey{
+		Organization: c.Caller.Organization, Channel: channel, ID: c.Parameters.LogID, SentAt: in.SentAt.Value,
+	})
+	return replayView{id}, err
+}
+
+// channelOf returns the channel with the name, or fault.NotFound. Nothing is sent on a channel of topic.Nobody.
+func channelOf(kind string) (topic.Channel, error) {
+	channel := topic.Channel(kind)
+	if keeper := channel.Keeper(); keeper == "" || keeper == topic.Nobody {
+		return "", fault.New(fault.NotFound, "There is no such kind of notification.")
+	}
+	return channel, nil
+}
+
+func given(sent *string) string {
+	if sent == nil {
+		return ""
+	}
+	return *sent
+}

@@ -1,0 +1,125 @@
+package channel
+
+import (
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const cardText = 6_000 // bytes of one text in the first try to shorten the body of a card
+
+// card is the content of a card. Teams and Google Chat show the same content in their own formats.
+type card struct {
+	dashboard string
+	status    []string // the status and the severity
+	message   string   // the publisher's
+	title     string
+	sections  []cardSection
+	link      cardLink
+}
+
+// cardSection is a text with a heading, which may be empty. A card omits an empty text.
+type cardSection struct {
+	name string
+	text prosePart
+}
+
+// cardLink is a button that opens a page. A card omits a link without a URL.
+type cardLink struct{ title, url string }
+
+// prosePart is a text of a card: with markup if it fits, otherwise plain and shortened.
+type prosePart struct{ plain, html string }
+
+// cardMarkup converts the texts of cards into a provider's markup: sanitised HTML, and plain text.
+type cardMarkup struct{ rich, plain func(string) string }
+
+// within returns the text with at most keep bytes. A negative keep means the whole text.
+func (p prosePart) within(keep int, markup cardMarkup) string {
+	switch {
+	case keep >= 0 && len(p.plain) > keep:
+		return markup.plain(cut(p.plain, keep))
+	case keep >= 0 && len(p.html) > 4*keep, p.html == "":
+		return markup.plain(p.plain)
+	}
+	return markup.rich(p.html)
+}
+
+// fitCard returns the body that compose returns for the greatest length of texts with which the body has at most limit
+// bytes. compose gets a negative length first, which means the whole texts.
+func fitCard[T any](limit int, compose func(keep int) T) ([]byte, error) {
+	body, err := write(compose(-1))
+	for keep := cardText; err == nil && len(body) > limit && keep > 0; keep = keep * 3 / 4 {
+		body, err = write(compose(keep))
+	}
+	return body, err
+}
+
+// cardOf returns the content for a dashboard and components.
+func cardOf(change *topic.EventChange, wording topic.Wording, dashboard topic.Dashboard, components []topic.Component) card {
+	if change.Kind == topic.EndpointTest {
+		return testCard(dashboard)
+	}
+	event := &change.Event
+	c := card{
+		dashboard: dashboard.Name, status: []string{statusLine(change)}, message: wording.Message, title: event.Title,
+		sections: []cardSection{{"Affected", prosePart{plain: cardComponents(components)}}},
+		link:     cardLink{"Open the event", eventURL(dashboard, event, components)},
+	}
+	if event.Severity != "" {
+		c.status = append(c.status, words(event.Severity))
+	}
+	if entry := change.Entry; entry != nil {
+		c.sections = append(c.sections, cardSection{words(entry.Status) + ", " + cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}})
+	}
+	if wording.Details {
+		c.sections = append(c.sections,
+			cardSection{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
+			cardSection{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
+			cardSection{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}})
+	}
+	if wording.Details || event.ScheduledStartAt != nil {
+		c.sections = append(c.sections, cardSection{"Times", prosePart{plain: cardTimes(event)}})
+	}
+	return c
+}
+
+// testCard returns the content for the test of an endpoint.
+func testCard(dashboard topic.Dashboard) card {
+	return card{
+		dashboard: dashboard.Name, status: []string{"Test"}, title: "Test of this endpoint",
+		sections: []cardSection{{"", prosePart{plain: "This is a test. Nothing happened: there is no incident and no maintenance. " +
+			"Notifications of the dashboard " + oneLine(dashboard.Name) + " arrive here."}}},
+		link: cardLink{"Open the dashboard", dashboard.URL},
+	}
+}
+
+// cardTimes returns the event's times, each in a line.
+func cardTimes(event *topic.Event) string {
+	var times []string
+	for _, t := range []struct {
+		name string
+		at   *time.Time
+	}{{"Scheduled from", event.ScheduledStartAt}, {"Scheduled until", event.ScheduledEndAt}, {"Start", &event.StartAt}, {"End", event.EndAt}} {
+		if t.at != nil && !t.at.IsZero() {
+			times = append(times, t.name+": "+cardTime(*t.at))
+		}
+	}
+	return strings.Join(times, "\n")
+}
+
+func cardComponents(components []topic.Component) string {
+	lines := make([]string, len(components))
+	for i, c := range components {
+		lines[i] = c.Name
+		if c.Group != "" {
+			lines[i] = c.Group + " / " + c.Name
+		}
+		if c.Impact != "" {
+			lines[i] += " (" + strings.ToLower(words(c.Impact)) + ")"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func cardTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

@@ -1,0 +1,173 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	maxLogged = 16 << 10 // bytes of a response's body in its log
+	// Stored requests have these marks for the values that differ between the deliveries with one text.
+	markDelivery = "\x00delivery\x00"
+	markTime     = "\x00time\x00"
+)
+
+// Request is the request of an attempt as its log shows it, without secrets. Deliveries of one change with the same text
+// share it.
+type Request struct {
+	ID       string    `json:"id"`
+	StoredAt time.Time `json:"storedAt"`
+	Method   string    `json:"method,omitempty"`
+	Header   string    `json:"header,omitempty"` // lines, as in Response
+	Body     string    `json:"body,omitempty"`
+}
+
+// Response is the response of an attempt as its log shows it, without secrets.
+type Response struct {
+	Header string `json:"header,omitempty"` // lines of a name, a colon and a value
+	Body   string `json:"body,omitempty"`   // at most maxLogged bytes
+}
+
+// requestKey returns the number of the request among those of its change.
+func requestKey(channel topic.Channel, sent *Sent, delivery string) int64 {
+	return Hash(string(channel), cmp.Or(sent.Text, delivery))
+}
+
+// requestID returns the id of a stored request.
+func requestID(change string, key int64) string {
+	return change + "-" + strconv.FormatUint(uint64(key), 16) //nolint:gosec // all 64 bits
+}
+
+// logExchange adds the request and the response of m's attempt to the row. Nearly every request shares a stored one.
+func (s *Sender) logExchange(m *member, row *Delivery, result *Result) {
+	sent, received := &result.Sent, &result.Received
+	row.Request, row.Response, m.request = 0, nil, nil
+	if sent.Body != nil {
+		row.Request = requestKey(m.shard.channel, sent, m.id)
+		if !m.shard.change.isLogged(row.Request) {
+			m.request = newRequest(m, row, sent)
+		}
+	}
+	if received.Header != nil {
+		row.Response = newResponse(m.to, sent, received)
+	}
+}
+
+// newRequest returns the request of m for the store.
+func newRequest(m *member, row *Delivery, sent *Sent) *Request {
+	hidden := secretsOf(m.to, sent)
+	marks := strings.NewReplacer(m.id, markDelivery)
+	timed := strings.NewReplacer(m.id, markDelivery, strconv.FormatInt(row.SentAt.Unix(), 10), markTime)
+	return &Request{
+		ID: requestID(m.shard.changeID, row.Request), StoredAt: row.SentAt, Method: sent.Method,
+		Header: timed.Replace(hidden.hide(headerText(sent.Header))),
+		Body:   marks.Replace(hidden.hide(strings.ToValidUTF8(string(sent.Body), "\uFFFD"))),
+	}
+}
+
+// shown returns the request of the log's attempt.
+func (r *Request) shown(d *Delivery) Request {
+	values := strings.NewReplacer(markDelivery, topic.LogID(d.ID, 0), markTime, strconv.FormatInt(d.SentAt.Unix(), 10))
+	return Request{Method: r.Method, Header: values.Replace(r.Header), Body: values.Replace(r.Body)}
+}
+
+// newResponse returns a response for the store.
+func newResponse(to *topic.Destination, sent *Sent, received *Received) *Response {
+	hidden := secretsOf(to, sent).addURL(to.URL)
+	response := &Response{Header: hidden.hide(headerText(received.Header))}
+	if len(received.Body) > 0 {
+		response.Body = beginning(hidden.hide(strings.ToValidUTF8(string(received.Body), "\uFFFD")), len(received.Body) >= maxLogged, hidden)
+	}
+	return response
+}
+
+// beginning returns at most maxLogged bytes of the text. If the text was cut before, beginning removes the start of a
+// secret from its end.
+func beginning(text string, cut bool, hidden secrets) string {
+	if len(text) > maxLogged {
+		for cut = true; len(text) > maxLogged || !utf8.ValidString(text[max(0, len(text)-utf8.UTFMax):]); {
+			_, size := utf8.DecodeLastRuneInString(text)
+			text = text[:len(text)-size]
+		}
+	}
+	if !cut {
+		return text
+	}
+	for _, secret := range hidden {
+		for _, form := range spellings(secret) {
+			for n := min(len(form)-1, len(text)); n >= minSecret; n-- {
+				if strings.HasSuffix(text, form[:n]) {
+					return text[:len(text)-n] + mask
+				}
+			}
+		}
+	}
+	return text
+}
+
+// Lines returns the headers of a stored Request or Response by name.
+func Lines(text string) map[string]string {
+	out := make(map[string]string)
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		out[http.CanonicalHeaderKey(name)] = value
+	}
+	return out
+}
+
+// unlogged are the headers that the log does not show: those of tracing differ for each delivery.
+var unlogged = []string{"Traceparent", "Tracestate", "Baggage"}
+
+// secretHeaders are the headers whose values logs hide.
+var secretHeaders = []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Webhook-Signature"}
+
+// headerText returns the headers as lines, without secret values.
+func headerText(header http.Header) string {
+	var out strings.Builder
+	for name, values := range header {
+		if slices.Contains(unlogged, name) {
+			continue
+		}
+		value := strings.Join(values, ", ")
+		if slices.Contains(secretHeaders, http.CanonicalHeaderKey(name)) {
+			value = mask
+		}
+		out.WriteString(name)
+		out.WriteString(": ")
+		out.WriteString(strings.ToValidUTF8(value, "\uFFFD"))
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// saveRequests stores the requests of the batch that are not stored yet.
+func (w *batchWriter) saveRequests(ctx context.Context, batch []newRow) error {
+	var requests []Request
+	for _, n := range batch {
+		if request := n.member.request; request != nil && !n.member.shard.change.isLogged(n.row.Request) &&
+			!slices.ContainsFunc(requests, func(r Request) bool { return r.ID == request.ID }) {
+			requests = append(requests, *request)
+		}
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	if err := w.Store.SaveRequests(ctx, requests); err != nil {
+		return err
+	}
+	for _, n := range batch {
+		if n.member.request != nil {
+			n.member.shard.change.setLogged(n.row.Request)
+			n.member.request = nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package dispatch
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Log is what the delivery log shows of one attempt, or of the end of a delivery without another attempt.
+type Log struct {
+	ID            string
+	DeliveryID    string
+	SentAt        time.Time
+	Channel       topic.Channel
+	DashboardID   string
+	URLHash       string
+	URLDisplay    string
+	EventID       string
+	EventKind     topic.Kind
+	Status        Status
+	Attempt       int      // attempts of the delivery so far
+	MaxAttempts   int      // what the policy grants after this attempt
+	Made          *Attempt // nil: the delivery ended without another attempt
+	ErrorCode     Code
+	NextAttemptAt *time.Time
+	ReplayOf      string
+}
+
+// Statuses returns the statuses of logs.
+func Statuses() []Status {
+	return []Status{StatusDelivered, StatusRetrying, StatusFailed, StatusSkipped, StatusSuppressed}
+}
+
+// ShownLog returns the log of a stored row or log. It returns false for a row that waits without a log: its first
+// attempt has not been made.
+func (d *Delivery) ShownLog() (Log, bool) {
+	log := Log{
+		ID: d.ID, DeliveryID: topic.LogID(d.ID, 0), SentAt: d.SentAt, Channel: d.Channel, DashboardID: d.DashboardID,
+		URLHash: d.URLHash, URLDisplay: d.URLDisplay, EventID: d.EventID, EventKind: d.EventKind,
+		Status: d.Status, Attempt: min(len(d.Attempts), d.Log+1), MaxAttempts: d.MaxAttempts, ErrorCode: d.ErrorCode, ReplayOf: d.ReplayOf,
+	}
+	if d.Log >= len(d.Attempts) {
+		return log, d.EndedAt != nil
+	}
+	log.Made = &d.Attempts[d.Log]
+	log.ErrorCode, log.NextAttemptAt = log.Made.ErrorCode, log.Made.NextAttemptAt
+	switch {
+	case log.ErrorCode == "":
+		log.Status = StatusDelivered
+	case log.NextAttemptAt != nil:
+		log.Status = StatusRetrying
+	default:
+		log.Status = StatusFailed
+	}
+	return log, true
+}
+
+// LogFilter restricts a list of logs. Zero fields do not restrict it.
+type LogFilter struct {
+	DashboardID string
+	URLHash     string
+	EventID     string
+	Status      Status
+	From, To    *time.Time // SentAt in [From, To)
+}
+
+// LogQuery selects a page of an organization's logs on a channel.
+type LogQuery struct {
+	Organization string
+	Channel      topic.Channel
+	LogFilter
+	Limit int
+	After string
+}
+
+// Logs reads the delivery log and repeats deliveries.
+type Logs struct{ Parts }
+
+// NewLogs returns the delivery log.
+func NewLogs(parts Parts) *Logs { return &Logs{parts} }
+
+// List returns a page of the logs that match q, newest first.
+func (l *Logs) List(ctx context.Context, q LogQuery) (find.Page[Log], error) {
+	if kept := l.Now().Add(-retention); q.From == nil || q.From.Before(kept) {
+		q.From = &kept
+	}
+	rows, err := l.Store.Logs(ctx, q)
+	page := find.Page[Log]{Items: make([]Log, 0, len(rows.Items)), Next: rows.Next}
+	for i := range rows.Items {
+		if log, logged := rows.Items[i].ShownLog(); logged {
+			page.Items = append(page.Items, log)
+		}
+	}
+	return page, err
+}
+
+// LogKey names one log.
+type LogKey struct {
+	Organization string
+	Channel      topic.Channel
+	ID           string
+	SentAt       time.Time
+}
+
+// Exchange is a log with what was sent and received, and with the attempts of the whole delivery.
+type Exchange struct {
+	Log
+	Request  *Request // nil: none was made, or it is no longer stored
+	Response *Response
+	Attempts []LoggedAttempt
+}
+
+// LoggedAttempt is an attempt with the id of its log.
+type LoggedAttempt struct {
+	Attempt
+	LogID string
+}
+
+// Get returns one log.
+func (l *Logs) Get(ctx context.Context, key LogKey) (Exchange, error) {
+	stored, row, err := l.read(ctx, key)
+	if err != nil {
+		return Exchange{}, err
+	}
+	log, _ := stored.ShownLog()
+	out := Exchange{Log: log, Response: stored.Response}
+	for i, attempt := range row.Attempts {
+		out.Attempts = append(out.Attempts, LoggedAttempt{attempt, topic.LogID(row.ID, uint8(i))}) //nolint:gosec // at most 21 attempts
+	}
+	if stored.Request == 0 {
+		return out, nil
+	}
+	request, err := l.Store.Request(ctx, requestID(stored.ChangeID, stored.Request))
+	switch {
+	case err == nil:
+		shown := request.shown(&stored)
+		out.Request = &shown
+	case !fault.Is(err, fault.NotFound):
+		return Exchange{}, err
+	}
+	return out, nil
+}
+
+// read returns the stored log and the row of its delivery.
+func (l *Logs) read(ctx context.Context, key LogKey) (log, row Delivery, err error) {
+	unknown := fault.New(fault.NotFound, "There is no such log. sentAt must be the sentAt of the log.")
+	found, err := l.Store.Deliveries(ctx, slices.Compact([]string{topic.LogID(key.ID, 0), key.ID}))
+	if err != nil {
+		return log, row, err
+	}
+	if len(found) == 0 {
+		return log, row, unknown
+	}
+	row, log = found[0], found[len(found)-1]
+	shown, logged := log.ShownLog()
+	if log.ID != key.ID || !logged || shown.Channel != key.Channel || log.Organization != key.Organization ||
+		!shown.SentAt.Equal(key.SentAt) || shown.SentAt.Before(l.Now().Add(-retention)) {
+		return log, row, unknown
+	}
+	return log, row, nil
+}

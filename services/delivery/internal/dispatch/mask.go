@@ -1,0 +1,152 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"html"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	mask = "***"
+	// minSecret is the length of the shortest text that logs hide. Shorter ones would hide parts of other words.
+	minSecret = 4
+	// longWord is the length from which a part of a URL with only small letters is a secret and not a word.
+	longWord = 16
+)
+
+// secrets are texts that a log must not show. A longer one is before its parts.
+type secrets []string
+
+// add appends the texts that are long enough.
+func (s secrets) add(texts ...string) secrets {
+	for _, text := range texts {
+		if len(text) >= minSecret {
+			s = append(s, text)
+		}
+	}
+	return s
+}
+
+// hide replaces the secrets in the text, as they are and as a receiver may spell them in a URL, in JSON and in HTML.
+func (s secrets) hide(text string) string {
+	for _, secret := range s {
+		if !strings.Contains(text, longestRun(secret)) { // the usual case: every spelling has it
+			continue
+		}
+		for _, form := range spellings(secret) {
+			text = strings.ReplaceAll(text, form, mask)
+		}
+	}
+	return text
+}
+
+// secretsOf returns what neither the request nor the response of a log shows: the address, the links and the secrets of
+// the destination, and the credentials in the request.
+func secretsOf(to *topic.Destination, sent *Sent) secrets {
+	out := make(secrets, 0, 24)
+	for _, signature := range sent.Header["Webhook-Signature"] {
+		out = out.add(signature)
+		for version := range strings.FieldsSeq(signature) {
+			_, value, _ := strings.Cut(version, ",")
+			out = out.add(value)
+		}
+	}
+	for _, name := range []string{"Authorization", "Cookie"} {
+		for _, value := range sent.Header[name] {
+			_, credentials, _ := strings.Cut(value, " ")
+			out = out.add(value, credentials)
+		}
+	}
+	for _, secret := range to.Secrets {
+		out = out.add(secret, strings.TrimPrefix(secret, "whsec_"))
+	}
+	for _, link := range []string{to.Manage, to.Link} {
+		_, query, _ := strings.Cut(link, "?")
+		out = out.add(link).addValues(query)
+	}
+	return out.add(to.Address, strings.TrimPrefix(to.Address, "+")).add(sent.Hidden...)
+}
+
+// addURL appends what of an endpoint's URL a response must not show: what follows the host, each value of the query
+// alone, each segment of the path, and each part of both that no encoding changes. It spares short words, such as "hooks".
+func (s secrets) addURL(address string) secrets {
+	_, rest, _ := strings.Cut(address, "://")
+	at := strings.IndexAny(rest, "/?")
+	if at < 0 {
+		return s
+	}
+	path, query, _ := strings.Cut(rest[at:], "?")
+	s = s.add(rest[at:], path, query).addValues(query)
+	for segment := range strings.SplitSeq(path, "/") {
+		if !isWord(segment) {
+			s = s.add(segment)
+		}
+	}
+	decoded, err := url.PathUnescape(rest[at:])
+	if err != nil {
+		decoded = rest[at:]
+	}
+	for part := range strings.FieldsFuncSeq(decoded, func(r rune) bool { return r < 128 && !plain(byte(r)) }) {
+		if !isWord(part) {
+			s = s.add(part)
+		}
+	}
+	return s
+}
+
+// isWord reports whether the part of a URL is a word and no secret.
+func isWord(part string) bool {
+	return len(part) < longWord && strings.IndexFunc(part, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
+}
+
+// addValues appends the values of a query. A parameter without a name is a value.
+func (s secrets) addValues(query string) secrets {
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, value, found := strings.Cut(parameter, "=")
+		if !found {
+			value = name
+		}
+		s = s.add(value)
+	}
+	return s
+}
+
+// longestRun returns the longest part of the text that has only characters which no encoding changes.
+func longestRun(text string) string {
+	var longest string
+	start := 0
+	for i := range len(text) + 1 {
+		if i == len(text) || !plain(text[i]) {
+			if i-start > len(longest) {
+				longest = text[start:i]
+			}
+			start = i + 1
+		}
+	}
+	return longest
+}
+
+func plain(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+// spellings returns the secret in all encodings, the longest first.
+func spellings(secret string) []string {
+	forms := []string{secret}
+	for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
+		if decoded, err := decode(secret); err == nil {
+			forms = append(forms, decoded, url.QueryEscape(decoded), url.PathEscape(decoded), url.QueryEscape(secret))
+		}
+	}
+	for _, form := range forms[:len(forms):len(forms)] {
+		quoted, _ := json.Marshal(form) // every string has JSON
+		inner := string(quoted[1 : len(quoted)-1])
+		forms = append(forms, inner, strings.ReplaceAll(inner, "/", `\/`), strings.ReplaceAll(form, "/", `\/`), html.EscapeString(form))
+	}
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	return slices.DeleteFunc(forms, func(form string) bool { return len(form) < minSecret })
+}

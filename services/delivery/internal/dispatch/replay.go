@@ -1,0 +1,89 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// replay is a delivery that a user repeats, for the audit log.
+type replay struct {
+	Organization string
+	DeliveryID   string
+	ReplayOf     string        `audit:"replayOf"`
+	Kind         topic.Channel `audit:"kind"`
+	DashboardID  string        `audit:"dashboardId"`
+	EventID      string        `audit:"eventId"`
+	EventKind    topic.Kind    `audit:"eventKind"`
+	Endpoint     string        `audit:"urlDisplay"`
+}
+
+// AuditEntity implements audit.Record.
+func (r replay) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: r.Organization, Type: "delivery", ID: r.DeliveryID, Name: string(r.EventKind)}
+}
+
+// Replay sends the delivery of the log again and returns the id of the new delivery. The new delivery is durable: its
+// row waits for its first attempt. One write stores the row with the message that wakes the owner of its partition.
+func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err error) {
+	log, row, err := l.read(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	change, err := l.Store.Change(ctx, row.ChangeID)
+	if fault.Is(err, fault.NotFound) {
+		return "", fault.New(fault.NotFound, "The message of this log is no longer stored.")
+	}
+	if err != nil {
+		return "", err
+	}
+	to, err := l.recipient(ctx, &row, change.Kind)
+	if err != nil {
+		return "", err
+	}
+	now := l.Now()
+	again := newDelivery(topic.DeliveryID(uuid.Must(uuid.NewV7()).String(), row.Recipient), row.Channel, row.Recipient, &change, l.Policy, now)
+	again.Keeper, again.ReplayOf, again.DashboardID, again.Partition = row.Keeper, log.ID, to.Dashboard.ID, row.Partition
+	if row.Channel.Keeper() == topic.Integrations {
+		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, BucketOf(to.URLHash)
+	}
+	again.wait(CodeHeld, now, l.Traces.Carry(ctx))
+	shard := topic.Shard{
+		ID: again.ID, ChangeID: again.ChangeID, Organization: again.Organization, Channel: again.Channel, Keeper: again.Keeper,
+		Bucket: again.Partition, Recipients: []string{again.Recipient}, Replay: again.ID,
+	}
+	entry := audit.Entry(audit.From(ctx), "delivery.replay", now, nil, &replay{
+		Organization: again.Organization, DeliveryID: again.ID, ReplayOf: log.ID, Kind: again.Channel, DashboardID: again.DashboardID,
+		EventID: again.EventID, EventKind: again.EventKind, Endpoint: again.URLDisplay,
+	})
+	return again.ID, l.Store.Schedule(ctx, again, append(entry, shard)...)
+}
+
+// recipient returns the destination of a delivery that is to be sent again.
+func (l *Logs) recipient(ctx context.Context, row *Delivery, kind topic.Kind) (topic.Destination, error) {
+	gone := fault.New(fault.NotFound, "The recipient of this log no longer exists.")
+	keeper, kept := l.Keepers[keeperOf(row.Channel, row.Keeper)]
+	if row.Recipient == "" || !kept {
+		return topic.Destination{}, gone
+	}
+	found, err := keeper.Resolve(ctx, row.Organization, topic.ResolveQuery{Kind: kind, Channel: row.Channel, IDs: []string{row.Recipient}})
+	if err != nil {
+		return topic.Destination{}, err
+	}
+	if len(found) != 1 {
+		return topic.Destination{}, fault.New(fault.Internal, "1 recipient was requested, but %d were returned.", len(found))
+	}
+	switch found[0].State {
+	case topic.RecipientActive:
+		return found[0], nil
+	case topic.RecipientPaused:
+		return topic.Destination{}, fault.New(fault.Conflict, "The recipient is paused. Resume it, then replay the delivery.")
+	case topic.RecipientSuppressed:
+		return topic.Destination{}, fault.New(fault.Conflict, "The recipient is suppressed. Clear the suppression, then replay the delivery.")
+	}
+	return topic.Destination{}, gone
+}

@@ -1,0 +1,41 @@
+package endpoint
+
+import (
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Endpoints of one space share a limit, whatever their key and token are. All other endpoints share it only with those
+// of the same URL.
+func TestPacedBy(t *testing.T) {
+	limit := func(channel topic.Channel, url string) string {
+		address, err := parseAddress(url, outward.Resolve{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Endpoint{URLHash: address.Hash(), Paced: pacedBy(channel, address)}.limit()
+	}
+	const first = "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=k&token=t"
+	for url, same := range map[string]bool{
+		first: true,
+		"https://chat.googleapis.com/v1/spaces/AAAA/messages?key=k&token=u":               true,
+		"https://CHAT.googleapis.com:443/v1/spaces/AAAA/messages?token=t&key=other#f":     true,
+		"https://chat.googleapis.com/v1/spaces/%41AAA/messages?key=k&token=t":             true,
+		"https://chat.googleapis.com/v1/spaces/aaaa/messages?key=k&token=t":               false,
+		"https://chat.googleapis.com/v1/spaces/AAAAB/messages?key=k&token=t":              false,
+		"https://chat.googleapis.com/v1/spaces/AAAB/messages?key=k&token=/spaces/AAAA/":   false,
+		"https://chat.example.com/v1/spaces/AAAA/messages?key=k&token=t":                  false,
+		"https://chat.googleapis.com/v1/spaces/AAAAC/messages?key=/spaces/AAAA/m&token=t": false,
+	} {
+		if got := limit(topic.GChat, url) == limit(topic.GChat, first); got != same {
+			t.Errorf("%s shares the limit of %s: %t", url, first, got)
+		}
+	}
+	for _, channel := range []topic.Channel{topic.Webhook, topic.Teams} {
+		if limit(channel, first) == limit(channel, first+"2") || limit(channel, first) == limit(topic.GChat, first) {
+			t.Errorf("%s: two URLs share a limit", channel)
+		}
+	}
+}

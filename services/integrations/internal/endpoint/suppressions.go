@@ -1,0 +1,109 @@
+package endpoint
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// SuppressedURL is a suppression as users see it, with the dashboards whose endpoints have the URL.
+type SuppressedURL struct {
+	Suppression
+	Dashboards []Dashboard
+}
+
+// Suppressions returns one page of the organization's suppressions of a kind, oldest first. It deletes a suppression that
+// a killed process left at a URL that no endpoint has.
+func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind Kind, limit int, after string) (find.Page[SuppressedURL], error) {
+	found, err := s.Store.Suppressions.Find(ctx, find.Query{
+		Where: ofKind(organization, kind.Channel), Order: []find.Order{{Field: FieldSuppressedAt}}, Limit: limit, After: after,
+	})
+	page := find.Page[SuppressedURL]{Next: found.Next}
+	if err != nil || len(found.Items) == 0 {
+		return page, err
+	}
+	dashboards, err := s.dashboardsOf(ctx, organization, kind.Channel, found.Items)
+	if err != nil {
+		return page, err
+	}
+	for _, suppression := range found.Items {
+		if len(dashboards[suppression.URLHash]) == 0 {
+			if err := s.reconcile(ctx, organization, kind.Channel, suppression.URLHash); err != nil {
+				return page, err
+			}
+			continue
+		}
+		page.Items = append(page.Items, SuppressedURL{suppression, dashboards[suppression.URLHash]})
+	}
+	return page, nil
+}
+
+// dashboardsOf returns the dashboards whose endpoints have the suppressed URLs, by urlHash.
+func (s *Endpoints) dashboardsOf(ctx context.Context, organization string, channel topic.Channel, suppressions []Suppression) (map[string][]Dashboard, error) {
+	hashes := make([]string, len(suppressions))
+	for i, suppression := range suppressions {
+		hashes[i] = suppression.URLHash
+	}
+	found, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofKind(organization, channel, find.In(FieldURLHash, hashes...))})
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := s.named(ctx, organization, found.Items)
+	dashboards := map[string][]Dashboard{}
+	for _, e := range endpoints {
+		dashboards[e.URLHash] = append(dashboards[e.URLHash], Dashboard{ID: e.DashboardID, Name: e.DashboardName})
+	}
+	return dashboards, err
+}
+
+// Clear deletes the suppression of a URL and resets the counters of each endpoint of the URL. Outcomes of deliveries
+// that ended before do not count any more, whenever they arrive. So a late failure does not suppress the URL again.
+func (s *Endpoints) Clear(ctx context.Context, organization string, kind Kind, urlHash string) error {
+	if err := s.reconcile(ctx, organization, kind.Channel, urlHash); err != nil {
+		return err
+	}
+	key := suppressionKey(organization, kind.Channel, urlHash)
+	found, err := s.Store.Suppressions.GetMany(ctx, []string{key})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return notSuppressed()
+	}
+	// The counters are reset first: a failure that is counted before the suppression is deleted finds the suppression.
+	if err := s.resetCounters(ctx, organization, kind.Channel, urlHash); err != nil {
+		return err
+	}
+	err = s.Store.Suppressions.Delete(ctx, key, func(suppression *Suppression) ([]topic.Message, error) {
+		return audit.Entry(audit.From(ctx), "", s.Now(), suppression, nil), nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return notSuppressed()
+	}
+	return err
+}
+
+func (s *Endpoints) resetCounters(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
+	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(organization, channel, urlHash)})
+	if err != nil {
+		return err
+	}
+	ids := make([]string, len(page.Items))
+	for i, e := range page.Items {
+		ids[i] = e.ID
+	}
+	now := s.Now()
+	return s.Store.Counters.UpdateMany(ctx, ids, func(counters []*Counters) (map[string][]topic.Message, error) {
+		for _, c := range counters {
+			c.reset(now)
+		}
+		return nil, nil
+	})
+}
+
+func notSuppressed() error {
+	return fault.New(fault.NotFound, "There is no suppression of this URL.")
+}

@@ -1,0 +1,72 @@
+package endpoint
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/google/uuid"
+)
+
+// maxTestComponents bounds the components that the test of an endpoint names.
+const maxTestComponents = 100
+
+// Test sends an example to the endpoint of a URL on a dashboard. It returns the id of the delivery. The test does not
+// depend on the endpoint's event kinds, and its outcome is not counted. Only the rate limit of the App interface bounds
+// the number of tests.
+func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string) (string, error) {
+	dashboard, err := s.dashboard(ctx, organization, dashboardID)
+	if err != nil {
+		return "", err
+	}
+	e, err := s.one(ctx, organization, kind.Channel, Target{DashboardID: dashboardID, URLHash: urlHash})
+	if err != nil {
+		return "", err
+	}
+	suppressions, err := s.suppressions(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	if _, suppressed := suppressions[e.suppressionKey()]; suppressed {
+		return "", fault.New(fault.Conflict, "The URL is suppressed: nothing is sent to it. Clear the suppression, then test the endpoint.")
+	}
+	id, now := uuid.Must(uuid.NewV7()).String(), s.Now()
+	e, err = s.Store.Endpoints.Update(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
+		switch {
+		case e.URLHash != urlHash:
+			return nil, missing()
+		case e.VerifiedAt == nil:
+			return nil, fault.New(fault.Conflict, "The endpoint is not verified: nothing is sent to it before.")
+		case e.Paused:
+			return nil, fault.New(fault.Conflict, "The endpoint is paused: nothing is sent to it. Resume it, then test it.")
+		}
+		return append(audit.Entry(audit.From(ctx), "endpoint.test", now, e, e), test(*e, dashboard, id, now)), nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return "", missing()
+	}
+	return topic.DeliveryID(id, e.ID), err
+}
+
+// test returns the notice with the example: an incident that no dashboard shows, on the endpoint's components.
+func test(e Endpoint, dashboard Dashboard, id string, now time.Time) topic.Notice {
+	const text = "This is a test of the endpoint. There is no incident."
+	event := topic.Event{
+		ID: id, Type: "incident", Title: "Test: there is no incident", DescriptionText: text, DescriptionHTML: "<p>" + text + "</p>",
+		Status: "investigating", StartAt: now, Hidden: true, Components: []topic.Component{},
+	}
+	for _, c := range dashboard.Named {
+		if slices.Contains(e.ComponentIDs, c.ID) && len(event.Components) < maxTestComponents {
+			event.Components = append(event.Components, topic.Component{
+				ID: c.ID, Name: c.Name, Group: c.Group, Impact: "operational", Dashboards: []string{dashboard.ID},
+			})
+		}
+	}
+	return topic.Notice{
+		ID: id, Kind: topic.EndpointTest, Organization: e.OrganizationID, OccurredAt: now,
+		Channel: e.Channel, Keeper: topic.Integrations, Recipient: e.ID, Destination: e.limit(), Event: &event,
+	}
+}

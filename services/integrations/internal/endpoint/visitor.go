@@ -1,0 +1,216 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/google/uuid"
+)
+
+// maxTries bounds the tries to store a request while others store requests for the same URL.
+const maxTries = 8
+
+// Request marks an endpoint that a visitor asked for and has not verified. Such an endpoint receives nothing, takes no
+// slot, and vanishes at ExpiresAt. A later request for the URL replaces it.
+type Request struct {
+	ID        string    `json:"id"` // random; the link that verifies contains a digest of it
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// Site is where a visitor finds a dashboard: a slug, or a host of the dashboard.
+type Site struct{ Slug, Host string }
+
+// Public is a dashboard that every visitor may see.
+type Public struct {
+	Dashboard
+	Organization string
+	Channels     []topic.Channel // that visitors may subscribe to
+	Integrations bool            // the plan of the organization includes endpoints
+}
+
+// Offer is what a visitor of a dashboard may ask for.
+type Offer struct {
+	Organization string
+	Dashboard    Dashboard
+	Kinds        []Kind // at least one
+}
+
+// Wish is the input of Subscribe.
+type Wish struct {
+	URL             string
+	ManagementEmail string
+	ComponentIDs    []string // nil: all components that the dashboard shows
+}
+
+// Throttled is the error of a visitor who causes too much mail.
+type Throttled struct{ Wait time.Duration }
+
+func (t Throttled) Error() string {
+	return fmt.Sprintf("the visitor must wait for %s", t.Wait)
+}
+
+// Offer returns the kinds of endpoints for which a visitor of a dashboard may ask. It returns fault.NotFound if there
+// is none, or no such dashboard. Private dashboards offer nothing.
+func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
+	dashboard, err := s.Services.PublicDashboard(ctx, at)
+	if fault.Is(err, fault.Denied) || fault.Is(err, fault.NotFound) {
+		return Offer{}, fault.Wrap(fault.NotFound, err, "There is nothing at this path.")
+	}
+	if err != nil {
+		return Offer{}, err
+	}
+	offer := Offer{Organization: dashboard.Organization, Dashboard: dashboard.Dashboard}
+	for _, kind := range s.Kinds {
+		if dashboard.Integrations && slices.Contains(dashboard.Channels, kind.Channel) {
+			offer.Kinds = append(offer.Kinds, kind)
+		}
+	}
+	if len(offer.Kinds) == 0 {
+		return Offer{}, fault.New(fault.NotFound, "There is nothing at this path.")
+	}
+	return offer, nil
+}
+
+// Kind returns the kind of a channel, or fault.NotFound if the dashboard does not offer the kind.
+func (o Offer) Kind(channel string) (Kind, error) {
+	for _, kind := range o.Kinds {
+		if string(kind.Channel) == channel {
+			return kind, nil
+		}
+	}
+	return Kind{}, fault.New(fault.NotFound, "There is nothing at this path.")
+}
+
+// Subscribe stores what a visitor at an IP address asks for, and sends a link to the management address. An endpoint
+// that is verified already does not change; its owner gets the link that manages it. If the endpoint is locked, or the
+// address has got enough mail, nothing happens. The result does not depend on any of that, so a visitor does not
+// learn which URLs and addresses are known.
+func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish Wish, ip string) error {
+	asked, address, err := s.asked(offer, kind, wish)
+	if err != nil {
+		return err
+	}
+	if wait := s.Quota.MailFrom(ctx, ip); wait > 0 {
+		return Throttled{wait}
+	}
+	if s.Quota.MailTo(ctx, wish.ManagementEmail) > 0 {
+		return nil
+	}
+	for range maxTries {
+		known, err := s.one(ctx, asked.OrganizationID, asked.Channel, Target{DashboardID: asked.DashboardID, URLHash: asked.URLHash})
+		switch {
+		case err == nil:
+			err = s.repeatRequest(ctx, known.ID, asked)
+		case fault.Is(err, fault.NotFound):
+			err = s.addRequest(ctx, asked, address)
+		}
+		// Another writer has added or deleted the endpoint meanwhile.
+		if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	return fault.New(fault.Unavailable, "Others are changing the endpoint. Try again shortly.")
+}
+
+// asked returns the endpoint that the visitor asks for, and its URL.
+func (s *Endpoints) asked(offer Offer, kind Kind, wish Wish) (Endpoint, Address, error) {
+	now := s.Now()
+	e := Endpoint{
+		OrganizationID: offer.Organization, Channel: kind.Channel, DashboardID: offer.Dashboard.ID, DashboardName: offer.Dashboard.Name,
+		ManagementEmail: wish.ManagementEmail, Visitor: true, Version: 1, CreatedAt: now, UpdatedAt: now,
+		Request: &Request{ID: rand.Text(), ExpiresAt: now.Add(s.ConfirmWithin)},
+	}
+	address, err := s.addressOf(kind, wish.URL)
+	if err != nil {
+		return e, address, err
+	}
+	shown := offer.Dashboard.shownIDs()
+	if wish.ComponentIDs == nil {
+		wish.ComponentIDs = shown
+	}
+	if e.ComponentIDs, err = componentSet(wish.ComponentIDs); err != nil {
+		return e, address, err
+	}
+	if err := onDashboard(Dashboard{Components: shown}, e.ComponentIDs); err != nil {
+		return e, address, err
+	}
+	e.URLHash, e.URLDisplay = address.Hash(), address.Display()
+	return e, address, checkEmail(wish.ManagementEmail)
+}
+
+// addRequest stores the first request for a URL on a dashboard.
+func (s *Endpoints) addRequest(ctx context.Context, asked Endpoint, address Address) (err error) {
+	asked.ID = uuid.Must(uuid.NewV7()).String()
+	s.setURL(&asked, address)
+	if asked.LegacyID, err = s.Store.Next(ctx, "endpoint"); err != nil {
+		return err
+	}
+	messages := audit.Entry(audit.From(ctx), "endpoint.subscribe", asked.CreatedAt, nil, &asked)
+	return s.Store.Endpoints.Insert(ctx, asked, append(messages, s.mail(asked, topic.EndpointVerify))...)
+}
+
+// repeatRequest replaces the request for an endpoint. It sends the owner of a verified endpoint the link that manages it.
+func (s *Endpoints) repeatRequest(ctx context.Context, id string, asked Endpoint) error {
+	_, err := s.Store.Endpoints.Update(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
+		switch {
+		case e.URLHash != asked.URLHash:
+			return nil, missing()
+		case e.Locked:
+			return nil, fault.ErrUnchanged
+		case e.VerifiedAt != nil && !strings.EqualFold(e.ManagementEmail, asked.ManagementEmail):
+			return nil, fault.ErrUnchanged
+		case e.VerifiedAt != nil:
+			return []topic.Message{s.mail(*e, topic.EndpointManage)}, nil
+		}
+		before := *e
+		e.ManagementEmail, e.ComponentIDs, e.Request = asked.ManagementEmail, asked.ComponentIDs, asked.Request
+		e.DashboardName, e.Version, e.UpdatedAt = asked.DashboardName, e.Version+1, asked.UpdatedAt
+		messages := audit.Entry(audit.From(ctx), "endpoint.subscribe", e.UpdatedAt, &before, e)
+		return append(messages, s.mail(*e, topic.EndpointVerify)), nil
+	})
+	return err
+}
+
+// mail returns the notice of a mail to the management address. Delivery resolves the address and the link when it
+// sends the mail.
+func (s *Endpoints) mail(e Endpoint, kind topic.Kind) topic.Message {
+	return alert(kind, uuid.Must(uuid.NewV7()).String(), e, s.Now(), topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay})
+}
+
+// withLinks adds the links to the destination of mail about the endpoint. A mail that answers a visitor's request is not
+// sent if the endpoint has changed so that its link would not work.
+func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) topic.Destination {
+	answers := kind == topic.EndpointVerify || kind == topic.EndpointManage
+	switch {
+	case answers && (e.Locked || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil)):
+		return topic.Destination{ID: e.ID, State: topic.RecipientGone, Components: []string{}}
+	case kind == topic.EndpointVerify:
+		d.Link = s.Links.to(toVerify, e)
+	case kind == topic.EndpointManage:
+		d.Link, d.Manage = s.Links.to(toManage, e), s.Links.to(toUnsubscribe, e)
+	case e.Visitor && !e.Locked:
+		d.Link = s.Links.to(toManage, e)
+	}
+	return d
+}
+
+// dropRequest deletes what a visitor asked for, so that an admin's endpoint of the same URL takes its place.
+func (s *Endpoints) dropRequest(ctx context.Context, organization string, channel topic.Channel, dashboardID, urlHash string) error {
+	e, err := s.one(ctx, organization, channel, Target{DashboardID: dashboardID, URLHash: urlHash})
+	if err != nil || e.VerifiedAt != nil {
+		return unlessMissing(err)
+	}
+	return unlessMissing(s.Store.Endpoints.Delete(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
+		if e.VerifiedAt != nil {
+			return nil, fault.ErrUnchanged
+		}
+		return nil, nil
+	}))
+}

@@ -1,0 +1,135 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Settings are what the owner of an endpoint chooses on the page that manages it.
+type Settings struct {
+	ComponentIDs []string // of the components that the dashboard shows; the endpoint keeps its other components
+	Paused       bool
+}
+
+// ShowManage returns what a link that manages is about.
+func (s *Endpoints) ShowManage(ctx context.Context, token string) (Visit, error) {
+	return s.show(ctx, toManage, token)
+}
+
+// ShowUnsubscribe returns what a link that unsubscribes is about.
+func (s *Endpoints) ShowUnsubscribe(ctx context.Context, token string) (Visit, error) {
+	return s.show(ctx, toUnsubscribe, token)
+}
+
+// Manage stores the settings of an endpoint.
+func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings) (Visit, error) {
+	e, allow, err := s.linked(ctx, toManage, token)
+	if err != nil {
+		return Visit{}, err
+	}
+	chosen, err := componentSet(settings.ComponentIDs)
+	if err != nil {
+		return Visit{}, err
+	}
+	dashboard, err := s.linkedDashboard(ctx, e)
+	if err != nil {
+		return Visit{}, err
+	}
+	shown := dashboard.shownIDs()
+	if err := onDashboard(Dashboard{Components: shown}, chosen); err != nil {
+		return Visit{}, err
+	}
+	e, err = s.manage(ctx, e.ID, allow, func(e *Endpoint) error {
+		kept := slices.DeleteFunc(slices.Clone(e.ComponentIDs), func(id string) bool { return slices.Contains(shown, id) })
+		if all := append(kept, chosen...); !sameSet(all, e.ComponentIDs) {
+			e.ComponentIDs = all
+		}
+		e.Paused, e.DashboardName = settings.Paused, dashboard.Name
+		return nil
+	})
+	if err != nil {
+		return Visit{}, err
+	}
+	if e, err = s.dropDeleted(ctx, e); err != nil {
+		return Visit{}, endedIfMissing(err)
+	}
+	return s.visit(ctx, e, dashboard)
+}
+
+// Rotate replaces the secret of a signed endpoint. The visit has the new secret.
+func (s *Endpoints) Rotate(ctx context.Context, token string) (Visit, error) {
+	e, allow, err := s.linked(ctx, toManage, token)
+	if err != nil {
+		return Visit{}, err
+	}
+	if !s.kind(e.Channel).Signed {
+		return Visit{}, fault.Field("action", "must be save or unsubscribe, because this kind of endpoint has no secret")
+	}
+	dashboard, err := s.linkedDashboard(ctx, e)
+	if err != nil {
+		return Visit{}, err
+	}
+	visit, err := s.visit(ctx, e, dashboard)
+	if err != nil {
+		return Visit{}, err
+	}
+	now := s.Now()
+	visit.Secret = newSecret()
+	_, err = s.manage(ctx, e.ID, allow, func(e *Endpoint) error { return e.rotate(s.Box.Seal(visit.Secret, e.ID), now) })
+	return visit, err
+}
+
+// manage stores a change by the owner of an endpoint.
+func (s *Endpoints) manage(ctx context.Context, id string, allow func(Endpoint) error, change func(*Endpoint) error) (Endpoint, error) {
+	e, err := s.Store.Endpoints.Update(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
+		if err := allow(*e); err != nil {
+			return nil, err
+		}
+		before := *e
+		if err := change(e); err != nil {
+			return nil, err
+		}
+		if reflect.DeepEqual(before, *e) {
+			return nil, fault.ErrUnchanged
+		}
+		e.Version, e.UpdatedAt = e.Version+1, s.Now()
+		return audit.Entry(audit.From(ctx), "endpoint.manage", e.UpdatedAt, &before, e), nil
+	})
+	return e, endedIfMissing(err)
+}
+
+// Unsubscribe deletes the endpoint of a link that unsubscribes.
+func (s *Endpoints) Unsubscribe(ctx context.Context, token string) error {
+	return s.unsubscribe(ctx, toUnsubscribe, token)
+}
+
+// Leave deletes the endpoint of a link that manages.
+func (s *Endpoints) Leave(ctx context.Context, token string) error {
+	return s.unsubscribe(ctx, toManage, token)
+}
+
+func (s *Endpoints) unsubscribe(ctx context.Context, p purpose, token string) error {
+	for {
+		e, allow, err := s.linked(ctx, p, token)
+		if err != nil {
+			return err
+		}
+		err = s.remove(ctx, e, func(e *Endpoint) ([]topic.Message, error) {
+			return audit.Entry(audit.From(ctx), "endpoint.unsubscribe", s.Now(), e, nil), allow(*e)
+		})
+		if !errors.Is(err, errAgain) {
+			return endedIfMissing(err)
+		}
+	}
+}
+
+// sameSet reports whether two lists without repetitions have the same elements.
+func sameSet(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(text string) bool { return !slices.Contains(b, text) })
+}

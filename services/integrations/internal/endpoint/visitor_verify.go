@@ -1,0 +1,194 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Visit is what a page behind a link shows.
+type Visit struct {
+	Kind          Kind
+	URLDisplay    string
+	DashboardName string
+	DashboardURL  string
+	Components    []Choice // that the dashboard shows
+	Paused        bool
+	Suppressed    bool
+	// Secret is set after a verification or a rotation only.
+	Secret string
+	// Manage and Unsubscribe are the tokens of the links of a verified endpoint.
+	Manage, Unsubscribe string
+}
+
+// Choice is a component of a dashboard.
+type Choice struct {
+	Component
+	Chosen bool // the endpoint receives messages about it
+}
+
+// ShowVerify returns what a link that verifies is about. It changes nothing, because programs follow the links in mail.
+func (s *Endpoints) ShowVerify(ctx context.Context, token string) (Visit, error) {
+	return s.show(ctx, toVerify, token)
+}
+
+// show returns what a link is about.
+func (s *Endpoints) show(ctx context.Context, p purpose, token string) (Visit, error) {
+	e, _, err := s.linked(ctx, p, token)
+	if err != nil {
+		return Visit{}, err
+	}
+	dashboard, err := s.linkedDashboard(ctx, e)
+	if err != nil {
+		return Visit{}, err
+	}
+	return s.visit(ctx, e, dashboard)
+}
+
+// linked returns the endpoint of a link. allow returns an error if an endpoint, as it is stored, does not permit what
+// the link is for.
+func (s *Endpoints) linked(ctx context.Context, p purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
+	link, err := s.Links.read(p, token)
+	if err != nil {
+		return Endpoint{}, nil, err
+	}
+	allow = func(e Endpoint) error {
+		switch {
+		case !link.of(e), p == toVerify && (e.Request == nil || !e.Request.ExpiresAt.After(s.Now())):
+			return endedLink()
+		case e.Locked:
+			return fault.New(fault.Forbidden, "The operator of the dashboard has locked this endpoint.")
+		}
+		return nil
+	}
+	found, err := s.Store.Endpoints.GetMany(ctx, []string{link.id})
+	if err != nil {
+		return Endpoint{}, nil, err
+	}
+	if len(found) == 0 {
+		return Endpoint{}, nil, endedLink()
+	}
+	return found[0], allow, allow(found[0])
+}
+
+// visit returns the view of an endpoint for the pages.
+func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard Dashboard) (Visit, error) {
+	suppressions, err := s.suppressions(ctx, e)
+	if err != nil {
+		return Visit{}, err
+	}
+	_, suppressed := suppressions[e.suppressionKey()]
+	v := Visit{
+		Kind: s.kind(e.Channel), URLDisplay: e.URLDisplay, DashboardName: dashboard.Name, DashboardURL: dashboard.URL,
+		Paused: e.Paused, Suppressed: suppressed,
+		Manage: s.Links.token(toManage, e), Unsubscribe: s.Links.token(toUnsubscribe, e),
+	}
+	for _, component := range dashboard.Shown {
+		v.Components = append(v.Components, Choice{component, slices.Contains(e.ComponentIDs, component.ID)})
+	}
+	return v, nil
+}
+
+// linkedDashboard returns the dashboard of an endpoint. The links of an endpoint end with its dashboard.
+func (s *Endpoints) linkedDashboard(ctx context.Context, e Endpoint) (Dashboard, error) {
+	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
+	if fault.Is(err, fault.NotFound) {
+		return dashboard, endedLink()
+	}
+	return dashboard, err
+}
+
+// kind returns the rules of a channel.
+func (s *Endpoints) kind(channel topic.Channel) Kind {
+	at := slices.IndexFunc(s.Kinds, func(kind Kind) bool { return kind.Channel == channel })
+	if at < 0 {
+		return Kind{Channel: channel}
+	}
+	return s.Kinds[at]
+}
+
+// Verify makes a visitor's request an endpoint. The result has the secret of a signed kind, which is shown this once.
+// The link can be used once.
+func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
+	for {
+		e, allow, err := s.linked(ctx, toVerify, token)
+		if err != nil {
+			return Visit{}, err
+		}
+		dashboard, err := s.linkedDashboard(ctx, e)
+		if err != nil {
+			return Visit{}, err
+		}
+		visit, err := s.visit(ctx, e, dashboard) // before the write, so that no outage can keep the secret from its owner
+		if err != nil {
+			return Visit{}, err
+		}
+		if visit.Kind.Signed {
+			visit.Secret = newSecret()
+		}
+		claimed := false
+		err = s.claimed(ctx, e, e.URLHash, "", func() error {
+			claimed = true
+			return s.verify(ctx, e, allow, dashboard, visit.Secret)
+		})
+		switch {
+		case errors.Is(err, errAgain):
+			continue
+		case !claimed && fault.Is(err, fault.Forbidden): // the limit; a visitor cannot delete an endpoint of others
+			return Visit{}, fault.Wrap(fault.Forbidden, err, "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
+		case err == nil:
+			_, err = s.dropDeleted(ctx, e)
+		}
+		return visit, endedIfMissing(err)
+	}
+}
+
+// verify stores the request as an endpoint, for the components that the dashboard still has. It returns errAgain if the
+// request was changed since it was read.
+func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint) error, dashboard Dashboard, secret string) error {
+	if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
+		return err
+	}
+	if err := s.ensureCounters(ctx, e.ID); err != nil {
+		return err
+	}
+	_, err := s.Store.Endpoints.Update(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
+		if current.Version != e.Version {
+			return nil, errAgain
+		}
+		if err := allow(*current); err != nil {
+			return nil, err
+		}
+		before, now := *current, s.Now()
+		current.ComponentIDs = slices.DeleteFunc(slices.Clone(current.ComponentIDs), func(id string) bool { return !slices.Contains(dashboard.Components, id) })
+		current.VerifiedAt, current.Version, current.UpdatedAt, current.Request = &now, current.Version+1, now, nil
+		if secret != "" {
+			current.Secrets = []Secret{{Sealed: s.Box.Seal(secret, e.ID), CreatedAt: now}}
+		}
+		return audit.Entry(audit.From(ctx), "endpoint.verify", now, &before, current), nil
+	})
+	return err
+}
+
+func endedIfMissing(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return endedLink()
+	}
+	return err
+}
+
+// ensureCounters stores the counters of an endpoint if there are none.
+func (s *Endpoints) ensureCounters(ctx context.Context, id string) error {
+	_, err := s.Store.Counters.Upsert(ctx, id, func(c *Counters, exists bool) ([]topic.Message, error) {
+		if exists {
+			return nil, fault.ErrUnchanged
+		}
+		c.ID = id
+		return nil, nil
+	})
+	return err
+}

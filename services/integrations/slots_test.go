@@ -1,0 +1,349 @@
+package integrations_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
+)
+
+// processes starts a second process of the service on the same database. It returns the addresses of both.
+func (p *platform) processes() [2]string {
+	p.t.Helper()
+	first := p.url
+	p.run(nil)
+	return [2]string{first, p.url}
+}
+
+// together sends n requests at once, one half to each process, and returns the number of responses by status.
+func (p *platform) together(o organization, at [2]string, n int, request func(i int) (method string, body object)) map[int]int {
+	p.t.Helper()
+	token := p.signer.Sign(o.member(passport.RoleSubscriber))
+	statuses := map[int]int{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() {
+			method, body := request(i)
+			got, err := p.tryAt(at[i%2], token, method, path, body)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[got.status]++
+			if err != nil || got.status >= 500 {
+				p.t.Errorf("%s %v: %d %s %v", method, body, got.status, got.text, err)
+			}
+		})
+	}
+	group.Wait()
+	return statuses
+}
+
+// urls returns the number of different URLs that the organization's endpoints have, and the number that usage shows.
+func (p *platform) urls(o organization) (have, used int) {
+	p.t.Helper()
+	hashes, target := map[string]bool{}, path+"?limit=100"
+	for {
+		list := p.call(o, http.StatusOK, http.MethodGet, target, nil)
+		for _, e := range list.Endpoints {
+			hashes[e.URLHash] = true
+		}
+		if list.NextToken == nil {
+			return len(hashes), list.Usage.UniqueEndpoints
+		}
+		target = path + "?limit=100&nextToken=" + *list.NextToken
+	}
+}
+
+// full fails the test unless exactly free more URLs are accepted before the limit.
+func (p *platform) full(o organization, free int) {
+	p.t.Helper()
+	have, used := p.urls(o)
+	if have != used {
+		p.t.Fatalf("%d URLs, but usage shows %d", have, used)
+	}
+	for i := range free {
+		p.create(o, fmt.Sprintf("https://hooks.example.com/%d/more/%d", have, i), nil)
+	}
+	p.call(o, http.StatusForbidden, http.MethodPost, path, p.body(o, "https://hooks.example.com/too-many"))
+	if have, used = p.urls(o); have != used {
+		p.t.Fatalf("%d URLs, but usage shows %d", have, used)
+	}
+}
+
+func (p *platform) body(o organization, url string) object {
+	return object{"dashboardId": o.dashboard, "url": url, "managementEmail": "ops@example.com", "componentIds": []string{o.one}}
+}
+
+func TestTheLimitIsExactUnderConcurrentCreates(t *testing.T) {
+	p := start(t, nil)
+	at := p.processes()
+	for name, row := range map[string]struct {
+		before int
+		url    func(i int) string
+		want   map[int]int
+		free   int
+	}{
+		"different URLs":                  {0, func(i int) string { return fmt.Sprint("https://hooks.example.com/", i) }, map[int]int{201: 20, 403: 44}, 0},
+		"different URLs, five are left":   {15, func(i int) string { return fmt.Sprint("https://hooks.example.com/", i) }, map[int]int{201: 5, 403: 59}, 0},
+		"one URL":                         {0, func(int) string { return "https://hooks.example.com/same" }, map[int]int{201: 1, 409: 63}, 19},
+		"one URL, one is left":            {19, func(int) string { return "https://hooks.example.com/same" }, map[int]int{201: 1, 409: 63}, 0},
+		"one URL at the limit":            {20, func(int) string { return "https://hooks.example.com/same" }, map[int]int{403: 64}, 0},
+		"each URL twice":                  {0, func(i int) string { return fmt.Sprint("https://hooks.example.com/", i/2) }, nil, 0},
+		"sixteen URLs, each four times":   {0, func(i int) string { return fmt.Sprint("https://hooks.example.com/", i/4) }, map[int]int{201: 16, 409: 48}, 4},
+		"eight URLs, twelve of one other": {12, func(i int) string { return fmt.Sprint("https://hooks.example.com/", i%8) }, map[int]int{201: 8, 409: 56}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := p.organization(20)
+			for i := range row.before {
+				p.create(o, fmt.Sprint("https://hooks.example.com/before/", i), nil)
+			}
+			got := p.together(o, at, 64, func(i int) (string, object) { return http.MethodPost, p.body(o, row.url(i)) })
+			if row.want != nil && !maps.Equal(got, row.want) {
+				t.Errorf("responses by status: %v, want %v", got, row.want)
+			}
+			if row.want == nil && got[http.StatusCreated] != 20 {
+				t.Errorf("responses by status: %v", got)
+			}
+			p.full(o, row.free)
+		})
+	}
+}
+
+// Creates, moves and deletes at once: never one URL too many, never one lost.
+func TestTheLimitIsExactWhileEndpointsMove(t *testing.T) {
+	p := start(t, nil)
+	at := p.processes()
+	o := p.organization(20)
+	hashes := map[string]string{} // by URL
+	for round := range 3 {
+		p.ahead.Add(int64(time.Minute))
+		have := slices.Sorted(maps.Keys(hashes))
+		statuses := p.together(o, at, 64, func(i int) (string, object) {
+			switch {
+			case i < len(have) && i%3 == 0:
+				return http.MethodDelete, object{"dashboardId": o.dashboard, "url": have[i]}
+			case i < len(have):
+				return http.MethodPatch, object{"dashboardId": o.dashboard, "urlHash": hashes[have[i]], "url": fmt.Sprintf("https://hooks.example.com/moved/%d/%d", round, i/2)}
+			}
+			return http.MethodPost, p.body(o, fmt.Sprintf("https://hooks.example.com/%d/%d", round, i))
+		})
+		list := p.call(o, http.StatusOK, http.MethodGet, path+"?limit=100", nil)
+		if have, used := p.urls(o); have > 20 || have != used {
+			t.Fatalf("round %d: %d URLs, usage shows %d, responses by status %v", round, have, used, statuses)
+		}
+		clear(hashes)
+		for i, e := range list.Endpoints { // new URLs, which the test knows
+			url := fmt.Sprintf("https://hooks.example.com/known/%d/%d", round, i)
+			hashes[url] = p.move(o, o.dashboard, e.URLHash, url).URLHash
+		}
+	}
+	p.full(o, 20-len(hashes))
+}
+
+// A lowered limit refuses new URLs only. The only endpoint of a URL may move, one of several may not.
+func TestALoweredLimit(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(5)
+	const url = "https://hooks.example.com/"
+	one := p.create(o, url+"1", nil)
+	two := p.create(o, url+"2", nil)
+	p.create(o, url+"2", object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
+	p.upstream.put(o.id, 1)
+	if have, used := p.urls(o); have != 2 || used != 2 {
+		t.Errorf("%d URLs, usage shows %d", have, used)
+	}
+	p.call(o, http.StatusForbidden, http.MethodPost, path, p.body(o, url+"3"))
+	moved := p.move(o, o.dashboard, one.URLHash, url+"4")
+	p.call(o, http.StatusForbidden, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": two.URLHash, "url": url + "5"})
+	p.create(o, url+"4", object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}}) // no new URL
+	p.call(o, http.StatusForbidden, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": moved.URLHash, "url": url + "6"})
+}
+
+// killed is a process that a cut kills, on all records.
+func (p *platform) killed(o organization, limit int, c *cut) *endpoint.Endpoints {
+	killed := p.second(o, func(s *endpoint.Store) {
+		s.Endpoints = cutCollection[endpoint.Endpoint]{s.Endpoints, c}
+		s.Suppressions = cutCollection[endpoint.Suppression]{s.Suppressions, c}
+		s.Counters = cutCollection[endpoint.Counters]{s.Counters, c}
+		s.Slots = cutCollection[endpoint.Slots]{s.Slots, c}
+	})
+	killed.Services = services{o: o, limit: limit}
+	return killed
+}
+
+// After a kill at any write of a create, move or delete, exactly the limit of URLs is accepted, and usage shows what
+// there is.
+func TestKillAtAnyWriteLosesNoSlot(t *testing.T) {
+	p := start(t, nil)
+	kind := endpoint.Kinds(endpoint.Providers{})[0]
+	const url, limit = "https://hooks.example.com/", 4
+	for name, write := range map[string]func(o organization, s *endpoint.Endpoints, first, second endpoint.Target) error{
+		"create": func(o organization, s *endpoint.Endpoints, _, _ endpoint.Target) error {
+			_, err := s.Create(t.Context(), o.id, kind, o.dashboard, input(endpoint.Draft{URL: url + "new", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}}))
+			return err
+		},
+		"create of a URL that exists": func(o organization, s *endpoint.Endpoints, _, _ endpoint.Target) error {
+			_, err := s.Create(t.Context(), o.id, kind, o.second, input(endpoint.Draft{URL: url + "1", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.elsewhere}}))
+			return err
+		},
+		"move": func(o organization, s *endpoint.Endpoints, first, _ endpoint.Target) error {
+			next := url + "next"
+			_, err := s.Change(t.Context(), o.id, kind, first, input(endpoint.Patch{URL: &next}))
+			return err
+		},
+		"move of one of two": func(o organization, s *endpoint.Endpoints, _, second endpoint.Target) error {
+			next := url + "next"
+			_, err := s.Change(t.Context(), o.id, kind, second, input(endpoint.Patch{URL: &next}))
+			return err
+		},
+		"delete": func(o organization, s *endpoint.Endpoints, first, _ endpoint.Target) error {
+			return s.Delete(t.Context(), o.id, kind, first)
+		},
+		"delete of one of two": func(o organization, s *endpoint.Endpoints, _, second endpoint.Target) error {
+			return s.Delete(t.Context(), o.id, kind, second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for writes, ended := 0, false; !ended; writes++ {
+				o := p.organization(limit)
+				first := endpoint.Target{DashboardID: o.dashboard, URLHash: p.create(o, url+"1", nil).URLHash}
+				second := endpoint.Target{DashboardID: o.dashboard, URLHash: p.create(o, url+"2", nil).URLHash}
+				p.create(o, url+"2", object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
+				c := &cut{writes: writes}
+				err := write(o, p.killed(o, limit, c), first, second)
+				if err != nil && !errors.Is(err, errKilled) {
+					t.Fatal(err)
+				}
+				ended = !c.dead
+				if have, used := p.urls(o); have != used {
+					t.Fatalf("killed after %d writes: %d URLs, but usage shows %d", writes, have, used)
+				}
+				p.ahead.Add(int64(10 * time.Second))
+				have, _ := p.urls(o)
+				p.full(o, limit-have)
+			}
+		})
+	}
+}
+
+// stalled collections let meanwhile happen between the claim and the write of the endpoint, longer than a claim lives.
+func (p *platform) stalled(o organization, limit int, meanwhile func()) *endpoint.Endpoints {
+	c := &cut{writes: 100}
+	met := false
+	c.before = func(int) {
+		if !met {
+			met = true
+			p.ahead.Add(int64(10 * time.Second))
+			meanwhile()
+		}
+	}
+	s := p.second(o, func(s *endpoint.Store) { s.Endpoints = cutCollection[endpoint.Endpoint]{s.Endpoints, c} })
+	s.Services = services{o: o, limit: limit}
+	return s
+}
+
+// A process that stalls longer than its claim lives does not exceed the limit: its claim was revoked, and its write
+// fails.
+func TestAStalledWriteDoesNotExceedTheLimit(t *testing.T) {
+	p := start(t, nil)
+	kind := endpoint.Kinds(endpoint.Providers{})[0]
+	const url, limit = "https://hooks.example.com/", 2
+
+	o := p.organization(limit)
+	p.create(o, url+"1", nil)
+	_, err := p.stalled(o, limit, func() { p.create(o, url+"2", nil) }).Create(t.Context(), o.id, kind, o.dashboard,
+		input(endpoint.Draft{URL: url + "3", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}}))
+	if !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a stalled create: %v", err)
+	}
+	p.full(o, 0)
+
+	// The first move of the stalled process is void. It tries again, at the limit.
+	o = p.organization(limit)
+	shared := p.create(o, url+"1", nil)
+	p.create(o, url+"1", object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
+	next := url + "3"
+	_, err = p.stalled(o, limit, func() { p.create(o, url+"2", nil) }).Change(t.Context(), o.id, kind,
+		endpoint.Target{DashboardID: o.dashboard, URLHash: shared.URLHash}, input(endpoint.Patch{URL: &next}))
+	if !fault.Is(err, fault.Forbidden) {
+		t.Errorf("a stalled move: %v", err)
+	}
+	p.full(o, 0)
+
+	// A stalled delete deletes in the end, and its slot is free.
+	o = p.organization(limit)
+	made := p.create(o, url+"1", nil)
+	p.create(o, url+"2", nil)
+	err = p.stalled(o, limit, func() {
+		p.call(o, http.StatusForbidden, http.MethodPost, path, p.body(o, url+"3"))
+	}).Delete(t.Context(), o.id, kind, endpoint.Target{DashboardID: o.dashboard, URLHash: made.URLHash})
+	if err != nil {
+		t.Errorf("a stalled delete: %v", err)
+	}
+	p.full(o, 1)
+}
+
+// The URLs of endpoints that were stored before the organization had Slots are counted.
+func TestEndpointsWithoutSlotsAreCounted(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(3)
+	p.create(o, "https://hooks.example.com/1", nil)
+	p.create(o, "https://hooks.example.com/1", object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
+	db, err := document.Open(p.documents, "integrations", document.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := store.New(db).Slots.Delete(t.Context(), o.id+"/webhook", nil); err != nil {
+		t.Fatal(err)
+	}
+	if have, used := p.urls(o); have != 1 || used != 1 {
+		t.Errorf("%d URLs, usage shows %d", have, used)
+	}
+	p.full(o, 2)
+}
+
+// Random kills of random writes in a row, by several processes: in the end the limit is exact.
+func TestManyKillsLoseNoSlot(t *testing.T) {
+	p := start(t, nil)
+	kind := endpoint.Kinds(endpoint.Providers{})[0]
+	const limit = 5
+	o := p.organization(limit)
+	random := rand.New(rand.NewPCG(1, 2))
+	var known []string
+	for step := range 60 {
+		url := fmt.Sprint("https://hooks.example.com/", random.IntN(8))
+		s := p.killed(o, limit, &cut{writes: random.IntN(8)})
+		switch random.IntN(3) {
+		case 0:
+			if made, err := s.Create(t.Context(), o.id, kind, o.dashboard, input(endpoint.Draft{URL: url, ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}})); err == nil {
+				known = append(known, made.Endpoint.URLHash)
+			}
+		case 1:
+			if len(known) > 0 {
+				s.Change(t.Context(), o.id, kind, endpoint.Target{DashboardID: o.dashboard, URLHash: known[random.IntN(len(known))]}, input(endpoint.Patch{URL: &url}))
+			}
+		case 2:
+			if len(known) > 0 {
+				s.Delete(t.Context(), o.id, kind, endpoint.Target{DashboardID: o.dashboard, URLHash: known[random.IntN(len(known))]})
+			}
+		}
+		p.ahead.Add(int64(5 * time.Second))
+		if have, used := p.urls(o); have != used || have > limit {
+			t.Fatalf("step %d: %d URLs, usage shows %d", step, have, used)
+		}
+	}
+	have, _ := p.urls(o)
+	p.full(o, limit-have)
+}

@@ -1,0 +1,227 @@
+package integrations_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// heard are the messages that the service has published.
+type heard struct {
+	mu      sync.Mutex
+	records []stream.Record
+}
+
+// listen consumes topics of the service.
+func (p *platform) listen(topics ...string) *heard {
+	p.t.Helper()
+	h := &heard{}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- p.bus.ConsumeBatches(ctx, stream.Subscription{Group: "listener", Topics: topics}, func(_ context.Context, batch []stream.Record) error {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.records = append(h.records, batch...)
+			return nil
+		})
+	}()
+	p.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			p.t.Errorf("listening: %v", err)
+		}
+	})
+	return h
+}
+
+func messagesOf[T any](t testing.TB, h *heard, name string) []T {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []T
+	for _, record := range h.records {
+		if record.Topic != name {
+			continue
+		}
+		var message T
+		if err := json.Unmarshal(record.Value, &message); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, message)
+	}
+	return out
+}
+
+// visitors are the visitors of an organization's first dashboard, who read the mail that they get.
+type visitors struct {
+	*platform
+	organization
+	heard *heard
+	ip    string
+	base  string // of the forms
+}
+
+// offer publishes the organization's dashboard with the channels of endpoints.
+func (p *platform) offer(o organization, h *heard) *visitors {
+	p.t.Helper()
+	dashboard := peer.Dashboard{
+		ID: o.dashboard, LegacyID: 1, Name: "Main", URL: "http://d.test/d/" + o.dashboard,
+		Components: []peer.Component{{ID: o.one, Name: "API"}, {ID: o.two, Name: "Website"}, {ID: o.hidden, Name: "Secret", Hidden: true}},
+	}
+	p.upstream.put(o.id, -1, dashboard)
+	p.upstream.publish(peer.PublicAddress{Slug: o.dashboard}, o.id, dashboard, topic.Email, topic.Webhook, topic.Teams)
+	p.upstream.publish(peer.PublicAddress{Host: o.host()}, o.id, dashboard, topic.Webhook, topic.Teams)
+	number := p.ips.Add(1)
+	return &visitors{p, o, h, fmt.Sprintf("198.18.%d.%d", number/250, number%250), "/d/" + o.dashboard + "/subscribe"}
+}
+
+func (o organization) host() string { return o.dashboard + ".example" }
+
+// page is a response to a visitor.
+type page struct {
+	status int
+	header http.Header
+	text   string
+}
+
+func (v *visitors) passport() string {
+	return v.signer.Sign(passport.Passport{Audience: "integrations", Surface: passport.Public, IP: v.ip})
+}
+
+// send sends a visitor's request. A form is sent as a browser does it.
+func (v *visitors) send(method, path string, form url.Values, header http.Header) page {
+	v.t.Helper()
+	request, err := http.NewRequestWithContext(v.t.Context(), method, v.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Accept", "text/html,*/*")
+	request.Header.Set(passport.Header, v.passport())
+	for name := range header {
+		request.Header.Set(name, header.Get(name))
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return page{response.StatusCode, response.Header, string(content)}
+}
+
+func (v *visitors) must(status int, method, path string, form url.Values) page {
+	v.t.Helper()
+	got := v.send(method, path, form, nil)
+	if got.status != status {
+		v.t.Fatalf("%s %s returned %d %s, want %d", method, path, got.status, got.text, status)
+	}
+	return got
+}
+
+// subscribe asks for a webhook by the form.
+func (v *visitors) subscribe(to, mail string, components ...string) page {
+	v.t.Helper()
+	return v.must(http.StatusSeeOther, http.MethodPost, v.base+"/webhook", url.Values{"url": {to}, "managementEmail": {mail}, "componentIds": components})
+}
+
+// notices returns the mails of a kind about endpoints on a host that the service has asked delivery to send.
+func (v *visitors) notices(kind topic.Kind, host string) []topic.Notice {
+	v.t.Helper()
+	var out []topic.Notice
+	for _, notice := range messagesOf[topic.Notice](v.t, v.heard, topic.Notices) {
+		if notice.Kind == kind && notice.Organization == v.id && strings.HasPrefix(notice.Endpoint.URLDisplay, host) {
+			out = append(out, notice)
+		}
+	}
+	return out
+}
+
+// mail waits for the nth mail of a kind about an endpoint on a host, and resolves it as delivery does.
+func (v *visitors) mail(kind topic.Kind, host string, n int) topic.Destination {
+	v.t.Helper()
+	var notice topic.Notice
+	apitest.Eventually(v.t, fmt.Sprintf("mail %d %s about %s", n, kind, host), func() bool {
+		found := v.notices(kind, host)
+		if len(found) >= n {
+			notice = found[n-1]
+		}
+		return len(found) >= n
+	})
+	if notice.Channel != topic.Email || notice.Keeper != topic.Integrations {
+		v.t.Errorf("the notice is %+v", notice)
+	}
+	found, err := v.recipients().Resolve(v.t.Context(), v.id, topic.ResolveQuery{Kind: kind, Channel: topic.Email, IDs: []string{notice.Recipient}})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return found[0]
+}
+
+// follow returns the path and query of a link in a mail.
+func (v *visitors) follow(link, purpose string) string {
+	v.t.Helper()
+	path, is := strings.CutPrefix(link, "https://status.example.com")
+	if !is || !strings.HasPrefix(path, "/public/endpoints/"+purpose+"?token=") {
+		v.t.Fatalf("the link is %q", link)
+	}
+	return path
+}
+
+// request subscribes a URL and returns the path of the link that verifies it.
+func (v *visitors) request(host string) string {
+	v.t.Helper()
+	v.subscribe("https://"+host+"/hook", id()+"@example.com", v.one)
+	return v.follow(v.mail(topic.EndpointVerify, host, 1).Link, "verify")
+}
+
+// verified subscribes and verifies a URL. It returns the link that verified it, and the link that manages it.
+func (v *visitors) verified(host string) (used, manage string) {
+	v.t.Helper()
+	used = v.request(host)
+	shown := v.must(http.StatusOK, http.MethodPost, used, nil).text
+	return used, "/public/endpoints/" + between(v.t, shown, `<a href="`, `"`)
+}
+
+// between returns the text of a page between two others.
+func between(t testing.TB, text, before, after string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, before)
+	middle, _, ended := strings.Cut(rest, after)
+	if !found || !ended {
+		t.Fatalf("%q has nothing between %q and %q", text, before, after)
+	}
+	return html.UnescapeString(middle)
+}
+
+// listed returns the endpoint on a host as the App interface shows it.
+func (v *visitors) listed(host string) *record {
+	v.t.Helper()
+	list := v.call(v.organization, http.StatusOK, http.MethodGet, path+"?limit=100", nil)
+	for _, e := range list.Endpoints {
+		if strings.HasPrefix(e.URLDisplay, host+"/") {
+			return &e
+		}
+	}
+	return nil
+}
+
+// endpoints is the events service's end of the calls to the service.
+func (p *platform) endpoints() peer.Endpoints { return peer.Endpoints{Client: p.recipients().Client} }
