@@ -84,18 +84,18 @@ func TestKillLosesNothingOfIntegrations(t *testing.T) {
 		send(t, http.MethodPost, base+"/app/notifications/webhook/logs/"+delivered.LogID+"/replay", a.app(), map[string]any{"sentAt": delivered.SentAt}).
 			expect(t, http.StatusAccepted).into(t, &replay)
 		replays = append(replays, replay.DeliveryID)
-		a.asks(kind, name("visitor"))
+		a.asks(kind, name("visitor"), name("visitor")+"@example.com")
 		<-time.After(time.Duration(rand.IntN(120)) * time.Millisecond) // the moment of the kill
 		again()
 
 		failing.until("suppression", func(row hookView) bool { return row.Suppressed && row.ConsecutiveFailures == 2 })
-		link := linkTo(t, data, name("visitor")+"@example.com", "verify")
-		post(t, base+link, url.Values{}).expect(t, http.StatusOK)
+		link, browser := linkTo(t, data, name("visitor")+"@example.com", 1), visitor{t: t, base: base}
+		browser.do(http.MethodPost, link, nil).expect(t, http.StatusOK)
 		again()
-		post(t, base+link, url.Values{}).expect(t, http.StatusGone)
-		visitor := &hook{actor: a, outbound: kind, server: servers[receiverHost], component: component, url: fmt.Sprintf(kind.url, name("visitor"))}
-		visitor.tell(name("to the visitor"))
-		visitor.got(name("to the visitor"), 1)
+		browser.do(http.MethodPost, link, nil).expect(t, http.StatusGone)
+		verified := &hook{actor: a, outbound: kind, server: servers[receiverHost], component: component, url: fmt.Sprintf(kind.url, name("visitor"))}
+		verified.tell(name("to the visitor"))
+		verified.got(name("to the visitor"), 1)
 		stop()
 		tools.Wait()
 	}

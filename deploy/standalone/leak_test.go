@@ -3,7 +3,6 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
-	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -29,7 +28,7 @@ func TestSecretsAndURLsStayWhereTheyBelong(t *testing.T) {
 	}
 	defer broker.Close()
 	traces, collector := startTracesReceiver(t)
-	servers, env := startReceivers(t, receiverHost, teamsHost1, gchatHost)
+	servers, env := startReceivers(t, receiverHost, teamsHost1, spaceHost)
 	for _, server := range servers {
 		server.Echo = true
 		server.Answer = func(request receiver.Request) int {
@@ -47,7 +46,7 @@ func TestSecretsAndURLsStayWhereTheyBelong(t *testing.T) {
 	front := httptest.NewServer(w)
 	defer front.Close()
 	l := &leaks{
-		actor: actor{t, provision(t, front.URL, "Acme", "ada", "admin", "api")}, data: data, servers: servers,
+		actor: actor{t, provision(t, front.URL, "Acme", "ada", "admin", "api")}, base: base, data: data, servers: servers,
 		secrets: map[string]string{"the operator token": operatorToken, "the platform's secret": secret}, tokens: map[string]string{}, metrics: internal,
 	}
 	l.secrets["the legacy key"], l.secrets["the App key"] = l.LegacyKey, l.app()[strings.Index(l.app(), ":")+1:]
@@ -98,7 +97,7 @@ func TestSecretsAndURLsStayWhereTheyBelong(t *testing.T) {
 // leaks uses the channels of the platform, and keeps the secrets.
 type leaks struct {
 	actor
-	data               string
+	base, data         string // of the platform itself, behind the walker
 	servers            map[string]*receiver.Receiver
 	service, component string
 	secrets            map[string]string // may be in no place
@@ -171,31 +170,27 @@ func (l *leaks) endpoints() {
 func (l *leaks) visitors() {
 	l.t.Helper()
 	l.invites()
+	browser := visitor{t: l.t, base: l.BaseURL}
 	for _, kind := range outbounds() {
-		name := l.name(kind, "visitor")
 		address := "visitor-of-" + kind.kind + "@example.com"
-		send(l.t, http.MethodPost, l.DashboardURL+"/subscribe/"+kind.kind, "", map[string]any{
-			"url": fmt.Sprintf(kind.url, name), "managementEmail": address,
-		}).expect(l.t, http.StatusAccepted)
-		link := l.BaseURL + linkTo(l.t, l.data, address, "verify")
-		send(l.t, http.MethodGet, link, "", nil).expect(l.t, http.StatusOK)
-		page := string(post(l.t, link, url.Values{}).expect(l.t, http.StatusOK).body)
-		if secret := regexp.MustCompile(`whsec_([^<]+)`).FindStringSubmatch(page); secret != nil {
-			l.secrets["the secret of a visitor"] = html.UnescapeString(secret[1])
-		} else if kind.kind == "webhook" {
-			l.t.Error("the page shows no secret")
+		l.asks(kind, l.name(kind, "visitor"), address)
+		link := strings.Replace(linkTo(l.t, l.data, address, 1), l.base, l.BaseURL, 1)
+		browser.do(http.MethodGet, link, nil).expect(l.t, http.StatusOK)
+		page := browser.do(http.MethodPost, link, nil).expect(l.t, http.StatusOK)
+		if kind.kind == "webhook" {
+			l.secrets["the secret of a visitor"] = strings.TrimPrefix(codeIn(l.t, page), "whsec_")
 		}
-		token := regexp.MustCompile(`manage\?token=([^"]+)`).FindStringSubmatch(page)
+		token := regexp.MustCompile(`manage\?token=([^"]+)`).FindSubmatch(page.body)
 		if token == nil {
-			l.t.Fatalf("the page has no link: %s", page)
+			l.t.Fatalf("the page has no link: %s", page.body)
 		}
-		l.tokens["the link to manage the endpoint of "+address] = token[1]
-		post(l.t, link, url.Values{}).expect(l.t, http.StatusGone)
-		manage := l.BaseURL + "/public/endpoints/manage?token=" + token[1]
-		send(l.t, http.MethodGet, manage, "", nil).expect(l.t, http.StatusOK)
-		post(l.t, manage, url.Values{"componentIds": {l.component}, "paused": {"on"}}).expect(l.t, http.StatusOK)
-		post(l.t, manage, url.Values{"action": {"unsubscribe"}}).expect(l.t, http.StatusOK)
-		send(l.t, http.MethodGet, manage, "", nil).expect(l.t, http.StatusGone)
+		l.tokens["the link to manage the endpoint of "+address] = string(token[1])
+		browser.do(http.MethodPost, link, nil).expect(l.t, http.StatusGone)
+		manage := "/public/endpoints/manage?token=" + string(token[1])
+		browser.do(http.MethodGet, manage, nil).expect(l.t, http.StatusOK)
+		browser.do(http.MethodPost, manage, url.Values{"componentIds": {l.component}, "paused": {"on"}}).expect(l.t, http.StatusOK)
+		browser.do(http.MethodPost, manage, url.Values{"action": {"unsubscribe"}}).expect(l.t, http.StatusOK)
+		browser.do(http.MethodGet, manage, nil).expect(l.t, http.StatusGone)
 	}
 }
 

@@ -21,7 +21,7 @@ const alertAfter, suppressAfter = 1, 2
 func TestLifeOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	servers, env := startReceivers(t, receiverHost, teamsHost1, gchatHost)
+	servers, env := startReceivers(t, receiverHost, teamsHost1, spaceHost)
 	// A path in broken is answered with its status instead of success.
 	var broken sync.Map
 	for _, server := range servers {
@@ -310,7 +310,7 @@ func (l *life) ends() {
 func TestGoneSuppressesAtOnceAndATestChangesNothing(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	servers, env := startReceivers(t, receiverHost, teamsHost1, gchatHost)
+	servers, env := startReceivers(t, receiverHost, teamsHost1, spaceHost)
 	var status atomic.Int64
 	status.Store(http.StatusGone)
 	for _, server := range servers {

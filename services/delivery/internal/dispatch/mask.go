@@ -14,6 +14,8 @@ const (
 	mask = "***"
 	// minSecret is the length of the shortest text that logs hide. Shorter ones would hide parts of other words.
 	minSecret = 4
+	// longWord is the length from which a part of a URL with only small letters is a secret and not a word.
+	longWord = 16
 )
 
 // secrets are texts that a log must not show. A longer one is before its parts.
@@ -69,8 +71,8 @@ func secretsOf(to *topic.Destination, sent *Sent) secrets {
 	return out.add(to.Address, strings.TrimPrefix(to.Address, "+")).add(sent.Hidden...)
 }
 
-// addURL appends what of an endpoint's URL a response must not show: what follows the host, and each segment of the path
-// and each value of the query alone.
+// addURL appends what of an endpoint's URL a response must not show: what follows the host, each value of the query
+// alone, each segment of the path, and each part of both that no encoding changes. It spares short words, such as "hooks".
 func (s secrets) addURL(address string) secrets {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.IndexAny(rest, "/?")
@@ -78,11 +80,27 @@ func (s secrets) addURL(address string) secrets {
 		return s
 	}
 	path, query, _ := strings.Cut(rest[at:], "?")
-	s = s.add(rest[at:], path, query)
+	s = s.add(rest[at:], path, query).addValues(query)
 	for segment := range strings.SplitSeq(path, "/") {
-		s = s.add(segment)
+		if !isWord(segment) {
+			s = s.add(segment)
+		}
 	}
-	return s.addValues(query)
+	decoded, err := url.PathUnescape(rest[at:])
+	if err != nil {
+		decoded = rest[at:]
+	}
+	for part := range strings.FieldsFuncSeq(decoded, func(r rune) bool { return r < 128 && !plain(byte(r)) }) {
+		if !isWord(part) {
+			s = s.add(part)
+		}
+	}
+	return s
+}
+
+// isWord reports whether the part of a URL is a word and no secret.
+func isWord(part string) bool {
+	return len(part) < longWord && strings.IndexFunc(part, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
 }
 
 // addValues appends the values of a query. A parameter without a name is a value.
