@@ -294,6 +294,42 @@ func TestAStalledWriteDoesNotExceedTheLimit(t *testing.T) {
 	p.full(o, 1)
 }
 
+// An endpoint is deleted or moved while another request to delete or move it has read the endpoint, but has no claim yet:
+// the URL is subtracted once.
+func TestAnEndpointThatLeavesTwiceIsSubtractedOnce(t *testing.T) {
+	p := start(t, nil)
+	kind := endpoint.Kinds(endpoint.Providers{})[0]
+	const url, limit = "https://hooks.example.com/", 3
+	next := url + "next"
+	for name, write := range map[string]func(s *endpoint.Endpoints, o organization, target endpoint.Target) error{
+		"delete": func(s *endpoint.Endpoints, o organization, target endpoint.Target) error {
+			return s.Delete(t.Context(), o.id, kind, target)
+		},
+		"move": func(s *endpoint.Endpoints, o organization, target endpoint.Target) error {
+			_, err := s.Change(t.Context(), o.id, kind, target, input(endpoint.Patch{URL: &next}))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := p.organization(limit)
+			made := p.create(o, url+"1", nil)
+			p.create(o, url+"2", nil)
+			met := false
+			c := &cut{writes: 100, before: func(int) {
+				if !met {
+					met = true
+					p.call(o, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash})
+				}
+			}}
+			s := p.second(o, func(s *endpoint.Store) { s.Slots = cutCollection[endpoint.Slots]{s.Slots, c} })
+			if err := write(s, o, endpoint.Target{DashboardID: o.dashboard, URLHash: made.URLHash}); !fault.Is(err, fault.NotFound) || !met {
+				t.Errorf("%v", err)
+			}
+			p.full(o, 2)
+		})
+	}
+}
+
 // The URLs of endpoints that were stored before the organization had Slots are counted.
 func TestEndpointsWithoutSlotsAreCounted(t *testing.T) {
 	p := start(t, nil)
