@@ -44,6 +44,10 @@ type cutCollection[T any] struct {
 	cut *cut
 }
 
+func (c cutCollection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
+	return c.cut.write(func() error { return c.Collection.Insert(ctx, item, messages...) })
+}
+
 func (c cutCollection[T]) Change(ctx context.Context, key string, change func(*T) error) (item T, err error) {
 	err = c.cut.write(func() error { item, err = c.Collection.Change(ctx, key, change); return err })
 	return item, err
