@@ -135,4 +135,9 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
+require (
+	github.com/prometheus/alertmanager v0.34.2
+	gopkg.in/yaml.v2 v2.4.0 // indirect
+)
+
 replace github.com/bellbuoy/bellbuoy/gateway => ../../gateway

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -286,12 +287,16 @@ func TestMailResolvesToTheManagementAddress(t *testing.T) {
 	expect := func(when string, mail, test topic.RecipientState) {
 		t.Helper()
 		for _, kind := range []topic.Kind{topic.EndpointFailing, topic.EndpointSuppressed} {
+			got := p.resolveFor(o, kind, topic.Email, recipient)[0]
 			want := topic.Destination{ID: recipient, State: mail, Components: []string{}}
 			if mail == topic.RecipientActive {
-				want.Channel, want.Address, want.Link = topic.Email, "one@example.com", "http://d.test/d/main"
+				if !strings.HasPrefix(got.Link, "https://status.example.com/public/endpoints/manage?token=") {
+					t.Errorf("%s, %s has the link %q", when, kind, got.Link)
+				}
+				want.Channel, want.Address, want.Link = topic.Email, "one@example.com", got.Link
 				want.Dashboard = topic.Dashboard{ID: o.dashboard, Name: "Main", URL: "http://d.test/d/main"}
 			}
-			if got := p.resolveFor(o, kind, topic.Email, recipient)[0]; asJSON(t, got) != asJSON(t, want) {
+			if asJSON(t, got) != asJSON(t, want) {
 				t.Errorf("%s, %s resolves to %+v, want %+v", when, kind, got, want)
 			}
 		}

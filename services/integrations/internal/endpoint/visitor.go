@@ -124,7 +124,7 @@ func (s *Endpoints) asked(offer Offer, kind Kind, wish Wish) (Endpoint, Address,
 	now := s.Now()
 	e := Endpoint{
 		OrganizationID: offer.Organization, Channel: kind.Channel, DashboardID: offer.Dashboard.ID, DashboardName: offer.Dashboard.Name,
-		ManagementEmail: wish.ManagementEmail, Visitor: true, Version: 1, CreatedAt: now, UpdatedAt: now,
+		ManagementEmail: wish.ManagementEmail, Version: 1, CreatedAt: now, UpdatedAt: now,
 		Request: &Request{ID: rand.Text(), ExpiresAt: now.Add(s.ConfirmWithin)},
 	}
 	address, err := s.addressOf(kind, wish.URL)
@@ -184,17 +184,19 @@ func (s *Endpoints) mail(e Endpoint, kind topic.Kind) topic.Message {
 	return alert(kind, uuid.Must(uuid.NewV7()).String(), e, s.Now(), topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay})
 }
 
-// withLinks adds the links to the destination of a mail about an endpoint. A mail that answers a visitor's request is
-// not sent if the endpoint has changed so that its links would not work.
+// withLinks adds the links to the destination of mail about the endpoint. A mail that answers a visitor's request is not
+// sent if the endpoint has changed so that its link would not work.
 func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) topic.Destination {
-	asked := kind == topic.EndpointVerify || kind == topic.EndpointManage
+	answers := kind == topic.EndpointVerify || kind == topic.EndpointManage
 	switch {
-	case asked && (e.Locked || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil)):
+	case answers && (e.Locked || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil)):
 		return topic.Destination{ID: e.ID, State: topic.RecipientGone, Components: []string{}}
 	case kind == topic.EndpointVerify:
-		d.Link = s.verifyLink(e)
-	case kind == topic.EndpointManage, e.Visitor && !e.Locked:
-		d.Link, d.Manage = s.manageLink(e), s.unsubscribeLink(e)
+		d.Link = s.Links.to(toVerify, e)
+	case kind == topic.EndpointManage:
+		d.Link, d.Manage = s.Links.to(toManage, e), s.Links.to(toUnsubscribe, e)
+	case !e.Locked:
+		d.Link = s.Links.to(toManage, e)
 	}
 	return d
 }

@@ -93,12 +93,3 @@ func noLink() error {
 func endedLink() error {
 	return fault.New(fault.Gone, "This link is used, has expired, or was replaced by a newer one.")
 }
-
-// verifyLink returns the link with which the visitor who asked for the endpoint verifies it.
-func (s *Endpoints) verifyLink(e Endpoint) string { return s.Links.to(toVerify, e) }
-
-// manageLink returns the link with which the endpoint's owner manages it.
-func (s *Endpoints) manageLink(e Endpoint) string { return s.Links.to(toManage, e) }
-
-// unsubscribeLink returns the link with which the endpoint's owner deletes it.
-func (s *Endpoints) unsubscribeLink(e Endpoint) string { return s.Links.to(toUnsubscribe, e) }

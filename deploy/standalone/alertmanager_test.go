@@ -1,0 +1,157 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/alertmanager/template"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+)
+
+// alertGroup is what Alertmanager posts to a webhook (notify/webhook.Message), with Alertmanager's own types. That package
+// itself would bring the modules of the whole server.
+type alertGroup struct {
+	*template.Data
+	Version         string `json:"version"`
+	GroupKey        string `json:"groupKey"`
+	TruncatedAlerts uint64 `json:"truncatedAlerts"`
+}
+
+// alerts returns the group with one alert in the status.
+func alerts(status string, startsAt time.Time) alertGroup {
+	labels := template.KV{"alertname": "CheckoutLatency", "severity": "critical", "component": "checkout", "instance": "10.0.0.1:9090"}
+	annotations := template.KV{"summary": "Checkout is slow", "description": "The p99 is 30 s."}
+	alert := template.Alert{
+		Status: status, Labels: labels, Annotations: annotations, StartsAt: startsAt, GeneratorURL: "http://prometheus:9090/graph", Fingerprint: "c6eadffa33fcdf37",
+	}
+	if status == "resolved" {
+		alert.EndsAt = time.Now()
+	}
+	return alertGroup{
+		Data: &template.Data{
+			Receiver: "bellbuoy", Status: status, Alerts: template.Alerts{alert}, GroupLabels: template.KV{"alertname": "CheckoutLatency"},
+			CommonLabels: labels, CommonAnnotations: annotations, ExternalURL: "http://alertmanager:9093",
+		},
+		Version: "4", GroupKey: `{}:{alertname="CheckoutLatency"}`,
+	}
+}
+
+// TestReadmeRecipeLetsAlertmanagerOpenIncidents runs the commands of the README's recipe and posts to its relay what
+// Alertmanager posts.
+func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
+	p, base := started(t)
+	a := actor{t, seeded(t, p)}
+	clone := t.TempDir()
+	copyTree(t, repository, clone)
+	if err := os.CopyFS(filepath.Join(clone, "data"), os.DirFS(dataFolder(p))); err != nil {
+		t.Fatal(err)
+	}
+	text := recipe(t, "Let a monitoring tool open incidents.")
+	blocks := regexp.MustCompile("(?s)```bash\n(.*?)```\n").FindAllStringSubmatch(text, -1)
+	url := regexp.MustCompile(`url: (http://[^,]+)`).FindStringSubmatch(text)
+	if len(blocks) != 2 || url == nil {
+		t.Fatalf("the recipe has %d blocks and the url %v", len(blocks), url)
+	}
+	address := apitest.FreeAddress(t) // instead of the recipe's, which another program may have
+	relay := strings.Replace(url[1], "127.0.0.1:9097", address, 1)
+
+	// The tour's values, then both blocks in one shell, as a reader runs them. The second is the relay, which stays.
+	shell := exec.Command("bash", "-e", "-c", values(t)+blocks[0][1]+"echo the relay follows\n"+strings.Replace(blocks[1][1], "127.0.0.1:9097", address, 1))
+	shell.Dir = clone
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	log, err := os.Create(filepath.Join(t.TempDir(), "shell.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	shell.Stdout, shell.Stderr = log, log
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) // its own group
+		_ = shell.Wait()
+	})
+	output := func() string {
+		content, _ := os.ReadFile(log.Name()) // what was not written is missing
+		return string(content)
+	}
+	eventually(t, 120*time.Second, "the relay", func() error {
+		if !strings.Contains(output(), "relaying from http://"+address+"/") {
+			return fmt.Errorf("the recipe printed %s", output())
+		}
+		_, err := try(t.Context(), http.MethodGet, relay, "", nil)
+		return err
+	})
+	if before, _, _ := strings.Cut(output(), "the relay follows"); !strings.Contains(before, `"result":"created"`) || !strings.Contains(before, `"result":"resolved"`) {
+		t.Errorf("the first block printed %s", before)
+	}
+
+	type outcome struct {
+		Result, EventID string
+		Duplicate       bool
+	}
+	post := func(group alertGroup, want string) outcome {
+		t.Helper()
+		var out outcome
+		send(t, http.MethodPost, relay, "", group).expect(t, http.StatusOK).into(t, &out)
+		if out.Result != want {
+			t.Errorf("%s: %+v, want %s", group.Status, out, want)
+		}
+		return out
+	}
+	event := func(id string) (out struct {
+		Title, Status, Severity, Source, ExternalID, Description string
+		AffectedComponents                                       []struct{ Name, Impact string }
+	}) {
+		t.Helper()
+		var got struct{ Event any }
+		got.Event = &out
+		send(t, http.MethodGet, base+"/app/events/"+id, a.app(), nil).expect(t, http.StatusOK).into(t, &got)
+		return out
+	}
+	started := time.Now().Add(-time.Minute)
+	first := post(alerts("firing", started), "created")
+	if got := event(first.EventID); got.Title != "Checkout is slow" || got.Status != "investigating" || got.Severity != "major_outage" || got.Source != "inbound" ||
+		got.Description != "The p99 is 30 s." || got.ExternalID != `{}:{alertname="CheckoutLatency"}` || len(got.AffectedComponents) != 1 || got.AffectedComponents[0].Name != "Checkout" {
+		t.Errorf("the incident is %+v", got)
+	}
+	a.expectRow("Checkout", "active incident")
+	if again := post(alerts("firing", started), "created"); !again.Duplicate || again.EventID != first.EventID {
+		t.Errorf("a retry gets %+v", again)
+	}
+	if done := post(alerts("resolved", started), "resolved"); done.EventID != first.EventID {
+		t.Errorf("resolved: %+v", done)
+	}
+	a.expectRow("Checkout", "operational")
+	if again := post(alerts("firing", time.Now()), "reopened"); again.EventID != first.EventID || event(first.EventID).Status != "investigating" {
+		t.Errorf("fired again: %+v", again)
+	}
+	// The tool sees why a group is refused.
+	group := alerts("firing", started)
+	delete(group.CommonLabels, "component")
+	send(t, http.MethodPost, relay, "", group).expect(t, http.StatusBadRequest)
+}
+
+// values returns the block of the README's tour that reads data/credentials.json.
+func values(t *testing.T) string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```bash\n(value\\(\\).*?)```\n").FindSubmatch(readme)
+	if block == nil {
+		t.Fatal("the tour reads no values")
+	}
+	return string(block[1])
+}
