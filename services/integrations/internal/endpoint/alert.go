@@ -41,8 +41,8 @@ func alert(kind topic.Kind, id string, e Endpoint, now time.Time, report topic.E
 }
 
 // suppress stores a suppression unless the URL is suppressed already. It returns true if it stored the suppression.
-// The write has the notices to the endpoints of the URL, so each verified one gets one. If the endpoint that caused the suppression
-// leaves the URL meanwhile, suppress deletes the suppression. If the endpoint leaves later, it finds the suppression.
+// The write has the notices to the verified endpoints of the URL, so each gets one. If the endpoint that caused the
+// suppression leaves the URL meanwhile, suppress deletes the suppression. If it leaves later, it finds the suppression.
 func (s *Endpoints) suppress(ctx context.Context, d due) (bool, error) {
 	suppression := d.suppression
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(suppression.OrganizationID, suppression.Channel, suppression.URLHash)})
@@ -51,9 +51,7 @@ func (s *Endpoints) suppress(ctx context.Context, d due) (bool, error) {
 	}
 	var notices []topic.Message
 	for _, e := range page.Items {
-		if e.VerifiedAt != nil {
-			notices = append(notices, suppression.suppressed(e))
-		}
+		notices = append(notices, suppression.suppressed(e))
 	}
 	err = s.Store.Suppressions.Insert(ctx, suppression, notices...)
 	if fault.Is(err, fault.Conflict) {

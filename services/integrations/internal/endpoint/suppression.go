@@ -76,8 +76,9 @@ func (s Suppression) movedTo(e Endpoint) Suppression {
 // Then it removes MovedSuppression from the endpoints. MovedSuppression is stored by the same write as the
 // new URL, so a kill at any point loses no suppression.
 //
-// A move or delete calls reconcile after it stored the endpoint. Create and a move also call reconcile before they write, for the new URL.
-// Before a caller reads the suppression of an endpoint with a MovedSuppression, it calls reconcile.
+// A move or delete calls reconcile after it stored the endpoint. suppress reads the endpoint that caused the suppression
+// after it stored the suppression. So the last of concurrent calls reads both writes. Create and a move also call
+// reconcile before they write, for the new URL. Before a caller reads the suppression of an endpoint with a MovedSuppression, it calls reconcile.
 func (s *Endpoints) reconcile(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
 	for {
 		again, err := s.reconcileOnce(ctx, organization, channel, urlHash)

@@ -9,14 +9,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// SuppressedURL is a suppression as users see it, with the dashboards whose endpoints have the URL.
+// SuppressedURL is a suppression as users see it, with the dashboards whose verified endpoints have the URL.
 type SuppressedURL struct {
 	Suppression
 	Dashboards []Dashboard
 }
 
 // Suppressions returns one page of the organization's suppressions of a kind, oldest first. It deletes a suppression that
-// a killed process left at a URL that no endpoint has.
+// a killed process left at a URL that no verified endpoint has.
 func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind Kind, limit int, after string) (find.Page[SuppressedURL], error) {
 	found, err := s.Store.Suppressions.Find(ctx, find.Query{
 		Where: ofKind(organization, kind.Channel), Order: []find.Order{{Field: FieldSuppressedAt}}, Limit: limit, After: after,
@@ -41,13 +41,13 @@ func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind 
 	return page, nil
 }
 
-// dashboardsOf returns the dashboards whose endpoints have the suppressed URLs, by urlHash.
+// dashboardsOf returns the dashboards whose verified endpoints have the suppressed URLs, by urlHash.
 func (s *Endpoints) dashboardsOf(ctx context.Context, organization string, channel topic.Channel, suppressions []Suppression) (map[string][]Dashboard, error) {
 	hashes := make([]string, len(suppressions))
 	for i, suppression := range suppressions {
 		hashes[i] = suppression.URLHash
 	}
-	found, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofKind(organization, channel, find.In(FieldURLHash, hashes...))})
+	found, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofKind(organization, channel, find.In(FieldSlot, hashes...))})
 	if err != nil {
 		return nil, err
 	}
