@@ -264,3 +264,31 @@ func TestNotice_kill(t *testing.T) {
 		t.Errorf("the mails are %v", ids)
 	}
 }
+
+// A test in the log has no event, and shows what was sent without the endpoint's URL. A replay sends it again: to the
+// space as a new message, and without an event too.
+func TestNotice_replay(t *testing.T) {
+	w := newWorld(t)
+	chat := w.receiver("chat.test", status(http.StatusOK))
+	w.space("g1", chatSpace+"key=the-key&token=the-token", "space-a")
+	s := w.start(w.config())
+	notice := testOf("g1", topic.GChat)
+	w.publish(notice, nil)
+	w.ended(notice.ID, "g1")
+	logs, _ := s.list(t, topic.GChat, nil)
+	if len(logs) != 1 || logs[0].EventID != nil || logs[0].EventKind != topic.EndpointTest {
+		t.Fatalf("logs %+v", logs)
+	}
+	one, text := s.log(t, logs[0])
+	if one.Request == nil || !strings.Contains(one.Request.Body, "This is a test.") || strings.Contains(text, "the-token") || strings.Contains(text, "the-key") {
+		t.Errorf("the log is %s", text)
+	}
+	id := s.replay(t, logs[0])
+	if outcome := w.outcomes.of(t, id); outcome.Result != topic.Delivered || outcome.EventID != "" || outcome.EventKind != topic.EndpointTest {
+		t.Errorf("outcome %+v", outcome)
+	}
+	got := chat.got()
+	if len(got) != 2 || !strings.HasSuffix(got[1].query, "&requestId="+id) || string(got[0].body) != string(got[1].body) {
+		t.Errorf("%d messages: %+v", len(got), got)
+	}
+}

@@ -19,13 +19,16 @@ type gchat struct{ caller *caller }
 
 // Send makes one attempt. Recipients of the same dashboard and components share the rendered card.
 func (g gchat) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	body, err := message.Change.Rendered("gchat "+textKey(message), func() ([]byte, error) {
+	key := "gchat " + textKey(message)
+	body, err := message.Change.Rendered(key, func() ([]byte, error) {
 		return renderChat(&message.Change.EventChange, message.To.Dashboard, message.Components)
 	})
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
-	return g.caller.post(ctx, chatURL(message.To.URL, message.DeliveryID), http.Header{"Content-Type": {"application/json"}}, body)
+	result := g.caller.post(ctx, chatURL(message.To.URL, message.DeliveryID), http.Header{"Content-Type": {"application/json"}}, body)
+	result.Sent.Text = key
+	return result
 }
 
 // Gap implements dispatch.Paced. All endpoints of a space share the limit.

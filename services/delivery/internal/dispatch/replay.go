@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
@@ -47,9 +48,10 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 	}
 	now := l.Now()
 	again := newDelivery(topic.DeliveryID(uuid.Must(uuid.NewV7()).String(), row.Recipient), row.Channel, row.Recipient, &change, l.Policy, now)
-	again.Keeper, again.ReplayOf, again.DashboardID, again.Partition = row.Keeper, log.ID, to.Dashboard.ID, row.Partition
+	again.EventID, again.Keeper, again.ReplayOf = row.EventID, row.Keeper, log.ID
+	again.DashboardID, again.Partition = to.Dashboard.ID, row.Partition
 	if row.Channel.Keeper() == topic.Integrations {
-		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, bucketOf(to.URLHash)
+		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, bucketOf(cmp.Or(to.Paced, to.URLHash))
 	}
 	again.wait(CodeHeld, now, l.Traces.Carry(ctx))
 	shard := topic.Shard{
