@@ -63,9 +63,9 @@ func TestRowsComeFromTheDocument(t *testing.T) {
 func TestAWrongDocumentIsRefused(t *testing.T) {
 	for name, row := range map[string]struct{ paths, message string }{
 		"unknown service": {"  /app/a:\n" + operation("get", "billing"),
-			`route table: /openapi/app.yaml: GET /app/a: x-service must be one of identity, events, subscribers, integrations, not "billing"`},
+			`route table: /openapi/app.yaml: GET /app/a: x-service must be one of identity, events, subscribers, integrations, delivery, not "billing"`},
 		"no service": {"  /app/a:\n    get: {operationId: x}\n",
-			`route table: /openapi/app.yaml: GET /app/a: x-service must be one of identity, events, subscribers, integrations, not ""`},
+			`route table: /openapi/app.yaml: GET /app/a: x-service must be one of identity, events, subscribers, integrations, delivery, not ""`},
 		"another surface": {"  /operator/v1/a:\n" + operation("get", "events"),
 			"route table: /openapi/app.yaml: the path /operator/v1/a must start with /app/"},
 		"no surface": {"  /application:\n" + operation("get", "events"),

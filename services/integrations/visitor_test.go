@@ -352,7 +352,14 @@ func TestAdminsDecideOverVisitorsRequests(t *testing.T) {
 	}
 	v.must(http.StatusNotFound, http.MethodPost, unsubscribe, nil) // a token is for one purpose
 	lock(false)
-	v.must(http.StatusOK, http.MethodGet, manage, nil)
+	if shown := v.must(http.StatusOK, http.MethodGet, manage, nil).text; strings.Contains(shown, "are stopped") {
+		t.Errorf("the page says that it is suppressed: %s", shown)
+	}
+	p.call(v.organization, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": v.dashboard, "urlHash": v.listed("taken.example").URLHash})
+	p.suppress(v.organization, p.only(v.organization, v.one), v.listed("locked.example").URLHash)
+	if shown := v.must(http.StatusOK, http.MethodGet, manage, nil).text; !strings.Contains(shown, "are stopped") {
+		t.Errorf("the page does not say that it is suppressed: %s", shown)
+	}
 
 	// Links end when the management address or the URL changes.
 	p.call(v.organization, http.StatusOK, http.MethodPatch, path, object{"dashboardId": v.dashboard, "urlHash": v.listed("locked.example").URLHash, "managementEmail": "new@example.com"})
