@@ -13,9 +13,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// gchatHost is the host in URLs of Google Chat spaces.
-const gchatHost = "chat.googleapis.com"
-
 // outbound is a kind of endpoints.
 type outbound struct {
 	kind, path, host string
@@ -27,7 +24,7 @@ func outbounds() []outbound {
 	return []outbound{
 		{"webhook", "/app/integrations/webhooks/outbound", receiverHost, "https://" + receiverHost + "/hooks/%[1]s?token=token-of-%[1]s"},
 		{"teams", "/app/integrations/teams", teamsHost1, "https://" + teamsHost1 + "/workflows/%[1]s/triggers/manual/paths/invoke?sig=token-of-%[1]s"},
-		{"gchat", "/app/integrations/gchat", gchatHost, "https://" + gchatHost + "/v1/spaces/%[1]s/messages?key=k&token=token-of-%[1]s"},
+		{"gchat", "/app/integrations/gchat", spaceHost, "https://" + spaceHost + "/v1/spaces/%[1]s/messages?key=k&token=token-of-%[1]s"},
 	}
 }
 
@@ -210,4 +207,18 @@ func (h *hook) suppressions() []map[string]any {
 	var list struct{ Entries []map[string]any }
 	h.send("GET", "/suppression", nil).expect(h.t, http.StatusOK).into(h.t, &list)
 	return list.Entries
+}
+
+// invites makes the dashboard offer every kind of endpoints to visitors.
+func (a actor) invites() {
+	a.t.Helper()
+	send(a.t, http.MethodPatch, a.BaseURL+"/app/dashboards/"+a.DashboardID, a.app(),
+		map[string]any{"subscriptions": map[string]any{"webhook": true, "teams": true, "gchat": true}}).expect(a.t, http.StatusOK)
+}
+
+// asks asks for an endpoint as a visitor of the dashboard.
+func (a actor) asks(kind outbound, name, address string) {
+	a.t.Helper()
+	send(a.t, http.MethodPost, a.DashboardURL+"/subscribe/"+kind.kind, "",
+		map[string]any{"url": fmt.Sprintf(kind.url, name), "managementEmail": address}).expect(a.t, http.StatusAccepted)
 }

@@ -35,7 +35,7 @@ func signingDoor(t *testing.T, base string) string {
 		}
 		body, err := io.ReadAll(r.In.Body)
 		r.Out.Body = io.NopCloser(bytes.NewReader(body))
-		timestamp, signature, signErr := sign(secret, r.In.Header.Get("webhook-id"), body)
+		timestamp, signature, signErr := sign(secret, r.In.Header.Get("webhook-id"), time.Now(), body)
 		if err != nil || signErr != nil {
 			t.Errorf("signing: %v %v", err, signErr)
 		}
@@ -46,15 +46,14 @@ func signingDoor(t *testing.T, base string) string {
 	return door.URL
 }
 
-// sign returns the headers of a message at the present time, as the library of Standard Webhooks makes them.
-func sign(secret, id string, body []byte) (timestamp, signature string, err error) {
+// sign returns the headers of a message that is signed at the time, as the library of Standard Webhooks makes them.
+func sign(secret, id string, at time.Time, body []byte) (timestamp, signature string, err error) {
 	signer, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		return "", "", err
 	}
-	now := time.Now()
-	signature, err = signer.Sign(id, now, body)
-	return strconv.FormatInt(now.Unix(), 10), signature, err
+	signature, err = signer.Sign(id, at, body)
+	return strconv.FormatInt(at.Unix(), 10), signature, err
 }
 
 // signingKey creates a signing key.

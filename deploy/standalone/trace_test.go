@@ -110,13 +110,6 @@ func TestOneTraceRunsFromTheCallToTheOutgoingRequest(t *testing.T) {
 			return nil
 		})
 	}
-	for _, s := range allSpans(traces) {
-		for what, secret := range map[string]string{"the receiver's path": "/hooks/", "a signing secret": "whsec_", "the legacy key": c.LegacyKey, "the App key": c.AppKey} {
-			if strings.Contains(s.said, secret) {
-				t.Errorf("the span %q of %s contains %s", s.name, s.service, what)
-			}
-		}
-	}
 }
 
 func allSpans(r *tracesReceiver) []span {

@@ -17,6 +17,9 @@ import (
 // maxTries bounds the tries to store a request while others store requests for the same URL.
 const maxTries = 8
 
+// noOffer is the refusal of visitors, which does not say whether there is a dashboard.
+const noOffer = "There is no dashboard that offers this to visitors."
+
 // Request marks an endpoint that a visitor asked for and has not verified. Such an endpoint receives nothing, takes no
 // slot, and vanishes at ExpiresAt. A later request for the URL replaces it.
 type Request struct {
@@ -61,7 +64,7 @@ func (t Throttled) Error() string {
 func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
 	dashboard, err := s.Services.PublicDashboard(ctx, at)
 	if fault.Is(err, fault.Denied) || fault.Is(err, fault.NotFound) {
-		return Offer{}, fault.Wrap(fault.NotFound, err, "There is nothing at this path.")
+		return Offer{}, fault.Wrap(fault.NotFound, err, noOffer)
 	}
 	if err != nil {
 		return Offer{}, err
@@ -73,7 +76,7 @@ func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
 		}
 	}
 	if len(offer.Kinds) == 0 {
-		return Offer{}, fault.New(fault.NotFound, "There is nothing at this path.")
+		return Offer{}, fault.New(fault.NotFound, noOffer)
 	}
 	return offer, nil
 }
@@ -85,7 +88,7 @@ func (o Offer) Kind(channel string) (Kind, error) {
 			return kind, nil
 		}
 	}
-	return Kind{}, fault.New(fault.NotFound, "There is nothing at this path.")
+	return Kind{}, fault.New(fault.NotFound, noOffer)
 }
 
 // Subscribe stores what a visitor at an IP address asks for, and sends a link to the management address. An endpoint
@@ -124,7 +127,7 @@ func (s *Endpoints) asked(offer Offer, kind Kind, wish Wish) (Endpoint, Address,
 	now := s.Now()
 	e := Endpoint{
 		OrganizationID: offer.Organization, Channel: kind.Channel, DashboardID: offer.Dashboard.ID, DashboardName: offer.Dashboard.Name,
-		ManagementEmail: wish.ManagementEmail, Visitor: true, Version: 1, CreatedAt: now, UpdatedAt: now,
+		ManagementEmail: wish.ManagementEmail, Version: 1, CreatedAt: now, UpdatedAt: now,
 		Request: &Request{ID: rand.Text(), ExpiresAt: now.Add(s.ConfirmWithin)},
 	}
 	address, err := s.addressOf(kind, wish.URL)
@@ -195,7 +198,7 @@ func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) 
 		d.Link = s.Links.to(toVerify, e)
 	case kind == topic.EndpointManage:
 		d.Link, d.Manage = s.Links.to(toManage, e), s.Links.to(toUnsubscribe, e)
-	case e.Visitor && !e.Locked:
+	case !e.Locked:
 		d.Link = s.Links.to(toManage, e)
 	}
 	return d

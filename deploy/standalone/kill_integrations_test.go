@@ -1,0 +1,177 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
+)
+
+// tool sends triggers without pause. It repeats each one with the same webhook-id until it gets a 200.
+type tool struct {
+	signer
+	component string
+	mu        sync.Mutex
+	events    map[string]string // by externalId, as the responses say
+}
+
+func (m *tool) until(ctx context.Context, round int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		externalID := fmt.Sprintf("problem-%d-%d", round, n)
+		for sent := false; !sent; {
+			got, err := m.try(context.WithoutCancel(ctx), "message-"+externalID, time.Now(), trigger(externalID, m.component))
+			if sent = err == nil && got.status == http.StatusOK; sent {
+				m.mu.Lock()
+				m.events[externalID] = string(got.body)
+				m.mu.Unlock()
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// TestKillLosesNothingOfIntegrations kills the platform again and again: after failures that cause mail to the
+// management address, while a monitoring tool sends messages, after a replay, and after the requests of visitors.
+func TestKillLosesNothingOfIntegrations(t *testing.T) {
+	t.Parallel()
+	const rounds = 3
+	data := filepath.Join(t.TempDir(), "data")
+	servers, env := startReceivers(t, receiverHost)
+	servers[receiverHost].Answer = func(request receiver.Request) int {
+		if strings.HasPrefix(request.Path, "/hooks/failing") {
+			return http.StatusInternalServerError
+		}
+		return http.StatusOK
+	}
+	p, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data, "APP_RATE_PER_MINUTE=100000",
+		"DELIVERY_RETRY_SCHEDULE=20ms", "ALERT_AFTER=1", "SUPPRESS_AFTER=2")...)
+	again := func() {
+		t.Helper()
+		p.kill()
+		p.start()
+		eventually(t, 30*time.Second, "ready again", ready(base))
+	}
+	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
+	_, component := a.service("Checkout")
+	_, silent := a.service("Silent")
+	a.invites()
+	kind := outbounds()[0]
+	healthy := a.hook(kind, servers, component, "healthy")
+	monitoring := &tool{signer: a.signer("tool"), component: silent, events: map[string]string{}}
+	first := healthy.tell("to be replayed")
+	delivered := healthy.logged(first, "delivered")[0]
+	var replays []string
+
+	for round := range rounds {
+		name := func(what string) string { return fmt.Sprintf("%s-%d", what, round) }
+		ctx, stop := context.WithCancel(t.Context())
+		var tools sync.WaitGroup
+		tools.Go(func() { monitoring.until(ctx, round) })
+
+		failing := a.hook(kind, servers, component, name("failing"))
+		failing.tell(name("first failure"))
+		failing.tell(name("second failure"))
+		var replay struct{ DeliveryID string }
+		send(t, http.MethodPost, base+"/app/notifications/webhook/logs/"+delivered.LogID+"/replay", a.app(), map[string]any{"sentAt": delivered.SentAt}).
+			expect(t, http.StatusAccepted).into(t, &replay)
+		replays = append(replays, replay.DeliveryID)
+		a.asks(kind, name("visitor"), name("visitor")+"@example.com")
+		<-time.After(time.Duration(rand.IntN(120)) * time.Millisecond) // the moment of the kill
+		again()
+
+		failing.until("suppression", func(row hookView) bool { return row.Suppressed && row.ConsecutiveFailures == 2 })
+		link, browser := linkTo(t, data, name("visitor")+"@example.com", 1), visitor{t: t, base: base}
+		browser.do(http.MethodPost, link, nil).expect(t, http.StatusOK)
+		again()
+		browser.do(http.MethodPost, link, nil).expect(t, http.StatusGone)
+		verified := &hook{actor: a, outbound: kind, server: servers[receiverHost], component: component, url: fmt.Sprintf(kind.url, name("visitor"))}
+		verified.tell(name("to the visitor"))
+		verified.got(name("to the visitor"), 1)
+		stop()
+		tools.Wait()
+	}
+
+	for _, id := range replays {
+		eventually(t, 30*time.Second, "the replay", func() error {
+			times := 0
+			for _, request := range healthy.among(healthy.server.Requests(), "to be replayed") {
+				if request.ID() == id {
+					times++
+				}
+			}
+			if times == 0 {
+				return fmt.Errorf("the replay %s did not arrive", id)
+			}
+			if times > 3 {
+				t.Errorf("the replay %s arrived %d times", id, times)
+			}
+			return nil
+		})
+	}
+	for round := range rounds {
+		address := fmt.Sprintf("failing-%d@example.com", round)
+		eventually(t, 30*time.Second, "mail to "+address, func() error {
+			subjects := map[string]int{}
+			for _, letter := range letters(t, data) {
+				if letter.to == address {
+					subjects[letter.subject]++
+				}
+			}
+			if len(subjects) < 2 {
+				return fmt.Errorf("only %v", subjects)
+			}
+			for subject, n := range subjects {
+				if n != 1 || len(subjects) != 2 {
+					t.Errorf("%d mails %q to %s", n, subject, address)
+				}
+			}
+			return nil
+		})
+	}
+	monitoring.expectEvents(a)
+}
+
+// expectEvents fails unless each problem of the tool is one event.
+func (m *tool) expectEvents(a actor) {
+	a.t.Helper()
+	if len(m.events) < 20 {
+		a.t.Errorf("only %d messages of the tool were accepted: nothing is proven", len(m.events))
+	}
+	found := map[string]int{}
+	for next := ""; ; {
+		var page struct {
+			Events    []struct{ ID, Title, ExternalID string }
+			NextToken *string
+		}
+		send(a.t, http.MethodGet, a.BaseURL+"/app/events?limit=100"+next, a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &page)
+		for _, event := range page.Events {
+			if problem, is := strings.CutPrefix(event.Title, "Alarm "); is {
+				found[problem]++
+				if !strings.Contains(m.events[problem], event.ID) {
+					a.t.Errorf("the event %s of %s has the response %s", event.ID, problem, m.events[problem])
+				}
+			}
+		}
+		if page.NextToken == nil {
+			break
+		}
+		next = "&nextToken=" + url.QueryEscape(*page.NextToken)
+	}
+	for problem := range m.events {
+		if found[problem] != 1 {
+			a.t.Errorf("%d events of %s", found[problem], problem)
+		}
+	}
+	if len(found) != len(m.events) {
+		a.t.Errorf("%d problems have an event, %d were accepted", len(found), len(m.events))
+	}
+}

@@ -1,0 +1,54 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// signer is a monitoring tool with a signing key. It signs with the library of the Standard Webhooks project.
+type signer struct{ base, keyID, secret string }
+
+// signer creates a signing key.
+func (a actor) signer(name string) signer {
+	a.t.Helper()
+	id, secret := a.signingKey(name)
+	return signer{a.BaseURL, id, secret}
+}
+
+// trigger returns a message that opens an incident.
+func trigger(externalID, component string) map[string]any {
+	return map[string]any{"action": "trigger", "externalId": externalID, "title": "Alarm " + externalID, "components": []string{component}}
+}
+
+// try sends a message that is signed at the time.
+func (s signer) try(ctx context.Context, id string, at time.Time, message any) (answer, error) {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return answer{}, err
+	}
+	timestamp, signature, err := sign(s.secret, id, at, body)
+	if err != nil {
+		return answer{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/public/webhooks/inbound", bytes.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "webhook-key-id": s.keyID, "webhook-id": id,
+		"webhook-timestamp": timestamp, "webhook-signature": signature,
+	} {
+		request.Header.Set(name, value)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	var content bytes.Buffer
+	_, err = content.ReadFrom(response.Body)
+	return answer{response.StatusCode, response.Header, content.Bytes()}, err
+}
