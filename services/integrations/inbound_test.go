@@ -17,6 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
 
 const (
@@ -548,5 +549,32 @@ func TestLogsOfInboundMessagesAreKeptForThirtyDays(t *testing.T) {
 	in.at = p.now()
 	if _, text, again := p.post(in); !again.Duplicate {
 		t.Errorf("repeated after the start: %s", text)
+	}
+}
+
+// The database holds no signing secret, and nothing of a message but its action and its externalId.
+func TestSigningSecretsRestSealedAndBodiesAreNotKept(t *testing.T) {
+	folder := t.TempDir()
+	p := start(t, func(c *integrations.Config) { c.DocumentsURL = "sqlite:" + folder })
+	o := p.organization(25)
+	key := p.key(o, nil)
+	in := p.signed(key, `{"action": "trigger", "externalId": "p-1", "title": "T0 title", "components": ["checkout"], "message": "M0 message"}`)
+	signature := ""
+	if status, text, _ := p.post(in); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	signer, err := standardwebhooks.NewWebhook(key.Secret)
+	if err == nil {
+		signature, err = signer.Sign(in.id, in.at, []byte(in.body))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := []string{strings.TrimPrefix(key.Secret, "whsec_"), "T0 title", "M0 message", strings.TrimPrefix(signature, "v1,")}
+	holdsNone(t, folder, hidden)
+	for _, text := range hidden {
+		if strings.Contains(p.logs.String(), text) {
+			t.Errorf("the service's log holds %s", text)
+		}
 	}
 }

@@ -81,3 +81,20 @@ func TestAlertsThatCannotBecomeAMessage(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a tool posts, it is refused or becomes a message within the limits.
+func FuzzAlerts(f *testing.F) {
+	f.Add(`{"groupKey": "k", "status": "firing", "commonLabels": {"component": "a,b"}, "alerts": [{"startsAt": "2026-01-31T09:30:00Z", "labels": null}]}`)
+	f.Add(`{"groupKey": "\ud800", "status": "resolved", "alerts": [null]}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		got, err := readAlerts(body)
+		switch {
+		case err != nil:
+		case got.Action != "trigger" && got.Action != "resolve", len([]rune(got.ExternalID)) > maxExternalID, strings.TrimSpace(got.ExternalID) == "",
+			len([]rune(got.Title)) > maxTitle, len([]rune(got.Description)) > maxDescription,
+			got.Action == "trigger" && (strings.TrimSpace(got.Title) == "" || len(got.Components) == 0),
+			got.Timestamp != nil && got.Timestamp.After(noon):
+			t.Errorf("%q became %+v", body, got)
+		}
+	})
+}
