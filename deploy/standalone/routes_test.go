@@ -30,7 +30,7 @@ func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 					t.Fatal(err)
 				}
 				request.Header.Set("Authorization", authorizations[route.Surface])
-				if strings.HasPrefix(route.Path, "/api/v1/dashboard/") {
+				if strings.HasPrefix(route.Path, "/api/v1/dashboard/") || strings.HasPrefix(route.Path, "/subscribe") {
 					request.Host = "status.example.com" // nobody's own host: the row is known, the dashboard is not
 				}
 				response, err := client.Do(request)
@@ -78,6 +78,9 @@ func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
 		for _, method := range route.Methods {
 			if method != http.MethodPost && method != http.MethodPut && method != http.MethodPatch {
 				continue
+			}
+			if strings.HasPrefix(route.Path, "/subscribe") {
+				continue // on a dashboard's own host only; the handler is that of /d/{slug}/subscribe
 			}
 			authorization := map[passport.Surface]string{passport.Legacy: c.legacy(), passport.App: c.app(), passport.Operator: c.operator()}[route.Surface]
 			path := strings.NewReplacer("{id}", "1").Replace(route.Path)

@@ -16,11 +16,12 @@ type Public struct {
 }
 
 // Content is a body of one media type. Of is a value of its type: a struct for JSON and forms, a string for text, nil
-// for an error in JSON.
+// for an error in JSON. A request body can be one of several contents of the same media type.
 type Content struct {
 	Media   string
 	Of      any
 	Example string // JSON for a struct
+	Open    bool   // a request body may have members that Of does not declare
 }
 
 // Response is a documented response. Headers name ETag, Location or Retry-After.

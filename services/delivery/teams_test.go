@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,7 +110,10 @@ func TestTeams_pace(t *testing.T) {
 	w.peer.add("h1", "https://hooks.test/hook")
 	other := change(newEvent(), 1)
 	w.publish(other, nil)
-	apitest.Eventually(t, "the webhook", func() bool { return len(hooks.got()) == 1 })
+	// A card comes here too if its change is planned after the endpoint was added.
+	apitest.Eventually(t, "the webhook", func() bool {
+		return slices.ContainsFunc(hooks.got(), func(a arrival) bool { return a.id() == topic.DeliveryID(other.ID, "h1") })
+	})
 	if n := len(flows.got()); n > events {
 		t.Errorf("%d of %d cards came before a webhook that has nothing to do with them", n, 2*events)
 	}

@@ -184,7 +184,7 @@ func TestSchedulerKilled(t *testing.T) {
 			t.Errorf("event %d: %s", id, got)
 		}
 		for i, change := range changes {
-			if change.Sequence != int64(i+1) || len(change.Notify) != 4 {
+			if change.Sequence != int64(i+1) || len(change.Notify) != len(topic.AppChannels()) {
 				t.Errorf("event %d: %s has the sequence %d and notifies %v", id, change.Kind, change.Sequence, change.Notify)
 			}
 		}

@@ -39,6 +39,7 @@ func TestOperations(t *testing.T) {
 		}
 	})
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
+	heard := p.listen(topic.Notices)
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
 		ours, small, others := p.organization(25), p.organization(2), p.organization(25)
 		plain := ours.member(passport.RoleAdmin)
@@ -55,6 +56,7 @@ func TestOperations(t *testing.T) {
 			"othersDashboard": others.dashboard, "othersOne": others.one,
 			"nobodys": id(),
 		})
+		maps.Copy(vars, p.visitorsOf(t.Name(), ours, heard))
 		return apitest.Target{
 			OpenAPI: documents,
 			URL:     p.url,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,8 +14,10 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/quota"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -221,6 +224,44 @@ func (v *visitors) listed(host string) *record {
 		}
 	}
 	return nil
+}
+
+// visitorsOf returns the variables of a script about visitors: tokens of links in each state.
+func (p *platform) visitorsOf(script string, o organization, h *heard) map[string]string {
+	p.t.Helper()
+	if !strings.Contains(script, "visitor_") {
+		return nil
+	}
+	v, full := p.offer(o, h), p.offer(p.organization(0), h)
+	token := func(link string) string { return between(p.t, link+"\n", "token=", "\n") }
+	lock := func(host string) {
+		p.call(o, http.StatusOK, http.MethodPatch, path, map[string]any{"dashboardId": o.dashboard, "urlHash": v.listed(host).URLHash, "locked": true})
+	}
+	vars := map[string]string{"visitor": v.passport(), "slug": o.dashboard, "host": o.host(), "hidden": o.hidden}
+	vars["fresh"] = token(v.request("fresh.example"))
+	vars["full"] = token(full.request("full.example"))
+	vars["refused"] = token(v.request("refused.example"))
+	lock("refused.example")
+	for _, host := range []string{"known.example", "locked.example", "ended.example"} {
+		used, manage := v.verified(host)
+		v.subscribe("https://"+host+"/hook", v.listed(host).ManagementEmail)
+		name, _, _ := strings.Cut(host, ".")
+		vars[name+"Verify"], vars[name+"Manage"] = token(used), token(manage)
+		vars[name+"Unsubscribe"] = token(v.mail(topic.EndpointManage, host, 1).Manage)
+	}
+	lock("locked.example")
+	v.must(http.StatusOK, http.MethodPost, "/public/endpoints/unsubscribe?token="+vars["endedUnsubscribe"], nil)
+
+	busy := p.offer(o, h)
+	counter, err := quota.New(boot.Redis{RedisURL: p.redis.URL()}, slog.New(slog.DiscardHandler), p.now)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer counter.Close()
+	for counter.MailFrom(p.t.Context(), busy.ip) == 0 {
+	}
+	vars["busy"] = busy.passport()
+	return vars
 }
 
 // endpoints is the events service's end of the calls to the service.

@@ -152,7 +152,7 @@ func (d *document) response(description string, content object, headers ...strin
 		case "ETag":
 			of = header("Changes when the response or the record changes.", true, "string")
 		case "Location":
-			of = header("The absolute URL of the created object.", true, "string")
+			of = header("The URL of the created object, or of the page that follows.", true, "string")
 		case "Retry-After":
 			of = header("Seconds to wait before the next attempt.", false, "integer")
 		case "Idempotency-Replayed":

@@ -9,7 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
-const publicDescription = `Everything that needs no key: the list of a dashboard, the links in messages, and the documents of the interfaces.
+const publicDescription = `Everything that needs no API key: the list of a dashboard, the forms of visitors, the links in messages, the inbound
+webhook, whose requests are signed, and the documents of the interfaces.
 A dashboard's own host serves its paths without /d/{slug}. A path that has GET also has HEAD. Scripts of any origin may read the responses.`
 
 func writePublic() ([]byte, error) {
@@ -63,11 +64,17 @@ func (d *document) contents(contents []web.Content, body bool) (object, error) {
 				schema = object{{"description", "Any value."}}
 			}
 		default:
-			typed, err := d.content(reflect.TypeOf(content.Of), body, content.Example)
+			typed, err := d.content(reflect.TypeOf(content.Of), body && !content.Open, content.Example)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, entry{content.Media, typed[0].value})
+			one := typed[0].value.(object)
+			if last := len(out) - 1; last >= 0 && out[last].key == content.Media {
+				first := out[last].value.(object)
+				first[0].value = object{{"anyOf", []any{first[0].value, one[0].value}}}
+				continue
+			}
+			out = append(out, entry{content.Media, one})
 			continue
 		}
 		out = append(out, entry{content.Media, media(schema, example)})
@@ -80,7 +87,7 @@ func publicFailures() map[int]failure {
 		400: {description: "The query or the body is wrong.", example: "limit: must be a whole number of at least 0, not 'x'"},
 		404: {description: "There is no such dashboard or link.", example: "There is nothing at this path."},
 		405: {description: "The path does not have the method that was sent.", example: "The path does not have this method.", headers: []string{"Allow"}},
-		413: {description: "The body is larger than 1 MiB.", example: "The body must be at most 1048576 bytes."},
+		413: {description: "The body is too large.", example: "The body must be at most 1048576 bytes."},
 		503: {description: "The response cannot be made at the moment.", example: "The platform is not available at the moment.", headers: []string{"Retry-After"}},
 	}
 }

@@ -32,6 +32,7 @@ type noticePage struct {
 	Title, Dashboard, Lead string
 	Facts                  []noticeFact
 	Link, LinkTitle        string
+	Unsubscribe            string   // link that stops the notifications
 	Next                   []string // what happens next
 }
 
@@ -101,7 +102,7 @@ func noticeOf(message dispatch.Message) (noticePage, error) {
 		return noticePage{}, errNotice
 	}
 	page := noticePage{
-		Title: text.title, Dashboard: dashboard, Lead: text.lead, Link: message.To.Link, LinkTitle: text.link, Next: text.next,
+		Title: text.title, Dashboard: dashboard, Lead: text.lead, Link: message.To.Link, LinkTitle: text.link, Unsubscribe: message.To.Manage, Next: text.next,
 		Facts: []noticeFact{{words(endpoint), oneLine(report.URLDisplay)}},
 	}
 	if page.Link == message.To.Dashboard.URL {

@@ -65,7 +65,7 @@ func TestNotice_golden(t *testing.T) {
 	}
 }
 
-// The headers of a mail about an endpoint. It is not a subscription, so it has no List-Unsubscribe.
+// The headers of a mail about an endpoint. It has List-Unsubscribe only if integrations names a link that unsubscribes.
 func TestNotice_headers(t *testing.T) {
 	e := email{from: &mail.Address{Name: "Status", Address: "status@bellbuoy.test"}}
 	body, err := e.write(noticed(topic.EndpointFailing, report()))
@@ -79,6 +79,18 @@ func TestNotice_headers(t *testing.T) {
 	if got.Header.Get("Subject") != "[Status] Notifications to your webhook fail" || got.Header.Get("Message-Id") != "<d1@bellbuoy.test>" ||
 		got.Header.Get("List-Unsubscribe") != "" || got.Header.Get("List-Unsubscribe-Post") != "" || got.Header.Get("Auto-Submitted") != "auto-generated" {
 		t.Errorf("the headers are %v", got.Header)
+	}
+	manage := noticed(topic.EndpointManage, report())
+	manage.To.Manage = "https://status.test/public/endpoints/unsubscribe?token=a"
+	if body, err = e.write(manage); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = mail.ReadMessage(strings.NewReader(string(body))); err != nil || got.Header.Get("List-Unsubscribe") != "<"+manage.To.Manage+">" {
+		t.Errorf("%s (%v)", body, err)
+	}
+	plain, page, err := mailParts(manage)
+	if err != nil || !strings.HasSuffix(plain, "\nUnsubscribe: "+manage.To.Manage+"\n") || !strings.Contains(page, `<a href="`+manage.To.Manage+`">Unsubscribe</a>`) {
+		t.Errorf("%s %s (%v)", plain, page, err)
 	}
 }
 

@@ -35,28 +35,35 @@ func Statuses() []Status {
 	return []Status{StatusDelivered, StatusRetrying, StatusFailed, StatusSkipped, StatusSuppressed}
 }
 
-// ShownLog returns the log of a stored row or log. It returns false for a row that waits without a log: its first
-// attempt has not been made.
+// LogStatus returns the status of the log of a stored row or log. It returns false for a row that waits without a log:
+// its first attempt has not been made.
+func (d *Delivery) LogStatus() (Status, bool) {
+	if d.Log >= len(d.Attempts) {
+		return d.Status, d.EndedAt != nil
+	}
+	switch made := &d.Attempts[d.Log]; {
+	case made.ErrorCode == "":
+		return StatusDelivered, true
+	case made.NextAttemptAt != nil:
+		return StatusRetrying, true
+	default:
+		return StatusFailed, true
+	}
+}
+
+// ShownLog returns the log of a stored row or log. It returns false for a row without a log.
 func (d *Delivery) ShownLog() (Log, bool) {
+	status, logged := d.LogStatus()
 	log := Log{
 		ID: d.ID, DeliveryID: topic.LogID(d.ID, 0), SentAt: d.SentAt, Channel: d.Channel, DashboardID: d.DashboardID,
 		URLHash: d.URLHash, URLDisplay: d.URLDisplay, EventID: d.EventID, EventKind: d.EventKind,
-		Status: d.Status, Attempt: min(len(d.Attempts), d.Log+1), MaxAttempts: d.MaxAttempts, ErrorCode: d.ErrorCode, ReplayOf: d.ReplayOf,
+		Status: status, Attempt: min(len(d.Attempts), d.Log+1), MaxAttempts: d.MaxAttempts, ErrorCode: d.ErrorCode, ReplayOf: d.ReplayOf,
 	}
-	if d.Log >= len(d.Attempts) {
-		return log, d.EndedAt != nil
+	if d.Log < len(d.Attempts) {
+		log.Made = &d.Attempts[d.Log]
+		log.ErrorCode, log.NextAttemptAt = log.Made.ErrorCode, log.Made.NextAttemptAt
 	}
-	log.Made = &d.Attempts[d.Log]
-	log.ErrorCode, log.NextAttemptAt = log.Made.ErrorCode, log.Made.NextAttemptAt
-	switch {
-	case log.ErrorCode == "":
-		log.Status = StatusDelivered
-	case log.NextAttemptAt != nil:
-		log.Status = StatusRetrying
-	default:
-		log.Status = StatusFailed
-	}
-	return log, true
+	return log, logged
 }
 
 // LogFilter restricts a list of logs. Zero fields do not restrict it.

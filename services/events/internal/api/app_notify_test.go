@@ -26,12 +26,12 @@ func TestNotifyMember(t *testing.T) {
 		}](c)
 		return in.Notify, err
 	}
-	all := []topic.Channel{topic.Email, topic.SMS, topic.Teams, topic.Webhook}
+	all := []topic.Channel{topic.Email, topic.GChat, topic.SMS, topic.Teams, topic.Webhook}
 	for value, want := range map[string][]topic.Channel{
 		"true": all, "false": nil, "{}": nil, `{"email": false}`: nil,
-		`{"email": true, "webhook": false}`:                            {topic.Email},
-		`{"teams": true, "sms": true, "email": true, "webhook": true}`: all,
-		`{"\u0065mail": true}`:                                         {topic.Email},
+		`{"email": true, "webhook": false}`:                                           {topic.Email},
+		`{"teams": true, "sms": true, "email": true, "webhook": true, "gchat": true}`: all,
+		`{"\u0065mail": true}`:                                                        {topic.Email},
 	} {
 		sent, err := read(value)
 		var on []topic.Channel
@@ -44,11 +44,11 @@ func TestNotifyMember(t *testing.T) {
 			t.Errorf("%s: %v (%v), want %v", value, on, err, want)
 		}
 	}
-	const kind, channels = "must be true, false or an object with a boolean for each channel", "must be one of the channels email, sms, teams, webhook"
+	const kind, channels = "must be true, false or an object with a boolean for each channel", "must be one of the channels email, gchat, sms, teams, webhook"
 	for value, want := range map[string]string{
 		"null": "notify: must not be null", `"true"`: "notify: " + kind, "1": "notify: " + kind, `["email"]`: "notify: " + kind,
 		`{"email": 1}`: "notify.email: must be true or false", `{"email": null}`: "notify.email: must be true or false",
-		`{"pigeon": true}`: "notify.pigeon: " + channels, `{"gchat": false}`: "notify.gchat: " + channels, `{"chatroom": true}`: "notify.chatroom: " + channels,
+		`{"pigeon": true}`: "notify.pigeon: " + channels, `{"chatroom": true}`: "notify.chatroom: " + channels,
 		`{"Email": true, "zebra": 1}`: "notify.Email: " + channels, `{"email": true, "email": true}`: "notify.email: must be sent once",
 	} {
 		if _, err := read(value); err == nil || fault.As(err).Error() != want {

@@ -68,7 +68,7 @@ func operations() []operation {
 // drafts, about a time 1 h ago and longer ago, with components that messages may name and without.
 func TestWhoIsNotified(t *testing.T) {
 	now := at(12, 0)
-	all := topic.Notify{topic.Email: {}, topic.SMS: {}, topic.Teams: {}, topic.Webhook: {}}
+	all := topic.Notify{topic.Email: {}, topic.GChat: {}, topic.SMS: {}, topic.Teams: {}, topic.Webhook: {}}
 	for _, o := range operations() {
 		for wish, asked := range map[string]topic.Notify{"default": nil, "true": all, "false": {}, "email": {topic.Email: {}}} {
 			for variant := range 8 {
@@ -123,7 +123,7 @@ func TestWhoIsNotified(t *testing.T) {
 
 // TestBackdatedMaintenance checks that the planned start counts as long as the maintenance has not started.
 func TestBackdatedMaintenance(t *testing.T) {
-	for minutes, want := range map[int]int{-61: 0, -60: 4, 60: 4} {
+	for minutes, want := range map[int]int{-61: 0, -60: 5, 60: 5} {
 		start := at(12, minutes)
 		d := NewDraft(&Event{Type: Maintenance, Status: Planning, StartAt: start, ScheduledStartAt: &start, Published: true}, Author{}, at(12, 0))
 		d.NotifyByDefault()

@@ -22,7 +22,7 @@ func (o *oneEvent) Each(_ context.Context, query find.Query, visit func(Event) e
 	return visit(o.event)
 }
 
-// plan is a maintenance from 3:00 to 4:00 that the scheduler looks at every minute, and what persons do to it.
+// plan is a maintenance from 3:00 to 5:00 that the scheduler looks at every minute, and what persons do to it.
 type plan struct {
 	made    time.Time // of the event
 	minutes []int
@@ -110,38 +110,38 @@ func TestSteps(t *testing.T) {
 		plan
 		want string
 	}{
-		"all":                  {plan{minutes: []int{15, 60}, start: true, end: true}, "02:00 reminder to 4, 02:45 reminder to 4, 03:00 started to 4, 04:00 completed to 4"},
+		"all":                  {plan{minutes: []int{15, 60}, start: true, end: true}, "02:00 reminder to 5, 02:45 reminder to 5, 03:00 started to 5, 04:00 completed to 5"},
 		"nobody asked":         {plan{minutes: []int{15}, start: true, end: true, silent: true}, "02:45 reminder to 0, 03:00 started to 0, 04:00 completed to 0"},
-		"start only":           {plan{start: true}, "03:00 started to 4"},
+		"start only":           {plan{start: true}, "03:00 started to 5"},
 		"end only":             {plan{end: true}, ""},
-		"end of a hand start":  {plan{end: true, steps: day{at(2, 0): post(Started)}}, "04:00 completed to 4"},
-		"reminders only":       {plan{minutes: []int{5, 1440, 10}}, "02:50 reminder to 4, 02:55 reminder to 4"},
+		"end of a hand start":  {plan{end: true, steps: day{at(2, 0): post(Started)}}, "04:00 completed to 5"},
+		"reminders only":       {plan{minutes: []int{5, 1440, 10}}, "02:50 reminder to 5, 02:55 reminder to 5"},
 		"draft":                {plan{minutes: []int{15}, start: true, end: true, draft: true}, ""},
 		"published late":       {plan{minutes: []int{60, 15}, draft: true, steps: day{at(2, 30): func(d *Draft) error { d.Published = true; return nil }}}, "02:45 reminder to 0"},
-		"made late":            {plan{made: at(2, 30), minutes: []int{60, 15}}, "02:45 reminder to 4"},
+		"made late":            {plan{made: at(2, 30), minutes: []int{60, 15}}, "02:45 reminder to 5"},
 		"made after its time":  {plan{made: at(5, 0), minutes: []int{60}, start: true, end: true}, "05:00 started to 0, 05:00 completed to 0"},
-		"down at a reminder":   {plan{minutes: []int{60, 30, 20}, down: [2]time.Time{at(1, 0), at(2, 45)}}, "02:45 reminder to 4"},
-		"down at the start":    {plan{minutes: []int{60, 30}, start: true, down: [2]time.Time{at(1, 0), at(3, 30)}}, "03:30 started to 4"},
+		"down at a reminder":   {plan{minutes: []int{60, 30, 20}, down: [2]time.Time{at(1, 0), at(2, 45)}}, "02:45 reminder to 5"},
+		"down at the start":    {plan{minutes: []int{60, 30}, start: true, down: [2]time.Time{at(1, 0), at(3, 30)}}, "03:30 started to 5"},
 		"down, too late":       {plan{minutes: []int{60, 30}, down: [2]time.Time{at(1, 0), at(3, 30)}}, "03:30 reminder to 0"},
-		"down at both":         {plan{start: true, end: true, down: [2]time.Time{at(1, 0), at(9, 0)}}, "09:00 started to 4, 09:00 completed to 4"},
-		"another change":       {plan{minutes: []int{60, 15}, steps: day{at(2, 30): func(d *Draft) error { d.Title = "x"; return nil }}}, "02:00 reminder to 4, 02:45 reminder to 4"},
-		"moved":                {plan{minutes: []int{60}, start: true, end: true, steps: day{at(2, 30): move(8)}}, "02:00 reminder to 4, 07:00 reminder to 4, 08:00 started to 4, 09:00 completed to 4"},
-		"moved into reminders": {plan{minutes: []int{120, 60, 15}, start: true, steps: day{at(0, 40): move(2)}}, "01:00 reminder to 4, 01:45 reminder to 4, 02:00 started to 4"},
-		"other minutes":        {plan{minutes: []int{60}, steps: day{at(1, 0): remind(150, 30), at(2, 50): remind(20, 5)}}, "02:30 reminder to 4, 02:55 reminder to 4"},
-		"started by hand":      {plan{minutes: []int{60, 15}, start: true, steps: day{at(2, 30): post(InProgress)}}, "02:00 reminder to 4"},
-		"ended by hand":        {plan{start: true, end: true, steps: day{at(3, 30): post(Completed)}}, "03:00 started to 4"},
+		"down at both":         {plan{start: true, end: true, down: [2]time.Time{at(1, 0), at(9, 0)}}, "09:00 started to 5, 09:00 completed to 5"},
+		"another change":       {plan{minutes: []int{60, 15}, steps: day{at(2, 30): func(d *Draft) error { d.Title = "x"; return nil }}}, "02:00 reminder to 5, 02:45 reminder to 5"},
+		"moved":                {plan{minutes: []int{60}, start: true, end: true, steps: day{at(2, 30): move(8)}}, "02:00 reminder to 5, 07:00 reminder to 5, 08:00 started to 5, 09:00 completed to 5"},
+		"moved into reminders": {plan{minutes: []int{120, 60, 15}, start: true, steps: day{at(0, 40): move(2)}}, "01:00 reminder to 5, 01:45 reminder to 5, 02:00 started to 5"},
+		"other minutes":        {plan{minutes: []int{60}, steps: day{at(1, 0): remind(150, 30), at(2, 50): remind(20, 5)}}, "02:30 reminder to 5, 02:55 reminder to 5"},
+		"started by hand":      {plan{minutes: []int{60, 15}, start: true, steps: day{at(2, 30): post(InProgress)}}, "02:00 reminder to 5"},
+		"ended by hand":        {plan{start: true, end: true, steps: day{at(3, 30): post(Completed)}}, "03:00 started to 5"},
 		"taken back": {plan{start: true, end: true, steps: day{at(4, 30): func(d *Draft) error { return d.Reopen(NewEntry{Message: "m"}) }}},
-			"03:00 started to 4, 04:00 completed to 4"},
+			"03:00 started to 5, 04:00 completed to 5"},
 		"taken back and moved": {plan{end: true, start: true, steps: day{at(4, 30): func(d *Draft) error { return d.Reopen(NewEntry{Message: "m"}) }, at(4, 40): moveEnd}},
-			"03:00 started to 4, 04:00 completed to 4, 06:00 completed to 4"},
+			"03:00 started to 5, 04:00 completed to 5, 06:00 completed to 5"},
 		"started after its end": {plan{end: true, steps: day{at(5, 0): post(Started)}}, ""},
-		"started late, moved":   {plan{end: true, steps: day{at(5, 0): post(Started), at(5, 1): moveEnd}}, "06:00 completed to 4"},
+		"started late, moved":   {plan{end: true, steps: day{at(5, 0): post(Started), at(5, 1): moveEnd}}, "06:00 completed to 5"},
 		"unpublished":           {plan{start: true, minutes: []int{15}, steps: day{at(1, 0): func(d *Draft) error { d.Published = false; return nil }}}, ""},
 		"asked for one": {plan{start: true, end: true, steps: day{
 			at(1, 0):  func(d *Draft) error { d.Notify(topic.Notify{topic.Email: {}}); return post(StatusUpdate)(d) },
 			at(3, 10): post(StatusUpdate), // does not say whom to notify
 		}}, "03:00 started to 1, 04:00 completed to 1"},
-		"silenced": {plan{start: true, end: true, steps: day{at(3, 10): func(d *Draft) error { d.Notify(topic.Notify{}); return nil }}}, "03:00 started to 4, 04:00 completed to 0"},
+		"silenced": {plan{start: true, end: true, steps: day{at(3, 10): func(d *Draft) error { d.Notify(topic.Notify{}); return nil }}}, "03:00 started to 5, 04:00 completed to 0"},
 	} {
 		if c.made.IsZero() {
 			c.made = at(0, 30)

@@ -45,7 +45,7 @@ func InboundPublic() []web.Public {
 		Method: "POST", Path: inboundPath, ID: "receiveInboundMessage", Tag: "inbound webhook", Summary: "Open, update or resolve an incident from a monitoring tool",
 		Description: inboundDescription, Parameters: inboundParameters{},
 		Bodies: []web.Content{{Media: "application/json", Of: inboundBody{}, Example: `{"action": "trigger", "externalId": "checkout-latency",
-			"title": "Checkout is slow", "severity": "minor_performance", "components": ["checkout"], "message": "Payments take up to 30 s."}`}},
+			"title": "Checkout is slow", "severity": "minor_performance", "components": ["checkout"], "message": "Payments take up to 30 s."}`}, {Media: "application/json", Of: inbound.AlertGroup{}, Open: true}},
 		Responses: []web.Response{
 			{Status: 200, Description: "The message was applied.", Contents: []web.Content{{Media: "application/json", Of: inboundView{}, Example: response}}},
 			{Status: 403, Description: "The key, the signature or the time is wrong, or the plan does not include integrations. No body."},
@@ -58,7 +58,7 @@ func InboundPublic() []web.Public {
 }
 
 type inboundParameters struct {
-	Format    *string `query:"format" enum:"alertmanager,grafana" description:"The format of the body; absent: the one below."`
+	Format    *string `query:"format" enum:"alertmanager,grafana" description:"The format of the body. Absent: InboundBody."`
 	KeyID     string  `header:"webhook-key-id" required:"true" format:"uuid" description:"The keyId of the signing key."`
 	ID        string  `header:"webhook-id" required:"true" minLength:"1" maxLength:"255" description:"Of the message, the same for each attempt."`
 	Timestamp string  `header:"webhook-timestamp" required:"true" description:"Seconds since 1970, at most 300 s from the present time."`

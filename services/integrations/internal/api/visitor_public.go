@@ -95,7 +95,8 @@ func linkOperations() []web.Public {
 		}
 	}
 	const harmless = "Changes nothing, because programs follow the links in mail."
-	manage := operation("POST", "manage", "manageEndpoint", "Change or delete the endpoint", "", shown("A page."), refusal(422, "A field is wrong."))
+	manage := operation("POST", "manage", "manageEndpoint", "Change or delete the endpoint", "", shown("A page."),
+		refusal(409, "The secret was replaced too often within 24 h."), refusal(422, "A field is wrong."))
 	manage.Description = "The button of the form decides." + manage.Description
 	manage.Bodies = []web.Content{{Media: "application/x-www-form-urlencoded", Of: manageForm{}, Example: `{"action": "unsubscribe"}`}}
 	manage.Errors = append(manage.Errors, 413)

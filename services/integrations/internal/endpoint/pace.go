@@ -4,25 +4,19 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"net/url"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // pacedBy returns a digest of what the provider's rate limit applies to, and "" if that is the URL. The limit of Google
-// Chat applies to a space, whatever the key and token of the URL are.
+// Chat applies to a space, which is the URL without its key and token.
 func pacedBy(channel topic.Channel, a Address) string {
-	path, _, _ := strings.Cut(a.rest, "?")
-	_, after, found := strings.Cut(path, "/spaces/")
-	if channel != topic.GChat || !found {
+	if channel != topic.GChat {
 		return ""
 	}
-	space, _, _ := strings.Cut(after, "/")
-	if plain, err := url.PathUnescape(space); err == nil {
-		space = plain
-	}
-	sum := sha256.Sum256([]byte(a.host + "/spaces/" + space))
+	space, _, _ := strings.Cut(a.URL(), "?")
+	sum := sha256.Sum256([]byte(space))
 	return hex.EncodeToString(sum[:])
 }
 

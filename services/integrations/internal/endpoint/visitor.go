@@ -17,6 +17,9 @@ import (
 // maxTries bounds the tries to store a request while others store requests for the same URL.
 const maxTries = 8
 
+// noOffer is the refusal of visitors, which does not say whether there is a dashboard.
+const noOffer = "There is no dashboard that offers this to visitors."
+
 // Request marks an endpoint that a visitor asked for and has not verified. Such an endpoint receives nothing, takes no
 // slot, and vanishes at ExpiresAt. A later request for the URL replaces it.
 type Request struct {
@@ -61,7 +64,7 @@ func (t Throttled) Error() string {
 func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
 	dashboard, err := s.Services.PublicDashboard(ctx, at)
 	if fault.Is(err, fault.Denied) || fault.Is(err, fault.NotFound) {
-		return Offer{}, fault.Wrap(fault.NotFound, err, "There is nothing at this path.")
+		return Offer{}, fault.Wrap(fault.NotFound, err, noOffer)
 	}
 	if err != nil {
 		return Offer{}, err
@@ -73,7 +76,7 @@ func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
 		}
 	}
 	if len(offer.Kinds) == 0 {
-		return Offer{}, fault.New(fault.NotFound, "There is nothing at this path.")
+		return Offer{}, fault.New(fault.NotFound, noOffer)
 	}
 	return offer, nil
 }
@@ -85,7 +88,7 @@ func (o Offer) Kind(channel string) (Kind, error) {
 			return kind, nil
 		}
 	}
-	return Kind{}, fault.New(fault.NotFound, "There is nothing at this path.")
+	return Kind{}, fault.New(fault.NotFound, noOffer)
 }
 
 // Subscribe stores what a visitor at an IP address asks for, and sends a link to the management address. An endpoint

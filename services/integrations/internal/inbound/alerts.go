@@ -20,24 +20,24 @@ const (
 	maxDescription = 20_000
 )
 
-// Alerts is the payload of the webhooks of Alertmanager (version 4 of the payload) and of Grafana Alerting: a group of
-// alerts. Other members are ignored, because newer versions add some.
-type Alerts struct {
-	Version           string            `json:"version"`
+// AlertGroup is the payload of the webhooks of Alertmanager (version 4 of the payload) and of Grafana Alerting. Other members
+// are ignored, because newer versions add some.
+type AlertGroup struct {
+	Version           string            `json:"version,omitempty" description:"4 of Alertmanager."`
 	GroupKey          string            `json:"groupKey"`
-	Status            string            `json:"status"` // of the group: firing if one alert is
-	GroupLabels       map[string]string `json:"groupLabels"`
-	CommonLabels      map[string]string `json:"commonLabels"`
-	CommonAnnotations map[string]string `json:"commonAnnotations"`
-	Alerts            []Alert           `json:"alerts"`
+	Status            string            `json:"status" enum:"firing,resolved" description:"Firing if one of the alerts is."`
+	GroupLabels       map[string]string `json:"groupLabels,omitempty"`
+	CommonLabels      map[string]string `json:"commonLabels,omitempty"`
+	CommonAnnotations map[string]string `json:"commonAnnotations,omitempty"`
+	Alerts            []Alert           `json:"alerts,omitempty"`
 }
 
 // Alert is one of a group.
 type Alert struct {
-	Status      string            `json:"status"`
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
-	StartsAt    time.Time         `json:"startsAt"`
+	Status      string            `json:"status,omitempty" enum:"firing,resolved"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	StartsAt    time.Time         `json:"startsAt,omitzero"`
 }
 
 // severity is one of ours with the values of the label severity that stand for it.
@@ -59,7 +59,7 @@ func severities() []severity {
 // ReadAlerts returns the message that a payload stands for. version is the version that the payload must have; "" for any.
 // The group is the problem: it fires or is resolved as a whole.
 func (s *Inbound) ReadAlerts(body []byte, version string) (Message, error) {
-	var group Alerts
+	var group AlertGroup
 	if err := json.Unmarshal(body, &group); err != nil {
 		return Message{}, fault.Wrap(fault.Invalid, err, "The body must be the JSON of an alert group, as the webhook of the tool sends it.")
 	}
@@ -104,7 +104,7 @@ func text(common map[string]string, alerts []Alert, name string) string {
 	return found
 }
 
-func label(group Alerts, alerts []Alert, name string) string {
+func label(group AlertGroup, alerts []Alert, name string) string {
 	found := strings.TrimSpace(group.CommonLabels[name])
 	for _, alert := range alerts {
 		found = cmp.Or(found, strings.TrimSpace(alert.Labels[name]))
@@ -113,7 +113,7 @@ func label(group Alerts, alerts []Alert, name string) string {
 }
 
 // worst returns the worst severity of the group's labels, or nil if none is known.
-func worst(group Alerts, alerts []Alert) *string {
+func worst(group AlertGroup, alerts []Alert) *string {
 	labels := []string{strings.ToLower(group.CommonLabels["severity"])}
 	for _, alert := range alerts {
 		labels = append(labels, strings.ToLower(alert.Labels["severity"]))
@@ -141,7 +141,7 @@ func began(alerts []Alert, now time.Time) *time.Time {
 }
 
 // components returns what the labels and annotations of the group and of its alerts name, each once.
-func components(group Alerts, alerts []Alert) []string {
+func components(group AlertGroup, alerts []Alert) []string {
 	places := []map[string]string{group.CommonLabels, group.GroupLabels, group.CommonAnnotations}
 	for _, alert := range alerts {
 		places = append(places, alert.Labels, alert.Annotations)

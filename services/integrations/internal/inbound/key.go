@@ -130,6 +130,9 @@ func (s *Inbound) touch(ctx context.Context, key Key) {
 		return
 	}
 	_, err := s.Store.Keys.Change(ctx, key.ID, func(key *Key) error {
+		if key.LastUsedAt != nil && !now.After(*key.LastUsedAt) {
+			return fault.ErrUnchanged
+		}
 		key.LastUsedAt = &now
 		return nil
 	})

@@ -1,0 +1,173 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// inboundTool sends each of its messages until it gets a 200, with the same webhook-id, as Standard Webhooks require.
+type inboundTool struct {
+	t            *testing.T
+	base         string
+	key, signing string
+}
+
+type inboundResponse struct {
+	Result, EventID string
+	Duplicate       bool
+}
+
+func (s inboundTool) send(ctx context.Context, id, body string) (inboundResponse, bool) {
+	for ctx.Err() == nil {
+		timestamp, signature, err := sign(s.signing, id, []byte(body))
+		if err != nil {
+			s.t.Error(err)
+			return inboundResponse{}, false
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/public/webhooks/inbound", strings.NewReader(body))
+		if err != nil {
+			s.t.Error(err)
+			return inboundResponse{}, false
+		}
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "webhook-key-id": s.key, "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature,
+		} {
+			request.Header.Set(name, value)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			continue // the connection broke
+		}
+		var out inboundResponse
+		err = json.NewDecoder(response.Body).Decode(&out)
+		response.Body.Close()
+		switch {
+		case response.StatusCode == http.StatusOK && err == nil:
+			return out, true
+		case response.StatusCode < http.StatusInternalServerError:
+			s.t.Errorf("%s got %d", body, response.StatusCode)
+			return out, false
+		}
+		select {
+		case <-time.After(20 * time.Millisecond): // a part of the platform is down
+		case <-ctx.Done():
+		}
+	}
+	return inboundResponse{}, false
+}
+
+// However often integrations and events are killed, each message makes one entry and one notification.
+func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
+	eachDocuments(t, func(t *testing.T, documents string) {
+		r, env := startReceiver(t)
+		cluster := startCluster(t, append(env, documents)...)
+		a := actor{t, provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")}
+		component := a.component("Checkout", "checkout")
+		a.endpoint("https://"+receiverHost+"/hooks/1", component)
+		key, signing := a.signingKey("Alertmanager")
+		tool := inboundTool{t, cluster.base, key, signing}
+
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var mu sync.Mutex
+		problems := map[string]string{} // events by externalId
+		var group sync.WaitGroup
+		for worker := range 4 {
+			group.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					problem := fmt.Sprintf("problem-%d-%d", worker, n)
+					// A problem that has begun is completed: only the next one sees the end of ctx.
+					first, ok := tool.send(t.Context(), problem, fmt.Sprintf(
+						`{"action": "trigger", "externalId": %q, "title": %q, "components": ["checkout"], "message": "It begins."}`, problem, problem))
+					if !ok || first.Result != "created" {
+						t.Errorf("%s: %+v", problem, first)
+						return
+					}
+					mu.Lock()
+					problems[problem] = first.EventID
+					mu.Unlock()
+					for _, next := range []struct{ action, message, result string }{{"update", "It goes on.", "updated"}, {"resolve", "It is over.", "resolved"}} {
+						got, ok := tool.send(t.Context(), problem+next.action, fmt.Sprintf(`{"action": %q, "externalId": %q, "message": %q}`, next.action, problem, next.message))
+						if !ok || got.Result != next.result || got.EventID != first.EventID {
+							t.Errorf("%s: %+v", problem, got)
+							return
+						}
+					}
+				}
+			})
+		}
+		done := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(problems)
+		}
+		for _, name := range []string{"integrations", "events", "integrations", "events", "integrations", "events"} {
+			before := done()
+			eventually(t, 60*time.Second, "progress", func() error {
+				if done() <= before {
+					return fmt.Errorf("%d problems", before)
+				}
+				return nil
+			})
+			<-time.After(time.Duration(rand.IntN(100)) * time.Millisecond) // the moment of the kill
+			cluster.processes[name].kill()
+			cluster.processes[name].start()
+			eventually(t, 60*time.Second, name+" ready again", ready("http://"+cluster.addresses[name]))
+		}
+		stop()
+		group.Wait()
+
+		for problem, id := range problems {
+			var got struct {
+				Event struct {
+					Status   string
+					Timeline []struct{ Message string }
+				}
+			}
+			send(t, http.MethodGet, cluster.base+"/app/events/"+id, a.app(), nil).expect(t, http.StatusOK).into(t, &got)
+			if text := fmt.Sprint(got.Event.Timeline); text != "[{It is over.} {It goes on.} {It begins.}]" || got.Event.Status != "resolved" {
+				t.Errorf("%s is %s with the timeline %s", problem, got.Event.Status, text)
+			}
+		}
+		var list struct {
+			Meta struct {
+				TotalCount int `json:"total_count"`
+			}
+		}
+		send(t, http.MethodGet, cluster.base+"/api/v1/event/list/?limit=1", a.legacy(), nil).expect(t, http.StatusOK).into(t, &list)
+		if list.Meta.TotalCount != len(problems) {
+			t.Errorf("%d events of %d problems", list.Meta.TotalCount, len(problems))
+		}
+		t.Logf("%d problems", len(problems))
+		notified := func() map[string]map[string]bool { // ids of notifications, by event
+			ids := map[string]map[string]bool{}
+			for _, request := range r.Requests() {
+				event := read(t, request).Event.ID
+				if ids[event] == nil {
+					ids[event] = map[string]bool{}
+				}
+				ids[event][request.ID()] = true
+			}
+			return ids
+		}
+		eventually(t, 60*time.Second, "a notification of each problem", func() error {
+			if n := len(notified()); n < len(problems) {
+				return fmt.Errorf("%d of %d", n, len(problems))
+			}
+			return nil
+		})
+		quiet(t, r)
+		for id, ids := range notified() {
+			if len(ids) > 3 {
+				t.Errorf("the event %s was notified %d times", id, len(ids))
+			}
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package delivery_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
+)
+
+// kept opens the service's store and creates its collections.
+func (w *world) kept() *store.Store {
+	w.t.Helper()
+	db, err := document.Open(w.documents, "delivery", document.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { db.Close() })
+	kept := store.New(db)
+	if err := db.Migrate(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	return kept
+}
+
+// journal makes logs of an organization with few dashboards, URLs and events.
+type journal struct {
+	random             *rand.Rand
+	dashboards, events []string
+	urls               int
+}
+
+func newJournal(seed uint64, dashboards, urls, events int) *journal {
+	j := &journal{random: rand.New(rand.NewPCG(seed, seed)), urls: urls}
+	for range dashboards {
+		j.dashboards = append(j.dashboards, newEvent())
+	}
+	for range events {
+		j.events = append(j.events, newEvent())
+	}
+	return j
+}
+
+func urlHash(i int) string { return fmt.Sprintf("%064x", i*2654435761) }
+
+// entry returns a stored log with the status.
+func (j *journal) entry(owner string, channel topic.Channel, status dispatch.Status, at time.Time) dispatch.Delivery {
+	id := topic.DeliveryID(uuid.Must(uuid.NewV7()).String(), "r")
+	d := dispatch.Delivery{
+		ID: id, Organization: owner, Channel: channel, Recipient: "r", EventID: j.events[j.random.IntN(len(j.events))], EventKind: topic.IncidentCreated,
+		ChangeID: id, DashboardID: j.dashboards[j.random.IntN(len(j.dashboards))], URLHash: urlHash(j.random.IntN(j.urls)), URLDisplay: "hooks.test/…",
+		MaxAttempts: 3, SentAt: at, Status: status, EndedAt: &at,
+	}
+	attempt := dispatch.Attempt{At: at, DurationMS: 3, HTTPStatus: 204}
+	switch status {
+	case dispatch.StatusSkipped, dispatch.StatusSuppressed:
+		d.ErrorCode = "paused"
+		return d
+	case dispatch.StatusRetrying:
+		due := time.Now().Add(time.Hour)
+		attempt.NextAttemptAt, d.NextAttemptAt, d.EndedAt = &due, &due, nil
+		fallthrough
+	case dispatch.StatusFailed:
+		attempt.HTTPStatus, attempt.ErrorCode, d.ErrorCode = 500, dispatch.CodeServerError, dispatch.CodeServerError
+	}
+	d.Attempts = []dispatch.Attempt{attempt}
+	if j.random.IntN(10) == 0 { // a later log
+		d.ID, d.Log, d.Attempts = topic.LogID(id, 1), 1, []dispatch.Attempt{attempt, attempt}
+	}
+	return d
+}
+
+// Every filter and combination of filters finds what a loop over all logs finds, newest first, page by page, while other
+// logs arrive. Logs of another organization or kind never appear.
+func TestLogs_filters(t *testing.T) {
+	w := newWorld(t)
+	kept, j := w.kept(), newJournal(7, 3, 30, 8)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	statuses := dispatch.Statuses()
+	var all []dispatch.Delivery
+	for i := range 900 {
+		owner, channel := organization, topic.Webhook
+		if i%7 == 0 {
+			owner = newEvent()
+		}
+		if i%5 == 0 {
+			channel = topic.Teams
+		}
+		at := now.Add(-time.Duration(j.random.IntN(400)) * time.Second)
+		all = append(all, j.entry(owner, channel, statuses[min(j.random.IntN(9), 8)%len(statuses)], at))
+	}
+	held := j.entry(organization, topic.Webhook, dispatch.StatusRetrying, now) // it waits for its first attempt
+	held.ID, held.Log, held.Attempts = topic.DeliveryID(newEvent(), "held"), 0, nil
+	expired := j.entry(organization, topic.Webhook, dispatch.StatusDelivered, now.Add(-31*24*time.Hour))
+	if _, err := kept.Insert(t.Context(), append(slices.Clone(all), held)); err != nil {
+		t.Fatal(err)
+	}
+	s := w.start(w.config())
+	if _, err := kept.Insert(t.Context(), []dispatch.Delivery{expired}); err != nil { // after the first deletion of old logs
+		t.Fatal(err)
+	}
+	maybe := func(name, value string, q url.Values) {
+		if j.random.IntN(3) == 0 {
+			q.Set(name, value)
+		}
+	}
+	newest := 0
+	for round := range 150 {
+		q := url.Values{}
+		maybe("dashboardId", j.dashboards[j.random.IntN(3)], q)
+		maybe("urlHash", urlHash(j.random.IntN(31)), q) // one of them is unknown
+		maybe("eventId", j.events[j.random.IntN(8)], q)
+		maybe("status", string(statuses[round%len(statuses)]), q)
+		maybe("from", now.Add(-time.Duration(j.random.IntN(400))*time.Second).Format(time.RFC3339), q)
+		maybe("to", now.Add(-time.Duration(j.random.IntN(400))*time.Second).Format(time.RFC3339Nano), q)
+		var want []string
+		for i := range all {
+			if log, _ := all[i].ShownLog(); all[i].Organization == organization && all[i].Channel == topic.Webhook && selects(q, log) {
+				want = append(want, log.ID)
+			}
+		}
+		q.Set("limit", strconv.Itoa(5+j.random.IntN(40)))
+		var got []string
+		var last time.Time
+		for {
+			page, next := s.list(t, topic.Webhook, q)
+			for _, log := range page {
+				if len(got) > 0 && log.SentAt.After(last) {
+					t.Fatalf("%v: %s is newer than the log before it", q, log.LogID)
+				}
+				last = log.SentAt
+				got = append(got, log.LogID)
+			}
+			if next == "" {
+				break
+			}
+			q.Set("nextToken", next)
+			if newest++; newest > 300 {
+				continue
+			}
+			newer := j.entry(organization, topic.Webhook, dispatch.StatusDelivered, time.Now().UTC().Add(time.Hour))
+			if _, err := kept.Insert(t.Context(), []dispatch.Delivery{newer}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen := map[string]int{}
+		for _, id := range got {
+			seen[id]++
+		}
+		for _, id := range want {
+			if seen[id] != 1 {
+				t.Fatalf("%v: %s is listed %d times", q, id, seen[id])
+			}
+			delete(seen, id)
+		}
+		for id := range seen {
+			if slices.ContainsFunc(all, func(d dispatch.Delivery) bool { return d.ID == id }) || id == held.ID || id == expired.ID {
+				t.Fatalf("%v: %s does not match", q, id)
+			}
+		}
+	}
+	if status, text := s.app(t, organization, http.MethodGet, "/app/notifications/webhook/logs/"+expired.ID+"?sentAt="+expired.SentAt.Format(time.RFC3339Nano), nil); status != http.StatusNotFound {
+		t.Errorf("the expired log: %d %s", status, text)
+	}
+}
+
+// selects is the filter of the list in plain Go.
+func selects(q url.Values, log dispatch.Log) bool {
+	is := func(name, value string) bool { return !q.Has(name) || q.Get(name) == value }
+	after := func(name string, otherwise bool) bool {
+		limit, err := time.Parse(time.RFC3339, q.Get(name))
+		return err != nil && otherwise || err == nil && !log.SentAt.Before(limit)
+	}
+	return is("dashboardId", log.DashboardID) && is("urlHash", log.URLHash) && is("eventId", log.EventID) && is("status", string(log.Status)) &&
+		after("from", true) && !after("to", false)
+}
+
+// Around every kill -9, each attempt that a delivery has made has one log, and no log is stored twice or missing.
+func TestKill_logs(t *testing.T) {
+	w := newWorld(t)
+	const n, kills = 120, 3
+	w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
+		rw.WriteHeader([]int{http.StatusInternalServerError, http.StatusNoContent}[rand.IntN(2)])
+	})
+	ids := make([]string, n)
+	for i := range n {
+		ids[i] = fmt.Sprintf("r%d", i)
+		w.peer.add(ids[i], fmt.Sprintf("https://hooks.test/%d", i))
+	}
+	const schedule = "DELIVERY_RETRY_SCHEDULE=30ms,30ms,30ms,30ms,30ms,30ms"
+	sent := change(newEvent(), 1)
+	for range kills {
+		c := w.child(schedule)
+		rows := w.recorded()
+		w.publish(sent, nil) // the same each time: a repeated plan adds nothing
+		apitest.Eventually(t, "some rows", func() bool { return w.recorded() > rows || w.recorded() >= n/2 })
+		time.Sleep(rand.N(150 * time.Millisecond)) // a kill at any time
+		c.kill()
+	}
+	s := w.start(w.config(30*time.Millisecond, 30*time.Millisecond, 30*time.Millisecond, 30*time.Millisecond, 30*time.Millisecond, 30*time.Millisecond))
+	rows := w.ended(sent.ID, ids...)
+	logs := map[string][]shownLog{}
+	for q := (url.Values{"limit": {"100"}, "eventId": {sent.Event.ID}}); ; {
+		page, next := s.list(t, topic.Webhook, q)
+		for _, log := range page {
+			logs[log.DeliveryID] = append(logs[log.DeliveryID], log)
+		}
+		if next == "" {
+			break
+		}
+		q.Set("nextToken", next)
+	}
+	for _, row := range rows {
+		found := logs[row.ID]
+		slices.SortFunc(found, func(a, b shownLog) int { return cmp.Compare(a.Attempt, b.Attempt) })
+		if len(found) != len(row.Attempts) {
+			t.Fatalf("%s has %d attempts and %d logs", row.ID, len(row.Attempts), len(found))
+		}
+		for i, log := range found {
+			want := dispatch.StatusRetrying
+			if i == len(found)-1 {
+				want = row.Status
+			}
+			if log.LogID != topic.LogID(row.ID, uint8(i)) || log.Status != want || !log.SentAt.Equal(row.Attempts[i].At) || *log.HTTPStatus != row.Attempts[i].HTTPStatus {
+				t.Errorf("log %d of %+v is %+v", i, row, log)
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package delivery_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+// Each script has an organization of its own with one delivered message to four endpoints. Since then one of them was
+// paused, one was suppressed and one was deleted.
+func TestOperations(t *testing.T) {
+	w := newWorld(t)
+	w.receiver("hooks.test", nil)
+	s := w.start(w.config())
+	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
+	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
+		owner := newEvent()
+		states := map[string]topic.RecipientState{
+			"active": topic.RecipientActive, "paused": topic.RecipientPaused, "suppressed": topic.RecipientSuppressed, "gone": topic.RecipientGone,
+		}
+		sent := change(newEvent(), 1)
+		sent.Organization = owner
+		noIntegrations := member(owner, passport.RoleAdmin)
+		noIntegrations.Features.Integrations = false
+		vars := map[string]string{
+			"event": sign(member(owner, passport.RoleEvent)), "admin": sign(member(owner, passport.RoleAdmin)), "noplan": sign(noIntegrations),
+			"others": sign(member(newEvent(), passport.RoleAdmin)), "dashboard": dashboardID, "eventId": sent.Event.ID, "nobodys": newEvent(),
+		}
+		for state := range states {
+			vars["hash_"+state] = w.peer.addFor(owner, owner+state, "https://hooks.test/hooks/"+state).URLHash
+		}
+		w.publish(sent, nil)
+		for _, row := range w.ended(sent.ID, owner+"active", owner+"paused", owner+"suppressed", owner+"gone") {
+			if row.Status != dispatch.StatusDelivered {
+				t.Fatalf("row %+v", row)
+			}
+			for state := range states {
+				if row.Recipient == owner+state {
+					vars[state], vars["at_"+state] = row.ID, row.SentAt.UTC().Format("2006-01-02T15:04:05.000Z")
+				}
+			}
+		}
+		for state, now := range states {
+			w.peer.set(owner+state, func(d *topic.Destination) { d.State = now })
+		}
+		return apitest.Target{
+			OpenAPI: documents, URL: s.url, Vars: vars,
+			Header: http.Header{passport.Header: {sign(member(owner, passport.RoleSubscriber))}, "Content-Type": {"application/json"}},
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package delivery_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+// A replay is a new delivery of the same message. Any log can be replayed, and a replay too. Its result counts.
+func TestReplay(t *testing.T) {
+	w := newWorld(t)
+	w.peer.add("r1", "https://hooks.test/hook")
+	hooks := w.receiver("hooks.test", inTurn(status(http.StatusInternalServerError), status(http.StatusInternalServerError), status(http.StatusNoContent),
+		status(http.StatusInternalServerError), status(http.StatusNoContent)))
+	s := w.start(w.config(50 * time.Millisecond))
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	w.ended(sent.ID, "r1")
+	failed, _ := s.list(t, topic.Webhook, nil)
+	id := s.replay(t, failed[0])
+	if outcome := w.outcomes.of(t, id); outcome.Result != topic.Delivered || outcome.Recipient != "r1" || outcome.EventID != sent.Event.ID || outcome.EventKind != sent.Kind {
+		t.Errorf("outcome %+v", outcome)
+	}
+	logs, _ := s.list(t, topic.Webhook, nil)
+	if len(logs) != 3 || logs[0].DeliveryID != id || *logs[0].ReplayOf != failed[0].LogID || logs[0].Status != dispatch.StatusDelivered || logs[0].Attempt != 1 {
+		t.Fatalf("logs %+v", logs)
+	}
+	arrivals := hooks.got()
+	body := func(i int) string { return strings.Replace(string(arrivals[i].body), arrivals[i].id(), "", 1) }
+	if arrivals[2].id() != id || body(2) != body(0) {
+		t.Errorf("replayed as %s: %s", arrivals[2].id(), arrivals[2].body)
+	}
+	again := s.replay(t, logs[0]) // of a delivered replay; it is retried as others are
+	w.outcomes.of(t, again)
+	logs, _ = s.list(t, topic.Webhook, nil)
+	if len(logs) != 5 || *logs[0].ReplayOf != id || *logs[1].ReplayOf != id || logs[0].DeliveryID != again || logs[0].Attempt != 2 || logs[1].Status != dispatch.StatusRetrying {
+		t.Errorf("logs %+v", logs)
+	}
+	if one, text := s.log(t, logs[0]); one.Request == nil || !strings.Contains(one.Request.Body, again) || len(one.Attempts) != 2 {
+		t.Errorf("%s", text)
+	}
+}
+
+// A replay neither replaces a waiting delivery of its event nor is replaced.
+func TestReplay_replacesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.peer.add("r1", "https://hooks.test/hook")
+	var healthy atomic.Bool
+	healthy.Store(true)
+	w.receiver("hooks.test", func(out http.ResponseWriter, _ *http.Request) {
+		out.WriteHeader(map[bool]int{true: http.StatusNoContent, false: http.StatusInternalServerError}[healthy.Load()])
+	})
+	s := w.start(w.config(time.Hour))
+	first, second := change(newEvent(), 1), change(newEvent(), 2)
+	second.Event = first.Event
+	w.publish(first, nil)
+	w.ended(first.ID, "r1")
+	old, _ := s.list(t, topic.Webhook, nil)
+	healthy.Store(false)
+	w.publish(second, nil)
+	waits := topic.DeliveryID(second.ID, "r1")
+	apitest.Eventually(t, "the newer to wait", func() bool { return len(w.rows(waits)) == 1 })
+	waiting := s.replay(t, old[0])
+	apitest.Eventually(t, "the replay to wait", func() bool { r := w.rows(waiting); return len(r) == 1 && len(r[0].Attempts) == 1 })
+	healthy.Store(true)
+	w.outcomes.of(t, s.replay(t, old[0]))
+	third := change(newEvent(), 3)
+	third.Event = first.Event
+	w.publish(third, nil)
+	w.ended(third.ID, "r1")
+	if row := w.rows(waits)[0]; row.Status != dispatch.StatusSkipped || row.ErrorCode != dispatch.CodeReplaced {
+		t.Errorf("the waiting delivery, which the third replaces: %+v", row)
+	}
+	if row := w.rows(waiting)[0]; row.Status != dispatch.StatusRetrying {
+		t.Errorf("the waiting replay: %+v", row)
+	}
+}
+
+// A replay to a recipient that is gone, paused or suppressed is refused, and so is one of a message that is no longer
+// stored.
+func TestReplay_refused(t *testing.T) {
+	w := newWorld(t)
+	w.receiver("hooks.test", nil)
+	w.peer.add("r1", "https://hooks.test/hook")
+	s := w.start(w.config())
+	sent := change(newEvent(), 1)
+	sent.OccurredAt = time.Now().Add(-31 * 24 * time.Hour)
+	w.publish(sent, nil)
+	w.ended(sent.ID, "r1")
+	logs, _ := s.list(t, topic.Webhook, nil)
+	replay := func(owner string, kind topic.Channel, at time.Time) (int, string) {
+		code, text := s.app(t, owner, http.MethodPost, fmt.Sprintf("/app/notifications/%s/logs/%s/replay", kind, logs[0].LogID), map[string]any{"sentAt": at})
+		return code, string(text)
+	}
+	for state, want := range map[topic.RecipientState]struct {
+		status int
+		text   string
+	}{
+		topic.RecipientGone: {404, "no longer exists"}, topic.RecipientPaused: {409, "is paused"}, topic.RecipientSuppressed: {409, "is suppressed"},
+	} {
+		w.peer.set("r1", func(d *topic.Destination) { d.State = state })
+		if code, text := replay(organization, topic.Webhook, logs[0].SentAt); code != want.status || !strings.Contains(text, want.text) {
+			t.Errorf("%s: %d %s", state, code, text)
+		}
+	}
+	w.peer.set("r1", func(d *topic.Destination) { d.State = topic.RecipientActive })
+	for name, code := range map[string]int{
+		"another organization": first(replay(newEvent(), topic.Webhook, logs[0].SentAt)), "another kind": first(replay(organization, topic.Teams, logs[0].SentAt)),
+		"another time": first(replay(organization, topic.Webhook, logs[0].SentAt.Add(time.Millisecond))),
+	} {
+		if code != http.StatusNotFound {
+			t.Errorf("%s: %d", name, code)
+		}
+	}
+	month := time.Now().Add(-30 * 24 * time.Hour)
+	if _, err := w.kept().Prune(t.Context(), month, month, 10); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := replay(organization, topic.Webhook, logs[0].SentAt); code != http.StatusNotFound || !strings.Contains(text, "no longer stored") {
+		t.Errorf("%d %s", code, text)
+	}
+}
+
+func first(status int, _ string) int { return status }
+
+// A replay that was accepted survives kill -9.
+func TestKill_replay(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	w.peer.add("r1", "https://hooks.test/hook")
+	s := w.start(w.config())
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	w.ended(sent.ID, "r1")
+	logs, _ := s.list(t, topic.Webhook, nil)
+	s.stop()
+
+	address := apitest.FreeAddress(t)
+	c := w.child("BELLBUOY_ADDR=" + address)
+	apitest.Ready(t, "http://"+address)
+	var calls atomic.Int64
+	killed := make(chan struct{})
+	w.peer.mu.Lock()
+	w.peer.resolved = func([]string) { // the operation resolves the recipient; the attempt cannot before the kill
+		if calls.Add(1) > 1 {
+			<-killed
+		}
+	}
+	w.peer.mu.Unlock()
+	id := (&service{url: "http://" + address}).replay(t, logs[0])
+	c.kill()
+	close(killed)
+	if len(hooks.got()) != 1 {
+		t.Fatalf("%d requests before the kill", len(hooks.got()))
+	}
+	s = w.start(w.config())
+	if outcome := w.outcomes.of(t, id); outcome.Result != topic.Delivered {
+		t.Errorf("outcome %+v", outcome)
+	}
+	if got := hooks.got(); len(got) != 2 || got[1].id() != id {
+		t.Errorf("%d requests", len(got))
+	}
+	var body struct{ ID string }
+	if err := json.Unmarshal(hooks.got()[1].body, &body); err != nil || body.ID != id {
+		t.Errorf("%s", hooks.got()[1].body)
+	}
+}
