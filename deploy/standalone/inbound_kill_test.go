@@ -26,7 +26,7 @@ type inboundResponse struct {
 
 func (s inboundTool) send(ctx context.Context, id, body string) (inboundResponse, bool) {
 	for ctx.Err() == nil {
-		timestamp, signature, err := sign(s.signing, id, []byte(body))
+		timestamp, signature, err := sign(s.signing, id, time.Now(), []byte(body))
 		if err != nil {
 			s.t.Error(err)
 			return inboundResponse{}, false
