@@ -44,8 +44,8 @@ func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 				if got.status >= 500 || got.status == http.StatusMethodNotAllowed || slices.Contains(noRoute, refusal.Error) {
 					t.Errorf("%d %s", got.status, got.body)
 				}
-				const signed = "/public/webhooks/inbound" // refuses a request without a signature
-				if got.status == http.StatusForbidden && route.Path != signed {
+				signed := route.Path == "/public/webhooks/inbound" // which refuses what is not signed
+				if got.status == http.StatusForbidden && !signed {
 					t.Errorf("refused: %s", got.body)
 				}
 				if got.header.Get("X-Request-Id") == "" {
