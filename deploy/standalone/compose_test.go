@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +13,8 @@ import (
 )
 
 // docker-compose.yml contains each of the six binaries. Each variable of a service is a setting
-// of its binary, and each service on which it depends has a health check. The test needs no
-// container engine.
+// of its binary, with the same default. Each service on which it depends has a health check. The test
+// needs no container engine.
 func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(repository, "docker-compose.yml"))
 	if err != nil {
@@ -43,9 +44,13 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for variable := range service.Environment {
+		for variable, value := range service.Environment {
 			if !strings.Contains(string(help), "$"+variable) && !slices.Contains(shared, variable) {
 				t.Errorf("%s has the variable %s, which is not one of its settings", name, variable)
+			}
+			_, byDefault, _ := strings.Cut(strings.TrimSuffix(value, "}"), ":-")
+			if byDefault != "" && !regexp.MustCompile(`=`+regexp.QuoteMeta(byDefault)+`[\s,][^$]*\$`+variable+`\b`).Match(help) {
+				t.Errorf("%s has %s by default as %s, which is not the default of its setting", name, byDefault, variable)
 			}
 		}
 		for engine, wait := range service.DependsOn {

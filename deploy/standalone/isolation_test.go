@@ -90,6 +90,33 @@ func TestTwoOrganizationsWithTheSameNamesNeverSeeEachOther(t *testing.T) {
 		}
 		send(t, http.MethodGet, base+"/app/integrations/webhooks/outbound/endpoints?dashboardId="+ours.DashboardID, theirs.app(), nil).expect(t, http.StatusNotFound)
 	})
+	t.Run("by the hash of a URL", func(t *testing.T) {
+		const path = "/app/integrations/webhooks/outbound"
+		var list struct{ Endpoints []hookView }
+		send(t, http.MethodGet, base+path+"/endpoints", ours.app(), nil).expect(t, http.StatusOK).into(t, &list)
+		hash, foreign := list.Endpoints[0].URLHash, func(method, route string, members map[string]any) {
+			t.Helper()
+			send(t, method, base+path+route, theirs.app(), members).expect(t, http.StatusNotFound)
+		}
+		for _, dashboard := range []string{ours.DashboardID, theirs.DashboardID} {
+			foreign(http.MethodPatch, "/endpoints", map[string]any{"dashboardId": dashboard, "urlHash": hash, "paused": true})
+			foreign(http.MethodPost, "/endpoints/test", map[string]any{"dashboardId": dashboard, "urlHash": hash})
+			foreign(http.MethodDelete, "/endpoints", map[string]any{"dashboardId": dashboard, "urlHash": hash})
+			foreign(http.MethodDelete, "/endpoints", map[string]any{"dashboardId": dashboard, "url": "https://" + receiverHost + "/hooks/ours"})
+		}
+		foreign(http.MethodDelete, "/suppression", map[string]any{"urlHash": hash})
+		var logs struct{ Logs []any }
+		for _, filter := range []string{"", "?urlHash=" + hash, "?dashboardId=" + ours.DashboardID} {
+			send(t, http.MethodGet, base+"/app/notifications/webhook/logs"+filter, theirs.app(), nil).expect(t, http.StatusOK).into(t, &logs)
+			if len(logs.Logs) != 0 {
+				t.Errorf("they see the logs %v", logs.Logs)
+			}
+		}
+		send(t, http.MethodGet, base+path+"/endpoints", ours.app(), nil).expect(t, http.StatusOK).into(t, &list)
+		if len(list.Endpoints) != 1 || list.Endpoints[0].Paused || len(arrived(t, r, 1)) != 1 {
+			t.Errorf("our endpoints are %+v", list.Endpoints)
+		}
+	})
 	t.Run("keys", func(t *testing.T) {
 		id, _, _ := strings.Cut(ours.AppKey, ":")
 		send(t, http.MethodDelete, base+"/app/api-keys/"+id, theirs.app(), nil).expect(t, http.StatusNotFound)

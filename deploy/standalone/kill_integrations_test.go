@@ -1,46 +1,19 @@
 package main_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// tool sends triggers without pause. It repeats each one with the same webhook-id until it gets a 200.
-type tool struct {
-	signer
-	component string
-	mu        sync.Mutex
-	events    map[string]string // by externalId, as the responses say
-}
-
-func (m *tool) until(ctx context.Context, round int) {
-	for n := 0; ctx.Err() == nil; n++ {
-		externalID := fmt.Sprintf("problem-%d-%d", round, n)
-		for sent := false; !sent; {
-			got, err := m.try(context.WithoutCancel(ctx), "message-"+externalID, time.Now(), trigger(externalID, m.component))
-			if sent = err == nil && got.status == http.StatusOK; sent {
-				m.mu.Lock()
-				m.events[externalID] = string(got.body)
-				m.mu.Unlock()
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-}
-
 // TestKillLosesNothingOfIntegrations kills the platform again and again: after failures that cause mail to the
-// management address, while a monitoring tool sends messages, after a replay, and after the requests of visitors.
+// management address, after a replay, and after the requests of visitors.
 func TestKillLosesNothingOfIntegrations(t *testing.T) {
 	t.Parallel()
 	const rounds = 3
@@ -62,21 +35,15 @@ func TestKillLosesNothingOfIntegrations(t *testing.T) {
 	}
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	_, component := a.service("Checkout")
-	_, silent := a.service("Silent")
 	a.invites()
 	kind := outbounds()[0]
 	healthy := a.hook(kind, servers, component, "healthy")
-	monitoring := &tool{signer: a.signer("tool"), component: silent, events: map[string]string{}}
 	first := healthy.tell("to be replayed")
 	delivered := healthy.logged(first, "delivered")[0]
 	var replays []string
 
 	for round := range rounds {
 		name := func(what string) string { return fmt.Sprintf("%s-%d", what, round) }
-		ctx, stop := context.WithCancel(t.Context())
-		var tools sync.WaitGroup
-		tools.Go(func() { monitoring.until(ctx, round) })
-
 		failing := a.hook(kind, servers, component, name("failing"))
 		failing.tell(name("first failure"))
 		failing.tell(name("second failure"))
@@ -96,8 +63,6 @@ func TestKillLosesNothingOfIntegrations(t *testing.T) {
 		verified := &hook{actor: a, outbound: kind, server: servers[receiverHost], component: component, url: fmt.Sprintf(kind.url, name("visitor"))}
 		verified.tell(name("to the visitor"))
 		verified.got(name("to the visitor"), 1)
-		stop()
-		tools.Wait()
 	}
 
 	for _, id := range replays {
@@ -136,42 +101,5 @@ func TestKillLosesNothingOfIntegrations(t *testing.T) {
 			}
 			return nil
 		})
-	}
-	monitoring.expectEvents(a)
-}
-
-// expectEvents fails unless each problem of the tool is one event.
-func (m *tool) expectEvents(a actor) {
-	a.t.Helper()
-	if len(m.events) < 20 {
-		a.t.Errorf("only %d messages of the tool were accepted: nothing is proven", len(m.events))
-	}
-	found := map[string]int{}
-	for next := ""; ; {
-		var page struct {
-			Events    []struct{ ID, Title, ExternalID string }
-			NextToken *string
-		}
-		send(a.t, http.MethodGet, a.BaseURL+"/app/events?limit=100"+next, a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &page)
-		for _, event := range page.Events {
-			if problem, is := strings.CutPrefix(event.Title, "Alarm "); is {
-				found[problem]++
-				if !strings.Contains(m.events[problem], event.ID) {
-					a.t.Errorf("the event %s of %s has the response %s", event.ID, problem, m.events[problem])
-				}
-			}
-		}
-		if page.NextToken == nil {
-			break
-		}
-		next = "&nextToken=" + url.QueryEscape(*page.NextToken)
-	}
-	for problem := range m.events {
-		if found[problem] != 1 {
-			a.t.Errorf("%d events of %s", found[problem], problem)
-		}
-	}
-	if len(found) != len(m.events) {
-		a.t.Errorf("%d problems have an event, %d were accepted", len(found), len(m.events))
 	}
 }

@@ -205,8 +205,7 @@ func (l *leaks) tools() {
 			l.t.Fatalf("%d %s instead of %d: %v", got.status, got.body, status, err)
 		}
 	}
-	message := trigger("checkout", l.component)
-	message["message"] = planted
+	message := map[string]any{"action": "trigger", "externalId": "checkout", "title": "Checkout is slow", "components": []string{l.component}, "message": planted}
 	say(key, "one", time.Now(), message, http.StatusOK)
 	say(key, "one", time.Now(), message, http.StatusOK)
 	say(key, "old", time.Now().Add(-301*time.Second), message, http.StatusForbidden)

@@ -17,6 +17,9 @@ const (
 	noEntitlement = "The plan of your organization does not include "
 )
 
+// keptReads are the reads of integrations that an organization without the entitlement keeps.
+var keptReads = regexp.MustCompile(`/(suppression|logs|logs/\{logId\})$`)
+
 // The matrix of every App operation by every role and entitlement follows from the
 // declarations. A request that is admitted may still be wrong: only the two refusals count.
 func TestEveryOperationAdmitsTheRolesItDeclares(t *testing.T) {
@@ -29,7 +32,7 @@ func TestEveryOperationAdmitsTheRolesItDeclares(t *testing.T) {
 	for _, role := range []string{passport.RoleEvent, passport.RoleSubscriber, passport.RoleAPI} {
 		members[role] = addUser(t, paying, "acme-"+role, role)
 	}
-	walked := 0
+	walked, kept := 0, 0
 	for _, operation := range declared.Operations() {
 		if operation.Surface() != passport.App {
 			continue
@@ -47,12 +50,21 @@ func TestEveryOperationAdmitsTheRolesItDeclares(t *testing.T) {
 		t.Run(operation.Method+" "+operation.Path+" without entitlements", func(t *testing.T) {
 			got := send(t, operation.Method, path, free.app(), nil)
 			needed := operation.Entitlement != web.NoEntitlement
+			if about := strings.HasPrefix(operation.Path, "/app/integrations/"); about || strings.HasPrefix(operation.Path, "/app/notifications/") {
+				readable := operation.Method == http.MethodGet && keptReads.MatchString(operation.Path)
+				if readable == needed {
+					t.Errorf("declared as in need of the entitlement: %v", needed)
+				}
+				if readable {
+					kept++
+				}
+			}
 			if refused := got.status == http.StatusForbidden && strings.Contains(string(got.body), noEntitlement); refused != needed {
 				t.Errorf("%d %s; the declaration needs %q", got.status, got.body, fmt.Sprint(operation.Entitlement))
 			}
 		})
 	}
-	if walked == 0 {
-		t.Error("no operation was walked")
+	if walked == 0 || kept == 0 {
+		t.Errorf("%d operations were walked, %d of them reads of integrations", walked, kept)
 	}
 }

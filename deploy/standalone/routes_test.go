@@ -80,6 +80,9 @@ func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
 			if method != http.MethodPost && method != http.MethodPut && method != http.MethodPatch {
 				continue
 			}
+			if route.Path == "/public/webhooks/inbound" {
+				continue // it refuses what is not signed; TestInboundScripts has its wrong bodies
+			}
 			if strings.HasPrefix(route.Path, "/subscribe") {
 				continue // on a dashboard's own host only; the handler is that of /d/{slug}/subscribe
 			}

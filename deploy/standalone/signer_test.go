@@ -18,11 +18,6 @@ func (a actor) signer(name string) signer {
 	return signer{a.BaseURL, id, secret}
 }
 
-// trigger returns a message that opens an incident.
-func trigger(externalID, component string) map[string]any {
-	return map[string]any{"action": "trigger", "externalId": externalID, "title": "Alarm " + externalID, "components": []string{component}}
-}
-
 // try sends a message that is signed at the time.
 func (s signer) try(ctx context.Context, id string, at time.Time, message any) (answer, error) {
 	body, err := json.Marshal(message)

@@ -55,7 +55,7 @@ func wordsOf(kind topic.Kind, endpoint, dashboard string) (noticeWords, bool) {
 			title: "Confirm your " + endpoint, lead: "Somebody asked to send the notifications of " + dashboard + " to this " + endpoint + ".",
 			link: "Confirm it", needsLink: true,
 			next: []string{
-				"The link is valid for 48 hours and works once. Nothing is sent to the " + endpoint + " before you confirm it.",
+				"The link works once, and for a limited time. Nothing is sent to the " + endpoint + " before you confirm it.",
 				"If you did not ask for this, ignore this mail.",
 			},
 		}, true

@@ -31,7 +31,7 @@ func TestNotice_golden(t *testing.T) {
 	failures := "Failures in a row: 5\nFirst failure: 4 March 2026, 05:06 UTC\nLast error: HTTP 500, the receiver reported an error of its own\n"
 	for kind, want := range map[topic.Kind]string{
 		topic.EndpointVerify: "Confirm your webhook\n\nSomebody asked to send the notifications of the dashboard Status to this webhook.\n\nWebhook: hooks.test/abc…\n\nConfirm it" + link +
-			"\nThe link is valid for 48 hours and works once. Nothing is sent to the webhook before you confirm it.\n\nIf you did not ask for this, ignore this mail.\n",
+			"\nThe link works once, and for a limited time. Nothing is sent to the webhook before you confirm it.\n\nIf you did not ask for this, ignore this mail.\n",
 		topic.EndpointManage: "Manage your webhook\n\nThis webhook gets the notifications of the dashboard Status.\n\nWebhook: hooks.test/abc…\n\nChange or remove it" + link +
 			"\nEverybody who has this link can change or remove the webhook.\n",
 		topic.EndpointFailing: "Notifications to your webhook fail\n\nThis webhook did not accept the last notifications of the dashboard Status.\n\nWebhook: hooks.test/abc…\n" + failures + "\nChange or remove it" + link +
