@@ -14,7 +14,8 @@ import (
 // and in two of them of the dashboard or the event. Numbers instead of texts halve the time to store a row.
 //
 // Each ends with the hash of the URL. So a list by URL reads the index entries of other URLs, but not their rows. An index
-// by URL was tried: each row of a fan-out goes to another page of it, and storing a row took twice as long.
+// by URL was tried: each row of a fan-out goes to another page of it, and storing a row took twice as long. So urlDays
+// limits the time for which entries are read.
 //
 // Two texts may have one hash. So Logs compares the rows that it has found with the query.
 const (
@@ -61,6 +62,18 @@ func logHash(organization string, channel topic.Channel, status dispatch.Status,
 func (s *Store) Logs(ctx context.Context, q dispatch.LogQuery) (find.Page[dispatch.Delivery], error) {
 	if q.URLHash != "" && q.Channel.Keeper() != topic.Integrations {
 		return find.Page[dispatch.Delivery]{}, nil // its recipients have no URL
+	}
+	if q.URLHash != "" {
+		from, to, found, err := s.urlDays.span(ctx, q)
+		if err != nil || !found {
+			return find.Page[dispatch.Delivery]{}, err
+		}
+		if q.From == nil || q.From.Before(from) {
+			q.From = &from
+		}
+		if q.To == nil || q.To.After(to) {
+			q.To = &to
+		}
 	}
 	where, index := logsWhere(q)
 	page, err := s.deliveries.Find(ctx, find.Query{

@@ -2,7 +2,7 @@
 //
 // The collection "changes" holds one document for each change, and "requests" one for each text that was sent. The
 // collection "deliveries" holds one row for each delivery, and the later logs of deliveries with several attempts. The
-// platform writes more rows than any other document. Their indexes are in logs.go, but for due, for retries and retention.
+// collection "urldays" shortens lists by URL. The platform writes more rows than any other document. Their indexes are in logs.go, but for due, for retries and retention.
 package store
 
 import (
@@ -20,11 +20,13 @@ type Store struct {
 	changes    *document.Collection[topic.EventChange]
 	deliveries *document.Collection[dispatch.Delivery]
 	requests   *document.Collection[dispatch.Request]
+	urlDays    *urlDays
 }
 
 // New declares the collections in db.
 func New(db *document.Database) *Store {
 	return &Store{
+		urlDays: newURLDays(db),
 		changes: document.Declare(db, document.Schema[topic.EventChange]{
 			Name: "changes",
 			Key:  func(c *topic.EventChange) string { return c.ID },
@@ -83,11 +85,17 @@ func (s *Store) Deliveries(ctx context.Context, ids []string) ([]dispatch.Delive
 }
 
 func (s *Store) Insert(ctx context.Context, rows []dispatch.Delivery) ([]dispatch.Delivery, error) {
+	if err := s.urlDays.add(ctx, rows); err != nil {
+		return nil, err
+	}
 	return s.deliveries.InsertMany(ctx, rows)
 }
 
 // Schedule implements dispatch.Store.
 func (s *Store) Schedule(ctx context.Context, row dispatch.Delivery, messages ...topic.Message) error {
+	if err := s.urlDays.add(ctx, []dispatch.Delivery{row}); err != nil {
+		return err
+	}
 	return s.deliveries.Insert(ctx, row, messages...)
 }
 
@@ -130,5 +138,9 @@ func (s *Store) Prune(ctx context.Context, before, requestsBefore time.Time, lim
 		return rows + changes, err
 	}
 	requests, err := s.requests.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("storedAt", requestsBefore)}, Limit: limit})
-	return rows + changes + requests, err
+	if err != nil {
+		return rows + changes + requests, err
+	}
+	days, err := s.urlDays.records.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("day", before.Add(-2*day))}, Limit: limit})
+	return rows + changes + requests + days, err
 }
