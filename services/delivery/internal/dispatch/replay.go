@@ -49,7 +49,7 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 	again := newDelivery(topic.DeliveryID(uuid.Must(uuid.NewV7()).String(), row.Recipient), row.Channel, row.Recipient, &change, l.Policy, now)
 	again.Keeper, again.ReplayOf, again.DashboardID, again.Partition = row.Keeper, log.ID, to.Dashboard.ID, row.Partition
 	if row.Channel.Keeper() == topic.Integrations {
-		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, bucketOf(to.URLHash)
+		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, BucketOf(to.URLHash)
 	}
 	again.wait(CodeHeld, now, l.Traces.Carry(ctx))
 	shard := topic.Shard{
