@@ -1,10 +1,12 @@
 package main_test
 
 import (
+	"errors"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -37,9 +39,15 @@ func TestNoOperationServesForeignersAndDisabledUsers(t *testing.T) {
 		if operation.Example.Request != "" {
 			body = example.Replace(operation.Example.Request)
 		}
+		switch operation.ID { // which need the time of the log, too
+		case "getDeliveryLog":
+			path += "?sentAt=" + records.sentAt
+		case "replayDelivery":
+			body = `{"sentAt": "` + records.sentAt + `"}`
+		}
 		t.Run(operation.Method+" "+operation.Path, func(t *testing.T) {
 			got := send(t, operation.Method, path, theirs.app(), body)
-			if strings.Contains(operation.Path, "{") && got.status != http.StatusNotFound {
+			if ofRecord := strings.ReplaceAll(operation.Path, "{kind}", ""); strings.Contains(ofRecord, "{") && got.status != http.StatusNotFound {
 				t.Errorf("a key of another organization got %d %s", got.status, got.body)
 			}
 			for kind, id := range records.ids {
@@ -64,14 +72,20 @@ func TestNoOperationServesForeignersAndDisabledUsers(t *testing.T) {
 }
 
 // ownedRecords are one record of each kind that a path names.
-type ownedRecords struct{ ids map[string]string }
+type ownedRecords struct {
+	ids    map[string]string
+	sentAt string // of the log
+}
 
 func ownRecords(a actor, base string) ownedRecords {
 	service, component := a.service("Checkout")
 	a.endpoint("https://"+receiverHost+"/hooks/ours", component)
 	body := incident(service, "only ours")
 	body["event_update"] = []any{map[string]any{"update": "we are on it"}}
-	delete(body, "notifications")
+	body["notifications"] = map[string]any{"email": map[string]any{"enabled": true}}
+	send(a.t, http.MethodPost, base+"/api/v1/subscribers/email/", a.legacy(), map[string]any{
+		"email": map[string]any{"email": "ours@example.com"}, "service": service, "confirmed": true,
+	}).expect(a.t, http.StatusCreated)
 	send(a.t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), body).expect(a.t, http.StatusCreated)
 	var components struct {
 		Components []struct{ ActiveEventIDs []string }
@@ -86,7 +100,18 @@ func ownRecords(a actor, base string) ownedRecords {
 	send(a.t, http.MethodGet, base+"/app/events/"+event, a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &shown)
 	key, _, _ := strings.Cut(a.AppKey, ":")
 	inboundKey, _ := a.signingKey("Alertmanager")
-	return ownedRecords{map[string]string{
+	var sent struct {
+		Logs []struct{ LogID, SentAt string }
+	}
+	eventually(a.t, 30*time.Second, "the log of the mail", func() error {
+		send(a.t, http.MethodGet, base+"/app/notifications/email/logs", a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &sent)
+		if len(sent.Logs) == 0 {
+			return errors.New("there is no log")
+		}
+		return nil
+	})
+	return ownedRecords{sentAt: sent.Logs[0].SentAt, ids: map[string]string{
+		"logId":      sent.Logs[0].LogID,
 		"dashboards": a.DashboardID, "components": component, "events": event,
 		"statusId": shown.Event.Timeline[0].StatusID, "noteId": note.Note.NoteID, "keyId": key, "inboundKeyId": inboundKey,
 	}}
@@ -95,6 +120,7 @@ func ownRecords(a actor, base string) ownedRecords {
 // fill returns the path with the ids of the records. A path of another kind of record needs a record here first.
 func (o ownedRecords) fill(t *testing.T, path string) string {
 	t.Helper()
+	path = strings.ReplaceAll(path, "{kind}", "email") // a name, not an id
 	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(path, func(parameter string) string {
 		kind := strings.Trim(parameter, "{}")
 		switch {
@@ -117,7 +143,7 @@ func (o ownedRecords) read(t *testing.T, base, authorization string) map[string]
 	texts := map[string]string{}
 	for _, path := range []string{
 		"/app/dashboards/" + o.ids["dashboards"], "/app/events/" + o.ids["events"], "/app/components",
-		"/app/integrations/webhooks/outbound/endpoints", "/app/integrations/webhooks/inbound/keys", "/app/users",
+		"/app/integrations/webhooks/outbound/endpoints", "/app/integrations/webhooks/inbound/keys", "/app/users", "/app/notifications/email/logs",
 	} {
 		texts[path] = string(send(t, http.MethodGet, base+path, authorization, nil).expect(t, http.StatusOK).body)
 	}

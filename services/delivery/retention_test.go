@@ -13,7 +13,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
-// Deliveries and changes that are older than 30 days are deleted, in any number. Younger ones stay.
+// Logs and changes that are older than 30 days are deleted, in any number, also the later logs of a delivery. Younger ones
+// stay, and requests stay as long as a log can show them.
 func TestRetention(t *testing.T) {
 	w := newWorld(t)
 	db, err := document.Open(w.config().DocumentsURL, "delivery", document.Options{})
@@ -43,9 +44,17 @@ func TestRetention(t *testing.T) {
 				ID: newEvent(), Organization: organization, Channel: topic.Webhook, Recipient: "r", ChangeID: told.change.ID,
 				EventID: told.change.Event.ID, EventKind: told.change.Kind, Status: dispatch.StatusDelivered, SentAt: at, EndedAt: &at,
 			}
+			if i%10 == 9 {
+				rows[i].ID, rows[i].Log = topic.LogID(rows[i-1].ID, 7), 7
+			}
 			ids = append(ids, rows[i].ID)
 		}
 		if _, err := kept.Insert(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+		at := told.change.OccurredAt
+		requests := []dispatch.Request{{ID: told.change.ID, StoredAt: at}, {ID: told.change.ID + "-much-older", StoredAt: at.Add(-30 * day)}}
+		if err := kept.SaveRequests(t.Context(), requests); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,5 +80,14 @@ func TestRetention(t *testing.T) {
 	})
 	if _, err := kept.Change(t.Context(), young.ID); err != nil {
 		t.Errorf("the young change: %v", err)
+	}
+	apitest.Eventually(t, "the old request to go", func() bool {
+		_, err := kept.Request(t.Context(), old.ID+"-much-older")
+		return fault.Is(err, fault.NotFound)
+	})
+	for _, id := range []string{old.ID, young.ID, young.ID + "-much-older"} {
+		if _, err := kept.Request(t.Context(), id); err != nil {
+			t.Errorf("request %s: %v", id, err)
+		}
 	}
 }

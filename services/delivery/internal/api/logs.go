@@ -89,7 +89,7 @@ func (a *API) list(c *web.Call[listParameters, web.None]) (logsView, error) {
 		Organization: c.Caller.Organization, Channel: channel, Limit: in.Limit, After: after,
 		LogFilter: dispatch.LogFilter{
 			DashboardID: given(in.DashboardID), URLHash: given(in.URLHash), EventID: given(in.EventID), Status: dispatch.Status(given(in.Status)),
-			From: in.From, To: in.To,
+			From: given(in.From), To: given(in.To),
 		},
 	})
 	response := logsView{Logs: make([]logView, len(page.Items)), NextToken: a.pages.Token(c.List, page.Next)}
@@ -151,9 +151,9 @@ func channelOf(kind string) (topic.Channel, error) {
 	return channel, nil
 }
 
-func given(sent *string) string {
-	if sent == nil {
-		return ""
+func given[T any](value *T) T {
+	if value == nil {
+		return *new(T)
 	}
-	return *sent
+	return *value
 }

@@ -72,8 +72,11 @@ type LogFilter struct {
 	URLHash     string
 	EventID     string
 	Status      Status
-	From, To    *time.Time // SentAt in [From, To)
+	From, To    time.Time // SentAt in [From, To)
 }
+
+// clockSkew is by how much the clock of another process may be ahead.
+const clockSkew = time.Hour
 
 // LogQuery selects a page of an organization's logs on a channel.
 type LogQuery struct {
@@ -92,8 +95,12 @@ func NewLogs(parts Parts) *Logs { return &Logs{parts} }
 
 // List returns a page of the logs that match q, newest first.
 func (l *Logs) List(ctx context.Context, q LogQuery) (find.Page[Log], error) {
-	if kept := l.Now().Add(-retention); q.From == nil || q.From.Before(kept) {
-		q.From = &kept
+	kept, latest := l.Now().Add(-retention), l.Now().Add(clockSkew)
+	if q.From.Before(kept) {
+		q.From = kept
+	}
+	if q.To.IsZero() || q.To.After(latest) {
+		q.To = latest
 	}
 	rows, err := l.Store.Logs(ctx, q)
 	page := find.Page[Log]{Items: make([]Log, 0, len(rows.Items)), Next: rows.Next}

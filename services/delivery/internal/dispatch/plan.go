@@ -157,7 +157,7 @@ func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel to
 func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) []topic.Shard {
 	var buckets [topic.Buckets][]string
 	for _, recipient := range recipients {
-		bucket := bucketOf(recipient.Destination)
+		bucket := BucketOf(recipient.Destination)
 		buckets[bucket] = append(buckets[bucket], recipient.ID)
 	}
 	var out []topic.Shard
@@ -172,8 +172,8 @@ func shards(change *topic.EventChange, channel topic.Channel, page int, recipien
 	return out
 }
 
-// bucketOf returns the bucket of a destination.
-func bucketOf(destination string) int {
+// BucketOf returns the bucket of a destination.
+func BucketOf(destination string) int {
 	hash := fnv.New32a()
 	hash.Write([]byte(destination))
 	return int(hash.Sum32() % topic.Buckets)

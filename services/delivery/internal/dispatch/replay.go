@@ -51,7 +51,7 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 	again.EventID, again.Keeper, again.ReplayOf = row.EventID, row.Keeper, log.ID
 	again.DashboardID, again.Partition = to.Dashboard.ID, row.Partition
 	if row.Channel.Keeper() == topic.Integrations {
-		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, bucketOf(cmp.Or(to.Paced, to.URLHash))
+		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, BucketOf(cmp.Or(to.Paced, to.URLHash))
 	}
 	again.wait(CodeHeld, now, l.Traces.Carry(ctx))
 	shard := topic.Shard{
