@@ -20,19 +20,26 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
-// kept opens the service's store and creates its collections.
+// kept opens the service's store until the test ends.
 func (w *world) kept() *store.Store {
+	w.t.Helper()
+	db, kept := w.openStore()
+	w.t.Cleanup(func() { db.Close() })
+	return kept
+}
+
+// openStore opens the service's store and creates its collections.
+func (w *world) openStore() (*document.Database, *store.Store) {
 	w.t.Helper()
 	db, err := document.Open(w.documents, "delivery", document.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { db.Close() })
 	kept := store.New(db)
 	if err := db.Migrate(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
-	return kept
+	return db, kept
 }
 
 // journal makes logs of an organization with few dashboards, URLs and events.
