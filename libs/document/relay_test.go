@@ -117,6 +117,28 @@ func trips(key string, from, to int) []topic.Message {
 	return out
 }
 
+// berthed is a message with a partition of its own.
+type berthed struct {
+	sailed
+	Berth int
+}
+
+func (b berthed) Partition() int { return b.Berth }
+
+func TestRelay_partition(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		db, c := fleet(t, address)
+		must(t, c.Insert(t.Context(), vessel("a", 1), berthed{sailed{"a/0001", 1}, 7}, sailed{"a/0001", 2}))
+		for _, r := range relayed(t, db, 2) {
+			var s berthed
+			must(t, json.Unmarshal(r.Value, &s))
+			if placed := r.Partition != nil && *r.Partition == 7; placed != (s.Berth == 7) {
+				t.Errorf("%s is for partition %v", r.Value, r.Partition)
+			}
+		}
+	})
+}
+
 func TestRelayPublishesWhatWasWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		db, c := fleet(t, address)

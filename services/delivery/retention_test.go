@@ -33,7 +33,7 @@ func TestRetention(t *testing.T) {
 	for _, told := range []struct {
 		change topic.EventChange
 		rows   int
-	}{{old, 4100}, {young, 2}} { // more than two slices
+	}{{old, 1100}, {young, 2}} { // more than two slices
 		if err := kept.SaveChange(t.Context(), told.change); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,11 @@
 //   - A row is inserted once, and the first insert wins. Later changes are updates guarded by the row's
 //     version. Rows that wait for a retry are in the database. The owner of their partition keeps the
 //     due times in memory.
+//   - Each attempt has one log, which never changes. The row is the first log, so that a delivery which succeeds at
+//     once is one record. A later log is stored before its row changes, and the first log with a number wins. So kill
+//     -9 stores no log twice and loses none.
+//   - Logs never show a secret. Deliveries of a change with the same text share one stored request. The response is
+//     stored after every spelling of the URL, the signatures and the address was replaced.
 //   - Each recipient has at most one attempt at a time. Its lock is held until the row is durable, so that
 //     no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a newer
 //     delivery of the same event replaces it.
