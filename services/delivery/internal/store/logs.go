@@ -30,6 +30,7 @@ const (
 	fieldDashboard = "dashboard"
 	fieldEvent     = "event"
 	fieldURLDay    = "urlDay"
+	fieldOn        = "on" // hash of the dashboard; no index has it
 )
 
 func logIndexes() []document.Index {
@@ -64,6 +65,7 @@ func logFields() []document.Field[dispatch.Delivery] {
 		hashed(fieldAll, func(*dispatch.Delivery) string { return "" }),
 		hashed(fieldDashboard, func(d *dispatch.Delivery) string { return d.DashboardID }),
 		hashed(fieldEvent, func(d *dispatch.Delivery) string { return d.EventID }),
+		{Name: fieldOn, Value: func(d *dispatch.Delivery) any { return dispatch.Hash(d.DashboardID) }},
 		logged(fieldURLDay, func(d *dispatch.Delivery, _ dispatch.Status) any {
 			if d.URLHash == "" {
 				return nil
@@ -120,9 +122,6 @@ func logsWhere(q dispatch.LogQuery) (where []find.Condition, index string) {
 		}
 		where, index = append(where, find.In(field, hashes...)), field
 	}
-	if q.DashboardID != "" {
-		add(fieldDashboard, q.DashboardID)
-	}
 	switch {
 	case q.EventID != "":
 		add(fieldEvent, q.EventID)
@@ -134,8 +133,13 @@ func logsWhere(q dispatch.LogQuery) (where []find.Condition, index string) {
 		if q.Status != "" {
 			where = append(where, find.Eq(fieldStatus, statusNumber(q.Status)))
 		}
-	case index == "":
+	case q.DashboardID != "":
+		add(fieldDashboard, q.DashboardID)
+	default:
 		add(fieldAll, "")
+	}
+	if q.DashboardID != "" && index != fieldDashboard {
+		where = append(where, find.Eq(fieldOn, dispatch.Hash(q.DashboardID)))
 	}
 	return append(where, find.Gte(fieldSentAt, q.From), find.Lt(fieldSentAt, q.To)), index
 }
