@@ -13,7 +13,7 @@ import (
 type Providers struct {
 	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" check:"host" help:"Hosts of Teams workflow URLs, separated by commas; *. allowed in front."`
 	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" check:"host" help:"Hosts of Teams platform URLs."`
-	TeamsConnectorHosts []string `name:"teams-connector-hosts" env:"TEAMS_CONNECTOR_HOSTS" default:"*.webhook.office.com,outlook.office.com" check:"host" help:"Hosts of classic Teams connectors, which are refused."`
+	TeamsConnectorHosts []string `name:"teams-connector-hosts" env:"TEAMS_CONNECTOR_HOSTS" default:"*.webhook.office.com,outlook.office.com,outlook.office365.com" check:"host" help:"Hosts of classic Teams connectors, which are refused."`
 	GChatHosts          []string `name:"gchat-hosts" env:"GCHAT_HOSTS" default:"chat.googleapis.com" check:"host" help:"Hosts of Google Chat webhook URLs."`
 }
 

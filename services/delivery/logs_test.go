@@ -225,18 +225,20 @@ const hiddenToken = "T0kenThatNobodyMaySee"
 // A receiver that echoes the whole request, in several spellings, learns nothing that the logs then show.
 func TestLogs_hideSecrets(t *testing.T) {
 	const path, query = "/services/B01/" + hiddenToken + "%2Fpart%20two", "sig=Q%2Bq%2FwErTy123%3D&api-version=2016&key=" + hiddenToken + "2"
+	const elsewhere = ` HTTPS://user:password9@other.test/Private/Path9?token=other9 "http:\/\/third.test\/Private8" `
 	echo := func(out http.ResponseWriter, r *http.Request) {
 		whole := "https://" + r.Host + r.URL.RequestURI()
 		out.Header().Set("Location", whole)
 		out.Header().Set("Set-Cookie", "session="+hiddenToken+"3")
+		out.Header().Set("Set-Cookie2", "cookie9")
 		out.Header().Set("X-Signature", r.Header.Get("Webhook-Signature"))
 		out.WriteHeader(http.StatusFound)
 		told, _ := json.Marshal(map[string]any{"url": whole, "path": r.URL.Path, "query": r.URL.RawQuery, "values": r.URL.Query(), "headers": r.Header,
 			"escaped": url.QueryEscape(whole), "slashes": strings.ReplaceAll(whole, "/", `\/`), "segment": hiddenToken + "/part two"})
 		_, _ = out.Write(told)
-		_, _ = io.WriteString(out, "<a href='"+strings.ReplaceAll(whole, "&", "&amp;")+"'>")
+		_, _ = io.WriteString(out, "<a href='"+strings.ReplaceAll(whole, "&", "&amp;")+"'>"+elsewhere+strings.ToUpper(whole)+" ")
 		// The token is cut at the end of what is read.
-		_, _ = io.WriteString(out, strings.Repeat("x", 16<<10-len(told)-len(whole)-60))
+		_, _ = io.WriteString(out, strings.Repeat("x", 16<<10-len(told)-2*len(whole)-len(elsewhere)-60))
 		for range 20 {
 			_, _ = io.WriteString(out, hiddenToken)
 		}
@@ -266,7 +268,8 @@ func TestLogs_hideSecrets(t *testing.T) {
 			}
 		}
 	}
-	secrets := []string{hiddenToken, "part two", "part%20two", "wErTy123", strings.TrimPrefix(signingSecret, "whsec_")}
+	secrets := []string{hiddenToken, "part two", "part%20two", "wErTy123", strings.TrimPrefix(signingSecret, "whsec_"),
+		strings.ToUpper(hiddenToken), "password9", "Path9", "other9", "Private8", "cookie9"}
 	for _, arrival := range hooks.got() {
 		_, signature, _ := strings.Cut(arrival.header.Get("Webhook-Signature"), ",")
 		secrets = append(secrets, signature)

@@ -70,6 +70,16 @@ func TestAComponentThatIsDeletedDuringAWriteIsNotKept(t *testing.T) {
 			t.Errorf("write %d: answered %v, kept %v", i, wrote.ComponentIDs, shown)
 		}
 	}
+	// An endpoint whose only component goes is not created.
+	p.upstream.put(o.id, 25, peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Components: []peer.Component{{ID: o.one}, {ID: o.two}}})
+	meanwhile := deleted(o.two)
+	p.upstream.meanwhile.Store(&meanwhile)
+	p.call(o, http.StatusBadRequest, http.MethodPost, path, object{
+		"dashboardId": o.dashboard, "url": "https://hooks.example.com/3", "managementEmail": "ops@example.com", "componentIds": []string{o.two},
+	})
+	if usage := p.call(o, http.StatusOK, http.MethodGet, path, object(nil)).Usage.UniqueEndpoints; usage != 2 {
+		t.Errorf("%d unique endpoints", usage)
+	}
 	// An outage at that moment undoes nothing that was found right.
 	outage := func() { p.upstream.down.Store(true) }
 	between := func() { p.upstream.meanwhile.Store(&outage) }

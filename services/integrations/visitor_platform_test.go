@@ -82,7 +82,7 @@ type visitors struct {
 func (p *platform) offer(o organization, h *heard) *visitors {
 	p.t.Helper()
 	dashboard := peer.Dashboard{
-		ID: o.dashboard, LegacyID: 1, Name: "Main", URL: "http://d.test/d/" + o.dashboard,
+		ID: o.dashboard, LegacyID: 1, Name: "Main", Slug: o.dashboard, URL: "http://d.test/d/" + o.dashboard,
 		Components: []peer.Component{{ID: o.one, Name: "API"}, {ID: o.two, Name: "Website"}, {ID: o.hidden, Name: "Secret", Hidden: true}},
 	}
 	p.upstream.put(o.id, -1, dashboard)

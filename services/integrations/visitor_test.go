@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
@@ -365,6 +366,32 @@ func TestAdminsDecideOverVisitorsRequests(t *testing.T) {
 	p.call(v.organization, http.StatusOK, http.MethodPatch, path, object{"dashboardId": v.dashboard, "urlHash": v.listed("locked.example").URLHash, "managementEmail": "new@example.com"})
 	v.must(http.StatusGone, http.MethodGet, manage, nil)
 	v.must(http.StatusGone, http.MethodPost, manage, url.Values{"action": {"unsubscribe"}})
+}
+
+// A link that verifies works only while the dashboard offers the kind and has one of the components. The link that
+// manages goes on.
+func TestVisitorsLinkNeedsTheOffer(t *testing.T) {
+	p := start(t, nil)
+	v := p.offer(p.organization(25), p.listen(topic.Notices))
+	_, manage := v.verified("before.example")
+	link := v.request("after.example")
+	offered := peer.Dashboard{
+		ID: v.dashboard, LegacyID: 1, Name: "Main", Slug: v.dashboard, URL: "http://d.test/d/" + v.dashboard,
+		Components: []peer.Component{{ID: v.one, Name: "API"}, {ID: v.two, Name: "Website"}},
+	}
+	p.upstream.publish(peer.PublicAddress{Slug: v.dashboard}, v.id, offered, topic.Email, topic.Teams)
+	v.must(http.StatusForbidden, http.MethodGet, link, nil)
+	if refused := v.must(http.StatusForbidden, http.MethodPost, link, nil); !strings.Contains(refused.text, "takes no endpoints of this kind") {
+		t.Errorf("without the offer: %s", refused.text)
+	}
+	v.must(http.StatusOK, http.MethodGet, manage, nil)
+	offered.Components = []peer.Component{{ID: v.hidden, Name: "Secret"}}
+	p.upstream.put(v.id, -1, offered)
+	p.upstream.publish(peer.PublicAddress{Slug: v.dashboard}, v.id, offered, topic.Webhook)
+	v.must(http.StatusGone, http.MethodPost, link, nil)
+	if e := v.listed("after.example"); e.Verified {
+		t.Errorf("the endpoint is %+v", e)
+	}
 }
 
 // A component that only an unverified endpoint names may be deleted, and goes from it.

@@ -82,9 +82,9 @@ func (r *Request) shown(d *Delivery) Request {
 // newResponse returns a response for the store.
 func newResponse(to *topic.Destination, sent *Sent, received *Received) *Response {
 	hidden := secretsOf(to, sent).addURL(to.URL)
-	response := &Response{Header: hidden.hide(headerText(received.Header))}
+	response := &Response{Header: hideURLs(hidden.hide(headerText(received.Header)))}
 	if len(received.Body) > 0 {
-		response.Body = beginning(hidden.hide(strings.ToValidUTF8(string(received.Body), "\uFFFD")), len(received.Body) >= maxLogged, hidden)
+		response.Body = beginning(hideURLs(hidden.hide(strings.ToValidUTF8(string(received.Body), "\uFFFD"))), len(received.Body) >= maxLogged, hidden)
 	}
 	return response
 }
@@ -127,7 +127,7 @@ func Lines(text string) map[string]string {
 var unlogged = []string{"Traceparent", "Tracestate", "Baggage"}
 
 // secretHeaders are the headers whose values logs hide.
-var secretHeaders = []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Webhook-Signature"}
+var secretHeaders = []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Set-Cookie2", "X-Api-Key", "Webhook-Signature"}
 
 // headerText returns the headers as lines, without secret values.
 func headerText(header http.Header) string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"html"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -113,6 +114,27 @@ func (s secrets) addValues(query string) secrets {
 		s = s.add(value)
 	}
 	return s
+}
+
+// anyURL matches a URL: its scheme and host, and the rest, which may hold a token. A user in front of the host belongs to
+// the rest.
+var anyURL = regexp.MustCompile(`(?i)\b(https?:(?:\\?/){2}[^\s/?#@"'<>\\]*)([^\s"'<>]*)`)
+
+// hideURLs replaces what follows the host in each URL of a receiver's text.
+func hideURLs(text string) string {
+	if !strings.Contains(text, ":") {
+		return text
+	}
+	return anyURL.ReplaceAllStringFunc(text, func(found string) string {
+		parts := anyURL.FindStringSubmatch(found)
+		switch {
+		case strings.HasPrefix(parts[2], "@"):
+			return mask
+		case len(strings.Trim(parts[2], `/\`)) == 0:
+			return found
+		}
+		return parts[1] + "/" + mask
+	})
 }
 
 // longestRun returns the longest part of the text that has only characters which no encoding changes.

@@ -29,7 +29,8 @@ func (p Policy) next(count int, result Result) (time.Duration, bool) {
 	}
 	wait := p[count-1]
 	if asksForPause(result) {
-		wait = min(max(result.RetryAfter, p[0]), maxRetryAfter)
+		wait = max(result.RetryAfter, p[0])
+		return min(wait+jitter(wait), maxRetryAfter), true
 	}
 	return wait + jitter(wait), true
 }

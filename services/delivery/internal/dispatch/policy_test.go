@@ -36,7 +36,7 @@ func TestPolicy_next(t *testing.T) {
 		{"asks at the end", 4, Result{HTTPStatus: 429, Code: CodeRateLimited, RetryAfter: time.Minute}, 0},
 	} {
 		wait, again := p.next(c.count, c.result)
-		if again != (c.wait > 0) || wait < c.wait || wait > c.wait+c.wait/10 {
+		if again != (c.wait > 0) || wait < c.wait || wait > min(c.wait+c.wait/10, maxRetryAfter) {
 			t.Errorf("%s: %v, %v; want %v", c.name, wait, again, c.wait)
 		}
 	}

@@ -83,7 +83,7 @@ type tokenParameters struct {
 
 func linkOperations() []web.Public {
 	ended := []web.Response{
-		refusal(403, "The operator of the dashboard has locked the endpoint, or the dashboard has no room for it."),
+		refusal(403, "The operator of the dashboard has locked the endpoint, or the dashboard has no room for it or takes none from visitors any more."),
 		refusal(404, "The link is not valid."),
 		refusal(410, "The link is used, has expired, or was replaced."),
 	}

@@ -48,7 +48,7 @@ func (s *Services) Dashboard(ctx context.Context, organization, id string) (endp
 }
 
 func dashboardOf(found peer.Dashboard) endpoint.Dashboard {
-	dashboard := endpoint.Dashboard{ID: found.ID, Name: found.Name, URL: found.URL}
+	dashboard := endpoint.Dashboard{ID: found.ID, Name: found.Name, Slug: found.Slug, URL: found.URL}
 	for _, component := range found.Components {
 		dashboard.Components = append(dashboard.Components, component.ID)
 		known := endpoint.Component{ID: component.ID, Name: component.Name, Group: component.Group}

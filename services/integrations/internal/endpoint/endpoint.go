@@ -89,6 +89,7 @@ type Usage struct {
 type Dashboard struct {
 	ID         string
 	Name       string
+	Slug       string
 	URL        string
 	Components []string    // ids
 	Named      []Component // those that messages may name

@@ -77,8 +77,11 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 		view, err = s.add(ctx, e, address, kind.Signed)
 		return err
 	})
-	if err == nil {
-		view.Endpoint, err = s.dropDeleted(ctx, view.Endpoint)
+	if err != nil {
+		return View{}, err
+	}
+	if view.Endpoint, err = s.dropDeleted(ctx, view.Endpoint); err == nil && len(view.Endpoint.ComponentIDs) == 0 {
+		err = s.withoutComponents(ctx, view.Endpoint)
 	}
 	return view, err
 }
@@ -183,6 +186,20 @@ func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, erro
 		e.Version++
 		return nil
 	})
+}
+
+// withoutComponents removes a new endpoint whose components were all deleted during its write.
+func (s *Endpoints) withoutComponents(ctx context.Context, e Endpoint) error {
+	err := s.remove(ctx, e, func(e *Endpoint) ([]topic.Message, error) {
+		return audit.Entry(audit.From(ctx), "", s.Now(), e, nil), nil
+	})
+	if errors.Is(err, errAgain) { // somebody gave it components
+		return nil
+	}
+	if unlessMissing(err) != nil {
+		return err
+	}
+	return fault.Field("componentIds", "must be components of the dashboard; they were deleted meanwhile")
 }
 
 func ofKind(organization string, channel topic.Channel, more ...find.Condition) []find.Condition {

@@ -4,6 +4,7 @@ import (
 	"net/mail"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -55,10 +56,15 @@ func checkEmail(text string) error {
 		return fault.Field(field, "must be at most %d characters", maxEmail)
 	}
 	address, err := mail.ParseAddress(text)
-	if err != nil || address.Address != text || address.Name != "" || strings.ContainsAny(text, "\"<>()[],;:\\ \t\r\n") {
+	if err != nil || address.Address != text || address.Name != "" || strings.ContainsAny(text, "\"<>()[],;:\\") || strings.ContainsFunc(text, isInvisible) {
 		return fault.Field(field, "must be an email address")
 	}
 	return nil
+}
+
+// isInvisible reports white space, and characters that nobody sees.
+func isInvisible(c rune) bool {
+	return unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c)
 }
 
 func onDashboard(dashboard Dashboard, components []string) error {

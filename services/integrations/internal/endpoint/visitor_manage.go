@@ -37,7 +37,7 @@ func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings)
 	if err != nil {
 		return Visit{}, err
 	}
-	dashboard, err := s.linkedDashboard(ctx, e)
+	dashboard, err := s.linkedDashboard(ctx, toManage, e)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -71,7 +71,7 @@ func (s *Endpoints) Rotate(ctx context.Context, token string) (Visit, error) {
 	if !s.kind(e.Channel).Signed {
 		return Visit{}, fault.Field("action", "must be save or unsubscribe, because this kind of endpoint has no secret")
 	}
-	dashboard, err := s.linkedDashboard(ctx, e)
+	dashboard, err := s.linkedDashboard(ctx, toManage, e)
 	if err != nil {
 		return Visit{}, err
 	}

@@ -42,7 +42,7 @@ func (s *Endpoints) show(ctx context.Context, p purpose, token string) (Visit, e
 	if err != nil {
 		return Visit{}, err
 	}
-	dashboard, err := s.linkedDashboard(ctx, e)
+	dashboard, err := s.linkedDashboard(ctx, p, e)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -93,11 +93,23 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard Dashboard) 
 	return v, nil
 }
 
-// linkedDashboard returns the dashboard of an endpoint. The links of an endpoint end with its dashboard.
-func (s *Endpoints) linkedDashboard(ctx context.Context, e Endpoint) (Dashboard, error) {
+// linkedDashboard returns the dashboard of an endpoint. The links of an endpoint end with its dashboard. A link that
+// verifies works only while the dashboard offers the kind to visitors. The other links keep working, so that a visitor
+// can leave.
+func (s *Endpoints) linkedDashboard(ctx context.Context, p purpose, e Endpoint) (Dashboard, error) {
 	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
 	if fault.Is(err, fault.NotFound) {
 		return dashboard, endedLink()
+	}
+	if err != nil || p != toVerify {
+		return dashboard, err
+	}
+	offer, err := s.Offer(ctx, Site{Slug: dashboard.Slug})
+	if err == nil {
+		_, err = offer.Kind(string(e.Channel))
+	}
+	if fault.Is(err, fault.NotFound) {
+		err = fault.Wrap(fault.Forbidden, err, "The dashboard takes no endpoints of this kind from visitors any more.")
 	}
 	return dashboard, err
 }
@@ -119,7 +131,7 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 		if err != nil {
 			return Visit{}, err
 		}
-		dashboard, err := s.linkedDashboard(ctx, e)
+		dashboard, err := s.linkedDashboard(ctx, toVerify, e)
 		if err != nil {
 			return Visit{}, err
 		}
@@ -165,6 +177,9 @@ func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint)
 		}
 		before, now := *current, s.Now()
 		current.ComponentIDs = slices.DeleteFunc(slices.Clone(current.ComponentIDs), func(id string) bool { return !slices.Contains(dashboard.Components, id) })
+		if len(current.ComponentIDs) == 0 {
+			return nil, fault.New(fault.Gone, "The dashboard no longer has the components of this endpoint. Subscribe it again.")
+		}
 		current.VerifiedAt, current.Version, current.UpdatedAt, current.Request = &now, current.Version+1, now, nil
 		if secret != "" {
 			current.Secrets = []Secret{{Sealed: s.Box.Seal(secret, e.ID), CreatedAt: now}}
