@@ -111,6 +111,7 @@ func expectEveryPosted(t *testing.T, r *receiver.Receiver, posted []string) {
 }
 
 func TestKillOfTheWholeProcessLosesNothing(t *testing.T) {
+	t.Parallel()
 	r, env := startReceiver(t)
 	p, base := started(t, env...)
 	c := seeded(t, p)

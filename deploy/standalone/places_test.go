@@ -43,7 +43,7 @@ func (p places) expectWithout(t *testing.T, what, secret string, except ...strin
 		if !slices.ContainsFunc(except, func(prefix string) bool { return strings.HasPrefix(place, prefix) }) {
 			text := p[place]
 			at := strings.Index(text, secret)
-			t.Errorf("%s holds %s: …%s…", place, what, text[max(0, at-200):min(len(text), at+200)])
+			t.Errorf("%s holds %s: …%q…", place, what, text[max(0, at-200):min(len(text), at+200)])
 		}
 	}
 }

@@ -247,6 +247,7 @@ func TestVisitorsEndpointReceivesIncidents(t *testing.T) {
 
 // A request that nobody verifies in time vanishes. Behind a trusted proxy each visitor has a limit of their own.
 func TestVisitorsRequestsAreBounded(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data,
 		"CONFIRM_WITHIN=3s", "BELLBUOY_TRUSTED_PROXIES=127.0.0.0/8")
