@@ -138,7 +138,7 @@ func TestResolveFollowsEveryChangeAtOnce(t *testing.T) {
 		many[i] = bob
 	}
 	// Not by the peer's client, whose patience a slow machine may try with so many.
-	got := p.send(p.signer.Sign(o.peer()), http.MethodPost, peer.Prefix+"/organizations/"+o.id+"/recipients/resolve", many)
+	got := p.send(p.signer.Sign(o.peer()), http.MethodPost, peer.Prefix+"/organizations/"+o.id+"/recipients/resolve", topic.ResolveQuery{IDs: many})
 	if n := strings.Count(got.text, `"state":"active"`); got.status != http.StatusOK || n != 5000 {
 		t.Errorf("the most there may be: %d %d", got.status, n)
 	}
