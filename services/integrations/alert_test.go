@@ -83,9 +83,13 @@ func (m *mailbox) complete(p *platform) {
 	})
 }
 
-// expect compares the numbers of notices to the endpoint.
+// expect compares the numbers of notices to the endpoint. It waits for at least these, because the relay finds what
+// another process wrote after what its own process wrote.
 func (m *mailbox) expect(t *testing.T, when, recipient string, failing, suppressed int) {
 	t.Helper()
+	apitest.Eventually(t, when+": the notices", func() bool {
+		return len(m.to(recipient, topic.EndpointFailing)) >= failing && len(m.to(recipient, topic.EndpointSuppressed)) >= suppressed
+	})
 	if f, s := len(m.to(recipient, topic.EndpointFailing)), len(m.to(recipient, topic.EndpointSuppressed)); f != failing || s != suppressed {
 		t.Errorf("%s: %d alerts and %d mails about a suppression, want %d and %d", when, f, s, failing, suppressed)
 	}
