@@ -9,9 +9,9 @@ import (
 )
 
 // open loads what a shard needs: the change and the members without a row, unless the shard has them, and the
-// destinations of the members.
-func (s *Sender) open(sh *shard, members []*member) (opened, error) {
-	found := opened{members: members}
+// destinations of the members. change is nil the first time.
+func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, error) {
+	found := opened{change: change, members: members}
 	if sh.replay != "" { // its row waits: withoutRow adds it to the retryIndex
 		_, err := s.withoutRow(sh, members)
 		return opened{}, err
@@ -24,7 +24,8 @@ func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 		if err := s.retries.awaitLoaded(sh.ctx, sh.partition); err != nil {
 			return found, err
 		}
-		change, err := s.snapshots.get(s.work, sh.changeID)
+		var err error
+		found.change, err = s.snapshots.get(s.work, sh.changeID)
 		if fault.Is(err, fault.NotFound) {
 			return s.fail(sh, members, CodeExpired)
 		}
@@ -34,7 +35,6 @@ func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 		if err != nil {
 			return found, s.warn(sh, err, "A shard cannot be opened yet.")
 		}
-		found.change = change
 	}
 	if len(found.members) == 0 {
 		return found, nil
@@ -45,7 +45,7 @@ func (s *Sender) open(sh *shard, members []*member) (opened, error) {
 	}
 	found.asked = s.queue.now()
 	var err error
-	found.destinations, err = s.resolve(sh, cmp.Or(found.change, sh.change), ids)
+	found.destinations, err = s.resolve(sh, found.change, ids)
 	return found, err
 }
 

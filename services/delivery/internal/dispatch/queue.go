@@ -17,7 +17,7 @@ const (
 // deliveries on one channel to recipients of one service, which may be down. Members of a
 // tenant that were requeued come first, then the shards in the order of push.
 type queue struct {
-	open func(*shard, []*member) (opened, error) // loads what the shard needs; called without the mutex
+	open func(*shard, *Snapshot, []*member) (opened, error) // loads what the shard needs; called without the mutex
 	now  func() time.Time
 
 	mu         sync.Mutex
@@ -37,7 +37,7 @@ type tenant struct {
 	shards   []*shard
 }
 
-func newQueue(open func(*shard, []*member) (opened, error)) *queue {
+func newQueue(open func(*shard, *Snapshot, []*member) (opened, error)) *queue {
 	return &queue{open: open, now: time.Now, tenants: make(map[tenantKey]*tenant), wake: make(signal, 1),
 		inProgress: make(map[string]int)}
 }
@@ -152,8 +152,8 @@ func (q *queue) pollLocked(t *tenant) *member {
 			s.phase = opening
 			q.opening++
 			s.makeMembers()
-			rest := s.members[s.next:]
-			q.openers.Go(func() { q.openShard(s, rest) })
+			change, rest := s.change, s.members[s.next:]
+			q.openers.Go(func() { q.openShard(s, change, rest) })
 		}
 		ahead += s.left()
 	}
@@ -162,8 +162,8 @@ func (q *queue) pollLocked(t *tenant) *member {
 
 // openShard opens a shard. After a failure it closes the shard again when a pause is over. Meanwhile only
 // the later shards of the same tenant wait.
-func (q *queue) openShard(s *shard, rest []*member) {
-	found, err := q.open(s, rest)
+func (q *queue) openShard(s *shard, change *Snapshot, rest []*member) {
+	found, err := q.open(s, change, rest)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.opening--
