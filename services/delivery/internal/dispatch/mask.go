@@ -122,7 +122,7 @@ var anyURL = regexp.MustCompile(`(?i)\b(https?:(?:\\?/){2}[^\s/?#@"'<>\\]*)([^\s
 
 // hideURLs replaces what follows the host in each URL of a receiver's text.
 func hideURLs(text string) string {
-	if !strings.Contains(text, ":") {
+	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) { // the usual case
 		return text
 	}
 	return anyURL.ReplaceAllStringFunc(text, func(found string) string {
