@@ -17,7 +17,7 @@ const MaxRecipients = 5000
 // Recipient is an endpoint or a subscriber. It never holds an address.
 type Recipient struct {
 	ID string `json:"id"`
-	// Destination is a digest of what the receiver's rate limit applies to: the URL or address, or the space of a chat.
+	// Destination is a digest of the URL or address, or of the chat space, to which the receiver's rate limit applies.
 	// Recipients that share a limit have the same digest, so they share a bucket.
 	Destination string `json:"destination"`
 }
@@ -58,7 +58,7 @@ type Destination struct {
 	URL        string         `json:"url,omitempty"`
 	URLHash    string         `json:"urlHash,omitempty"`
 	URLDisplay string         `json:"urlDisplay,omitempty"`
-	Paced      string         `json:"paced,omitempty"`   // a digest of what the receiver's rate limit applies to, as Recipient.Destination
+	Paced      string         `json:"paced,omitempty"`   // as Recipient.Destination
 	Secrets    []string       `json:"secrets,omitempty"` // signing secrets of a webhook, the newest first
 	Address    string         `json:"address,omitempty"` // mail address or phone number
 	Manage     string         `json:"manage,omitempty"`  // URL where the subscriber unsubscribes

@@ -90,7 +90,7 @@ func TestGChat_thread(t *testing.T) {
 	}
 }
 
-// A space gets at most one message a second, whatever its URLs are, also from two processes. Another space does not wait.
+// A space gets at most one message a second, through all its URLs and from two processes. Another space does not wait.
 func TestGChat_pace(t *testing.T) {
 	const events = 3
 	w := newWorld(t)

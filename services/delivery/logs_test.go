@@ -237,7 +237,7 @@ func TestLogs_hideSecrets(t *testing.T) {
 			"escaped": url.QueryEscape(whole), "slashes": strings.ReplaceAll(whole, "/", `\/`), "segment": hiddenToken + "/part two"})
 		_, _ = out.Write(told)
 		_, _ = io.WriteString(out, "<a href='"+strings.ReplaceAll(whole, "&", "&amp;")+"'>"+elsewhere+strings.ToUpper(whole)+" ")
-		// The token is cut at the end of what is read.
+		// The first 16 KB of the response end within the token.
 		_, _ = io.WriteString(out, strings.Repeat("x", 16<<10-len(told)-2*len(whole)-len(elsewhere)-60))
 		for range 20 {
 			_, _ = io.WriteString(out, hiddenToken)

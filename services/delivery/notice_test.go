@@ -144,8 +144,8 @@ func TestNotice_mailAlone(t *testing.T) {
 	}
 }
 
-// The test of an endpoint reaches each kind of endpoint, whatever components the endpoint subscribed to. Two tests are
-// two deliveries.
+// The test of an endpoint reaches each kind of endpoint, also one that subscribed to none of the example's components.
+// Two tests are two deliveries.
 func TestNotice_test(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", status(http.StatusOK))

@@ -127,8 +127,8 @@ func shuffled(outcomes []topic.Outcome) []topic.Outcome {
 	return out
 }
 
-// One series of failures has one alert and one mail about the suppression to each record of the URL, whatever is
-// repeated, in whatever order, also after a restart. After a success or clearing, a new series has its own.
+// One series of failures has one alert, and one mail about the suppression to each record of the URL. Repeated outcomes,
+// in any order and also after a restart, add none. After a success or clearing, a new series has its own.
 func TestEachNumberIsNotifiedOnceInASeries(t *testing.T) {
 	p := start(t, nil)
 	mail := p.mailbox()

@@ -75,7 +75,7 @@ type LogFilter struct {
 	From, To    time.Time // SentAt in [From, To)
 }
 
-// clockSkew is by how much the clock of another process may be ahead.
+// clockSkew is the largest expected difference between the times of two processes.
 const clockSkew = time.Hour
 
 // LogQuery selects a page of an organization's logs on a channel.

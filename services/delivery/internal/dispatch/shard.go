@@ -95,8 +95,8 @@ func (s *shard) makeMembers() {
 	s.recipients = nil
 }
 
-// ofNotice reports whether the shard is of a topic.Notice. A notice is for its recipient, whatever components the
-// recipient subscribed to.
+// ofNotice reports whether the shard is of a topic.Notice. The components to which its recipient
+// subscribed do not matter.
 func (s *shard) ofNotice() bool { return s.keeper != "" }
 
 // left returns how many members were not taken.

@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
-// check returns a fault for a message that is wrong whatever the event is.
+// check returns a fault for a message that is wrong for every event.
 func (in Inbound) check(now time.Time) error {
 	switch {
 	case blank(in.ExternalID) || utf8.RuneCountInString(in.ExternalID) > maxExternalID:

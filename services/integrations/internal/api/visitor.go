@@ -157,7 +157,7 @@ func postForm(c *gin.Context) (url.Values, error) {
 	return c.Request.PostForm, nil
 }
 
-// inJSON is an error for a program, whatever its Accept header says.
+// inJSON is an error for a program. The response is JSON for every Accept header.
 type inJSON struct{ error }
 
 func (e inJSON) Unwrap() error { return e.error }

@@ -19,7 +19,7 @@ func ended(id int, after time.Duration) topic.Outcome {
 	return topic.Outcome{DeliveryID: fmt.Sprint("d-", id), At: start.Add(after)}
 }
 
-// A delivery that counted never counts again, in whatever order and however much later its outcome is repeated.
+// A delivery counts once. Later repetitions of its outcome, in any order, do not count.
 func TestCountersCountEachDeliveryOnce(t *testing.T) {
 	for name, apart := range map[string]time.Duration{
 		"all at once": 0, "a batch of a burst": time.Millisecond, "one a second": time.Second, "one an hour": time.Hour,

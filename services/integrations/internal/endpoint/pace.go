@@ -9,8 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// pacedBy returns a digest of what the provider's rate limit applies to, and "" if that is the URL. The limit of Google
-// Chat applies to a space, which is the URL without its key and token.
+// pacedBy returns a digest of the space to which the provider's rate limit applies, and "" if it applies to the URL. The
+// limit of Google Chat applies to a space, which is the URL without its key and token.
 func pacedBy(channel topic.Channel, a Address) string {
 	if channel != topic.GChat {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Endpoints of one space share a limit, whatever their key and token are. All other endpoints share it only with those
+// Endpoints of one space share a limit, also with different keys and tokens. All other endpoints share it only with those
 // of the same URL.
 func TestPacedBy(t *testing.T) {
 	limit := func(channel topic.Channel, url string) string {

@@ -70,8 +70,8 @@ func (l Links) sign(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// stateOf returns a digest of what a link depends on: the URL and the management address, and for a link that verifies
-// also the visitor's request. A change of one of them ends the link.
+// stateOf returns a digest of the state on which a link depends: the URL and the management address, and for a link that
+// verifies also the visitor's request. A change of one of them ends the link.
 func stateOf(p purpose, e Endpoint) string {
 	state := []string{e.URLHash, e.ManagementEmail}
 	if p == toVerify && e.Request != nil {

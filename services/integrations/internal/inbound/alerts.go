@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// The most characters of what a message takes over from alerts.
+// The maximum numbers of characters that a message takes from alerts.
 const (
 	maxExternalID  = 255
 	maxTitle       = 255

@@ -1,6 +1,6 @@
 // Package inbound receives the signed messages of monitoring tools, which open and resolve incidents: signing keys,
-// signatures, the formats of tools, and the log of what arrived. The events service decides what a message does, by the
-// rules that hold for a person.
+// signatures, the formats of tools, and the log of messages. The events service applies a message by the rules that
+// hold for a person.
 //
 // It is a domain of its own beside package endpoint, because the two share no record and no rule.
 //
