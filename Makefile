@@ -5,7 +5,7 @@ SHELL := /bin/bash
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
 MODULES = $(shell go list -m -f '{{.Dir}}')
 
-.PHONY: run test up down lint tidy generate bench help
+.PHONY: run test up down lint tidy generate bench proof help
 .DEFAULT_GOAL := help
 
 run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
@@ -31,6 +31,9 @@ generate: ## the OpenAPI documents, from the operations that the services declar
 
 bench: ## measured ratios against controls in the same run
 	scripts/bench
+
+proof: ## the long forms of the tests that kill processes; about an hour
+	scripts/proof
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -220,7 +220,7 @@ func TestAPathOutsideTheTableDoesNotExist(t *testing.T) {
 }
 
 // The forms of visitors are below /d/{slug}, and on a host of the dashboard. No other site may read their responses.
-func TestFormsOfVisitorsReachIntegrations(t *testing.T) {
+func TestFormsOfVisitorsReachTheServiceOfTheChannel(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	own := map[string]string{"Host": "Status.Acme.test:8443", "Origin": "https://other.example"}
@@ -228,12 +228,22 @@ func TestFormsOfVisitorsReachIntegrations(t *testing.T) {
 		method, path string
 		header       map[string]string
 		status       int
+		service      string
 	}{
-		{"GET", "/d/acme/subscribe", nil, 200}, {"POST", "/d/acme/subscribe/webhook", nil, 200}, {"GET", "/d/acme/subscribe/sent", nil, 200},
-		{"GET", "/subscribe", own, 200}, {"POST", "/subscribe/webhook", own, 200}, {"GET", "/subscribe/sent", own, 200},
-		{"GET", "/public/endpoints/verify?token=x", nil, 200}, {"POST", "/public/endpoints/manage?token=x", nil, 200},
-		{"GET", "/subscribe", nil, 404}, {"POST", "/subscribe/webhook", nil, 404}, {"GET", "/subscribe/sent", nil, 404}, {"GET", "/subscribe/x/y", own, 404},
-		{"GET", "/d/acme/subscribe/webhook", nil, 405}, {"OPTIONS", "/subscribe/webhook", own, 405}, {"PUT", "/public/endpoints/manage", nil, 405},
+		{"GET", "/d/acme/subscribe", nil, 200, subscribers}, {"GET", "/d/acme/subscribe/sent", nil, 200, subscribers},
+		{"POST", "/d/acme/subscribe/email", nil, 200, subscribers}, {"POST", "/d/acme/subscribe/sms", nil, 200, subscribers},
+		{"POST", "/d/acme/subscribe/whatsapp", nil, 200, subscribers}, {"GET", "/d/acme/subscribe/whatsapp", nil, 200, subscribers},
+		{"POST", "/d/acme/subscribe/webhook", nil, 200, integrations}, {"GET", "/d/acme/subscribe/teams", nil, 200, integrations},
+		{"POST", "/d/acme/subscribe/other", nil, 200, integrations},
+		{"GET", "/subscribe", own, 200, subscribers}, {"GET", "/subscribe/sent", own, 200, subscribers}, {"POST", "/subscribe/email", own, 200, subscribers},
+		{"POST", "/subscribe/webhook", own, 200, integrations}, {"GET", "/subscribe/webhook", own, 200, integrations},
+		{"GET", "/public/endpoints/verify?token=x", nil, 200, integrations}, {"POST", "/public/endpoints/manage?token=x", nil, 200, integrations},
+		{"GET", "/public/confirm?token=x", nil, 200, subscribers}, {"POST", "/public/confirm", nil, 200, subscribers},
+		{"POST", "/public/manage?token=x", nil, 200, subscribers}, {"POST", "/public/unsubscribe?token=x", nil, 200, subscribers},
+		{"GET", "/subscribe", nil, 404, ""}, {"POST", "/subscribe/webhook", nil, 404, ""}, {"POST", "/subscribe/email", nil, 404, ""},
+		{"GET", "/subscribe/sent", nil, 404, ""}, {"GET", "/subscribe/x/y", own, 404, ""},
+		{"POST", "/d/acme/subscribe/sent", nil, 405, ""}, {"OPTIONS", "/subscribe/webhook", own, 405, ""}, {"PUT", "/public/endpoints/manage", nil, 405, ""},
+		{"DELETE", "/public/manage", nil, 405, ""},
 	} {
 		g := d.do(t, row.method, row.path, "", row.header)
 		if g.status != row.status || g.header.Get("Access-Control-Allow-Origin") != "" || (row.status == 405) != (g.header.Get("Allow") != "") {
@@ -243,7 +253,7 @@ func TestFormsOfVisitorsReachIntegrations(t *testing.T) {
 			continue
 		}
 		e := g.echo(t)
-		if e.Service != integrations || e.URI != row.path || e.Passport.Surface != passport.Public || e.Passport.IP != "127.0.0.1" ||
+		if e.Service != row.service || e.URI != row.path || e.Passport.Surface != passport.Public || e.Passport.IP != "127.0.0.1" ||
 			row.header != nil && e.Header.Get("X-Forwarded-Host") != row.header["Host"] {
 			t.Errorf("%s %s reached %+v", row.method, row.path, e)
 		}

@@ -92,6 +92,8 @@ func ownRecords(a actor, base string) ownedRecords {
 	}
 	send(a.t, http.MethodGet, base+"/app/components", a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &components)
 	event := components.Components[0].ActiveEventIDs[0]
+	var subscribers struct{ Subscribers []struct{ ID string } }
+	send(a.t, http.MethodGet, base+"/app/subscribers/email", a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &subscribers)
 	var note struct{ Note struct{ NoteID string } }
 	send(a.t, http.MethodPost, base+"/app/events/"+event+"/notes", a.app(), map[string]any{"note": "internal"}).expect(a.t, http.StatusCreated).into(a.t, &note)
 	var shown struct {
@@ -112,7 +114,7 @@ func ownRecords(a actor, base string) ownedRecords {
 	})
 	return ownedRecords{sentAt: sent.Logs[0].SentAt, ids: map[string]string{
 		"logId":      sent.Logs[0].LogID,
-		"dashboards": a.DashboardID, "components": component, "events": event,
+		"dashboards": a.DashboardID, "components": component, "events": event, "subscribers": subscribers.Subscribers[0].ID,
 		"statusId": shown.Event.Timeline[0].StatusID, "noteId": note.Note.NoteID, "keyId": key, "inboundKeyId": inboundKey,
 	}}
 }
@@ -143,7 +145,7 @@ func (o ownedRecords) read(t *testing.T, base, authorization string) map[string]
 	texts := map[string]string{}
 	for _, path := range []string{
 		"/app/dashboards/" + o.ids["dashboards"], "/app/events/" + o.ids["events"], "/app/components",
-		"/app/integrations/webhooks/outbound/endpoints", "/app/integrations/webhooks/inbound/keys", "/app/users", "/app/notifications/email/logs",
+		"/app/integrations/webhooks/outbound/endpoints", "/app/integrations/webhooks/inbound/keys", "/app/users", "/app/notifications/email/logs", "/app/subscribers/email/" + o.ids["subscribers"],
 	} {
 		texts[path] = string(send(t, http.MethodGet, base+path, authorization, nil).expect(t, http.StatusOK).body)
 	}

@@ -127,6 +127,7 @@ replace github.com/bellbuoy/bellbuoy/services/delivery => ../../services/deliver
 
 require (
 	github.com/bellbuoy/bellbuoy/gateway v0.0.0-00010101000000-000000000000
+	github.com/emersion/go-smtp v0.25.1
 	github.com/goccy/go-yaml v1.19.2
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
@@ -134,6 +135,10 @@ require (
 	go.opentelemetry.io/proto/otlp v1.11.1
 	google.golang.org/protobuf v1.36.12
 )
+
+require github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
+
+require github.com/nyaruka/phonenumbers v1.8.1 // indirect
 
 require (
 	github.com/prometheus/alertmanager v0.34.2

@@ -31,7 +31,22 @@ const (
 var binaries string
 
 func TestMain(m *testing.M) {
+	if address := os.Getenv(mailServerMark); address != "" {
+		fmt.Fprintln(os.Stderr, serveMail(address, os.Getenv(mailJournalMark)))
+		os.Exit(1)
+	}
+	if address, folder, found := strings.Cut(os.Getenv(engineMark), " "); found {
+		fmt.Fprintln(os.Stderr, serveEngine(address, folder))
+		os.Exit(1)
+	}
 	os.Exit(func() int {
+		if os.Getenv(rawRole) != "" {
+			if err := rawLoop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+			return 0
+		}
 		dir, err := os.MkdirTemp("", "bellbuoy-binaries-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -61,6 +76,7 @@ type process struct {
 	name    string
 	binary  string
 	dir     string
+	args    []string
 	env     []string
 	command *exec.Cmd
 	ended   chan struct{} // closed when the running command has ended
@@ -87,7 +103,7 @@ func newProcess(t testing.TB, name, binary string, env ...string) *process {
 
 func (p *process) start() *process {
 	p.t.Helper()
-	command := exec.Command(p.binary)
+	command := exec.Command(p.binary, p.args...)
 	command.Dir = p.dir
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir}, p.env...)
 	command.Stdout, command.Stderr = p.log, p.log

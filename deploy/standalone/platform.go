@@ -169,8 +169,8 @@ func (p *platform) parts() []part {
 			SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
 		}),
 		bind(p, "subscribers", subscribers.Run, subscribers.Config{
-			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
-			EventsURL: p.url("events"),
+			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis, Confirmation: s.Confirmation,
+			EventsURL: p.url("events"), IdentityURL: p.url("identity"),
 		}),
 		bind(p, "integrations", integrations.Run, integrations.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
@@ -179,8 +179,9 @@ func (p *platform) parts() []part {
 		}),
 		bind(p, "delivery", delivery.Run, delivery.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
-			IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"),
+			EventsURL: p.url("events"), IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"),
 			Receivers: s.Receivers, Sending: s.Sending, Mail: s.Mail, Texts: s.Texts, Data: s.Data,
+			Templates: s.Templates, Confirmation: s.Confirmation,
 		}),
 		bind(p, "gateway", gateway.Run, gateway.Config{
 			Process: boot.Process{Ready: map[string]func(context.Context) error{"first start": func(context.Context) error {

@@ -114,7 +114,7 @@ func eachDocuments(t *testing.T, test func(t *testing.T, documents string)) {
 }
 
 // startCluster starts the six binaries, the gateway twice, and delivery twice on MongoDB. The broker
-// and Redis are real ones when the environment names them, else in-process ones.
+// and Redis are those of env, or real ones when the environment of the tests names them, else in-process ones.
 func startCluster(t testing.TB, env ...string) *cluster {
 	t.Helper()
 	c := &cluster{processes: map[string]*process{}, addresses: map[string]string{}, names: slices.Clone(services)}
@@ -126,7 +126,10 @@ func startCluster(t testing.TB, env ...string) *cluster {
 	}
 	c.base = "http://" + c.addresses["gateway"]
 	c.gateways = []string{c.base, "http://" + c.addresses["gateway-2"]}
-	kafka, redis := sharedEngines(t)
+	var kafka, redis string
+	if !slices.ContainsFunc(env, func(setting string) bool { return strings.HasPrefix(setting, "KAFKA_BROKERS=") }) {
+		kafka, redis = sharedEngines(t)
+	}
 	data := t.TempDir()
 	for _, name := range c.names {
 		binary := name

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/services/delivery"
 )
 
 // builtIn selects the seed that is built into the program, deploy/seed.json.
@@ -23,6 +24,7 @@ type settings struct {
 	boot.Providers    `embed:""`
 	boot.Mail         `embed:""`
 	boot.Texts        `embed:""`
+	boot.Templates    `embed:""`
 
 	Data          string   `name:"data" env:"BELLBUOY_DATA" default:"./data" check:"filled" help:"Folder of the platform's files."`
 	Seed          string   `name:"seed" env:"BELLBUOY_SEED" default:"built-in" help:"File with the organization that the first start creates (see deploy/seed.json, which is built in); empty: none."`
@@ -32,6 +34,9 @@ type settings struct {
 	KafkaBrokers  []string `name:"kafka-brokers" env:"KAFKA_BROKERS" check:"address" help:"Kafka brokers, host:port, separated by commas; if empty, an embedded broker."`
 	RedisURL      string   `name:"redis-url" env:"REDIS_URL" check:"redis" help:"Redis, e.g. redis://localhost:6379/0; if empty, an embedded server."`
 }
+
+// Validate checks what only a service can check. The parser of settings calls it.
+func (s settings) Validate() error { return delivery.Config{Templates: s.Templates}.Validate() }
 
 // links returns the base URLs. The default is the address of the platform.
 func (s settings) links(address string) boot.Links {

@@ -27,11 +27,16 @@ var domains = map[string]string{
 // second is the domain package of a service that has two, which share no record and no rule.
 var second = map[string]string{"integrations": "inbound"}
 
+// pure are libraries that compute and have no effect: identifiers, and the standards of addresses and languages.
+var pure = []string{
+	"github.com/google/uuid", "github.com/nyaruka/phonenumbers", "golang.org/x/net/idna", "golang.org/x/text/language", "golang.org/x/text/unicode/norm",
+}
+
 var walls = []wall{
 	{
 		of: func(pkg string) bool { return isDomain(pkg) },
 		admits: func(_, imported string) bool {
-			return isStandard(imported) || imported == "github.com/google/uuid" || oneOf(imported, "libs/audit", "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/outward", "libs/optional")
+			return isStandard(imported) || slices.Contains(pure, imported) || oneOf(imported, "libs/audit", "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/outward", "libs/optional", "libs/outage")
 		},
 		why: "a domain contains nouns and rules; gin, MongoDB, Kafka and Redis belong outside",
 	},

@@ -34,13 +34,18 @@ func (m Mail) Validate() error {
 	return nil
 }
 
-// Texts are the settings of SMS. The URL contains a token.
+// Texts are the settings of SMS and WhatsApp. The URL contains a token.
 type Texts struct {
-	SMSURL string `name:"sms-url" env:"SMS_URL" check:"url https http" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"Twilio-compatible API; from is the sender: a number, a name (default: Bellbuoy) or a messaging service. If empty, each text is written to sms/*.json in the data folder."`
+	SMSURL string `name:"sms-url" env:"SMS_URL" check:"url https http" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"Twilio-compatible API; from is the sender: a number, a name (default: Bellbuoy) or a messaging service. If empty, each text is written to sms/*.json in the data folder. WhatsApp uses the same account and sender."`
+	// WhatsAppTemplate is the ContentSid of a template with the variables of a message.
+	WhatsAppTemplate string `name:"whatsapp-template" env:"WHATSAPP_TEMPLATE" placeholder:"HX..." help:"ContentSid of the WhatsApp template, with the variables 1 dashboard, 2 status, 3 title, 4 link, 5 text; in a confirmation, 2 asks to confirm, 3 has the code, 4 the link, 5 the components. If empty, WhatsApp gets plain text, which it accepts only within 24 hours after a message of the recipient."`
 }
 
 // Validate checks the settings. The parser of settings calls it.
 func (t Texts) Validate() error {
+	if t.WhatsAppTemplate != "" && !templatePattern.MatchString(t.WhatsAppTemplate) {
+		return errors.New("WHATSAPP_TEMPLATE must be a ContentSid: HX and 32 hexadecimal digits")
+	}
 	if t.SMSURL == "" {
 		return nil
 	}
@@ -61,6 +66,9 @@ func (t Texts) Validate() error {
 // service, and a name.
 var senderPattern = regexp.MustCompile(`^(\+[0-9]{7,15}|[0-9]{3,8}|MG[0-9a-fA-F]{32}|[A-Za-z0-9][A-Za-z0-9 ]{0,10})$`)
 
+// templatePattern matches a ContentSid.
+var templatePattern = regexp.MustCompile(`^HX[0-9a-fA-F]{32}$`)
+
 // defaultSender is a sender id of letters. In most countries it needs no number.
 const defaultSender = "Bellbuoy"
 
@@ -75,4 +83,9 @@ func (t Texts) From() string {
 		from = "+" + number
 	}
 	return from
+}
+
+// Templates is the setting of an operator's own words and templates of messages.
+type Templates struct {
+	Templates string `name:"templates" env:"BELLBUOY_TEMPLATES" placeholder:"FOLDER" help:"Folder with files that override the templates and words of mail and texts, such as mail.html, de/mail.html and locales/de.json; if empty, the shipped ones are used."`
 }

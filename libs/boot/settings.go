@@ -71,7 +71,7 @@ func (p Proxies) Networks() ([]netip.Prefix, error) {
 
 // Confirmation is the setting of the links with which visitors confirm.
 type Confirmation struct {
-	ConfirmWithin time.Duration `name:"confirm-within" env:"CONFIRM_WITHIN" default:"48h" help:"Time within which a visitor confirms a subscription or an endpoint by the link in a mail."`
+	ConfirmWithin time.Duration `name:"confirm-within" env:"CONFIRM_WITHIN" default:"48h" help:"Time within which a visitor confirms a subscription or an endpoint by the link or the code in a message."`
 }
 
 // maxConfirm bounds the time for which unconfirmed requests are stored.

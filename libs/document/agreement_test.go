@@ -176,6 +176,14 @@ func TestFindAgreesWithPlainGo(t *testing.T) {
 			})
 			n, err := c.Count(t.Context(), q)
 			must(t, err)
+			total, err := c.Sum(t.Context(), "number", q)
+			must(t, err)
+			for _, b := range want {
+				total -= int64(b.Number)
+			}
+			if total != 0 {
+				t.Fatalf("seed %d: %+v\nthe sum is %d too large", seedOfRun, q, total)
+			}
 			q.Limit = 3 + r.IntN(20)
 			got := pages(t, c, q, func() {})
 			inOrder := slices.IsSortedFunc(got, func(a, b boat) int {

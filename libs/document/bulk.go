@@ -66,10 +66,10 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 		}
 		loaded = append(loaded, found...)
 	}
-	items := make([]*T, len(loaded))
+	items, decoder := make([]*T, len(loaded)), newDecoder()
 	for i, r := range loaded {
 		items[i] = new(T)
-		if err := decode(r.body, items[i]); err != nil {
+		if err := decoder.decode(r.body, items[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -58,11 +58,11 @@ func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error)
 			byKey[r.key] = r
 		}
 	}
-	items := make([]T, 0, len(byKey))
+	items, decoder := make([]T, 0, len(byKey)), newDecoder()
 	for _, key := range keys {
 		if r, ok := byKey[key]; ok {
 			var item T
-			if err := decode(r.body, &item); err != nil {
+			if err := decoder.decode(r.body, &item); err != nil {
 				return nil, c.opaque(err, "load")
 			}
 			items = append(items, item)

@@ -30,6 +30,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 )
 
 // Options are the optional surroundings of a Database.
@@ -47,6 +48,7 @@ type Database struct {
 	name        string
 	engine      engine
 	log         *slog.Logger
+	outages     *outage.Log
 	tracer      trace.Tracer
 	propagator  propagation.TextMapPropagator
 	writers     gate
@@ -84,7 +86,7 @@ func Open(address, name string, options Options) (*Database, error) {
 		options.Observe = func(string) {}
 	}
 	db := &Database{
-		name: name, log: options.Log, propagator: options.Propagator,
+		name: name, log: options.Log, outages: outage.New(options.Log), propagator: options.Propagator,
 		tracer:  options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/document"),
 		written: make(map[*shape]bool), wake: make(chan struct{}, 1),
 	}
@@ -128,6 +130,12 @@ func (db *Database) NextN(ctx context.Context, counter string, n int64) (int64, 
 		return 0, opaque(err, "increment counter "+counter)
 	}
 	return last - n + 1, nil
+}
+
+// Last returns the last value of a counter, or 0 before the first call of Next.
+func (db *Database) Last(ctx context.Context, counter string) (int64, error) {
+	last, err := db.engine.last(ctx, counter)
+	return last, opaque(err, "read counter "+counter)
 }
 
 // Migrate makes the engine match the declarations. It creates missing collections, columns and indexes, rebuilds

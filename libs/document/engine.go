@@ -24,6 +24,7 @@ type engine interface {
 	close() error
 	migrate(ctx context.Context, shapes []*shape) error
 	next(ctx context.Context, counter string, n int64) (int64, error)
+	last(ctx context.Context, counter string) (int64, error)
 
 	load(ctx context.Context, s *shape, key string) (*record, error) // nil if there is none
 	loadMany(ctx context.Context, s *shape, keys []string) ([]*record, error)
@@ -43,6 +44,8 @@ type engine interface {
 	keys(ctx context.Context, p *plan, fields []int) ([][]any, error)
 	// count returns the number of records, or of the different values of a field, unless that is keyField.
 	count(ctx context.Context, p *plan, distinct int) (int64, error)
+	// sum returns the sum of the whole numbers in a field.
+	sum(ctx context.Context, p *plan, field int) (int64, error)
 
 	// claim returns up to limit documents of shapes with waiting messages. Only this process may publish them.
 	claim(ctx context.Context, shapes []*shape, limit int, skip func(collection, key string) bool) ([]claim, error)

@@ -28,9 +28,10 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 	if more {
 		records = records[:q.Limit]
 	}
+	decoder := newDecoder()
 	page.Items = make([]T, len(records))
 	for i, r := range records {
-		if err := decode(r.body, &page.Items[i]); err != nil {
+		if err := decoder.decode(r.body, &page.Items[i]); err != nil {
 			return page, c.opaque(err, "find")
 		}
 	}
@@ -89,6 +90,22 @@ func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.
 		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.name)
 	}
 	return c.count(ctx, at, q)
+}
+
+// Sum returns the sum of field, which holds whole numbers, over the records that match the conditions of q. It does not read
+// the records if the index has the field.
+func (c *Collection[T]) Sum(ctx context.Context, field string, q find.Query) (int64, error) {
+	defer c.span(&ctx, "sum")()
+	at := c.shape.field(field)
+	if at < 0 || c.shape.fields[at].many {
+		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.name)
+	}
+	p, err := c.shape.plan(find.Query{Where: q.Where, Scan: q.Scan})
+	if err != nil || p.empty {
+		return 0, err
+	}
+	n, err := c.db.engine.sum(ctx, p, at)
+	return n, c.opaque(err, "sum")
 }
 
 func (c *Collection[T]) count(ctx context.Context, distinct int, q find.Query) (int64, error) {

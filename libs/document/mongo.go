@@ -152,6 +152,21 @@ func (e *mongoEngine) next(ctx context.Context, counter string, n int64) (int64,
 	}
 }
 
+func (e *mongoEngine) last(ctx context.Context, counter string) (int64, error) {
+	db, err := e.connect()
+	if err != nil {
+		return 0, err
+	}
+	var now struct {
+		Value int64 `bson:"value"`
+	}
+	err = db.Collection(counters).FindOne(ctx, bson.D{{Key: "_id", Value: counter}}).Decode(&now)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		err = nil
+	}
+	return now.Value, mongoError(err)
+}
+
 // unreadyCodes are the codes of a server that changes its role in the replica set, stops, or builds an index.
 var unreadyCodes = []int{91, 189, 10107, 11600, 11602, 12587, 13435, 13436}
 

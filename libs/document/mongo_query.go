@@ -45,16 +45,27 @@ func (e *mongoEngine) keys(ctx context.Context, p *plan, fields []int) ([][]any,
 }
 
 func (e *mongoEngine) count(ctx context.Context, p *plan, distinct int) (int64, error) {
-	c, err := e.collection(p.shape)
-	if err != nil {
-		return 0, err
-	}
-	steps := mongo.Pipeline{{{Key: "$match", Value: p.filter()}}}
+	var steps mongo.Pipeline
 	if distinct != keyField {
 		steps = append(steps, bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + p.path(distinct)}}}},
 			bson.D{{Key: "$match", Value: bson.D{{Key: "_id", Value: bson.D{{Key: "$ne", Value: nil}}}}}})
 	}
-	cursor, err := c.Aggregate(ctx, append(steps, bson.D{{Key: "$count", Value: "n"}}), options.Aggregate().SetHint(p.hint()))
+	return e.aggregate(ctx, p, append(steps, bson.D{{Key: "$count", Value: "n"}}))
+}
+
+func (e *mongoEngine) sum(ctx context.Context, p *plan, field int) (int64, error) {
+	total := bson.D{{Key: "_id", Value: nil}, {Key: "n", Value: bson.D{{Key: "$sum", Value: "$" + p.path(field)}}}}
+	return e.aggregate(ctx, p, mongo.Pipeline{{{Key: "$group", Value: total}}})
+}
+
+// aggregate returns the n that the steps compute from the records of the plan, or 0 without a result.
+func (e *mongoEngine) aggregate(ctx context.Context, p *plan, steps mongo.Pipeline) (int64, error) {
+	c, err := e.collection(p.shape)
+	if err != nil {
+		return 0, err
+	}
+	steps = append(mongo.Pipeline{{{Key: "$match", Value: p.filter()}}}, steps...)
+	cursor, err := c.Aggregate(ctx, steps, options.Aggregate().SetHint(p.hint()))
 	if err != nil {
 		return 0, mongoError(err)
 	}

@@ -418,6 +418,9 @@ func TestCountDistinct(t *testing.T) {
 				t.Errorf("%s: %d different, want %d", test.field, got, test.want)
 			}
 		}
+		if _, err := c.Sum(t.Context(), "harbours", find.Query{Where: eq()}); !fault.Is(err, fault.Internal) {
+			t.Errorf("a sum of lists: %v", err)
+		}
 		if _, err := c.CountDistinct(t.Context(), "harbours", find.Query{Where: eq()}); !fault.Is(err, fault.Internal) {
 			t.Errorf("a list: %v", err)
 		}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
@@ -63,6 +63,7 @@ const (
 func (db *Database) Relay(ctx context.Context, publish func(context.Context, []stream.Record) error) error {
 	r := &relay{db: db, publish: publish, limit: relayBatch, held: make(map[string]heldBack)}
 	r.shared, _ = db.engine.(sharedEngine)
+	cause := outage.Cause{Message: "relaying failed", Of: db.name}
 	var pause time.Duration
 	var searched time.Time
 	for ctx.Err() == nil {
@@ -85,11 +86,11 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 		}
 		if err == nil || ctx.Err() != nil {
 			pause = 0
+			db.outages.Over(ctx, cause)
 			continue
 		}
 		pause = min(max(2*pause, 50*time.Millisecond), relayRetry)
-		db.log.LogAttrs(ctx, slog.LevelWarn, "relaying failed", slog.String("database", db.name),
-			slog.String("error", err.Error()), slog.String("again_in", pause.String()))
+		db.outages.Failed(ctx, cause, err)
 		sleep(ctx, pause)
 	}
 	return nil
@@ -209,13 +210,14 @@ func (r *relay) deriveAll(ctx context.Context, claims []claim) (ready, failed []
 			c.entries = c.entries[:derived]
 		default:
 			c.doubtful = true
+			cause := outage.Cause{Message: "Derive failed", Of: r.db.name + "/" + c.shape.name}
 			if err := c.shape.rederive(ctx, c.key); err != nil {
 				r.hold(c)
-				r.db.log.LogAttrs(ctx, slog.LevelWarn, "Derive failed", slog.String("collection", c.shape.name),
-					slog.String("key", c.key), slog.String("error", err.Error()))
+				r.db.outages.Failed(ctx, cause, err, "key", c.key)
 				failed = append(failed, c)
 				continue
 			}
+			r.db.outages.Over(ctx, cause)
 		}
 		ready = append(ready, c)
 	}
@@ -250,8 +252,12 @@ func (r *relay) dispel(ctx context.Context) {
 		}
 		err = errors.Join(err, failed)
 	}
-	if err != nil && ctx.Err() == nil {
-		r.db.log.LogAttrs(ctx, slog.LevelWarn, "repeating Derive failed", slog.String("database", r.db.name), slog.String("error", err.Error()))
+	cause := outage.Cause{Message: "repeating Derive failed", Of: r.db.name}
+	switch {
+	case err == nil:
+		r.db.outages.Over(ctx, cause)
+	case ctx.Err() == nil:
+		r.db.outages.Failed(ctx, cause, err)
 	}
 }
 

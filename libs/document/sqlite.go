@@ -189,6 +189,13 @@ func (e *sqliteEngine) next(ctx context.Context, counter string, n int64) (int64
 	return last, err
 }
 
+func (e *sqliteEngine) last(ctx context.Context, counter string) (int64, error) {
+	var last int64
+	q := clause{`SELECT value FROM "~counters" WHERE name = ?`, []any{counter}}
+	err := e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&last) })
+	return last, err
+}
+
 // sqliteError classifies an error of the driver. s has the index that a violated constraint belongs to.
 func sqliteError(err error, s *shape) error {
 	e, ok := errors.AsType[*sqlite.Error](err)

@@ -56,15 +56,28 @@ func (e *sqliteEngine) count(ctx context.Context, p *plan, distinct int) (int64,
 	return n, err
 }
 
+func (e *sqliteEngine) sum(ctx context.Context, p *plan, field int) (int64, error) {
+	p = p.outer()
+	q := p.aggregate("COALESCE(SUM("+p.column(field)+"), 0)", p.within(field))
+	var n int64
+	err := e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
+}
+
 func (p *plan) counting(distinct int) clause {
-	what, from, within := "*", p.from(), p.within()
 	if distinct != keyField {
-		what, within = "DISTINCT "+p.column(distinct), p.within(distinct)
+		return p.aggregate("COUNT(DISTINCT "+p.column(distinct)+")", p.within(distinct))
 	}
+	return p.aggregate("COUNT(*)", p.within())
+}
+
+// aggregate returns the SELECT of one value. If it is within the index's table, it does not read the records.
+func (p *plan) aggregate(value string, within bool) clause {
+	from := p.from()
 	if within {
 		from = p.fromSide()
 	}
-	q := clause{text: "SELECT COUNT(" + what + ")" + from}
+	q := clause{text: "SELECT " + value + from}
 	q.where(p.all())
 	return q
 }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"math"
@@ -22,8 +23,24 @@ func encode(item any) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-func decode(body []byte, item any) error {
-	decoder := bson.NewDecoder(bson.NewDocumentReader(bytes.NewReader(body)))
+func decode(body []byte, item any) error { return newDecoder().decode(body, item) }
+
+// decoder decodes many bodies with one buffer, which NewDocumentReader would else make for each.
+type decoder struct {
+	body   bytes.Reader
+	buffer *bufio.Reader
+}
+
+func newDecoder() *decoder {
+	d := &decoder{}
+	d.buffer = bufio.NewReader(&d.body)
+	return d
+}
+
+func (d *decoder) decode(body []byte, item any) error {
+	d.body.Reset(body)
+	d.buffer.Reset(&d.body)
+	decoder := bson.NewDecoder(bson.NewDocumentReader(d.buffer))
 	decoder.UseJSONStructTags()
 	if err := decoder.Decode(item); err != nil {
 		return fmt.Errorf("decode %T: %w", item, err)

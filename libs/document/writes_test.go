@@ -307,6 +307,11 @@ func TestNextNeverRepeats(t *testing.T) {
 		if first != 201 || after != 211 || other != 1 {
 			t.Errorf("a block starts at %d, then comes %d; another counter starts at %d", first, after, other)
 		}
+		for counter, want := range map[string]int64{"boat": 211, "buoy": 1, "raft": 0} {
+			if last, err := one.Last(t.Context(), counter); err != nil || last != want {
+				t.Errorf("the last value of %s is %d instead of %d: %v", counter, last, want, err)
+			}
+		}
 	})
 }
 

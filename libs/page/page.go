@@ -11,16 +11,23 @@ import (
 )
 
 const layout = `<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>{{.Title}}</title></head>
-<body><h1>{{.Title}}</h1>
-{{template "body" .}}</body></html>
+<html lang="{{.Head.Lang}}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>{{.Head.Title}}</title></head>
+<body><main><h1>{{.Head.Title}}</h1>
+{{template "body" .View}}</main></body></html>
 `
+
+// Head is what every page has.
+type Head struct {
+	Title string
+	Lang  string // BCP 47
+	// Forms is the origin of a form of the page that is sent to another host than the page's. Empty: there is none.
+	Forms string
+}
 
 // Template is a page that Show can write.
 type Template struct{ parsed *template.Template }
 
-// Parse returns the page with the body, which is a template of package html/template. The view of the page must have a
-// Title.
+// Parse returns the page with the body, which is a template of package html/template.
 func Parse(body string) (Template, error) {
 	parsed, err := template.New("page").Parse(layout)
 	if err == nil {
@@ -29,13 +36,17 @@ func Parse(body string) (Template, error) {
 	return Template{parsed}, err
 }
 
-// Show responds with the page.
-func Show(c *gin.Context, status int, page Template, view any) error {
+// Show responds with the page. The body of the page shows the view.
+func Show(c *gin.Context, status int, page Template, head Head, view any) error {
 	var out bytes.Buffer
-	if err := page.parsed.Execute(&out, view); err != nil {
+	if err := page.parsed.Execute(&out, struct {
+		Head Head
+		View any
+	}{head, view}); err != nil {
 		return err
 	}
-	c.Header("Content-Security-Policy", "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	forms := strings.TrimSpace("'self' " + head.Forms)
+	c.Header("Content-Security-Policy", "default-src 'none'; form-action "+forms+"; base-uri 'none'; frame-ancestors 'none'")
 	c.Data(status, "text/html; charset=utf-8", out.Bytes())
 	return nil
 }

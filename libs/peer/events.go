@@ -17,6 +17,8 @@ type Dashboard struct {
 	Name       string      `json:"name"`
 	Slug       string      `json:"slug"`
 	URL        string      `json:"url"`
+	Timezone   string      `json:"timezone"` // IANA
+	Locale     string      `json:"locale"`   // BCP 47
 	Components []Component `json:"components"`
 }
 
@@ -80,6 +82,18 @@ type Events struct{ *Client }
 func (e Events) Dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
 	var out Dashboard
 	err := e.call(ctx, organization, http.MethodGet, organizationPath(organization, "/dashboards/"+url.PathEscape(id)), nil, &out)
+	return out, err
+}
+
+// HasEvent returns fault.NotFound unless the event is one of the organization.
+func (e Events) HasEvent(ctx context.Context, organization, id string) error {
+	return e.call(ctx, organization, http.MethodGet, organizationPath(organization, "/events/"+url.PathEscape(id)), nil, nil)
+}
+
+// FirstDashboard returns the oldest dashboard of the organization, or fault.NotFound.
+func (e Events) FirstDashboard(ctx context.Context, organization string) (Dashboard, error) {
+	var out Dashboard
+	err := e.call(ctx, organization, http.MethodGet, organizationPath(organization, "/dashboards/first"), nil, &out)
 	return out, err
 }
 

@@ -27,6 +27,13 @@ func (r Recipients) Resolve(ctx context.Context, organization string, query topi
 	return out, err
 }
 
+// Version returns the version of the organization's recipients. It returns fault.NotFound if the service has no versions.
+func (r Recipients) Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error) {
+	var out topic.RecipientsVersion
+	err := r.call(ctx, organization, http.MethodPost, organizationPath(organization, "/recipients/version"), query, &out)
+	return out, err
+}
+
 // ForgetComponent removes a deleted component from all recipients. The events service calls it before it
 // responds to the deletion. If the call fails, the message topic.ComponentDeleted has the same effect later.
 func (r Recipients) ForgetComponent(ctx context.Context, organization, component string) error {

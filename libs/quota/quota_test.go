@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -114,20 +115,29 @@ func TestMemoryCountsWhileRedisIsDown(t *testing.T) {
 	})
 }
 
-func TestMailIsLimitedByVisitorAndByAddress(t *testing.T) {
+func TestMessagesAndCodesAreLimitedByVisitorAndByAddress(t *testing.T) {
 	server := startRedis(t, "127.0.0.1:0")
 	defer server.Close()
 	counter, _, _ := open(t, server.URL())
+	with := func(take func(context.Context, string) time.Duration) func(string) time.Duration {
+		return func(key string) time.Duration { return take(t.Context(), key) }
+	}
+	four, six := []string{"192.0.2.1", "::ffff:192.0.2.1"}, []string{"2001:db8::1", "2001:db8::ffff:2"}
 	for _, test := range []struct {
-		name  string
-		take  func(string) time.Duration
-		limit int
-		same  []string // counted together
-		other string
+		name   string
+		take   func(string) time.Duration
+		limit  int
+		window time.Duration
+		same   []string // counted together
+		other  string
 	}{
-		{"from IPv4", func(ip string) time.Duration { return counter.MailFrom(t.Context(), ip) }, 30, []string{"192.0.2.1", "::ffff:192.0.2.1"}, "192.0.2.2"},
-		{"from IPv6", func(ip string) time.Duration { return counter.MailFrom(t.Context(), ip) }, 30, []string{"2001:db8::1", "2001:db8::ffff:2"}, "2001:db8:0:1::1"},
-		{"to", func(to string) time.Duration { return counter.MailTo(t.Context(), to) }, 3, []string{"ann@example.com", "Ann@Example.com"}, "bob@example.com"},
+		{"mail from IPv4", with(counter.MailFrom), 30, time.Hour, four, "192.0.2.2"},
+		{"mail from IPv6", with(counter.MailFrom), 30, time.Hour, six, "2001:db8:0:1::1"},
+		{"texts from IPv4", with(counter.TextFrom), 10, 4 * time.Hour, four, "192.0.2.2"},
+		{"texts from IPv6", with(counter.TextFrom), 10, 4 * time.Hour, six, "2001:db8:0:1::1"},
+		{"mail to", with(counter.MailTo), 3, time.Hour, []string{"ann@example.com", "Ann@Example.com"}, "bob@example.com"},
+		{"texts to", with(counter.TextTo), 3, time.Hour, []string{"+4915112345678"}, "+4915112345679"},
+		{"codes from", with(counter.Code), 30, 24 * time.Hour, four, "192.0.2.2"},
 	} {
 		for i := range test.limit {
 			if wait := test.take(test.same[i%len(test.same)]); wait != 0 {
@@ -135,7 +145,7 @@ func TestMailIsLimitedByVisitorAndByAddress(t *testing.T) {
 			}
 		}
 		for _, key := range test.same {
-			if wait := test.take(key); wait <= 59*time.Minute || wait > time.Hour {
+			if wait := test.take(key); wait <= test.window-time.Minute || wait > test.window {
 				t.Errorf("%s: after the limit %s waits %v", test.name, key, wait)
 			}
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 )
 
 const (
@@ -163,7 +165,7 @@ func (a *assignment) prepare() bool {
 		// The group is new to this partition. It commits the first offset, so that the records
 		// that the group still needs are not trimmed.
 		if !a.client.retry(a.intake, func() error { return a.startAtFirst(p) },
-			"waiting for the first offset of a partition", "topic", p.topic, "partition", p.id) {
+			outage.Cause{Message: "waiting for the first offset of a partition", Of: a.subscription.Group}, "topic", p.topic, "partition", p.id) {
 			return false
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 )
 
 // Claim is one record that was handed out to a handler.
@@ -89,18 +91,20 @@ func (a *assignment) batch(p *partition, records []Record, handle func(context.C
 	group := a.subscription.Group
 	handout := a.handOut(p, records, func() {})
 	defer func() { handout.end(finished) }()
+	cause := outage.Cause{Message: "a batch failed and is retried", Of: group}
 	pause := &backoff{min: 200 * time.Millisecond, max: 30 * time.Second}
 	for {
 		ctx, span := a.client.consume(a.work, group, p.id, records)
 		err := handle(ctx, slices.Clone(records))
 		finishSpan(span, err)
 		if err == nil {
+			a.client.outages.Over(ctx, cause)
 			return true
 		}
 		a.client.metrics.failed.WithLabelValues(group, p.topic).Inc()
 		if a.intake.Err() == nil {
-			a.client.log.WarnContext(ctx, "a batch failed and is retried",
-				"group", group, "topic", p.topic, "partition", p.id, "offset", records[0].offset, "records", len(records), "error", err)
+			a.client.outages.Failed(ctx, cause, err,
+				"topic", p.topic, "partition", p.id, "offset", records[0].offset, "records", len(records))
 		}
 		if !pause.wait(a.intake) {
 			return false

@@ -12,6 +12,8 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
+
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 
 // locate finds the leader of each partition and starts a fetcher for each leader without one.
 func (a *assignment) locate() {
-	if a.client.retry(a.intake, a.setLeaders, "waiting for partition leaders", "group", a.subscription.Group) {
+	if a.client.retry(a.intake, a.setLeaders, outage.Cause{Message: "waiting for partition leaders", Of: a.subscription.Group}) {
 		a.startFetchers()
 		a.wake()
 	}
@@ -84,7 +86,7 @@ type wanted struct {
 
 // fetchFrom fetches from one leader into the buffers of its partitions until the assignment ends.
 func (a *assignment) fetchFrom(leader int64, wakeup <-chan struct{}) {
-	pause := reconnecting()
+	pause, cause := reconnecting(), outage.Cause{Message: "a fetch failed and is retried", Of: a.subscription.Group}
 	for turn := 0; a.intake.Err() == nil; turn++ {
 		wants, full := a.wants(leader, turn)
 		if len(wants) == 0 {
@@ -100,8 +102,9 @@ func (a *assignment) fetchFrom(leader int64, wakeup <-chan struct{}) {
 		}
 		if err := a.fetch(wants, wait); err == nil {
 			pause.next = 0
+			a.client.outages.Over(a.intake, cause)
 		} else if a.intake.Err() == nil {
-			a.client.log.WarnContext(a.intake, "a fetch failed and is retried", "group", a.subscription.Group, "error", err)
+			a.client.outages.Failed(a.intake, cause, err)
 			if pause.wait(a.intake) {
 				a.locate()
 			}

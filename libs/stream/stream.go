@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
 	"go.opentelemetry.io/otel/trace"
@@ -64,6 +65,7 @@ type Client struct {
 	brokers   []string
 	id        string
 	log       *slog.Logger
+	outages   *outage.Log
 	tracer    trace.Tracer
 	metrics   *metrics
 	transport *kafka.Transport
@@ -92,6 +94,7 @@ func Connect(options Options) *Client {
 		brokers:   options.Brokers,
 		id:        options.ClientID,
 		log:       options.Log,
+		outages:   outage.New(options.Log),
 		tracer:    options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/stream"),
 		metrics:   register(options.Registerer),
 		transport: transport,
@@ -143,18 +146,19 @@ func (c *Client) Close() error {
 }
 
 // retry calls try until it returns nil, and reports whether it did so before ctx ended. It logs
-// each failure as a warning with the message and the attributes, and pauses between calls.
-func (c *Client) retry(ctx context.Context, try func() error, message string, attributes ...any) bool {
+// the failures as an outage with the attributes, and pauses between calls.
+func (c *Client) retry(ctx context.Context, try func() error, cause outage.Cause, attributes ...any) bool {
 	pause := reconnecting()
 	for {
 		err := try()
 		if err == nil {
+			c.outages.Over(ctx, cause)
 			return true
 		}
 		if ctx.Err() != nil {
 			return false
 		}
-		c.log.With(attributes...).WarnContext(ctx, message, "error", err)
+		c.outages.Failed(ctx, cause, err, attributes...)
 		if !pause.wait(ctx) {
 			return false
 		}
@@ -177,4 +181,4 @@ func (b *backoff) wait(ctx context.Context) bool {
 	}
 }
 
-func reconnecting() *backoff { return &backoff{min: 250 * time.Millisecond, max: 5 * time.Second} }
+func reconnecting() *backoff { return &backoff{min: 250 * time.Millisecond, max: time.Second} }

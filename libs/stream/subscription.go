@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 )
 
 const (
@@ -51,7 +53,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 	}
 	subscription.MaxPending = cmp.Or(subscription.MaxPending, defaultPending)
 	if !c.retry(ctx, func() error { return c.findTopics(ctx, subscription.Topics) },
-		"waiting for topics", "group", subscription.Group, "brokers", c.brokers) {
+		outage.Cause{Message: "waiting for topics", Of: subscription.Group}, "brokers", c.brokers) {
 		return nil
 	}
 	session := sessionTimeout
@@ -60,7 +62,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 		return err
 	}
 	defer func() { c.leave(subscription.Group, group) }()
-	pause := reconnecting()
+	pause, joining := reconnecting(), outage.Cause{Message: "waiting to join the consumer group", Of: subscription.Group}
 	for {
 		generation, err := group.Next(ctx)
 		switch {
@@ -81,14 +83,14 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 			group = longer
 			continue
 		case err != nil:
-			c.log.WarnContext(ctx, "waiting to join the consumer group",
-				"group", subscription.Group, "brokers", c.brokers, "error", err)
+			c.outages.Failed(ctx, joining, err, "brokers", c.brokers)
 			if !pause.wait(ctx) {
 				return nil
 			}
 			continue
 		}
 		pause.next = 0
+		c.outages.Over(ctx, joining)
 		c.own(ctx, generation, subscription, work)
 		if ctx.Err() != nil {
 			return nil

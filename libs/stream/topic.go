@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 )
 
 // Topic is a topic for EnsureTopics. The cluster's settings decide on replicas and retention.
@@ -15,7 +17,7 @@ type Topic struct {
 }
 
 // EnsureTopics creates the topics that do not exist. It does not change existing ones. While
-// no broker responds it retries, with one warning per try, until ctx ends. It returns the
+// no broker responds it retries until ctx ends. It returns the
 // error of ctx or the broker's refusal.
 func (c *Client) EnsureTopics(ctx context.Context, topics ...Topic) error {
 	request := &kafka.CreateTopicsRequest{}
@@ -41,7 +43,7 @@ func (c *Client) EnsureTopics(ctx context.Context, topics ...Topic) error {
 			}
 		}
 		return nil
-	}, "waiting for Kafka to create topics", "brokers", c.brokers) {
+	}, outage.Cause{Message: "waiting for Kafka to create topics"}, "brokers", c.brokers) {
 		return ctx.Err()
 	}
 	return refused

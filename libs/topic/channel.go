@@ -12,6 +12,7 @@ const (
 	GChat     Channel = "gchat"
 	Email     Channel = "email"
 	SMS       Channel = "sms"
+	WhatsApp  Channel = "whatsapp"
 	Chatroom  Channel = "chatroom"  // legacy room chat
 	Workspace Channel = "workspace" // legacy workspace chat
 	Microblog Channel = "microblog" // legacy short posts
@@ -42,6 +43,7 @@ func Channels() []Registration {
 		{GChat, Integrations},
 		{Email, Subscribers},
 		{SMS, Subscribers},
+		{WhatsApp, Subscribers},
 		{Chatroom, Nobody},
 		{Workspace, Nobody},
 		{Microblog, Nobody},

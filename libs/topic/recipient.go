@@ -36,6 +36,18 @@ type ResolveQuery struct {
 	IDs     []string `json:"ids"` // at most MaxRecipients
 }
 
+// VersionQuery asks a service whether the destinations of an organization's recipients may have changed.
+type VersionQuery struct {
+	Dashboards []string `json:"dashboards"` // ids, at most MaxRecipients
+}
+
+// RecipientsVersion is the answer to a VersionQuery. A destination that was resolved after a version was asked for is
+// current while the version stays the same, except for its Dashboard.
+type RecipientsVersion struct {
+	Version    int64       `json:"version"`
+	Dashboards []Dashboard `json:"dashboards"` // those of the query that exist
+}
+
 // RecipientState says whether messages may be sent to a recipient.
 type RecipientState string
 
@@ -61,13 +73,21 @@ type Destination struct {
 	Paced      string         `json:"paced,omitempty"`   // as Recipient.Destination
 	Secrets    []string       `json:"secrets,omitempty"` // signing secrets of a webhook, the newest first
 	Address    string         `json:"address,omitempty"` // mail address or phone number
-	Manage     string         `json:"manage,omitempty"`  // URL where the subscriber unsubscribes
-	Link       string         `json:"link,omitempty"`    // URL of the page that a mail about an endpoint names
+	Locale     string         `json:"locale,omitempty"`  // BCP 47, of the subscriber; empty: the dashboard's
+	// Unsubscribe is the URL that unsubscribes with one click (RFC 8058), and Manage that of the page where the subscriber
+	// changes the subscription. Both concern one dashboard.
+	Unsubscribe string   `json:"unsubscribe,omitempty"`
+	Manage      string   `json:"manage,omitempty"`
+	Link        string   `json:"link,omitempty"`  // URL that a notice names: it confirms, verifies, or shows an endpoint
+	Code        string   `json:"code,omitempty"`  // of SubscriberConfirm: six digits that confirm instead of Link
+	Names       []string `json:"names,omitempty"` // of SubscriberConfirm: the components to confirm; none: all
 }
 
 // Dashboard identifies the dashboard that a message belongs to.
 type Dashboard struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	URL  string `json:"url"`
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	URL      string `json:"url"`
+	Timezone string `json:"timezone,omitempty"` // IANA; empty: UTC
+	Locale   string `json:"locale,omitempty"`   // BCP 47; empty: en
 }

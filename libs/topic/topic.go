@@ -27,7 +27,7 @@ const (
 	ComponentChanges = "component-changes" // key: component; events -> subscribers, integrations
 	DashboardChanges = "dashboard-changes" // key: dashboard; events -> integrations
 	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
-	DeliveryOutcomes = "delivery-outcomes" // key: recipient; delivery -> integrations, subscribers
+	DeliveryOutcomes = "delivery-outcomes" // key: bucket; delivery -> integrations, subscribers
 	Audit            = "audit"             // key: record; all others -> identity
 	Notices          = "notices"           // key: recipient; integrations, subscribers -> delivery
 )
@@ -59,6 +59,7 @@ const (
 	EndpointManage     Kind = "endpoint.manage"     // mail with the link to the page of a visitor's endpoint
 	EndpointFailing    Kind = "endpoint.failing"    // mail after ALERT_AFTER failures
 	EndpointSuppressed Kind = "endpoint.suppressed" // mail after a suppression
+	SubscriberConfirm  Kind = "subscriber.confirm"  // message with the link or code that confirms a subscription
 )
 
 // Kinds returns every kind that an endpoint may choose, in the order of the documentation.
@@ -207,7 +208,11 @@ const (
 
 // Outcome reports the result of a delivery to the keeper of the recipient. It is published at least once, so
 // consumers deduplicate by DeliveryID.
+//
+// An outcome with Successes reports deliveries of one change that succeeded at the first attempt. Its DeliveryID,
+// Recipient, URLHash and At are empty. Each returns its outcomes one by one.
 type Outcome struct {
+	Bucket       int       `json:"bucket"` // of the destination
 	DeliveryID   string    `json:"deliveryId"`
 	Organization string    `json:"organization"`
 	Channel      Channel   `json:"channel"`
@@ -221,10 +226,43 @@ type Outcome struct {
 	ErrorCode    string    `json:"errorCode,omitempty"`
 	Gone         bool      `json:"gone,omitempty"` // the receiver will never accept a message again
 	At           time.Time `json:"at"`
+	Successes    []Success `json:"successes,omitempty"`
+}
+
+// Success is one delivery of an Outcome with Successes.
+type Success struct {
+	DeliveryID string    `json:"deliveryId"`
+	Recipient  string    `json:"recipient"`
+	URLHash    string    `json:"urlHash,omitempty"`
+	HTTPStatus int       `json:"httpStatus,omitempty"`
+	At         time.Time `json:"at"`
+}
+
+// Each returns the outcomes of single deliveries in the order of the outcomes.
+func Each(outcomes []Outcome) []Outcome {
+	out := make([]Outcome, 0, len(outcomes))
+	for _, o := range outcomes {
+		out = append(out, o.each()...)
+	}
+	return out
+}
+
+func (o Outcome) each() []Outcome {
+	if len(o.Successes) == 0 {
+		return []Outcome{o}
+	}
+	out := make([]Outcome, len(o.Successes))
+	for i, s := range o.Successes {
+		one := o
+		one.Successes = nil
+		one.DeliveryID, one.Recipient, one.URLHash, one.HTTPStatus, one.At = s.DeliveryID, s.Recipient, s.URLHash, s.HTTPStatus, s.At
+		out[i] = one
+	}
+	return out
 }
 
 // Topic implements topic.Message.
 func (Outcome) Topic() string { return DeliveryOutcomes }
 
-// Key keeps the outcomes of one recipient in order.
-func (o Outcome) Key() string { return o.Recipient }
+// Key keeps the outcomes of one recipient in order: a recipient stays in its bucket while its address does not change.
+func (o Outcome) Key() string { return strconv.Itoa(o.Bucket) }

@@ -66,8 +66,11 @@ func (Notify) JSONSchemaBytes() ([]byte, error) {
 	})
 }
 
-// Wording returns the channels that are notified.
+// Wording returns the channels that are notified, or nil if the member was not sent.
 func (n Notify) Wording() topic.Notify {
+	if n == nil {
+		return nil
+	}
 	channels := topic.Notify{}
 	for channel, on := range n {
 		if on {

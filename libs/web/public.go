@@ -10,6 +10,7 @@ type Public struct {
 	Description  string
 	Parameters   any // a struct whose fields have the tag path, query or header; nil: none
 	Bodies       []Content
+	BodyOptional bool // a request without a body is right too
 	Responses    []Response
 	// Errors are statuses whose responses are {"error": "..."} in JSON, beside 405.
 	Errors []int

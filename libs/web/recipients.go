@@ -19,6 +19,12 @@ type Recipients interface {
 	ForgetComponent(ctx context.Context, organization, component string) error
 }
 
+// VersionedRecipients is implemented by Recipients that can tell whether destinations have changed. The change must be in the
+// version before the response to it.
+type VersionedRecipients interface {
+	Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error)
+}
+
 // MountRecipients adds the routes that peer.Recipients calls. It checks topic.MaxRecipients.
 func MountRecipients(engine *gin.Engine, recipients Recipients) {
 	peers := engine.Group(peer.Prefix+"/organizations/:"+OrganizationParam+"/recipients", Surface(passport.Peer))
@@ -52,6 +58,23 @@ func MountRecipients(engine *gin.Engine, recipients Recipients) {
 		c.PureJSON(http.StatusOK, destinations)
 		return nil
 	}))
+	if versioned, is := recipients.(VersionedRecipients); is {
+		peers.POST("/version", Handle(func(c *gin.Context) error {
+			query, err := Body[topic.VersionQuery](c)
+			if err != nil {
+				return err
+			}
+			if len(query.Dashboards) > topic.MaxRecipients {
+				return fault.New(fault.Invalid, "At most %d dashboards can be named in one request.", topic.MaxRecipients)
+			}
+			version, err := versioned.Version(c.Request.Context(), Caller(c).Organization, query)
+			if err != nil {
+				return err
+			}
+			c.PureJSON(http.StatusOK, version)
+			return nil
+		}))
+	}
 	peers.DELETE("/components/:component", Handle(func(c *gin.Context) error {
 		if err := recipients.ForgetComponent(c.Request.Context(), Caller(c).Organization, c.Param("component")); err != nil {
 			return err

@@ -60,34 +60,45 @@ func New(o Options) *Client {
 // Do sends the request with the body, which replaces the request's own, and reads the head of the response. The
 // end of the context interrupts both, and also reading the response's body. The caller removes hop-by-hop
 // headers. If a kept connection breaks before the first byte of a response, Do sends a repeatable request
-// again. Other requests fail, because they may have arrived. The error is an error of the connection, or the
-// context's cause.
+// once more, on a new connection: a server that closes each connection must not get the request as often as
+// there are kept ones. Other requests fail, because they may have arrived. The error is an error of the
+// connection, or the context's cause.
 func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Response, error) {
-	for {
-		on, err := c.connect(r.Context(), r.URL.Host)
-		if err != nil {
-			return nil, err
-		}
+	if on := c.kept(r.URL.Host); on != nil {
 		response, err := c.exchange(on, r, body)
 		if err == nil {
 			return response, nil
 		}
 		on.close()
-		if !repeatable || !on.reused || on.started || r.Context().Err() != nil {
+		if !repeatable || on.started || r.Context().Err() != nil {
 			return nil, err
 		}
 	}
+	on, err := c.connect(r.Context(), r.URL.Host)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.exchange(on, r, body)
+	if err != nil {
+		on.close()
+	}
+	return response, err
 }
 
-// connect returns a kept connection that is still open, or a new one.
-func (c *Client) connect(ctx context.Context, host string) (*conn, error) {
+// kept returns a kept connection that is still open, or nil.
+func (c *Client) kept(host string) *conn {
 	for kept := c.pool.take(host); kept != nil; kept = c.pool.take(host) {
 		if kept.open() {
-			kept.reused, kept.started = true, false
-			return kept, nil
+			kept.started = false
+			return kept
 		}
 		kept.close()
 	}
+	return nil
+}
+
+// connect returns a new connection.
+func (c *Client) connect(ctx context.Context, host string) (*conn, error) {
 	fresh, err := c.Dial(ctx, host)
 	if err != nil {
 		return nil, err
@@ -135,9 +146,8 @@ type conn struct {
 	since   time.Time     // when it became idle
 	in      *bufio.Reader // reads from the conn, which checks left
 	left    int           // bytes that may still be read
-	reused  bool
-	started bool // a part of a response has arrived
-	broken  bool // a write failed
+	started bool          // a part of a response has arrived
+	broken  bool          // a write failed
 }
 
 // Read implements io.Reader. It fails after left bytes.

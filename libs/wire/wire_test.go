@@ -172,6 +172,38 @@ func TestDo_broken(t *testing.T) {
 	}
 }
 
+// A server that closes each connection gets a repeatable request twice, however many connections are kept.
+func TestDo_brokenWithManyKept(t *testing.T) {
+	const kept = 8
+	var breaks atomic.Bool
+	var calls atomic.Int64
+	all := make(chan struct{})
+	s := serve(t, false, func(w http.ResponseWriter, _ *http.Request) {
+		n := calls.Add(1)
+		switch {
+		case breaks.Load():
+			panic(http.ErrAbortHandler)
+		case n == kept:
+			close(all)
+		}
+		<-all
+		io.WriteString(w, "ok")
+	})
+	c := s.client(nil)
+	var first sync.WaitGroup
+	for range kept {
+		first.Go(func() { wantAnswer(t, c, "GET", "http://a.test/", "", 200, "ok") })
+	}
+	first.Wait()
+	breaks.Store(true)
+	if status, _, err := ask(t.Context(), c, "GET", "http://a.test/", ""); err == nil {
+		t.Errorf("the server answered %d", status)
+	}
+	if n := calls.Load() - kept; n != 2 {
+		t.Errorf("the request arrived %d times", n)
+	}
+}
+
 func TestDo_context(t *testing.T) {
 	entered := make(chan struct{})
 	s := serve(t, true, func(w http.ResponseWriter, r *http.Request) {

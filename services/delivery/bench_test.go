@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -112,7 +113,8 @@ func (w *world) serve(host string, handler http.Handler) (address string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	server := &http.Server{Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.authorities.issue(w.t, host)}, NextProtos: []string{"http/1.1"}}}
+	server := &http.Server{Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.authorities.issue(w.t, host)}, NextProtos: []string{"http/1.1"}},
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // killed senders break connections
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	w.t.Cleanup(func() { server.Close() })
 	w.resolve = append(w.resolve, host+":443="+listener.Addr().String())
@@ -143,7 +145,7 @@ func (w *world) publishAndCount(c *counter, n int) (arrived, recorded time.Durat
 		time.Sleep(2 * time.Millisecond)
 	}
 	arrived = time.Since(began)
-	apitest.Eventually(w.t, "the rows", func() bool { return w.recorded() >= rows+int64(n) })
+	apitest.Eventually(w.t, "the records", func() bool { return w.recorded() >= rows+int64(n) })
 	return arrived, time.Since(began) - arrived
 }
 
@@ -163,9 +165,20 @@ func (w *world) recorded() int64 {
 		},
 		Indexes: []document.Index{{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}},
 	})
+	blocks := document.Declare(db, document.Schema[dispatch.Block]{
+		Name: "blocks", Key: func(b *dispatch.Block) string { return b.ID },
+		Fields: []document.Field[dispatch.Block]{{Name: "size", Value: func(b *dispatch.Block) any { return b.Size }}},
+	})
 	n, err := rows.Count(w.t.Context(), find.Query{Where: []find.Condition{find.Absent("waitsIn")}})
 	if err != nil {
 		return 0 // not migrated yet
+	}
+	sizes, err := blocks.Keys(w.t.Context(), find.Query{}, "size")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, size := range sizes {
+		n += size.Values[0].(int64)
 	}
 	return n
 }

@@ -6,6 +6,8 @@ package delivery
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -17,6 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/gauge"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
@@ -30,10 +33,29 @@ type Config struct {
 	boot.Sending   `embed:""`
 	boot.Mail      `embed:""`
 	boot.Texts     `embed:""`
+	boot.Templates `embed:""`
+
+	boot.Confirmation `embed:""`
 
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
+	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
 	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
+}
+
+// Validate checks the operator's templates. The parser of settings calls it.
+func (c Config) Validate() error {
+	_, err := locales(c, slog.New(slog.DiscardHandler))
+	return err
+}
+
+// locales returns the words and templates of messages.
+func locales(c Config, log *slog.Logger) (*locale.Locales, error) {
+	opened, err := locale.Open(c.Templates.Templates, log)
+	if err != nil {
+		return nil, fmt.Errorf("BELLBUOY_TEMPLATES: %w", err)
+	}
+	return opened, nil
 }
 
 // Operations declares what the service offers on the App interface.
@@ -45,6 +67,10 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	texts, err := locales(c, c.Log)
+	if err != nil {
+		return err
+	}
 	s, err := service.Open("delivery", c.Process, c.Documents, c.Kafka, c.Secret)
 	if err != nil {
 		return err
@@ -52,6 +78,7 @@ func Run(ctx context.Context, c Config) error {
 	defer s.Close()
 	channels, err := channel.Table(channel.Options{
 		Timeout: c.Timeout, Resolve: c.Resolve, Roots: authorities, Mail: c.Mail, Texts: c.Texts, Data: c.Data,
+		Locales: texts, ConfirmWithin: c.ConfirmWithin,
 		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator,
 	})
 	if err != nil {
@@ -62,9 +89,10 @@ func Run(ctx context.Context, c Config) error {
 		Store: store.New(s.Database), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
 		Channels: channels,
 		Keepers: map[topic.Keeper]dispatch.Recipients{
-			topic.Integrations: peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)},
+			topic.Integrations: peer.KeepDestinations(peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}),
 			topic.Subscribers:  peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
 		},
+		Events: peer.Events{Client: s.Peer("events", c.EventsURL)},
 		Traces: gauge.Traces{Propagator: c.Propagator}, Observer: gauge.New(c.Metrics),
 	}
 	if err := api.New(dispatch.NewLogs(parts), web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {

@@ -276,7 +276,7 @@ func TestSkipped(t *testing.T) {
 	}
 	w.start(w.config())
 	sent := change(newEvent(), 1)
-	sent.Notify["whatsapp"], sent.Notify[topic.Chatroom], sent.Notify["pigeon"] = topic.Wording{}, topic.Wording{}, topic.Wording{}
+	sent.Notify[topic.Chatroom], sent.Notify["pigeon"] = topic.Wording{}, topic.Wording{}
 	w.publish(sent, nil)
 	want := map[string]dispatch.Delivery{
 		"paused":        {Status: dispatch.StatusSkipped, ErrorCode: dispatch.CodePaused},
@@ -298,7 +298,7 @@ func TestSkipped(t *testing.T) {
 		t.Errorf("%d requests arrived", len(got))
 	}
 	for channel, code := range map[topic.Channel]dispatch.Code{
-		"whatsapp": dispatch.CodeUnavailable, topic.Chatroom: dispatch.CodeNoService, "pigeon": dispatch.CodeUnavailable,
+		topic.Chatroom: dispatch.CodeNoService, "pigeon": dispatch.CodeUnavailable,
 	} {
 		rows := w.rows(topic.ChannelDeliveryID(sent.ID, channel))
 		if len(rows) != 1 || rows[0].Status != dispatch.StatusSkipped || rows[0].ErrorCode != code {

@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -83,6 +86,7 @@ type world struct {
 	caFile      string
 	resolve     []string
 	peer        *integrations
+	incidents   *events
 	outcomes    *outcomes
 }
 
@@ -110,6 +114,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w.peer = newPeer(t, "integrations")
+	w.incidents = newEvents(t)
 	w.outcomes = newOutcomes(t, w.kafka)
 	return w
 }
@@ -121,6 +126,7 @@ func (w *world) config(schedule ...time.Duration) delivery.Config {
 	c.DocumentsURL = w.documents
 	c.KafkaBrokers = []string{w.broker.Addr()}
 	c.Secret.Secret = platformSecret
+	c.EventsURL = w.incidents.server.URL
 	c.IntegrationsURL, c.SubscribersURL = w.peer.server.URL, w.peer.server.URL
 	c.CAFile = w.caFile
 	c.RetrySchedule = schedule
@@ -256,40 +262,89 @@ func change(event string, sequence int64) topic.EventChange {
 
 func newEvent() string { return uuid.Must(uuid.NewV7()).String() }
 
+// archive reads the service's database: rows, and the members of blocks as rows.
+type archive struct {
+	t     testing.TB
+	store *store.Store
+	db    *document.Database
+	all   *document.Collection[dispatch.Block]
+}
+
+// archive opens the service's database until the caller closes it.
+func (w *world) archive() *archive {
+	w.t.Helper()
+	open := func() *document.Database {
+		db, err := document.Open(w.documents, "delivery", document.Options{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return db
+	}
+	a := &archive{t: w.t, db: open()}
+	a.store = store.New(a.db)
+	plain := open()
+	a.all = document.Declare(plain, document.Schema[dispatch.Block]{Name: "blocks", Key: func(b *dispatch.Block) string { return b.ID }})
+	w.t.Cleanup(func() { plain.Close() })
+	return a
+}
+
+func (a *archive) close() { a.db.Close() }
+
+// rows returns the deliveries with the ids that are stored, in the order of the ids.
+func (a *archive) rows(ids ...string) []dispatch.Delivery {
+	a.t.Helper()
+	found, err := a.store.Deliveries(a.t.Context(), ids)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	byID := make(map[string]dispatch.Delivery, len(ids))
+	if len(found) < len(ids) {
+		blocks, err := a.all.Find(a.t.Context(), find.Query{})
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		for i := range blocks.Items {
+			members, err := blocks.Items[i].Select(dispatch.LogFilter{})
+			if err != nil {
+				a.t.Fatal(err)
+			}
+			for _, member := range members {
+				byID[member.ID] = member
+			}
+		}
+	}
+	for _, row := range found {
+		byID[row.ID] = row
+	}
+	rows := make([]dispatch.Delivery, 0, len(ids))
+	for _, id := range ids {
+		if row, stored := byID[id]; stored {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
 // rows reads deliveries from the service's database.
 func (w *world) rows(ids ...string) []dispatch.Delivery {
 	w.t.Helper()
-	db, err := document.Open(w.documents, "delivery", document.Options{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer db.Close()
-	rows, err := store.New(db).Deliveries(w.t.Context(), ids)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return rows
+	a := w.archive()
+	defer a.close()
+	return a.rows(ids...)
 }
 
 // ended waits until the deliveries of a change to the recipients have ended, and returns their rows.
 func (w *world) ended(change string, recipients ...string) []dispatch.Delivery {
 	w.t.Helper()
 	ids := deliveries(change, recipients)
-	db, err := document.Open(w.documents, "delivery", document.Options{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer db.Close()
-	kept := store.New(db)
+	a := w.archive()
+	defer a.close()
 	rows := make([]dispatch.Delivery, 0, len(ids))
-	const some = 100 // at a time, so that waiting uses little processor time
+	const some = 1000 // at a time, so that waiting uses little processor time
 	apitest.Eventually(w.t, "the deliveries to end", func() bool {
 		for len(rows) < len(ids) {
 			asked := ids[len(rows):min(len(rows)+some, len(ids))]
-			found, err := kept.Deliveries(w.t.Context(), asked)
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			found := a.rows(asked...)
 			for i, row := range found {
 				if row.ID != asked[i] || row.EndedAt == nil {
 					return false
@@ -444,6 +499,36 @@ func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
+// events is the events service.
+type events struct {
+	server *httptest.Server
+	known  sync.Map // organization and event
+}
+
+func newEvents(t testing.TB) *events {
+	e := &events{}
+	signer := passport.NewSigner(platformSecret, time.Now)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+peer.Prefix+"/organizations/{organization}/events/{id}", func(w http.ResponseWriter, r *http.Request) {
+		p, err := signer.Verify(r.Header.Get(passport.Header), "events")
+		_, known := e.known.Load([2]string{p.Organization, r.PathValue("id")})
+		switch {
+		case err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization"):
+			w.WriteHeader(http.StatusForbidden)
+		case known:
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_ = json.NewEncoder(w).Encode(peer.Refusal{Kind: fault.NotFound, Message: "There is no such event."})
+		}
+	})
+	e.server = httptest.NewServer(mux)
+	t.Cleanup(e.server.Close)
+	return e
+}
+
+func (e *events) add(owner, event string) { e.known.Store([2]string{owner, event}, true) }
+
 // authority signs certificates of receivers.
 type authority struct {
 	key         *ecdsa.PrivateKey
@@ -595,12 +680,16 @@ func newOutcomes(t testing.TB, kafka *stream.Client) *outcomes {
 			func(_ context.Context, batch []stream.Record) error {
 				o.mu.Lock()
 				defer o.mu.Unlock()
+				var read []topic.Outcome
 				for _, record := range batch {
 					var outcome topic.Outcome
 					if err := json.Unmarshal(record.Value, &outcome); err != nil {
 						return err
 					}
-					if known, again := o.byID[outcome.DeliveryID]; again && known != outcome {
+					read = append(read, outcome)
+				}
+				for _, outcome := range topic.Each(read) {
+					if known, again := o.byID[outcome.DeliveryID]; again && !reflect.DeepEqual(known, outcome) {
 						t.Errorf("delivery %s has two outcomes: %+v and %+v", outcome.DeliveryID, known, outcome)
 					}
 					o.byID[outcome.DeliveryID] = outcome

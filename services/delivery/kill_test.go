@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"runtime"
 	"testing"
 	"time"
 
@@ -41,12 +40,10 @@ func groupMembers(ctx context.Context, broker, group string) (int, error) {
 }
 
 // Kill -9 at any time of a fan-out with failures: after the last start no delivery is missing, no stored delivery
-// was sent again, and at most the attempts in flight and one batch were repeated.
+// was sent again, and each kill repeated at most 256.
 func TestKill_anywhere(t *testing.T) {
 	w := newWorld(t)
-	const n, kills = 400, 3
-	const batch = 1024
-	inFlight := 64 * runtime.GOMAXPROCS(0)
+	const n, kills, bound = 400, 3, 256
 	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
 		timer := time.NewTimer(rand.N(40 * time.Millisecond))
 		defer timer.Stop()
@@ -104,7 +101,7 @@ func TestKill_anywhere(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d repeated over %d kills", repeats, n*kills, kills)
-	if repeats > kills*(inFlight+batch) {
+	if repeats > kills*bound {
 		t.Errorf("%d were repeated", repeats)
 	}
 }

@@ -73,12 +73,12 @@ func BenchmarkHanging(b *testing.B) {
 	times := make([][]time.Duration, len(shares))
 	for b.Loop() {
 		for i, share := range shares {
-			rows := w.recorded()
+			ended := w.outcomes.count()
 			arrivals[i].begin()
 			w.tell(name(i))
 			apitest.Eventually(b, "those that answer", func() bool { return arrivals[i].count() == n-n*share/100 })
 			times[i] = append(times[i], quantile(arrivals[i].all(), 0.99))
-			apitest.Eventually(b, "the end of those that hang", func() bool { return w.recorded() == rows+int64(n) })
+			apitest.Eventually(b, "the end of those that hang", func() bool { return w.outcomes.count() == ended+n })
 		}
 	}
 	none := quantile(times[0], 0.5)

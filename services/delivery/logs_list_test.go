@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -46,7 +44,8 @@ func (w *world) openStore() (*document.Database, *store.Store) {
 type journal struct {
 	random             *rand.Rand
 	dashboards, events []string
-	urls               int
+	changes            []string // one for each event
+	urls, made         int
 }
 
 func newJournal(seed uint64, dashboards, urls, events int) *journal {
@@ -55,7 +54,7 @@ func newJournal(seed uint64, dashboards, urls, events int) *journal {
 		j.dashboards = append(j.dashboards, newEvent())
 	}
 	for range events {
-		j.events = append(j.events, newEvent())
+		j.events, j.changes = append(j.events, newEvent()), append(j.changes, newEvent())
 	}
 	return j
 }
@@ -64,10 +63,13 @@ func urlHash(i int) string { return fmt.Sprintf("%064x", i*2654435761) }
 
 // entry returns a stored log with the status.
 func (j *journal) entry(owner string, channel topic.Channel, status dispatch.Status, at time.Time) dispatch.Delivery {
-	id := topic.DeliveryID(uuid.Must(uuid.NewV7()).String(), "r")
+	j.made++
+	event, recipient := j.random.IntN(len(j.events)), "r"+strconv.Itoa(j.made)
+	change := topic.DeriveID(j.changes[event], owner, string(channel))
+	id := topic.DeliveryID(change, recipient)
 	d := dispatch.Delivery{
-		ID: id, Organization: owner, Channel: channel, Recipient: "r", EventID: j.events[j.random.IntN(len(j.events))], EventKind: topic.IncidentCreated,
-		ChangeID: id, DashboardID: j.dashboards[j.random.IntN(len(j.dashboards))], URLHash: urlHash(j.random.IntN(j.urls)), URLDisplay: "hooks.test/…",
+		ID: id, Organization: owner, Channel: channel, Recipient: recipient, EventID: j.events[event], EventKind: topic.IncidentCreated,
+		ChangeID: change, DashboardID: j.dashboards[j.random.IntN(len(j.dashboards))], URLHash: urlHash(j.random.IntN(j.urls)), URLDisplay: "hooks.test/…",
 		MaxAttempts: 3, SentAt: at, Status: status, EndedAt: &at,
 	}
 	attempt := dispatch.Attempt{At: at, DurationMS: 3, HTTPStatus: 204}
@@ -89,15 +91,37 @@ func (j *journal) entry(owner string, channel topic.Channel, status dispatch.Sta
 	return d
 }
 
+// store stores logs: of the deliveries that can be in blocks half in blocks, and half as rows, as the version of the program
+// before blocks did.
+func (j *journal) store(t testing.TB, kept *store.Store, all ...dispatch.Delivery) {
+	t.Helper()
+	var rows []dispatch.Delivery
+	var quick []*dispatch.Delivery
+	for i := range all {
+		if d := &all[i]; j.random.IntN(2) == 0 && d.Status == dispatch.StatusDelivered && d.Log == 0 {
+			quick = append(quick, d)
+		} else {
+			rows = append(rows, *d)
+		}
+	}
+	if err := kept.InsertBlocks(t.Context(), dispatch.BlocksOf(quick)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Insert(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Every filter and combination of filters finds what a loop over all logs finds, newest first, page by page, while other
-// logs arrive. Logs of another organization or kind never appear.
+// logs arrive, in blocks and as rows. Logs of another organization or kind never appear.
 func TestLogs_filters(t *testing.T) {
 	w := newWorld(t)
-	kept, j := w.kept(), newJournal(7, 3, 30, 8)
+	kept, j := w.kept(), newJournal(7, 3, 5, 3)
+	const span = 3000
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	statuses := dispatch.Statuses()
 	var all []dispatch.Delivery
-	for i := range 900 {
+	for i := range 2000 {
 		owner, channel := organization, topic.Webhook
 		if i%7 == 0 {
 			owner = newEvent()
@@ -105,15 +129,13 @@ func TestLogs_filters(t *testing.T) {
 		if i%5 == 0 {
 			channel = topic.Teams
 		}
-		at := now.Add(-time.Duration(j.random.IntN(400)) * time.Second)
-		all = append(all, j.entry(owner, channel, statuses[min(j.random.IntN(9), 8)%len(statuses)], at))
+		at := now.Add(-time.Duration(j.random.IntN(span)) * time.Millisecond)
+		all = append(all, j.entry(owner, channel, statuses[max(0, j.random.IntN(12)-7)], at))
 	}
 	held := j.entry(organization, topic.Webhook, dispatch.StatusRetrying, now) // it waits for its first attempt
 	held.ID, held.Log, held.Attempts = topic.DeliveryID(newEvent(), "held"), 0, nil
 	expired := j.entry(organization, topic.Webhook, dispatch.StatusDelivered, now.Add(-31*24*time.Hour))
-	if _, err := kept.Insert(t.Context(), append(slices.Clone(all), held)); err != nil {
-		t.Fatal(err)
-	}
+	j.store(t, kept, append(slices.Clone(all), held)...)
 	s := w.start(w.config())
 	if _, err := kept.Insert(t.Context(), []dispatch.Delivery{expired}); err != nil { // after the first deletion of old logs
 		t.Fatal(err)
@@ -127,18 +149,18 @@ func TestLogs_filters(t *testing.T) {
 	for round := range 150 {
 		q := url.Values{}
 		maybe("dashboardId", j.dashboards[j.random.IntN(3)], q)
-		maybe("urlHash", urlHash(j.random.IntN(31)), q) // one of them is unknown
-		maybe("eventId", j.events[j.random.IntN(8)], q)
+		maybe("urlHash", urlHash(j.random.IntN(6)), q) // one of them is unknown
+		maybe("eventId", j.events[j.random.IntN(3)], q)
 		maybe("status", string(statuses[round%len(statuses)]), q)
-		maybe("from", now.Add(-time.Duration(j.random.IntN(400))*time.Second).Format(time.RFC3339), q)
-		maybe("to", now.Add(-time.Duration(j.random.IntN(400))*time.Second).Format(time.RFC3339Nano), q)
+		maybe("from", now.Add(-time.Duration(j.random.IntN(span))*time.Millisecond).Format(time.RFC3339Nano), q)
+		maybe("to", now.Add(-time.Duration(j.random.IntN(span))*time.Millisecond).Format(time.RFC3339Nano), q)
 		var want []string
 		for i := range all {
 			if log, _ := all[i].ShownLog(); all[i].Organization == organization && all[i].Channel == topic.Webhook && selects(q, log) {
 				want = append(want, log.ID)
 			}
 		}
-		q.Set("limit", strconv.Itoa(5+j.random.IntN(40)))
+		q.Set("limit", strconv.Itoa(5+j.random.IntN(96)))
 		var got []string
 		var last time.Time
 		for {
@@ -158,9 +180,7 @@ func TestLogs_filters(t *testing.T) {
 				continue
 			}
 			newer := j.entry(organization, topic.Webhook, dispatch.StatusDelivered, time.Now().UTC().Add(time.Hour))
-			if _, err := kept.Insert(t.Context(), []dispatch.Delivery{newer}); err != nil {
-				t.Fatal(err)
-			}
+			j.store(t, kept, newer)
 		}
 		seen := map[string]int{}
 		for _, id := range got {
@@ -176,6 +196,19 @@ func TestLogs_filters(t *testing.T) {
 			if slices.ContainsFunc(all, func(d dispatch.Delivery) bool { return d.ID == id }) || id == held.ID || id == expired.ID {
 				t.Fatalf("%v: %s does not match", q, id)
 			}
+		}
+	}
+	for _, d := range all[:300] { // each can be read alone
+		if d.Log > 0 { // the journal has no rows of these
+			continue
+		}
+		want := http.StatusOK
+		if d.Organization != organization {
+			want = http.StatusNotFound
+		}
+		path := "/app/notifications/" + string(d.Channel) + "/logs/" + d.ID + "?sentAt=" + d.SentAt.Format(time.RFC3339Nano)
+		if status, text := s.app(t, organization, http.MethodGet, path, nil); status != want {
+			t.Errorf("%+v: %d %s", d, status, text)
 		}
 	}
 	if status, text := s.app(t, organization, http.MethodGet, "/app/notifications/webhook/logs/"+expired.ID+"?sentAt="+expired.SentAt.Format(time.RFC3339Nano), nil); status != http.StatusNotFound {

@@ -28,11 +28,14 @@ func TestOperations(t *testing.T) {
 		noIntegrations.Features.Integrations = false
 		vars := map[string]string{
 			"event": sign(member(owner, passport.RoleEvent)), "admin": sign(member(owner, passport.RoleAdmin)), "noplan": sign(noIntegrations),
-			"others": sign(member(newEvent(), passport.RoleAdmin)), "dashboard": dashboardID, "eventId": sent.Event.ID, "nobodys": newEvent(),
+			"others": sign(member(newEvent(), passport.RoleAdmin)), "dashboard": dashboardID, "eventId": sent.Event.ID, "nobodys": newEvent(), "quiet": newEvent(),
+			"subscriber": sign(member(owner, passport.RoleSubscriber)),
 		}
 		for state := range states {
 			vars["hash_"+state] = w.peer.addFor(owner, owner+state, "https://hooks.test/hooks/"+state).URLHash
 		}
+		w.incidents.add(owner, sent.Event.ID)
+		w.incidents.add(owner, vars["quiet"])
 		w.publish(sent, nil)
 		for _, row := range w.ended(sent.ID, owner+"active", owner+"paused", owner+"suppressed", owner+"gone") {
 			if row.Status != dispatch.StatusDelivered {

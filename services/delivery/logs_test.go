@@ -317,7 +317,7 @@ func TestLogs_mail(t *testing.T) {
 	w := newWorld(t)
 	c := w.config()
 	c.Data = t.TempDir()
-	w.person(&c, topic.Destination{ID: "m1", Channel: topic.Email, Address: mailAddress, Manage: mailManage})
+	w.person(&c, topic.Destination{ID: "m1", Channel: topic.Email, Address: mailAddress, Unsubscribe: mailManage})
 	s := w.start(c)
 	sent := change(newEvent(), 1)
 	sent.Notify = topic.Notify{topic.Email: {Subject: "Logins fail"}}

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -9,8 +10,10 @@ import (
 	"mime"
 	"net"
 	"net/mail"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,9 +50,11 @@ type postOffice struct {
 	listener net.Listener
 	sender, recipient,
 	content func(attempt int) error // the replies to MAIL, to RCPT and to the mail; nil accepts all
-	mechanisms []string // for login; none: no login is required
-	implicit   bool     // TLS from the first byte, as smtps has it
-	insecure   bool     // logins are taken without TLS
+	receives   func(to string) error // the reply to RCPT by address
+	mechanisms []string              // for login; none: no login is required
+	address    string                // empty: a free port
+	implicit   bool                  // TLS from the first byte, as smtps has it
+	insecure   bool                  // logins are taken without TLS
 
 	mu          sync.Mutex
 	connections []net.Conn
@@ -61,7 +66,7 @@ type postOffice struct {
 // newPostOffice starts a server on the loopback address. With a certificate it offers STARTTLS or uses TLS.
 func newPostOffice(t *testing.T, o *postOffice, certificates ...tls.Certificate) *postOffice {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", cmp.Or(o.address, "127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,6 +199,9 @@ func (c *clerk) Mail(from string, _ *smtp.MailOptions) error {
 
 func (c *clerk) Rcpt(to string, _ *smtp.RcptOptions) error {
 	c.mail.to = append(c.mail.to, to)
+	if c.office.receives != nil {
+		return c.office.receives(to)
+	}
 	if c.office.recipient != nil {
 		return c.office.recipient(c.attempt)
 	}
@@ -235,10 +243,15 @@ func reply(code int, status smtp.EnhancedCode) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: status, Message: "said by the test to <" + mailAddress + ">"}
 }
 
+// refuses always replies with the enhanced status.
+func refuses(code, class, subject, detail int) func(int) error {
+	return replies(reply(code, smtp.EnhancedCode{class, subject, detail}))
+}
+
 // reader returns a mail subscriber.
 func reader(id string) topic.Destination {
 	return topic.Destination{
-		ID: id, Channel: topic.Email, Address: mailAddress, Manage: mailManage,
+		ID: id, Channel: topic.Email, Address: mailAddress, Unsubscribe: mailManage,
 		Dashboard: topic.Dashboard{ID: dashboardID, Name: "Status", URL: "https://status.test/d/main"},
 	}
 }
@@ -290,9 +303,24 @@ func TestMail_replies(t *testing.T) {
 		"451 for good":              {nil, replies(reply(451, none)), dispatch.StatusFailed, "smtp_4xx", 3, 3},
 		"450 of the recipient":      {replies(reply(450, smtp.EnhancedCode{4, 2, 0}), nil), nil, dispatch.StatusDelivered, "", 2, 1},
 		"554":                       {nil, replies(reply(554, none)), dispatch.StatusFailed, "smtp_5xx", 1, 1},
-		"550 5.1.1":                 {replies(reply(550, smtp.EnhancedCode{5, 1, 1})), nil, dispatch.StatusFailed, dispatch.CodeGone, 1, 0},
-		"550 5.1.1 after the mail":  {nil, replies(reply(550, smtp.EnhancedCode{5, 1, 1})), dispatch.StatusFailed, dispatch.CodeGone, 1, 1},
-		"550 5.7.1 is not about it": {replies(reply(550, smtp.EnhancedCode{5, 7, 1})), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
+		"550 5.1.1":                 {refuses(550, 5, 1, 1), nil, dispatch.StatusFailed, dispatch.CodeGone, 1, 0},
+		"550 5.1.1 after the mail":  {nil, refuses(550, 5, 1, 1), dispatch.StatusFailed, dispatch.CodeGone, 1, 1},
+		"553 5.1.3":                 {refuses(553, 5, 1, 3), nil, dispatch.StatusFailed, dispatch.CodeGone, 1, 0},
+		"556 5.1.10":                {refuses(556, 5, 1, 10), nil, dispatch.StatusFailed, dispatch.CodeGone, 1, 0},
+		"550 5.2.1":                 {refuses(550, 5, 2, 1), nil, dispatch.StatusFailed, dispatch.CodeBounce, 1, 0},
+		"550 5.2.1 after the mail":  {nil, refuses(550, 5, 2, 1), dispatch.StatusFailed, dispatch.CodeBounce, 1, 1},
+		"550 of the recipient":      {replies(reply(550, smtp.NoEnhancedCode)), nil, dispatch.StatusFailed, dispatch.CodeBounce, 1, 0},
+		"551 of the recipient":      {replies(reply(551, smtp.NoEnhancedCode)), nil, dispatch.StatusFailed, dispatch.CodeBounce, 1, 0},
+		"550 5.0.0 of it":           {refuses(550, 5, 0, 0), nil, dispatch.StatusFailed, dispatch.CodeBounce, 1, 0},
+		"550 of the mail":           {nil, replies(reply(550, smtp.NoEnhancedCode)), dispatch.StatusFailed, "smtp_5xx", 1, 1},
+		"554 of the recipient":      {replies(reply(554, none)), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
+		"552 5.2.2 is a full box":   {refuses(552, 5, 2, 2), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
+		"552 5.2.3 is a long mail":  {nil, refuses(552, 5, 2, 3), dispatch.StatusFailed, "smtp_5xx", 1, 1},
+		"550 5.7.1 is not about it": {refuses(550, 5, 7, 1), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
+		"550 5.4.1 is a route":      {refuses(550, 5, 4, 1), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
+		"530 of the account":        {replies(reply(530, smtp.EnhancedCode{5, 7, 0}), nil), nil, dispatch.StatusDelivered, "", 2, 1},
+		"535 after the mail":        {nil, replies(reply(535, smtp.EnhancedCode{5, 7, 8}), nil), dispatch.StatusDelivered, "", 2, 2},
+		"553 5.1.8 of the sender":   {replies(reply(553, smtp.EnhancedCode{5, 1, 8}), nil), nil, dispatch.StatusDelivered, "", 2, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -386,7 +414,11 @@ func TestMail_wrongCertificateWithoutAccount(t *testing.T) {
 func TestMail_senderRefused(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{sender: replies(reply(550, smtp.EnhancedCode{5, 1, 1}), reply(530, smtp.EnhancedCode{5, 7, 0}), nil)})
-	row, outcome := w.mail(w.mailing(office.url("smtp", "")))
+	s := w.mailing(office.url("smtp", ""))
+	row, outcome := w.mail(s)
+	if told := s.logs.String(); strings.Count(told, "The mail server cannot be used") != 2 || !strings.Contains(told, `"reply":550`) || !strings.Contains(told, "An outage is over.") {
+		t.Errorf("the log must have one line about the refusals and one about their end: %s", told)
+	}
 	if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 3 || row.Attempts[0].ErrorCode != "smtp_session" || row.Attempts[1].ErrorCode != "smtp_session" || outcome.Gone {
 		t.Errorf("row %+v, outcome %+v", row, outcome)
 	}
@@ -480,9 +512,141 @@ func TestMail_subject(t *testing.T) {
 	}
 }
 
+// readers adds mail subscribers, each with its own link.
+func (w *world) readers(people *integrations, ids ...string) {
+	for _, id := range ids {
+		to := people.add(id, "")
+		to.Channel, to.Address, to.Unsubscribe = topic.Email, id+"@example.com", mailManage+id
+	}
+}
+
+// Recipients whose check takes long, and refused ones, do not delay the others.
+func TestMail_slowRecipients(t *testing.T) {
+	const slow, refused, others = 12, 40, 200
+	w := newWorld(t)
+	answer := make(chan struct{})
+	release := sync.OnceFunc(func() { close(answer) })
+	t.Cleanup(release)
+	office := newPostOffice(t, &postOffice{receives: func(to string) error {
+		switch {
+		case strings.HasPrefix(to, "slow"):
+			<-answer
+		case strings.HasPrefix(to, "refused"):
+			return reply(550, smtp.EnhancedCode{5, 1, 1})
+		}
+		return nil
+	}})
+	c := w.config()
+	c.Timeout = 14 * time.Second
+	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
+	people := w.person(&c, reader("first"))
+	numbered := func(name string, n int) (ids []string) {
+		for i := range n {
+			ids = append(ids, fmt.Sprintf("%s-%d", name, i))
+		}
+		return ids
+	}
+	late, fast, gone := numbered("slow", slow), numbered("fast", others), numbered("refused", refused)
+	w.readers(people, slices.Concat(late, gone, fast)...)
+	w.start(c)
+	sent := change(newEvent(), 1)
+	sent.Notify = topic.Notify{topic.Email: {}}
+	w.publish(sent, nil)
+	for _, row := range w.ended(sent.ID, fast...) {
+		if row.Status != dispatch.StatusDelivered {
+			t.Errorf("row %+v", row)
+		}
+	}
+	for _, row := range w.ended(sent.ID, gone...) {
+		if row.ErrorCode != dispatch.CodeGone || len(row.Attempts) != 1 {
+			t.Errorf("row %+v", row)
+		}
+	}
+	for _, row := range w.rows(deliveries(sent.ID, late)...) {
+		if row.EndedAt != nil || len(row.Attempts) > 0 {
+			t.Errorf("the others waited for a slow recipient: %+v", row)
+		}
+	}
+	release()
+	for _, row := range w.ended(sent.ID, late...) {
+		if row.Status != dispatch.StatusDelivered {
+			t.Errorf("row %+v", row)
+		}
+	}
+}
+
+// A restart of the server in the middle loses no mail: before and after it, each recipient has got its mail.
+func TestMail_restart(t *testing.T) {
+	const n = 300
+	w := newWorld(t)
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("p%d", i)
+	}
+	reached, resume := make(chan struct{}), make(chan struct{})
+	var mails atomic.Int64
+	office := newPostOffice(t, &postOffice{receives: func(string) error {
+		if mails.Add(1) == n/3 {
+			close(reached)
+			<-resume
+		}
+		return nil
+	}})
+	wait := 200 * time.Millisecond
+	c := w.config(wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait)
+	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
+	people := w.person(&c, reader("first"))
+	w.readers(people, ids...)
+	w.start(c)
+	sent := change(newEvent(), 1)
+	sent.Notify = topic.Notify{topic.Email: {}}
+	w.publish(sent, nil)
+	<-reached
+	address := office.Addr().String()
+	office.mu.Lock()
+	office.listener.Close() // new connections are refused, and those in use are reset
+	for _, conn := range office.connections {
+		if tcp, isTCP := conn.(*net.TCPConn); isTCP {
+			_ = tcp.SetLinger(0)
+		}
+		conn.Close()
+	}
+	office.mu.Unlock()
+	close(resume)
+	apitest.Eventually(t, "an attempt without a server", func() bool {
+		return slices.ContainsFunc(w.rows(deliveries(sent.ID, ids)...), func(row dispatch.Delivery) bool { return row.ErrorCode == dispatch.CodeConnect })
+	})
+	again := newPostOffice(t, &postOffice{address: address})
+	for _, row := range w.ended(sent.ID, ids...) {
+		if row.Status != dispatch.StatusDelivered {
+			t.Errorf("row %+v", row)
+		}
+	}
+	got := make(map[string]int)
+	for _, o := range []*postOffice{office, again} {
+		all, _, _ := o.got()
+		for _, m := range all {
+			got[m.to[0]]++
+		}
+	}
+	twice := 0
+	for _, id := range ids {
+		switch got[id+"@example.com"] {
+		case 0:
+			t.Errorf("%s got no mail", id)
+		case 1:
+		default:
+			twice++
+		}
+	}
+	if twice > 20 { // at most those whose reply was lost, one for each connection
+		t.Errorf("%d recipients got the mail more than once", twice)
+	}
+}
+
 // A mail that gets no connection in time has no attempt, so that a slow server does not make it fail.
 func TestMail_moreThanConnections(t *testing.T) {
-	const n, connections = 40, 16
+	const n, connections = 40, 20
 	w := newWorld(t)
 	answer := make(chan struct{})
 	release := sync.OnceFunc(func() { close(answer) })

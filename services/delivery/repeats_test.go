@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -118,7 +119,7 @@ func TestRebalance_attemptUnderWay(t *testing.T) {
 		}
 	}
 	w.peer.mu.Unlock()
-	w.start(c)
+	second := w.start(c)
 	apitest.Eventually(t, "all to be handed out again", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -139,6 +140,51 @@ func TestRebalance_attemptUnderWay(t *testing.T) {
 	t.Logf("%d of %d went to the other process and were repeated", repeated, n)
 	if repeated > n*3/4 {
 		t.Errorf("%d of %d were repeated", repeated, n)
+	}
+	if logs, _ := second.list(t, topic.Webhook, url.Values{"eventId": {sent.Event.ID}, "limit": {"100"}}); len(logs) != n {
+		t.Errorf("%d deliveries have %d logs", n, len(logs))
+	}
+}
+
+// A process may be killed after it has stored a block, and before it has published the outcome. When the shard comes
+// again, its stored members are not sent again, and their outcomes are published.
+func TestKill_blockWithoutOutcome(t *testing.T) {
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	for _, id := range []string{"r1", "r2", "r3"} {
+		w.peer.add(id, "https://hooks.test/"+id)
+	}
+	w.start(w.config())
+	first := change(newEvent(), 1)
+	w.publish(first, nil)
+	w.ended(first.ID, "r1", "r2", "r3") // the database is there
+	before := len(hooks.got())
+	sent := change(newEvent(), 1)
+	w.outside(func(s *store.Store) error {
+		if err := s.SaveChange(t.Context(), sent); err != nil {
+			return err
+		}
+		return s.InsertBlocks(t.Context(), dispatch.BlocksOf([]*dispatch.Delivery{success(sent, "r1"), success(sent, "r2")}))
+	})
+	w.shard(sent, topic.Webhook, "r1", "r3")
+	w.ended(sent.ID, "r1", "r3")
+	for _, id := range deliveries(sent.ID, []string{"r1", "r3"}) {
+		if outcome := w.outcomes.of(t, id); outcome.Result != topic.Delivered || outcome.Attempts != 1 || outcome.HTTPStatus/100 != 2 {
+			t.Errorf("outcome %+v", outcome)
+		}
+	}
+	if got := hooks.got()[before:]; len(got) != 1 || got[0].path != "/r3" {
+		t.Errorf("requests %+v", got)
+	}
+}
+
+// success returns a delivery of the change that succeeded quickly at the first attempt.
+func success(sent topic.EventChange, recipient string) *dispatch.Delivery {
+	at := sent.OccurredAt
+	return &dispatch.Delivery{
+		ID: topic.DeliveryID(sent.ID, recipient), Organization: organization, Channel: topic.Webhook, Recipient: recipient,
+		EventID: sent.Event.ID, EventKind: sent.Kind, ChangeID: sent.ID, Sequence: sent.Sequence, Status: dispatch.StatusDelivered,
+		SentAt: at, EndedAt: &at, MaxAttempts: 3, Attempts: []dispatch.Attempt{{At: at, DurationMS: 1, HTTPStatus: 200}},
 	}
 }
 

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -53,6 +54,14 @@ func TestRetention(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := told.change.OccurredAt
+		var members []*dispatch.Delivery
+		for i := range 500 {
+			members = append(members, success(told.change, "member"+strconv.Itoa(i)))
+			members[i].URLHash = urlHash(i) // in many blocks
+		}
+		if err := kept.InsertBlocks(t.Context(), dispatch.BlocksOf(members)); err != nil {
+			t.Fatal(err)
+		}
 		requests := []dispatch.Request{{ID: told.change.ID, StoredAt: at}, {ID: told.change.ID + "-much-older", StoredAt: at.Add(-30 * day)}}
 		if err := kept.SaveRequests(t.Context(), requests); err != nil {
 			t.Fatal(err)
@@ -73,6 +82,12 @@ func TestRetention(t *testing.T) {
 	}
 	if n := len(w.rows(youngest...)); n != len(youngest) {
 		t.Errorf("%d young rows are left", n)
+	}
+	apitest.Eventually(t, "the old blocks to go", func() bool {
+		return len(w.rows(topic.DeliveryID(old.ID, "member1"), topic.DeliveryID(old.ID, "member499"))) == 0
+	})
+	if n := len(w.rows(topic.DeliveryID(young.ID, "member1"), topic.DeliveryID(young.ID, "member499"))); n != 2 {
+		t.Errorf("%d members of young blocks are left", n)
 	}
 	apitest.Eventually(t, "the old change to go", func() bool {
 		_, err := kept.Change(t.Context(), old.ID)

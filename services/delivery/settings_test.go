@@ -22,33 +22,41 @@ func TestSettings_wrong(t *testing.T) {
 	for _, setting := range []string{
 		"DELIVERY_RETRY_SCHEDULE=5s,soon", "DELIVERY_RETRY_SCHEDULE=0s", "DELIVERY_RETRY_SCHEDULE=-1s,5s", "DELIVERY_TIMEOUT=0", "DELIVERY_TIMEOUT=1h",
 		"DELIVERY_RESOLVE=hooks.test", "DELIVERY_CA_FILE=/nowhere.pem", "DELIVERY_CA_FILE=" + empty, "INTEGRATIONS_URL=integrations:8080",
-		"SUBSCRIBERS_URL=ftp://x", "DOCUMENTS_URL=files", "KAFKA_BROKERS=nowhere", "BELLBUOY_SECRET=short",
+		"SUBSCRIBERS_URL=ftp://x", "WHATSAPP_TEMPLATE=HX1", "WHATSAPP_TEMPLATE=MG0123456789abcdef0123456789abcdef", "SMS_URL=https://host/", "DOCUMENTS_URL=files", "KAFKA_BROKERS=nowhere", "BELLBUOY_SECRET=short",
 	} {
-		name, _, _ := strings.Cut(setting, "=")
-		command := exec.Command(os.Args[0])
-		command.Env = append(os.Environ(), childRole+"=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
-			"DOCUMENTS_URL=sqlite:"+t.TempDir(), "KAFKA_BROKERS=127.0.0.1:1", "BELLBUOY_SECRET="+platformSecret, setting)
-		var stderr bytes.Buffer
-		command.Stderr = &stderr
-		done := make(chan error, 1)
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		go func() { done <- command.Wait() }()
-		select {
-		case err := <-done:
-			if err == nil {
-				t.Errorf("%s was accepted", setting)
-			}
-		case <-time.After(patience):
-			_ = command.Process.Kill()
-			t.Errorf("%s did not stop the start", setting)
-		}
-		flag := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
-		if text := strings.TrimSpace(stderr.String()); strings.Contains(text, "\n") || !strings.Contains(text, name) && !strings.Contains(text, flag) {
-			t.Errorf("%s: %q", setting, text)
-		}
+		refused(t, setting)
 	}
+}
+
+// refused starts the service with a wrong setting and returns the line with which it ends.
+func refused(t *testing.T, setting string) string {
+	t.Helper()
+	name, _, _ := strings.Cut(setting, "=")
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), childRole+"=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
+		"DOCUMENTS_URL=sqlite:"+t.TempDir(), "KAFKA_BROKERS=127.0.0.1:1", "BELLBUOY_SECRET="+platformSecret, setting)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	done := make(chan error, 1)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { done <- command.Wait() }()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Errorf("%s was accepted", setting)
+		}
+	case <-time.After(patience):
+		_ = command.Process.Kill()
+		t.Errorf("%s did not stop the start", setting)
+	}
+	flag := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+	text := strings.TrimSpace(stderr.String())
+	if strings.Contains(text, "\n") || !strings.Contains(text, name) && !strings.Contains(text, flag) {
+		t.Errorf("%s: %q", setting, text)
+	}
+	return text
 }
 
 // The service has no public paths.

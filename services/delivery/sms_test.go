@@ -87,6 +87,13 @@ func refuseSMS(status, code int) http.HandlerFunc {
 	}
 }
 
+// cutOff closes the connection without a response.
+func cutOff(w http.ResponseWriter, _ *http.Request) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		conn.Close()
+	}
+}
+
 // person adds a subscriber to a subscribers service, which the settings then name.
 func (w *world) person(c *delivery.Config, subscriber topic.Destination) *integrations {
 	w.t.Helper()
@@ -132,7 +139,6 @@ func (w *world) text(c delivery.Config, text string) (dispatch.Delivery, topic.O
 }
 
 func TestSMS(t *testing.T) {
-	gone := refuseSMS(http.StatusBadRequest, 21610)
 	resting := func(status int) http.HandlerFunc {
 		return inTurn(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
@@ -145,17 +151,24 @@ func TestSMS(t *testing.T) {
 		code   dispatch.Code
 		times  int
 	}{
-		"201":                    {acceptSMS, dispatch.StatusDelivered, "", 1},
-		"400, opted out":         {gone, dispatch.StatusFailed, dispatch.CodeGone, 1},
-		"400, not a number":      {refuseSMS(400, 21211), dispatch.StatusFailed, dispatch.CodeGone, 1},
-		"400, not mobile":        {refuseSMS(400, 21614), dispatch.StatusFailed, dispatch.CodeGone, 1},
-		"400, something else":    {refuseSMS(400, 21606), dispatch.StatusFailed, dispatch.CodeClientError, 1},
-		"410 is not the number":  {refuseSMS(410, 20410), dispatch.StatusFailed, dispatch.CodeClientError, 1},
-		"302 is not followed":    {status(http.StatusFound), dispatch.StatusFailed, dispatch.CodeRedirect, 3},
-		"429, then 201":          {resting(http.StatusTooManyRequests), dispatch.StatusDelivered, "", 2},
-		"503, then 201":          {resting(http.StatusServiceUnavailable), dispatch.StatusDelivered, "", 2},
-		"500, then 201":          {inTurn(status(500), acceptSMS), dispatch.StatusDelivered, "", 2},
-		"401, until it is right": {inTurn(refuseSMS(401, 20003), refuseSMS(401, 20003), acceptSMS), dispatch.StatusDelivered, "", 3},
+		"201":                   {acceptSMS, dispatch.StatusDelivered, "", 1},
+		"400, opted out":        {refuseSMS(400, 21610), dispatch.StatusFailed, dispatch.CodeOptedOut, 1},
+		"400, not a number":     {refuseSMS(400, 21211), dispatch.StatusFailed, dispatch.CodeGone, 1},
+		"400, not mobile":       {refuseSMS(400, 21614), dispatch.StatusFailed, dispatch.CodeGone, 1},
+		"400, something else":   {refuseSMS(400, 21606), dispatch.StatusFailed, dispatch.CodeClientError, 1},
+		"410 is not the number": {refuseSMS(410, 20410), dispatch.StatusFailed, dispatch.CodeClientError, 1},
+		"302 is not followed":   {status(http.StatusFound), dispatch.StatusFailed, dispatch.CodeRedirect, 3},
+		"429, then 201":         {resting(http.StatusTooManyRequests), dispatch.StatusDelivered, "", 2},
+		"503, then 201":         {resting(http.StatusServiceUnavailable), dispatch.StatusDelivered, "", 2},
+		"500 is ambiguous":      {inTurn(status(500), acceptSMS), dispatch.StatusFailed, dispatch.CodeServerError, 1},
+		"502 is ambiguous":      {inTurn(status(502), acceptSMS), dispatch.StatusFailed, dispatch.CodeServerError, 1},
+		"504 is ambiguous":      {inTurn(status(504), acceptSMS), dispatch.StatusFailed, dispatch.CodeServerError, 1},
+		"401 is told":           {refuseSMS(401, 20003), dispatch.StatusFailed, dispatch.CodeClientError, 1},
+		"403 is told":           {refuseSMS(403, 21211), dispatch.StatusFailed, dispatch.CodeClientError, 1},
+		"404":                   {refuseSMS(404, 20404), dispatch.StatusFailed, dispatch.CodeClientError, 1},
+		"408":                   {inTurn(status(408), acceptSMS), dispatch.StatusFailed, dispatch.CodeClientError, 1},
+		"no JSON":               {status(400), dispatch.StatusFailed, dispatch.CodeClientError, 1},
+		"cut off is ambiguous":  {inTurn(cutOff, acceptSMS), dispatch.StatusFailed, dispatch.CodeConnect, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -165,18 +178,18 @@ func TestSMS(t *testing.T) {
 			c := w.config()
 			c.SMSURL = smsURL(server.URL, smsToken, smsFrom)
 			row, outcome, logs := w.text(c, "API is down – sorry")
-			if row.Status != x.status || row.ErrorCode != x.code || len(row.Attempts) != x.times || outcome.Gone != (x.code == dispatch.CodeGone) {
+			if row.Status != x.status || row.ErrorCode != x.code || len(row.Attempts) != x.times || outcome.Gone != (x.code == dispatch.CodeGone || x.code == dispatch.CodeOptedOut) {
 				t.Errorf("row %+v, outcome %+v", row, outcome)
 			}
 			got := api.got()
-			want := url.Values{"To": {smsNumber}, "From": {smsFrom}, "Body": {"API is down – sorry"}}
+			want := url.Values{"To": {smsNumber}, "From": {smsFrom}, "Body": {"API is down - sorry"}}
 			if len(got) != x.times || got[0].Encode() != want.Encode() {
 				t.Errorf("the API got %v, want %v %d times", got, want, x.times)
 			}
 			if rested := row.Attempts[len(row.Attempts)-1].At.Sub(row.Attempts[0].At); strings.HasPrefix(name, "429") && rested < time.Second {
 				t.Errorf("came again after %v", rested)
 			}
-			if strings.HasPrefix(name, "401") && strings.Count(logs, "SMS_URL") != 1 {
+			if told := strings.Contains(logs, "refuses the account"); told != strings.HasSuffix(name, "is told") {
 				t.Errorf("the operator is told by %q", logs)
 			}
 		})
@@ -191,7 +204,7 @@ func TestSMS_wrongToken(t *testing.T) {
 	c := w.config()
 	c.SMSURL = smsURL(server.URL, "wrong", "MG0123456789abcdef0123456789abcdef")
 	row, outcome, _ := w.text(c, "")
-	if row.Status != dispatch.StatusFailed || len(row.Attempts) != 3 || outcome.Gone || outcome.HTTPStatus != http.StatusUnauthorized {
+	if row.Status != dispatch.StatusFailed || len(row.Attempts) != 1 || outcome.Gone || outcome.HTTPStatus != http.StatusUnauthorized {
 		t.Errorf("row %+v, outcome %+v", row, outcome)
 	}
 }
@@ -257,7 +270,7 @@ func TestSMS_connectionRefused(t *testing.T) {
 	sent := textChange("API is down")
 	w.publish(sent, nil)
 	id := topic.DeliveryID(sent.ID, "p1")
-	apitest.Eventually(t, "the first attempt", func() bool { return len(w.rows(id)) == 1 })
+	apitest.Eventually(t, "the first attempt", func() bool { rows := w.rows(id); return len(rows) == 1 && len(rows[0].Attempts) == 1 })
 	if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != dispatch.CodeConnect {
 		t.Errorf("row %+v", row)
 	}
@@ -290,7 +303,7 @@ func TestSMS_folder(t *testing.T) {
 	if err := json.Unmarshal(content, &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 5 || got["to"] != smsNumber || got["from"] != "" || got["body"] != "API is down" || got["deliveryId"] != row.ID || got["eventId"] != row.EventID {
+	if len(got) != 6 || got["channel"] != "sms" || got["to"] != smsNumber || got["from"] != "" || got["body"] != "API is down" || got["deliveryId"] != row.ID || got["eventId"] != row.EventID {
 		t.Errorf("%s", content)
 	}
 	entries, err := os.ReadDir(folder)

@@ -41,6 +41,8 @@ func TestUptimeReport(t *testing.T) {
 	for _, c := range p.must(200, "app admin a", "GET", "/app/components", "")["components"].([]any) {
 		ids[c.(map[string]any)["name"].(string)] = c.(map[string]any)["id"].(string)
 	}
+	p.must(201, "app admin a", "POST", "/app/events", fmt.Sprintf(`{"type": "incident", "title": "harmless", "status": "resolved", "startAt": "2040-02-20T00:00:00Z", "endAt": "2040-02-20T06:00:00Z",
+		"affectedComponents": [{"componentId": %q, "impact": "operational"}]}`, ids["API"])) // is not named
 	report := func(query string) (map[string]any, []any) {
 		t.Helper()
 		r := p.must(200, "app admin uptime a", "GET", "/app/reports/uptime?"+query, "")["report"].(map[string]any)

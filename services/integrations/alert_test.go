@@ -298,7 +298,7 @@ func TestMailResolvesToTheManagementAddress(t *testing.T) {
 					t.Errorf("%s, %s has the link %q", when, kind, got.Link)
 				}
 				want.Channel, want.Address, want.Link = topic.Email, "one@example.com", got.Link
-				want.Dashboard = topic.Dashboard{ID: o.dashboard, Name: "Main", URL: "http://d.test/d/main"}
+				want.Dashboard = topic.Dashboard{ID: o.dashboard, Name: "Main", URL: "http://d.test/d/main", Timezone: "Europe/Berlin", Locale: "de"}
 			}
 			if asJSON(t, got) != asJSON(t, want) {
 				t.Errorf("%s, %s resolves to %+v, want %+v", when, kind, got, want)

@@ -187,7 +187,7 @@ func TestConcernedAndResolveFollowEveryChangeAtOnce(t *testing.T) {
 	d := found[1]
 	if d.ID != recipient || d.State != topic.RecipientActive || d.URL != "https://hooks.example.com/services/token" || d.URLHash != made.URLHash ||
 		!slices.Equal(d.Secrets, []string{made.Secret}) || d.Channel != topic.Webhook || !slices.Equal(d.Components, []string{o.one}) ||
-		d.Dashboard.Name != "Main" || d.Dashboard.URL != "http://d.test/d/main" || d.Dashboard.ID != o.dashboard {
+		d.Dashboard != (topic.Dashboard{ID: o.dashboard, Name: "Main", URL: "http://d.test/d/main", Timezone: "Europe/Berlin", Locale: "de"}) {
 		t.Fatalf("resolved: %+v", d)
 	}
 

@@ -247,7 +247,7 @@ func (p *platform) visitorsOf(script string, o organization, h *heard) map[strin
 		v.subscribe("https://"+host+"/hook", v.listed(host).ManagementEmail)
 		name, _, _ := strings.Cut(host, ".")
 		vars[name+"Verify"], vars[name+"Manage"] = token(used), token(manage)
-		vars[name+"Unsubscribe"] = token(v.mail(topic.EndpointManage, host, 1).Manage)
+		vars[name+"Unsubscribe"] = token(v.mail(topic.EndpointManage, host, 1).Unsubscribe)
 	}
 	lock("locked.example")
 	v.must(http.StatusOK, http.MethodPost, "/public/endpoints/unsubscribe?token="+vars["endedUnsubscribe"], nil)

@@ -264,6 +264,10 @@ func TestKillDuringARemoval(t *testing.T) {
 	}
 	p.run()
 	for round, o := range organizations {
+		apitest.Eventually(t, "the relay has completed the removal", func() bool {
+			got := p.call(o, http.StatusOK, http.MethodGet, subscriptions, nil)
+			return len(got.Objects) == min(got.Meta.TotalCount, 20)
+		})
 		addresses, left := p.total(o, "/api/v1/email/"), p.total(o, subscriptions)
 		if left != addresses*len(o.services) {
 			t.Errorf("left are %d addresses, %d subscriptions", addresses, left)
@@ -281,6 +285,15 @@ func TestKillDuringARemoval(t *testing.T) {
 // killWithin starts the service as a process and kills it a while after it was asked to
 // remove the address, or when it has answered; it tells how long after.
 func (p *platform) killWithin(o organization, legacyID int64, after time.Duration) time.Duration {
+	token := p.signer.Sign(o.member(passport.RoleAdmin))
+	return p.killDuring(after, func() {
+		_, _ = p.try(token, http.MethodDelete, legacy.URI("email", legacyID), nil) // it may not live to answer
+	})
+}
+
+// killDuring starts the service as a process and kills it a while after the request began, or when that has ended; it tells
+// how long after.
+func (p *platform) killDuring(after time.Duration, request func()) time.Duration {
 	p.t.Helper()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childDocuments+"="+p.documents, childBroker+"="+p.broker.Addr(), childEvents+"="+p.events.server.URL)
@@ -303,10 +316,10 @@ func (p *platform) killWithin(o organization, legacyID int64, after time.Duratio
 	p.url = strings.TrimSpace(line)
 	apitest.Ready(p.t, p.url)
 	start := time.Now()
-	token, asked := p.signer.Sign(o.member(passport.RoleAdmin)), make(chan struct{})
+	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		_, _ = p.try(token, http.MethodDelete, legacy.URI("email", legacyID), nil) // it may not live to answer
+		request()
 	}()
 	select {
 	case <-asked:

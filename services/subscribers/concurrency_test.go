@@ -140,17 +140,18 @@ func TestARefusedSubscriptionTakesNobodyElsesAddress(t *testing.T) {
 	}
 	defer db.Close()
 	email, component, met := "ann@example.com", o.services[0].ID, 0
-	records := store.New(db)
+	var second *audience.Audience
+	records := store.New(db, func() store.Follower { return second })
 	records.Addresses = halting{records.Addresses, func() {
 		if met++; met == 1 {
 			p.subscribe(o, email, 1)
 		}
 	}}
-	second := audience.New(audience.Options{Store: records, Now: p.now, Events: client.Events{Peer: peer.Events{
+	second = audience.New(audience.Options{Store: records, Now: p.now, Events: client.NewEvents(peer.Events{
 		Client: peer.NewClient("events", p.events.server.URL, peer.Options{
 			Caller: "subscribers", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
 		}),
-	}}})
+	}, p.now)})
 	p.events.remove(o.id, component)
 	_, err = second.Subscribe(t.Context(), o.id, topic.Email, audience.SubscriptionPatch{AddressText: &email, ComponentID: &component})
 	if !fault.Is(err, fault.Invalid) || met == 0 {

@@ -22,16 +22,20 @@ import (
 type events struct {
 	server *httptest.Server
 	down   atomic.Bool
+	// boardAsked is called before each answer about a dashboard.
+	boardAsked atomic.Pointer[func()]
 	// asked is called before each answer, with the query.
 	asked atomic.Pointer[func(peer.ComponentQuery)]
 
 	mu         sync.Mutex
 	last       int64
 	components map[string][]peer.Component // by organization
+	boards     map[string][]peer.Dashboard // by organization, the oldest first
+	public     map[peer.PublicAddress]public
 }
 
-func startEvents(t *testing.T, signer *passport.Signer) *events {
-	e := &events{components: map[string][]peer.Component{}}
+func startEvents(t testing.TB, signer *passport.Signer) *events {
+	e := &events{components: map[string][]peer.Component{}, boards: map[string][]peer.Dashboard{}, public: map[peer.PublicAddress]public{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/components/lookup", func(w http.ResponseWriter, r *http.Request) {
 		p, err := signer.Verify(r.Header.Get(passport.Header), "events")
@@ -53,9 +57,96 @@ func startEvents(t *testing.T, signer *passport.Signer) *events {
 		}
 		json.NewEncoder(w).Encode(e.find(p.Organization, query))
 	})
+	e.dashboards(mux, signer)
+	e.publics(mux, signer)
 	e.server = httptest.NewServer(mux)
 	t.Cleanup(e.server.Close)
 	return e
+}
+
+// dashboards adds the operations of dashboards.
+func (e *events) dashboards(mux *http.ServeMux, signer *passport.Signer) {
+	serve := func(pattern string, find func(organization string, r *http.Request) (any, bool)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			p, err := signer.Verify(r.Header.Get(passport.Header), "events")
+			if err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization") {
+				refuse(w, fault.Denied)
+				return
+			}
+			if asked := e.boardAsked.Load(); asked != nil {
+				(*asked)()
+			}
+			if e.down.Load() {
+				refuse(w, fault.Unavailable)
+				return
+			}
+			found, ok := find(p.Organization, r)
+			if !ok {
+				refuse(w, fault.NotFound)
+				return
+			}
+			json.NewEncoder(w).Encode(found)
+		})
+	}
+	base := peer.Prefix + "/organizations/{organization}/dashboards/"
+	serve("GET "+base+"first", func(organization string, _ *http.Request) (any, bool) {
+		all := e.shown(organization)
+		if len(all) == 0 {
+			return nil, false
+		}
+		return all[0], true
+	})
+	serve("GET "+base+"{id}", func(organization string, r *http.Request) (any, bool) {
+		for _, d := range e.shown(organization) {
+			if d.ID == r.PathValue("id") {
+				return d, true
+			}
+		}
+		return nil, false
+	})
+	serve("POST "+base+"lookup", func(organization string, r *http.Request) (any, bool) {
+		var ids []string
+		if json.NewDecoder(r.Body).Decode(&ids) != nil {
+			return nil, false
+		}
+		return slices.DeleteFunc(e.shown(organization), func(d peer.Dashboard) bool { return !slices.Contains(ids, d.ID) }), true
+	})
+}
+
+// shown returns the dashboards of an organization with their components.
+func (e *events) shown(organization string) []peer.Dashboard {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := slices.Clone(e.boards[organization])
+	for i := range all {
+		for _, c := range e.components[organization] {
+			if slices.Contains(c.Dashboards, all[i].ID) {
+				all[i].Components = append(all[i].Components, c)
+			}
+		}
+	}
+	return all
+}
+
+// addDashboard adds a dashboard that shows components.
+func (e *events) addDashboard(organization string, components ...string) peer.Dashboard {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	board := peer.Dashboard{ID: id(), LegacyID: int64(len(e.boards[organization]) + 1), Name: "Acme", URL: "https://status.example.com/d/acme", Timezone: "Europe/Berlin", Locale: "de"}
+	e.boards[organization] = append(e.boards[organization], board)
+	for i, c := range e.components[organization] {
+		if slices.Contains(components, c.ID) {
+			e.components[organization][i].Dashboards = append(slices.Clone(c.Dashboards), board.ID)
+		}
+	}
+	return board
+}
+
+// removeDashboard removes a dashboard.
+func (e *events) removeDashboard(organization, dashboard string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.boards[organization] = slices.DeleteFunc(e.boards[organization], func(d peer.Dashboard) bool { return d.ID == dashboard })
 }
 
 func refuse(w http.ResponseWriter, kind fault.Kind) {
@@ -66,9 +157,13 @@ func refuse(w http.ResponseWriter, kind fault.Kind) {
 func (e *events) add(organization string, components ...peer.Component) []peer.Component {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if len(e.boards[organization]) == 0 {
+		e.boards[organization] = []peer.Dashboard{{ID: id(), LegacyID: 1, Name: "Acme", URL: "https://status.example.com/d/acme"}}
+	}
 	for i := range components {
 		e.last++
 		components[i].ID, components[i].LegacyID = id(), e.last
+		components[i].Dashboards = []string{e.boards[organization][0].ID}
 	}
 	e.components[organization] = append(e.components[organization], components...)
 	return slices.Clone(components)

@@ -29,36 +29,46 @@ const secret = "a secret of the tests, long enough to be one"
 // platform is the service with what surrounds it: a Kafka broker, the events service's
 // end of the calls to it, and a clock that can be put forward.
 type platform struct {
-	t         *testing.T
+	t         testing.TB
 	documents string
 	ahead     atomic.Int64 // of the clock, in nanoseconds
 	signer    *passport.Signer
 	events    *events
 	broker    *engines.Broker
+	redis     *engines.Redis
+	within    time.Duration // CONFIRM_WITHIN; 0: the default
+	ips       atomic.Int64
 	bus       *stream.Client // the events service's end of the topic
 	logs      *buffer
 	process   boot.Process
 	url       string
 	stop      func()
+	// closeDirect closes the database of the last call of direct.
+	closeDirect func()
 }
 
 // surround makes everything but the service.
-func surround(t *testing.T) *platform {
+func surround(t testing.TB) *platform {
 	t.Helper()
 	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
 	p.signer = passport.NewSigner(secret, p.now)
 	p.events = startEvents(t, p.signer)
+	p.process = apitest.Process(t, "subscribers", "info", p.logs, p.now)
 	var err error
 	if p.broker, err = engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.broker.Close() })
+	if p.redis, err = engines.StartRedis("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.redis.Close() })
 	p.bus = stream.Connect(stream.Options{Brokers: []string{p.broker.Addr()}, ClientID: "test"})
 	t.Cleanup(func() { p.bus.Close() })
 	return p
 }
 
-func start(t *testing.T) *platform {
+func start(t testing.TB) *platform {
 	t.Helper()
 	p := surround(t)
 	p.run()
@@ -73,6 +83,10 @@ func (p *platform) now() time.Time {
 func (p *platform) run() {
 	p.t.Helper()
 	config := configure(p.documents, p.broker.Addr(), p.events.server.URL)
+	config.RedisURL = p.redis.URL()
+	if p.within > 0 {
+		config.ConfirmWithin = p.within
+	}
 	p.t.Cleanup(func() {
 		if p.t.Failed() {
 			p.t.Log(p.logs.String())
@@ -89,7 +103,8 @@ func configure(documents, broker, events string) subscribers.Config {
 		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
 		Secret:    boot.Secret{Secret: secret},
 		Links:     boot.Links{LegacyBaseURL: "https://api.status.example.com", AppBaseURL: "https://status.example.com"},
-		EventsURL: events,
+		EventsURL: events, IdentityURL: events,
+		Redis: boot.Redis{RedisURL: "redis://127.0.0.1:1"}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
 	}
 	config.LogLevel = "info"
 	return config
@@ -97,8 +112,9 @@ func configure(documents, broker, events string) subscribers.Config {
 
 // organization is a tenant with three services of its own: API, Web (hidden) and Zürich.
 type organization struct {
-	id       string
-	services []peer.Component
+	id        string
+	dashboard string // the first
+	services  []peer.Component
 }
 
 func (p *platform) organization() organization {
@@ -107,6 +123,7 @@ func (p *platform) organization() organization {
 		peer.Component{Name: "API", Description: "All of it", Group: "Core"},
 		peer.Component{Name: "Web", Group: "Core", Hidden: true},
 		peer.Component{Name: "Zürich", Group: "default", HiddenFromNotifications: true})
+	o.dashboard = o.services[0].Dashboards[0]
 	return o
 }
 
@@ -118,6 +135,13 @@ func (o organization) member(role string) passport.Passport {
 		Audience: "subscribers", Surface: passport.Legacy, Organization: o.id, User: id(), Roles: []string{role},
 		Features: passport.Features{API: true},
 	}
+}
+
+// app is the passport of a user of the organization on the App interface.
+func (o organization) app(role string) passport.Passport {
+	p := o.member(role)
+	p.Surface = passport.App
+	return p
 }
 
 // peer is the passport of a service that calls about the organization.

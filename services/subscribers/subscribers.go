@@ -9,6 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/quota"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -20,17 +22,23 @@ import (
 
 // Config holds the service's settings.
 type Config struct {
-	boot.Process   `embed:""`
-	boot.Documents `embed:""`
-	boot.Kafka     `embed:""`
-	boot.Secret    `embed:""`
-	boot.Links     `embed:""`
+	boot.Process      `embed:""`
+	boot.Documents    `embed:""`
+	boot.Kafka        `embed:""`
+	boot.Secret       `embed:""`
+	boot.Links        `embed:""`
+	boot.Redis        `embed:""`
+	boot.Confirmation `embed:""`
 
-	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
+	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
+	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
 }
 
 // Legacy returns the resources that the service has on the legacy interface.
 func Legacy() []legacy.Declared { return api.Legacy() }
+
+// Operations declares what the service offers on the App interface.
+func Operations() []web.Operation { return api.Operations() }
 
 // Public declares what the service offers on the public interface.
 func Public() []web.Public { return api.Public() }
@@ -42,18 +50,40 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer s.Close()
-	links := api.NewLinks(c.Secret.Secret, c.AppBaseURL)
-	people := audience.New(audience.Options{
-		Store: store.New(s.Database), Events: client.Events{Peer: peer.Events{Client: s.Peer("events", c.EventsURL)}},
-		Manage: links.To, Log: c.Log, Now: c.Now,
+	counter, err := quota.New(c.Redis, c.Log, c.Now)
+	if err != nil {
+		return err
+	}
+	defer counter.Close()
+	links := audience.NewLinks(seal.Key(c.Secret.Secret, "subscriber-link"), seal.Key(c.Secret.Secret, "unsubscribe"), c.AppBaseURL)
+	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
+	var people *audience.Audience
+	people = audience.New(audience.Options{
+		Store:  store.New(s.Database, func() store.Follower { return people }),
+		Events: client.NewEvents(events, c.Now),
+		Links:  links, Log: c.Log, Now: c.Now,
 	})
-	api.New(people, links, c.LegacyBaseURL, c.Log).Mount(s.Engine)
+	visitors := audience.NewVisitors(audience.VisitorOptions{
+		Audience: people, Sites: client.Sites{Events: events, Identity: peer.Identity{Client: s.Peer("identity", c.IdentityURL)}},
+		Quota: counter, Links: links, ConfirmWithin: c.ConfirmWithin,
+	})
+	if err := api.New(people, visitors, web.NewPages(c.Secret.Secret), c.LegacyBaseURL, c.Log).Mount(s.Engine); err != nil {
+		return err
+	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DeliveryOutcomes, topic.Audit)},
+		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DashboardChanges, topic.DeliveryOutcomes, topic.Notices, topic.Audit)},
 		Background: []func(context.Context) error{
-			s.Relay,
+			s.Relay, visitors.Expire,
 			s.DeletedComponents(people.ForgetComponent),
-			service.Messages(s, "subscribers-outcomes", topic.DeliveryOutcomes, people.Block),
+			service.Messages(s, "subscribers-outcomes", topic.DeliveryOutcomes, people.Suppress),
+			service.Messages(s, "subscribers-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {
+				for _, deleted := range batch {
+					if err := people.ForgetDashboard(ctx, deleted.Organization, deleted.DashboardID); err != nil {
+						return err
+					}
+				}
+				return nil
+			}),
 		},
 	})
 }

@@ -37,7 +37,7 @@ func (d *document) describePublic(of declared.PublicOperation) (err error) {
 		if err != nil {
 			return err
 		}
-		out.body = object{{"required", true}, {"content", content}}
+		out.body = object{{"required", !of.BodyOptional}, {"content", content}}
 	}
 	for _, response := range of.Responses {
 		content, err := d.contents(response.Contents, false)

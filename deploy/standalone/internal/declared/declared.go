@@ -32,6 +32,7 @@ func Operations() []Operation {
 	}
 	add("identity", identity.Operations())
 	add("events", events.Operations())
+	add("subscribers", subscribers.Operations())
 	add("integrations", integrations.Operations())
 	add("delivery", delivery.Operations())
 	return all

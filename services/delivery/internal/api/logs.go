@@ -1,4 +1,4 @@
-// Package api serves the delivery log on the App interface. Each handler makes one call of the domain and returns its
+// Package api serves the delivery log and the progress of deliveries on the App interface. Each handler makes one call of the domain and returns its
 // view.
 package api
 
@@ -46,7 +46,7 @@ func (a *API) operations() []web.Operation {
 	return []web.Operation{
 		web.Declare(declared("GET", "", "listDeliveryLogs", "List logs, newest first",
 			"Each attempt has a log. A delivery that ends without an attempt has one, too. Logs are kept for 30 days. "+
-				"The kinds are those of the endpoints, email and sms. A page may have fewer logs than limit although others follow.",
+				"The kinds are those of the endpoints, email, sms and whatsapp. A page may have fewer logs than limit although others follow.",
 			200, web.Example{Response: `{"logs": [` + example + `}], "nextToken": null}`}), a.list),
 		web.Declare(declared("GET", "/{logId}", "getDeliveryLog", "Read a log with its request and response",
 			"Credentials, signatures, addresses of recipients and the parts of URLs that urlDisplay does not show are replaced by ***.",
@@ -56,6 +56,7 @@ func (a *API) operations() []web.Operation {
 				"attempts": [{"logId": "01890a5d-ac96-874b-bcce-b302099a8100", "at": "2026-01-31T09:30:00.000Z", "durationMs": 12, "httpStatus": 204, "errorCode": null}]}}`}),
 			a.get),
 		web.Declare(replay, a.replay),
+		a.progressOperation(),
 	}
 }
 
@@ -65,7 +66,7 @@ const example = `{"logId": "01890a5d-ac96-874b-bcce-b302099a8100", "sentAt": "20
 	"attempt": 1, "maxAttempts": 7, "httpStatus": 204, "durationMs": 12, "errorCode": null, "nextAttemptAt": null, "replayOf": null`
 
 type listParameters struct {
-	Kind string `path:"kind" description:"webhook, teams, gchat, email or sms."`
+	Kind string `path:"kind" description:"webhook, teams, gchat, email, sms or whatsapp."`
 	web.Paging
 	DashboardID *string    `query:"dashboardId" format:"uuid"`
 	URLHash     *string    `query:"urlHash" format:"sha256"`
@@ -100,7 +101,7 @@ func (a *API) list(c *web.Call[listParameters, web.None]) (logsView, error) {
 }
 
 type getParameters struct {
-	Kind   string    `path:"kind" description:"webhook, teams, gchat, email or sms."`
+	Kind   string    `path:"kind" description:"webhook, teams, gchat, email, sms or whatsapp."`
 	LogID  string    `path:"logId" format:"uuid" record:"log"`
 	SentAt time.Time `query:"sentAt" required:"true" description:"The sentAt of the log."`
 }
@@ -119,7 +120,7 @@ func (a *API) get(c *web.Call[getParameters, web.None]) (oneLogView, error) {
 }
 
 type replayParameters struct {
-	Kind  string `path:"kind" description:"webhook, teams, gchat, email or sms."`
+	Kind  string `path:"kind" description:"webhook, teams, gchat, email, sms or whatsapp."`
 	LogID string `path:"logId" format:"uuid" record:"log"`
 }
 

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -18,9 +21,12 @@ const (
 	planGroup   = "delivery-plan"
 	noticeGroup = "delivery-notices"
 	sendGroup   = "delivery-send"
-	// The maximum numbers of changes and shards in progress. A shard holds at most 256 ids of recipients.
+	// The maximum numbers of changes and shards in progress, and of their bytes: a change may have 700 KB. When a limit is
+	// reached, nothing more is read from Kafka.
 	plansPending = 256
 	sendsPending = 1024
+	planBytes    = 8 << 20
+	sendBytes    = 16 << 20
 	partitions   = 12
 )
 
@@ -70,12 +76,16 @@ func publish[T topic.Message](ctx context.Context, client *stream.Client, messag
 // Plan passes changes to the planner until ctx ends.
 func (b *Bus) Plan(ctx context.Context, planner *dispatch.Planner) error {
 	subscription := stream.Subscription{Group: planGroup, Topics: []string{topic.EventChanges}, MaxPending: plansPending}
+	pending := semaphore.NewWeighted(planBytes)
 	return b.stream.Consume(ctx, subscription, func(claimed context.Context, claim stream.Claim) {
 		change, ok := read(claimed, b, claim, func(c *topic.EventChange) bool {
 			return c.ID != "" && c.Organization != "" && c.Event.ID != ""
 		})
-		if ok {
-			planner.Take(claimed, ctx, change, claim)
+		if !ok {
+			return
+		}
+		if work := weigh(claimed, pending, planBytes, claim); work != nil {
+			planner.Take(claimed, ctx, change, work)
 		}
 	})
 }
@@ -97,12 +107,44 @@ func (b *Bus) Send(ctx context.Context, sender *dispatch.Sender) error {
 		Group: sendGroup, Topics: []string{topic.Deliveries}, MaxPending: sendsPending,
 		Assigned: func(ctx context.Context, _ string, partitions []int) { sender.Assigned(ctx, partitions) },
 	}
+	pending := semaphore.NewWeighted(sendBytes)
 	return b.stream.Consume(ctx, subscription, func(claimed context.Context, claim stream.Claim) {
 		shard, ok := read(claimed, b, claim, func(s *topic.Shard) bool { return s.ChangeID != "" && s.Organization != "" })
-		if ok {
-			sender.Take(claimed, claim.Partition, shard, claim)
+		if !ok {
+			return
+		}
+		if work := weigh(claimed, pending, sendBytes, claim); work != nil {
+			sender.Take(claimed, claim.Partition, shard, work)
 		}
 	})
+}
+
+// weighed is a claim whose bytes count as pending until it ends.
+type weighed struct {
+	stream.Claim
+	release func()
+}
+
+// weigh waits until the claim's bytes are among the pending ones. If ctx ends first, it abandons the claim and returns nil.
+func weigh(ctx context.Context, pending *semaphore.Weighted, limit int, claim stream.Claim) dispatch.Work {
+	bytes := int64(min(len(claim.Record.Value), limit))
+	if pending.Acquire(ctx, bytes) != nil {
+		claim.Abandon()
+		return nil
+	}
+	return weighed{claim, sync.OnceFunc(func() { pending.Release(bytes) })}
+}
+
+// Done implements dispatch.Work.
+func (w weighed) Done() {
+	w.release()
+	w.Claim.Done()
+}
+
+// Abandon implements dispatch.Work.
+func (w weighed) Abandon() {
+	w.release()
+	w.Claim.Abandon()
 }
 
 // read decodes a record. It logs and finishes a record that is invalid or incomplete, because a repetition

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 const cardText = 6_000 // bytes of one text in the first try to shorten the body of a card
@@ -55,60 +56,61 @@ func fitCard[T any](limit int, compose func(keep int) T) ([]byte, error) {
 	return body, err
 }
 
-// cardOf returns the content for a dashboard and components.
-func cardOf(change *topic.EventChange, wording topic.Wording, dashboard topic.Dashboard, components []topic.Component) card {
+// cardOf returns the content for a dashboard and components, in the words of the locale and with the times of the
+// dashboard's zone.
+func cardOf(l *locale.Locale, change *topic.EventChange, wording topic.Wording, dashboard topic.Dashboard, components []topic.Component) card {
 	if change.Kind == topic.EndpointTest {
-		return testCard(dashboard)
+		return testCard(l, dashboard)
 	}
 	event := &change.Event
 	c := card{
-		dashboard: dashboard.Name, status: []string{statusLine(change)}, message: wording.Message, title: event.Title,
-		sections: []cardSection{{"Affected", prosePart{plain: cardComponents(components)}}},
-		link:     cardLink{"Open the event", eventURL(dashboard, event, components)},
+		dashboard: dashboard.Name, status: []string{statusLine(l, change)}, message: wording.Message, title: event.Title,
+		sections: []cardSection{{l.Word("field.affected"), prosePart{plain: cardComponents(l, components)}}},
+		link:     cardLink{l.Word("link.event"), eventURL(dashboard, event, components)},
 	}
 	if event.Severity != "" {
-		c.status = append(c.status, words(event.Severity))
+		c.status = append(c.status, l.Name("severity", event.Severity))
 	}
 	if entry := change.Entry; entry != nil {
-		c.sections = append(c.sections, cardSection{words(entry.Status) + ", " + cardTime(entry.Timestamp), prosePart{entry.Text, entry.HTML}})
+		name := l.Word("event.entry", "status", l.Name("status", entry.Status), "time", l.ShortTime(&entry.Timestamp, dashboard.Timezone))
+		c.sections = append(c.sections, cardSection{name, prosePart{entry.Text, entry.HTML}})
 	}
 	if wording.Details {
 		c.sections = append(c.sections,
-			cardSection{"Description", prosePart{event.DescriptionText, event.DescriptionHTML}},
-			cardSection{"Impact", prosePart{event.ImpactText, event.ImpactHTML}},
-			cardSection{"Coordinator", prosePart{event.CoordinatorText, event.CoordinatorHTML}})
+			cardSection{l.Word("field.description"), prosePart{event.DescriptionText, event.DescriptionHTML}},
+			cardSection{l.Word("field.impact"), prosePart{event.ImpactText, event.ImpactHTML}},
+			cardSection{l.Word("field.coordinator"), prosePart{event.CoordinatorText, event.CoordinatorHTML}})
 	}
 	if wording.Details || event.ScheduledStartAt != nil {
-		c.sections = append(c.sections, cardSection{"Times", prosePart{plain: cardTimes(event)}})
+		c.sections = append(c.sections, cardSection{l.Word("field.times"), prosePart{plain: cardTimes(l, event, dashboard.Timezone)}})
 	}
 	return c
 }
 
 // testCard returns the content for the test of an endpoint.
-func testCard(dashboard topic.Dashboard) card {
+func testCard(l *locale.Locale, dashboard topic.Dashboard) card {
 	return card{
-		dashboard: dashboard.Name, status: []string{"Test"}, title: "Test of this endpoint",
-		sections: []cardSection{{"", prosePart{plain: "This is a test. Nothing happened: there is no incident and no maintenance. " +
-			"Notifications of the dashboard " + oneLine(dashboard.Name) + " arrive here."}}},
-		link: cardLink{"Open the dashboard", dashboard.URL},
+		dashboard: dashboard.Name, status: []string{l.Word("test.status")}, title: l.Word("test.title"),
+		sections: []cardSection{{"", prosePart{plain: l.Word("test.lead", "of", ofDashboard(l, dashboard))}}},
+		link:     cardLink{l.Word("link.dashboard"), dashboard.URL},
 	}
 }
 
 // cardTimes returns the event's times, each in a line.
-func cardTimes(event *topic.Event) string {
+func cardTimes(l *locale.Locale, event *topic.Event, zone string) string {
 	var times []string
 	for _, t := range []struct {
 		name string
 		at   *time.Time
-	}{{"Scheduled from", event.ScheduledStartAt}, {"Scheduled until", event.ScheduledEndAt}, {"Start", &event.StartAt}, {"End", event.EndAt}} {
-		if t.at != nil && !t.at.IsZero() {
-			times = append(times, t.name+": "+cardTime(*t.at))
+	}{{"field.scheduled_start", event.ScheduledStartAt}, {"field.scheduled_end", event.ScheduledEndAt}, {"field.start", &event.StartAt}, {"field.end", event.EndAt}} {
+		if text := l.ShortTime(t.at, zone); text != "" {
+			times = append(times, l.Word(t.name)+": "+text)
 		}
 	}
 	return strings.Join(times, "\n")
 }
 
-func cardComponents(components []topic.Component) string {
+func cardComponents(l *locale.Locale, components []topic.Component) string {
 	lines := make([]string, len(components))
 	for i, c := range components {
 		lines[i] = c.Name
@@ -116,10 +118,8 @@ func cardComponents(components []topic.Component) string {
 			lines[i] = c.Group + " / " + c.Name
 		}
 		if c.Impact != "" {
-			lines[i] += " (" + strings.ToLower(words(c.Impact)) + ")"
+			lines[i] = l.Word("event.component", "name", lines[i], "impact", l.Name("impact", c.Impact))
 		}
 	}
 	return strings.Join(lines, "\n")
 }
-
-func cardTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

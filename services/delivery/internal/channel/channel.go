@@ -17,28 +17,31 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
 // Options are the settings and dependencies of channels.
 type Options struct {
-	Timeout    time.Duration   // of one attempt
-	Resolve    outward.Resolve // DELIVERY_RESOLVE
-	Roots      *x509.CertPool  // nil: the system's
-	Mail       boot.Mail       // the mail server
-	Texts      boot.Texts      // the SMS server
-	Data       string          // folder for messages without a server
-	Log        *slog.Logger
-	Tracer     trace.TracerProvider
-	Propagator propagation.TextMapPropagator
+	Timeout       time.Duration   // of one attempt
+	Resolve       outward.Resolve // DELIVERY_RESOLVE
+	Roots         *x509.CertPool  // nil: the system's
+	Mail          boot.Mail       // the mail server
+	Texts         boot.Texts      // the SMS server
+	Data          string          // folder for messages without a server
+	Locales       *locale.Locales // words and templates
+	ConfirmWithin time.Duration   // CONFIRM_WITHIN, which messages name
+	Log           *slog.Logger
+	Tracer        trace.TracerProvider
+	Propagator    propagation.TextMapPropagator
 }
 
 // Table returns the implementation of every channel whose recipients a service keeps. The start of the service fails if
 // one is missing.
 func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	caller := newCaller(o, dialEndpoint(o))
-	texts, err := newSMS(o)
+	texts, chats, err := newTexts(o)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +50,12 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 		return nil, err
 	}
 	table := map[topic.Channel]dispatch.Channel{
-		topic.Webhook: webhook{caller},
-		topic.Teams:   teams{caller},
-		topic.GChat:   gchat{caller},
-		topic.Email:   mail,
-		topic.SMS:     texts,
+		topic.Webhook:  webhook{caller},
+		topic.Teams:    teams{caller, o.Locales},
+		topic.GChat:    gchat{caller, o.Locales},
+		topic.Email:    mail,
+		topic.SMS:      texts,
+		topic.WhatsApp: chats,
 	}
 	return table, complete(table)
 }

@@ -8,24 +8,29 @@ import (
 	"net/mail"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	gomail "github.com/wneessen/go-mail"
-
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 // defaultFrom is the sender of mail to files if no sender is configured.
 const defaultFrom = "Bellbuoy <status@localhost>"
 
-// email sends mail with a text and an HTML part. The parts are rendered once for all recipients with the same
-// content. Then the recipient's own unsubscribe link is appended.
+// email sends mail with a text and an HTML part. Recipients with the same content share the rendered and encoded body.
+// Only the header and the recipient's own links are written for each.
 type email struct {
-	from *mail.Address
-	send func(ctx context.Context, l letter) dispatch.Result // over the server, or to a folder
+	from          *mail.Address
+	locales       *locale.Locales
+	confirmWithin time.Duration
+	marks         mailLinks
+	send          func(ctx context.Context, l letter) dispatch.Result // over the server, or to a folder
 }
+
+// bodyMark is between the text and the body in the cache. Neither has it.
+const bodyMark = "\x00\x00"
 
 // letter is a mail to be sent.
 type letter struct {
@@ -40,84 +45,88 @@ func newEmail(o Options) (email, error) {
 	if err != nil {
 		return email{}, err
 	}
+	e := email{from: from, locales: o.Locales, confirmWithin: o.ConfirmWithin, marks: newMailMarks()}
 	if o.Mail.SMTPURL == "" {
 		out := folder{filepath.Join(o.Data, "mail"), o.Log}
-		return email{from, func(ctx context.Context, l letter) dispatch.Result { return out.send(ctx, l.id+".eml", l.body) }}, nil
+		e.send = func(ctx context.Context, l letter) dispatch.Result { return out.send(ctx, l.id+".eml", l.body) }
+		return e, nil
 	}
 	server, err := url.Parse(o.Mail.SMTPURL)
 	if err != nil {
 		return email{}, err.(*url.Error).Err // without the URL, which may hold a password
 	}
-	return email{from, newMailServer(server, o).send}, nil
+	e.send = newMailServer(server, o).send
+	return e, nil
 }
 
 // Send renders the mail and makes one attempt. The Message-ID contains the delivery's id, so it is the same
 // for all retries and receivers can detect a repetition.
 func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	body, err := e.write(message)
+	written, err := e.write(ctx, message)
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
-	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: body})
-	if text, _, err := mailParts(message); err == nil {
-		result.Sent = dispatch.Sent{
-			Text: textKey(message), Body: []byte(text),
-			Header: http.Header{"From": {e.from.String()}, "Subject": {mailSubject(message)}, "Message-Id": {message.DeliveryID}},
-		}
+	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: written.content})
+	result.Sent = dispatch.Sent{
+		Text: written.key, Body: []byte(written.text),
+		Header: http.Header{"From": {e.from.String()}, "Subject": {written.subject}, "Message-Id": {message.DeliveryID}},
 	}
 	return result
 }
 
-// write returns the mail. It encodes the subject and the names, which users wrote, so that they cannot add a
-// header.
-func (e email) write(message dispatch.Message) ([]byte, error) {
-	text, html, err := mailParts(message)
+// writtenMail is a mail, and its parts for the log.
+type writtenMail struct {
+	content            []byte // RFC 5322
+	key, subject, text string // key is that of mails that differ only in the links
+}
+
+// write returns the mail.
+func (e email) write(ctx context.Context, message dispatch.Message) (writtenMail, error) {
+	to, err := mail.ParseAddress(message.To.Address)
 	if err != nil {
-		return nil, err
+		return writtenMail{}, err
 	}
-	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	m.FromMailAddress(e.from)
-	if err := m.To(message.To.Address); err != nil {
-		return nil, err
+	links := mailLinks{usable(message.To.Manage), usable(message.To.Unsubscribe)}
+	written, body, err := e.body(ctx, message, links)
+	if err != nil {
+		return writtenMail{}, err
 	}
-	m.Subject(mailSubject(message))
-	m.SetDateWithValue(message.At.UTC().Truncate(time.Second))
-	m.SetMessageIDWithValue(message.DeliveryID + e.from.Address[strings.LastIndexByte(e.from.Address, '@'):])
-	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: suppresses out-of-office replies
-	if manage := message.To.Manage; manage != "" {
-		m.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+manage+">")
-		m.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click") // RFC 8058
+	head := mailHead{
+		from: e.from.String(), to: &mail.Address{Address: to.Address}, subject: written.subject, at: message.At,
+		id:          message.DeliveryID + e.from.Address[strings.LastIndexByte(e.from.Address, '@'):],
+		unsubscribe: links.unsubscribe,
 	}
-	m.SetBodyString(gomail.TypeTextPlain, text)
-	m.AddAlternativeString(gomail.TypeTextHTML, html)
 	var out bytes.Buffer
-	_, err = m.WriteTo(&out)
-	return out.Bytes(), err
+	out.Grow(len(body) + 1<<10 + 4*(len(links.manage)+len(links.unsubscribe)))
+	head.write(&out)
+	personal(&out, body, links)
+	written.content = out.Bytes()
+	return written, nil
 }
 
-// mailSubject returns the publisher's subject, or a subject with the dashboard and the headline.
-func mailSubject(message dispatch.Message) string {
-	if aboutEndpoint(message) {
-		return titled(message.To.Dashboard, noticeTitle(message))
+// body returns the body of the mail with marks, and the parts for the log.
+func (e email) body(ctx context.Context, message dispatch.Message, links mailLinks) (writtenMail, []byte, error) {
+	l := localeOf(e.locales, message)
+	if !ofEvent(message) {
+		text, err := e.noticeText(ctx, l, message)
+		if err != nil {
+			return writtenMail{}, nil, err
+		}
+		body, err := sharedBody(text, mailLinks{})
+		return writtenMail{key: wordsKey(l, message), subject: text.subject, text: text.plain}, body, err
 	}
-	if subject := oneLine(message.Change.Notify[topic.Email].Subject); subject != "" {
-		return shortSubject(subject)
-	}
-	return titled(message.To.Dashboard, headline(&message.Change.EventChange))
-}
-
-// titled returns a subject with the dashboard.
-func titled(dashboard topic.Dashboard, title string) string {
-	if name := oneLine(dashboard.Name); name != "" {
-		title = "[" + name + "] " + title
-	}
-	return shortSubject(title)
-}
-
-// shortSubject returns a subject with at most maxSubject characters, the limit of a publisher's subject.
-func shortSubject(subject string) string {
-	if characters := []rune(subject); len(characters) > maxSubject {
-		return string(characters[:maxSubject]) + "…"
-	}
-	return subject
+	marks := e.marks.of(links)
+	key := strings.Join([]string{wordsKey(l, message), marks.manage, marks.unsubscribe}, " ")
+	shared, err := message.Change.Rendered("mail "+key, func() ([]byte, error) {
+		text, err := eventText(ctx, l, message, marks)
+		if err != nil {
+			return nil, err
+		}
+		body, err := sharedBody(text, marks)
+		plain := strings.ReplaceAll(text.plain, "\x00", "")
+		return slices.Concat([]byte(text.subject), []byte("\n"), []byte(plain), []byte(bodyMark), body), err
+	})
+	subject, rest, _ := bytes.Cut(shared, []byte("\n"))
+	plain, body, _ := bytes.Cut(rest, []byte(bodyMark))
+	return writtenMail{key: key, subject: string(subject), text: e.marks.replace(string(plain), links)}, body, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 // gchatGap is the minimum time between two messages to a space, which accepts 60 in a minute from all senders. The
@@ -15,13 +16,17 @@ import (
 const gchatGap = 1020 * time.Millisecond
 
 // gchat posts a card to a space of Google Chat.
-type gchat struct{ caller *caller }
+type gchat struct {
+	caller  *caller
+	locales *locale.Locales
+}
 
-// Send makes one attempt. Recipients of the same dashboard and components share the rendered card.
+// Send makes one attempt. Recipients of the same dashboard and components, with one locale and time zone share the rendered card.
 func (g gchat) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	key := "gchat " + textKey(message)
+	l := localeOf(g.locales, message)
+	key := "gchat " + wordsKey(l, message)
 	body, err := message.Change.Rendered(key, func() ([]byte, error) {
-		return renderChat(&message.Change.EventChange, message.To.Dashboard, message.Components)
+		return renderChat(l, &message.Change.EventChange, message.To.Dashboard, message.Components)
 	})
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}

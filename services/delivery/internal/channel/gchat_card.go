@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 const (
@@ -67,9 +68,9 @@ var chatMarkup = cardMarkup{rich: richtext.ChatText, plain: richtext.ChatPlain}
 
 // renderChat returns the body for a dashboard and components. If it is too long, renderChat shortens every text to the
 // same length. The test of an endpoint has its own thread.
-func renderChat(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
-	content := cardOf(change, change.Notify[topic.GChat], dashboard, components)
-	summary, thread := headline(change), change.Event.ID
+func renderChat(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
+	content := cardOf(l, change, change.Notify[topic.GChat], dashboard, components)
+	summary, thread := headline(l, change, dashboard.Timezone), change.Event.ID
 	if change.Kind == topic.EndpointTest {
 		summary, thread = content.title, change.ID
 	}
@@ -106,4 +107,4 @@ func composeChat(content card, keep int) chatCard {
 }
 
 // chatLine returns a text in one line, shortened and without markup.
-func chatLine(text string) string { return richtext.ChatUnmarked(cut(oneLine(text), chatTitle)) }
+func chatLine(text string) string { return richtext.ChatUnmarked(cut(locale.OneLine(text), chatTitle)) }

@@ -12,13 +12,14 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 // The whole body.
 func TestChatCard_golden(t *testing.T) {
 	change := told(topic.Wording{})
 	change.Notify = topic.Notify{topic.GChat: {Message: "All <good> & well", Details: true}}
-	body, err := renderChat(&change, dashboard, change.Event.Components)
+	body, err := renderChat(in(t, "en"), &change, dashboard, change.Event.Components)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestChatCard_golden(t *testing.T) {
 	}
 	head := `{"fallbackText":"Status · Resolved: A & B ‹fail›","cardsV2":[{"cardId":"event","card":{"header":{"title":"Status","subtitle":"Resolved · Minor outage"},"sections":[{"widgets":[`
 	title := text("<b>A &amp; B &lt;fail&gt;</b>") + "]}"
-	brief := section("Affected", "Core / API (partial outage)") + section("Resolved, 2026-03-04 05:06 UTC", "Fixed.")
+	brief := section("Affected", "Core / API (Partial outage)") + section("Resolved, 2026-03-04 05:06 UTC", "Fixed.")
 	tail := `,{"widgets":[{"buttonList":{"buttons":[{"text":"Open the event","onClick":{"openLink":{"url":"https://status.test/d/main/events/e"}}}]}}]}]}}],"thread":{"threadKey":"e"}}`
 	want := head + text("All &lt;good&gt; &amp; well") + "," + title + brief +
 		section("Description", "We <b>know</b> *it*.") + section("Impact", "Slow") + section("Coordinator", "Kim") +
@@ -37,7 +38,7 @@ func TestChatCard_golden(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
 	change.Notify = topic.Notify{topic.GChat: {}}
-	if body, err = renderChat(&change, dashboard, change.Event.Components); err != nil || string(body) != head+title+brief+tail {
+	if body, err = renderChat(in(t, "en"), &change, dashboard, change.Event.Components); err != nil || string(body) != head+title+brief+tail {
 		t.Errorf("without message and details: %s (%v)", body, err)
 	}
 }
@@ -75,7 +76,7 @@ func TestChatCard_truncated(t *testing.T) {
 		event.Title, event.DescriptionText, event.DescriptionHTML = text, text, richtext.HTML(richtext.Markdown, text)
 		event.ImpactText, event.CoordinatorText, event.Severity = text, text, text
 		change.Entry.Text, change.Entry.HTML = text, richtext.HTML(richtext.Plain, text)
-		body, err := renderChat(&change, topic.Dashboard{Name: text, URL: dashboard.URL}, many(500, "name of a component"))
+		body, err := renderChat(in(t, "en"), &change, topic.Dashboard{Name: text, URL: dashboard.URL}, many(500, "name of a component"))
 		if err != nil || len(body) > chatLimit || len(body) < chatLimit/5 || !json.Valid(body) || !utf8.Valid(body) {
 			t.Fatalf("%s: %d bytes, JSON %t, UTF-8 %t, %v", name, len(body), json.Valid(body), utf8.Valid(body), err)
 		}
@@ -102,7 +103,7 @@ func TestChatCard_hostile(t *testing.T) {
 			event.Title, event.Severity, event.Components[0].Name, event.Components[0].Group = text, text, text, text
 			event.DescriptionText, event.DescriptionHTML = richtext.PlainText(format, text), richtext.HTML(format, text)
 			change.Entry.Text, change.Entry.HTML, change.Entry.Status = event.DescriptionText, event.DescriptionHTML, text
-			body, err := renderChat(&change, topic.Dashboard{Name: text, URL: dashboard.URL}, event.Components)
+			body, err := renderChat(in(t, "en"), &change, topic.Dashboard{Name: text, URL: dashboard.URL}, event.Components)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,8 +165,8 @@ func TestChatURL(t *testing.T) {
 func TestCards_endpointTest(t *testing.T) {
 	change := told(topic.Wording{})
 	change.ID, change.Kind, change.Notify = "n", topic.EndpointTest, nil
-	for name, render := range map[string]func(*topic.EventChange, topic.Dashboard, []topic.Component) ([]byte, error){"teams": renderCard, "gchat": renderChat} {
-		body, err := render(&change, dashboard, change.Event.Components)
+	for name, render := range map[string]func(*locale.Locale, *topic.EventChange, topic.Dashboard, []topic.Component) ([]byte, error){"teams": renderCard, "gchat": renderChat} {
+		body, err := render(in(t, "en"), &change, dashboard, change.Event.Components)
 		if err != nil {
 			t.Fatal(err)
 		}

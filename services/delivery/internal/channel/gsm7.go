@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // The length of one text message (3GPP TS 23.038): septets of the GSM 7 bit default alphabet, or UCS-2 units if
@@ -11,6 +13,9 @@ import (
 const (
 	gsmSegment  = 160
 	ucs2Segment = 70
+	// Each segment of a longer text has a header.
+	gsmPart  = 153
+	ucs2Part = 67
 )
 
 // The GSM 7 bit default alphabet and its extension table (3GPP TS 23.038, 6.2.1). A character of the extension
@@ -46,33 +51,59 @@ func spare(text string) int {
 	return ucs2Segment - len(utf16.Encode([]rune(text)))
 }
 
+// fits reports whether the text has at most so many segments.
+func fits(text string, segments int) bool {
+	if segments == 1 {
+		return spare(text) >= 0
+	}
+	if n, ok := septets(text); ok {
+		return n <= segments*gsmPart
+	}
+	return len(utf16.Encode([]rune(text))) <= segments*ucs2Part
+}
+
 // plain replaces typographic characters by characters of the alphabet, so that they do not make a message
-// UCS-2. It replaces white space by single spaces, and omits invisible characters.
-func plain(text string) string { return strings.Join(strings.Fields(standIns.Replace(text)), " ") }
+// UCS-2. It composes letters and their marks (the alphabet has ä, but no diaeresis), replaces white space by single
+// spaces, and omits invisible characters.
+func plain(text string) string {
+	return strings.Join(strings.Fields(standIns.Replace(norm.NFC.String(text))), " ")
+}
+
+// plainLines is plain, but keeps the lines that are not empty.
+func plainLines(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = plain(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
 
 // standIns replaces typographic characters. It never changes.
 var standIns = strings.NewReplacer(
 	"‘", "'", "’", "'", "‚", "'", "‛", "'", "′", "'", "‹", "<", "›", ">", "`", "'", "´", "'",
 	"“", `"`, "”", `"`, "„", `"`, "‟", `"`, "″", `"`, "«", `"`, "»", `"`,
 	"‐", "-", "‑", "-", "‒", "-", "–", "-", "—", "-", "―", "-", "−", "-",
-	"…", "...", "•", "*", "·", ".", "→", "->", "⇒", "=>", "×", "x",
+	"…", "...", "•", "*", "·", ".", "→", "->", "⇒", "=>", "×", "x", "™", "TM", "©", "(C)", "®", "(R)", "№", "No",
+	"ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "½", "1/2", "¼", "1/4", "¾", "3/4",
 	"\u200b", "", "\u2060", "", "\ufeff", "", "\u00ad", "",
 )
 
-// fitted returns the result of write for the longest beginning of the text with which the result fits one
-// segment. It never separates a character from its combining marks. It returns false if no beginning of at least
+// fitted returns the result of write for the longest beginning of the text with which the result fits the
+// segments. It never separates a character from its combining marks. It returns false if no beginning of at least
 // least characters fits.
-func fitted(text string, least int, write func(string) string) (string, bool) {
-	if whole := write(text); spare(whole) >= 0 {
+func fitted(text string, least, segments int, write func(string) string) (string, bool) {
+	if whole := write(text); fits(whole, segments) {
 		return whole, true
 	}
 	runes := []rune(text)
 	for n := len(runes) - 1; n >= least; n-- {
-		if joins(runes[n]) || runes[n-1] == zeroWidthJoiner {
+		if splits(runes, n) {
 			continue
 		}
 		kept := strings.TrimRight(string(runes[:n]), " ")
-		if out := write(kept + "..."); spare(out) >= 0 {
+		if out := write(kept + "..."); fits(out, segments) {
 			return out, true
 		}
 	}
@@ -80,6 +111,18 @@ func fitted(text string, least int, write func(string) string) (string, bool) {
 }
 
 const zeroWidthJoiner = '\u200d'
+
+// splits reports whether the position n is within a character that the reader sees as one: before a mark, at a joiner, or
+// between the two letters of a flag.
+func splits(runes []rune, n int) bool {
+	letters := 0
+	for letters < n && isFlagLetter(runes[n-1-letters]) {
+		letters++
+	}
+	return joins(runes[n]) || runes[n-1] == zeroWidthJoiner || letters%2 == 1 && isFlagLetter(runes[n])
+}
+
+func isFlagLetter(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
 // joins reports whether the character belongs to the character before it.
 func joins(r rune) bool {

@@ -5,69 +5,59 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// statusWord returns the word for the status of an event.
-func statusWord(event *topic.Event) string {
-	if event.Status == "planning" {
-		return "Planned"
-	}
-	return words(event.Status)
-}
-
-// kindWord returns a word for a kind that the event's status does not show, else "".
-func kindWord(kind topic.Kind) string {
+// changeWord returns a word for a kind that the event's status does not show, else "".
+func changeWord(l *locale.Locale, kind topic.Kind) string {
 	switch kind {
-	case topic.IncidentPostMortem:
-		return "post-mortem published"
-	case topic.IncidentReopened, topic.MaintenanceReopened:
-		return "reopened"
-	case topic.MaintenanceReschedule:
-		return "rescheduled"
-	case topic.MaintenanceReminder:
-		return "reminder"
+	case topic.IncidentPostMortem, topic.IncidentReopened, topic.MaintenanceReopened, topic.MaintenanceReschedule, topic.MaintenanceReminder:
+		return l.Name("change", string(kind))
 	}
 	return ""
 }
 
 // statusLine returns the status, and the kind if the status does not show it.
-func statusLine(change *topic.EventChange) string {
-	if word := kindWord(change.Kind); word != "" {
-		return statusWord(&change.Event) + " (" + word + ")"
+func statusLine(l *locale.Locale, change *topic.EventChange) string {
+	status := l.Name("status", change.Event.Status)
+	if word := changeWord(l, change.Kind); word != "" {
+		return l.Word("event.status", "status", status, "change", word)
 	}
-	return statusWord(&change.Event)
+	return status
 }
 
 // headline returns the status and the title in one line. The headline of a reminder has the time of the start.
-func headline(change *topic.EventChange) string {
+func headline(l *locale.Locale, change *topic.EventChange, zone string) string {
 	event := &change.Event
-	title := oneLine(event.Title)
+	title := locale.OneLine(event.Title)
 	switch change.Kind {
 	case topic.MaintenanceReminder:
-		return "Reminder: " + title + " starts at " + mailTime(event.ScheduledStartAt)
+		return l.Word("event.reminder", "title", title, "time", l.Time(event.ScheduledStartAt, zone))
 	case topic.IncidentPostMortem:
-		return "Post-mortem: " + title
+		return l.Word("event.post_mortem", "title", title)
 	}
-	return statusWord(event) + ": " + title
+	return l.Word("event.headline", "status", l.Name("status", event.Status), "title", title)
 }
 
 // shortStatus returns the type and the status for a text message. A planned maintenance has its start.
-func shortStatus(change *topic.EventChange) string {
+func shortStatus(l *locale.Locale, change *topic.EventChange, zone string) string {
 	event := &change.Event
-	word := kindWord(change.Kind)
-	if word == "" {
-		word = strings.ToLower(statusWord(event))
+	status := changeWord(l, change.Kind)
+	if status == "" {
+		status = strings.ToLower(l.Name("status", event.Status))
 	}
 	if event.Status == "planning" && event.ScheduledStartAt != nil {
-		word += ", starts " + cardTime(*event.ScheduledStartAt)
+		status = l.Word("text.start", "status", status, "time", l.ShortTime(event.ScheduledStartAt, zone))
 	}
-	return event.Type + " " + word
+	return l.Word("text.event", "type", l.Name("type", event.Type), "status", status)
 }
 
 // eventURL returns the URL of the event's page on the dashboard. It returns "" if the dashboard does not show
 // the event, or none of the components.
 func eventURL(dashboard topic.Dashboard, event *topic.Event, components []topic.Component) string {
-	shown := len(components) == 0 || slices.ContainsFunc(components, func(c topic.Component) bool { return !c.Hidden })
+	shown := len(components) == 0 || slices.ContainsFunc(components, func(c topic.Component) bool {
+		return !c.Hidden && slices.Contains(c.Dashboards, dashboard.ID)
+	})
 	if dashboard.URL == "" || event.Hidden || !shown {
 		return ""
 	}

@@ -1,19 +1,54 @@
 package channel
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
+
+// locales returns the shipped words and templates.
+func locales(t testing.TB) *locale.Locales {
+	t.Helper()
+	shipped, err := locale.Open("", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shipped
+}
+
+// in returns a shipped locale.
+func in(t testing.TB, tag string) *locale.Locale { return locales(t).For(tag) }
+
+// mailTo returns the text of the mail for a message.
+func mailTo(t testing.TB, message dispatch.Message) (mailText, error) {
+	e := email{locales: locales(t), confirmWithin: 48 * time.Hour}
+	l := localeOf(e.locales, message)
+	if ofEvent(message) {
+		return eventText(t.Context(), l, message, mailLinks{message.To.Manage, message.To.Unsubscribe})
+	}
+	return e.noticeText(t.Context(), l, message)
+}
+
+// textTo returns the text for a message.
+func textTo(t testing.TB, message dispatch.Message) string {
+	t.Helper()
+	text, err := textOf(t.Context(), locales(t), 48*time.Hour, message)
+	if err != nil {
+		t.Error(err)
+	}
+	return text
+}
 
 // messageOf returns a message about an event with one component.
 func messageOf(kind topic.Kind, status string) dispatch.Message {
 	at := time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC)
 	change := topic.EventChange{ID: "c", Kind: kind, OccurredAt: at, Sequence: 1, Event: topic.Event{
-		ID: "e", Title: "Move", Status: status, StartAt: at, Components: []topic.Component{{ID: "k", Name: "API"}},
+		ID: "e", Title: "Move", Status: status, StartAt: at, Components: []topic.Component{{ID: "k", Name: "API", Dashboards: []string{"d"}}},
 	}}
 	change.Event.Type, _, _ = strings.Cut(string(kind), ".")
 	if change.Event.Type == "maintenance" {
@@ -47,24 +82,21 @@ func TestKinds(t *testing.T) {
 	} {
 		message := messageOf(c.kind, c.status)
 		times := message.Change.Event.Type == "maintenance"
-		if got := mailSubject(message); got != "[Status] "+c.subject {
-			t.Errorf("%s: the subject of the mail is %q", c.kind, got)
+		mail, err := mailTo(t, message)
+		if err != nil || mail.subject != "[Status] "+c.subject || !strings.Contains(mail.plain, "Status: "+c.line+"\n") || !strings.Contains(mail.html, "</strong> "+c.line+"<br>") {
+			t.Errorf("%s: the mail is %+v (%v)", c.kind, mail, err)
 		}
-		plain, page, err := mailParts(message)
-		if err != nil || !strings.Contains(plain, "Status: "+c.line+"\n") || !strings.Contains(page, "</strong> "+c.line+"<br>") {
-			t.Errorf("%s: the mail is %s %s (%v)", c.kind, plain, page, err)
-		}
-		if got := textOf(message); got != "Status: "+c.inText+": Move https://status.test/d/main/events/e" {
+		if got := textTo(t, message); got != "Status: "+c.inText+": Move https://status.test/d/main/events/e" {
 			t.Errorf("%s: the text is %q", c.kind, got)
 		}
-		card, err := renderCard(&message.Change.EventChange, dashboard, message.Components)
+		card, err := renderCard(in(t, "en"), &message.Change.EventChange, dashboard, message.Components)
 		if err != nil || !strings.Contains(string(card), `"text":"Status · `+c.line+`"`) {
 			t.Errorf("%s: the card is %s (%v)", c.kind, card, err)
 		}
 		if strings.Contains(string(card), "Scheduled from: 2026-03-04 05:06 UTC") != times {
 			t.Errorf("%s: the times of the card are %s", c.kind, card)
 		}
-		chat, err := renderChat(&message.Change.EventChange, dashboard, message.Components)
+		chat, err := renderChat(in(t, "en"), &message.Change.EventChange, dashboard, message.Components)
 		if err != nil || !strings.Contains(string(chat), `"title":"Status","subtitle":"`+c.line+`"`) || !strings.Contains(string(chat), `"fallbackText":"Status · `+c.subject+`"`) ||
 			strings.Contains(string(chat), "Scheduled from: 2026-03-04 05:06 UTC") != times {
 			t.Errorf("%s: the chat's card is %s (%v)", c.kind, chat, err)
@@ -86,19 +118,21 @@ func TestNoLink(t *testing.T) {
 		"one hidden":        {true, func(e *topic.Event) { e.Components = append(e.Components, topic.Component{ID: "h", Hidden: true}) }},
 		"event hidden":      {false, func(e *topic.Event) { e.Hidden = true }},
 		"components hidden": {false, func(e *topic.Event) { e.Components[0].Hidden = true }},
+		"elsewhere":         {false, func(e *topic.Event) { e.Components[0].Dashboards = []string{"other"} }},
+		"nowhere":           {false, func(e *topic.Event) { e.Components[0].Dashboards = nil }},
 	} {
 		message := messageOf(topic.IncidentCreated, "investigating")
 		c.change(&message.Change.Event)
 		message.Components = message.Change.Event.Components
-		plain, page, err := mailParts(message)
-		card, err2 := renderCard(&message.Change.EventChange, dashboard, message.Components)
+		mail, err := mailTo(t, message)
+		card, err2 := renderCard(in(t, "en"), &message.Change.EventChange, dashboard, message.Components)
 		body, err3 := render(&message.Change.EventChange, dashboard, message.Components)
-		chat, err4 := renderChat(&message.Change.EventChange, dashboard, message.Components)
+		chat, err4 := renderChat(in(t, "en"), &message.Change.EventChange, dashboard, message.Components)
 		if err != nil || err2 != nil || err3 != nil || err4 != nil {
 			t.Fatal(err, err2, err3, err4)
 		}
-		for where, text := range map[string]string{"plain": plain, "page": page, "card": string(card), "chat": string(chat), "payload": string(body), "text": textOf(message)} {
-			if strings.Contains(text, "/events/") != c.linked {
+		for where, text := range map[string]string{"plain": mail.plain, "page": mail.html, "card": string(card), "chat": string(chat), "payload": string(body), "text": textTo(t, message)} {
+			if strings.Contains(text, "/events/") != c.linked || strings.Contains(text, strings.TrimSuffix(dashboard.URL, "/")) != c.linked {
 				t.Errorf("%s: the %s is %s", name, where, text)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"net/netip"
 	"net/textproto"
@@ -17,21 +16,15 @@ import (
 
 	"github.com/wneessen/go-mail/smtp"
 
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 const (
-	maxConnections = 16               // to one server at the same time
-	mailIdle       = 15 * time.Second // less than servers wait for the next mail
-)
-
-// Codes of mail servers, besides dispatch.CodeGone.
-const (
-	codeMailLater   = dispatch.Code("smtp_4xx")
-	codeMailRefused = dispatch.Code("smtp_5xx")
-	// codeNoSession means that the server refused the connection, the credentials or the sender. The cause is
-	// the server or the settings, so the mail waits for its next attempt.
-	codeNoSession = dispatch.Code("smtp_session")
+	maxConnections  = 12               // to one server at the same time
+	slowConnections = 8                // beside them, with mails that take longer than slowMail
+	slowMail        = time.Second      // to a recipient whose check takes long
+	mailIdle        = 15 * time.Second // less than servers wait for the next mail
 )
 
 var (
@@ -48,9 +41,11 @@ type mailServer struct {
 	loopback      bool
 	hello         string // the name in EHLO
 	tls           *tls.Config
-	log           *slog.Logger
+	outages       *outage.Log
+	down          outage.Cause
 
 	slots chan struct{} // one element for each connection in use
+	slow  chan struct{} // one element for each connection in use that left slots
 	mu    sync.Mutex
 	idle  []*mailSession // the last used is the last element; connect skips those that are closed
 }
@@ -73,10 +68,11 @@ func newMailServer(u *url.URL, o Options) *mailServer {
 	return &mailServer{
 		host: u.Hostname(), address: net.JoinHostPort(u.Hostname(), port), implicit: u.Scheme == "smtps", account: u.User,
 		loopback: u.Hostname() == "localhost" || err == nil && address.IsLoopback(),
-		hello:    hello, log: o.Log,
+		hello:    hello, outages: outage.New(o.Log), down: outage.Cause{Message: "The mail server cannot be used. Mail waits for its next attempt.", Of: u.Hostname()},
 		tls:     &tls.Config{ServerName: u.Hostname(), RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
 		tracing: newTracing(o),
 		slots:   make(chan struct{}, maxConnections),
+		slow:    make(chan struct{}, slowConnections),
 	}
 }
 
@@ -84,7 +80,7 @@ func newMailServer(u *url.URL, o Options) *mailServer {
 func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 	return s.traced(ctx, "SMTP", s.host, func(ctx context.Context) dispatch.Result {
 		result := dispatch.Result{Code: s.attempt(ctx, l)}
-		if result.Code == codeMailRefused {
+		if result.Code == codeMailRefused || result.Code == dispatch.CodeBounce {
 			result.Again = dispatch.Never
 		}
 		return result
@@ -98,12 +94,39 @@ func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Code {
 	defer patience.Stop()
 	select {
 	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
+		defer s.yieldWhenSlow()()
 		return s.transmit(ctx, l)
 	case <-patience.C:
 		return dispatch.CodeHeld
 	case <-ctx.Done():
 		return dispatch.CodeTimeout
+	}
+}
+
+// yieldWhenSlow moves the caller's element of slots to slow after slowMail, so that slow recipients do not take all
+// connections from the others. If slow is full, the element stays. The returned function removes the element.
+func (s *mailServer) yieldWhenSlow() (release func()) {
+	var mu sync.Mutex
+	held := s.slots
+	timer := time.AfterFunc(slowMail, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if held == nil {
+			return
+		}
+		select {
+		case s.slow <- struct{}{}:
+			<-held
+			held = s.slow
+		default:
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		<-held
+		held = nil
 	}
 }
 
@@ -122,7 +145,7 @@ func (s *mailServer) transmit(ctx context.Context, l letter) dispatch.Code {
 			session.conn.Close()
 			continue
 		}
-		code := replyCode
+		code := s.replied
 		if err == nil {
 			err = session.deliver(l)
 		} else {
@@ -143,10 +166,10 @@ func serverClosed(err error) bool {
 	return err != nil && (!errors.As(err, &reply) || reply.Code == 421)
 }
 
-// deliver sends the recipient and the mail.
+// deliver sends the recipient and the mail. The error of a refused recipient is a refusedRecipient.
 func (m *mailSession) deliver(l letter) error {
 	if err := m.client.Rcpt("<" + l.to + ">"); err != nil {
-		return err
+		return refusedRecipient{err}
 	}
 	w, err := m.client.Data()
 	if err != nil {
@@ -246,37 +269,35 @@ func (s *mailServer) keep(session *mailSession) {
 	s.idle = append(s.idle, session)
 }
 
-// noSession logs and returns the code of a failure before the server has accepted the sender.
+// noSession logs the failure and returns the code of a failure before the server has accepted the sender.
 func (s *mailServer) noSession(ctx context.Context, err error) dispatch.Code {
 	code := codeOf(ctx, err)
 	var reply *textproto.Error
 	if errors.As(err, &reply) || errors.Is(err, errNoAuth) {
 		code = codeNoSession
 	}
-	s.log.WarnContext(ctx, "The mail server cannot be used.", "host", s.host, "code", code)
+	s.logOutage(ctx, code, err)
 	return code
 }
 
-// replyCode returns the code of a server's reply to a mail (RFC 5321, 4.2.1), and "" for success.
-func replyCode(ctx context.Context, err error) dispatch.Code {
-	var reply *textproto.Error
-	switch {
-	case err == nil:
-		return ""
-	case !errors.As(err, &reply):
-		return codeOf(ctx, err)
-	case reply.Code == 550 && unknownMailbox(reply.Msg):
-		return dispatch.CodeGone
-	case reply.Code >= 500:
-		return codeMailRefused
-	default:
-		return codeMailLater
+// replied returns the code of the server's reply to the recipient or to the mail. It logs a refusal of the account.
+func (s *mailServer) replied(ctx context.Context, err error) dispatch.Code {
+	code := replyCode(ctx, err)
+	switch code {
+	case codeNoSession:
+		s.logOutage(ctx, code, err)
+	case "":
+		s.outages.Over(ctx, s.down)
 	}
+	return code
 }
 
-// unknownMailbox reports whether an enhanced status says that the recipient does not exist (RFC 3463, 3.2; 5.1.7
-// and 5.1.8 concern the sender).
-func unknownMailbox(text string) bool {
-	status, _, _ := strings.Cut(text, " ")
-	return strings.HasPrefix(status, "5.1.") && status != "5.1.7" && status != "5.1.8"
+// logOutage logs the code, and the number of the reply if there is one. The text of a reply may name an address.
+func (s *mailServer) logOutage(ctx context.Context, code dispatch.Code, err error) {
+	number := 0
+	var reply *textproto.Error
+	if errors.As(err, &reply) {
+		number = reply.Code
+	}
+	s.outages.Failed(ctx, s.down, errors.New(string(code)), "reply", number)
 }

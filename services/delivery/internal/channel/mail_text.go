@@ -1,129 +1,92 @@
 package channel
 
 import (
-	"bytes"
 	"cmp"
-	_ "embed"
-	"html"
-	"html/template"
-	"io"
-	"strings"
-	texttemplate "text/template"
-	"time"
-	"unicode"
-	"unicode/utf8"
+	"context"
 
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 const maxSubject = 250 // characters
 
-//go:embed mail.txt
-var mailTextSource string
+// mailText is the text of a mail in both forms. The text of a mail about an event has marks instead of the links of its
+// recipient.
+type mailText struct{ subject, plain, html string }
 
-//go:embed mail.html
-var mailHTMLSource string
-
-// The templates never change.
-var (
-	mailText = texttemplate.Must(texttemplate.New("mail.txt").Parse(mailTextSource))
-	mailHTML = template.Must(template.New("mail.html").Parse(mailHTMLSource))
-)
-
-// mailPage is the input of the templates. The events service has sanitised its HTML.
-type mailPage struct {
-	Title, Dashboard, URL, Status, Severity string
-	Start, End                              string
-	Components                              []mailComponent
-	Entry, Description, Impact, Coordinator mailProse
-	EntryAt                                 string
-}
-
-type mailComponent struct{ Name, Group, Impact string }
-
-// mailProse is a text in both forms.
-type mailProse struct {
-	Text string
-	HTML template.HTML
-}
-
-// executed returns the template's output, which all recipients of the same dashboard and components share.
-func executed(message dispatch.Message, name string, source interface{ Execute(io.Writer, any) error }) (string, error) {
-	shared, err := message.Change.Rendered(name+" "+textKey(message), func() ([]byte, error) {
-		var out bytes.Buffer
-		err := source.Execute(&out, mailPageOf(message))
-		return out.Bytes(), err
-	})
-	return string(shared), err
-}
-
-// mailParts returns the mail's text and HTML.
-func mailParts(message dispatch.Message) (plain, page string, err error) {
-	if aboutEndpoint(message) {
-		return noticeParts(message)
+// executeMail returns the text that the three templates make of the page.
+func executeMail(ctx context.Context, l *locale.Locale, page any, subject, plain, html locale.Template) (text mailText, err error) {
+	for _, part := range []struct {
+		out  *string
+		name locale.Template
+	}{{&text.subject, subject}, {&text.plain, plain}, {&text.html, html}} {
+		if *part.out, err = l.Execute(ctx, part.name, page); err != nil {
+			return text, err
+		}
 	}
-	plain, err = executed(message, "mail text", mailText)
+	text.subject = shortSubject(locale.OneLine(text.subject))
+	return text, nil
+}
+
+// eventText returns the text of a mail about an event. links are those of the recipient or marks.
+func eventText(ctx context.Context, l *locale.Locale, message dispatch.Message, links mailLinks) (mailText, error) {
+	page := eventPage(l, message)
+	page.Manage, page.Unsubscribe = links.manage, links.unsubscribe
+	text, err := executeMail(ctx, l, page, locale.MailSubject, locale.MailText, locale.MailHTML)
+	if own := locale.OneLine(message.Change.Notify[topic.Email].Subject); own != "" {
+		text.subject = shortSubject(own)
+	}
+	return text, err
+}
+
+// noticeText returns the text of a mail that no event caused.
+func (e email) noticeText(ctx context.Context, l *locale.Locale, message dispatch.Message) (mailText, error) {
+	if message.Change.Kind == topic.SubscriberConfirm {
+		page, err := confirmationOf(l, message, e.confirmWithin)
+		if err != nil {
+			return mailText{}, err
+		}
+		return executeMail(ctx, l, page, locale.ConfirmSubject, locale.ConfirmText, locale.ConfirmHTML)
+	}
+	page, err := noticeOf(l, message)
 	if err != nil {
-		return "", "", err
+		return mailText{}, err
 	}
-	page, err = executed(message, "mail html", mailHTML)
-	if err != nil {
-		return "", "", err
-	}
-	if manage := message.To.Manage; manage != "" {
-		plain += "\nUnsubscribe: " + manage + "\n"
-		page += `<p style="font-size:12px"><a href="` + html.EscapeString(manage) + "\">Unsubscribe</a></p>\n"
-	}
-	return plain, page + "</div></body></html>\n", nil
+	return executeMail(ctx, l, page, locale.NoticeSubject, locale.NoticeText, locale.NoticeHTML)
 }
 
-func mailPageOf(message dispatch.Message) mailPage {
+// eventPage returns the page without the links of the recipient.
+func eventPage(l *locale.Locale, message dispatch.Message) locale.Event {
 	change, event, dashboard := message.Change, &message.Change.Event, message.To.Dashboard
-	page := mailPage{
-		Title: oneLine(event.Title), Dashboard: oneLine(dashboard.Name), Status: statusLine(&change.EventChange), Severity: words(event.Severity),
-		URL: eventURL(dashboard, event, message.Components), Start: mailTime(&event.StartAt), End: mailTime(event.EndAt),
-		Description: prose(event.DescriptionText, event.DescriptionHTML),
-		Impact:      prose(event.ImpactText, event.ImpactHTML),
-		Coordinator: prose(event.CoordinatorText, event.CoordinatorHTML),
+	zone := dashboard.Timezone
+	page := locale.Event{
+		Kind: string(change.Kind), Type: event.Type, Dashboard: locale.OneLine(dashboard.Name), Title: locale.OneLine(event.Title),
+		Headline: headline(l, &change.EventChange, zone), Status: statusLine(l, &change.EventChange), Severity: l.Name("severity", event.Severity),
+		ScheduledStart: l.Time(event.ScheduledStartAt, zone), ScheduledEnd: l.Time(event.ScheduledEndAt, zone),
+		Start: l.Time(&event.StartAt, zone), End: l.Time(event.EndAt, zone),
+		Description: locale.NewProse(event.DescriptionText, event.DescriptionHTML),
+		Impact:      locale.NewProse(event.ImpactText, event.ImpactHTML),
+		Coordinator: locale.NewProse(event.CoordinatorText, event.CoordinatorHTML),
+		URL:         eventURL(dashboard, event, message.Components),
 	}
-	if event.ScheduledStartAt != nil {
-		page.Start, page.End = mailTime(event.ScheduledStartAt), cmp.Or(mailTime(event.ScheduledEndAt), page.End)
+	if event.Status == "planning" {
+		page.Start = "" // the maintenance has not started
 	}
 	for _, c := range message.Components {
-		page.Components = append(page.Components, mailComponent{oneLine(c.Name), oneLine(c.Group), words(c.Impact)})
+		page.Components = append(page.Components, locale.Component{Name: locale.OneLine(c.Name), Group: locale.OneLine(c.Group), Impact: l.Name("impact", c.Impact)})
 	}
 	if entry := change.Entry; entry != nil && entry.Text != event.DescriptionText {
-		page.Entry, page.EntryAt = prose(entry.Text, entry.HTML), mailTime(&entry.Timestamp)
+		page.Entry = locale.NewProse(entry.Text, entry.HTML)
+		page.EntryAt = l.Word("event.entry", "status", l.Name("status", cmp.Or(entry.Status, event.Status)), "time", l.Time(&entry.Timestamp, zone))
 	}
 	return page
 }
 
-func prose(text, markup string) mailProse {
-	return mailProse{Text: strings.TrimSpace(text), HTML: template.HTML(markup)} //nolint:gosec // the events service sanitised it
-}
-
-// mailTime returns "" for nil.
-func mailTime(t *time.Time) string {
-	if t == nil {
-		return ""
+// shortSubject returns a subject with at most maxSubject characters, the limit of a publisher's subject.
+func shortSubject(subject string) string {
+	if characters := []rune(subject); len(characters) > maxSubject {
+		return string(characters[:maxSubject]) + "…"
 	}
-	return t.UTC().Format("2 January 2006, 15:04 UTC")
-}
-
-// words converts a name of the interface into words: "major_outage" becomes "Major outage".
-func words(name string) string {
-	name = strings.NewReplacer("_", " ", "-", " ").Replace(oneLine(name))
-	switch name {
-	case "":
-		return ""
-	case "inprogress":
-		return "In progress"
-	}
-	first, size := utf8.DecodeRuneInString(name)
-	return string(unicode.ToUpper(first)) + name[size:]
-}
-
-// oneLine replaces white space and control characters by single spaces.
-func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	return subject
 }

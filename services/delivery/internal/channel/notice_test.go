@@ -39,17 +39,16 @@ func TestNotice_golden(t *testing.T) {
 		topic.EndpointSuppressed: "Your webhook is suppressed\n\nNothing is sent to this webhook of the dashboard Status until the suppression is cleared.\n\nWebhook: hooks.test/abc…\n" + failures + "\nChange or remove it" + link +
 			"\nPlease repair the receiver first.\n\nA user of the organization with the role admin or subscriber can then clear the suppression.\n",
 	} {
-		plain, page, err := mailParts(noticed(kind, report()))
-		subject := mailSubject(noticed(kind, report()))
+		got, err := mailTo(t, noticed(kind, report()))
 		title, _, _ := strings.Cut(want, "\n")
-		if err != nil || subject != "[Status] "+title {
-			t.Errorf("%s: the subject is %q (%v)", kind, subject, err)
+		if err != nil || got.subject != "[Status] "+title {
+			t.Errorf("%s: the subject is %q (%v)", kind, got.subject, err)
 		}
-		if want = "Status\n\n" + want + footer; plain != want {
-			t.Errorf("%s: got\n%s\nwant\n%s", kind, plain, want)
+		if want = "Status\n\n" + want + footer; got.plain != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", kind, got.plain, want)
 		}
 		// The HTML says the same.
-		shown := strings.NewReplacer("<strong>", "", "</strong>", "", "&amp;", "&").Replace(page)
+		shown := strings.NewReplacer("<strong>", "", "</strong>", "", "&amp;", "&").Replace(got.html)
 		for line := range strings.Lines(want) {
 			name, value, pair := strings.Cut(strings.TrimSpace(line), ": https://")
 			if line = strings.TrimSpace(line); line == "--" {
@@ -59,7 +58,7 @@ func TestNotice_golden(t *testing.T) {
 				line = `<a href="https://` + value + `">` + name + "</a>"
 			}
 			if !strings.Contains(shown, line) {
-				t.Errorf("%s: %q is not in %s", kind, line, page)
+				t.Errorf("%s: %q is not in %s", kind, line, got.html)
 			}
 		}
 	}
@@ -67,12 +66,12 @@ func TestNotice_golden(t *testing.T) {
 
 // The headers of a mail about an endpoint. It has List-Unsubscribe only if integrations names a link that unsubscribes.
 func TestNotice_headers(t *testing.T) {
-	e := email{from: &mail.Address{Name: "Status", Address: "status@bellbuoy.test"}}
-	body, err := e.write(noticed(topic.EndpointFailing, report()))
+	e := email{from: &mail.Address{Name: "Status", Address: "status@bellbuoy.test"}, locales: locales(t), marks: newMailMarks()}
+	written, err := e.write(t.Context(), noticed(topic.EndpointFailing, report()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := mail.ReadMessage(strings.NewReader(string(body)))
+	got, err := mail.ReadMessage(strings.NewReader(string(written.content)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,16 +80,16 @@ func TestNotice_headers(t *testing.T) {
 		t.Errorf("the headers are %v", got.Header)
 	}
 	manage := noticed(topic.EndpointManage, report())
-	manage.To.Manage = "https://status.test/public/endpoints/unsubscribe?token=a"
-	if body, err = e.write(manage); err != nil {
+	manage.To.Unsubscribe = "https://status.test/public/endpoints/unsubscribe?token=a"
+	if written, err = e.write(t.Context(), manage); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = mail.ReadMessage(strings.NewReader(string(body))); err != nil || got.Header.Get("List-Unsubscribe") != "<"+manage.To.Manage+">" {
-		t.Errorf("%s (%v)", body, err)
+	if got, err = mail.ReadMessage(strings.NewReader(string(written.content))); err != nil || got.Header.Get("List-Unsubscribe") != "<"+manage.To.Unsubscribe+">" {
+		t.Errorf("%s (%v)", written.content, err)
 	}
-	plain, page, err := mailParts(manage)
-	if err != nil || !strings.HasSuffix(plain, "\nUnsubscribe: "+manage.To.Manage+"\n") || !strings.Contains(page, `<a href="`+manage.To.Manage+`">Unsubscribe</a>`) {
-		t.Errorf("%s %s (%v)", plain, page, err)
+	text, err := mailTo(t, manage)
+	if err != nil || !strings.HasSuffix(text.plain, "\nUnsubscribe: "+manage.To.Unsubscribe+"\n") || !strings.Contains(text.html, `<a href="`+manage.To.Unsubscribe+`">Unsubscribe</a>`) {
+		t.Errorf("%+v (%v)", text, err)
 	}
 }
 
@@ -117,9 +116,9 @@ func TestNotice_facts(t *testing.T) {
 	} {
 		r := report()
 		c.set(r)
-		plain, _, err := mailParts(noticed(topic.EndpointSuppressed, r))
-		if err != nil || !strings.Contains(plain, c.has) || strings.Contains(plain, c.lacks) {
-			t.Errorf("%+v: %s (%v)", r, plain, err)
+		got, err := mailTo(t, noticed(topic.EndpointSuppressed, r))
+		if err != nil || !strings.Contains(got.plain, c.has) || strings.Contains(got.plain, c.lacks) {
+			t.Errorf("%+v: %s (%v)", r, got.plain, err)
 		}
 	}
 }
@@ -130,10 +129,9 @@ func TestNotice_hostile(t *testing.T) {
 	message := noticed(topic.EndpointSuppressed, report())
 	message.To.Dashboard.Name, message.Change.Endpoint.URLDisplay = evil, evil
 	message.To.Link = "javascript:alert(1)"
-	plain, page, err := mailParts(message)
-	subject := mailSubject(message)
-	if err != nil || strings.ContainsAny(subject, "\r\n") || strings.Contains(plain, "\nBcc") || strings.Contains(page, "<script") || strings.Contains(page, `href="javascript`) {
-		t.Errorf("%q %s %s (%v)", subject, plain, page, err)
+	got, err := mailTo(t, message)
+	if err != nil || strings.ContainsAny(got.subject, "\r\n") || strings.Contains(got.plain, "\nBcc") || strings.Contains(got.html, "<script") || strings.Contains(got.html, `href="javascript`) {
+		t.Errorf("%+v (%v)", got, err)
 	}
 }
 
@@ -144,18 +142,18 @@ func TestNotice_incomplete(t *testing.T) {
 	for name, message := range map[string]dispatch.Message{
 		"no endpoint": noticed(topic.EndpointFailing, nil), "no link": linkless, "another kind": noticed("endpoint.other", report()),
 	} {
-		if got := (email{from: &mail.Address{Address: "status@bellbuoy.test"}}).Send(t.Context(), message); got.Code != codeUnsendable || got.Again != dispatch.Never {
+		if got := (email{from: &mail.Address{Address: "status@bellbuoy.test"}, locales: locales(t)}).Send(t.Context(), message); got.Code != codeUnsendable || got.Again != dispatch.Never {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	shown := noticed(topic.EndpointFailing, report()) // an endpoint without a page of its own
 	shown.To.Link = dashboard.URL
-	if plain, _, err := mailParts(shown); err != nil || strings.Contains(plain, "Change or remove") || !strings.Contains(plain, "\nOpen the dashboard: "+dashboard.URL+"\n") {
-		t.Errorf("%s (%v)", plain, err)
+	if got, err := mailTo(t, shown); err != nil || strings.Contains(got.plain, "Change or remove") || !strings.Contains(got.plain, "\nOpen the dashboard: "+dashboard.URL+"\n") {
+		t.Errorf("%+v (%v)", got, err)
 	}
 	operators := noticed(topic.EndpointFailing, report()) // without any page
 	operators.To.Link = ""
-	if plain, page, err := mailParts(operators); err != nil || strings.Contains(plain, "Change or remove") || strings.Contains(page, "<a ") {
-		t.Errorf("%s %s (%v)", plain, page, err)
+	if got, err := mailTo(t, operators); err != nil || strings.Contains(got.plain, "Change or remove") || strings.Contains(got.html, "<a ") {
+		t.Errorf("%+v (%v)", got, err)
 	}
 }

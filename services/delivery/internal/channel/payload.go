@@ -17,14 +17,20 @@ const (
 
 // payload is the body of a webhook without the delivery's id, so that many deliveries share it.
 type payload struct {
-	Kind          topic.Kind      `json:"kind"`
-	Version       int             `json:"version"`
-	CreatedAt     topic.Time      `json:"createdAt"`
-	Sequence      int64           `json:"sequence"`
-	Truncated     bool            `json:"truncated,omitempty"`
-	Dashboard     topic.Dashboard `json:"dashboard"`
-	Event         payloadEvent    `json:"event"`
-	TimelineEntry *payloadEntry   `json:"timelineEntry"`
+	Kind          topic.Kind       `json:"kind"`
+	Version       int              `json:"version"`
+	CreatedAt     topic.Time       `json:"createdAt"`
+	Sequence      int64            `json:"sequence"`
+	Truncated     bool             `json:"truncated,omitempty"`
+	Dashboard     payloadDashboard `json:"dashboard"`
+	Event         payloadEvent     `json:"event"`
+	TimelineEntry *payloadEntry    `json:"timelineEntry"`
+}
+
+type payloadDashboard struct {
+	ID   string  `json:"id"`
+	Name string  `json:"name"`
+	URL  *string `json:"url"` // null: as of the event
 }
 
 type payloadEvent struct {
@@ -39,7 +45,7 @@ type payloadEvent struct {
 	EndAt              *topic.Time        `json:"endAt"`
 	ScheduledStartAt   *topic.Time        `json:"scheduledStartAt"`
 	ScheduledEndAt     *topic.Time        `json:"scheduledEndAt"`
-	URL                *string            `json:"url"` // null: no dashboard shows the event
+	URL                *string            `json:"url"` // null: the dashboard does not show the event
 	AffectedComponents []payloadComponent `json:"affectedComponents"`
 }
 
@@ -86,16 +92,20 @@ func render(change *topic.EventChange, dashboard topic.Dashboard, components []t
 }
 
 func compose(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) payload {
-	event := change.Event
+	event, link := change.Event, eventURL(dashboard, &change.Event, components)
+	home := dashboard.URL
+	if link == "" && change.Kind != topic.EndpointTest {
+		home = ""
+	}
 	p := payload{
 		Kind: change.Kind, Version: payloadVersion, CreatedAt: topic.Time(change.OccurredAt), Sequence: change.Sequence,
-		Dashboard: dashboard,
+		Dashboard: payloadDashboard{dashboard.ID, dashboard.Name, orNull(home)},
 		Event: payloadEvent{
 			ID: event.ID, LegacyID: event.LegacyID, Type: event.Type, Title: event.Title, Status: event.Status,
 			PreviousStatus: orNull(event.PreviousStatus), Severity: orNull(event.Severity),
 			StartAt: topic.Time(event.StartAt), EndAt: topic.TimeOf(event.EndAt),
 			ScheduledStartAt: topic.TimeOf(event.ScheduledStartAt), ScheduledEndAt: topic.TimeOf(event.ScheduledEndAt),
-			URL: orNull(eventURL(dashboard, &event, components)), AffectedComponents: make([]payloadComponent, len(components)),
+			URL: orNull(link), AffectedComponents: make([]payloadComponent, len(components)),
 		},
 	}
 	for i, c := range components {

@@ -20,7 +20,7 @@ func sample() topic.EventChange {
 	return topic.EventChange{
 		ID: "c", Kind: topic.IncidentResolved, OccurredAt: at, Sequence: 3,
 		Event: topic.Event{ID: "e", LegacyID: 9, Type: "incident", Title: "A & B <fail>", Status: "resolved", PreviousStatus: "monitoring",
-			Severity: "minor_outage", StartAt: at, EndAt: &end, Components: []topic.Component{{ID: "k", Name: "API", Group: "Core", Impact: "partial_outage"}}},
+			Severity: "minor_outage", StartAt: at, EndAt: &end, Components: []topic.Component{{ID: "k", Name: "API", Group: "Core", Impact: "partial_outage", Dashboards: []string{"d"}}}},
 		Entry: &topic.Entry{StatusID: "s", Status: "resolved", Timestamp: at, Text: "Fixed.", HTML: "<p>Fixed.</p>"},
 	}
 }

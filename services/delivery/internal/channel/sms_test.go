@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 func TestSeptets(t *testing.T) {
@@ -64,11 +65,20 @@ func TestPlain(t *testing.T) {
 		"«Zürich»\u200b — §5":     `"Zürich" - §5`,
 		"🚨 Привет":                "🚨 Привет",
 		"  ":                      "",
+		"Gru\u0308\u00dfe":        "Grüße", // decomposed, as from a Mac
+		"Büro™ №5 ½ ﬁx":           "BüroTM No5 1/2 fix",
+		"שלום\u200f":              "שלום\u200f",
 	} {
 		if got := plain(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
+}
+
+// incident returns a message about an incident.
+func incident(id, title string, dashboard topic.Dashboard) dispatch.Message {
+	change := topic.EventChange{Event: topic.Event{ID: id, Type: "incident", Status: "investigating", Title: title}}
+	return dispatch.Message{Change: &dispatch.Snapshot{EventChange: change}, To: &topic.Destination{Dashboard: dashboard}}
 }
 
 func TestDefaultText(t *testing.T) {
@@ -87,11 +97,14 @@ func TestDefaultText(t *testing.T) {
 		"long link":        {"Logins fail", topic.Dashboard{Name: "Acme", URL: "https://" + strings.Repeat("x", 120)}, "Acme: incident investigating: Logins fail"},
 		"UCS-2":            {"Вход не работает", board, "Acme: incident investigating: Вход не работает"},
 		"UCS-2, long":      {strings.Repeat("я", 100), board, "Acme: incident investigating: " + strings.Repeat("я", 37) + "..."},
-		"marks stay whole": {strings.Repeat("e\u0301", 40), topic.Dashboard{}, "incident investigating: " + strings.Repeat("e\u0301", 21) + "..."},
+		"marks stay whole": {strings.Repeat("x\u0301", 40), topic.Dashboard{}, "incident investigating: " + strings.Repeat("x\u0301", 21) + "..."},
+		"umlauts":          {"Störung der Anmeldung: Größe", board, "Acme: incident investigating: Störung der Anmeldung: Größe " + link},
+		"extension":        {"{~} " + strings.Repeat("€", 40), board, "Acme: incident investigating: {~} " + strings.Repeat("€", 24) + "... " + link},
+		"right to left":    {strings.Repeat("תקלה ", 20), board, "Acme: incident investigating: " + strings.Repeat("תקלה ", 7) + "תק..."},
+		"flags stay whole": {strings.Repeat("🇩🇪", 20), topic.Dashboard{}, "incident investigating: " + strings.Repeat("🇩🇪", 10) + "..."},
 		"pairs stay whole": {strings.Repeat("🚨", 40), topic.Dashboard{}, "incident investigating: " + strings.Repeat("🚨", 21) + "..."},
 	} {
-		change := &topic.EventChange{Event: topic.Event{ID: "0190a000-0000-7000-8000-000000000001", Type: "incident", Status: "investigating", Title: c.title}}
-		got := defaultText(change, c.dashboard, nil)
+		got := textTo(t, incident("0190a000-0000-7000-8000-000000000001", c.title, c.dashboard))
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -101,12 +114,55 @@ func TestDefaultText(t *testing.T) {
 	}
 }
 
+// The publisher's text takes one segment, too. Its lines stay.
+func TestTextOf_publisher(t *testing.T) {
+	for text, want := range map[string]string{
+		"API is down – sorry":      "API is down - sorry",
+		"API is down.\r\n\n Sorry": "API is down.\nSorry",
+		strings.Repeat("€", 85):    strings.Repeat("€", 78) + "...",
+		strings.Repeat("я", 85):    strings.Repeat("я", 67) + "...",
+		strings.Repeat("ä", 85):    strings.Repeat("ä", 85),
+	} {
+		change := topic.EventChange{Kind: topic.IncidentCreated, Notify: topic.Notify{topic.SMS: {Text: text}}}
+		got := textTo(t, dispatch.Message{Change: &dispatch.Snapshot{EventChange: change}, To: &topic.Destination{}})
+		if got != want || spare(got) < 0 {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A confirmation always has the link and the code, also if it must omit its other words.
+func TestTextOf_confirm(t *testing.T) {
+	const link = "https://status.example.com/public/confirm?token="
+	for name, c := range map[string]struct {
+		dashboard, token string
+		segments         int
+		want             string
+	}{
+		"whole":      {"Zürich", "abc", 1, "Zürich: Confirm with the code 012345 or " + link + "abc"},
+		"nameless":   {"", "abc", 1, "Confirm with the code 012345 or " + link + "abc"},
+		"long name":  {strings.Repeat("Acme ", 20), "abc", 1, strings.Repeat("Acme ", 14) + "Ac...: Confirm with the code 012345 or " + link + "abc"},
+		"long link":  {"Acme", strings.Repeat("a", 90), 2, "Acme: Confirm with the code 012345 or " + link + strings.Repeat("a", 90)},
+		"other name": {"Статус", "abc", 1, "Confirm with the code 012345 or " + link + "abc"},
+		"no room":    {"Acme", strings.Repeat("a", 150), 2, "Acme: Confirm with the code 012345 or " + link + strings.Repeat("a", 150)},
+		"endless":    {"Acme", strings.Repeat("a", 450), 4, link + strings.Repeat("a", 450) + " 012345"},
+	} {
+		got := textTo(t, dispatch.Message{
+			Change: &dispatch.Snapshot{EventChange: topic.EventChange{Kind: topic.SubscriberConfirm}},
+			To:     &topic.Destination{Dashboard: topic.Dashboard{Name: c.dashboard}, Link: link + c.token, Code: "012345"},
+		})
+		if got != c.want || !fits(got, c.segments) || c.segments > 1 && fits(got, c.segments-1) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func FuzzDefaultText(f *testing.F) {
 	f.Add("Logins fail", "Acme", "https://status.example.com")
 	f.Add(strings.Repeat("👩‍👩‍👧", 30), "Zürich", "")
 	f.Add(strings.Repeat("€", 90), strings.Repeat("€", 90), "https://x")
 	f.Fuzz(func(t *testing.T, title, name, link string) {
-		got := defaultText(&topic.EventChange{Event: topic.Event{ID: "1", Type: "incident", Status: "investigating", Title: title}}, topic.Dashboard{Name: name, URL: link}, nil)
+		got := textTo(t, incident("1", title, topic.Dashboard{Name: name, URL: link}))
 		if spare(got) < 0 || !strings.Contains(got, "incident investigating") {
 			t.Errorf("%q", got)
 		}

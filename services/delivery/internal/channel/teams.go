@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 // teamsGap is the minimum time between two requests to one URL. A workflow accepts four requests a second.
@@ -13,13 +14,17 @@ import (
 const teamsGap = 260 * time.Millisecond
 
 // teams posts an Adaptive Card to a workflow's URL.
-type teams struct{ caller *caller }
+type teams struct {
+	caller  *caller
+	locales *locale.Locales
+}
 
-// Send makes one attempt. Recipients of the same dashboard and components share the rendered card.
+// Send makes one attempt. Recipients of the same dashboard and components, with one locale and time zone share the rendered card.
 func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	key := "teams " + textKey(message)
+	l := localeOf(t.locales, message)
+	key := "teams " + wordsKey(l, message)
 	body, err := message.Change.Rendered(key, func() ([]byte, error) {
-		return renderCard(&message.Change.EventChange, message.To.Dashboard, message.Components)
+		return renderCard(l, &message.Change.EventChange, message.To.Dashboard, message.Components)
 	})
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}

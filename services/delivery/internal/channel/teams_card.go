@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 const cardLimit = 24_000 // bytes of a whole body
@@ -59,9 +60,9 @@ var teamsMarkup = cardMarkup{rich: richtext.CardText, plain: richtext.CardPlain}
 
 // renderCard returns the body for a dashboard and components. If it is too long, renderCard shortens every text
 // to the same length.
-func renderCard(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
+func renderCard(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	wording := change.Notify[topic.Teams]
-	content := cardOf(change, wording, dashboard, components)
+	content := cardOf(l, change, wording, dashboard, components)
 	style := cardStyle(wording.Color, &change.Event)
 	if change.Kind == topic.EndpointTest {
 		style = "accent"

@@ -22,7 +22,7 @@ func told(wording topic.Wording) topic.EventChange {
 // The whole body.
 func TestTeamsCard_golden(t *testing.T) {
 	change := told(topic.Wording{Message: "All [good]", Details: true, Color: "#c00"})
-	body, err := renderCard(&change, dashboard, change.Event.Components)
+	body, err := renderCard(in(t, "en"), &change, dashboard, change.Event.Components)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestTeamsCard_golden(t *testing.T) {
 	section := func(name, text string) string {
 		return `,{"type":"TextBlock","text":"` + name + `","weight":"Bolder","wrap":true},{"type":"TextBlock","text":"` + text + `","wrap":true,"spacing":"Small"}`
 	}
-	brief := section("Affected", "Core / API (partial outage)") + section("Resolved, 2026-03-04 05:06 UTC", "Fixed.")
+	brief := section("Affected", "Core / API (Partial outage)") + section("Resolved, 2026-03-04 05:06 UTC", "Fixed.")
 	want := head + `{"type":"TextBlock","text":"All \\[good\\]","wrap":true},` + title("attention") + brief +
 		section("Description", `We **know** \\*it\\*.`) + section("Impact", "Slow") + section("Coordinator", "Kim") +
 		section("Times", `Start: 2026-03-04 05:06 UTC\n\nEnd: 2026-03-04 06:06 UTC`) + tail
@@ -44,7 +44,7 @@ func TestTeamsCard_golden(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
 	change = told(topic.Wording{})
-	if body, err = renderCard(&change, dashboard, change.Event.Components); err != nil || string(body) != head+title("good")+brief+tail {
+	if body, err = renderCard(in(t, "en"), &change, dashboard, change.Event.Components); err != nil || string(body) != head+title("good")+brief+tail {
 		t.Errorf("without message, details and color: %s (%v)", body, err)
 	}
 }
@@ -62,7 +62,7 @@ func TestTeamsCard_truncated(t *testing.T) {
 			event.Title, event.DescriptionText, event.DescriptionHTML = text, text, richtext.HTML(richtext.Markdown, text)
 			event.ImpactText, event.CoordinatorText, event.Severity = text, text, text
 			change.Entry.Text, change.Entry.HTML = text, richtext.HTML(richtext.Plain, text)
-			body, err := renderCard(&change, dashboard, many(500, "name of a component"))
+			body, err := renderCard(in(t, "en"), &change, dashboard, many(500, "name of a component"))
 			if err != nil || len(body) > cardLimit || !json.Valid(body) || !utf8.Valid(body) {
 				t.Fatalf("%d bytes, JSON %t, UTF-8 %t, %v", len(body), json.Valid(body), utf8.Valid(body), err)
 			}
@@ -72,7 +72,7 @@ func TestTeamsCard_truncated(t *testing.T) {
 		})
 	}
 	change := told(topic.Wording{Message: strings.Repeat("x", 30_000)})
-	body, err := renderCard(&change, dashboard, change.Event.Components)
+	body, err := renderCard(in(t, "en"), &change, dashboard, change.Event.Components)
 	if err != nil || !strings.Contains(string(body), "Fixed.") || strings.Count(string(body), "…") != 1 {
 		t.Errorf("one long text changes the others: %s %v", body, err)
 	}

@@ -12,7 +12,7 @@ const fullPause = 2 * time.Second
 
 // attempt makes an attempt, or decides that none is needed, and returns the row to be stored. If wait is not
 // 0, there is no row and the delivery must wait. Every error means that there is no row either.
-func (s *Sender) attempt(m *member, slot *slot) (row Delivery, wait time.Duration, err error) {
+func (s *Sender) attempt(m *member, slot *slot) (row *Delivery, wait time.Duration, err error) {
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		return row, 0, errInterrupted
 	}
@@ -22,7 +22,7 @@ func (s *Sender) attempt(m *member, slot *slot) (row Delivery, wait time.Duratio
 	if m.shard.duplicate {
 		missing, err := s.withoutRow(m.shard, []*member{m})
 		if err != nil {
-			return row, openPause, nil
+			return row, m.again(), nil
 		}
 		if len(missing) == 0 {
 			return row, 0, errStored
@@ -31,29 +31,41 @@ func (s *Sender) attempt(m *member, slot *slot) (row Delivery, wait time.Duratio
 	if m.row != nil && !s.lease(m) {
 		return row, 0, errInterrupted
 	}
+	if m.row != nil && m.row.SendingAt != nil {
+		return s.ambiguous(m), 0, nil
+	}
 	if now := s.queue.now(); now.Sub(m.asked) > strictlyAfter {
 		destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
 		if err != nil {
-			return row, openPause, nil
+			return row, m.again(), nil
 		}
 		m.to, m.asked = &destinations[0], now
 	}
 	row = s.rowOf(m)
-	if s.decided(m, &row, slot) {
+	if s.decided(m, row, slot) {
 		return row, 0, nil
 	}
 	if wait, gap := s.pace(m, true); wait > 0 {
 		if !s.crowded(m) {
 			return row, wait, nil
 		}
-		s.retryAt(m, &row, CodeHeld, s.Now().Add(gap*time.Duration(s.locks.waiting(m))))
+		s.retryAt(m, row, CodeHeld, s.Now().Add(gap*time.Duration(s.locks.waiting(m))))
 		return row, 0, nil
 	}
-	return row, 0, s.send(m, &row)
+	if err := s.begin(m, row); err != nil {
+		return row, 0, err
+	}
+	return row, 0, s.send(m, row)
+}
+
+// again returns the pause after a failure of the store or of another service: openPause, then longer.
+func (m *member) again() time.Duration {
+	m.failures++
+	return openPause << min(m.failures-1, 4)
 }
 
 // rowOf returns the row before this attempt, with the current destination.
-func (s *Sender) rowOf(m *member) Delivery {
+func (s *Sender) rowOf(m *member) *Delivery {
 	var row Delivery
 	if m.row != nil {
 		row = *m.row
@@ -70,7 +82,7 @@ func (s *Sender) rowOf(m *member) Delivery {
 			row.URLHash, row.URLDisplay = m.to.URLHash, m.to.URLDisplay
 		}
 	}
-	return row
+	return &row
 }
 
 // retryAt makes the row wait for a retry.
@@ -98,11 +110,11 @@ func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
 	case len(m.components) == 0 && len(m.shard.change.Event.Components) > 0:
 		row.skip(StatusSkipped, CodeNotConcerned, now)
 	case now.Before(receiver.pausedUntil):
-		s.retryAt(m, row, CodeHeld, receiver.pausedUntil)
+		s.retryAt(m, row, CodeHeld, s.afterPause(m, receiver.pausedUntil))
 	case now.Before(receiver.slowUntil) && !slot.move():
 		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))
 	default:
-		return false
+		return s.held(m, row)
 	}
 	return true
 }
@@ -146,7 +158,7 @@ func (s *Sender) send(m *member, row *Delivery) error {
 	s.Observer.Attempted(m.shard.channel, cmp.Or(string(result.Code), "success"), took)
 	now := s.Now()
 	if result.Code == CodeHeld {
-		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))
+		s.retryAt(m, row, CodeHeld, now.Add(cmp.Or(result.RetryAfter, fullPause+jitter(fullPause))))
 		return nil
 	}
 	s.receivers.record(m.limit(), result, now)

@@ -34,6 +34,9 @@ const (
 	CodeServerError Code = "http_5xx"
 	CodeRateLimited Code = "rate_limited"
 	CodeGone        Code = "gone"
+	CodeOptedOut    Code = "opted_out" // the recipient asked the provider to send nothing more
+	CodeAmbiguous   Code = "ambiguous" // the message may have been sent, and a repetition would cost money
+	CodeBounce      Code = "bounce"    // the mail server of the recipient refuses all messages to the address
 
 	CodePaused       Code = "paused"
 	CodeSuppressed   Code = "suppressed"
@@ -77,7 +80,8 @@ type Delivery struct {
 	EndedAt       *time.Time    `json:"endedAt,omitempty"`
 	NextAttemptAt *time.Time    `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, the end of the lease
 	Partition     int           `json:"partition"`
-	Trace         string        `json:"trace,omitempty"` // while retrying: Traces.Carry
+	Trace         string        `json:"trace,omitempty"`     // while retrying: Traces.Carry
+	SendingAt     *time.Time    `json:"sendingAt,omitempty"` // during an attempt on an Account: its begin
 }
 
 // newDelivery returns the row of a delivery that starts now.
@@ -115,7 +119,7 @@ func keeperOf(channel topic.Channel, keeper topic.Keeper) topic.Keeper {
 
 // end sets a final status and EndedAt.
 func (d *Delivery) end(status Status, code Code, at time.Time) {
-	d.Status, d.ErrorCode, d.EndedAt, d.NextAttemptAt, d.Trace = status, code, &at, nil, ""
+	d.Status, d.ErrorCode, d.EndedAt, d.NextAttemptAt, d.Trace, d.SendingAt = status, code, &at, nil, "", nil
 }
 
 // skip ends the delivery without another attempt.
@@ -152,7 +156,7 @@ func (d *Delivery) asLog(number int) Delivery {
 
 // wait sets the status retrying and NextAttemptAt.
 func (d *Delivery) wait(code Code, until time.Time, trace string) {
-	d.Status, d.ErrorCode, d.NextAttemptAt, d.Trace = StatusRetrying, code, &until, trace
+	d.Status, d.ErrorCode, d.NextAttemptAt, d.Trace, d.SendingAt = StatusRetrying, code, &until, trace, nil
 }
 
 // outcome returns the message for the keeper of the recipient, and nil if the delivery has not ended or has
@@ -162,12 +166,40 @@ func (d *Delivery) outcome() *topic.Outcome {
 		return nil
 	}
 	outcome := &topic.Outcome{
-		DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient, URLHash: cmp.Or(d.MovedTo, d.URLHash),
+		Bucket: d.Partition, DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient, URLHash: cmp.Or(d.MovedTo, d.URLHash),
 		EventID: d.EventID, EventKind: d.EventKind, Result: topic.Result(d.Status), Attempts: len(d.Attempts), ErrorCode: string(d.ErrorCode),
-		Gone: d.ErrorCode == CodeGone, At: *d.EndedAt,
+		Gone: d.ErrorCode == CodeGone || d.ErrorCode == CodeOptedOut, At: *d.EndedAt,
 	}
 	if n := len(d.Attempts); n > 0 {
 		outcome.HTTPStatus = d.Attempts[n-1].HTTPStatus
 	}
 	return outcome
+}
+
+// outcomesOf returns the outcomes of the rows. Deliveries of one change and bucket that succeeded at the first attempt
+// have one in common.
+func outcomesOf(rows []*Delivery) []topic.Outcome {
+	var out []topic.Outcome
+	groups := make(map[blockKey]int) // index in out
+	for _, d := range rows {
+		one := d.outcome()
+		if one == nil {
+			continue
+		}
+		if d.Status != StatusDelivered || len(d.Attempts) != 1 {
+			out = append(out, *one)
+			continue
+		}
+		key := blockKey{change: d.ChangeID, channel: d.Channel, keeper: d.Keeper, partition: d.Partition}
+		at, grouped := groups[key]
+		if !grouped || len(out[at].Successes) == maxSuccesses {
+			at = len(out)
+			groups[key], out = at, append(out, *one)
+			out[at].DeliveryID, out[at].Recipient, out[at].URLHash, out[at].HTTPStatus, out[at].At = "", "", "", 0, time.Time{}
+		}
+		out[at].Successes = append(out[at].Successes, topic.Success{
+			DeliveryID: one.DeliveryID, Recipient: one.Recipient, URLHash: one.URLHash, HTTPStatus: one.HTTPStatus, At: one.At,
+		})
+	}
+	return out
 }

@@ -1,19 +1,23 @@
 // Package dispatch sends a change of an event to its recipients. The Planner finds the recipients and groups
-// them into shards. The Sender resolves each recipient, makes an attempt, stores the result as a row, and
-// makes later attempts.
+// them into shards. The Sender resolves each recipient, makes an attempt, stores the result, and makes
+// later attempts.
 //
 // Decisions:
 //
-//   - At least once. A shard is done when each of its deliveries has a durable row and its outcome is
-//     published. When a shard comes again, the Sender sends only the deliveries without a row, and publishes
-//     the outcomes of the others again. While the first copy is still in progress, the Sender looks for a row
-//     right before each attempt. So kill -9 loses nothing, and it repeats at most the attempts in flight and
-//     one batch of rows. A repeated plan repeats no delivery.
+//   - At least once. A shard is done when each of its deliveries is durable and its outcome is published. When a shard
+//     comes again, the Sender sends only the deliveries that are not stored, and publishes the outcomes of the others
+//     again. While the first copy is still in progress, the Sender looks for a stored one right before each attempt. So
+//     kill -9 loses nothing. It repeats at most the attempts in fast slots and the results that are not stored
+//     (maxFastSlots + unstoredResults = 256), and attempts in slow slots. A repeated plan repeats no delivery.
+//   - A delivery that succeeds quickly at the first attempt is the member of a Block. Every other delivery is a row. So a
+//     fan-out stores one record for each batch and bucket, not one for each delivery.
+//   - Only the owner of a partition stores first attempts. A result that arrives after the partition has moved is given
+//     up, because the new owner makes the delivery. So no delivery is stored twice. A process that has lost its partition
+//     and does not know it yet may break that rule. Then the log shows both attempts.
 //   - A row is inserted once, and the first insert wins. Later changes are updates guarded by the row's
 //     version. Rows that wait for a retry are in the database. The owner of their partition keeps the
 //     due times in memory.
-//   - Each attempt has one log, which never changes. The row is the first log, so that a delivery which succeeds at
-//     once is one record. A later log is stored before its row changes, and the first log with a number wins. So kill
+//   - Each attempt has one log, which never changes. The row or member is the first log. A later log is stored before its row changes, and the first log with a number wins. So kill
 //     -9 stores no log twice and loses none.
 //   - Logs never show a secret. Deliveries of a change with the same text share one stored request. The response is
 //     stored after every spelling of the URL, the signatures and the address was replaced.
@@ -24,6 +28,8 @@
 //     again, so that a pause holds for all attempts that start later.
 //   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
 //     another. A slow attempt moves to a slow slot (slots), so that it does not delay fast attempts.
+//   - A delivery on an Account (texts, WhatsApp) is at most once per attempt: it is stored as sending before the request,
+//     and a delivery that was sending when its process was killed fails as ambiguous.
 //
 // The package uses Kafka, HTTP and the database only through the interfaces below.
 package dispatch
@@ -35,6 +41,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -47,6 +54,13 @@ type Store interface {
 	Deliveries(ctx context.Context, ids []string) ([]Delivery, error)
 	// Insert stores the rows with new ids and returns them. They are durable when it returns.
 	Insert(ctx context.Context, rows []Delivery) ([]Delivery, error)
+	// InsertBlocks stores the blocks with new ids. They are durable when it returns.
+	InsertBlocks(ctx context.Context, blocks []Block) error
+	// Stored returns the stored deliveries of a change in a partition: the rows with the ids, and the members of blocks with
+	// the recipients, as rows.
+	Stored(ctx context.Context, change string, partition int, ids []string, recipients Wanted) ([]Delivery, error)
+	// InBlocks returns the member of a block that is the log, if there is one.
+	InBlocks(ctx context.Context, key LogKey) ([]Delivery, error)
 	// Amend changes a row, guarded by its version. It publishes the outcome, if any, at least once. If change
 	// returns fault.ErrUnchanged, Amend returns the unchanged row without an error.
 	Amend(ctx context.Context, id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error)
@@ -55,8 +69,14 @@ type Store interface {
 	// SaveRequests stores the requests with new ids.
 	SaveRequests(ctx context.Context, requests []Request) error
 	Request(ctx context.Context, id string) (Request, error)
-	// Logs returns a page of logs, newest first.
+	// Logs returns a page of logs, newest first: rows, later logs, and the members of blocks.
 	Logs(ctx context.Context, q LogQuery) (find.Page[Delivery], error)
+	// SavePage stores the page unless it is stored already.
+	SavePage(ctx context.Context, page PlannedPage) error
+	// Planned returns the number of recipients on the pages of an event, by channel.
+	Planned(ctx context.Context, organization, event string) (map[topic.Channel]int64, error)
+	// Progress counts the deliveries of an event on a channel. It leaves Planned 0.
+	Progress(ctx context.Context, organization, event string, channel topic.Channel) (Progress, error)
 	// Waiting returns the rows of the partition that wait for a retry, ordered by due time. next is the
 	// position after the last row, and "" at the end. after is the next of an earlier call, or "".
 	Waiting(ctx context.Context, partition int, after string, limit int) (rows []Delivery, next string, err error)
@@ -108,12 +128,14 @@ type Parts struct {
 	Bus      Bus
 	Channels map[topic.Channel]Channel // those with a keeper
 	Keepers  map[topic.Keeper]Recipients
+	Events   Events
 	Policy   Policy
 	Timeout  time.Duration // of one attempt
 	Now      func() time.Time
 	Log      *slog.Logger
 	Traces   Traces
 	Observer Observer
+	outages  *outage.Log // set by NewPlanner and NewSender
 }
 
 // Work is a Kafka message in progress. Done reports that its effect is durable. Abandon gives it back.
@@ -132,7 +154,7 @@ type Message struct {
 }
 
 // Result is the result of one attempt. An empty Code means success. CodeHeld means that the channel made no
-// attempt because all its connections were in use.
+// attempt because all its connections were in use, or because its provider asked for a pause of RetryAfter.
 type Result struct {
 	HTTPStatus int
 	Code       Code

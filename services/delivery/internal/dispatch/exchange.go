@@ -79,14 +79,39 @@ func (r *Request) shown(d *Delivery) Request {
 	return Request{Method: r.Method, Header: values.Replace(r.Header), Body: values.Replace(r.Body)}
 }
 
-// newResponse returns a response for the store.
+// newResponse returns a response for the store. Most responses have no text that could hold a secret.
 func newResponse(to *topic.Destination, sent *Sent, received *Received) *Response {
+	response := &Response{Header: headerText(received.Header), Body: string(received.Body)}
+	if len(response.Body) < minSecret && plainHeader(received.Header) {
+		response.Body = strings.ToValidUTF8(response.Body, "\uFFFD")
+		return response
+	}
 	hidden := secretsOf(to, sent).addURL(to.URL)
-	response := &Response{Header: hideURLs(hidden.hide(headerText(received.Header)))}
+	response.Header = hideURLs(hidden.hide(response.Header))
 	if len(received.Body) > 0 {
-		response.Body = beginning(hideURLs(hidden.hide(strings.ToValidUTF8(string(received.Body), "\uFFFD"))), len(received.Body) >= maxLogged, hidden)
+		response.Body = beginning(hideURLs(hidden.hide(strings.ToValidUTF8(response.Body, "\uFFFD"))), len(received.Body) >= maxLogged, hidden)
 	}
 	return response
+}
+
+// plainHeader reports whether the header has no value that could hold a secret.
+func plainHeader(header http.Header) bool {
+	for name, values := range header {
+		for _, value := range values {
+			switch {
+			case !slices.Contains(plainNames, name):
+				return false
+			case len(value) < minSecret || slices.Contains(plainValues, value):
+			case name != "Date":
+				return false
+			default:
+				if _, err := time.Parse(http.TimeFormat, value); err != nil {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // beginning returns at most maxLogged bytes of the text. If the text was cut before, beginning removes the start of a
@@ -129,14 +154,25 @@ var unlogged = []string{"Traceparent", "Tracestate", "Baggage"}
 // secretHeaders are the headers whose values logs hide.
 var secretHeaders = []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Set-Cookie2", "X-Api-Key", "Webhook-Signature"}
 
+// plainNames and plainValues are the usual names and values in the headers of responses.
+var (
+	plainNames  = []string{"Date", "Content-Length", "Content-Type", "Connection", "Server", "Vary", "Cache-Control", "X-Content-Type-Options"}
+	plainValues = []string{"application/json", "application/json; charset=utf-8", "text/plain", "text/plain; charset=utf-8", "text/html; charset=utf-8",
+		"keep-alive", "close", "nginx", "cloudflare", "Origin", "Accept-Encoding", "no-cache", "no-store", "nosniff"}
+)
+
 // headerText returns the headers as lines, without secret values.
 func headerText(header http.Header) string {
 	var out strings.Builder
-	for name, values := range header {
-		if slices.Contains(unlogged, name) {
-			continue
+	names := make([]string, 0, len(header))
+	for name := range header {
+		if !slices.Contains(unlogged, name) {
+			names = append(names, name)
 		}
-		value := strings.Join(values, ", ")
+	}
+	slices.Sort(names) // so that equal headers have the same text
+	for _, name := range names {
+		value := strings.Join(header[name], ", ")
 		if slices.Contains(secretHeaders, http.CanonicalHeaderKey(name)) {
 			value = mask
 		}

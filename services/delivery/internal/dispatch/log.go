@@ -87,7 +87,7 @@ type LogQuery struct {
 	After string
 }
 
-// Logs reads the delivery log and repeats deliveries.
+// Logs reads the delivery log and the progress of deliveries, and repeats deliveries.
 type Logs struct{ Parts }
 
 // NewLogs returns the delivery log.
@@ -159,10 +159,13 @@ func (l *Logs) Get(ctx context.Context, key LogKey) (Exchange, error) {
 	return out, nil
 }
 
-// read returns the stored log and the row of its delivery.
+// read returns the stored log and the row of its delivery. Both may be the member of a block.
 func (l *Logs) read(ctx context.Context, key LogKey) (log, row Delivery, err error) {
 	unknown := fault.New(fault.NotFound, "There is no such log. sentAt must be the sentAt of the log.")
 	found, err := l.Store.Deliveries(ctx, slices.Compact([]string{topic.LogID(key.ID, 0), key.ID}))
+	if err == nil && len(found) == 0 {
+		found, err = l.Store.InBlocks(ctx, key)
+	}
 	if err != nil {
 		return log, row, err
 	}

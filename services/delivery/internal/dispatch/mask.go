@@ -65,11 +65,11 @@ func secretsOf(to *topic.Destination, sent *Sent) secrets {
 	for _, secret := range to.Secrets {
 		out = out.add(secret, strings.TrimPrefix(secret, "whsec_"))
 	}
-	for _, link := range []string{to.Manage, to.Link} {
+	for _, link := range []string{to.Unsubscribe, to.Manage, to.Link} {
 		_, query, _ := strings.Cut(link, "?")
 		out = out.add(link).addValues(query)
 	}
-	return out.add(to.Address, strings.TrimPrefix(to.Address, "+")).add(sent.Hidden...)
+	return out.add(to.Address, strings.TrimPrefix(to.Address, "+"), to.Code).add(sent.Hidden...)
 }
 
 // addURL appends what of an endpoint's URL a response must not show: what follows the host, each value of the query

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -14,11 +15,13 @@ func (p *Planner) Notify(ctx, stop context.Context, notice topic.Notice, work Wo
 		pause := planPause
 		for ctx.Err() == nil && stop.Err() == nil {
 			err := p.planNotice(ctx, notice)
+			cause := outage.Cause{Message: "Notices cannot be planned yet."}
 			if err == nil {
+				p.outages.Over(ctx, cause)
 				work.Done()
 				return
 			}
-			p.Log.WarnContext(ctx, "A notice cannot be planned yet.", "notice", notice.ID, "organization", notice.Organization, "error", err)
+			p.outages.Failed(ctx, cause, err, "notice", notice.ID, "organization", notice.Organization)
 			rest(ctx, stop, pause)
 			pause = min(2*pause, maxPlanPause)
 		}
@@ -39,7 +42,7 @@ func (p *Planner) planNotice(ctx context.Context, notice topic.Notice) error {
 	}
 	shard := topic.Shard{
 		ID: topic.DeriveID(notice.ID, "shard"), ChangeID: notice.ID, Organization: notice.Organization,
-		Channel: notice.Channel, Keeper: notice.Keeper, Bucket: BucketOf(notice.Destination), Recipients: []string{notice.Recipient},
+		Channel: notice.Channel, Keeper: notice.Keeper, Bucket: BucketOf(p.destination(notice.Channel, notice.Destination)), Recipients: []string{notice.Recipient},
 	}
 	if err := p.Bus.Shards(ctx, []topic.Shard{shard}); err != nil {
 		return fmt.Errorf("publish the shard: %w", err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -32,9 +33,11 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 		if err == nil && !sh.retry {
 			found.members, err = s.withoutRow(sh, members)
 		}
+		cause := outage.Cause{Message: "Shards cannot be opened yet."}
 		if err != nil {
-			return found, s.warn(sh, err, "A shard cannot be opened yet.")
+			return found, s.warn(sh, err, cause)
 		}
+		s.outages.Over(sh.trace, cause)
 	}
 	if len(found.members) == 0 {
 		return found, nil
@@ -55,18 +58,20 @@ func (s *Sender) resolve(sh *shard, change *Snapshot, ids []string) ([]topic.Des
 	if err == nil && len(destinations) != len(ids) {
 		err = fault.New(fault.Internal, "%d recipients were requested, but %d were returned.", len(ids), len(destinations))
 	}
+	cause := outage.Cause{Message: "Recipients cannot be resolved yet.", Of: string(keeperOf(sh.channel, sh.keeper))}
 	if err != nil {
-		return nil, s.warn(sh, err, "Recipients cannot be resolved yet.")
+		return nil, s.warn(sh, err, cause)
 	}
+	s.outages.Over(sh.trace, cause)
 	return destinations, nil
 }
 
-func (s *Sender) warn(sh *shard, err error, what string) error {
-	s.Log.WarnContext(sh.trace, what, "change", sh.changeID, "organization", sh.organization, "error", err)
+func (s *Sender) warn(sh *shard, err error, cause outage.Cause) error {
+	s.outages.Failed(sh.trace, cause, err, "change", sh.changeID, "organization", sh.organization)
 	return err
 }
 
-// withoutRow returns the members that have no row. It publishes the outcomes of ended rows again, because the
+// withoutRow returns the members that have no row and are in no block. It publishes the outcomes of ended rows again, because the
 // process that stored them may have been killed before it published. It adds waiting rows to the
 // retryIndex, because the former owner of the partition may have stored them after the index was loaded.
 func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
@@ -75,22 +80,34 @@ func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 		m.id = cmp.Or(sh.replay, topic.DeliveryID(sh.changeID, m.recipient))
 		ids[i] = m.id
 	}
-	rows, err := s.Store.Deliveries(sh.trace, ids)
+	rows, err := s.storedRows(sh, members, ids)
 	if err != nil || len(rows) == 0 {
 		return members, err
 	}
-	stored := make(map[string]bool, len(rows))
+	stored, found := make(map[string]bool, len(rows)), make([]*Delivery, len(rows))
 	for i := range rows {
-		stored[rows[i].ID] = true
+		stored[rows[i].ID], found[i] = true, &rows[i]
 		if rows[i].Status == StatusRetrying {
 			s.retries.add(&rows[i])
 		}
-		if outcome := rows[i].outcome(); outcome != nil {
-			s.queue.hold(sh)
-			s.writer.outcomes <- newOutcome{outcome, sh}
-		}
+	}
+	if outcomes := outcomesOf(found); len(outcomes) > 0 {
+		s.queue.hold(sh)
+		s.writer.batches <- outcomeBatch{outcomes, map[*shard]int{sh: 1}}
 	}
 	return slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return stored[m.id] }), nil
+}
+
+// storedRows returns the rows of the members, which have the ids, and those of them that are in blocks.
+func (s *Sender) storedRows(sh *shard, members []*member, ids []string) ([]Delivery, error) {
+	if sh.replay != "" {
+		return s.Store.Deliveries(sh.trace, ids)
+	}
+	recipients := make([]string, len(members))
+	for i, m := range members {
+		recipients[i] = m.recipient
+	}
+	return s.Store.Stored(sh.trace, sh.changeID, sh.partition, ids, newWanted(recipients))
 }
 
 // fail ends the waiting rows of a shard that has no change or no channel any more.

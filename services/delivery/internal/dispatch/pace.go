@@ -12,6 +12,8 @@ const (
 	// them, a delivery becomes a row that waits, so that its shard ends and other shards are fetched.
 	maxQueued = 16
 	maxPaces  = 50_000 // limits in memory
+	// A request may be late by this part of the gap without another turn for the next member.
+	slightlyLate = 4
 )
 
 // Paced is a Channel whose receivers limit the rate of requests. Gap returns the minimum time between two requests
@@ -41,12 +43,17 @@ func (p *paces) wait(limit string, gap time.Duration, reserve bool, now time.Tim
 	if wait := known.next.Sub(now); wait > 0 || !reserve {
 		return max(0, wait)
 	}
-	if len(p.known) >= maxPaces {
-		maps.DeleteFunc(p.known, func(_ string, other pace) bool { return !other.next.After(now) })
-	}
 	known.next = now.Add(gap)
-	p.known[limit] = known
+	p.keepLocked(limit, known, now)
 	return 0
+}
+
+// keepLocked stores the times of a limit. If the memory is full, it removes the limits whose times are over.
+func (p *paces) keepLocked(limit string, known pace, now time.Time) {
+	if len(p.known) >= maxPaces {
+		maps.DeleteFunc(p.known, func(_ string, other pace) bool { return !other.next.After(now) && !other.lastTurn.After(now) })
+	}
+	p.known[limit] = known
 }
 
 // turn returns how long a member that must wait waits for its turn. Each turn is a gap after the turn before, so that
@@ -58,8 +65,20 @@ func (p *paces) turn(limit string, gap time.Duration, now time.Time) time.Durati
 	if known.lastTurn = known.lastTurn.Add(gap); known.lastTurn.Before(known.next) {
 		known.lastTurn = known.next
 	}
-	p.known[limit] = known
+	p.keepLocked(limit, known, now)
 	return known.lastTurn.Sub(now)
+}
+
+// turnAfter returns the time of the next turn that is not before the time.
+func (p *paces) turnAfter(limit string, gap time.Duration, at, now time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.known[limit]
+	if known.lastTurn = known.lastTurn.Add(gap); known.lastTurn.Before(at) {
+		known.lastTurn = at
+	}
+	p.keepLocked(limit, known, now)
+	return known.lastTurn
 }
 
 // limit returns a key that members have in common if their receiver limits their requests together. It returns "" if
@@ -74,7 +93,8 @@ func (m *member) limit() string {
 
 // pace returns how long m must wait because of its destination's pace, and the gap, which is 0 if the channel is
 // not Paced. If reserve is true and m need not wait, pace counts its request as made. The first time that m must wait,
-// it waits for its turn. If an earlier request was late, m then waits for that only.
+// it waits for its turn. If an earlier request was slightly late, m then waits for that only. If it was later, m takes
+// another turn. Otherwise the delays would add up, and more and more members would wake for each request.
 func (s *Sender) pace(m *member, reserve bool) (wait, gap time.Duration) {
 	channel, paced := s.Channels[m.shard.channel].(Paced)
 	if !paced {
@@ -83,11 +103,19 @@ func (s *Sender) pace(m *member, reserve bool) (wait, gap time.Duration) {
 	gap = channel.Gap()
 	now, limit := time.Now(), m.limit()
 	wait = s.paces.wait(limit, gap, reserve, now)
-	if wait > 0 && !m.hadTurn && !s.crowded(m) {
+	if wait > 0 && (!m.hadTurn || wait > gap/slightlyLate) && !s.crowded(m) {
 		m.hadTurn = true
 		wait = s.paces.turn(limit, gap, now)
 	}
 	return wait, gap
+}
+
+// afterPause returns when m may try again after its receiver's pause. The members that share a limit wake in turn.
+func (s *Sender) afterPause(m *member, until time.Time) time.Time {
+	if channel, paced := s.Channels[m.shard.channel].(Paced); paced {
+		return s.paces.turnAfter(m.limit(), channel.Gap(), until, time.Now())
+	}
+	return until
 }
 
 // crowded reports whether m is a first attempt with more than maxQueued members waiting for its recipient.

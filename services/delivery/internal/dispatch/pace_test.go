@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -46,7 +47,7 @@ func (s *slowly) Gap() time.Duration { return s.gap }
 func (s *slowly) Send(_ context.Context, message Message) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	space := message.To.Paced
+	space := cmp.Or(message.To.Paced, message.To.URLHash)
 	s.posted[space] = append(s.posted[space], time.Now())
 	if s.answer != nil {
 		return s.answer(space, len(s.posted[space]))
@@ -109,8 +110,47 @@ func TestPace_space(t *testing.T) {
 					t.Fatalf("two messages are %v apart", apart)
 				}
 			}
-			if woken := kept.resolved.Load(); woken > 3*n {
+			if woken := kept.resolved.Load(); woken > 2*n {
 				t.Errorf("%d endpoints woke %d times", n, woken)
+			}
+		})
+	})
+}
+
+// workflows is a Recipients of endpoints that have the URL of their space: records of several dashboards.
+type workflows struct{ spaces }
+
+func (w *workflows) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
+	out, err := w.spaces.Resolve(ctx, organization, query)
+	for i := range out {
+		out[i].URLHash, out[i].Paced = out[i].Paced, ""
+	}
+	return out, err
+}
+
+// All endpoints of one Teams URL share its limit. They do not wake together, neither in one change nor in several.
+func TestPace_oneURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, changes, gap = 300, 3, 260 * time.Millisecond
+		teams, kept := &slowly{gap: gap}, &workflows{}
+		pacing(t, teams, kept, plainParts{}, func(s *Sender, ctx context.Context) {
+			for i := range changes {
+				id := string(rune('1' + i))
+				s.Take(ctx, 0, topic.Shard{ID: id, ChangeID: id, Organization: "a", Channel: topic.GChat, Recipients: members("url", n)}, plainParts{})
+			}
+			time.Sleep(n*changes*gap + n*changes*gap/10)
+			synctest.Wait()
+			sent := teams.times("url")
+			if len(sent) != n*changes {
+				t.Fatalf("%d of %d messages were sent", len(sent), n*changes)
+			}
+			for i := 1; i < len(sent); i++ {
+				if apart := sent[i].Sub(sent[i-1]); apart < gap {
+					t.Fatalf("two messages are %v apart", apart)
+				}
+			}
+			if woken := kept.resolved.Load(); woken > 2*n*changes {
+				t.Errorf("%d deliveries woke %d times", n*changes, woken)
 			}
 		})
 	})
@@ -133,13 +173,15 @@ func TestPace_retryAfter(t *testing.T) {
 			if got := len(chat.times("busy")); got != 1 {
 				t.Errorf("%d messages during the pause", got)
 			}
+			due := map[time.Time]bool{}
 			for _, row := range rows.all() {
+				due[row.NextAttemptAt.Truncate(gap/2)] = true
 				if row.Status != StatusRetrying || row.NextAttemptAt.Sub(row.SentAt) < asked-n*gap {
 					t.Errorf("row %+v", row)
 				}
 			}
-			if got := len(rows.all()); got != n {
-				t.Errorf("%d rows wait", got)
+			if got := len(rows.all()); got != n || len(due) < n-1 { // the one that was asked has a random part
+				t.Errorf("%d rows wait, and are due at %d times", got, len(due))
 			}
 		})
 	})

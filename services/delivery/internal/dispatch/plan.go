@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -38,6 +40,7 @@ type tenantKey struct {
 
 // NewPlanner returns a planner.
 func NewPlanner(parts Parts) *Planner {
+	parts.outages = outage.New(parts.Log)
 	return &Planner{Parts: parts, last: make(map[tenantKey]chan struct{})}
 }
 
@@ -97,45 +100,66 @@ func (p *Planner) persist(ctx, stop context.Context, change topic.EventChange, c
 	pause := planPause
 	for ctx.Err() == nil && stop.Err() == nil {
 		err := p.plan(ctx, change, channel)
+		cause := outage.Cause{Message: "Changes cannot be planned yet.", Of: string(channel.Keeper())}
 		if err == nil {
+			p.outages.Over(ctx, cause)
 			return true
 		}
-		p.Log.WarnContext(ctx, "A change cannot be planned yet.", "change", change.ID, "organization", change.Organization,
-			"channel", channel, "error", err)
+		p.outages.Failed(ctx, cause, err, "change", change.ID, "organization", change.Organization, "channel", channel)
 		rest(ctx, stop, pause)
 		pause = min(2*pause, maxPlanPause)
 	}
 	return false
 }
 
-// plan publishes shards of the change's recipients on the channel. A repeated plan publishes the same shards.
+// plan publishes shards of the change's recipients on the channel. A repeated plan publishes the same shards. It stores
+// the change while it finds the first recipients, because the first message waits for both.
 func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
-	if err := p.Store.SaveChange(ctx, change); err != nil {
-		return fmt.Errorf("store the change: %w", err)
-	}
+	saved := make(chan error, 1)
+	go func() { saved <- p.Store.SaveChange(ctx, change) }()
 	recipients, ok := p.Keepers[channel.Keeper()]
 	if _, known := p.Channels[channel]; !ok || !known {
-		return p.skip(ctx, change, channel)
+		return errors.Join(<-saved, p.skip(ctx, change, channel))
 	}
 	query := topic.RecipientQuery{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxRecipients}
 	for _, component := range change.Event.Components {
 		query.Components = append(query.Components, component.ID)
 	}
-	for page := 0; ; page++ {
-		found, err := recipients.Concerned(ctx, change.Organization, query)
-		if err != nil {
-			return fmt.Errorf("find the recipients: %w", err)
-		}
-		if err := p.Bus.Shards(ctx, shards(&change, channel, page, found.Recipients)); err != nil {
-			return fmt.Errorf("publish shards: %w", err)
-		}
-		if found.Next == "" {
-			return nil
+	found, err := recipients.Concerned(ctx, change.Organization, query)
+	if failed := <-saved; failed != nil {
+		return fmt.Errorf("store the change: %w", failed)
+	}
+	for page := 0; err == nil; page++ {
+		if err := p.publish(ctx, &change, channel, page, found.Recipients); err != nil || found.Next == "" {
+			return err
 		}
 		if found.Next == query.After {
 			return fault.New(fault.Internal, "The next page of recipients is the same page again.")
 		}
 		query.After = found.Next
+		found, err = recipients.Concerned(ctx, change.Organization, query)
+	}
+	return fmt.Errorf("find the recipients: %w", err)
+}
+
+// publish publishes the shards of a page of recipients. It stores the number of recipients before.
+func (p *Planner) publish(ctx context.Context, change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) error {
+	for i := range recipients {
+		recipients[i].Destination = p.destination(channel, recipients[i].Destination)
+	}
+	if err := p.Store.SavePage(ctx, plannedPage(change, channel, page, len(recipients), p.Now())); err != nil {
+		return fmt.Errorf("store the number of recipients: %w", err)
+	}
+	if err := p.Bus.Shards(ctx, shards(change, channel, page, recipients)); err != nil {
+		return fmt.Errorf("publish shards: %w", err)
+	}
+	return nil
+}
+
+func plannedPage(change *topic.EventChange, channel topic.Channel, page, recipients int, now time.Time) PlannedPage {
+	return PlannedPage{
+		ID: topic.DeriveID(change.ID, "page", string(channel), strconv.Itoa(page)), Organization: change.Organization,
+		EventID: change.Event.ID, Channel: channel, Recipients: recipients, PlannedAt: now,
 	}
 }
 

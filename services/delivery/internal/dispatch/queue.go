@@ -201,13 +201,13 @@ func (q *queue) hold(s *shard) {
 	s.outstanding++
 }
 
-// finish ends the work on one member that was taken, or one hold. durable is false if the shard must come again for the
-// member. Then no more members of the shard are taken. When the last work has ended, finish calls Work.Abandon if
-// any durable was false, and Work.Done otherwise.
-func (q *queue) finish(s *shard, durable bool) {
+// finish ends the work on members that were taken, or holds. durable is false if the shard must come again for them. Then
+// no more members of the shard are taken. When the last work has ended, finish calls Work.Abandon if any durable was
+// false, and Work.Done otherwise.
+func (q *queue) finish(s *shard, members int, durable bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s.outstanding--
+	s.outstanding -= members
 	if !durable {
 		s.abandoned = true
 	}

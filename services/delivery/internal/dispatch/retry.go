@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/outage"
+
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -21,8 +23,12 @@ func (s *Sender) retry(ctx context.Context) {
 		partitions, wait := s.retries.due(s.Now())
 		for _, p := range partitions {
 			rows, err := s.retries.collect(ctx, p, s.Now())
-			if err != nil && ctx.Err() == nil {
-				s.Log.WarnContext(ctx, "The due deliveries cannot be read yet.", "partition", p.number, "error", err)
+			cause := outage.Cause{Message: "The due deliveries cannot be read yet."}
+			switch {
+			case err == nil:
+				s.outages.Over(ctx, cause)
+			case ctx.Err() == nil:
+				s.outages.Failed(ctx, cause, err, "partition", p.number)
 			}
 			s.enqueue(p, rows)
 		}

@@ -3,9 +3,10 @@ package dispatch
 import (
 	"context"
 	"hash/maphash"
-	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 )
 
 const (
@@ -15,12 +16,15 @@ const (
 	maxTimerWait = time.Hour
 )
 
+// waitingUnread never changes.
+var waitingUnread = outage.Cause{Message: "The deliveries that wait for a retry cannot be read yet."}
+
 // retryIndex is an index in memory of the rows that wait for a retry in the partitions of this process. It
 // finds the waiting delivery of an event to a recipient, so that a newer one replaces it, and the next due
 // time of each partition. It is loaded from the store at each assignment of partitions.
 type retryIndex struct {
 	store    Store
-	log      *slog.Logger
+	outages  *outage.Log
 	observer Observer
 	seed     maphash.Seed
 	wake     signal
@@ -45,8 +49,8 @@ type partitionRetries struct {
 	queued map[string]struct{} // ids of due rows in the sender's queue
 }
 
-func newRetryIndex(store Store, log *slog.Logger, observer Observer) *retryIndex {
-	return &retryIndex{store: store, log: log, observer: observer, seed: maphash.MakeSeed(), wake: make(signal, 1),
+func newRetryIndex(store Store, outages *outage.Log, observer Observer) *retryIndex {
+	return &retryIndex{store: store, outages: outages, observer: observer, seed: maphash.MakeSeed(), wake: make(signal, 1),
 		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery)}
 }
 
@@ -63,13 +67,23 @@ func (x *retryIndex) assign(ctx context.Context, partitions []int) {
 	go func() {
 		for _, partition := range partitions {
 			for err := x.load(ctx, partition); err != nil && ctx.Err() == nil; err = x.load(ctx, partition) {
-				x.log.WarnContext(ctx, "The deliveries that wait for a retry cannot be read yet.", "partition", partition, "error", err)
+				x.outages.Failed(ctx, waitingUnread, err, "partition", partition)
 				rest(ctx, ctx, indexPause)
+			}
+			if ctx.Err() == nil {
+				x.outages.Over(ctx, waitingUnread)
 			}
 			close(assigned[partition].loaded)
 			x.wake.set()
 		}
 	}()
+}
+
+// owns reports whether the partition belongs to this process, or belonged to it and is not assigned again yet.
+func (x *retryIndex) owns(partition int) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.partitions[partition] != nil
 }
 
 // load adds the waiting rows of a partition.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -30,12 +31,12 @@ const (
 //	[pump]: waits for a fast slot and a member, then locks the recipient
 //	  |       recipient locked: the member waits in recipientLocks, without a slot
 //	  v
-//	[deliver, one for each member]
+//	[deliverAll, one for each slot]: deliver
 //	  |  postponed: requeued after a pause; keeps the lock
 //	  |  interrupted: abandoned; its shard or row comes again
 //	  |  first attempt                              retry
 //	  v                                             v
-//	[batchWriter.run]: inserts rows               Store.Amend: changes the row; its outbox
+//	[batchWriter.run]: inserts blocks and rows    Store.Amend: changes the row; its outbox
 //	  |                                           publishes the outcome
 //	  |  durable: the lock is free; the next member of the recipient is requeued
 //	  |           the row waits for a retry: added to retryIndex ----> [retry]
@@ -53,8 +54,10 @@ type Sender struct {
 	paces     paces
 	retries   *retryIndex
 	writer    *batchWriter
-	snapshots snapshots
+	snapshots *snapshots
 	inFlight  sync.WaitGroup
+	tasks     chan task       // to goroutines that wait; closed at the end
+	idle      chan struct{}   // one entry for each of them
 	work      context.Context // of attempts and rows; it ends at most stopTimeout after the stop
 	interrupt context.CancelFunc
 }
@@ -62,18 +65,21 @@ type Sender struct {
 // NewSender returns a sender. It works while Run runs.
 func NewSender(parts Parts) *Sender {
 	work, interrupt := context.WithCancel(context.Background())
+	parts.outages = outage.New(parts.Log)
 	s := &Sender{
-		Parts: parts, retries: newRetryIndex(parts.Store, parts.Log, parts.Observer),
-		slots:     slots{make(chan struct{}, fastPerCore*runtime.GOMAXPROCS(0)), make(chan struct{}, slowSlots), parts.Observer},
+		Parts: parts, retries: newRetryIndex(parts.Store, parts.outages, parts.Observer),
+		slots:     slots{make(chan struct{}, min(maxFastSlots, fastPerCore*runtime.GOMAXPROCS(0))), make(chan struct{}, slowSlots), parts.Observer},
 		locks:     recipientLocks{queues: make(map[lockKey][]*member)},
 		receivers: receivers{known: make(map[string]receiver)},
 		paces:     paces{known: make(map[string]pace)},
-		snapshots: snapshots{store: parts.Store, byID: make(map[string]*Snapshot)},
+		tasks:     make(chan task),
+		snapshots: newSnapshots(parts.Store),
 		work:      work, interrupt: interrupt,
 	}
+	s.idle = make(chan struct{}, cap(s.slots.fast))
 	s.queue = newQueue(s.open)
-	s.writer = &batchWriter{Parts: parts, stored: s.stored, finish: s.queue.finish,
-		rows: make(chan newRow, unstoredRows), outcomes: make(chan newOutcome, batchOutcomes), done: make(chan struct{})}
+	s.writer = &batchWriter{Parts: parts, owned: s.retries.owns, stored: s.stored, finish: s.queue.finish,
+		rows: make(chan newRow, waitingRows), batches: make(chan outcomeBatch, waitingBatches), done: make(chan struct{})}
 	return s
 }
 
@@ -105,6 +111,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 	s.queue.openers.Wait()
 	s.inFlight.Wait()
+	close(s.tasks)
 	s.writer.close()
 	return nil
 }
@@ -127,17 +134,40 @@ func (s *Sender) pump(ctx context.Context) {
 			continue
 		}
 		s.inFlight.Add(1)
-		go func() {
-			defer s.inFlight.Done()
-			s.deliver(m, slot)
-		}()
+		select {
+		case s.tasks <- task{m, slot}:
+		default:
+			go s.deliverAll(task{m, slot})
+		}
+	}
+}
+
+// task is a delivery with the slot for it.
+type task struct {
+	member *member
+	slot   *slot
+}
+
+// deliverAll processes the task and then others, until as many goroutines as there are fast slots wait for one. A new
+// goroutine for each delivery would cost more, because its stack would have to grow each time.
+func (s *Sender) deliverAll(t task) {
+	for more := true; more; {
+		s.deliver(t.member, t.slot)
+		s.inFlight.Done()
+		select {
+		case s.idle <- struct{}{}:
+			t, more = <-s.tasks
+			<-s.idle
+		default:
+			more = false
+		}
 	}
 }
 
 // Reasons why an attempt has no row.
 var (
 	errInterrupted = errors.New("the sender stopped, or the partition or row belongs to another process")
-	errStored      = errors.New("another copy of the shard has stored the row")
+	errStored      = errors.New("another copy of the shard has stored the delivery")
 )
 
 // deliver processes one delivery. The row of a first attempt goes to the batchWriter. If that has too many rows,
@@ -151,17 +181,17 @@ func (s *Sender) deliver(m *member, slot *slot) {
 		return
 	}
 	if err == nil && wait == 0 {
-		row, err = s.storeRetry(m, row)
+		*row, err = s.storeRetry(m, row)
 	}
 	switch {
 	case wait > 0: // m keeps its lock
 		time.AfterFunc(wait, func() { s.requeue(m) })
 	case err == nil:
-		s.stored(m, &row)
-		s.queue.finish(m.shard, true)
+		s.stored(m, row)
+		s.queue.finish(m.shard, 1, true)
 	case errors.Is(err, errStored):
 		s.unlock(m)
-		s.queue.finish(m.shard, true)
+		s.queue.finish(m.shard, 1, true)
 	default:
 		s.abandon(m)
 	}
@@ -169,7 +199,7 @@ func (s *Sender) deliver(m *member, slot *slot) {
 
 // storeRetry stores the row after a retry, unless the row has ended meanwhile. It returns the stored row. A delivery that
 // waits again without an attempt gets no log.
-func (s *Sender) storeRetry(m *member, row Delivery) (Delivery, error) {
+func (s *Sender) storeRetry(m *member, row *Delivery) (Delivery, error) {
 	made := len(m.row.Attempts)
 	if row.Status == StatusRetrying && len(row.Attempts) == made {
 		return s.writer.amend(s.work, m.id, func(d *Delivery) bool {
@@ -184,9 +214,9 @@ func (s *Sender) storeRetry(m *member, row Delivery) (Delivery, error) {
 		return s.writer.saveRequests(s.work, []newRow{{row, m}})
 	})
 	if err != nil {
-		return row, err
+		return *row, err
 	}
-	return s.writer.advance(s.work, made, row)
+	return s.writer.advance(s.work, made, *row)
 }
 
 // stored updates the retryIndex after a row is durable and unlocks the recipient. A nil row means that the
@@ -225,5 +255,5 @@ func (s *Sender) abandon(m *member) {
 		s.retries.release(m.row, s.Now())
 	}
 	s.unlock(m)
-	s.queue.finish(m.shard, m.row != nil)
+	s.queue.finish(m.shard, 1, m.row != nil)
 }

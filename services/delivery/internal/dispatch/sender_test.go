@@ -24,10 +24,14 @@ func (plainParts) Change(_ context.Context, id string) (topic.EventChange, error
 }
 func (plainParts) Deliveries(context.Context, []string) ([]Delivery, error)      { return nil, nil }
 func (plainParts) Insert(_ context.Context, rows []Delivery) ([]Delivery, error) { return rows, nil }
-func (plainParts) Shards(context.Context, []topic.Shard) error                   { return nil }
-func (plainParts) Outcomes(context.Context, []topic.Outcome) error               { return nil }
-func (plainParts) Done()                                                         {}
-func (plainParts) Abandon()                                                      {}
+func (plainParts) InsertBlocks(context.Context, []Block) error                   { return nil }
+func (plainParts) Stored(context.Context, string, int, []string, Wanted) ([]Delivery, error) {
+	return nil, nil
+}
+func (plainParts) Shards(context.Context, []topic.Shard) error     { return nil }
+func (plainParts) Outcomes(context.Context, []topic.Outcome) error { return nil }
+func (plainParts) Done()                                           {}
+func (plainParts) Abandon()                                        {}
 
 type unobserved struct{}
 

@@ -70,6 +70,7 @@ type member struct {
 	locked     bool     // it holds the lock of its recipient
 	leased     bool     // this process has leased the row
 	hadTurn    bool     // it has waited for its turn (paces)
+	failures   int      // of the store or another service, since the member was taken
 	request    *Request // of the attempt, if it is not stored yet
 }
 

@@ -7,10 +7,11 @@ import (
 )
 
 const (
-	fastPerCore = 64 // more attempts would wait for the processor and delay everything else
-	slowSlots   = 1024
-	fastTime    = 200 * time.Millisecond // how long an attempt may use a fast slot
-	moveAgain   = 20 * time.Millisecond  // before the next try to move, while all slow slots are in use
+	fastPerCore  = 64 // more attempts would wait for the processor and delay everything else
+	maxFastSlots = 256 - unstoredResults
+	slowSlots    = 1024
+	fastTime     = 200 * time.Millisecond // how long an attempt may use a fast slot
+	moveAgain    = 20 * time.Millisecond  // before the next try to move, while all slow slots are in use
 )
 
 // slots limit the deliveries in progress. Each delivery starts in a fast slot. A delivery that takes longer

@@ -4,21 +4,28 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 const (
-	maxSnapshots = 64  // changes in the cache
-	maxTexts     = 256 // rendered texts of one change
+	snapshotBytes = 16 << 20 // of the changes in the cache; beside them, each shard that is sent keeps its own
+	textBytes     = 16 << 20 // of the rendered texts of all changes in the cache
+	maxLoggedKeys = 256      // of one change
 )
 
 // Snapshot is a change with the texts that channels rendered from it.
 type Snapshot struct {
 	topic.EventChange
 
+	bytes int           // of the change
+	room  *atomic.Int64 // bytes of texts that may still be cached, of all changes
+
 	mu     sync.Mutex
 	texts  map[string][]byte
+	cached int64              // bytes of texts
+	left   bool               // the cache has dropped the change
 	logged map[int64]struct{} // requests that are stored
 }
 
@@ -34,7 +41,7 @@ func (s *Snapshot) isLogged(request int64) bool {
 func (s *Snapshot) setLogged(request int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.logged == nil || len(s.logged) >= maxTexts {
+	if s.logged == nil || len(s.logged) >= maxLoggedKeys {
 		s.logged = make(map[int64]struct{})
 	}
 	s.logged[request] = struct{}{}
@@ -52,11 +59,32 @@ func (s *Snapshot) Rendered(key string, render func() ([]byte, error)) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	if s.texts == nil || len(s.texts) >= maxTexts {
+	size := int64(len(key) + len(text))
+	if s.left || s.room == nil {
+		return text, nil
+	}
+	if s.room.Add(-size) < 0 { // make room with the other texts of the change
+		s.room.Add(s.cached)
+		s.texts, s.cached = nil, 0
+		if s.room.Load() < 0 {
+			s.room.Add(size)
+			return text, nil
+		}
+	}
+	if s.texts == nil {
 		s.texts = make(map[string][]byte)
 	}
 	s.texts[key] = text
+	s.cached += size
 	return text, nil
+}
+
+// leave forgets the texts. The change is no longer in the cache, but shards may still use it.
+func (s *Snapshot) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room.Add(s.cached)
+	s.texts, s.cached, s.left = nil, 0, true
 }
 
 // componentsFor returns the change's components that the destination subscribed to. An endpoint belongs to one dashboard,
@@ -80,9 +108,17 @@ func (s *Snapshot) componentsFor(to *topic.Destination) []topic.Component {
 type snapshots struct {
 	store Store
 
+	room  atomic.Int64
 	mu    sync.Mutex
 	byID  map[string]*Snapshot
-	order []string // ids, the oldest first
+	order []*Snapshot // the oldest first
+	bytes int
+}
+
+func newSnapshots(store Store) *snapshots {
+	s := &snapshots{store: store, byID: make(map[string]*Snapshot)}
+	s.room.Store(textBytes)
+	return s
 }
 
 // get returns the change. The error is fault.NotFound if the change was deleted.
@@ -102,11 +138,33 @@ func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 	if found := s.byID[id]; found != nil {
 		return found, nil
 	}
-	if len(s.order) >= maxSnapshots {
-		delete(s.byID, s.order[0])
-		s.order = s.order[1:]
+	snapshot := &Snapshot{EventChange: change, bytes: bytesOf(&change), room: &s.room}
+	for len(s.order) > 0 && s.bytes+snapshot.bytes > snapshotBytes {
+		oldest := s.order[0]
+		oldest.leave()
+		delete(s.byID, oldest.ID)
+		s.order, s.bytes = s.order[1:], s.bytes-oldest.bytes
 	}
-	snapshot := &Snapshot{EventChange: change}
-	s.byID[id], s.order = snapshot, append(s.order, id)
+	s.byID[id], s.order, s.bytes = snapshot, append(s.order, snapshot), s.bytes+snapshot.bytes
 	return snapshot, nil
+}
+
+// bytesOf returns about the memory of a change.
+func bytesOf(change *topic.EventChange) int {
+	e := &change.Event
+	n := 1<<10 + len(e.Title) + len(e.DescriptionText) + len(e.DescriptionHTML) + len(e.ImpactText) + len(e.ImpactHTML) +
+		len(e.CoordinatorText) + len(e.CoordinatorHTML)
+	if change.Entry != nil {
+		n += len(change.Entry.Text) + len(change.Entry.HTML)
+	}
+	for _, c := range e.Components {
+		n += 128 + len(c.Name) + len(c.Group)
+		for _, dashboard := range c.Dashboards {
+			n += 16 + len(dashboard)
+		}
+	}
+	for _, wording := range change.Notify {
+		n += 128 + len(wording.Text) + len(wording.Message) + 8*len(wording.Endpoints)
+	}
+	return n
 }

@@ -8,44 +8,50 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
+// A kill -9 repeats at most the attempts in fast slots (maxFastSlots) and unstoredResults: together 256. Beside them it may
+// repeat slow attempts: those that last longer than fastTime.
 const (
-	unstoredRows = 4096 // rows that wait for a batch
-	batchRows    = 1024
-	batchWait    = 10 * time.Millisecond // how long a batch of rows waits for more rows
-	// Outcomes are not urgent, and for the broker a batch of them costs about as much as one.
-	batchOutcomes = 4096
-	outcomeWait   = 100 * time.Millisecond
-	writePause    = 100 * time.Millisecond // after the first failure; it doubles with each failure
-	maxWritePause = 5 * time.Second
+	unstoredResults = batchRows + waitingRows // of first attempts
+	batchRows       = 80
+	waitingRows     = 48                   // that wait for a batch; a further one keeps its slot
+	batchWait       = 5 * time.Millisecond // how long a batch waits for more results
+	// Outcomes are not urgent, and for the broker a message with many costs about as much as one.
+	waitingBatches = 32
+	outcomeWait    = 100 * time.Millisecond
+	maxSuccesses   = 512                    // in one topic.Outcome
+	writePause     = 100 * time.Millisecond // after the first failure; it doubles with each failure
+	maxWritePause  = 5 * time.Second
 )
 
-// batchWriter stores the rows of first attempts in batches. Then it publishes the outcomes of the ended
-// deliveries, in batches too.
+// batchWriter stores the results of first attempts in batches: as blocks, and as rows. Then it publishes the outcomes of
+// the ended deliveries, in batches too.
 type batchWriter struct {
 	Parts
-	stored   func(*member, *Delivery) // called when a row is durable; the row is nil after an interruption
-	finish   func(*shard, bool)       // called after stored, when the outcome is published; false after an interruption
-	rows     chan newRow
-	outcomes chan newOutcome
-	done     chan struct{}
+	owned   func(partition int) bool
+	stored  func(*member, *Delivery)                  // called when a result is durable; the row is nil if it is not stored
+	finish  func(s *shard, members int, durable bool) // called after stored, when the outcomes are published
+	rows    chan newRow
+	batches chan outcomeBatch
+	done    chan struct{}
 }
 
-// newRow is a row to be stored.
+// newRow is a result to be stored.
 type newRow struct {
-	row    Delivery
+	row    *Delivery
 	member *member
 }
 
-// newOutcome is an outcome to be published, or nil.
-type newOutcome struct {
-	outcome *topic.Outcome
-	shard   *shard
+// outcomeBatch holds outcomes to be published, and how many members of each shard end with that.
+type outcomeBatch struct {
+	outcomes []topic.Outcome
+	members  map[*shard]int
 }
 
-// run stores rows and publishes outcomes until close is called. After ctx has ended it only calls back.
+// run stores results and publishes outcomes until close is called. After ctx has ended it only calls back.
 func (w *batchWriter) run(ctx context.Context) {
 	defer close(w.done)
 	var publisher sync.WaitGroup
@@ -53,11 +59,11 @@ func (w *batchWriter) run(ctx context.Context) {
 	for first := range w.rows {
 		w.write(ctx, collect(first, w.rows, batchRows, batchWait))
 	}
-	close(w.outcomes)
+	close(w.batches)
 	publisher.Wait()
 }
 
-// close waits until all rows are stored and all outcomes are published. No call of the other methods may
+// close waits until all results are stored and all outcomes are published. No call of the other methods may
 // follow.
 func (w *batchWriter) close() {
 	close(w.rows)
@@ -66,7 +72,7 @@ func (w *batchWriter) close() {
 
 // collect returns a batch of first and the values that more delivers within wait, at most limit in all.
 func collect[T any](first T, more <-chan T, limit int, wait time.Duration) []T {
-	batch := []T{first}
+	batch := append(make([]T, 0, limit), first)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for len(batch) < limit {
@@ -83,76 +89,117 @@ func collect[T any](first T, more <-chan T, limit int, wait time.Duration) []T {
 	return batch
 }
 
-// write stores a batch of rows and hands their outcomes to publish.
+// write stores a batch of results and hands their outcomes to publish.
 func (w *batchWriter) write(ctx context.Context, batch []newRow) {
-	rows := make([]Delivery, len(batch))
-	for i := range batch {
-		rows[i] = batch[i].row
-	}
-	inserted := make(map[string]bool, len(rows))
+	inserted := make(map[string]bool)
+	var blocks []Block
 	failed := w.persist(ctx, "Deliveries cannot be stored yet.", func() error {
-		if err := w.saveRequests(ctx, batch); err != nil {
-			return err
+		if kept := w.release(batch); blocks == nil || len(kept) < len(batch) {
+			batch, blocks = kept, BlocksOf(results(kept))
 		}
-		stored, err := w.Store.Insert(ctx, rows)
-		for i := range stored {
-			inserted[stored[i].ID] = true
-		}
-		return err
+		return w.insert(ctx, batch, blocks, inserted)
 	})
+	out := outcomeBatch{members: make(map[*shard]int)}
+	var ended []*Delivery
 	for _, n := range batch {
 		row, err := n.row, failed
-		if err == nil && !inserted[row.ID] {
-			row, err = w.merge(ctx, row)
+		if err == nil && !row.inBlock() && !inserted[row.ID] { // it was stored before
+			var known Delivery
+			known, err = w.read(ctx, row.ID)
+			row = &known
 		}
 		if err != nil {
 			w.stored(n.member, nil)
-			w.finish(n.member.shard, false)
+			w.finish(n.member.shard, 1, false)
 			continue
 		}
-		w.stored(n.member, &row)
-		w.outcomes <- newOutcome{row.outcome(), n.member.shard}
+		w.stored(n.member, row)
+		ended = append(ended, row)
+		out.members[n.member.shard]++
 	}
+	out.outcomes = outcomesOf(ended)
+	w.batches <- out
 }
 
-// merge returns the row that another process stored first under the id of row, during a rebalance. If row is delivered and
-// the stored row waits for a retry, merge makes the stored row delivered and appends row's attempts. Otherwise the
-// stored row does not change.
-func (w *batchWriter) merge(ctx context.Context, row Delivery) (Delivery, error) {
-	return w.settle(ctx, row.ID, func(d *Delivery) bool {
-		if row.Status != StatusDelivered {
-			return false
+// release returns the results of this process's partitions. It gives the others up: the new owner of their partition
+// makes these deliveries.
+func (w *batchWriter) release(batch []newRow) []newRow {
+	kept := make([]newRow, 0, len(batch))
+	for _, n := range batch {
+		if w.owned(n.row.Partition) {
+			kept = append(kept, n)
+			continue
 		}
-		attempts := append(d.Attempts, row.Attempts...)
-		d.DashboardID, d.URLHash, d.URLDisplay, d.SentAt = row.DashboardID, row.URLHash, row.URLDisplay, row.SentAt
-		d.MaxAttempts, d.Request, d.Response = row.MaxAttempts, row.Request, row.Response
-		d.end(StatusDelivered, "", *row.EndedAt)
-		d.Attempts = attempts
-		return true
+		w.stored(n.member, nil)
+		w.finish(n.member.shard, 1, false)
+	}
+	return kept
+}
+
+func results(batch []newRow) []*Delivery {
+	out := make([]*Delivery, len(batch))
+	for i, n := range batch {
+		out[i] = n.row
+	}
+	return out
+}
+
+// insert stores the batch, of which blocks are the deliveries that are inBlock. It adds the ids of the new rows to
+// inserted.
+func (w *batchWriter) insert(ctx context.Context, batch []newRow, blocks []Block, inserted map[string]bool) error {
+	if err := w.saveRequests(ctx, batch); err != nil {
+		return err
+	}
+	var rows []Delivery
+	for i := range batch {
+		if !batch[i].row.inBlock() {
+			rows = append(rows, *batch[i].row)
+		}
+	}
+	if len(blocks) > 0 {
+		if err := w.Store.InsertBlocks(ctx, blocks); err != nil {
+			return err
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	stored, err := w.Store.Insert(ctx, rows)
+	for i := range stored {
+		inserted[stored[i].ID] = true
+	}
+	return err
+}
+
+// read returns a stored row.
+func (w *batchWriter) read(ctx context.Context, id string) (row Delivery, err error) {
+	err = w.persist(ctx, "A delivery cannot be read yet.", func() error {
+		rows, err := w.Store.Deliveries(ctx, []string{id})
+		if err == nil && len(rows) == 0 {
+			err = fault.New(fault.NotFound, "There is no such delivery.") // deleted after the retention time
+		}
+		if err == nil {
+			row = rows[0]
+		}
+		return err
 	})
+	return row, err
 }
 
 // settle ends a row that waits for a retry, unless change returns false. change gets the row and sets the state after
 // the end. settle returns the stored row.
 func (w *batchWriter) settle(ctx context.Context, id string, change func(*Delivery) bool) (Delivery, error) {
 	for {
-		var rows []Delivery
-		err := w.persist(ctx, "A delivery cannot be read yet.", func() (err error) {
-			rows, err = w.Store.Deliveries(ctx, []string{id})
-			return err
-		})
-		if err == nil && len(rows) == 0 {
-			err = fault.New(fault.NotFound, "There is no such delivery.") // deleted after the retention time
-		}
+		known, err := w.read(ctx, id)
 		if err != nil {
 			return Delivery{}, err
 		}
-		next := rows[0]
+		next := known
 		next.Attempts = slices.Clip(next.Attempts)
 		if next.Status != StatusRetrying || !change(&next) {
-			return rows[0], nil
+			return known, nil
 		}
-		stored, err := w.advance(ctx, len(rows[0].Attempts), next)
+		stored, err := w.advance(ctx, len(known.Attempts), next)
 		if err != nil || stored.Status != StatusRetrying {
 			return stored, err
 		}
@@ -200,36 +247,37 @@ func (w *batchWriter) amend(ctx context.Context, id string, change func(*Deliver
 
 // publish publishes the outcomes until the channel is closed.
 func (w *batchWriter) publish(ctx context.Context) {
-	for first := range w.outcomes {
-		batch := collect(first, w.outcomes, batchOutcomes, outcomeWait)
+	for first := range w.batches {
+		batches := collect(first, w.batches, waitingBatches, outcomeWait)
 		var outcomes []topic.Outcome
-		for _, n := range batch {
-			if n.outcome != nil {
-				outcomes = append(outcomes, *n.outcome)
-			}
+		for _, b := range batches {
+			outcomes = append(outcomes, b.outcomes...)
 		}
 		var err error
 		if len(outcomes) > 0 {
 			err = w.persist(ctx, "Outcomes cannot be published yet.", func() error { return w.Bus.Outcomes(ctx, outcomes) })
 		}
-		for _, n := range batch {
-			w.finish(n.shard, err == nil)
+		for _, b := range batches {
+			for s, members := range b.members {
+				w.finish(s, members, err == nil)
+			}
 		}
 	}
 }
 
 // persist calls try until it succeeds, finds no record, or ctx ends.
 func (w *batchWriter) persist(ctx context.Context, complaint string, try func() error) error {
-	pause := writePause
+	pause, cause := writePause, outage.Cause{Message: complaint}
 	for {
 		err := try()
 		if err == nil || fault.Is(err, fault.NotFound) {
+			w.outages.Over(ctx, cause)
 			return err
 		}
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), err)
 		}
-		w.Log.WarnContext(ctx, complaint, "error", err)
+		w.outages.Failed(ctx, cause, err)
 		rest(ctx, ctx, pause)
 		pause = min(2*pause, maxWritePause)
 	}

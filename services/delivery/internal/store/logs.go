@@ -97,15 +97,29 @@ func (s *Store) Logs(ctx context.Context, q dispatch.LogQuery) (find.Page[dispat
 	if q.URLHash != "" && q.Channel.Keeper() != topic.Integrations {
 		return find.Page[dispatch.Delivery]{}, nil // its recipients have no URL
 	}
+	var after *position
+	if q.After != "" {
+		at, err := parsePosition(q.After)
+		if err != nil {
+			return find.Page[dispatch.Delivery]{}, err
+		}
+		after = &at
+		if to := time.UnixMilli(at.sentAt + 1); to.Before(q.To) {
+			q.To = to
+		}
+	}
 	where, index := logsWhere(q)
-	page, err := s.deliveries.Find(ctx, find.Query{
-		Where: where, Order: []find.Order{{Field: fieldSentAt, Descending: true}}, Limit: q.Limit, After: q.After, Scan: index,
-	})
-	page.Items = slices.DeleteFunc(page.Items, func(d dispatch.Delivery) bool {
-		return d.Organization != q.Organization || d.Channel != q.Channel || q.EventID != "" && d.EventID != q.EventID ||
-			q.URLHash != "" && d.URLHash != q.URLHash || q.DashboardID != "" && d.DashboardID != q.DashboardID
-	})
-	return page, err
+	sources := []source{&rowSource{
+		store: s, keep: func(d *dispatch.Delivery) bool {
+			return d.Organization == q.Organization && d.Channel == q.Channel && (q.EventID == "" || d.EventID == q.EventID) &&
+				(q.URLHash == "" || d.URLHash == q.URLHash) && (q.DashboardID == "" || d.DashboardID == q.DashboardID)
+		},
+		query: find.Query{Where: where, Order: []find.Order{{Field: fieldSentAt, Descending: true}}, Limit: q.Limit + 1, Scan: index},
+	}}
+	if blocks := s.blocksOf(q); blocks != nil {
+		sources = append(sources, blocks)
+	}
+	return merge(ctx, sources, after, q.Limit)
 }
 
 // logsWhere returns the conditions of the query and the index that serves it. Of several filters it takes the index of the

@@ -1,8 +1,10 @@
 // Package store stores deliveries and changes as documents.
 //
-// The collection "changes" holds one document for each change, and "requests" one for each text that was sent. The
-// collection "deliveries" holds one row for each delivery, and the later logs of deliveries with several attempts. The
-// platform writes more rows than any other document. Their indexes are in logs.go, but for due, for retries and retention.
+// The collection "changes" holds one document for each change, and "requests" one for each text that was sent. Deliveries
+// that succeed at the first attempt are members of "blocks" (blocks.go). The collection "deliveries" holds one row for each
+// other delivery, and the later logs of deliveries with several attempts. The indexes of rows are in logs.go, but for due,
+// for retries and retention. A list merges rows and members of blocks (merge.go). "pages" holds what was planned
+// (progress.go).
 package store
 
 import (
@@ -20,11 +22,15 @@ type Store struct {
 	changes    *document.Collection[topic.EventChange]
 	deliveries *document.Collection[dispatch.Delivery]
 	requests   *document.Collection[dispatch.Request]
+	blocks     *document.Collection[dispatch.Block]
+	pages      *document.Collection[dispatch.PlannedPage]
 }
 
 // New declares the collections in db.
 func New(db *document.Database) *Store {
 	return &Store{
+		blocks: declareBlocks(db),
+		pages:  declarePages(db),
 		changes: document.Declare(db, document.Schema[topic.EventChange]{
 			Name: "changes",
 			Key:  func(c *topic.EventChange) string { return c.ID },
@@ -37,9 +43,14 @@ func New(db *document.Database) *Store {
 			Name: "deliveries",
 			Key:  func(d *dispatch.Delivery) string { return d.ID },
 			Fields: append(logFields(),
+				document.Field[dispatch.Delivery]{Name: fieldProgress, Value: progressOf},
+				document.Field[dispatch.Delivery]{Name: fieldPlace, Value: rowPlace},
 				document.Field[dispatch.Delivery]{Name: "waitsIn", Value: waitsIn},
 				document.Field[dispatch.Delivery]{Name: "nextAttemptAt", Value: nextAttemptAt}),
-			Indexes: append(logIndexes(), document.Index{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}),
+			Indexes: append(logIndexes(),
+				document.Index{Name: fieldPlace, Fields: []string{fieldPlace}},
+				document.Index{Name: fieldProgress, Fields: []string{fieldProgress, fieldSentAt}, Counted: true},
+				document.Index{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}),
 		}),
 		requests: document.Declare(db, document.Schema[dispatch.Request]{
 			Name: "requests",
@@ -50,6 +61,14 @@ func New(db *document.Database) *Store {
 			Indexes: []document.Index{{Name: "age", Fields: []string{"storedAt"}}},
 		}),
 	}
+}
+
+// rowPlace returns the place of a row, and nil for a later log.
+func rowPlace(d *dispatch.Delivery) any {
+	if d.Log > 0 {
+		return nil
+	}
+	return placeOf(d.ChangeID, d.Partition)
 }
 
 // waitsIn returns the partition of a row that waits for a retry, and nil for other rows.
@@ -123,6 +142,14 @@ func (s *Store) Prune(ctx context.Context, before, requestsBefore time.Time, lim
 	ended := []find.Condition{find.Absent("waitsIn"), find.Lt("nextAttemptAt", before)}
 	rows, err := s.deliveries.DeleteMany(ctx, find.Query{Where: ended, Limit: limit})
 	if err != nil {
+		return rows, err
+	}
+	blocks, err := s.blocks.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt(fieldLast, before)}, Limit: limit})
+	if rows += blocks; err != nil {
+		return rows, err
+	}
+	pages, err := s.pages.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt(fieldPlannedAt, before)}, Limit: limit})
+	if rows += pages; err != nil {
 		return rows, err
 	}
 	changes, err := s.changes.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("occurredAt", before)}, Limit: limit})

@@ -114,22 +114,22 @@ func (a api) getEvent(c *web.Call[eventParameters, web.None]) (oneEventView, err
 
 // eventMembers are the members that a create and a change of an event share.
 type eventMembers struct {
-	Description             optional.Value[string]    `json:"description" nullable:"true" maxLength:"20000" description:"Rich text."`
-	ImpactAnalysis          optional.Value[string]    `json:"impactAnalysis" nullable:"true" maxLength:"8000" description:"Rich text."`
-	Coordinator             optional.Value[string]    `json:"coordinator" nullable:"true" maxLength:"1000"`
-	Severity                optional.Value[string]    `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage"`
-	StartAt                 optional.Value[time.Time] `json:"startAt" description:"Not in the future. By default now, and for a maintenance the planned start."`
-	EndAt                   optional.Value[time.Time] `json:"endAt" nullable:"true" description:"The actual end, of a closed event only."`
-	ScheduledStartAt        optional.Value[time.Time] `json:"scheduledStartAt" nullable:"true" description:"Required for a maintenance."`
-	ScheduledEndAt          optional.Value[time.Time] `json:"scheduledEndAt" nullable:"true" description:"Required for a maintenance."`
-	AutoStart               optional.Value[bool]      `json:"autoStart" description:"For a maintenance."`
-	AutoEnd                 optional.Value[bool]      `json:"autoEnd" description:"For a maintenance."`
-	ReminderMinutes         optional.Value[[]int]     `json:"reminderMinutes" maxItems:"5" description:"For a maintenance: minutes before the planned start, 5 to 1440 each."`
-	Publish                 optional.Value[bool]      `json:"publish" description:"False: a draft. By default true."`
-	HiddenFromDashboard     optional.Value[bool]      `json:"hiddenFromDashboard"`
-	HiddenFromUptimeReports optional.Value[bool]      `json:"hiddenFromUptimeReports"`
-	ExternalID              optional.Value[string]    `json:"externalId" nullable:"true" maxLength:"255" description:"Unique in the organization while the event is open."`
-	Notify                  optional.Value[notify]    `json:"notify"`
+	Description             optional.Value[string]     `json:"description" nullable:"true" maxLength:"20000" description:"Rich text."`
+	ImpactAnalysis          optional.Value[string]     `json:"impactAnalysis" nullable:"true" maxLength:"8000" description:"Rich text."`
+	Coordinator             optional.Value[string]     `json:"coordinator" nullable:"true" maxLength:"1000"`
+	Severity                optional.Value[string]     `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage"`
+	StartAt                 optional.Value[time.Time]  `json:"startAt" description:"Not in the future. By default now, and for a maintenance the planned start."`
+	EndAt                   optional.Value[time.Time]  `json:"endAt" nullable:"true" description:"The actual end, of a closed event only."`
+	ScheduledStartAt        optional.Value[time.Time]  `json:"scheduledStartAt" nullable:"true" description:"Required for a maintenance."`
+	ScheduledEndAt          optional.Value[time.Time]  `json:"scheduledEndAt" nullable:"true" description:"Required for a maintenance."`
+	AutoStart               optional.Value[bool]       `json:"autoStart" description:"For a maintenance."`
+	AutoEnd                 optional.Value[bool]       `json:"autoEnd" description:"For a maintenance."`
+	ReminderMinutes         optional.Value[[]int]      `json:"reminderMinutes" maxItems:"5" description:"For a maintenance: minutes before the planned start, 5 to 1440 each."`
+	Publish                 optional.Value[bool]       `json:"publish" description:"False: a draft. By default true."`
+	HiddenFromDashboard     optional.Value[bool]       `json:"hiddenFromDashboard"`
+	HiddenFromUptimeReports optional.Value[bool]       `json:"hiddenFromUptimeReports"`
+	ExternalID              optional.Value[string]     `json:"externalId" nullable:"true" maxLength:"255" description:"Unique in the organization while the event is open."`
+	Notify                  optional.Value[web.Notify] `json:"notify"`
 }
 
 type eventBody struct {
@@ -197,7 +197,7 @@ func (in eventBody) apply(d *catalog.Draft) error {
 
 func (in eventPatch) apply(d *catalog.Draft) error {
 	fields := in
-	fields.Notify = optional.Value[notify]{} // no field of the event
+	fields.Notify = optional.Value[web.Notify]{} // no field of the event
 	err := checkSent(fields)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (in eventMembers) apply(d *catalog.Draft) error {
 	put(&d.HiddenFromDashboard, in.HiddenFromDashboard)
 	put(&d.HiddenFromUptimeReports, in.HiddenFromUptimeReports)
 	put(&d.ExternalID, in.ExternalID)
-	applyNotify(d, in.Notify)
+	d.Notify(in.Notify.Value.Wording())
 	return d.SetTimes(catalog.Times{StartAt: in.StartAt, EndAt: in.EndAt, ScheduledStartAt: in.ScheduledStartAt, ScheduledEndAt: in.ScheduledEndAt})
 }
 

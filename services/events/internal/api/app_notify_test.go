@@ -17,21 +17,21 @@ import (
 
 // TestNotifyMember checks which values the member notify has, and the errors of all others.
 func TestNotifyMember(t *testing.T) {
-	read := func(value string) (optional.Value[notify], error) {
+	read := func(value string) (optional.Value[web.Notify], error) {
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())
 		c.Request = httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"notify": `+value+`}`))
 		c.Request.Header.Set("Content-Type", "application/json")
 		in, err := web.Body[struct {
-			Notify optional.Value[notify] `json:"notify"`
+			Notify optional.Value[web.Notify] `json:"notify"`
 		}](c)
 		return in.Notify, err
 	}
-	all := []topic.Channel{topic.Email, topic.GChat, topic.SMS, topic.Teams, topic.Webhook}
+	all := []topic.Channel{topic.Email, topic.GChat, topic.SMS, topic.Teams, topic.Webhook, topic.WhatsApp}
 	for value, want := range map[string][]topic.Channel{
 		"true": all, "false": nil, "{}": nil, `{"email": false}`: nil,
-		`{"email": true, "webhook": false}`:                                           {topic.Email},
-		`{"teams": true, "sms": true, "email": true, "webhook": true, "gchat": true}`: all,
-		`{"\u0065mail": true}`:                                                        {topic.Email},
+		`{"email": true, "webhook": false}`: {topic.Email},
+		`{"teams": true, "sms": true, "email": true, "webhook": true, "gchat": true, "whatsapp": true}`: all,
+		`{"\u0065mail": true}`: {topic.Email},
 	} {
 		sent, err := read(value)
 		var on []topic.Channel
@@ -44,7 +44,7 @@ func TestNotifyMember(t *testing.T) {
 			t.Errorf("%s: %v (%v), want %v", value, on, err, want)
 		}
 	}
-	const kind, channels = "must be true, false or an object with a boolean for each channel", "must be one of the channels email, gchat, sms, teams, webhook"
+	const kind, channels = "must be true, false or an object with a boolean for each channel", "must be one of the channels email, gchat, sms, teams, webhook, whatsapp"
 	for value, want := range map[string]string{
 		"null": "notify: must not be null", `"true"`: "notify: " + kind, "1": "notify: " + kind, `["email"]`: "notify: " + kind,
 		`{"email": 1}`: "notify.email: must be true or false", `{"email": null}`: "notify.email: must be true or false",

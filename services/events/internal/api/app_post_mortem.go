@@ -74,7 +74,7 @@ type postMortemBody struct {
 	LessonsLearned optional.Value[string]           `json:"lessonsLearned" nullable:"true" maxLength:"50000" description:"Rich text."`
 	ActionItems    optional.Value[[]actionItemBody] `json:"actionItems" maxItems:"100"`
 	Published      optional.Value[bool]             `json:"published" default:"false" description:"True: visitors see it."`
-	Notify         optional.Value[notify]           `json:"notify"`
+	Notify         optional.Value[web.Notify]       `json:"notify"`
 }
 
 type actionItemBody struct {
@@ -90,7 +90,7 @@ func (a api) replacePostMortem(c *web.Call[eventParameters, postMortemBody]) (on
 		if err != nil {
 			return err
 		}
-		applyNotify(d, in.Notify)
+		d.Notify(in.Notify.Value.Wording())
 		return d.SetPostMortem(in.postMortem())
 	})
 	return onePostMortemViewOf(&changed, err)

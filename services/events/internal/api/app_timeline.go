@@ -70,7 +70,7 @@ type entryBody struct {
 	Status           optional.Value[catalog.Status]        `json:"status" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed,update" description:"By default update."`
 	Timestamp        optional.Value[time.Time]             `json:"timestamp" description:"Not in the future. By default now. The end of an event that the entry closes."`
 	ComponentImpacts optional.Value[[]componentImpactBody] `json:"componentImpacts" description:"Of affected components, in force from the timestamp on."`
-	Notify           optional.Value[notify]                `json:"notify"`
+	Notify           optional.Value[web.Notify]            `json:"notify"`
 }
 
 type componentImpactBody struct {
@@ -88,7 +88,7 @@ func (a api) postEntry(c *web.Call[eventParameters, entryBody]) (newEntryView, e
 		for _, impact := range in.ComponentImpacts.Value {
 			entry.Impacts = append(entry.Impacts, catalog.ComponentImpact{ComponentID: impact.ComponentID.Value, Impact: impact.Impact.Value})
 		}
-		applyNotify(d, in.Notify)
+		d.Notify(in.Notify.Value.Wording())
 		return d.Post(entry)
 	})
 	return viewNewEntry(detail), err
@@ -97,7 +97,7 @@ func (a api) postEntry(c *web.Call[eventParameters, entryBody]) (newEntryView, e
 type reopenBody struct {
 	Message optional.Value[string]         `json:"message" required:"true" minLength:"1" maxLength:"20000" description:"Rich text."`
 	Status  optional.Value[catalog.Status] `json:"status" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed" description:"By default investigating or inprogress."`
-	Notify  optional.Value[notify]         `json:"notify"`
+	Notify  optional.Value[web.Notify]     `json:"notify"`
 }
 
 func (a api) reopenEvent(c *web.Call[eventParameters, reopenBody]) (newEntryView, error) {
@@ -106,7 +106,7 @@ func (a api) reopenEvent(c *web.Call[eventParameters, reopenBody]) (newEntryView
 		if err != nil {
 			return err
 		}
-		applyNotify(d, in.Notify)
+		d.Notify(in.Notify.Value.Wording())
 		return d.Reopen(catalog.NewEntry{Message: in.Message.Value, Status: in.Status.Value})
 	})
 	return viewNewEntry(detail), err

@@ -244,11 +244,10 @@ func noticeFields() []legacy.Field {
 
 var color = regexp.MustCompile(`^#([0-9a-fA-F]{3}){1,2}$`)
 
-// applyNotifications makes the write notify the enabled channels of a body. A body without channels notifies
-// nobody. Channels that are not enabled are checked too.
+// applyNotifications asks to notify the enabled channels of a body. Channels that are not enabled are checked too.
 func applyNotifications(d *catalog.Draft, in legacy.Input) error {
 	var problems []error
-	notify, sent := topic.Notify{}, false
+	var notify topic.Notify
 	for _, field := range noticeFields() {
 		object := in.Object("notifications")
 		if object != nil {
@@ -257,7 +256,9 @@ func applyNotifications(d *catalog.Draft, in legacy.Input) error {
 		if object == nil {
 			continue
 		}
-		sent = true
+		if notify == nil {
+			notify = topic.Notify{}
+		}
 		assign(&d.EmailSubject, object.Text("email_subject")) // only email has it
 		wording, err := readWording(object)
 		if err != nil {
@@ -267,9 +268,7 @@ func applyNotifications(d *catalog.Draft, in legacy.Input) error {
 			notify[topic.Channel(field.Name)] = wording
 		}
 	}
-	if sent {
-		d.Notify(notify)
-	}
+	d.Notify(notify)
 	return errors.Join(problems...)
 }
 

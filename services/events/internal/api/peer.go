@@ -24,6 +24,14 @@ func (a api) peerDashboard(c *gin.Context) error {
 	return a.showDashboard(c, dashboard)
 }
 
+func (a api) peerFirstDashboard(c *gin.Context) error {
+	dashboard, err := a.catalog.FirstDashboard(c.Request.Context(), c.Param(web.OrganizationParam))
+	if err != nil {
+		return err
+	}
+	return a.showDashboard(c, dashboard)
+}
+
 func (a api) peerCreateDashboard(c *gin.Context) error {
 	in, err := web.Body[peer.NewDashboard](c)
 	if err != nil {
@@ -38,6 +46,15 @@ func (a api) peerCreateDashboard(c *gin.Context) error {
 		return err
 	}
 	return a.showDashboard(c, dashboard)
+}
+
+// peerEvent responds 204 if the event is one of the organization.
+func (a api) peerEvent(c *gin.Context) error {
+	if err := a.catalog.HasEvent(c.Request.Context(), c.Param(web.OrganizationParam), c.Param("id")); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
 }
 
 func (a api) showDashboard(c *gin.Context, dashboard catalog.Dashboard) error {
@@ -80,7 +97,7 @@ func (a api) peerViews(ctx context.Context, organization string, dashboards []ca
 	views := make([]peer.Dashboard, len(dashboards))
 	for i := range dashboards {
 		d := &dashboards[i]
-		views[i] = peer.Dashboard{ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.dashboardURL(d), Components: []peer.Component{}}
+		views[i] = peer.Dashboard{ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.pageURL(d), Timezone: d.Timezone, Locale: d.Locale, Components: []peer.Component{}}
 		for _, id := range d.ComponentIDs() {
 			if component, there := byID[id]; there {
 				views[i].Components = append(views[i].Components, component)
@@ -88,6 +105,14 @@ func (a api) peerViews(ctx context.Context, organization string, dashboards []ca
 		}
 	}
 	return views, err
+}
+
+// pageURL returns the URL that messages link to: none for a disabled dashboard, whose page is not found.
+func (a api) pageURL(d *catalog.Dashboard) string {
+	if !d.Enabled {
+		return ""
+	}
+	return a.dashboardURL(d)
 }
 
 // peerPublicDashboard is the operation that peer.Events.PublicDashboard calls.

@@ -209,6 +209,18 @@ func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashb
 	return dashboard, err
 }
 
+// FirstDashboard returns the oldest dashboard of the organization, or NotFound.
+func (c *Catalog) FirstDashboard(ctx context.Context, organization string) (Dashboard, error) {
+	page, err := c.PageOfDashboards(ctx, organization, 1, "")
+	if err == nil && len(page.Items) == 0 {
+		err = noDashboard()
+	}
+	if err != nil {
+		return Dashboard{}, err
+	}
+	return page.Items[0], nil
+}
+
 // DashboardsByID returns the organization's dashboards with the ids, in the order of the ids.
 func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids []string) ([]Dashboard, error) {
 	found, err := c.store.Dashboards.GetMany(ctx, ids)

@@ -70,7 +70,7 @@ func (s Subscriptions) Channels() []topic.Channel {
 		channel topic.Channel
 		allowed bool
 	}{
-		{topic.Email, s.Email}, {topic.SMS, s.SMS}, {topic.Webhook, s.Webhook}, {topic.Teams, s.Teams}, {topic.GChat, s.GChat},
+		{topic.Email, s.Email}, {topic.SMS, s.SMS}, {topic.WhatsApp, s.WhatsApp}, {topic.Webhook, s.Webhook}, {topic.Teams, s.Teams}, {topic.GChat, s.GChat},
 	} {
 		if of.allowed {
 			channels = append(channels, of.channel)

@@ -30,15 +30,15 @@ type Draft struct {
 	entry      *Entry   // the newest entry that the write has added or edited
 	written    []string // ids of the entries that the write has added or edited
 
-	scheduled bool // the write is a step of the scheduler
-	reminds   bool // the write is a reminder: it changes nothing that the event shows, so its version stays
-	notifies  notifying
-	asked     topic.Notify // of asAsked
-	notify    topic.Notify // whom the write notifies; see decide
+	source  Source // of the write
+	reminds bool   // the write is a reminder: it changes nothing that the event shows, so its version stays
+	request request
+	asked   topic.Notify // the channels that the request asks for
+	notify  topic.Notify // whom the write notifies; see decide
 }
 
-func NewDraft(event *Event, author Author, now time.Time) *Draft {
-	d := &Draft{Event: event, Now: now, author: author, before: *event, formerSize: event.textSize()}
+func NewDraft(event *Event, command Command, now time.Time) *Draft {
+	d := &Draft{Event: event, Now: now, author: command.Author, source: command.Source, before: *event, formerSize: event.textSize()}
 	d.before.Links, d.before.Timeline = nil, nil
 	return d
 }
@@ -174,8 +174,8 @@ func (d *Draft) Check() error {
 }
 
 // finish completes the fields that follow from others, decides whom the write notifies, and returns whether the event
-// differs from before.
-func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
+// differs from before. named: messages may name a component of the event.
+func (d *Draft) finish(named bool) (changed, announcedOnly bool) {
 	d.markTransition()
 	if len(d.ReminderMinutes) == 0 {
 		d.ReminderMinutes = nil
@@ -186,7 +186,7 @@ func (d *Draft) finish(recipients bool) (changed, announcedOnly bool) {
 	if d.IsNew() {
 		d.Backfilled = !d.Open() && d.StartAt.Before(d.Now) && d.EndAt != nil && d.EndAt.Before(d.Now)
 	}
-	d.decide(recipients)
+	d.decide(named)
 	now := *d.Event
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
 	changed = d.changed || !reflect.DeepEqual(now, d.before)

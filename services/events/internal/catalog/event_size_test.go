@@ -43,7 +43,7 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 			return cmp.Or(err, d.RemoveEntry(d.Timeline[0].StatusID))
 		}, true},
 	} {
-		d := NewDraft(event.clone(), Author{}, time.Now())
+		d := NewDraft(event.clone(), Command{}, time.Now())
 		if err := test.change(d); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -52,7 +52,7 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 		}
 	}
 	event.Title = strings.Repeat("x", 2*each) // too large already, from a time without the bound
-	d := NewDraft(event.clone(), Author{}, time.Now())
+	d := NewDraft(event.clone(), Command{}, time.Now())
 	if d.Status = Monitoring; d.checkSize() != nil {
 		t.Error("an event that is too large cannot be changed")
 	}

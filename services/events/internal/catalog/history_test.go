@@ -45,7 +45,7 @@ func (p *painted) stated(impact Impact) Impact {
 
 // write runs one write of the event at a time, as ChangeEvent does.
 func (p *painted) write(now time.Time, change func(*Draft)) {
-	draft := NewDraft(p.event.clone(), Author{UserID: "u"}, now)
+	draft := NewDraft(p.event.clone(), Command{Author: Author{UserID: "u"}}, now)
 	change(draft)
 	draft.finish(false)
 	draft.Version++

@@ -56,7 +56,7 @@ func (in Inbound) create(d *Draft, components []string) error {
 	if in.Message != nil {
 		err = errors.Join(err, d.SetInitialEntry(*in.Message))
 	}
-	in.notify(d)
+	d.Notify(in.Notify)
 	d.remember(in.ID, InboundCreated)
 	return err
 }
@@ -79,7 +79,7 @@ func (in Inbound) apply(d *Draft, components []string) (InboundResult, string, e
 	entry := NewEntry{Status: in.Status, Timestamp: in.Timestamp, Impacts: impacts}
 	switch {
 	case in.Action == Trigger && !d.Open():
-		in.notify(d)
+		d.Notify(in.Notify)
 		entry.Message = in.text("The problem has occurred again.")
 		return InboundReopened, ActionReopen, d.Reopen(entry)
 	case in.Action == Trigger:
@@ -88,7 +88,7 @@ func (in Inbound) apply(d *Draft, components []string) (InboundResult, string, e
 			if !d.changed && d.Severity == former {
 				return InboundIgnored, "", nil
 			}
-			in.notify(d)
+			d.Notify(in.Notify)
 			return InboundUpdated, "", nil
 		}
 	case in.Action == Resolve:
@@ -97,7 +97,7 @@ func (in Inbound) apply(d *Draft, components []string) (InboundResult, string, e
 		entry.Status = StatusUpdate // only a trigger reopens
 	}
 	entry.Message = in.text(in.defaultText(d, entry))
-	in.notify(d)
+	d.Notify(in.Notify)
 	wasOpen := d.Open()
 	err := d.Post(entry)
 	if wasOpen && !d.Open() {
@@ -165,14 +165,6 @@ func (in Inbound) defaultText(d *Draft, entry NewEntry) string {
 		return fmt.Sprintf("The impact is now %s.", words(string(entry.Impacts[0].Impact)))
 	}
 	return fmt.Sprintf("The severity is now %s.", words(d.Severity))
-}
-
-func (in Inbound) notify(d *Draft) {
-	if in.Notify == nil {
-		d.NotifyByDefault()
-		return
-	}
-	d.Notify(in.Notify)
 }
 
 // reopens reports whether a trigger concerns an event with the end: it is open, or closed within reopenWithin.

@@ -9,59 +9,128 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
+// This file decides who is notified of a write, with which kind of message, and which components messages name. Every
+// interface and the scheduler only state what the request says. A message has a link unless topic.Event or all its
+// topic.Components are Hidden.
+
 // backdatedAfter is the age from which on an event or a timeline entry notifies nobody by default.
 const backdatedAfter = time.Hour
 
-// Notify makes the write notify these channels, or nobody if there are none. Nobody is notified of a draft, or of a
-// post-mortem that visitors do not see. The event keeps the channels for the scheduler, without the texts, which are
-// for this write only. A write without Notify and NotifyByDefault notifies nobody, and leaves what the event keeps.
-func (d *Draft) Notify(channels topic.Notify) { d.asked, d.notifies = channels, asAsked }
+// facts are all that decides who is notified of a write.
+type facts struct {
+	source    Source // of the write, not of the event
+	request   request
+	occasion  occasion
+	draft     bool // after the write
+	backdated bool // see Draft.backdated
+	named     bool // messages may name a component of the event
+}
 
-// NotifyByDefault makes the write notify every channel, unless the write is backdated or changes nothing that
-// messages show.
-func (d *Draft) NotifyByDefault() { d.asked, d.notifies = nil, byDefault }
-
-// notifying is how a write chooses whom it notifies.
-type notifying int
+// request is what the request says about notifications.
+type request string
 
 const (
-	nobody notifying = iota
-	asAsked
-	byDefault
+	neverAsks request = ""        // it cannot say anything: it is a correction, a note, a deletion or a consequence
+	omits     request = "omitted" // it could
+	asks      request = "asked"   // it names channels, or nobody
 )
 
-// decide fixes whom the write notifies, and marks the entries of the write as notified. recipients: messages may name
-// a component of the event, so there can be recipients.
-func (d *Draft) decide(recipients bool) {
-	channels := d.asked
+// occasion is why a write might notify.
+type occasion string
+
+const (
+	creation          occasion = "create"
+	publication       occasion = "publish" // of a draft
+	change            occasion = "change"  // of what messages show: also an entry, a reopening, a post-mortem
+	trifle            occasion = "trifle"  // messages show no change
+	privatePostMortem occasion = "private post-mortem"
+	step              occasion = "step"          // the scheduler starts or ends a maintenance
+	reminder          occasion = "reminder"      // by the scheduler
+	lateReminder      occasion = "late reminder" // the maintenance should have started
+)
+
+// audience is the channels that a write notifies.
+type audience string
+
+const (
+	nobody        audience = "nobody"
+	askedChannels audience = "asked" // those of the request
+	allChannels   audience = "all"   // of the App interface
+	keptChannels  audience = "kept"  // Event.Announced
+)
+
+// decide returns whom the write notifies, and whom the scheduler will notify of the event. keptChannels means that the
+// write does not change that.
+func (f facts) decide() (now, later audience) {
+	now, later = f.wanted()
+	if !f.named {
+		now = nobody
+	}
+	return now, later
+}
+
+// wanted is decide for an event with components that messages may name.
+func (f facts) wanted() (now, later audience) {
 	switch {
-	case d.notifies == nobody, !d.Published, d.postMortemChanged() && !d.PostMortem.visible():
-		return
-	case d.notifies == byDefault && (!d.notable() || d.backdated()):
-		return
-	case d.notifies == byDefault:
-		channels = topic.Notify{}
-		for _, channel := range topic.AppChannels() {
-			channels[channel] = topic.Wording{}
-		}
+	case f.draft, f.occasion == privatePostMortem, f.occasion == lateReminder:
+		return nobody, keptChannels
+	case f.occasion == step, f.occasion == reminder:
+		return keptChannels, keptChannels
+	case f.request == asks:
+		return askedChannels, askedChannels
+	case f.request == neverAsks, f.source == SourceLegacy, f.occasion == trifle, f.backdated:
+		return nobody, keptChannels
 	}
-	d.keep(channels)
-	if !recipients || len(channels) == 0 {
-		return
+	return allChannels, allChannels
+}
+
+// Notify states the channels that the request asks to notify: none, or nil if it does not say. A write without Notify
+// notifies nobody.
+func (d *Draft) Notify(channels topic.Notify) {
+	d.request, d.asked = asks, channels
+	if channels == nil {
+		d.request = omits
 	}
-	d.notify = maps.Clone(channels)
+}
+
+// decide fixes whom the write notifies, and marks the entries of the write as notified. named: messages may name a
+// component of the event.
+func (d *Draft) decide(named bool) {
+	now, later := d.facts(named).decide()
+	d.notify = maps.Clone(d.channels(now))
 	if wording, there := d.notify[topic.Email]; there {
 		wording.Subject = d.EmailSubject
 		d.notify[topic.Email] = wording
 	}
 	for i := range d.Timeline {
-		if slices.Contains(d.written, d.Timeline[i].StatusID) {
+		if len(d.notify) > 0 && slices.Contains(d.written, d.Timeline[i].StatusID) {
 			d.Timeline[i].Notified = true
 		}
 	}
+	d.keep(d.channels(later))
 }
 
-// keep stores the channels for the scheduler.
+func (d *Draft) facts(named bool) facts {
+	return facts{d.source, d.request, d.occasion(), !d.Published, d.backdated(), named}
+}
+
+func (d *Draft) channels(of audience) topic.Notify {
+	switch of {
+	case askedChannels:
+		return d.asked
+	case keptChannels:
+		return d.Announced
+	case allChannels:
+		all := topic.Notify{}
+		for _, channel := range topic.AppChannels() {
+			all[channel] = topic.Wording{}
+		}
+		return all
+	}
+	return nil
+}
+
+// keep stores the channels for the scheduler, without the texts, which are for this write only.
 func (d *Draft) keep(channels topic.Notify) {
 	kept := topic.Notify{}
 	for channel, wording := range channels {
@@ -76,16 +145,34 @@ func sameWording(a, b topic.Wording) bool {
 	return a.Details == b.Details && a.Color == b.Color && slices.Equal(a.Endpoints, b.Endpoints)
 }
 
-// notable reports whether the write changes what messages show.
-func (d *Draft) notable() bool {
-	return d.IsNew() || d.changed || d.published() || d.postMortemChanged() || !reflect.DeepEqual(messageEvent(&d.before), messageEvent(d.Event))
+func (d *Draft) occasion() occasion {
+	switch {
+	case d.reminds && !d.ScheduledStartAt.After(d.Now):
+		return lateReminder
+	case d.reminds:
+		return reminder
+	case d.source == SourceScheduler && d.Status != d.before.Status:
+		return step
+	case d.IsNew():
+		return creation
+	case d.published():
+		return publication
+	case d.postMortemChanged() && !d.PostMortem.visible():
+		return privatePostMortem
+	case d.changed, d.postMortemChanged(), !reflect.DeepEqual(messageEvent(&d.before), messageEvent(d.Event)):
+		return change
+	}
+	return trifle
 }
 
-// backdated reports whether the write creates an event that started long ago, or writes an entry about a time long ago.
+// backdated reports whether the write creates or publishes an event that had started long before it was created, or
+// writes an entry about a time long ago.
 func (d *Draft) backdated() bool {
 	switch {
 	case d.IsNew():
 		return d.Now.Sub(d.StartAt) > backdatedAfter
+	case d.published():
+		return d.CreatedAt.Sub(d.StartAt) > backdatedAfter
 	case d.entry != nil:
 		return d.Now.Sub(d.entry.Timestamp) > backdatedAfter
 	}
@@ -102,14 +189,59 @@ func (d *Draft) postMortemChanged() bool {
 // visible reports whether visitors see the post-mortem.
 func (p *PostMortem) visible() bool { return p != nil && p.Published }
 
-// messageEvent returns what messages show of an event besides its components.
-func messageEvent(e *Event) topic.Event {
-	return topic.Event{
-		ID: e.ID, LegacyID: e.LegacyID, Type: string(e.Type), Title: e.Title,
-		DescriptionText: e.Description.Plain(), DescriptionHTML: e.Description.HTML(),
-		ImpactText: e.Impact.Plain(), ImpactHTML: e.Impact.HTML(),
-		CoordinatorText: e.Coordinator.Plain(), CoordinatorHTML: e.Coordinator.HTML(),
-		Status: string(e.Status), Severity: e.Severity, StartAt: e.StartAt, EndAt: e.EndAt,
-		ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt,
+// nameable returns the affected components that messages may name, with the dashboards that hold each.
+func (a *affected) nameable(event *Event) []topic.Component {
+	out := []topic.Component{}
+	for _, link := range event.Links {
+		component, there := a.components[link.ComponentID]
+		if !there || component.HiddenFromNotifications {
+			continue
+		}
+		out = append(out, topic.Component{
+			ID: component.ID, Name: component.Name, Group: component.Group,
+			Impact: string(event.ImpactOn(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
+		})
 	}
+	return out
+}
+
+// kind returns the kind of the message about the write. before is nil for a new event.
+func (d *Draft) kind(before *Event) topic.Kind {
+	if d.reminds {
+		return topic.MaintenanceReminder
+	}
+	return kindOf(before, d.Event)
+}
+
+// kindOf returns the kind of a change. before is nil for a new event. A change of the type has a kind of the new type.
+func kindOf(before, after *Event) topic.Kind {
+	published := before != nil && !before.Published && after.Published
+	if after.Type == Incident {
+		switch {
+		case before == nil, published:
+			return topic.IncidentCreated
+		case after.Status.closed() && !before.Status.closed():
+			return topic.IncidentResolved
+		case before.Status.closed() && !after.Status.closed():
+			return topic.IncidentReopened
+		case after.PostMortem.visible() && !reflect.DeepEqual(before.PostMortem, after.PostMortem):
+			return topic.IncidentPostMortem
+		}
+		return topic.IncidentUpdated
+	}
+	switch {
+	case published:
+		return topic.MaintenanceScheduled
+	case after.Status == Completed && (before == nil || !before.Status.closed()):
+		return topic.MaintenanceCompleted
+	case after.Status.underway() && (before == nil || before.Status == Planning):
+		return topic.MaintenanceStarted
+	case before == nil:
+		return topic.MaintenanceScheduled
+	case before.Status.closed() && !after.Status.closed():
+		return topic.MaintenanceReopened
+	case !sameTime(before.ScheduledStartAt, after.ScheduledStartAt), !sameTime(before.ScheduledEndAt, after.ScheduledEndAt):
+		return topic.MaintenanceReschedule
+	}
+	return topic.MaintenanceUpdated
 }

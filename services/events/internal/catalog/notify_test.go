@@ -1,134 +1,313 @@
 package catalog
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// operation is a write of the App interface. Its last argument is the time that the write is about.
-type operation struct {
-	name   string
-	before func(*Event) // completes the stored event; nil: the write creates the event
-	write  func(*Draft, time.Time) error
-	dated  bool // the write can be backdated
-	quiet  bool // it changes nothing that messages show, so it notifies nobody by default
-	never  bool // it notifies nobody at all
-}
+// decisions is the whole table of who is notified. A row holds for every combination of its facts: "a | b" is either,
+// "any" is all. now is whom the write notifies, later whom the scheduler will notify of the event: "kept" as before.
+func decisions() []decisionRow {
+	const (
+		people      = "app | inbound | legacy"
+		asNow       = "create | publish | change"
+		whatPeople  = "create | publish | change | trifle"
+		withDefault = "app | inbound"
+	)
+	return []decisionRow{
+		{"a draft, whatever the request says", "any", "any", "any", "draft", "any", "any", nobody, keptChannels},
+		{"a post-mortem that visitors do not see", people, "any", "private post-mortem", "published", "any", "any", nobody, keptChannels},
 
-func operations() []operation {
-	set := func(change func(*Event)) func(*Draft, time.Time) error {
-		return func(d *Draft, _ time.Time) error { change(d.Event); return nil }
-	}
-	post := func(status Status) func(*Draft, time.Time) error {
-		return func(d *Draft, at time.Time) error {
-			return d.Post(NewEntry{Message: "m", Status: status, Timestamp: &at})
-		}
-	}
-	explain := func(published bool) func(*Draft, time.Time) error {
-		return func(d *Draft, _ time.Time) error {
-			return d.SetPostMortem(PostMortem{Summary: Rich{Text: "s"}, Published: published})
-		}
-	}
-	open := func(*Event) {}
-	closed := func(e *Event) { e.Status, e.EndAt = Resolved, ptr(at(11, 30)) }
-	return []operation{
-		{name: "create", dated: true, write: func(d *Draft, at time.Time) error {
-			d.Status, d.StartAt = Investigating, at
-			return d.SetInitialEntry("m")
-		}},
-		{name: "create closed", dated: true, write: func(d *Draft, at time.Time) error {
-			d.Status, d.StartAt, d.EndAt = Resolved, at, &at
-			return nil
-		}},
-		{name: "title", before: open, write: set(func(e *Event) { e.Title = "another" })},
-		{name: "severity", before: open, write: set(func(e *Event) { e.Severity = "major_outage" })},
-		{name: "components", before: open, write: func(d *Draft, _ time.Time) error {
-			return d.SetComponents([]ComponentImpact{{ComponentID: "api", Impact: MajorOutage}})
-		}},
-		{name: "publish", before: func(e *Event) { e.Published = false }, write: set(func(e *Event) { e.Published = true })},
-		{name: "unpublish", before: open, write: set(func(e *Event) { e.Published = false }), never: true},
-		{name: "externalId", before: open, write: set(func(e *Event) { e.ExternalID = "x" }), quiet: true},
-		{name: "hidden", before: open, write: set(func(e *Event) { e.HiddenFromDashboard, e.HiddenFromUptimeReports = true, true }), quiet: true},
-		{name: "nothing", before: open, write: set(open), quiet: true},
-		{name: "entry", before: open, write: post(StatusUpdate), dated: true},
-		{name: "resolve", before: open, write: post(Resolved), dated: true},
-		{name: "reopen", before: closed, write: func(d *Draft, _ time.Time) error { return d.Reopen(NewEntry{Message: "m"}) }},
-		{name: "post-mortem", before: closed, write: explain(true)},
-		{name: "post-mortem, replaced", before: func(e *Event) { closed(e); e.PostMortem = &PostMortem{Published: true} }, write: explain(true)},
-		{name: "post-mortem, not published", before: closed, write: explain(false), never: true},
+		{"the request cannot ask", people, "cannot", whatPeople, "published", "any", "any", nobody, keptChannels},
+
+		{"the request names channels or nobody", people, "asked", whatPeople, "published", "any", "named", askedChannels, askedChannels},
+		{"it names channels, and messages may name no component", people, "asked", whatPeople, "published", "any", "not named", nobody, askedChannels},
+
+		{"legacy without notifications", "legacy", "omitted", whatPeople, "published", "any", "any", nobody, keptChannels},
+		{"by default", withDefault, "omitted", asNow, "published", "recent", "named", allChannels, allChannels},
+		{"by default, and messages may name no component", withDefault, "omitted", asNow, "published", "recent", "not named", nobody, allChannels},
+		{"by default, about a time more than 1 h ago", withDefault, "omitted", asNow, "published", "backdated", "any", nobody, keptChannels},
+		{"by default, messages show no change", withDefault, "omitted", "trifle", "published", "any", "any", nobody, keptChannels},
+
+		{"the scheduler starts, ends or reminds", "scheduler", "cannot", "step | reminder", "published", "any", "named", keptChannels, keptChannels},
+		{"it does, and messages may name no component", "scheduler", "cannot", "step | reminder", "published", "any", "not named", nobody, keptChannels},
+		{"it is too late to remind", "scheduler", "cannot", "late reminder", "published", "any", "any", nobody, keptChannels},
+		{"another process has taken the step", "scheduler", "cannot", "trifle", "published", "any", "any", nobody, keptChannels},
 	}
 }
 
-// TestWhoIsNotified checks the whole decision: every operation with every form of notify, on published events and
-// drafts, about a time 1 h ago and longer ago, with components that messages may name and without.
+type decisionRow struct {
+	name                                                  string
+	source, request, occasion, event, backdated, messages string
+	now, later                                            audience
+}
+
+func (r decisionRow) matches(f facts) bool {
+	is := func(cell, value string) bool {
+		return cell == "any" || slices.Contains(strings.Split(cell, " | "), value)
+	}
+	request := string(f.request)
+	if f.request == neverAsks {
+		request = "cannot"
+	}
+	return is(r.source, string(f.source)) && is(r.request, request) && is(r.occasion, string(f.occasion)) &&
+		is(r.event, either(f.draft, "draft", "published")) && is(r.backdated, either(f.backdated, "backdated", "recent")) &&
+		is(r.messages, either(f.named, "named", "not named"))
+}
+
+func either(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// TestWhoIsNotified checks that every combination of facts has exactly one row in the table, and is decided as it says.
 func TestWhoIsNotified(t *testing.T) {
-	now := at(12, 0)
-	all := topic.Notify{topic.Email: {}, topic.GChat: {}, topic.SMS: {}, topic.Teams: {}, topic.Webhook: {}}
-	for _, o := range operations() {
-		for wish, asked := range map[string]topic.Notify{"default": nil, "true": all, "false": {}, "email": {topic.Email: {}}} {
-			for variant := range 8 {
-				draft, backdated, recipients := variant&1 > 0, variant&2 > 0, variant&4 == 0
-				about := now.Add(-time.Hour)
-				if backdated {
-					about = about.Add(-time.Millisecond)
+	sources := map[Source][]occasion{SourceScheduler: {step, reminder, lateReminder, trifle}}
+	for _, source := range []Source{SourceApp, SourceInbound, SourceLegacy} {
+		sources[source] = []occasion{creation, publication, change, trifle, privatePostMortem}
+	}
+	used := map[string]bool{}
+	for source, occasions := range sources {
+		for _, why := range occasions {
+			for _, says := range []request{neverAsks, omits, asks} {
+				if source == SourceScheduler && says != neverAsks {
+					continue
 				}
-				e := &Event{Type: Incident, Status: Investigating, Title: "t", Published: !draft, Links: []Link{{LegacyID: 1, ComponentID: "api"}}}
-				if o.before != nil {
-					e.Version, e.StartAt, e.Announced = 1, at(3, 0), topic.Notify{topic.Webhook: {}}
-					e.Timeline = []Entry{{StatusID: "old", LegacyID: 1, Status: Investigating, Timestamp: at(3, 0)}}
-					o.before(e)
-				}
-				want, kept := asked, asked
-				switch {
-				case o.never, draft && o.name != "publish", wish == "default" && (o.quiet || o.dated && backdated):
-					want, kept = nil, e.Announced
-				case wish == "default":
-					want, kept = all, all
-				}
-				if !recipients {
-					want = nil
-				}
-
-				name := fmt.Sprintf("%s, notify %s, draft %t, backdated %t, recipients %t", o.name, wish, draft, backdated, recipients)
-				d := NewDraft(e, Author{}, now)
-				if wish == "default" {
-					d.NotifyByDefault()
-				} else {
-					d.Notify(asked)
-				}
-				if err := o.write(d, about); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-				d.finish(recipients)
-				if !maps.EqualFunc(d.notify, want, sameWording) {
-					t.Errorf("%s: notifies %v, want %v", name, d.notify, want)
-				}
-				if !maps.EqualFunc(d.Announced, kept, sameWording) {
-					t.Errorf("%s: the scheduler will notify %v, want %v", name, d.Announced, kept)
-				}
-				for _, entry := range d.Timeline {
-					if fresh := slices.Contains(d.written, entry.StatusID); entry.Notified != (fresh && len(want) > 0) {
-						t.Errorf("%s: entry %s is notified: %t", name, entry.StatusID, entry.Notified)
+				for flags := range 8 {
+					f := facts{source, says, why, flags&1 > 0, flags&2 > 0, flags&4 > 0}
+					rows := slices.DeleteFunc(decisions(), func(r decisionRow) bool { return !r.matches(f) })
+					if len(rows) != 1 {
+						t.Fatalf("%+v has %d rows in the table", f, len(rows))
+					}
+					used[rows[0].name] = true
+					if now, later := f.decide(); now != rows[0].now || later != rows[0].later {
+						t.Errorf("%s: %+v notifies %s and then %s, want %s and %s", rows[0].name, f, now, later, rows[0].now, rows[0].later)
 					}
 				}
 			}
 		}
 	}
+	if len(used) != len(decisions()) {
+		t.Errorf("only the rows %q hold for any facts", slices.Sorted(maps.Keys(used)))
+	}
 }
 
-// TestBackdatedMaintenance checks that the planned start counts as long as the maintenance has not started.
-func TestBackdatedMaintenance(t *testing.T) {
-	for minutes, want := range map[int]int{-61: 0, -60: 5, 60: 5} {
-		start := at(12, minutes)
-		d := NewDraft(&Event{Type: Maintenance, Status: Planning, StartAt: start, ScheduledStartAt: &start, Published: true}, Author{}, at(12, 0))
-		d.NotifyByDefault()
-		if d.finish(true); len(d.notify) != want {
-			t.Errorf("planned for %v: notifies %v", start, d.notify)
+// written is a write with its facts. The event was made at 3:00 with the component api, and it is 12:00.
+type written struct {
+	name   string
+	source Source
+	event  *Event // nil: the write creates it
+	do     func(*Draft) error
+	want   facts
+}
+
+func writes() []written {
+	incident := func(set func(*Event)) *Event {
+		e := stored(Incident, Investigating, nil)
+		e.CreatedAt, e.Links = at(3, 0), []Link{{LegacyID: 1, ComponentID: "api"}}
+		e.Timeline = []Entry{{StatusID: "first", LegacyID: 1, Status: Investigating, Timestamp: at(3, 0)}}
+		if set != nil {
+			set(e)
+		}
+		return e
+	}
+	draft := func(start time.Time) *Event {
+		return incident(func(e *Event) { e.Published, e.StartAt = false, start })
+	}
+	closed := incident(func(e *Event) { e.Status, e.EndAt = Resolved, ptr(at(11, 30)) })
+	explained := incident(func(e *Event) {
+		e.Status, e.EndAt, e.PostMortem = Resolved, ptr(at(11, 30)), &PostMortem{Summary: Rich{Text: "s"}, Published: true}
+	})
+	begin := func(status Status, start time.Time, published bool) func(*Draft) error {
+		return func(d *Draft) error {
+			d.StartAt, d.Published = start, published
+			return d.Begin(Incident, "t", status)
+		}
+	}
+	plan := func(start time.Time) *Event {
+		e := stored(Maintenance, Planning, nil)
+		e.CreatedAt, e.StartAt, e.ScheduledStartAt, e.ScheduledEndAt = at(3, 0), start, &start, ptr(start.Add(time.Hour))
+		e.AutoStart, e.AutoEnd, e.Links = true, true, []Link{{LegacyID: 1, ComponentID: "api"}}
+		return e
+	}
+	remind := func(start time.Time) *Event {
+		e := plan(start)
+		e.AutoStart, e.ReminderMinutes, e.RemindedTo = false, []int{60}, ptr(at(3, 0))
+		return e
+	}
+	under := func(e *Event) *Event { e.Status = Started; return e }
+	set := func(change func(*Event)) func(*Draft) error {
+		return func(d *Draft) error { change(d.Event); return nil }
+	}
+	omitting := func(write func(*Draft) error) func(*Draft) error {
+		return func(d *Draft) error { d.Notify(nil); return write(d) }
+	}
+	asking := func(write func(*Draft) error) func(*Draft) error {
+		return func(d *Draft) error { d.Notify(topic.Notify{}); return write(d) }
+	}
+	post := func(entry NewEntry) func(*Draft) error {
+		return func(d *Draft) error { entry.Message = "m"; return d.Post(entry) }
+	}
+	reopen := func(d *Draft) error { return d.Reopen(NewEntry{Message: "m"}) }
+	explain := func(published bool) func(*Draft) error {
+		return func(d *Draft) error {
+			return d.SetPostMortem(PostMortem{Summary: Rich{Text: "another"}, Published: published})
+		}
+	}
+	ingest := func(in Inbound) func(*Draft) error {
+		return func(d *Draft) error { _, _, err := in.apply(d, nil); return err }
+	}
+	title := set(func(e *Event) { e.Title = "another" })
+	text := "m"
+	hour, longer := at(11, 0), at(11, 0).Add(-time.Millisecond)
+	fact := func(source Source, says request, why occasion, more ...string) facts {
+		return facts{source, says, why, slices.Contains(more, "draft"), slices.Contains(more, "backdated"), true}
+	}
+	const app, legacy, inbound, scheduler = SourceApp, SourceLegacy, SourceInbound, SourceScheduler
+	return []written{
+		{"create", app, nil, omitting(begin(Investigating, at(12, 0), true)), fact(app, omits, creation)},
+		{"create, notify", app, nil, asking(begin(Investigating, at(12, 0), true)), fact(app, asks, creation)},
+		{"create, exactly 1 h ago", app, nil, omitting(begin(Investigating, hour, true)), fact(app, omits, creation)},
+		{"create, longer ago", app, nil, omitting(begin(Investigating, longer, true)), fact(app, omits, creation, "backdated")},
+		{"create closed, longer ago", app, nil, omitting(begin(Resolved, longer, true)), fact(app, omits, creation, "backdated")},
+		{"create a draft", app, nil, asking(begin(Investigating, at(12, 0), false)), fact(app, asks, creation, "draft")},
+		{"change of the title", app, incident(nil), omitting(title), fact(app, omits, change)},
+		{"change of components", app, incident(nil), omitting(func(d *Draft) error {
+			return d.SetComponents([]ComponentImpact{{ComponentID: "api"}, {ComponentID: "web"}})
+		}), fact(app, omits, change)},
+		{"change of an impact", app, incident(nil), omitting(func(d *Draft) error {
+			return d.SetComponents([]ComponentImpact{{ComponentID: "api", Impact: MajorOutage}})
+		}), fact(app, omits, change)},
+		{"change of the plan", app, plan(at(13, 0)), omitting(set(func(e *Event) { e.ScheduledEndAt = ptr(at(20, 0)) })), fact(app, omits, change)},
+		{"change of nothing", app, incident(nil), omitting(set(func(*Event) {})), fact(app, omits, trifle)},
+		{"change of nothing, notify", app, incident(nil), asking(set(func(*Event) {})), fact(app, asks, trifle)},
+		{"change of what messages do not show", app, plan(at(13, 0)), omitting(set(func(e *Event) {
+			e.ExternalID, e.HiddenFromDashboard, e.HiddenFromUptimeReports, e.AutoEnd, e.ReminderMinutes = "x", true, true, false, []int{5}
+		})), fact(app, omits, trifle)},
+		{"change of a draft", app, draft(at(3, 0)), omitting(title), fact(app, omits, change, "draft")},
+		{"publish", app, draft(at(3, 0)), omitting(set(func(e *Event) { e.Published = true })), fact(app, omits, publication)},
+		{"publish, had started exactly 1 h before its creation", app, draft(at(2, 0)), omitting(set(func(e *Event) { e.Published = true })), fact(app, omits, publication)},
+		{"publish, had started earlier", app, draft(at(1, 59)), omitting(set(func(e *Event) { e.Published = true })), fact(app, omits, publication, "backdated")},
+		{"unpublish", app, incident(nil), asking(set(func(e *Event) { e.Published = false })), fact(app, asks, trifle, "draft")},
+		{"entry", app, incident(nil), omitting(post(NewEntry{})), fact(app, omits, change)},
+		{"entry, exactly 1 h ago", app, incident(nil), omitting(post(NewEntry{Timestamp: &hour})), fact(app, omits, change)},
+		{"entry, longer ago", app, incident(nil), omitting(post(NewEntry{Timestamp: &longer})), fact(app, omits, change, "backdated")},
+		{"entry that closes, longer ago", app, incident(nil), omitting(post(NewEntry{Status: Resolved, Timestamp: &longer})), fact(app, omits, change, "backdated")},
+		{"entry, impact only", app, incident(nil), omitting(post(NewEntry{Impacts: []ComponentImpact{{"api", MajorOutage}}})), fact(app, omits, change)},
+		{"timeline PUT", app, incident(nil), func(d *Draft) error { return d.Correct("first", "m", nil) }, fact(app, neverAsks, change, "backdated")},
+		{"timeline DELETE", app, incident(nil), func(d *Draft) error { return d.Retract("first") }, fact(app, neverAsks, change)},
+		{"note", app, incident(nil), set(func(e *Event) { e.Notes = []Note{{ID: "n"}} }), fact(app, neverAsks, trifle)},
+		{"reopen", app, closed.clone(), omitting(reopen), fact(app, omits, change)},
+		{"post-mortem", app, closed.clone(), omitting(explain(true)), fact(app, omits, change)},
+		{"post-mortem, replaced", app, explained.clone(), omitting(explain(true)), fact(app, omits, change)},
+		{"post-mortem, not published", app, closed.clone(), asking(explain(false)), fact(app, asks, privatePostMortem)},
+		{"post-mortem, withdrawn", app, explained.clone(), asking(explain(false)), fact(app, asks, privatePostMortem)},
+		{"post-mortem DELETE", app, explained.clone(), set(func(e *Event) { e.PostMortem = nil }), fact(app, neverAsks, privatePostMortem)},
+
+		{"legacy create", legacy, nil, omitting(begin(Investigating, at(12, 0), true)), fact(legacy, omits, creation)},
+		{"legacy create, notifications", legacy, nil, asking(begin(Investigating, longer, true)), fact(legacy, asks, creation, "backdated")},
+		{"legacy change", legacy, incident(nil), omitting(title), fact(legacy, omits, change)},
+		{"legacy change, notifications", legacy, incident(nil), asking(set(func(*Event) {})), fact(legacy, asks, trifle)},
+		{"legacy event/update", legacy, incident(nil), func(d *Draft) error { return d.AppendEntry(Entry{Status: StatusUpdate, Timestamp: d.Now}) }, fact(legacy, neverAsks, change)},
+		{"legacy event/service", legacy, incident(nil), func(d *Draft) error { return d.AddComponent("web") }, fact(legacy, neverAsks, change)},
+		{"component deleted", "", incident(nil), func(d *Draft) error { d.RemoveComponent("api"); return nil }, fact("", neverAsks, change)},
+
+		{"trigger creates", inbound, nil, func(d *Draft) error {
+			return Inbound{Title: "t", Publish: true, Impact: Degraded}.create(d, []string{"api"})
+		}, fact(inbound, omits, creation)},
+		{"trigger creates, longer ago", inbound, nil, func(d *Draft) error {
+			return Inbound{Title: "t", Publish: true, Timestamp: &longer}.create(d, []string{"api"})
+		}, fact(inbound, omits, creation, "backdated")},
+		{"trigger creates a draft", inbound, nil, func(d *Draft) error {
+			return Inbound{Title: "t", Notify: topic.Notify{}}.create(d, []string{"api"})
+		}, fact(inbound, asks, creation, "draft")},
+		{"trigger on an open event", inbound, incident(nil), ingest(Inbound{Action: Trigger, Message: &text, Timestamp: &longer}), fact(inbound, omits, change)},
+		{"trigger that repeats", inbound, incident(nil), ingest(Inbound{Action: Trigger}), fact(inbound, neverAsks, trifle)},
+		{"trigger reopens", inbound, closed.clone(), ingest(Inbound{Action: Trigger, Timestamp: &longer}), fact(inbound, omits, change)},
+		{"update", inbound, incident(nil), ingest(Inbound{Action: Update, Message: &text}), fact(inbound, omits, change)},
+		{"update, longer ago", inbound, incident(nil), ingest(Inbound{Action: Update, Message: &text, Timestamp: &longer}), fact(inbound, omits, change, "backdated")},
+		{"resolve", inbound, incident(nil), ingest(Inbound{Action: Resolve, Notify: topic.Notify{}}), fact(inbound, asks, change)},
+		{"resolve of a closed one", inbound, closed.clone(), ingest(Inbound{Action: Resolve}), fact(inbound, neverAsks, trifle)},
+
+		{"start", scheduler, plan(at(12, 0)), (*Draft).runStep, fact(scheduler, neverAsks, step)},
+		{"start, late", scheduler, plan(at(4, 0)), (*Draft).runStep, fact(scheduler, neverAsks, step, "backdated")},
+		{"start that another process has made", scheduler, under(plan(at(11, 30))), (*Draft).runStep, fact(scheduler, neverAsks, trifle)},
+		{"end", scheduler, under(plan(at(11, 0))), (*Draft).runStep, fact(scheduler, neverAsks, step)},
+		{"reminder", scheduler, remind(at(13, 0)), (*Draft).runStep, fact(scheduler, neverAsks, reminder)},
+		{"reminder at the start", scheduler, remind(at(12, 0)), (*Draft).runStep, fact(scheduler, neverAsks, lateReminder)},
+	}
+}
+
+// TestFactsOfWrites checks which facts each write of each interface has.
+func TestFactsOfWrites(t *testing.T) {
+	for _, w := range writes() {
+		event := w.event
+		if event == nil {
+			event = &Event{Published: true, CreatedAt: at(12, 0)}
+		}
+		d := NewDraft(event, Command{Source: w.source}, at(12, 0))
+		if err := w.do(d); err != nil {
+			t.Errorf("%s: %v", w.name, err)
+			continue
+		}
+		if got := d.facts(true); got != w.want {
+			t.Errorf("%s: %+v, want %+v", w.name, got, w.want)
+		}
+	}
+}
+
+// TestKindOfMessages checks the kind of the message about a write.
+func TestKindOfMessages(t *testing.T) {
+	for name, want := range map[string]topic.Kind{
+		"create": topic.IncidentCreated, "create closed, longer ago": topic.IncidentCreated, "change of the title": topic.IncidentUpdated,
+		"change of the plan": topic.MaintenanceReschedule, "publish": topic.IncidentCreated, "unpublish": topic.IncidentUpdated,
+		"entry": topic.IncidentUpdated, "entry that closes, longer ago": topic.IncidentResolved, "timeline PUT": topic.IncidentUpdated,
+		"reopen": topic.IncidentReopened, "post-mortem": topic.IncidentPostMortem, "post-mortem, replaced": topic.IncidentPostMortem,
+		"post-mortem, withdrawn": topic.IncidentUpdated, "trigger reopens": topic.IncidentReopened, "resolve": topic.IncidentResolved,
+		"start": topic.MaintenanceStarted, "end": topic.MaintenanceCompleted, "reminder": topic.MaintenanceReminder,
+	} {
+		i := slices.IndexFunc(writes(), func(w written) bool { return w.name == name })
+		w := writes()[i]
+		var before *Event
+		event := &Event{Published: true}
+		if w.event != nil {
+			before, event = w.event.clone(), w.event
+		}
+		d := NewDraft(event, Command{Source: w.source}, at(12, 0))
+		if err := w.do(d); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := new(affected).change(before, d).Kind; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestNotifiedEntries checks that a write marks its own entries as notified if it notifies a channel, and no others.
+func TestNotifiedEntries(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked topic.Notify
+		named bool
+		want  bool
+	}{
+		"by default": {nil, true, true}, "nobody": {topic.Notify{}, true, false}, "one": {topic.Notify{topic.SMS: {}}, true, true},
+		"one, and messages may name no component": {topic.Notify{topic.SMS: {}}, false, false},
+	} {
+		e := stored(Incident, Monitoring, nil)
+		e.Timeline = []Entry{{StatusID: "old", LegacyID: 1}}
+		d := NewDraft(e, Command{}, at(12, 0))
+		d.Notify(c.asked)
+		err := d.Post(NewEntry{Message: "m"})
+		d.finish(c.named)
+		if err != nil || d.Timeline[0].Notified || d.Timeline[1].Notified != c.want {
+			t.Errorf("%s: %+v, %v", name, d.Timeline, err)
 		}
 	}
 }
@@ -137,7 +316,7 @@ func TestBackdatedMaintenance(t *testing.T) {
 func TestWordingOfNotify(t *testing.T) {
 	e := stored(Incident, Monitoring, nil)
 	e.EmailSubject = "Trouble"
-	d := NewDraft(e, Author{}, at(12, 0))
+	d := NewDraft(e, Command{}, at(12, 0))
 	d.Notify(topic.Notify{topic.Email: {Subject: "ignored"}, topic.SMS: {Text: "once"}, topic.Teams: {Message: "once", Color: "#fff", Details: true, Endpoints: []int64{4}}})
 	changed, announcedOnly := d.finish(true)
 	if d.notify[topic.Email].Subject != "Trouble" || d.notify[topic.SMS].Text != "once" || changed || !announcedOnly {
@@ -146,5 +325,16 @@ func TestWordingOfNotify(t *testing.T) {
 	want := topic.Notify{topic.Email: {}, topic.SMS: {}, topic.Teams: {Color: "#fff", Details: true, Endpoints: []int64{4}}}
 	if !maps.EqualFunc(d.Announced, want, sameWording) || d.Announced[topic.SMS].Text != "" || d.Announced[topic.Teams].Message != "" {
 		t.Errorf("the scheduler will notify %+v", d.Announced)
+	}
+}
+
+// TestAppNotifiesAllChannels checks that the default is every channel with recipients, and none that only the legacy interface knows.
+func TestAppNotifiesAllChannels(t *testing.T) {
+	d := NewDraft(stored(Incident, Monitoring, nil), Command{Source: SourceApp}, at(12, 0))
+	d.Notify(nil)
+	err := d.Post(NewEntry{Message: "m"})
+	d.finish(true)
+	if got := slices.Sorted(maps.Keys(d.notify)); err != nil || !slices.Equal(got, []topic.Channel{"email", "gchat", "sms", "teams", "webhook", "whatsapp"}) {
+		t.Errorf("notifies %v, %v", got, err)
 	}
 }

@@ -182,12 +182,23 @@ func (c *Catalog) EventID(ctx context.Context, organization string, legacyID int
 	return event.ID, err
 }
 
-// Event returns the organization's event with the id, or NotFound.
-func (c *Catalog) Event(ctx context.Context, organization, id string) (EventDetail, error) {
+// HasEvent returns NotFound unless the event is one of the organization.
+func (c *Catalog) HasEvent(ctx context.Context, organization, id string) error {
+	_, err := c.stored(ctx, organization, id)
+	return err
+}
+
+func (c *Catalog) stored(ctx context.Context, organization, id string) (Event, error) {
 	event, err := c.store.Events.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && event.OrganizationID != organization {
 		err = noEvent()
 	}
+	return event, err
+}
+
+// Event returns the organization's event with the id, or NotFound.
+func (c *Catalog) Event(ctx context.Context, organization, id string) (EventDetail, error) {
+	event, err := c.stored(ctx, organization, id)
 	if err != nil {
 		return EventDetail{}, err
 	}

@@ -93,8 +93,6 @@ func (d *Draft) runStep() error {
 	if due == nil || due.After(d.Now) {
 		return nil
 	}
-	d.scheduled = true
-	d.Notify(d.Announced)
 	if d.Status != Planning {
 		return d.moveTo(Completed, *due, "Completed as scheduled.")
 	}
@@ -102,9 +100,6 @@ func (d *Draft) runStep() error {
 		return d.moveTo(Started, *start, "Started as scheduled.")
 	}
 	d.reminds = true
-	if !d.ScheduledStartAt.After(d.Now) { // too late to remind
-		d.Notify(nil)
-	}
 	return nil
 }
 
@@ -130,7 +125,7 @@ func (d *Draft) arm() {
 		d.EndedFor = nil // what is planned anew has not ended
 	}
 	// A person who starts an event after its planned end wants it to go on.
-	if d.Status.closed() || late && !d.scheduled && d.Status.underway() && !d.before.Status.underway() {
+	if d.Status.closed() || late && d.source != SourceScheduler && d.Status.underway() && !d.before.Status.underway() {
 		d.EndedFor = d.ScheduledEndAt
 	}
 	rearmed := d.IsNew() || d.published() || d.Status != d.before.Status || !sameTime(d.ScheduledStartAt, d.before.ScheduledStartAt) ||

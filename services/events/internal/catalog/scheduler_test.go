@@ -22,7 +22,7 @@ func (o *oneEvent) Each(_ context.Context, query find.Query, visit func(Event) e
 	return visit(o.event)
 }
 
-// plan is a maintenance from 3:00 to 5:00 that the scheduler looks at every minute, and what persons do to it.
+// plan is a maintenance from 3:00 to all:00 that the scheduler looks at every minute, and what persons do to it.
 type plan struct {
 	made    time.Time // of the event
 	minutes []int
@@ -44,8 +44,8 @@ func (p plan) run(t *testing.T) ([]string, Event) {
 	}}
 	c := New(Store{Events: events, Components: oneComponent{}, Dashboards: noDashboards{}, Next: func(context.Context, string, int64) (int64, error) { return 1, nil }},
 		nil, func() time.Time { return now })
-	draft := NewDraft(&events.event, Author{}, p.made)
-	if draft.NotifyByDefault(); p.silent {
+	draft := NewDraft(&events.event, Command{}, p.made)
+	if draft.Notify(nil); p.silent {
 		draft.Notify(topic.Notify{})
 	}
 	draft.finish(true)
@@ -78,7 +78,11 @@ func (p plan) run(t *testing.T) ([]string, Event) {
 			change := events.messages[0].(topic.EventChange)
 			sequence++
 			_, kind, _ := strings.Cut(string(change.Kind), ".")
-			said = append(said, now.Format("15:04 ")+kind+fmt.Sprintf(" to %d", len(change.Notify)))
+			to := fmt.Sprint(len(change.Notify))
+			if len(change.Notify) == len(topic.AppChannels()) {
+				to = "all"
+			}
+			said = append(said, now.Format("15:04 ")+kind+" to "+to)
 			if change.Sequence != sequence {
 				t.Errorf("%s has the sequence %d, want %d", kind, change.Sequence, sequence)
 			}
@@ -110,38 +114,39 @@ func TestSteps(t *testing.T) {
 		plan
 		want string
 	}{
-		"all":                  {plan{minutes: []int{15, 60}, start: true, end: true}, "02:00 reminder to 5, 02:45 reminder to 5, 03:00 started to 5, 04:00 completed to 5"},
+		"all":                  {plan{minutes: []int{15, 60}, start: true, end: true}, "02:00 reminder to all, 02:45 reminder to all, 03:00 started to all, 04:00 completed to all"},
 		"nobody asked":         {plan{minutes: []int{15}, start: true, end: true, silent: true}, "02:45 reminder to 0, 03:00 started to 0, 04:00 completed to 0"},
-		"start only":           {plan{start: true}, "03:00 started to 5"},
+		"start only":           {plan{start: true}, "03:00 started to all"},
 		"end only":             {plan{end: true}, ""},
-		"end of a hand start":  {plan{end: true, steps: day{at(2, 0): post(Started)}}, "04:00 completed to 5"},
-		"reminders only":       {plan{minutes: []int{5, 1440, 10}}, "02:50 reminder to 5, 02:55 reminder to 5"},
+		"end of a hand start":  {plan{end: true, steps: day{at(2, 0): post(Started)}}, "04:00 completed to all"},
+		"reminders only":       {plan{minutes: []int{5, 1440, 10}}, "02:50 reminder to all, 02:55 reminder to all"},
 		"draft":                {plan{minutes: []int{15}, start: true, end: true, draft: true}, ""},
 		"published late":       {plan{minutes: []int{60, 15}, draft: true, steps: day{at(2, 30): func(d *Draft) error { d.Published = true; return nil }}}, "02:45 reminder to 0"},
-		"made late":            {plan{made: at(2, 30), minutes: []int{60, 15}}, "02:45 reminder to 5"},
+		"made late":            {plan{made: at(2, 30), minutes: []int{60, 15}}, "02:45 reminder to all"},
 		"made after its time":  {plan{made: at(5, 0), minutes: []int{60}, start: true, end: true}, "05:00 started to 0, 05:00 completed to 0"},
-		"down at a reminder":   {plan{minutes: []int{60, 30, 20}, down: [2]time.Time{at(1, 0), at(2, 45)}}, "02:45 reminder to 5"},
-		"down at the start":    {plan{minutes: []int{60, 30}, start: true, down: [2]time.Time{at(1, 0), at(3, 30)}}, "03:30 started to 5"},
+		"down at a reminder":   {plan{minutes: []int{60, 30, 20}, down: [2]time.Time{at(1, 0), at(2, 45)}}, "02:45 reminder to all"},
+		"down at the start":    {plan{minutes: []int{60, 30}, start: true, down: [2]time.Time{at(1, 0), at(3, 30)}}, "03:30 started to all"},
 		"down, too late":       {plan{minutes: []int{60, 30}, down: [2]time.Time{at(1, 0), at(3, 30)}}, "03:30 reminder to 0"},
-		"down at both":         {plan{start: true, end: true, down: [2]time.Time{at(1, 0), at(9, 0)}}, "09:00 started to 5, 09:00 completed to 5"},
-		"another change":       {plan{minutes: []int{60, 15}, steps: day{at(2, 30): func(d *Draft) error { d.Title = "x"; return nil }}}, "02:00 reminder to 5, 02:45 reminder to 5"},
-		"moved":                {plan{minutes: []int{60}, start: true, end: true, steps: day{at(2, 30): move(8)}}, "02:00 reminder to 5, 07:00 reminder to 5, 08:00 started to 5, 09:00 completed to 5"},
-		"moved into reminders": {plan{minutes: []int{120, 60, 15}, start: true, steps: day{at(0, 40): move(2)}}, "01:00 reminder to 5, 01:45 reminder to 5, 02:00 started to 5"},
-		"other minutes":        {plan{minutes: []int{60}, steps: day{at(1, 0): remind(150, 30), at(2, 50): remind(20, 5)}}, "02:30 reminder to 5, 02:55 reminder to 5"},
-		"started by hand":      {plan{minutes: []int{60, 15}, start: true, steps: day{at(2, 30): post(InProgress)}}, "02:00 reminder to 5"},
-		"ended by hand":        {plan{start: true, end: true, steps: day{at(3, 30): post(Completed)}}, "03:00 started to 5"},
+		"down, then by hand":   {plan{minutes: []int{60}, end: true, down: [2]time.Time{at(1, 0), at(3, 10)}, steps: day{at(3, 20): post(Started)}}, "03:10 reminder to 0, 04:00 completed to all"},
+		"down at both":         {plan{start: true, end: true, down: [2]time.Time{at(1, 0), at(9, 0)}}, "09:00 started to all, 09:00 completed to all"},
+		"another change":       {plan{minutes: []int{60, 15}, steps: day{at(2, 30): func(d *Draft) error { d.Title = "x"; return nil }}}, "02:00 reminder to all, 02:45 reminder to all"},
+		"moved":                {plan{minutes: []int{60}, start: true, end: true, steps: day{at(2, 30): move(8)}}, "02:00 reminder to all, 07:00 reminder to all, 08:00 started to all, 09:00 completed to all"},
+		"moved into reminders": {plan{minutes: []int{120, 60, 15}, start: true, steps: day{at(0, 40): move(2)}}, "01:00 reminder to all, 01:45 reminder to all, 02:00 started to all"},
+		"other minutes":        {plan{minutes: []int{60}, steps: day{at(1, 0): remind(150, 30), at(2, 50): remind(20, 5)}}, "02:30 reminder to all, 02:55 reminder to all"},
+		"started by hand":      {plan{minutes: []int{60, 15}, start: true, steps: day{at(2, 30): post(InProgress)}}, "02:00 reminder to all"},
+		"ended by hand":        {plan{start: true, end: true, steps: day{at(3, 30): post(Completed)}}, "03:00 started to all"},
 		"taken back": {plan{start: true, end: true, steps: day{at(4, 30): func(d *Draft) error { return d.Reopen(NewEntry{Message: "m"}) }}},
-			"03:00 started to 5, 04:00 completed to 5"},
+			"03:00 started to all, 04:00 completed to all"},
 		"taken back and moved": {plan{end: true, start: true, steps: day{at(4, 30): func(d *Draft) error { return d.Reopen(NewEntry{Message: "m"}) }, at(4, 40): moveEnd}},
-			"03:00 started to 5, 04:00 completed to 5, 06:00 completed to 5"},
+			"03:00 started to all, 04:00 completed to all, 06:00 completed to all"},
 		"started after its end": {plan{end: true, steps: day{at(5, 0): post(Started)}}, ""},
-		"started late, moved":   {plan{end: true, steps: day{at(5, 0): post(Started), at(5, 1): moveEnd}}, "06:00 completed to 5"},
+		"started late, moved":   {plan{end: true, steps: day{at(5, 0): post(Started), at(5, 1): moveEnd}}, "06:00 completed to all"},
 		"unpublished":           {plan{start: true, minutes: []int{15}, steps: day{at(1, 0): func(d *Draft) error { d.Published = false; return nil }}}, ""},
 		"asked for one": {plan{start: true, end: true, steps: day{
 			at(1, 0):  func(d *Draft) error { d.Notify(topic.Notify{topic.Email: {}}); return post(StatusUpdate)(d) },
 			at(3, 10): post(StatusUpdate), // does not say whom to notify
 		}}, "03:00 started to 1, 04:00 completed to 1"},
-		"silenced": {plan{start: true, end: true, steps: day{at(3, 10): func(d *Draft) error { d.Notify(topic.Notify{}); return nil }}}, "03:00 started to 5, 04:00 completed to 0"},
+		"silenced": {plan{start: true, end: true, steps: day{at(3, 10): func(d *Draft) error { d.Notify(topic.Notify{}); return nil }}}, "03:00 started to all, 04:00 completed to 0"},
 	} {
 		if c.made.IsZero() {
 			c.made = at(0, 30)
@@ -171,7 +176,7 @@ func TestLegacyStepsHaveNoEntry(t *testing.T) {
 		e.AutoStart = true
 		change(e)
 		had := len(e.Timeline)
-		d := NewDraft(e, Author{}, at(3, 0))
+		d := NewDraft(e, Command{Source: SourceScheduler}, at(3, 0))
 		if err := d.runStep(); err != nil || d.Status != Started || len(d.Timeline) != had {
 			t.Errorf("%s: %s with %d entries (%v)", name, d.Status, len(d.Timeline), err)
 		}

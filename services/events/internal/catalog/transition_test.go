@@ -42,7 +42,7 @@ func newDraft(t EventType, status Status, now time.Time) *Draft {
 	if t == Maintenance {
 		event.ScheduledStartAt, event.ScheduledEndAt = new(start), new(now.Add(time.Hour))
 	}
-	return NewDraft(event, Author{}, now)
+	return NewDraft(event, Command{}, now)
 }
 
 // TestTransitions walks at random through timelines and reopens. It checks that a step is accepted exactly if the contract
@@ -61,7 +61,7 @@ func TestTransitions(t *testing.T) {
 			now = now.Add(time.Minute)
 			from, to := event.Status, statuses[random.IntN(len(statuses))]
 			before := *event.clone()
-			draft := NewDraft(event.clone(), Author{}, now)
+			draft := NewDraft(event.clone(), Command{}, now)
 			word, step := ">", draft.Post
 			if random.IntN(2) == 0 {
 				word, step = "^", draft.Reopen

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -42,7 +41,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 		Description: plain, Impact: plain, Coordinator: plain,
 		Links: []Link{}, Timeline: []Entry{}, CreatedBy: command.Author, CreatedAt: now, UpdatedAt: now,
 	}
-	draft := NewDraft(&event, command.Author, now)
+	draft := NewDraft(&event, command, now)
 	if err := errors.Join(fill(draft), draft.Check()); err != nil {
 		return EventDetail{}, err
 	}
@@ -53,7 +52,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 	if err := cmp.Or(near.read(ctx, c, &event), near.check(&event)); err != nil {
 		return EventDetail{}, err
 	}
-	draft.finish(near.recipients(&event))
+	draft.finish(len(near.nameable(&event)) > 0)
 	event.Version, event.ShownVersion = 1, 1
 	var ids childIDs
 	if err := together(
@@ -125,7 +124,7 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 			if write.err = write.command.checkVersion(event.Version); write.err != nil {
 				continue
 			}
-			draft := NewDraft(event.clone(), write.command.Author, c.now())
+			draft := NewDraft(event.clone(), write.command, c.now())
 			if write.err = errors.Join(write.change(draft), draft.Check()); write.err != nil {
 				continue
 			}
@@ -135,7 +134,7 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 			if write.err = near.check(draft.Event); write.err != nil {
 				continue
 			}
-			changed, announcedOnly := draft.finish(near.recipients(draft.Event))
+			changed, announcedOnly := draft.finish(len(near.nameable(draft.Event)) > 0)
 			switch {
 			case draft.reminds:
 				draft.RemindersSent++
@@ -226,7 +225,7 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 			return nil, err
 		}
 		event.Version++
-		draft := NewDraft(event, command.Author, c.now())
+		draft := NewDraft(event, command, c.now())
 		return append(audit.Entry(audit.From(ctx), command.Action, draft.Now, before, nil), near.change(before, draft)), nil
 	})
 }
@@ -265,52 +264,4 @@ func (a *affected) check(event *Event) error {
 		}
 	}
 	return nil
-}
-
-// change returns the message about a write: the event as of this change, with its texts rendered. before is nil for
-// a new event.
-func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
-	event := draft.Event
-	change := topic.EventChange{
-		ID: newID(), Kind: kindOf(before, event), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.sequence(), Notify: topic.Notify{}, Event: messageEvent(event),
-	}
-	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.notified(event)
-	if draft.reminds {
-		change.Kind = topic.MaintenanceReminder
-	}
-	if before != nil && before.Status != event.Status && !draft.published() {
-		change.Event.PreviousStatus = string(before.Status)
-	}
-	entry := draft.entry
-	if chronicle := event.Chronicle(); draft.published() && len(chronicle) > 0 {
-		entry = &chronicle[len(chronicle)-1]
-	}
-	if entry != nil {
-		change.Entry = &topic.Entry{
-			StatusID: entry.StatusID, Status: string(entry.Status), Timestamp: entry.Timestamp,
-			Text: entry.Message.Plain(), HTML: entry.Message.HTML(),
-		}
-	}
-	maps.Copy(change.Notify, draft.notify)
-	return change
-}
-
-// recipients reports whether a change of the event can have recipients.
-func (a *affected) recipients(event *Event) bool { return len(a.notified(event)) > 0 }
-
-// notified returns the affected components that notifications may name, with the dashboards that hold each.
-func (a *affected) notified(event *Event) []topic.Component {
-	out := []topic.Component{}
-	for _, link := range event.Links {
-		component, there := a.components[link.ComponentID]
-		if !there || component.HiddenFromNotifications {
-			continue
-		}
-		out = append(out, topic.Component{
-			ID: component.ID, Name: component.Name, Group: component.Group,
-			Impact: string(event.ImpactOn(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
-		})
-	}
-	return out
 }

@@ -39,8 +39,7 @@ func (a *API) mountVisitors(engine *gin.Engine) {
 		public.HEAD(path, handle(handler))
 	}
 	for _, base := range []string{"/d/:slug/subscribe", "/subscribe"} {
-		get(base, a.askSubscribe)
-		get(base+"/sent", a.sent)
+		get(base+"/:channel", a.askSubscribe)
 		public.POST(base+"/:channel", handle(a.subscribe))
 	}
 	for name, of := range a.links() {
@@ -58,23 +57,23 @@ func siteOf(c *gin.Context) endpoint.Site {
 	return endpoint.Site{Host: strings.ToLower(strings.TrimSuffix(host, "."))}
 }
 
-// askSubscribe serves the form.
-func (a *API) askSubscribe(c *gin.Context) error {
+// offered returns what the dashboard offers, and the kind that the path names.
+func (a *API) offered(c *gin.Context) (endpoint.Offer, endpoint.Kind, error) {
 	offer, err := a.endpoints.Offer(c.Request.Context(), siteOf(c))
+	if err != nil {
+		return offer, endpoint.Kind{}, err
+	}
+	kind, err := offer.Kind(c.Param("channel"))
+	return offer, kind, err
+}
+
+// askSubscribe serves the form. The subscribers service serves the page that leads to it, and the page after it.
+func (a *API) askSubscribe(c *gin.Context) error {
+	offer, kind, err := a.offered(c)
 	if err != nil {
 		return err
 	}
-	return a.show(c, http.StatusOK, formPage, newForms(offer, offer.Kinds, "subscribe/"))
-}
-
-// sent serves the page after a request. It is the same for every request.
-func (a *API) sent(c *gin.Context) error {
-	if _, err := a.endpoints.Offer(c.Request.Context(), siteOf(c)); err != nil {
-		return err
-	}
-	return a.show(c, http.StatusOK, textPage, textView{
-		"Check your mail", "We have sent a link to the management address. The endpoint receives messages once you have used the link.",
-	})
+	return a.show(c, http.StatusOK, formPage, formTitle, newForm(offer, kind))
 }
 
 type subscribeBody struct {
@@ -92,12 +91,7 @@ type subscribeForm struct {
 
 // subscribe takes a visitor's request.
 func (a *API) subscribe(c *gin.Context) error {
-	ctx := c.Request.Context()
-	offer, err := a.endpoints.Offer(ctx, siteOf(c))
-	if err != nil {
-		return err
-	}
-	kind, err := offer.Kind(c.Param("channel"))
+	offer, kind, err := a.offered(c)
 	if err != nil {
 		return err
 	}
@@ -112,7 +106,7 @@ func (a *API) subscribe(c *gin.Context) error {
 	if in.ComponentIDs.Sent {
 		wish.ComponentIDs = append([]string{}, in.ComponentIDs.Value...)
 	}
-	if err := a.endpoints.Subscribe(ctx, offer, kind, wish, web.Caller(c).IP); err != nil {
+	if err := a.endpoints.Subscribe(c.Request.Context(), offer, kind, wish, web.Caller(c).IP); err != nil {
 		return jsonOnly(err)
 	}
 	c.PureJSON(http.StatusAccepted, sentView{Status: "sent"})
@@ -132,9 +126,9 @@ func (a *API) subscribeByForm(c *gin.Context, offer endpoint.Offer, kind endpoin
 	wish := endpoint.Wish{URL: form.Get("url"), ManagementEmail: form.Get("managementEmail"), ComponentIDs: form["componentIds"]}
 	err = a.endpoints.Subscribe(c.Request.Context(), offer, kind, wish, web.Caller(c).IP)
 	if fault.Is(err, fault.Invalid) {
-		forms := newForms(offer, []endpoint.Kind{kind}, "")
-		forms.refill(wish, message(err))
-		return a.show(c, http.StatusUnprocessableEntity, formPage, forms)
+		form := newForm(offer, kind)
+		form.refill(wish, message(err))
+		return a.show(c, http.StatusUnprocessableEntity, formPage, formTitle, form)
 	}
 	if err != nil {
 		return err
@@ -183,7 +177,7 @@ func (a *API) refuse(c *gin.Context, err error) error {
 		c.PureJSON(status, gin.H{"error": text})
 		return nil
 	}
-	return a.show(c, status, textPage, textView{http.StatusText(status), text})
+	return a.show(c, status, textPage, http.StatusText(status), textView{text})
 }
 
 // message returns the text of an error for the visitor.
@@ -195,22 +189,18 @@ func message(err error) string {
 	return f.Message
 }
 
-// forms are the forms of a dashboard, one for each kind.
-type forms struct {
-	Title, Dashboard, Error string
-	URL, ManagementEmail    string
-	Forms                   []form
-	Components              []endpoint.Choice
+const formTitle = "Subscribe an endpoint"
+
+// form is the form of one kind.
+type form struct {
+	Dashboard, Channel, Example string
+	Error                       string
+	URL, ManagementEmail        string
+	Components                  []endpoint.Choice
 }
 
-type form struct{ Action, Channel, Example string }
-
-// newForms returns the forms of the kinds. actions is the path of their actions, relative to the page.
-func newForms(offer endpoint.Offer, kinds []endpoint.Kind, actions string) *forms {
-	view := &forms{Title: "Subscribe an endpoint", Dashboard: offer.Dashboard.Name}
-	for _, kind := range kinds {
-		view.Forms = append(view.Forms, form{actions + string(kind.Channel), string(kind.Channel), kind.Example})
-	}
+func newForm(offer endpoint.Offer, kind endpoint.Kind) *form {
+	view := &form{Dashboard: offer.Dashboard.Name, Channel: string(kind.Channel), Example: kind.Example}
 	for _, component := range offer.Dashboard.Shown {
 		view.Components = append(view.Components, endpoint.Choice{Component: component})
 	}
@@ -218,7 +208,7 @@ func newForms(offer endpoint.Offer, kinds []endpoint.Kind, actions string) *form
 }
 
 // refill shows the values that the visitor has sent.
-func (f *forms) refill(wish endpoint.Wish, failure string) {
+func (f *form) refill(wish endpoint.Wish, failure string) {
 	f.URL, f.ManagementEmail, f.Error = wish.URL, wish.ManagementEmail, failure
 	for i, component := range f.Components {
 		f.Components[i].Chosen = slices.Contains(wish.ComponentIDs, component.ID)

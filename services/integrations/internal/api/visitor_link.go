@@ -17,14 +17,16 @@ type link struct{ show, act func(c *gin.Context) error }
 func (a *API) links() map[string]link {
 	return map[string]link{
 		"verify":      {a.ask(a.endpoints.ShowVerify, "Verify the endpoint", verifyPage), a.verify},
-		"manage":      {a.ask(a.endpoints.ShowManage, "Manage the endpoint", managePage), a.manage},
+		"manage":      {a.ask(a.endpoints.ShowManage, manageTitle, managePage), a.manage},
 		"unsubscribe": {a.ask(a.endpoints.ShowUnsubscribe, "Remove the endpoint", unsubscribePage), a.unsubscribe},
 	}
 }
 
+const manageTitle = "Manage the endpoint"
+
 // linkView is the view of the pages behind links.
 type linkView struct {
-	Title, Note string
+	Note string
 	endpoint.Visit
 }
 
@@ -35,7 +37,7 @@ func (a *API) ask(read func(ctx context.Context, token string) (endpoint.Visit, 
 		if err != nil {
 			return err
 		}
-		return a.show(c, http.StatusOK, body, linkView{Title: title, Visit: visit})
+		return a.show(c, http.StatusOK, body, title, linkView{Visit: visit})
 	}
 }
 
@@ -45,7 +47,7 @@ func (a *API) verify(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.show(c, http.StatusOK, verifiedPage, linkView{Title: "The endpoint is verified", Visit: visit})
+	return a.show(c, http.StatusOK, verifiedPage, "The endpoint is verified", linkView{Visit: visit})
 }
 
 // manageForm describes the form. Its componentIds may be repeated.
@@ -62,7 +64,7 @@ func (a *API) manage(c *gin.Context) error {
 		return err
 	}
 	ctx, token := c.Request.Context(), c.Query("token")
-	view := linkView{Title: "Manage the endpoint"}
+	var view linkView
 	switch action := form.Get("action"); action {
 	case "", "save":
 		view.Note = "Your changes are saved."
@@ -81,7 +83,7 @@ func (a *API) manage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.show(c, http.StatusOK, managePage, view)
+	return a.show(c, http.StatusOK, managePage, manageTitle, view)
 }
 
 func (a *API) save(ctx context.Context, token string, form url.Values) (endpoint.Visit, error) {
@@ -102,5 +104,5 @@ func (a *API) unsubscribe(c *gin.Context) error {
 }
 
 func (a *API) removed(c *gin.Context) error {
-	return a.show(c, http.StatusOK, textPage, textView{"The endpoint is removed", "It receives no more messages."})
+	return a.show(c, http.StatusOK, textPage, "The endpoint is removed", textView{"It receives no more messages."})
 }

@@ -5,24 +5,24 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-type textView struct{ Title, Text string }
+type textView struct{ Text string }
 
 // textPage says one thing.
 const textPage = `<p>{{.Text}}</p>`
 
-// formPage has a form for each kind.
+// formPage is the form of one kind.
 const formPage = `<p>Messages of {{.Dashboard}} can go to a URL of yours. We send a link to the management address, and the endpoint receives messages once you have used the link.</p>
 {{if .Error}}<p role="alert">{{.Error}}</p>{{end}}
-{{range .Forms}}<form method="post" action="{{.Action}}">
+<form method="post">
 <h2>{{.Channel}}</h2>
-<p><label>URL <input type="url" name="url" required maxlength="2048" value="{{$.URL}}"{{if .Example}} placeholder="{{.Example}}"{{end}}></label></p>
-<p><label>Management address <input type="email" name="managementEmail" required maxlength="254" value="{{$.ManagementEmail}}"></label></p>
+<p><label>URL <input type="url" name="url" required maxlength="2048" value="{{.URL}}"{{if .Example}} placeholder="{{.Example}}"{{end}}></label></p>
+<p><label>Management address <input type="email" name="managementEmail" required maxlength="254" value="{{.ManagementEmail}}"></label></p>
 <fieldset><legend>Components (none chosen: all)</legend>
-{{range $.Components}}<p><label><input type="checkbox" name="componentIds" value="{{.ID}}"{{if .Chosen}} checked{{end}}> {{.Name}}</label></p>
+{{range .Components}}<p><label><input type="checkbox" name="componentIds" value="{{.ID}}"{{if .Chosen}} checked{{end}}> {{.Name}}</label></p>
 {{end}}</fieldset>
 <p><button type="submit">Subscribe</button></p>
 </form>
-{{end}}`
+`
 
 // suppressedNote is part of the pages about an endpoint.
 const suppressedNote = `{{if .Suppressed}}<p role="alert">Messages to this URL are stopped, because the receiver failed too often. The operator of the dashboard can start them again.</p>
@@ -55,10 +55,10 @@ const unsubscribePage = `<p>The messages of {{.DashboardName}} go to {{.URLDispl
 <form method="post"><button type="submit">Remove the endpoint</button></form>
 <p><a href="manage?token={{.Manage}}">Manage it instead</a></p>`
 
-func (a *API) show(c *gin.Context, status int, body string, view any) error {
+func (a *API) show(c *gin.Context, status int, body, title string, view any) error {
 	parsed, err := page.Parse(body)
 	if err != nil {
 		return err
 	}
-	return page.Show(c, status, parsed, view)
+	return page.Show(c, status, parsed, page.Head{Title: title, Lang: "en"}, view)
 }

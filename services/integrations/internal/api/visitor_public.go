@@ -12,18 +12,14 @@ func Public() []web.Public {
 	var all []web.Public
 	for _, at := range []struct {
 		base, suffix, description string
-		path, channel             any
+		channel                   any
 	}{
-		{"/d/{slug}/subscribe", "", "", slugParameters{}, slugChannelParameters{}},
-		{"/subscribe", "OnOwnHost", " Exists on a dashboard's own host only.", nil, channelParameters{}},
+		{"/d/{slug}/subscribe", "", "", slugChannelParameters{}},
+		{"/subscribe", "OnOwnHost", " Exists on a dashboard's own host only.", channelParameters{}},
 	} {
-		all = append(all, formOperations(at.base, at.suffix, at.description, at.path, at.channel)...)
+		all = append(all, formOperations(at.base, at.suffix, at.description, at.channel)...)
 	}
 	return append(all, linkOperations()...)
-}
-
-type slugParameters struct {
-	Slug string `path:"slug" pattern:"^[a-z0-9-]{3,63}$" description:"The slug of the dashboard."`
 }
 
 type channelParameters struct {
@@ -31,7 +27,7 @@ type channelParameters struct {
 }
 
 type slugChannelParameters struct {
-	slugParameters
+	Slug string `path:"slug" pattern:"^[a-z0-9-]{3,63}$" description:"The slug of the dashboard."`
 	channelParameters
 }
 
@@ -48,15 +44,11 @@ func shown(description string) web.Response {
 	return web.Response{Status: 200, Description: description, Contents: []web.Content{html()}}
 }
 
-func formOperations(base, suffix, note string, path, channel any) []web.Public {
+func formOperations(base, suffix, note string, channel any) []web.Public {
 	unknown := refusal(404, "There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.")
 	return []web.Public{{
-		Method: "GET", Path: base, ID: "askSubscribeEndpoint" + suffix, Tag: visitorTag, Summary: "Show the forms that subscribe endpoints",
-		Description: "No other origin may read the response." + note, Parameters: path,
-		Responses: []web.Response{shown("A page."), unknown}, Errors: []int{503},
-	}, {
-		Method: "GET", Path: base + "/sent", ID: "showSent" + suffix, Tag: visitorTag, Summary: "Show what follows after the form",
-		Description: "The page is the same for every request." + note, Parameters: path,
+		Method: "GET", Path: base + "/{channel}", ID: "askSubscribeEndpoint" + suffix, Tag: visitorTag, Summary: "Show the form that subscribes an endpoint",
+		Description: "No other origin may read the response." + note, Parameters: channel,
 		Responses: []web.Response{shown("A page."), unknown}, Errors: []int{503},
 	}, {
 		Method: "POST", Path: base + "/{channel}", ID: "subscribeEndpoint" + suffix, Tag: visitorTag, Summary: "Subscribe an endpoint",

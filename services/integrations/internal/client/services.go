@@ -1,7 +1,7 @@
 // Package client calls other services for the domain: events for dashboards with their components,
 // identity for the limits of an organization. It does not cache, so that a caller can use a component that
-// was created one call before. The exception are names and URLs of dashboards, which stay cached for one
-// second, because delivery resolves hundreds of shards of one event at the same time.
+// was created one call before. The exception are names and URLs of dashboards, which stay cached for 20 ms,
+// because delivery resolves hundreds of shards of one event at the same time.
 package client
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	cacheTTL  = time.Second
+	cacheTTL  = 20 * time.Millisecond
 	cacheSize = 10_000 // dashboards
 )
 
@@ -48,7 +48,7 @@ func (s *Services) Dashboard(ctx context.Context, organization, id string) (endp
 }
 
 func dashboardOf(found peer.Dashboard) endpoint.Dashboard {
-	dashboard := endpoint.Dashboard{ID: found.ID, Name: found.Name, Slug: found.Slug, URL: found.URL}
+	dashboard := endpoint.Dashboard{ID: found.ID, Name: found.Name, Slug: found.Slug, URL: found.URL, Timezone: found.Timezone, Locale: found.Locale}
 	for _, component := range found.Components {
 		dashboard.Components = append(dashboard.Components, component.ID)
 		known := endpoint.Component{ID: component.ID, Name: component.Name, Group: component.Group}
@@ -90,6 +90,7 @@ func (s *Services) Dashboards(ctx context.Context, organization string, ids []st
 	if len(unknown) == 0 {
 		return known, nil
 	}
+	until := s.now().Add(cacheTTL)
 	found, err := s.events.Dashboards(ctx, organization, unknown)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,8 +99,8 @@ func (s *Services) Dashboards(ctx context.Context, organization string, ids []st
 	}
 	// A dashboard that does not exist is not cached, because it may be created at any time.
 	for _, f := range found {
-		known[f.ID] = endpoint.Dashboard{ID: f.ID, Name: f.Name, URL: f.URL}
-		s.cache[key{organization, f.ID}] = entry{known[f.ID], s.now().Add(cacheTTL)}
+		known[f.ID] = endpoint.Dashboard{ID: f.ID, Name: f.Name, URL: f.URL, Timezone: f.Timezone, Locale: f.Locale}
+		s.cache[key{organization, f.ID}] = entry{known[f.ID], until}
 	}
 	return known, err
 }

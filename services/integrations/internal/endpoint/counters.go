@@ -19,6 +19,8 @@ type Counters struct {
 	// then and were counted.
 	CountFrom time.Time `json:"countFrom"`
 	Counted   marks     `json:"counted,omitempty"`
+	// Healthy is the group that has the later successes; nil: none.
+	Healthy *membership `json:"healthy,omitempty"`
 }
 
 // remember notes a delivery. It returns false if its outcome must not count.
@@ -32,10 +34,15 @@ func (c *Counters) remember(o topic.Outcome) bool {
 	if o.At.Before(c.CountFrom) || c.Counted.has(mark) {
 		return false
 	}
+	c.keep(mark)
+	return true
+}
+
+// keep adds a mark, and removes those that need not be kept.
+func (c *Counters) keep(mark []byte) {
 	for c.Counted = c.Counted.add(mark); c.Counted.spare(); c.Counted = c.Counted[markSize:] {
 		c.CountFrom = c.Counted.ended(0).Add(time.Millisecond)
 	}
-	return true
 }
 
 // reset forgets the failures. Deliveries that ended before now do not count any more.
@@ -49,8 +56,13 @@ func (c *Counters) succeed(e Endpoint, o topic.Outcome) {
 	if before := c.FirstFailureAt != nil && o.At.Before(*c.FirstFailureAt); !before && !e.late(o) {
 		c.ConsecutiveFailures, c.FirstFailureAt, c.LastHTTPStatus, c.LastError = 0, nil, 0, ""
 	}
-	if c.LastSuccessAt == nil || c.LastSuccessAt.Before(o.At) {
-		c.LastSuccessAt = &o.At
+	c.succeededAt(o.At)
+}
+
+// succeededAt notes the time of a success.
+func (c *Counters) succeededAt(at time.Time) {
+	if c.LastSuccessAt == nil || c.LastSuccessAt.Before(at) {
+		c.LastSuccessAt = &at
 	}
 }
 

@@ -91,9 +91,16 @@ type Dashboard struct {
 	Name       string
 	Slug       string
 	URL        string
+	Timezone   string      // IANA
+	Locale     string      // BCP 47
 	Components []string    // ids
 	Named      []Component // those that messages may name
 	Shown      []Component // those that visitors see
+}
+
+// named returns what a message says of the dashboard.
+func (d Dashboard) named() topic.Dashboard {
+	return topic.Dashboard{ID: d.ID, Name: d.Name, URL: d.URL, Timezone: d.Timezone, Locale: d.Locale}
 }
 
 // Component is a component of a dashboard.

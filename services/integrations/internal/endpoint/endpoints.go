@@ -153,8 +153,23 @@ func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, ot
 	return err
 }
 
+// deleteCounters deletes the counters of an endpoint and what its group has of it.
 func (s *Endpoints) deleteCounters(ctx context.Context, id string) error {
-	return unlessMissing(s.Store.Counters.Delete(ctx, id, nil))
+	for {
+		left, err := s.leave(ctx, []string{id})
+		if err != nil {
+			return err
+		}
+		err = s.Store.Counters.Delete(ctx, id, func(c *Counters) ([]topic.Message, error) {
+			if c.membership() != left[id] {
+				return nil, errMember
+			}
+			return nil, nil
+		})
+		if !errors.Is(err, errMember) {
+			return unlessMissing(err)
+		}
+	}
 }
 
 func (s *Endpoints) setURL(e *Endpoint, address Address) {

@@ -2,22 +2,66 @@ package endpoint
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Count adds the outcomes of deliveries to the counters, suppresses URLs that failed too often, and notifies the
-// management addresses. A repeated outcome counts once.
+// management addresses. A repeated outcome counts once. Successes of endpoints that do not fail are counted by groups.
 func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 	batches, ids := counting(outcomes)
-	var made, void []due // suppressions that this call stored, and those of them whose cause does not count
-	err := s.Store.Counters.UpdateMany(ctx, ids, func(counters []*Counters) (map[string][]topic.Message, error) {
-		messages, suppressions, err := s.apply(ctx, counters, batches)
+	others, err := s.countHealthy(ctx, batches, ids)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	b := batch{outcomes: batches, ids: others, left: map[string]membership{}}
+	for {
+		if b.joins, err = s.joinable(ctx, batches, others); err != nil {
+			return err
+		}
+		err := s.count(ctx, &b)
+		if !errors.Is(err, errMember) {
+			return err
+		}
+		left, err := s.leave(ctx, b.members)
+		if err != nil {
+			return err
+		}
+		maps.Copy(b.left, left)
+	}
+}
+
+// batch is the input and the state of count.
+type batch struct {
+	outcomes map[string][]topic.Outcome
+	ids      []string
+	joins    map[string]membership // that endpoints may begin
+	left     map[string]membership // that were ended
+	joining  map[string]membership // that endpoints began
+	members  []string              // that have not left
+	made     []due                 // suppressions that were stored
+}
+
+// errMember means that endpoints must leave their groups before their outcomes count.
+var errMember = errors.New("an endpoint is a member of a group")
+
+// count counts the outcomes of endpoints one by one. It returns errMember, and counts nothing more, if some are members
+// of groups.
+func (s *Endpoints) count(ctx context.Context, b *batch) error {
+	var void []due // stored suppressions whose cause does not count
+	err := s.Store.Counters.UpdateMany(ctx, b.ids, func(counters []*Counters) (map[string][]topic.Message, error) {
+		if err := b.dissolve(counters); err != nil {
+			return nil, err
+		}
+		messages, suppressions, err := s.apply(ctx, counters, b.outcomes)
 		if err != nil {
 			return nil, err
 		}
-		void = slices.DeleteFunc(slices.Clone(made), func(d due) bool { return d.counts(counters) })
+		b.assign(counters)
+		void = slices.DeleteFunc(slices.Clone(b.made), func(d due) bool { return d.counts(counters) })
 		// Suppressions are stored first. After a crash before the counters are stored, the repeated outcomes lead to
 		// the same suppressions.
 		for _, d := range suppressions {
@@ -26,7 +70,7 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 				return nil, err
 			}
 			if stored {
-				made = append(made, d)
+				b.made = append(b.made, d)
 			}
 		}
 		return messages, nil
@@ -39,13 +83,38 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 			return err
 		}
 	}
+	return s.join(ctx, keysOf(byGroup(b.joins)), b.joining)
+}
+
+// dissolve removes the memberships that were ended from the counters. It returns errMember if there are others.
+func (b *batch) dissolve(counters []*Counters) error {
+	b.members = nil
+	for _, c := range counters {
+		if c.Healthy != nil && *c.Healthy != b.left[c.ID] {
+			b.members = append(b.members, c.ID)
+		}
+		c.Healthy = nil
+	}
+	if b.members != nil {
+		return errMember
+	}
 	return nil
+}
+
+// assign begins the memberships of endpoints without failures.
+func (b *batch) assign(counters []*Counters) {
+	b.joining = map[string]membership{}
+	for _, c := range counters {
+		if m, may := b.joins[c.ID]; may && c.ConsecutiveFailures == 0 {
+			c.Healthy, b.joining[c.ID] = &m, m
+		}
+	}
 }
 
 // counting returns the outcomes that count, by endpoint, and the ids of the endpoints. Mail and tests do not count.
 func counting(outcomes []topic.Outcome) (batches map[string][]topic.Outcome, ids []string) {
 	batches = map[string][]topic.Outcome{}
-	for _, o := range outcomes {
+	for _, o := range topic.Each(outcomes) {
 		if o.Channel.Keeper() != topic.Integrations || o.EventKind == topic.EndpointTest ||
 			o.Result != topic.Delivered && o.Result != topic.Failed {
 			continue

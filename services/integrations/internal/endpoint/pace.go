@@ -20,6 +20,6 @@ func pacedBy(channel topic.Channel, a Address) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// limit returns a digest that endpoints have in common if they share a rate limit. Delivery puts their deliveries into
+// Limit returns a digest that endpoints have in common if they share a rate limit. Delivery puts their deliveries into
 // one bucket, so that one process keeps the limit.
-func (e Endpoint) limit() string { return cmp.Or(e.Paced, e.URLHash) }
+func (e Endpoint) Limit() string { return cmp.Or(e.Paced, e.URLHash) }

@@ -15,7 +15,7 @@ func TestPacedBy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Endpoint{URLHash: address.Hash(), Paced: pacedBy(channel, address)}.limit()
+		return Endpoint{URLHash: address.Hash(), Paced: pacedBy(channel, address)}.Limit()
 	}
 	const first = "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=k&token=t"
 	for url, same := range map[string]bool{

@@ -22,13 +22,19 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 	if len(query.Endpoints) > 0 {
 		where = append(where, find.In(FieldLegacyID, query.Endpoints...))
 	}
-	found, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: query.Limit, After: query.After, Scan: IndexConcerned})
+	found, err := s.Store.Endpoints.Keys(ctx, find.Query{Where: where, Limit: query.Limit + 1, After: query.After, Scan: IndexConcerned}, FieldLimit)
 	if err != nil {
 		return topic.RecipientPage{}, err
 	}
-	page := topic.RecipientPage{Recipients: make([]topic.Recipient, len(found.Items)), Next: found.Next}
-	for i, e := range found.Items {
-		page.Recipients[i] = topic.Recipient{ID: e.ID, Destination: e.limit()}
+	var page topic.RecipientPage
+	if len(found) > query.Limit {
+		found = found[:query.Limit]
+		page.Next = found[query.Limit-1].Position
+	}
+	page.Recipients = make([]topic.Recipient, len(found))
+	for i, row := range found {
+		limit, _ := row.Values[0].(string)
+		page.Recipients[i] = topic.Recipient{ID: row.Key, Destination: limit}
 	}
 	return page, nil
 }
@@ -83,12 +89,27 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 	return out, nil
 }
 
+// Version returns the version of the organization's destinations, and the dashboards that exist. Whoever resolved endpoints
+// after the version was read needs not resolve them again until the version changes.
+func (s *Endpoints) Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error) {
+	revision, err := s.Store.Revision(ctx, organization)
+	if err != nil {
+		return topic.RecipientsVersion{}, err
+	}
+	version := topic.RecipientsVersion{Version: revision, Dashboards: []topic.Dashboard{}}
+	dashboards, err := s.Services.Dashboards(ctx, organization, query.Dashboards)
+	for _, dashboard := range dashboards {
+		version.Dashboards = append(version.Dashboards, dashboard.named())
+	}
+	return version, err
+}
+
 // management returns the destination of mail about the endpoint. It depends on no state of the endpoint, and has no
 // digest of its URL, because the receiver of the URL does not affect the mail.
 func (e Endpoint) management(dashboard Dashboard) topic.Destination {
 	return topic.Destination{
 		ID: e.ID, Channel: topic.Email, State: topic.RecipientActive, Components: []string{},
-		Dashboard: topic.Dashboard{ID: dashboard.ID, Name: dashboard.Name, URL: dashboard.URL},
+		Dashboard: dashboard.named(),
 		Address:   e.ManagementEmail, Link: dashboard.URL,
 	}
 }
@@ -97,8 +118,8 @@ func (e Endpoint) management(dashboard Dashboard) topic.Destination {
 func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool) (topic.Destination, error) {
 	d := topic.Destination{
 		ID: e.ID, Channel: e.Channel, State: topic.RecipientActive,
-		Dashboard:  topic.Dashboard{ID: dashboard.ID, Name: dashboard.Name, URL: dashboard.URL},
-		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay, Paced: e.limit(),
+		Dashboard:  dashboard.named(),
+		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay, Paced: e.Limit(),
 	}
 	if d.Components == nil {
 		d.Components = []string{} // in a Destination nil means all components

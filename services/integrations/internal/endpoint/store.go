@@ -16,6 +16,7 @@ const (
 	FieldURLHash      = "urlHash"
 	FieldSlot         = "slot" // urlHash of a verified endpoint; else absent
 	FieldLegacyID     = "legacyId"
+	FieldLimit        = "limit" // Endpoint.Limit
 	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
 	FieldOnly         = "only"       // the component of a verified endpoint that has no other; else absent
@@ -39,6 +40,8 @@ const (
 type Collection[T any] interface {
 	GetMany(ctx context.Context, keys []string) ([]T, error)
 	Find(ctx context.Context, q find.Query) (find.Page[T], error)
+	// Keys returns the keys of the records that match q with the values of fields, and does not read the records.
+	Keys(ctx context.Context, q find.Query, fields ...string) ([]find.Row, error)
 	CountDistinct(ctx context.Context, field string, q find.Query) (int64, error)
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
 	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
@@ -52,10 +55,14 @@ type Collection[T any] interface {
 type Store struct {
 	Endpoints    Collection[Endpoint]
 	Counters     Collection[Counters]
+	Healthy      Collection[Healthy]
 	Suppressions Collection[Suppression]
 	Slots        Collection[Slots]
 	// Next returns the next number of a counter: 1, 2, 3, each once.
 	Next func(ctx context.Context, counter string) (int64, error)
+	// Revision returns a number that each write of an endpoint or suppression of the organization has changed when it
+	// returns. Creating an endpoint does not change it.
+	Revision func(ctx context.Context, organization string) (int64, error)
 }
 
 // Services is a client of other services.
@@ -65,8 +72,8 @@ type Services interface {
 	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none,
 	// and fault.Denied if it is private.
 	PublicDashboard(ctx context.Context, at Site) (Public, error)
-	// Dashboards returns the dashboards that exist, by id, without their components. A dashboard may be one
-	// second old.
+	// Dashboards returns the dashboards that exist, by id, without their components. A dashboard may be
+	// 20 ms old.
 	Dashboards(ctx context.Context, organization string, ids []string) (map[string]Dashboard, error)
 	// UniqueEndpoints returns the number of unique URLs of each kind that the organization may have.
 	UniqueEndpoints(ctx context.Context, organization string) (int, error)

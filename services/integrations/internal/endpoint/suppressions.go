@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -96,12 +97,24 @@ func (s *Endpoints) resetCounters(ctx context.Context, organization string, chan
 		ids[i] = e.ID
 	}
 	now := s.Now()
-	return s.Store.Counters.UpdateMany(ctx, ids, func(counters []*Counters) (map[string][]topic.Message, error) {
-		for _, c := range counters {
-			c.reset(now)
+	for {
+		left, err := s.leave(ctx, ids)
+		if err != nil {
+			return err
 		}
-		return nil, nil
-	})
+		err = s.Store.Counters.UpdateMany(ctx, ids, func(counters []*Counters) (map[string][]topic.Message, error) {
+			for _, c := range counters {
+				if c.membership() != left[c.ID] {
+					return nil, errMember
+				}
+				c.reset(now)
+			}
+			return nil, nil
+		})
+		if !errors.Is(err, errMember) {
+			return err
+		}
+	}
 }
 
 func notSuppressed() error {

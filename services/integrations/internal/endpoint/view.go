@@ -47,6 +47,9 @@ func (s *Endpoints) views(ctx context.Context, organization string, endpoints ..
 		ids = append(ids, e.ID)
 	}
 	counters, err := s.countersOf(ctx, ids)
+	if err == nil {
+		err = s.lastSuccesses(ctx, counters)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -197,7 +197,7 @@ func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) 
 	case kind == topic.EndpointVerify:
 		d.Link = s.Links.to(toVerify, e)
 	case kind == topic.EndpointManage:
-		d.Link, d.Manage = s.Links.to(toManage, e), s.Links.to(toUnsubscribe, e)
+		d.Link, d.Unsubscribe = s.Links.to(toManage, e), s.Links.to(toUnsubscribe, e)
 	case !e.Locked:
 		d.Link = s.Links.to(toManage, e)
 	}

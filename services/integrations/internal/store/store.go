@@ -9,29 +9,45 @@ import (
 
 // New declares the collections in db and returns them.
 func New(db *document.Database) endpoint.Store {
+	revisions := revisions{db}
 	return endpoint.Store{
-		Endpoints: document.Declare(db, endpoints()),
+		Endpoints: revised[endpoint.Endpoint]{
+			Collection: document.Declare(db, endpoints()), revisions: revisions,
+			organization: func(e *endpoint.Endpoint) string { return e.OrganizationID },
+		},
 		Counters: document.Declare(db, document.Schema[endpoint.Counters]{
 			Name: "tallies",
 			Key:  func(c *endpoint.Counters) string { return c.ID },
 		}),
-		Suppressions: document.Declare(db, document.Schema[endpoint.Suppression]{
-			Name: "suppressions",
-			Key:  func(s *endpoint.Suppression) string { return s.Key() },
-			Fields: []document.Field[endpoint.Suppression]{
-				{Name: endpoint.FieldOrganization, Value: func(s *endpoint.Suppression) any { return s.OrganizationID }},
-				{Name: endpoint.FieldChannel, Value: func(s *endpoint.Suppression) any { return string(s.Channel) }},
-				{Name: endpoint.FieldSuppressedAt, Value: func(s *endpoint.Suppression) any { return s.SuppressedAt }},
-			},
-			Indexes: []document.Index{
-				{Name: "suppressed", Fields: []string{endpoint.FieldOrganization, endpoint.FieldChannel, endpoint.FieldSuppressedAt}},
-			},
+		Healthy: document.Declare(db, document.Schema[endpoint.Healthy]{
+			Name: "healthy",
+			Key:  func(h *endpoint.Healthy) string { return h.ID },
 		}),
+		Suppressions: revisedByInserts[endpoint.Suppression]{revised[endpoint.Suppression]{
+			Collection: document.Declare(db, suppressions()), revisions: revisions,
+			organization: func(s *endpoint.Suppression) string { return s.OrganizationID },
+		}},
 		Slots: document.Declare(db, document.Schema[endpoint.Slots]{
 			Name: "slots",
 			Key:  func(s *endpoint.Slots) string { return s.Key() },
 		}),
-		Next: db.Next,
+		Next:     db.Next,
+		Revision: revisions.of,
+	}
+}
+
+func suppressions() document.Schema[endpoint.Suppression] {
+	return document.Schema[endpoint.Suppression]{
+		Name: "suppressions",
+		Key:  func(s *endpoint.Suppression) string { return s.Key() },
+		Fields: []document.Field[endpoint.Suppression]{
+			{Name: endpoint.FieldOrganization, Value: func(s *endpoint.Suppression) any { return s.OrganizationID }},
+			{Name: endpoint.FieldChannel, Value: func(s *endpoint.Suppression) any { return string(s.Channel) }},
+			{Name: endpoint.FieldSuppressedAt, Value: func(s *endpoint.Suppression) any { return s.SuppressedAt }},
+		},
+		Indexes: []document.Index{
+			{Name: "suppressed", Fields: []string{endpoint.FieldOrganization, endpoint.FieldChannel, endpoint.FieldSuppressedAt}},
+		},
 	}
 }
 
@@ -60,6 +76,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 				return e.URLHash
 			}},
 			{Name: endpoint.FieldLegacyID, Value: func(e *e) any { return e.LegacyID }},
+			{Name: endpoint.FieldLimit, Value: func(e *e) any { return e.Limit() }},
 			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Paused }},
 			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.ComponentIDs }},
 			{Name: endpoint.FieldOnly, Value: func(e *e) any {

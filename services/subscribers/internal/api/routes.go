@@ -1,6 +1,5 @@
-// Package api serves the legacy resources of addresses and subscriptions, the pages where people
-// unsubscribe, and the calls of peers. Only this package contains the names of the legacy interface:
-// integer ids, fields and resources.
+// Package api serves the App interface of subscribers, the legacy resources of addresses and subscriptions, the pages where
+// people unsubscribe, and the calls of peers. Only this package contains the names of the interfaces.
 package api
 
 import (
@@ -9,7 +8,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
-	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -19,14 +17,15 @@ import (
 // API holds what the handlers use.
 type API struct {
 	audience *audience.Audience
-	links    Links
+	visitors *audience.Visitors
+	pages    web.Pages
 	base     string // LEGACY_BASE_URL
 	log      *slog.Logger
 }
 
 // New returns the handlers.
-func New(audience *audience.Audience, links Links, base string, log *slog.Logger) *API {
-	return &API{audience: audience, links: links, base: base, log: log}
+func New(audience *audience.Audience, visitors *audience.Visitors, pages web.Pages, base string, log *slog.Logger) *API {
+	return &API{audience: audience, visitors: visitors, pages: pages, base: base, log: log}
 }
 
 // kind holds the legacy interface's names for the addresses and subscriptions of one channel.
@@ -51,13 +50,10 @@ func (a *API) resources() []legacy.Declared {
 }
 
 // Mount adds the routes to the engine.
-func (a *API) Mount(engine *gin.Engine) {
+func (a *API) Mount(engine *gin.Engine) error {
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log, BaseURL: a.base}, a.resources()...)
 
-	public := engine.Group("", page.Private, web.Surface(passport.Public))
-	public.GET(unsubscribePath, web.Handle(a.askUnsubscribe))
-	public.HEAD(unsubscribePath, web.Handle(a.askUnsubscribe))
-	public.POST(unsubscribePath, web.Handle(a.unsubscribe))
-
+	a.mountVisitors(engine)
 	web.MountRecipients(engine, a.audience)
+	return web.Mount(engine, a.operations())
 }

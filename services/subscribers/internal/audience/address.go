@@ -17,17 +17,26 @@ type Address struct {
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel" audit:"channel"` // one of topic.Subscribers
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
-	Text           string        `json:"text" audit:"address"`       // as given
-	Normal         string        `json:"normal"`                     // as compared: a mail address in lower case
-	Blocked        bool          `json:"blocked" audit:"suppressed"` // no message is sent to it, because the provider reported it as gone
-	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"`      // the last change to another address
+	Text           string        `json:"text" audit:"address"` // as given
+	Normal         string        `json:"normal"`               // as compared
+	Suppression    *Suppression  `json:"suppression,omitempty" audit:"suppression"`
+	Blocked        bool          `json:"blocked,omitempty"`     // suppressed by an earlier version, which stored no reason
+	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // the last change to another address
+	ClearedAt      *time.Time    `json:"clearedAt,omitempty"`   // the last end of a suppression by a member
 	Removed        bool          `json:"removed"`
-	LeftAt         *time.Time    `json:"leftAt,omitempty" audit:"unsubscribedAt"` // the owner's last deletion of all subscriptions
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
 
-// write checks text and stores it in the address. If the address becomes another one, write unblocks it:
-// only the previous one was blocked.
+// Suppressed returns why no message is sent to the address, or nil.
+func (a Address) Suppressed() *Suppression {
+	if a.Suppression == nil && a.Blocked {
+		return &Suppression{Reason: Unusable, At: a.CreatedAt}
+	}
+	return a.Suppression
+}
+
+// write checks text and stores it in the address. If the address becomes another one, write ends its suppression:
+// only the previous one was suppressed.
 func (a *Address) write(text string, now time.Time) error {
 	kind := kindOf(a.Channel)
 	normal, ok := kind.normal(text)
@@ -35,10 +44,16 @@ func (a *Address) write(text string, now time.Time) error {
 		return fault.Field(FieldText, "%s", kind.needed)
 	}
 	if a.Normal != "" && a.Normal != normal {
-		a.Blocked, a.RewrittenAt = false, &now
+		a.Suppression, a.Blocked, a.RewrittenAt = nil, false, &now
 	}
 	a.Text, a.Normal = text, normal
 	return nil
+}
+
+// Stale reports whether an earlier version has stored the address, which compared it in another form.
+func (a Address) Stale() bool {
+	normal, ok := kindOf(a.Channel).normal(a.Text)
+	return ok && normal != a.Normal
 }
 
 // Edition returns a number that differs for each address that the record has had: the time of the last
@@ -76,12 +91,14 @@ func (a *Audience) AddAddress(ctx context.Context, organization string, channel 
 		return Address{}, err
 	}
 	var err error
-	if address.LegacyID, err = a.Store.Next(ctx, string(channel)+"-address"); err != nil {
+	if address.LegacyID, err = a.Store.Next(ctx, addressCounter(channel), 1); err != nil {
 		return Address{}, err
 	}
 	entry := audit.Entry(audit.From(ctx), "", address.CreatedAt, nil, &address)
 	return address, taken(a.Store.Addresses.Insert(ctx, address, entry...), FieldText, isStored)
 }
+
+func addressCounter(channel topic.Channel) string { return string(channel) + "-address" }
 
 const isStored = "is already stored"
 
@@ -93,13 +110,14 @@ func taken(err error, field, message string) error {
 	return &fault.Error{Kind: fault.Conflict, Field: field, Message: message, Err: err}
 }
 
-// ensureAddress returns the address with the text. It stores the address if it does not exist, and
-// then returns made true.
+// ensureAddress returns the address with the text. It stores the address if it does not exist, and then returns made
+// true. The address leaves no audit entry: the entry of its subscriber shows it.
 func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (address Address, made bool, err error) {
 	wanted := Address{Channel: channel}
 	if err := wanted.write(text, a.Now()); err != nil {
 		return Address{}, false, err
 	}
+	ctx = audit.With(ctx, audit.Origin{})
 	for {
 		page, err := a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldNormal, wanted.Normal)), Limit: 1})
 		if err != nil {
@@ -133,7 +151,7 @@ func (a *Audience) ChangeAddress(ctx context.Context, organization, id, text str
 	return changed, taken(err, FieldText, isStored)
 }
 
-// RemoveAddress removes an address and its subscriptions.
+// RemoveAddress removes an address and its subscribers.
 func (a *Audience) RemoveAddress(ctx context.Context, organization, id string) error {
 	address, err := a.mark(ctx, organization, id, true)
 	if err != nil {
@@ -143,7 +161,8 @@ func (a *Audience) RemoveAddress(ctx context.Context, organization, id string) e
 }
 
 // mark marks an address as removed, or removes the mark. It returns fault.NotFound if the address is in
-// that state already. The mark is the deletion for the audit log.
+// that state already. The mark is the deletion for the audit log. No query finds a marked address, and no message is
+// sent to it.
 func (a *Audience) mark(ctx context.Context, organization, id string, removed bool) (Address, error) {
 	return a.Store.Addresses.Update(ctx, id, func(address *Address) ([]topic.Message, error) {
 		if address.Removed == removed || address.OrganizationID != organization {
@@ -154,57 +173,37 @@ func (a *Audience) mark(ctx context.Context, organization, id string, removed bo
 	})
 }
 
-// purge deletes a removed address and its subscriptions.
+// purge deletes a removed address. Its subscribers follow, in AddressWritten.
 func (a *Audience) purge(ctx context.Context, address Address) error {
-	if err := a.unsubscribeAll(ctx, address); err != nil {
-		return err
-	}
 	return unlessMissing(a.Store.Addresses.Delete(ctx, address.ID, nil))
 }
 
-func (a *Audience) unsubscribeAll(ctx context.Context, address Address) error {
-	_, err := a.Store.Subscriptions.DeleteMany(ctx, find.Query{
-		Where: of(address.OrganizationID, address.Channel, find.Eq(FieldAddress, address.ID)), Scan: IndexAddress,
-	})
+// unmake removes an address that was stored for a subscriber that failed, unless the address has other
+// subscribers by now. It marks the address before the second count: a subscriber that is stored later
+// reads the mark, and a subscriber that was stored earlier is counted.
+func (a *Audience) unmake(ctx context.Context, made *Address) error {
+	if made == nil {
+		return nil
+	}
+	ctx = audit.With(context.WithoutCancel(ctx), audit.Origin{}) // no entry reports that the address was stored
+	if n, err := a.subscribersOf(ctx, made.ID); err != nil || n > 0 {
+		return err
+	}
+	if _, err := a.mark(ctx, made.OrganizationID, made.ID, true); err != nil {
+		return unlessMissing(err)
+	}
+	n, err := a.subscribersOf(ctx, made.ID)
+	if err == nil && n == 0 {
+		return a.purge(ctx, *made)
+	}
+	if _, unmarked := a.mark(ctx, made.OrganizationID, made.ID, false); unmarked != nil {
+		return unmarked
+	}
 	return err
 }
 
-// Leave deletes all subscriptions of an address, but not the address, so that its organization can see
-// which address it must not subscribe again by mistake. It returns nil without a change if the address
-// does not exist or has another edition.
-func (a *Audience) Leave(ctx context.Context, organization, id string, edition int64) error {
-	found, err := a.Store.Addresses.GetMany(ctx, []string{id})
-	if err != nil || len(found) == 0 || found[0].OrganizationID != organization || found[0].Edition() != edition {
-		return err
-	}
-	if n, err := a.subscriptionsOf(ctx, found[0]); err != nil || n == 0 {
-		return err
-	}
-	// The entry is stored before the deletion, so that a kill in between cannot lose it.
-	now := a.Now()
-	address, err := a.Store.Addresses.Update(ctx, id, func(address *Address) ([]topic.Message, error) {
-		before := *address
-		address.LeftAt = &now
-		return audit.Entry(audit.From(ctx), actionUnsubscribe, now, &before, address), nil
-	})
-	if err != nil {
-		return unlessMissing(err)
-	}
-	return a.unsubscribeAll(ctx, address)
-}
-
-// Sweep completes the removals that a killed process did not complete.
-func (a *Audience) Sweep(ctx context.Context) error {
-	page, err := a.Store.Addresses.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldRemoved, true)}})
-	if err != nil {
-		return err
-	}
-	for _, address := range page.Items {
-		if err := a.purge(ctx, address); err != nil {
-			return err
-		}
-	}
-	return nil
+func (a *Audience) subscribersOf(ctx context.Context, address string) (int64, error) {
+	return a.Store.Subscribers.Count(ctx, find.Query{Where: []find.Condition{find.Eq(FieldAddress, address)}})
 }
 
 func noAddress() error { return fault.New(fault.NotFound, "There is no such address.") }

@@ -1,14 +1,16 @@
-// Package audience is the domain of addresses (mail addresses and phone numbers) and their
-// subscriptions to components.
+// Package audience is the domain of the people who subscribe to a dashboard by mail, SMS or WhatsApp.
 //
-// A subscription joins one address and one component. It has an id and a confirmation of its own.
-// The recipients of a change are addresses. An address is one recipient even if it subscribed to
-// several of the affected components.
+// There are two records. An Address is a mail address or a phone number of an organization. It holds what is true of the
+// address everywhere: its text, and whether messages to it are suppressed. A Subscriber is the subscription of one
+// address to one dashboard. It holds an Entry for each component, with a confirmation of its own, or one Entry for all
+// components. The recipients of a change are subscribers.
 //
-// The removal of an address takes several writes. The first write marks the address as removed.
-// From then on no query finds the address and no message is sent to it. The next writes delete its
-// subscriptions and the address. If the process is killed in between, Sweep deletes them at the
-// next start.
+// The key of a Subscriber follows from its dashboard and its address. So there is one, and the write decides who of
+// several creates it. A subscriber without entries does not exist: no query finds it, and Derive deletes it.
+//
+// A subscriber holds a copy of its address. A Subscription is a copy of an entry for the lists of the legacy interface.
+// AddressWritten and SubscriberWritten keep the copies in step. The store calls them after each write, and repeats them
+// after a crash.
 package audience
 
 import (
@@ -28,23 +30,37 @@ const (
 	FieldOrganization = "organization"
 	FieldChannel      = "channel"
 	FieldLegacyID     = "legacyId"
-	FieldText         = "text"      // of an address, as given
-	FieldNormal       = "normal"    // of an address, as compared
-	FieldBlocked      = "blocked"   // of an address
-	FieldRemoved      = "removed"   // of an address
-	FieldAddress      = "address"   // of a subscription: the address's id
-	FieldComponent    = "component" // of a subscription: the component's id
-	FieldConfirmed    = "confirmed" // of a subscription
+	FieldText         = "text"       // of an address, as given
+	FieldNormal       = "normal"     // of an address, as compared
+	FieldBlocked      = "blocked"    // of an address: suppressed
+	FieldRemoved      = "removed"    // of an address
+	FieldStale        = "stale"      // of an address: Stale
+	FieldAddress      = "address"    // the address's id
+	FieldComponent    = "component"  // of a subscription: the component's id
+	FieldConfirmed    = "confirmed"  // of a subscription
+	FieldSubscriber   = "subscriber" // of a subscription: the subscriber's id; absent in a record of an earlier version
+	FieldDashboard    = "dashboard"  // of a subscriber
+	FieldStates       = "states"     // of a subscriber: see State
+	FieldSubscribed   = "subscribed" // of a subscriber: the component ids of its entries, or allOf its dashboard
+	FieldConcerned    = "concerned"  // as subscribed, of confirmed entries, and Everything; absent while it is paused
+	FieldWaiting      = "waiting"    // of a subscriber: see Waiting
+	FieldRequested    = "requested"  // of a subscriber: the time of its Request
 )
 
 // The indexes that queries name: organization, channel and the field in the name. The legacy id
-// follows, except in IndexConcerned.
+// follows in those of addresses and subscriptions.
 const (
-	IndexLegacy    = "legacy"
-	IndexText      = "text"
-	IndexAddress   = "address"
-	IndexComponent = "component"
-	IndexConcerned = "concerned" // organization, channel, confirmed, component, address
+	IndexLegacy          = "legacy"
+	IndexText            = "text"
+	IndexAddress         = "address"
+	IndexComponent       = "component"
+	IndexPair            = "couple" // address, component
+	IndexNormal          = "listed"
+	IndexDashboard       = "dashboard"
+	IndexStates          = "states"
+	IndexDashboardStates = "dashboardStates"
+	IndexSubscribed      = "subscribed"
+	IndexConcerned       = "concerned"
 )
 
 // Component is a component of the events service.
@@ -56,12 +72,14 @@ type Component struct {
 	Group                   string
 	Hidden                  bool
 	HiddenFromNotifications bool
+	Dashboards              []string // ids of those that show it
 }
 
-// Dashboard is a dashboard that a message names.
+// Dashboard is a dashboard of the events service.
 type Dashboard struct {
-	ID, Name, URL string
-	Components    []string // ids of the requested components that it shows
+	ID, Name, Slug, URL string
+	Timezone, Locale    string
+	Components          []Component
 }
 
 // Events is a client of the events service. It does not cache, so that a caller can subscribe to a
@@ -71,28 +89,38 @@ type Events interface {
 	ComponentsByID(ctx context.Context, organization string, ids []string) (map[string]Component, error)
 	// ComponentIDs returns the ids of the components that fulfil all conditions.
 	ComponentIDs(ctx context.Context, organization string, where []find.Condition) ([]string, error)
-	// Dashboards returns the dashboards that show one of the components, oldest first.
-	Dashboards(ctx context.Context, organization string, components []string) ([]Dashboard, error)
+	// Dashboard returns the dashboard, or fault.NotFound.
+	Dashboard(ctx context.Context, organization, id string) (Dashboard, error)
+	// FirstDashboard returns the oldest dashboard of the organization, or fault.NotFound.
+	FirstDashboard(ctx context.Context, organization string) (Dashboard, error)
+	// DashboardsByID returns the dashboards that exist, by id. They may be one second old.
+	DashboardsByID(ctx context.Context, organization string, ids []string) (map[string]Dashboard, error)
 }
 
 // Collection stores records of one type. document.Collection implements and describes it.
 type Collection[T any] interface {
 	GetMany(ctx context.Context, keys []string) ([]T, error)
 	Find(ctx context.Context, q find.Query) (find.Page[T], error)
+	Keys(ctx context.Context, q find.Query, fields ...string) ([]find.Row, error)
 	Count(ctx context.Context, q find.Query) (int64, error)
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
 	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
+	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
 	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
+	InsertMany(ctx context.Context, items []T) ([]T, error)
+	UpsertMany(ctx context.Context, items []T) error
 	DeleteMany(ctx context.Context, q find.Query) (int64, error)
 }
 
 // Store stores the domain's records.
 type Store struct {
 	Addresses     Collection[Address]
+	Subscribers   Collection[Subscriber]
 	Subscriptions Collection[Subscription]
-	// Next returns the next number of a counter: 1, 2, 3, each once.
-	Next func(ctx context.Context, counter string) (int64, error)
+	Imports       Collection[Import]
+	// Next takes n numbers of a counter and returns the first: 1, 2, 3, each once.
+	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
 
 // Audience holds the operations of the domain.
@@ -104,8 +132,7 @@ type Audience struct {
 type Options struct {
 	Store  Store
 	Events Events
-	// Manage returns the URL where the owner of an address unsubscribes.
-	Manage func(Address) string
+	Links  Links
 	Log    *slog.Logger
 	Now    func() time.Time // UTC, whole milliseconds
 }
@@ -132,10 +159,40 @@ func list[T any](ctx context.Context, from Collection[T], organization string, c
 	return page.Items, total, err
 }
 
+// each calls visit for each record that the conditions find, page by page.
+func each[T any](ctx context.Context, from Collection[T], where []find.Condition, visit func(T) error) error {
+	query := find.Query{Where: where, Limit: batch}
+	for {
+		page, err := from.Find(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := visit(item); err != nil {
+				return err
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		query.After = page.Next
+	}
+}
+
+// batch is the number of records that a cascade reads at once.
+const batch = 500
+
 // unlessMissing returns nil if err says that the record does not exist, and err otherwise.
 func unlessMissing(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
 	return err
+}
+
+// set stores *value in *field if value is not nil.
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }

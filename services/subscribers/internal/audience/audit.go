@@ -8,44 +8,86 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// actionUnsubscribe is the action of an owner who deletes all subscriptions of an address.
-const actionUnsubscribe = "subscriber.unsubscribe"
-
-// AuditEntity implements audit.Record. The interfaces call an address with its subscriptions a subscriber.
+// AuditEntity implements audit.Record. An address is a part of its subscribers.
 func (a Address) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: a.OrganizationID, Type: "subscriber", ID: a.ID, Name: a.Text}
 }
 
-// subscribed is a subscription in the audit log: a part of its subscriber.
-type subscribed struct {
-	Subscription
-	Address string `audit:"address"`
+// recorded is a subscriber in the audit log, as the App interface shows it.
+type recorded struct {
+	Subscriber       Subscriber
+	ID               string           `audit:"id"`
+	Channel          topic.Channel    `audit:"channel"`
+	DashboardID      string           `audit:"dashboardId"`
+	Email            string           `audit:"email,null"`
+	Phone            string           `audit:"phone,null"`
+	ComponentIDs     []string         `audit:"componentIds"`
+	Confirmed        bool             `audit:"confirmed"`
+	ConfirmedAt      *time.Time       `audit:"confirmedAt"`
+	Entries          []Entry          `audit:"entries"`
+	Paused           bool             `audit:"paused"`
+	Locked           bool             `audit:"locked"`
+	SuppressedReason SuppressedReason `audit:"suppressedReason,null"`
+	Locale           string           `audit:"locale,null"`
+	Source           SubscriberSource `audit:"source"`
+	CreatedAt        time.Time        `audit:"createdAt"`
+	UpdatedAt        time.Time        `audit:"updatedAt,quiet"`
 }
 
 // AuditEntity implements audit.Record.
-func (s subscribed) AuditEntity() audit.Entity {
-	return audit.Entity{Organization: s.OrganizationID, Type: "subscriber", ID: s.AddressID, Name: s.Address}
+func (r recorded) AuditEntity() audit.Entity {
+	s := r.Subscriber
+	return audit.Entity{Organization: s.OrganizationID, Type: "subscriber", ID: s.ID, Name: s.Address.Text}
 }
 
-// subscriptionEntry returns the audit entry of a write of a subscription. The verb is create, update or delete.
-func (a *Audience) subscriptionEntry(ctx context.Context, verb string, at time.Time, before, after *Subscription) ([]topic.Message, error) {
-	former, err := a.subscribed(ctx, before)
-	if err != nil {
-		return nil, err
-	}
-	next, err := a.subscribed(ctx, after)
-	return audit.Entry(audit.From(ctx), "subscriber.subscription."+verb, at, former, next), err
-}
-
-// subscribed adds the address to a subscription. It returns nil for no subscription.
-func (a *Audience) subscribed(ctx context.Context, s *Subscription) (*subscribed, error) {
+// record returns the audit record of a subscriber, or nil for none.
+func record(s *Subscriber) *recorded {
 	if s == nil {
-		return nil, nil
+		return nil
 	}
-	found, err := a.Store.Addresses.GetMany(ctx, []string{s.AddressID})
-	out := &subscribed{Subscription: *s}
-	for _, address := range found {
-		out.Address = address.Text
+	out := &recorded{
+		Subscriber: *s, ID: s.ID, Channel: s.Channel, DashboardID: s.DashboardID, ComponentIDs: s.ComponentIDs(), Confirmed: s.Confirmed(), ConfirmedAt: s.ConfirmedAt(),
+		Entries: s.Entries, Paused: s.Paused, Locked: s.Locked, Locale: s.Locale, Source: s.Source, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
-	return out, err
+	if out.Phone = s.Address.Text; s.Channel == topic.Email {
+		out.Email, out.Phone = s.Address.Text, ""
+	}
+	if s.Address.Suppression != nil {
+		out.SuppressedReason = s.Address.Suppression.Reason
+	}
+	return out
+}
+
+// subscriberEntry returns the audit entry of a write of a subscriber. An empty action is create, update or delete.
+func subscriberEntry(ctx context.Context, action string, at time.Time, before, after *Subscriber) []topic.Message {
+	return audit.Entry(audit.From(ctx), action, at, record(before), record(after))
+}
+
+// subscription is an entry in the audit log: a part of its subscriber.
+type subscription struct {
+	Subscriber   Subscriber
+	ID           string        `audit:"id"`
+	Channel      topic.Channel `audit:"channel"`
+	LegacyID     int64         `audit:"legacyId"`
+	SubscriberID string        `audit:"subscriberId"`
+	ComponentID  string        `audit:"componentId"`
+	Confirmed    bool          `audit:"confirmed"`
+	CreatedAt    time.Time     `audit:"createdAt"`
+	Address      string        `audit:"address"`
+}
+
+// AuditEntity implements audit.Record.
+func (s subscription) AuditEntity() audit.Entity { return record(&s.Subscriber).AuditEntity() }
+
+// subscribed returns the audit record of an entry, or nil for no entry.
+func subscribed(s Subscriber, e *Entry) *subscription {
+	if e == nil {
+		return nil
+	}
+	return &subscription{s, e.ID, s.Channel, e.LegacyID, s.ID, e.ComponentID, e.Confirmed, e.CreatedAt, s.Address.Text}
+}
+
+// subscriptionEntry returns the audit entry of a write of one entry. The verb is create, update or delete.
+func subscriptionEntry(ctx context.Context, verb string, at time.Time, s Subscriber, before, after *Entry) []topic.Message {
+	return audit.Entry(audit.From(ctx), "subscriber.subscription."+verb, at, subscribed(s, before), subscribed(s, after))
 }

@@ -4,6 +4,10 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/nyaruka/phonenumbers"
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -21,34 +25,84 @@ const (
 )
 
 // email matches a local part without quotes and a domain name of at least two labels. It refuses quoted
-// local parts, comments, address literals and invisible characters. The RFCs allow some of them, but here
-// they are mistakes.
+// local parts, comments, address literals and invisible characters. The RFCs allow some of them, and
+// net/mail accepts them, but here they are mistakes.
 var email = regexp.MustCompile("^" + atom + `(?:\.` + atom + ")*@(?:" + label + `\.)+` + top + "$")
 
 // number matches a plus sign, the country code and the subscriber's number. E.164 allows at most 15
 // digits. The shortest numbers in use have 8.
 var number = regexp.MustCompile(`^\+[0-9]{8,15}$`)
 
+// writtenNumber matches a number as people write it.
+var writtenNumber = regexp.MustCompile(`^\+[0-9][0-9 ()./-]{6,38}$`)
+
 // kind holds the rules for the addresses of one channel.
 type kind struct {
-	needed          string // the error message for a text that is no address
-	unsubscribeLink bool   // messages contain a link with which the recipient unsubscribes
+	field  string // its name on the App interface
+	needed string // the error message for a text that is no address
+	// wanted is needed for the App interface.
+	wanted string
 	// normal returns the form in which two addresses are compared, and false if text is no address.
 	normal func(text string) (string, bool)
+	// strict returns the text to store on behalf of the App interface, and false if it is not an address.
+	strict func(text string) (string, bool)
 }
 
 // kindOf returns the rules of a channel of topic.Subscribers.
 func kindOf(channel topic.Channel) kind {
+	phone := kind{
+		field: "phone", needed: "must be a plus sign, the country code and the number, with 8 to 15 digits",
+		wanted: "must be a possible phone number: a plus sign, the country code and the number",
+		normal: normalNumber, strict: possibleNumber,
+	}
 	return map[topic.Channel]kind{
 		topic.Email: {
-			needed: "must be an email address", unsubscribeLink: true,
-			normal: func(text string) (string, bool) {
-				return strings.ToLower(text), len(text) <= maxEmail && strings.IndexByte(text, '@') <= maxLocal && email.MatchString(text)
+			field: "email", needed: "must be an email address", wanted: "must be an email address", normal: normalEmail,
+			strict: func(text string) (string, bool) {
+				_, ok := normalEmail(text)
+				return text, ok
 			},
 		},
-		topic.SMS: {
-			needed: "must be a plus sign, the country code and the number, with 8 to 15 digits",
-			normal: func(text string) (string, bool) { return text, number.MatchString(text) },
-		},
+		topic.SMS:      phone,
+		topic.WhatsApp: phone,
 	}[channel]
+}
+
+// normalEmail returns the address in lower case, in Unicode's composed form, and with the domain in ASCII: a domain that is
+// written in Unicode and the same domain in ASCII are one.
+func normalEmail(text string) (string, bool) {
+	at := strings.IndexByte(text, '@')
+	if len(text) > maxEmail || at > maxLocal || !email.MatchString(text) {
+		return "", false
+	}
+	domain, err := idna.Lookup.ToASCII(text[at+1:])
+	if err != nil {
+		return "", false
+	}
+	return strings.ToLower(norm.NFC.String(text[:at])) + "@" + domain, true
+}
+
+// normalNumber returns the E.164 form of a number that its country can have. Any other number is compared as it is: the
+// legacy interface accepts 8 to 15 digits.
+func normalNumber(text string) (string, bool) {
+	if !number.MatchString(text) {
+		return "", false
+	}
+	if possible, ok := possibleNumber(text); ok {
+		return possible, true
+	}
+	return text, true
+}
+
+// possibleNumber returns the E.164 form of a number, and false if its country does not have numbers of this length.
+func possibleNumber(text string) (string, bool) {
+	if !writtenNumber.MatchString(text) {
+		return "", false
+	}
+	parsed, err := phonenumbers.Parse(text, phonenumbers.UNKNOWN_REGION)
+	if err != nil || phonenumbers.IsPossibleNumberWithReason(parsed) != phonenumbers.IS_POSSIBLE {
+		return "", false
+	}
+	normal := phonenumbers.Format(parsed, phonenumbers.E164)
+	return normal, number.MatchString(normal)
 }

@@ -11,142 +11,212 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Concerned returns one page of the addresses with a confirmed subscription to one of the components, in
-// order of id. It runs one indexed find for each component and merges the rows, so that an address occurs
-// once even if it subscribed to several of the components.
+// Concerned returns one page, in order of id, of the subscribers with a confirmed entry for one of the components, or for
+// all components of a dashboard that shows one of them. It leaves out paused subscribers, but not suppressed ones: Resolve
+// returns that state.
 func (a *Audience) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	page := topic.RecipientPage{Recipients: []topic.Recipient{}}
-	if query.Channel.Keeper() != topic.Subscribers {
+	if query.Channel.Keeper() != topic.Subscribers || len(query.Components) == 0 {
 		return page, nil
 	}
-	var ids []string
-	for _, component := range query.Components {
-		found, err := a.Store.Subscriptions.Find(ctx, find.Query{
-			Where: of(organization, query.Channel, find.Eq(FieldConfirmed, true), find.Eq(FieldComponent, component), find.Gt(FieldAddress, query.After)),
-			Order: []find.Order{{Field: FieldAddress}}, Limit: query.Limit,
-		})
-		if err != nil {
-			return page, err
-		}
-		for _, s := range found.Items {
-			ids = append(ids, s.AddressID)
-		}
-		slices.Sort(ids)
-		ids = slices.Compact(ids)
-		ids = ids[:min(query.Limit, len(ids))]
+	values, err := a.concerning(ctx, organization, query)
+	if err != nil {
+		return page, err
 	}
-	for _, id := range ids {
-		page.Recipients = append(page.Recipients, topic.Recipient{ID: id, Destination: digest(query.Channel, id)})
+	rows, next, err := a.keys(ctx, find.Query{
+		Where: of(organization, query.Channel, find.Has(FieldConcerned, values...)), Limit: query.Limit, After: query.After, Scan: IndexConcerned,
+	}, FieldAddress)
+	page.Next = next
+	for _, row := range rows {
+		address, _ := row.Values[0].(string)
+		page.Recipients = append(page.Recipients, topic.Recipient{ID: row.Key, Destination: digest(query.Channel, address)})
 	}
-	if len(ids) == query.Limit {
-		page.Next = ids[len(ids)-1]
-	}
-	return page, nil
+	return page, err
 }
 
-// digest returns the Destination of a Recipient: a hash that does not show the address.
-func digest(channel topic.Channel, id string) string {
-	sum := sha256.Sum256([]byte(string(channel) + ":" + id))
+// keys returns a page of keys of subscribers with the values of fields, and the position of the next page. It costs the
+// same for any number of subscribers, also for several values of a multi-valued field, for which Find reads all of them.
+func (a *Audience) keys(ctx context.Context, q find.Query, fields ...string) (rows []find.Row, next string, err error) {
+	limit := q.Limit
+	q.Limit++
+	rows, err = a.Store.Subscribers.Keys(ctx, q, fields...)
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = rows[limit-1].Position
+	}
+	return rows, next, err
+}
+
+// concerning returns the values of FieldConcerned that a change of the components concerns. It asks events only if the
+// organization has subscribers of all components.
+func (a *Audience) concerning(ctx context.Context, organization string, query topic.RecipientQuery) ([]string, error) {
+	values := slices.Compact(slices.Sorted(slices.Values(query.Components)))
+	all, err := a.Store.Subscribers.Find(ctx, find.Query{Where: of(organization, query.Channel, find.Has(FieldConcerned, Everything)), Limit: 1})
+	if err != nil || len(all.Items) == 0 {
+		return values, err
+	}
+	shown, err := a.shownOn(ctx, organization, query.Components)
+	return append(values, shown...), err
+}
+
+// shownOn returns the values of FieldSubscribed for all components of the dashboards that show one of the components.
+func (a *Audience) shownOn(ctx context.Context, organization string, components []string) ([]string, error) {
+	found, err := a.Events.ComponentsByID(ctx, organization, components)
+	var values []string
+	for _, component := range found {
+		for _, dashboard := range component.Dashboards {
+			values = append(values, allOf(dashboard))
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(values))), err
+}
+
+// digest returns the Destination of a Recipient: a hash of an address's id. Subscribers of one address share it on all
+// dashboards.
+func digest(channel topic.Channel, address string) string {
+	sum := sha256.Sum256([]byte(string(channel) + ":" + address))
 	return hex.EncodeToString(sum[:])
 }
 
-// reach is an address with its confirmed subscriptions.
-type reach struct {
-	address    Address
-	components []string // ids
-	dashboard  Dashboard
-}
-
-// Resolve returns the current destinations of the addresses, in the order of query.IDs.
+// Resolve returns the current destinations of the subscribers, in the order of query.IDs.
 func (a *Audience) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
-	ids := query.IDs
-	found, err := a.Store.Addresses.GetMany(ctx, ids)
+	found, err := a.Store.Subscribers.GetMany(ctx, slices.Compact(slices.Sorted(slices.Values(query.IDs))))
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]*reach{}
-	for _, address := range found {
-		if address.OrganizationID == organization && !address.Removed {
-			known[address.ID] = &reach{address: address}
+	known := make(map[string]*Subscriber, len(found))
+	for i := range found {
+		if s := &found[i]; s.OrganizationID == organization && !s.Gone() && !s.Address.Removed {
+			known[s.ID] = s
 		}
 	}
-	if err := a.confirmed(ctx, organization, known); err != nil {
+	if err := a.byAddress(ctx, organization, query.IDs, known); err != nil {
 		return nil, err
 	}
-	if err := a.placed(ctx, organization, known); err != nil {
+	dashboards, outage, err := a.dashboardsOf(ctx, organization, known)
+	if err != nil {
 		return nil, err
 	}
-	out := make([]topic.Destination, len(ids))
-	for i, id := range ids {
+	out := make([]topic.Destination, len(query.IDs))
+	for i, id := range query.IDs {
 		out[i] = topic.Destination{ID: id, State: topic.RecipientGone, Components: []string{}}
-		if r := known[id]; r != nil && len(r.components) > 0 {
-			out[i] = a.destination(r)
+		s := known[id]
+		if s == nil {
+			continue
+		}
+		if dashboard, exists := dashboards[s.DashboardID]; exists || outage {
+			out[i] = a.destination(s, dashboard, query.Kind)
+			out[i].ID = id
 		}
 	}
 	return out, nil
 }
 
-// destination returns the address as a Destination. The destination of a blocked address does not show it.
-func (a *Audience) destination(r *reach) topic.Destination {
-	address := r.address
-	d := topic.Destination{ID: address.ID, Channel: address.Channel, State: topic.RecipientSuppressed, Components: []string{}}
-	if address.Blocked {
+// byAddress adds the subscribers of ids that are of addresses: the recipients of an earlier version.
+func (a *Audience) byAddress(ctx context.Context, organization string, ids []string, known map[string]*Subscriber) error {
+	var unknown []string
+	for _, id := range ids {
+		if known[id] == nil {
+			unknown = append(unknown, id)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	found, err := a.Store.Subscribers.Find(ctx, find.Query{Where: []find.Condition{find.In(FieldAddress, unknown...)}})
+	for i := range found.Items {
+		s := &found.Items[i]
+		if s.OrganizationID == organization && !s.Gone() && !s.Address.Removed && s.Source == FromLegacy && known[s.AddressID] == nil {
+			known[s.AddressID] = s
+		}
+	}
+	return err
+}
+
+// dashboardsOf returns the dashboards of the subscribers. During an outage of events there are none: a message without the
+// name of the dashboard is better than no message.
+func (a *Audience) dashboardsOf(ctx context.Context, organization string, subscribers map[string]*Subscriber) (dashboards map[string]Dashboard, outage bool, err error) {
+	var ids []string
+	for _, s := range subscribers {
+		if !slices.Contains(ids, s.DashboardID) {
+			ids = append(ids, s.DashboardID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, false, nil
+	}
+	dashboards, err = a.Events.DashboardsByID(ctx, organization, ids)
+	if fault.Is(err, fault.Unavailable) {
+		return nil, true, nil
+	}
+	return dashboards, false, err
+}
+
+// destination returns the subscriber as a Destination. A destination that is not active does not show the address.
+func (a *Audience) destination(s *Subscriber, dashboard Dashboard, kind topic.Kind) topic.Destination {
+	d := topic.Destination{ID: s.ID, Channel: s.Channel, State: topic.RecipientGone, Components: []string{}}
+	confirms := kind == topic.SubscriberConfirm
+	components, any := s.told()
+	switch {
+	case confirms && s.Request == nil, !confirms && !any:
+		return d
+	case s.Address.Suppression != nil:
+		d.State = topic.RecipientSuppressed
+		return d
+	case s.Paused && !confirms:
+		d.State = topic.RecipientPaused
 		return d
 	}
-	d.State, d.Address, d.Components = topic.RecipientActive, address.Text, r.components
-	d.Dashboard = topic.Dashboard{ID: r.dashboard.ID, Name: r.dashboard.Name, URL: r.dashboard.URL}
-	if kindOf(address.Channel).unsubscribeLink {
-		d.Manage = a.Manage(address)
+	d.State, d.Address, d.Locale = topic.RecipientActive, s.Address.Text, s.Locale
+	d.Dashboard = topic.Dashboard{ID: s.DashboardID, Name: dashboard.Name, URL: dashboard.URL, Timezone: dashboard.Timezone, Locale: dashboard.Locale}
+	if confirms {
+		d.Link, d.Code, d.Names = a.Links.Confirm(*s), a.Links.Code(*s), dashboard.names(s.asked())
+		return d
 	}
+	d.Components = components
+	d.Manage, d.Unsubscribe = a.Links.Manage(*s), a.Links.Unsubscribe(*s)
 	return d
 }
 
-// confirmed adds the components of the confirmed subscriptions. It runs one find for each channel.
-func (a *Audience) confirmed(ctx context.Context, organization string, known map[string]*reach) error {
-	byChannel := map[topic.Channel][]string{}
-	for id, reach := range known {
-		byChannel[reach.address.Channel] = append(byChannel[reach.address.Channel], id)
-	}
-	for channel, ids := range byChannel {
-		page, err := a.Store.Subscriptions.Find(ctx, find.Query{
-			Where: of(organization, channel, find.In(FieldAddress, ids...), find.Eq(FieldConfirmed, true)), Scan: IndexAddress,
-		})
-		if err != nil {
-			return err
-		}
-		for _, s := range page.Items {
-			r := known[s.AddressID]
-			r.components = append(r.components, s.ComponentID)
+// told returns the components of the confirmed entries, nil for all components, and whether there are any.
+func (s *Subscriber) told() (components []string, any bool) {
+	for _, e := range s.Entries {
+		switch {
+		case !e.Confirmed:
+		case e.ComponentID == "":
+			return nil, true
+		default:
+			components = append(components, e.ComponentID)
 		}
 	}
-	return nil
+	return components, len(components) > 0
 }
 
-// placed adds to each address the first dashboard that shows one of its components. It asks the events
-// service once for all addresses.
-func (a *Audience) placed(ctx context.Context, organization string, known map[string]*reach) error {
-	var components []string
-	for _, reach := range known {
-		components = append(components, reach.components...)
+// asked returns the components that the Request of the subscriber is about, or nil for all components.
+func (s *Subscriber) asked() []string {
+	entries := s.Request.Entries
+	if len(entries) == 0 {
+		entries = s.Entries
 	}
-	if len(components) == 0 {
-		return nil
-	}
-	slices.Sort(components)
-	dashboards, err := a.Events.Dashboards(ctx, organization, slices.Compact(components))
-	if fault.Is(err, fault.Unavailable) {
-		return nil // during an outage, a mail without the dashboard's name is better than no mail
-	}
-	if err != nil {
-		return err
-	}
-	for _, reach := range known {
-		for _, dashboard := range dashboards {
-			if slices.ContainsFunc(reach.components, func(id string) bool { return slices.Contains(dashboard.Components, id) }) {
-				reach.dashboard = dashboard
-				break
-			}
+	ids := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if e.ComponentID == "" {
+			return nil
+		}
+		if !e.Confirmed {
+			ids = append(ids, e.ComponentID)
 		}
 	}
-	return nil
+	return ids
+}
+
+// names returns the names of the components, in the order of the dashboard.
+func (d Dashboard) names(ids []string) []string {
+	var names []string
+	for _, c := range d.Components {
+		if slices.Contains(ids, c.ID) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }

@@ -11,16 +11,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Subscription is the request of an address to be notified about one component.
+// Subscription is a copy of an Entry that has a component, for the lists of the legacy interface.
 type Subscription struct {
-	ID             string        `json:"id" audit:"id"`
+	ID             string        `json:"id"`
 	OrganizationID string        `json:"organizationId"`
-	Channel        topic.Channel `json:"channel" audit:"channel"`
-	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
-	AddressID      string        `json:"addressId" audit:"subscriberId"`
-	ComponentID    string        `json:"componentId" audit:"componentId"`
-	Confirmed      bool          `json:"confirmed" audit:"confirmed"` // no message is sent for an unconfirmed subscription
-	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
+	Channel        topic.Channel `json:"channel"`
+	LegacyID       int64         `json:"legacyId"`
+	AddressID      string        `json:"addressId"`
+	ComponentID    string        `json:"componentId"`
+	Confirmed      bool          `json:"confirmed"`
+	CreatedAt      time.Time     `json:"createdAt"`
+	SubscriberID   string        `json:"subscriberId,omitempty"` // empty: of an earlier version, which had no subscribers
 }
 
 // Detail is a subscription with its address and its component.
@@ -39,6 +40,8 @@ type SubscriptionPatch struct {
 }
 
 const isSubscribed = "already has a subscription of this address"
+
+func subscriptionCounter(channel topic.Channel) string { return string(channel) + "-subscription" }
 
 // Subscriptions returns the subscriptions of a channel that q finds, and their number before q.Limit and q.Offset.
 func (a *Audience) Subscriptions(ctx context.Context, organization string, channel topic.Channel, q find.Query) ([]Detail, int64, error) {
@@ -95,157 +98,239 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 	return details, nil
 }
 
-// Subscribe stores a new subscription. It returns fault.Conflict if the address is already subscribed to
-// the component. After an error neither the subscription nor an address that was stored for it remains.
+// Subscribe adds an entry to the subscriber of an address on the organization's first dashboard. It returns
+// fault.Conflict if the address is already subscribed to the component. After an error neither the entry nor an address
+// that was stored for it remains.
 func (a *Audience) Subscribe(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (Detail, error) {
-	s := Subscription{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.Now()}
-	made, err := a.apply(ctx, &s, patch)
+	first, err := a.Events.FirstDashboard(ctx, organization)
 	if err != nil {
 		return Detail{}, err
 	}
-	detail, err := a.insert(ctx, s)
+	address, made, err := a.wanted(ctx, organization, channel, patch)
 	if err != nil {
-		return Detail{}, errors.Join(err, a.drop(ctx, s), a.unmake(ctx, made))
+		return Detail{}, err
+	}
+	entry := Entry{ID: newID(), ComponentID: *patch.ComponentID, CreatedAt: a.Now()}
+	entry.confirm(patch.Confirmed != nil && *patch.Confirmed, entry.CreatedAt)
+	detail, err := a.subscribe(ctx, address, first.ID, entry)
+	if err != nil {
+		return Detail{}, errors.Join(err, a.unmake(ctx, made))
 	}
 	return detail, nil
 }
 
-func (a *Audience) insert(ctx context.Context, s Subscription) (Detail, error) {
-	var err error
-	if s.LegacyID, err = a.Store.Next(ctx, string(s.Channel)+"-subscription"); err != nil {
-		return Detail{}, err
-	}
-	entry, err := a.subscriptionEntry(ctx, "create", s.CreatedAt, nil, &s)
-	if err != nil {
-		return Detail{}, err
-	}
-	if err := a.Store.Subscriptions.Insert(ctx, s, entry...); err != nil {
-		return Detail{}, taken(err, FieldComponent, isSubscribed)
-	}
-	return a.confirm(ctx, s)
-}
-
-// apply stores the patch in s. It returns the address that it stored for s, or nil.
-func (a *Audience) apply(ctx context.Context, s *Subscription, patch SubscriptionPatch) (made *Address, err error) {
+// wanted returns the address of a patch, and made if it was stored for the patch.
+func (a *Audience) wanted(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (address Address, made *Address, err error) {
 	if patch.AddressText != nil {
-		// The entry of the subscription shows the address too.
-		address, isNew, err := a.ensureAddress(audit.With(ctx, audit.Origin{}), s.OrganizationID, s.Channel, *patch.AddressText)
-		if err != nil {
-			return nil, err
-		}
-		if isNew {
+		address, isNew, err := a.ensureAddress(ctx, organization, channel, *patch.AddressText)
+		if err == nil && isNew {
 			made = &address
 		}
-		s.AddressID = address.ID
+		return address, made, err
 	}
-	set(&s.AddressID, patch.AddressID)
-	set(&s.ComponentID, patch.ComponentID)
-	set(&s.Confirmed, patch.Confirmed)
-	return made, nil
+	found, err := a.Store.Addresses.GetMany(ctx, []string{*patch.AddressID})
+	if err != nil {
+		return Address{}, nil, err
+	}
+	if len(found) == 0 || found[0].Removed {
+		return Address{}, nil, deletedMeanwhile()
+	}
+	return found[0], nil, nil
+}
+
+func (a *Audience) subscribe(ctx context.Context, address Address, dashboard string, entry Entry) (Detail, error) {
+	var err error
+	if entry.LegacyID, err = a.Store.Next(ctx, subscriptionCounter(address.Channel), 1); err != nil {
+		return Detail{}, err
+	}
+	stored, err := a.Store.Subscribers.Upsert(ctx, SubscriberID(dashboard, address.ID), func(s *Subscriber, exists bool) ([]topic.Message, error) {
+		if !exists || s.Gone() {
+			*s = newSubscriber(address, dashboard, FromLegacy, entry.CreatedAt)
+		}
+		if s.All() || s.entry(entry.ComponentID) >= 0 {
+			return nil, fault.New(fault.Conflict, "The address is already subscribed to the component.")
+		}
+		s.Entries, s.UpdatedAt = append(s.Entries, entry), entry.CreatedAt
+		return subscriptionEntry(ctx, "create", entry.CreatedAt, *s, nil, &entry), nil
+	})
+	if err != nil {
+		return Detail{}, taken(err, FieldComponent, isSubscribed)
+	}
+	detail, err := a.confirm(ctx, rowOf(stored, entry))
+	if err != nil {
+		err = errors.Join(err, a.drop(ctx, stored, entry.ID))
+	}
+	return detail, err
+}
+
+// newSubscriber returns a subscriber without entries.
+func newSubscriber(address Address, dashboard string, source SubscriberSource, now time.Time) Subscriber {
+	return Subscriber{
+		ID: SubscriberID(dashboard, address.ID), OrganizationID: address.OrganizationID, Channel: address.Channel, DashboardID: dashboard,
+		AddressID: address.ID, Address: copyOf(address), Source: source, CreatedAt: now, UpdatedAt: now,
+	}
 }
 
 // confirm returns the details of a stored subscription. It reads the address and the component after the
 // write. If one of them was deleted during the write, the deletion could not find the subscription. Then
-// confirm deletes the subscription and returns an error.
+// confirm returns an error.
 func (a *Audience) confirm(ctx context.Context, s Subscription) (Detail, error) {
 	details, err := a.details(ctx, s.OrganizationID, []Subscription{s})
 	if err != nil {
 		return Detail{}, err
 	}
-	if len(details) == 1 {
-		return details[0], nil
+	if len(details) == 0 {
+		return Detail{}, deletedMeanwhile()
 	}
-	if err := a.drop(ctx, s); err != nil {
-		return Detail{}, err
-	}
-	return Detail{}, fault.New(fault.Invalid, "The address or the component was deleted during the request. Choose another one.")
+	return details[0], nil
 }
 
-// drop deletes a subscription if it exists.
-func (a *Audience) drop(ctx context.Context, s Subscription) error {
-	return unlessMissing(a.Unsubscribe(context.WithoutCancel(ctx), s.OrganizationID, s.ID))
+func deletedMeanwhile() error {
+	return fault.New(fault.Invalid, "The address or the component was deleted during the request. Choose another one.")
 }
 
-// unmake removes an address that was stored for a subscription that failed, unless the address has other
-// subscriptions by now. It marks the address before the second count: a subscription that is stored later
-// reads the mark in confirm, and a subscription that was stored earlier is counted.
-func (a *Audience) unmake(ctx context.Context, made *Address) error {
-	if made == nil {
-		return nil
-	}
-	ctx = audit.With(context.WithoutCancel(ctx), audit.Origin{}) // no entry reports that the address was stored
-	if n, err := a.subscriptionsOf(ctx, *made); err != nil || n > 0 {
-		return err
-	}
-	if _, err := a.mark(ctx, made.OrganizationID, made.ID, true); err != nil {
-		return unlessMissing(err)
-	}
-	if n, err := a.subscriptionsOf(ctx, *made); err != nil || n > 0 {
-		_, unmarked := a.mark(ctx, made.OrganizationID, made.ID, false)
-		return errors.Join(err, unmarked)
-	}
-	return a.purge(ctx, *made)
+// drop removes the entry of a request that fails.
+func (a *Audience) drop(ctx context.Context, s Subscriber, entry string) error {
+	return unlessMissing(a.dropEntry(context.WithoutCancel(ctx), s.OrganizationID, s.ID, entry))
 }
 
-func (a *Audience) subscriptionsOf(ctx context.Context, address Address) (int64, error) {
-	return a.Store.Subscriptions.Count(ctx, find.Query{
-		Where: of(address.OrganizationID, address.Channel, find.Eq(FieldAddress, address.ID)), Scan: IndexAddress,
-	})
-}
+// errMoving says that an entry is about to move to another address.
+var errMoving = errors.New("the entry is about to move")
 
-// ChangeSubscription changes a subscription.
+// ChangeSubscription changes a subscription. With another address it moves to another subscriber.
 func (a *Audience) ChangeSubscription(ctx context.Context, organization string, channel topic.Channel, id string, patch SubscriptionPatch) (Detail, error) {
-	wanted := Subscription{ID: id, OrganizationID: organization, Channel: channel}
-	made, err := a.apply(ctx, &wanted, patch)
-	if err != nil {
-		return Detail{}, err
+	var made *Address
+	if patch.AddressText != nil || patch.AddressID != nil {
+		address, isNew, err := a.wanted(ctx, organization, channel, patch)
+		if err != nil {
+			return Detail{}, err
+		}
+		made, patch.AddressID = isNew, &address.ID
 	}
-	changed, err := a.Store.Subscriptions.Update(ctx, id, func(s *Subscription) ([]topic.Message, error) {
-		if s.OrganizationID != organization || s.Channel != channel {
-			return nil, noSubscription()
-		}
-		before := *s
-		if wanted.AddressID != "" {
-			s.AddressID = wanted.AddressID
-		}
-		set(&s.ComponentID, patch.ComponentID)
-		set(&s.Confirmed, patch.Confirmed)
-		if *s == before {
-			return nil, fault.ErrUnchanged
-		}
-		return a.subscriptionEntry(ctx, "update", a.Now(), &before, s)
-	})
+	row, err := a.settled(ctx, organization, channel, id, func(row Subscription) error { return a.changeEntry(ctx, row, patch) })
 	if err != nil {
 		return Detail{}, errors.Join(taken(err, FieldComponent, isSubscribed), a.unmake(ctx, made))
 	}
-	detail, err := a.confirm(ctx, changed)
-	if fault.Is(err, fault.Invalid) { // confirm has deleted the subscription
-		err = errors.Join(err, a.unmake(ctx, made))
+	detail, err := a.confirm(ctx, row)
+	if fault.Is(err, fault.Invalid) {
+		err = errors.Join(err, unlessMissing(a.Unsubscribe(context.WithoutCancel(ctx), organization, id)), a.unmake(ctx, made))
 	}
 	return detail, err
 }
 
-// Unsubscribe deletes a subscription.
-func (a *Audience) Unsubscribe(ctx context.Context, organization, id string) error {
-	return a.Store.Subscriptions.Delete(ctx, id, func(s *Subscription) ([]topic.Message, error) {
-		if s.OrganizationID != organization {
-			return nil, noSubscription()
-		}
-		return a.subscriptionEntry(ctx, "delete", a.Now(), s, nil)
-	})
-}
+// moveTime bounds the time for which a request waits for the move of an entry.
+const moveTime = 5 * time.Second
 
-// ForgetComponent deletes the subscriptions to a deleted component. A repeated call has no effect.
-func (a *Audience) ForgetComponent(ctx context.Context, organization, component string) error {
-	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
-		_, err := a.Store.Subscriptions.DeleteMany(ctx, find.Query{
-			Where: of(organization, channel, find.Eq(FieldComponent, component)), Scan: IndexComponent,
-		})
+// settled calls change with the row of an entry until the entry is not about to move. It returns the row afterwards.
+func (a *Audience) settled(ctx context.Context, organization string, channel topic.Channel, id string, change func(Subscription) error) (Subscription, error) {
+	ctx, cancel := context.WithTimeout(ctx, moveTime)
+	defer cancel()
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		found, err := a.Store.Subscriptions.GetMany(ctx, []string{id})
 		if err != nil {
-			return err
+			return Subscription{}, err
+		}
+		if len(found) == 0 || found[0].OrganizationID != organization || found[0].Channel != channel {
+			return Subscription{}, noSubscription()
+		}
+		err = change(found[0])
+		if err == nil {
+			found, err = a.Store.Subscriptions.GetMany(ctx, []string{id})
+			if err == nil && len(found) == 0 {
+				err = noSubscription()
+			}
+			if err == nil {
+				return found[0], nil
+			}
+		}
+		if !errors.Is(err, errMoving) {
+			return Subscription{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return Subscription{}, fault.New(fault.Unavailable, "The subscription is being moved to another address. Try again shortly.")
+		case <-time.After(pause):
 		}
 	}
-	return nil
+}
+
+// changeEntry changes the entry of a row. With another address it notes the move, which SubscriberWritten makes.
+func (a *Audience) changeEntry(ctx context.Context, row Subscription, patch SubscriptionPatch) error {
+	now := a.Now()
+	moves := patch.AddressID != nil && *patch.AddressID != row.AddressID
+	_, err := a.edit(ctx, row.OrganizationID, row.SubscriberID, func(s *Subscriber) ([]topic.Message, error) {
+		at := s.entryWithID(row.ID)
+		if at < 0 || s.Entries[at].Move != nil {
+			return nil, errMoving // or it has moved since the row was read
+		}
+		before, after := s.Entries[at], s.Entries[at]
+		set(&after.ComponentID, patch.ComponentID)
+		if patch.Confirmed != nil {
+			after.confirm(*patch.Confirmed, now)
+		}
+		if moves {
+			after = before
+			after.Move = &Move{AddressID: *patch.AddressID, ComponentID: patch.ComponentID, Confirmed: patch.Confirmed, At: now, Origin: audit.From(ctx)}
+		} else if other := s.entry(after.ComponentID); other >= 0 && other != at {
+			return nil, fault.New(fault.Conflict, "The address is already subscribed to the component.")
+		} else if after == before {
+			return nil, fault.ErrUnchanged
+		}
+		s.Entries[at], s.UpdatedAt = after, now
+		if moves {
+			return nil, nil
+		}
+		return subscriptionEntry(ctx, "update", now, *s, &before, &after), nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return errMoving
+	}
+	if err != nil || !moves {
+		return err
+	}
+	return a.moved(ctx, row, *patch.AddressID)
+}
+
+// Unsubscribe deletes a subscription.
+func (a *Audience) Unsubscribe(ctx context.Context, organization, id string) error {
+	found, err := a.Store.Subscriptions.GetMany(ctx, []string{id})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 || found[0].OrganizationID != organization {
+		return noSubscription()
+	}
+	return a.dropEntry(ctx, organization, found[0].SubscriberID, id)
+}
+
+func (a *Audience) dropEntry(ctx context.Context, organization, subscriber, id string) error {
+	_, err := a.edit(ctx, organization, subscriber, func(s *Subscriber) ([]topic.Message, error) {
+		at := s.entryWithID(id)
+		if at < 0 {
+			return nil, noSubscription()
+		}
+		gone := s.Entries[at]
+		if gone.Move != nil {
+			return nil, fault.New(fault.Unavailable, "The subscription is being moved to another address. Try again shortly.")
+		}
+		s.drop(func(e Entry) bool { return e.ID == id })
+		s.UpdatedAt = a.Now()
+		return subscriptionEntry(ctx, "delete", s.UpdatedAt, *s, &gone, nil), nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return noSubscription()
+	}
+	return err
+}
+
+// edit changes a subscriber. It returns fault.NotFound if the subscriber does not exist in the organization.
+func (a *Audience) edit(ctx context.Context, organization, id string, change func(*Subscriber) ([]topic.Message, error)) (Subscriber, error) {
+	return a.Store.Subscribers.Update(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
+		if s.OrganizationID != organization || s.Gone() {
+			return nil, noSubscriber()
+		}
+		return change(s)
+	})
 }
 
 // ComponentIDs returns the ids of the organization's components that fulfil all conditions.
@@ -254,10 +339,3 @@ func (a *Audience) ComponentIDs(ctx context.Context, organization string, where 
 }
 
 func noSubscription() error { return fault.New(fault.NotFound, "There is no such subscription.") }
-
-// set stores *value in *field if value is not nil.
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
-}

@@ -2,14 +2,33 @@
 package store
 
 import (
+	"context"
+
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// New declares the collections in db and returns them.
-func New(db *document.Database) audience.Store {
+// Follower updates the records that follow from a write.
+type Follower interface {
+	AddressWritten(ctx context.Context, id string, current *audience.Address) error
+	SubscriberWritten(ctx context.Context, id string, current *audience.Subscriber) error
+	ImportWritten(ctx context.Context, id string, current *audience.Import) error
+}
+
+// New declares the collections in db and returns them. It calls follower after each write, because the audience, which is
+// the Follower, is made after its store.
+func New(db *document.Database, follower func() Follower) audience.Store {
 	return audience.Store{
-		Addresses: document.Declare(db, addresses()), Subscriptions: document.Declare(db, subscriptions()), Next: db.Next,
+		Addresses: document.Declare(db, addresses(follower)), Subscribers: document.Declare(db, subscribers(follower)),
+		Subscriptions: document.Declare(db, subscriptions()),
+		Imports: document.Declare(db, document.Schema[audience.Import]{
+			Name: "imports",
+			Key:  func(i *audience.Import) string { return i.ID },
+			Derive: func(ctx context.Context, key string, current *audience.Import) error {
+				return follower().ImportWritten(ctx, key, current)
+			},
+		}),
+		Next: db.NextN,
 	}
 }
 
@@ -18,35 +37,80 @@ func inChannel(more ...string) []string {
 	return append([]string{audience.FieldOrganization, audience.FieldChannel}, more...)
 }
 
-func addresses() document.Schema[audience.Address] {
+// unless returns value, or nil if absent is true.
+func unless(absent bool, value any) any {
+	if absent {
+		return nil
+	}
+	return value
+}
+
+func addresses(follower func() Follower) document.Schema[audience.Address] {
 	type a = audience.Address
 	return document.Schema[a]{
 		Name: "addresses",
 		Key:  func(a *a) string { return a.ID },
 		Fields: []document.Field[a]{
-			{Name: audience.FieldOrganization, Value: func(a *a) any {
-				if a.Removed {
-					return nil // no query finds it, and its text may be stored again
-				}
-				return a.OrganizationID
-			}},
+			// No query finds a removed address, and its text may be stored again.
+			{Name: audience.FieldOrganization, Value: func(a *a) any { return unless(a.Removed, a.OrganizationID) }},
 			{Name: audience.FieldChannel, Value: func(a *a) any { return string(a.Channel) }},
 			{Name: audience.FieldLegacyID, Value: func(a *a) any { return a.LegacyID }},
 			{Name: audience.FieldText, Value: func(a *a) any { return a.Text }},
 			{Name: audience.FieldNormal, Value: func(a *a) any { return a.Normal }},
-			{Name: audience.FieldBlocked, Value: func(a *a) any { return a.Blocked }},
-			{Name: audience.FieldRemoved, Value: func(a *a) any {
-				if !a.Removed {
-					return nil
-				}
-				return true
-			}},
+			{Name: audience.FieldBlocked, Value: func(a *a) any { return a.Suppressed() != nil }},
+			{Name: audience.FieldRemoved, Value: func(a *a) any { return unless(!a.Removed, true) }},
+			{Name: audience.FieldStale, Value: func(a *a) any { return unless(!a.Stale(), true) }},
 		},
 		Indexes: []document.Index{
 			{Name: audience.IndexLegacy, Fields: inChannel(audience.FieldLegacyID), Unique: true},
 			{Name: "normal", Fields: inChannel(audience.FieldNormal), Unique: true},
 			{Name: audience.IndexText, Fields: inChannel(audience.FieldText, audience.FieldLegacyID)},
 			{Name: "removed", Fields: []string{audience.FieldRemoved}},
+			{Name: "stale", Fields: []string{audience.FieldStale}},
+		},
+		Derive: func(ctx context.Context, key string, current *a) error {
+			return follower().AddressWritten(ctx, key, current)
+		},
+	}
+}
+
+func subscribers(follower func() Follower) document.Schema[audience.Subscriber] {
+	type s = audience.Subscriber
+	return document.Schema[s]{
+		Name: "subscribers",
+		Key:  func(s *s) string { return s.ID },
+		Fields: []document.Field[s]{
+			// No query of an organization finds a subscriber without entries or with a removed address.
+			{Name: audience.FieldOrganization, Value: func(s *s) any { return unless(s.Gone() || s.Address.Removed, s.OrganizationID) }},
+			{Name: audience.FieldChannel, Value: func(s *s) any { return string(s.Channel) }},
+			{Name: audience.FieldDashboard, Value: func(s *s) any { return s.DashboardID }},
+			{Name: audience.FieldAddress, Value: func(s *s) any { return s.AddressID }},
+			{Name: audience.FieldText, Value: func(s *s) any { return s.Address.Text }},
+			{Name: audience.FieldNormal, Value: func(s *s) any { return s.Address.Normal }},
+			{Name: audience.FieldStates, Value: func(s *s) any { return s.States() }, Many: true},
+			{Name: audience.FieldSubscribed, Value: func(s *s) any { return s.Subscribed() }, Many: true},
+			{Name: audience.FieldConcerned, Value: func(s *s) any { return s.Concerned() }, Many: true},
+			{Name: audience.FieldWaiting, Value: func(s *s) any { return unless(s.Waiting() == "", s.Waiting()) }},
+			{Name: audience.FieldRequested, Value: func(s *s) any {
+				if s.Request == nil {
+					return nil
+				}
+				return s.Request.At
+			}},
+		},
+		Indexes: []document.Index{
+			{Name: audience.IndexNormal, Fields: inChannel(audience.FieldNormal)},
+			{Name: audience.IndexDashboard, Fields: inChannel(audience.FieldDashboard, audience.FieldNormal)},
+			{Name: audience.IndexStates, Fields: inChannel(audience.FieldStates, audience.FieldNormal)},
+			{Name: audience.IndexDashboardStates, Fields: inChannel(audience.FieldDashboard, audience.FieldStates, audience.FieldNormal)},
+			{Name: audience.IndexSubscribed, Fields: inChannel(audience.FieldSubscribed, audience.FieldNormal)},
+			{Name: audience.IndexConcerned, Fields: inChannel(audience.FieldConcerned)},
+			{Name: audience.IndexAddress, Fields: []string{audience.FieldAddress}},
+			{Name: "waiting", Fields: []string{audience.FieldWaiting, audience.FieldRequested}},
+			{Name: "requested", Fields: []string{audience.FieldRequested}},
+		},
+		Derive: func(ctx context.Context, key string, current *s) error {
+			return follower().SubscriberWritten(ctx, key, current)
 		},
 	}
 }
@@ -63,13 +127,14 @@ func subscriptions() document.Schema[audience.Subscription] {
 			{Name: audience.FieldAddress, Value: func(s *s) any { return s.AddressID }},
 			{Name: audience.FieldComponent, Value: func(s *s) any { return s.ComponentID }},
 			{Name: audience.FieldConfirmed, Value: func(s *s) any { return s.Confirmed }},
+			{Name: audience.FieldSubscriber, Value: func(s *s) any { return unless(s.SubscriberID == "", s.SubscriberID) }},
 		},
 		Indexes: []document.Index{
 			{Name: audience.IndexLegacy, Fields: inChannel(audience.FieldLegacyID), Unique: true},
-			{Name: "pair", Fields: []string{audience.FieldAddress, audience.FieldComponent}, Unique: true},
+			{Name: audience.IndexPair, Fields: []string{audience.FieldAddress, audience.FieldComponent}},
 			{Name: audience.IndexAddress, Fields: inChannel(audience.FieldAddress, audience.FieldLegacyID)},
 			{Name: audience.IndexComponent, Fields: inChannel(audience.FieldComponent, audience.FieldLegacyID)},
-			{Name: audience.IndexConcerned, Fields: inChannel(audience.FieldConfirmed, audience.FieldComponent, audience.FieldAddress)},
+			{Name: "subscriber", Fields: []string{audience.FieldSubscriber, audience.FieldLegacyID}},
 		},
 	}
 }

@@ -1,0 +1,96 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// counts are the numbers of an event's deliveries.
+type counts struct{ Planned, Delivered, Retrying, Failed, Skipped, Suppressed int }
+
+func (c counts) sum() int { return c.Delivered + c.Retrying + c.Failed + c.Skipped + c.Suppressed }
+
+// deliveries returns the counts of the event, of all channels and of webhooks.
+func (a actor) deliveries(event string) (all, webhooks counts) {
+	a.t.Helper()
+	var got struct {
+		Deliveries struct {
+			counts
+			Channels map[string]counts
+		}
+	}
+	send(a.t, http.MethodGet, a.BaseURL+"/app/events/"+event+"/deliveries", a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &got)
+	return got.Deliveries.counts, got.Deliveries.Channels["webhook"]
+}
+
+// While 100,000 deliveries of an event are under way (fewer in the short form), its counts are right: no count of ended
+// deliveries ever falls, planned is never less than the sum of the other counts, and no count is ahead of what the receivers
+// got. In the end the counts are exact.
+func TestProgressOfAnEvent(t *testing.T) {
+	t.Parallel()
+	const updates = 10
+	n := setting(t, "PROGRESS_DELIVERIES", 5000, 100_000) / updates
+	l := newTally(t)
+	failing := func(endpoint int) bool { return endpoint%100 == 5 }
+	l.answer = func(endpoint int) int {
+		if failing(endpoint) {
+			return http.StatusInternalServerError
+		}
+		return http.StatusNoContent
+	}
+	_, base := started(t, append(l.env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken,
+		"DELIVERY_RETRY_SCHEDULE=300ms,300ms", "SUPPRESS_AFTER=1000000")...)
+	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
+	_, component := a.service("Checkout")
+	a.endpoints(n, component)
+	broken := 0
+	for i := range n {
+		if failing(i) {
+			broken++
+		}
+	}
+	event := a.opens(component)
+	for range updates - 1 {
+		a.adds(event)
+	}
+	var last counts
+	polls, under := 0, 0
+	began := time.Now()
+	eventually(t, 20*time.Minute, "the end", func() error {
+		now, webhooks := a.deliveries(event)
+		arrived := l.total()
+		polls++
+		if now.Delivered > 0 && now.Delivered < (n-broken)*updates {
+			under++
+		}
+		if now != webhooks {
+			t.Errorf("all are %+v, the webhooks %+v", now, webhooks)
+		}
+		if now.sum() > now.Planned || now.Planned > n*updates {
+			t.Errorf("%+v: %d planned, the sum of the others is %d", now, now.Planned, now.sum())
+		}
+		if now.Delivered > arrived {
+			t.Errorf("%d are delivered, %d have arrived", now.Delivered, arrived)
+		}
+		if now.Planned < last.Planned || now.Delivered < last.Delivered || now.Failed < last.Failed || now.Skipped < last.Skipped || now.Suppressed < last.Suppressed {
+			t.Errorf("%+v after %+v", now, last)
+		}
+		last = now
+		if t.Failed() {
+			t.FailNow()
+		}
+		if want := n * updates; now.Planned < want || now.sum() < want || now.Retrying > 0 {
+			return fmt.Errorf("%+v", now)
+		}
+		return nil
+	})
+	t.Logf("%+v after %v; %d answers, %d of them under way", last, time.Since(began).Round(time.Millisecond), polls, under)
+	if last.Delivered != (n-broken)*updates || last.Failed+last.Skipped != broken*updates || last.Suppressed != 0 {
+		t.Errorf("%+v of %d deliveries, %d endpoints of %d are broken", last, n*updates, broken, n)
+	}
+	if under < 3 {
+		t.Errorf("only %d answers while deliveries were under way: nothing is proven", under)
+	}
+}

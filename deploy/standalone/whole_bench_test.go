@@ -1,0 +1,310 @@
+package main_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	crowdHost = "example.com" // of the certificate of httptest
+	rawRole   = "BELLBUOY_TEST_RAW_LOOP"
+)
+
+// BenchmarkWholePlatform (goal D1b) posts an incident through the gateway of the platform as one process with its default
+// settings, with BENCH_ENDPOINTS (10,000) webhook endpoints. Then another process posts the same bodies to the same
+// receiver in a bare net/http loop. It reports the time from the response to the first and the last request, the speed
+// of both and their ratio (raw_ratio), and the processor time of both per delivery. That of the platform includes the
+// durable logs and the counted outcomes. The receiver runs in this process.
+//
+//	BENCH_ENDPOINTS=100000 go test -run '^$' -bench WholePlatform -benchtime 3x ./deploy/standalone
+func BenchmarkWholePlatform(b *testing.B) {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_ENDPOINTS"), "10000"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := startCrowd(b)
+	p, base := started(b, append(c.env(b), "BELLBUOY_INTERNAL_ADDR="+cmp.Or(os.Getenv("BENCH_INTERNAL_ADDR"), "127.0.0.1:0"))...)
+	a := actor{b, seeded(b, p)}
+	send(b, http.MethodPatch, base+"/operator/v1/organizations/"+a.OrganizationID, a.operator(),
+		map[string]any{"limits": map[string]any{"uniqueEndpoints": 1_000_000, "appPerMinute": 1_000_000}}).expect(b, http.StatusOK)
+	_, component := a.service("Checkout")
+	a.crowd(n, component)
+	c.tell(b, a, component, n) // warm, and c has a body
+	p.quiet()
+	var product, raw, first, productCPU, rawCPU time.Duration
+	for b.Loop() {
+		before := p.cpu()
+		answered, last := c.tell(b, a, component, n)
+		product += last.Sub(answered)
+		first += max(0, c.first.Sub(answered))
+		productCPU += p.quiet() - before
+		a.counted(n, answered)
+		took, used := c.raw(b, n)
+		raw, rawCPU = raw+took, rawCPU+used
+	}
+	total := float64(n * b.N)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(total/product.Seconds(), "deliveries/s")
+	b.ReportMetric(total/raw.Seconds(), "raw/s")
+	b.ReportMetric(raw.Seconds()/product.Seconds(), "raw_ratio")
+	b.ReportMetric(float64(productCPU.Microseconds())/total, "us-cpu/delivery")
+	b.ReportMetric(float64(rawCPU.Microseconds())/total, "us-cpu/raw")
+	b.ReportMetric(float64(first.Microseconds())/1000/float64(b.N), "ms-to-first")
+	b.ReportMetric(float64(product.Microseconds())/1000/float64(b.N), "ms-to-last")
+}
+
+// crowd creates n webhook endpoints of the component.
+func (a actor) crowd(n int, component string) {
+	a.t.Helper()
+	var made atomic.Int64
+	var clients sync.WaitGroup
+	for range 16 {
+		clients.Go(func() {
+			for i := made.Add(1); i <= int64(n); i = made.Add(1) {
+				got, err := try(a.t.Context(), http.MethodPost, a.BaseURL+"/app/integrations/webhooks/outbound/endpoints", a.app(), map[string]any{
+					"dashboardId": a.DashboardID, "url": fmt.Sprintf("https://%s/hooks/%032d", crowdHost, i), "managementEmail": "ops@example.com",
+					"componentIds": []string{component},
+				})
+				if err != nil || got.status != http.StatusCreated {
+					a.t.Errorf("endpoint %d: %d %s %v", i, got.status, got.body, err)
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if a.t.Failed() {
+		a.t.FailNow()
+	}
+}
+
+// counted fails unless n endpoints show a success since the time.
+func (a actor) counted(n int, since time.Time) {
+	a.t.Helper()
+	next, seen := "", 0
+	for {
+		var list struct {
+			Endpoints []hookView
+			NextToken *string
+		}
+		send(a.t, http.MethodGet, a.BaseURL+"/app/integrations/webhooks/outbound/endpoints?limit=100"+next, a.app(), nil).
+			expect(a.t, http.StatusOK).into(a.t, &list)
+		for _, row := range list.Endpoints {
+			if row.LastSuccessAt == nil || row.LastSuccessAt.Before(since.Add(-time.Second)) {
+				a.t.Fatalf("the last success of %s was counted at %v, not after %v", row.URLDisplay, row.LastSuccessAt, since)
+			}
+		}
+		seen += len(list.Endpoints)
+		if list.NextToken == nil {
+			break
+		}
+		next = "&nextToken=" + *list.NextToken
+	}
+	if seen != n {
+		a.t.Fatalf("%d endpoints are listed instead of %d", seen, n)
+	}
+}
+
+// crowd is a receiver that counts requests. It keeps the times of the first and the last, and the first body.
+type crowd struct {
+	server *httptest.Server
+	last   chan time.Time
+
+	mu          sync.Mutex
+	count, want int
+	first       time.Time
+	body        []byte
+}
+
+func startCrowd(b *testing.B) *crowd {
+	c := &crowd{last: make(chan time.Time, 1)}
+	c.server = httptest.NewUnstartedServer(c)
+	c.server.StartTLS()
+	b.Cleanup(c.server.Close)
+	return c
+}
+
+// env returns the settings with which the platform reaches the receiver.
+func (c *crowd) env(b *testing.B) []string {
+	b.Helper()
+	return []string{"DELIVERY_RESOLVE=" + crowdHost + ":443=" + c.server.Listener.Addr().String(), "DELIVERY_CA_FILE=" + c.authority(b)}
+}
+
+func (c *crowd) authority(b *testing.B) string {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.server.Certificate().Raw}), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return file
+}
+
+// ServeHTTP counts a request.
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	at := time.Now()
+	body, _ := io.ReadAll(r.Body) // a body that breaks off is as good here
+	w.WriteHeader(http.StatusNoContent)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.count++; c.count == 1 {
+		c.first, c.body = at, body
+	}
+	if c.count == c.want {
+		c.last <- time.Now()
+	}
+}
+
+// expect makes the receiver wait for n requests.
+func (c *crowd) expect(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count, c.want = 0, n
+}
+
+// arrived returns the time of the last expected request.
+func (c *crowd) arrived(b *testing.B) time.Time {
+	b.Helper()
+	select {
+	case at := <-c.last:
+		return at
+	case <-time.After(10 * time.Minute):
+		b.Fatal("not all requests arrived within ten minutes")
+		return time.Time{}
+	}
+}
+
+// tell posts an incident of the component, and returns the time of the response and of the last of n requests.
+func (c *crowd) tell(b *testing.B, a actor, component string, n int) (answered, last time.Time) {
+	b.Helper()
+	c.expect(n)
+	send(b, http.MethodPost, a.BaseURL+"/app/events", a.app(), map[string]any{
+		"type": "incident", "title": "Checkout is slow", "affectedComponents": []any{map[string]any{"componentId": component}},
+		"notify": map[string]any{"webhook": true},
+	}).expect(b, http.StatusCreated)
+	answered = time.Now()
+	return answered, c.arrived(b)
+}
+
+// raw runs the control in a separate process.
+func (c *crowd) raw(b *testing.B, n int) (took, cpu time.Duration) {
+	b.Helper()
+	body := filepath.Join(b.TempDir(), "body")
+	if err := os.WriteFile(body, c.body, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	c.expect(n)
+	command := exec.Command(os.Args[0])
+	command.Stderr = os.Stderr
+	command.Env = append(os.Environ(), rawRole+"=1", "RAW_ADDRESS="+c.server.Listener.Addr().String(), "RAW_CA="+c.authority(b),
+		"RAW_BODY="+body, "RAW_N="+strconv.Itoa(n))
+	out, err := command.Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.arrived(b)
+	if took, err = time.ParseDuration(strings.TrimSpace(string(out))); err != nil {
+		b.Fatal(err)
+	}
+	return took, command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+}
+
+// rawLoop is the control: it posts the same bodies without the platform.
+func rawLoop() error {
+	const workers = 64
+	n, err := strconv.Atoi(os.Getenv("RAW_N"))
+	if err != nil {
+		return err
+	}
+	body, err := os.ReadFile(os.Getenv("RAW_BODY"))
+	if err != nil {
+		return err
+	}
+	authority, err := os.ReadFile(os.Getenv("RAW_CA"))
+	if err != nil {
+		return err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	poster := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: crowdHost}, MaxIdleConnsPerHost: workers, MaxIdleConns: workers,
+	}}
+	jobs := make(chan int)
+	group, ctx := errgroup.WithContext(context.Background())
+	began := time.Now()
+	for range workers {
+		group.Go(func() error {
+			for i := range jobs {
+				response, err := poster.Post(fmt.Sprintf("https://%s/hooks/%032d", os.Getenv("RAW_ADDRESS"), i), "application/json", bytes.NewReader(body))
+				if err != nil {
+					return err
+				}
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+			return nil
+		})
+	}
+	for i := range n {
+		select {
+		case jobs <- i:
+		case <-ctx.Done():
+			return group.Wait()
+		}
+	}
+	close(jobs)
+	err = group.Wait()
+	fmt.Println(time.Since(began))
+	return err
+}
+
+const clockTick = 10 * time.Millisecond // of /proc, on every Linux that Go runs on
+
+// cpu returns the processor time of the process.
+func (p *process) cpu() time.Duration {
+	p.t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * clockTick
+}
+
+// quiet waits until the process is idle, and returns its processor time.
+func (p *process) quiet() time.Duration {
+	p.t.Helper()
+	used, idle := p.cpu(), 0
+	eventually(p.t, 5*time.Minute, "idle", func() error {
+		now := p.cpu()
+		if idle++; now-used > clockTick {
+			used, idle = now, 0
+		}
+		if idle < 40 { // of the pauses of eventually, 10 ms
+			return errors.New("the process is busy")
+		}
+		return nil
+	})
+	return used
+}

@@ -1,0 +1,99 @@
+// Package outage logs failures that repeat while another service is down. A failure may repeat for thousands of
+// records several times a second. The log gets one line when the failures begin, one each minute, and one when they end.
+package outage
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	reminder = time.Minute // between two lines about one outage
+	// A cause that changes between failure and success gets its next line after this time.
+	quiet = 10 * time.Second
+)
+
+// Cause identifies what fails. A process has few causes: the log keeps all of them.
+type Cause struct {
+	Message string // the log line
+	Of      string // the service, database or consumer group; may be empty
+}
+
+// Log logs outages. It is safe for concurrent use.
+type Log struct {
+	log  *slog.Logger
+	open atomic.Int64 // number of causes that fail now
+
+	mu    sync.Mutex
+	known map[Cause]*state
+}
+
+type state struct {
+	open     bool
+	shown    bool // a line about this outage was logged
+	failures int  // since the first failure that no line of an end counted
+	began    time.Time
+	last     time.Time // time of the last line
+}
+
+// New returns a log of outages that writes to log.
+func New(log *slog.Logger) *Log { return &Log{log: log, known: make(map[Cause]*state)} }
+
+// Failed counts a failure. It logs the first of an outage, and then one each minute. The attributes describe this failure.
+func (l *Log) Failed(ctx context.Context, cause Cause, err error, attributes ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	s := l.known[cause]
+	if s == nil {
+		s = &state{}
+		l.known[cause] = s
+	}
+	if !s.open {
+		s.open, s.shown, s.began = true, false, now
+		l.open.Add(1)
+	}
+	s.failures++
+	wait := quiet
+	if s.shown {
+		wait = reminder
+	}
+	if !s.last.IsZero() && now.Sub(s.last) < wait {
+		return
+	}
+	s.shown, s.last = true, now
+	line := append(cause.attributes(), "error", err, "failures", s.failures, "lasts", now.Sub(s.began).Round(time.Second).String())
+	l.log.WarnContext(ctx, cause.Message, append(line, attributes...)...)
+}
+
+// Over reports a success. It logs a line if it ends an outage.
+func (l *Log) Over(ctx context.Context, cause Cause) {
+	if l.open.Load() == 0 { // the usual case
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.known[cause]
+	if s == nil || !s.open {
+		return
+	}
+	s.open = false
+	l.open.Add(-1)
+	if !s.shown {
+		return
+	}
+	now := time.Now()
+	line := append(cause.attributes(), "ended", cause.Message, "failures", s.failures, "lasted", now.Sub(s.began).Round(time.Second).String())
+	s.failures, s.last = 0, now
+	l.log.InfoContext(ctx, "An outage is over.", line...)
+}
+
+func (c Cause) attributes() []any {
+	if c.Of == "" {
+		return nil
+	}
+	return []any{"of", c.Of}
+}

@@ -1,0 +1,251 @@
+package peer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Versions is implemented by the client of a service whose recipients have a version.
+type Versions interface {
+	Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error)
+	Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error)
+	Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error)
+}
+
+const (
+	// versionTime is the time for which the answer about a version is used again, counted from the question. So a
+	// destination of Resolve may have been current this long before the call.
+	versionTime = 15 * time.Millisecond
+	// destinationTime is the time for which a destination is kept. It bounds the effect of a write whose process was
+	// killed before it changed the version and before it responded.
+	destinationTime = 2 * time.Second
+	// maxDestinationBytes is the approximate size of all kept destinations.
+	maxDestinationBytes = 16 << 20
+	// maxKeptDashboards bounds the question about a version. The recipients of an organization with more dashboards
+	// are not kept.
+	maxKeptDashboards = 200
+	// noVersionsTime is the pause after a service responded that it has no versions.
+	noVersionsTime = time.Minute
+)
+
+// Destinations resolves recipients of integrations. It keeps the destinations, and asks only whether the organization's
+// recipients have changed since. It asks before it reads, so what it keeps is not older than its version. The answer also
+// has the present names of the dashboards.
+//
+// The destinations contain secrets. They stay in memory for at most twice destinationTime.
+type Destinations struct {
+	Versions
+	Now func() time.Time
+
+	mu             sync.Mutex
+	recent, former kept // of two periods
+	sweeping       bool
+	organizations  map[string]*organization
+	noVersions     time.Time // until then, the service is not asked for versions
+}
+
+// kept are destinations and their approximate size.
+type kept struct {
+	byKey map[destinationKey]keptDestination
+	size  int
+}
+
+type destinationKey struct {
+	organization, id string
+	channel          topic.Channel
+}
+
+type keptDestination struct {
+	topic.Destination
+	version int64
+	read    time.Time
+}
+
+// organization is what is known of the destinations of an organization.
+type organization struct {
+	dashboards map[string]bool
+	last       *versionAnswer
+}
+
+// versionAnswer is the answer to a question about a version. done is closed when it is there.
+type versionAnswer struct {
+	asked      time.Time
+	done       chan struct{}
+	version    int64
+	dashboards map[string]topic.Dashboard
+	err        error
+}
+
+// KeepDestinations returns a client that keeps destinations.
+func KeepDestinations(of Versions) *Destinations {
+	return &Destinations{Versions: of, Now: time.Now, organizations: make(map[string]*organization)}
+}
+
+// Resolve returns the destinations in the order of query.IDs.
+func (d *Destinations) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
+	if query.Channel.Keeper() != topic.Integrations { // mail about an endpoint
+		return d.Versions.Resolve(ctx, organization, query)
+	}
+	answer := d.version(ctx, organization)
+	if answer == nil {
+		return d.Versions.Resolve(ctx, organization, query)
+	}
+	out := make([]topic.Destination, len(query.IDs))
+	unknown := d.find(organization, query, answer, out)
+	if len(unknown) == 0 {
+		return out, nil
+	}
+	rest := query
+	rest.IDs = make([]string, len(unknown))
+	for i, at := range unknown {
+		rest.IDs[i] = query.IDs[at]
+	}
+	read := d.Now()
+	found, err := d.Versions.Resolve(ctx, organization, rest)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != len(rest.IDs) {
+		return nil, fault.New(fault.Internal, "%d recipients were requested, but %d were returned.", len(rest.IDs), len(found))
+	}
+	for i, at := range unknown {
+		out[at] = found[i]
+	}
+	d.keep(organization, found, answer.version, read)
+	return out, nil
+}
+
+// version returns the answer to a question that was asked at most versionTime ago, or nil if there is none.
+func (d *Destinations) version(ctx context.Context, of string) *versionAnswer {
+	d.mu.Lock()
+	now := d.Now()
+	if now.Before(d.noVersions) {
+		d.mu.Unlock()
+		return nil
+	}
+	known := d.organizations[of]
+	if known == nil {
+		known = &organization{dashboards: make(map[string]bool)}
+		d.organizations[of] = known
+		d.sweepLocked()
+	}
+	if len(known.dashboards) > maxKeptDashboards {
+		d.mu.Unlock()
+		return nil
+	}
+	answer := known.last
+	if answer != nil && now.Sub(answer.asked) <= versionTime {
+		d.mu.Unlock()
+		<-answer.done
+	} else {
+		answer = &versionAnswer{asked: now, done: make(chan struct{})}
+		known.last = answer
+		query := topic.VersionQuery{Dashboards: make([]string, 0, len(known.dashboards))}
+		for id := range known.dashboards {
+			query.Dashboards = append(query.Dashboards, id)
+		}
+		d.mu.Unlock()
+		d.ask(ctx, of, query, answer)
+	}
+	if answer.err != nil { // Resolve says what is wrong
+		return nil
+	}
+	return answer
+}
+
+func (d *Destinations) ask(ctx context.Context, of string, query topic.VersionQuery, answer *versionAnswer) {
+	defer close(answer.done)
+	version, err := d.Version(ctx, of, query)
+	answer.version, answer.err = version.Version, err
+	answer.dashboards = make(map[string]topic.Dashboard, len(version.Dashboards))
+	for _, dashboard := range version.Dashboards {
+		answer.dashboards[dashboard.ID] = dashboard
+	}
+	if fault.Is(err, fault.NotFound) {
+		d.mu.Lock()
+		d.noVersions = d.Now().Add(noVersionsTime)
+		d.mu.Unlock()
+	}
+}
+
+// find fills out with the kept destinations that are current, and returns the places of the others.
+func (d *Destinations) find(organization string, query topic.ResolveQuery, answer *versionAnswer, out []topic.Destination) (unknown []int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.Now()
+	for i, id := range query.IDs {
+		key := destinationKey{organization, id, query.Channel}
+		found, is := d.recent.byKey[key]
+		if !is {
+			found, is = d.former.byKey[key]
+		}
+		dashboard, exists := answer.dashboards[found.Dashboard.ID]
+		if !is || !exists || found.version != answer.version || now.Sub(found.read) > destinationTime {
+			unknown = append(unknown, i)
+			continue
+		}
+		out[i] = found.Destination
+		out[i].Dashboard = dashboard
+	}
+	return unknown
+}
+
+// keep keeps destinations that were read after the version.
+func (d *Destinations) keep(of string, found []topic.Destination, version int64, read time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.organizations[of]
+	if known == nil {
+		return // swept meanwhile
+	}
+	for _, destination := range found {
+		if destination.State == topic.RecipientGone {
+			continue
+		}
+		known.dashboards[destination.Dashboard.ID] = true
+		size := sizeOf(&destination)
+		if d.recent.size+size > maxDestinationBytes/2 {
+			d.former, d.recent = d.recent, kept{}
+		}
+		if d.recent.byKey == nil {
+			d.recent.byKey = make(map[destinationKey]keptDestination)
+		}
+		d.recent.byKey[destinationKey{of, destination.ID, destination.Channel}] = keptDestination{destination, version, read}
+		d.recent.size += size
+	}
+}
+
+// sweepLocked drops the destinations of the former period after each destinationTime, until there are none.
+func (d *Destinations) sweepLocked() {
+	if d.sweeping {
+		return
+	}
+	d.sweeping = true
+	time.AfterFunc(destinationTime, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.sweeping = false
+		d.former, d.recent = d.recent, kept{}
+		if d.former.size == 0 {
+			clear(d.organizations)
+			return
+		}
+		d.sweepLocked()
+	})
+}
+
+// sizeOf returns the approximate size of a kept destination.
+func sizeOf(d *topic.Destination) int {
+	size := 700 + len(d.ID) + len(d.URL) + len(d.URLHash) + len(d.URLDisplay) + len(d.Paced)
+	for _, secret := range d.Secrets {
+		size += 16 + len(secret)
+	}
+	for _, component := range d.Components {
+		size += 16 + len(component)
+	}
+	return size
+}

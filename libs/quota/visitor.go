@@ -1,0 +1,69 @@
+package quota
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// The limits of visitors, over all dashboards of the installation.
+const (
+	mailsFrom  = 30 // by one IP address
+	mailWindow = time.Hour
+	textsFrom  = 10 // SMS and WhatsApp messages by one IP address
+	textWindow = 4 * time.Hour
+	messagesTo = 3 // to one mail address or phone number
+	toWindow   = time.Hour
+	codesFrom  = 30 // tried by one IP address
+	codeWindow = 24 * time.Hour
+)
+
+// MailFrom counts a mail that a visitor at the IP address causes. It returns the time until the visitor may cause
+// another one, or 0.
+func (c *Counter) MailFrom(ctx context.Context, ip string) (wait time.Duration) {
+	return c.Take(ctx, "mail-from:"+network(ip), Limit{mailsFrom, mailWindow})
+}
+
+// TextFrom counts an SMS or WhatsApp message that a visitor at the IP address causes. It returns the time until the
+// visitor may cause another one, or 0.
+func (c *Counter) TextFrom(ctx context.Context, ip string) (wait time.Duration) {
+	return c.Take(ctx, "text-from:"+network(ip), Limit{textsFrom, textWindow})
+}
+
+// MailTo counts a mail to an address, in any case of its letters. It returns the time until another mail may be sent,
+// or 0.
+func (c *Counter) MailTo(ctx context.Context, address string) (wait time.Duration) {
+	return c.Take(ctx, "mail-to:"+digest(address), Limit{messagesTo, toWindow})
+}
+
+// TextTo counts an SMS or WhatsApp message to a phone number. It returns the time until another message may be sent,
+// or 0.
+func (c *Counter) TextTo(ctx context.Context, number string) (wait time.Duration) {
+	return c.Take(ctx, "text-to:"+digest(number), Limit{messagesTo, toWindow})
+}
+
+// Code counts a visitor at the IP address who tries a code. It returns the time until the next try is allowed, or 0. A
+// phone number has no limit, because anybody could then stop its owner from confirming. Each code has a limit instead.
+func (c *Counter) Code(ctx context.Context, ip string) (wait time.Duration) {
+	return c.Take(ctx, "code-from:"+network(ip), Limit{codesFrom, codeWindow})
+}
+
+func digest(address string) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(address)))
+	return hex.EncodeToString(sum[:])
+}
+
+// network returns what one visitor has: an IPv4 address, or the /64 network of an IPv6 address.
+func network(ip string) string {
+	address, err := netip.ParseAddr(ip)
+	if err != nil {
+		return ip
+	}
+	if address = address.Unmap().WithZone(""); address.Is4() {
+		return address.String()
+	}
+	return netip.PrefixFrom(address, 64).Masked().String()
+}

@@ -1,0 +1,40 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+)
+
+// A handler that fails, for example because the database is down, is called again and again. The log has one line about
+// it, and one when it succeeds.
+func TestConsumeBatches_outageLines(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		var log lines
+		client := connect(t, addr, stream.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		topic, group := newTopic(t, client, 4), unique("group")
+		const failures = 12 // of the partitions together
+		var tries atomic.Int64
+		for i := range 20 {
+			publish(t, client, stream.Record{Topic: topic, Key: strconv.Itoa(i), Value: []byte("{}")})
+		}
+		start(t, func(ctx context.Context) error {
+			return client.ConsumeBatches(ctx, stream.Subscription{Group: group, Topics: []string{topic}}, func(context.Context, []stream.Record) error {
+				if tries.Add(1) <= failures {
+					return errors.New("no database")
+				}
+				return nil
+			})
+		})
+		eventually(t, "the outage to be over", func() bool { return strings.Contains(log.String(), "An outage is over.") })
+		if n := strings.Count(log.String(), "a batch failed"); n > 2 { // the second is in the last line
+			t.Errorf("%d lines: %s", n, log.String())
+		}
+	})
+}

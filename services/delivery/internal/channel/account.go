@@ -1,0 +1,186 @@
+package channel
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+const (
+	remindOnce = time.Minute // between two log lines about a refused account
+	maxHold    = time.Hour   // the longest pause that the provider can ask for
+	// The deliveries that wait for the end of a pause wake one after the other. After longestTurn the turns begin again.
+	turnGap     = 20 * time.Millisecond
+	longestTurn = 10 * time.Minute
+)
+
+// errUnsent is a part of the error of a request without a connection.
+var errUnsent = errors.New("the request was not sent")
+
+// messagingService matches the id of a group of senders. The API chooses one of them.
+var messagingService = regexp.MustCompile("^MG[0-9a-fA-F]{32}$")
+
+// account is an account of a Twilio-compatible API, for texts and for WhatsApp. The operator chooses the server, so every
+// address and plain HTTP are allowed.
+//
+// An attempt without a response, or with a status that leaves open whether the message was sent, fails without a retry.
+// Only a request that was not sent, a redirect, and the statuses 429 and 503 are retried.
+type account struct {
+	*caller
+	pause
+	target   *url.URL
+	login    string   // the header Authorization
+	hidden   []string // of the operator's account
+	sender   string
+	log      *slog.Logger
+	reminded atomic.Int64 // time of the last log line about a refused account, in Unix ns
+}
+
+// newAccount returns the account of SMS_URL.
+func newAccount(o Options) (*account, error) {
+	base, err := url.Parse(o.Texts.SMSURL)
+	if err != nil {
+		return nil, errors.New("SMS_URL is not a URL") // without the cause, which contains the token
+	}
+	var dialer interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	} = &net.Dialer{}
+	if base.Scheme == "https" {
+		dialer = &tls.Dialer{Config: &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}}
+	}
+	address := net.JoinHostPort(base.Hostname(), cmp.Or(base.Port(), base.Scheme))
+	a := &account{log: o.Log, sender: o.Texts.From(), caller: newCaller(o, func(ctx context.Context, _ string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, errors.Join(err, errUnsent)
+		}
+		return conn, nil
+	})}
+	a.target = (&url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path}).
+		JoinPath("2010-04-01", "Accounts", url.PathEscape(base.User.Username()), "Messages.json")
+	token, _ := base.User.Password()
+	a.hidden = []string{a.target.Path, base.User.Username(), token}
+	a.login = "Basic " + base64.StdEncoding.EncodeToString([]byte(base.User.Username()+":"+token))
+	return a, nil
+}
+
+// Account implements dispatch.Account.
+func (a *account) Account() string { return "account of SMS_URL" }
+
+// address sets the recipient and the sender in the form. prefix is that of the channel's addresses.
+func (a *account) address(form url.Values, prefix, to string) {
+	form.Set("To", prefix+to)
+	if messagingService.MatchString(a.sender) {
+		form.Set("MessagingServiceSid", a.sender)
+	} else {
+		form.Set("From", prefix+a.sender)
+	}
+}
+
+// post makes one attempt. shown is the text for the log.
+func (a *account) post(ctx context.Context, form url.Values, shown dispatch.Sent) dispatch.Result {
+	if wait := a.Hold(time.Now()); wait > 0 { // another request has just been refused
+		return dispatch.Result{Code: dispatch.CodeHeld, RetryAfter: wait}
+	}
+	header := http.Header{
+		"Authorization": {a.login},
+		"Content-Type":  {"application/x-www-form-urlencoded"},
+		"Accept":        {"application/json"},
+	}
+	return a.traced(ctx, http.MethodPost, a.target.Hostname(), func(ctx context.Context) dispatch.Result {
+		result, content, err := a.exchange(ctx, a.target, header, []byte(form.Encode()), false)
+		if err != nil && !errors.Is(err, errUnsent) {
+			result.Again = dispatch.Never
+		}
+		a.refine(ctx, &result, content)
+		result.Sent.Text, result.Sent.Body, result.Sent.Hidden = shown.Text, shown.Body, a.hidden
+		return result
+	})
+}
+
+// refine adapts the result of a refusal.
+func (a *account) refine(ctx context.Context, result *dispatch.Result, body []byte) {
+	switch status := result.HTTPStatus; {
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		a.begin(result.RetryAfter, time.Now())
+	case status >= 500:
+		result.Again = dispatch.Never
+	case status >= 400:
+		result.Code, result.Again = refusal(body), dispatch.Never
+		if status == http.StatusUnauthorized || status == http.StatusForbidden {
+			result.Code = dispatch.CodeClientError
+			a.remind(ctx, status)
+		}
+	}
+}
+
+// refusal returns the code of a refused request. The API's own code is in the body. Only codes that say that no later
+// message can reach the number become CodeGone or CodeOptedOut. The status 410 is never about a number.
+func refusal(body []byte) dispatch.Code {
+	var refused struct{ Code int }
+	if json.Unmarshal(body, &refused) != nil {
+		return dispatch.CodeClientError
+	}
+	switch refused.Code {
+	case 21211, // not a valid number
+		21614, // not a mobile number
+		63003: // WhatsApp: the address is inactive or invalid
+		return dispatch.CodeGone
+	case 21610, // the recipient has replied STOP
+		63014, // WhatsApp: the recipient has blocked the sender
+		63033: // its predecessor
+		return dispatch.CodeOptedOut
+	}
+	return dispatch.CodeClientError
+}
+
+// remind logs that the account is refused, at most once in remindOnce.
+func (a *account) remind(ctx context.Context, status int) {
+	now := time.Now().UnixNano()
+	last := a.reminded.Load()
+	if (last == 0 || now-last >= int64(remindOnce)) && a.reminded.CompareAndSwap(last, now) {
+		a.log.ErrorContext(ctx, "The server of SMS_URL refuses the account. Texts fail until SMS_URL is correct. Replay them from the delivery log.", "status", status)
+	}
+}
+
+// pause is the time in which the provider wants no request.
+type pause struct {
+	mu    sync.Mutex
+	until time.Time
+	turn  time.Time // the end of the last wait that Hold returned
+}
+
+// begin begins a pause, or makes it longer.
+func (p *pause) begin(asked time.Duration, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until := now.Add(min(asked, maxHold)); until.After(p.until) {
+		p.until = until
+	}
+}
+
+// Hold implements dispatch.Account.
+func (p *pause) Hold(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !now.Before(p.until) {
+		return 0
+	}
+	if p.turn = p.turn.Add(turnGap); p.turn.Before(p.until) || p.turn.Sub(p.until) > longestTurn {
+		p.turn = p.until
+	}
+	return p.turn.Sub(now)
+}

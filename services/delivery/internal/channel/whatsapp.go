@@ -1,0 +1,104 @@
+package channel
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
+)
+
+const (
+	whatsappPrefix = "whatsapp:"
+	maxMessageText = 1000 // characters; a message without a template of WhatsApp has at most 1,600
+	emptyVariable  = "-"  // the API refuses an empty variable
+)
+
+// whatsapp sends messages to WhatsApp through the account. WhatsApp accepts a message without a template only within 24
+// hours after the recipient's last message.
+type whatsapp struct {
+	*account
+	texts
+	template string // ContentSid; empty: plain text
+}
+
+// Send makes one attempt.
+func (w whatsapp) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
+	t, err := w.message(ctx, message, w.template)
+	if err != nil {
+		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
+	}
+	form, shown := url.Values{"Body": {t.Body}}, t.Body
+	if t.ContentSid != "" {
+		form, shown = url.Values{"ContentSid": {t.ContentSid}, "ContentVariables": {t.ContentVariables}}, t.ContentVariables
+	}
+	w.address(form, whatsappPrefix, message.To.Address)
+	return w.post(ctx, form, dispatch.Sent{Text: w.key(message), Body: []byte(shown)})
+}
+
+// whatsappFolder writes messages to files.
+type whatsappFolder struct {
+	folder
+	texts
+	template string
+}
+
+// Send writes the file of the delivery.
+func (f whatsappFolder) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
+	t, err := f.message(ctx, message, f.template)
+	if err != nil {
+		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
+	}
+	return f.sendText(ctx, message, f.key(message), t)
+}
+
+// message returns a message as text, and as the variables of the template if there is one.
+func (t texts) message(ctx context.Context, message dispatch.Message, template string) (text, error) {
+	l := localeOf(t.locales, message)
+	out := text{Channel: topic.WhatsApp, To: whatsappPrefix + message.To.Address, ContentSid: template}
+	var variables [5]string
+	var err error
+	if message.Change.Kind == topic.SubscriberConfirm {
+		page, failed := confirmationOf(l, message, t.within)
+		if failed != nil {
+			return out, failed
+		}
+		out.Body, err = l.Execute(ctx, locale.WhatsAppConfirm, page)
+		components := cmp.Or(strings.Join(page.Names, ", "), l.Word("confirm.all"))
+		variables = [5]string{page.Dashboard, l.Word("confirm.title"), page.Code, page.Link, components}
+	} else {
+		page := textPage(l, message)
+		page.Text = clip(strings.TrimSpace(page.Text), maxMessageText)
+		out.Body, err = l.Execute(ctx, locale.WhatsApp, page)
+		variables = [5]string{page.Dashboard, statusLine(l, &message.Change.EventChange), page.Title, page.URL, page.Text}
+	}
+	out.Body = strings.TrimSpace(out.Body)
+	if template != "" {
+		out.ContentVariables = variablesOf(variables)
+	}
+	return out, err
+}
+
+// variablesOf returns the variables 1 to 5 as JSON: the dashboard, the status, the title, the link and the text. No
+// variable is empty or has a line break. The limits leave room for the link and the template's own words: WhatsApp
+// allows 1,024 characters in all.
+func variablesOf(values [5]string) string {
+	variable := func(text string, limit int) string { return cmp.Or(clip(locale.OneLine(text), limit), emptyVariable) }
+	content, _ := json.Marshal(map[string]string{ // strings always have JSON
+		"1": variable(values[0], 80), "2": variable(values[1], 80), "3": variable(values[2], 200),
+		"4": cmp.Or(values[3], emptyVariable), "5": variable(values[4], 300),
+	})
+	return string(content)
+}
+
+// clip returns at most limit characters of the text.
+func clip(text string, limit int) string {
+	if characters := []rune(text); len(characters) > limit {
+		return string(characters[:limit-1]) + "…"
+	}
+	return text
+}

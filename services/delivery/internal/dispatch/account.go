@@ -1,0 +1,101 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Account is a Channel that sends through an account of a provider. The provider limits all requests of the account
+// together. A message costs money and cannot be recalled, and the API has no idempotency key.
+//
+// So all deliveries of the account are in one bucket: one process sends them, and Hold is exact. A delivery is stored as
+// sending before its attempt. If the process is killed during the attempt, the message may have been sent. The delivery
+// then fails with CodeAmbiguous and is not repeated.
+type Account interface {
+	// Account names the account.
+	Account() string
+	// Hold returns how long a request must wait because the provider asked for a pause, and 0 if it need not wait. Each
+	// wait has a different end, so that the deliveries do not all wake together.
+	Hold(now time.Time) time.Duration
+}
+
+// destination returns what decides the bucket of a recipient with the digest.
+func (p *Parts) destination(channel topic.Channel, digest string) string {
+	if account, is := p.Channels[channel].(Account); is {
+		return account.Account()
+	}
+	return digest
+}
+
+// held makes the row wait while the provider wants no request. It returns true if it did so.
+func (s *Sender) held(m *member, row *Delivery) bool {
+	account, is := s.Channels[m.shard.channel].(Account)
+	if !is {
+		return false
+	}
+	now := s.Now()
+	wait := account.Hold(now)
+	if wait > 0 {
+		s.retryAt(m, row, CodeHeld, now.Add(wait))
+	}
+	return wait > 0
+}
+
+// begin stores that m's attempt begins, if the channel is an Account. It returns errStored if another copy of the shard
+// has stored the row, and errInterrupted if another process has taken the row.
+func (s *Sender) begin(m *member, row *Delivery) error {
+	if _, is := s.Channels[m.shard.channel].(Account); !is {
+		return nil
+	}
+	now := s.Now()
+	until := now.Add(s.Timeout + leaseMargin)
+	if m.row != nil {
+		return s.beginAgain(m, now, until)
+	}
+	mark := *row
+	s.retryAt(m, &mark, CodeHeld, until)
+	mark.SendingAt = &now
+	var stored []Delivery
+	err := s.writer.persist(s.work, "An attempt cannot be stored yet.", func() (err error) {
+		stored, err = s.Store.Insert(s.work, []Delivery{mark})
+		return err
+	})
+	switch {
+	case err != nil:
+		return errInterrupted
+	case len(stored) == 0:
+		if _, err := s.withoutRow(m.shard, []*member{m}); err != nil {
+			return errInterrupted
+		}
+		return errStored
+	}
+	m.row, m.leased = &mark, true
+	return nil
+}
+
+// beginAgain stores that an attempt of a leased row begins.
+func (s *Sender) beginAgain(m *member, now, until time.Time) error {
+	leased := false
+	row, err := s.writer.amend(s.work, m.id, func(d *Delivery) bool {
+		if leased = d.Status == StatusRetrying && d.NextAttemptAt.Equal(*m.row.NextAttemptAt); leased {
+			d.NextAttemptAt, d.SendingAt = &until, &now
+		}
+		return leased
+	})
+	if err != nil || !leased {
+		return errInterrupted
+	}
+	*m.row = row
+	return nil
+}
+
+// ambiguous returns the row of a retry whose last attempt began, but has no result: the process was killed.
+func (s *Sender) ambiguous(m *member) *Delivery {
+	row := *m.row
+	at, count := *row.SendingAt, len(row.Attempts)
+	row.SentAt, row.MaxAttempts, row.Request, row.Response = at, count+1, 0, nil
+	row.Attempts = append(row.Attempts[:count:count], Attempt{At: at, ErrorCode: CodeAmbiguous})
+	row.end(StatusFailed, CodeAmbiguous, s.Now())
+	return &row
+}

@@ -1,0 +1,84 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// PlannedPage says how many recipients the planner found on one page of a change's recipients. A repeated plan stores no
+// other page.
+type PlannedPage struct {
+	ID           string        `json:"id"` // derived from the change, the channel and the page
+	Organization string        `json:"organization"`
+	EventID      string        `json:"eventId"`
+	Channel      topic.Channel `json:"channel"`
+	Recipients   int           `json:"recipients"`
+	PlannedAt    time.Time     `json:"plannedAt"`
+}
+
+// Progress counts the deliveries of an event. Replays and notices are not counted.
+type Progress struct {
+	Planned    int64 // those that recipients were found for: at least the sum of the others
+	Delivered  int64
+	Retrying   int64
+	Failed     int64
+	Skipped    int64
+	Suppressed int64
+}
+
+func (p *Progress) begun() int64 {
+	return p.Delivered + p.Retrying + p.Failed + p.Skipped + p.Suppressed
+}
+
+func (p *Progress) add(other *Progress) {
+	p.Planned += other.Planned
+	p.Delivered += other.Delivered
+	p.Retrying += other.Retrying
+	p.Failed += other.Failed
+	p.Skipped += other.Skipped
+	p.Suppressed += other.Suppressed
+}
+
+// Counts returns the status by which Progress counts the row. It returns false for a later log, a replay, and a delivery
+// of no event or no recipient.
+func (d *Delivery) Counts() (Status, bool) {
+	return d.Status, d.Log == 0 && d.ReplayOf == "" && d.EventID != "" && d.Recipient != ""
+}
+
+// Events says which events exist.
+type Events interface {
+	// HasEvent returns fault.NotFound unless the event is one of the organization.
+	HasEvent(ctx context.Context, organization, id string) error
+}
+
+// EventProgress returns the progress of an event's deliveries, in all and by channel. It is current while a fan-out runs,
+// and reads no deliveries.
+func (l *Logs) EventProgress(ctx context.Context, organization, event string) (Progress, map[topic.Channel]Progress, error) {
+	var all Progress
+	if err := l.Events.HasEvent(ctx, organization, event); err != nil {
+		return all, nil, err
+	}
+	planned, err := l.Store.Planned(ctx, organization, event)
+	if err != nil {
+		return all, nil, err
+	}
+	channels := make(map[topic.Channel]Progress, len(planned))
+	for channel := range planned {
+		if channels[channel], err = l.Store.Progress(ctx, organization, event, channel); err != nil {
+			return all, nil, err
+		}
+	}
+	// Read again after the others, because a plan may have added pages since. A repeated plan may find other recipients on a
+	// page that is stored already. Then more deliveries have begun than were planned.
+	if planned, err = l.Store.Planned(ctx, organization, event); err != nil {
+		return all, nil, err
+	}
+	for channel, progress := range channels {
+		progress.Planned = max(planned[channel], progress.begun())
+		channels[channel] = progress
+		all.add(&progress)
+	}
+	return all, channels, nil
+}

@@ -1,0 +1,121 @@
+package locale
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// The links and the code of samples.
+const (
+	sampleLink        = "https://dashboard.example/public/confirm?token=sample"
+	sampleManage      = "https://dashboard.example/public/manage?token=sample"
+	sampleUnsubscribe = "https://dashboard.example/public/unsubscribe?token=sample"
+	sampleCode        = "123456"
+)
+
+// sample is an input of a template, and what the output must contain: one of the texts of needs.
+type sample struct {
+	page  any
+	kind  string
+	needs []string
+	field string // that has the text of needs
+}
+
+// check executes every template of the operator with samples of every kind of message.
+func (l *Locale) check() error {
+	for name, own := range l.own {
+		for _, s := range samples(name) {
+			out, err := execute(own, s.page)
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(out) == "" {
+				return fmt.Errorf("%s: the output for %s must not be empty", own.Name(), s.kind)
+			}
+			if !s.satisfied(out) {
+				return fmt.Errorf("%s: the output for %s must contain %s", own.Name(), s.kind, s.field)
+			}
+		}
+	}
+	return nil
+}
+
+func (s sample) satisfied(out string) bool {
+	for _, needed := range s.needs {
+		if strings.Contains(out, needed) {
+			return true
+		}
+	}
+	return len(s.needs) == 0
+}
+
+// samples returns the samples for a template: each kind with and without the optional parts.
+func samples(name Template) []sample {
+	switch name {
+	case MailSubject:
+		return eventSamples("")
+	case MailText, MailHTML:
+		return eventSamples("{{.Unsubscribe}}", sampleUnsubscribe)
+	case NoticeSubject:
+		return noticeSamples("")
+	case NoticeText, NoticeHTML:
+		return noticeSamples("{{.Link}}", sampleLink)
+	case ConfirmSubject:
+		return confirmationSamples("", "")
+	case ConfirmText, ConfirmHTML:
+		return confirmationSamples("", "{{.Link}}", sampleLink)
+	case SMS, WhatsApp:
+		return textSamples()
+	default:
+		return append(confirmationSamples(sampleCode, "{{.Link}} or {{.Code}}", sampleLink, sampleCode), confirmationSamples("", "{{.Link}}", sampleLink)...)
+	}
+}
+
+func eventSamples(field string, needs ...string) []sample {
+	var all []sample
+	prose := NewProse("A text.", "<p>A <b>text</b>.</p>")
+	for _, kind := range topic.Kinds() {
+		about, _, _ := strings.Cut(string(kind), ".")
+		few := Event{Kind: string(kind), Type: about, Title: "Sample", Headline: "Status: Sample", Status: "Status", Unsubscribe: sampleUnsubscribe}
+		many := few
+		many.Dashboard, many.Severity, many.URL, many.Manage = "Dashboard", "Severity", "https://dashboard.example/events/sample", sampleManage
+		many.ScheduledStart, many.ScheduledEnd, many.Start, many.End, many.EntryAt = "1", "2", "3", "4", "Status, 5"
+		many.Components = []Component{{"API", "Group", "Impact"}, {Name: "Web"}}
+		many.Entry, many.Description, many.Impact, many.Coordinator = prose, prose, prose, prose
+		all = append(all, sample{few, string(kind), needs, field}, sample{many, string(kind), needs, field})
+	}
+	return all
+}
+
+func noticeSamples(field string, needs ...string) []sample {
+	var all []sample
+	for _, kind := range []topic.Kind{topic.EndpointVerify, topic.EndpointManage, topic.EndpointFailing, topic.EndpointSuppressed} {
+		few := Notice{Kind: string(kind), Title: "Sample", Lead: "Lead.", Facts: []Fact{{"Webhook", "hooks.example"}}}
+		many := few
+		many.Dashboard, many.Link, many.LinkTitle, many.Unsubscribe = "Dashboard", sampleLink, "Open", sampleUnsubscribe
+		many.Facts, many.Next = append(many.Facts[:1:1], Fact{"Last error", "HTTP 500"}), []string{"Next."}
+		all = append(all, sample{page: few, kind: string(kind)}, sample{many, string(kind), needs, field})
+	}
+	return all
+}
+
+func confirmationSamples(code, field string, needs ...string) []sample {
+	few := Confirmation{Of: "a dashboard", Link: sampleLink, Code: code, Until: "5"}
+	many := few
+	many.Dashboard, many.Names = "Dashboard", []string{"API", "Web"}
+	kind := string(topic.SubscriberConfirm)
+	return []sample{{few, kind, needs, field}, {many, kind, needs, field}}
+}
+
+func textSamples() []sample {
+	var all []sample
+	for _, kind := range topic.Kinds() {
+		few := Text{Kind: string(kind), Status: "incident resolved", Title: "Sample"}
+		many := few
+		many.Dashboard, many.Text, many.URL = "Dashboard", "A text.", "https://dashboard.example/events/sample"
+		all = append(all, sample{page: few, kind: string(kind)}, sample{page: many, kind: string(kind)})
+	}
+	return all
+}

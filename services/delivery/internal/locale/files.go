@@ -1,0 +1,167 @@
+package locale
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+)
+
+const (
+	wordsFolder = "locales"
+	maxFile     = 256 << 10 // bytes
+)
+
+//go:embed files
+var embedded embed.FS
+
+// files are the words and the templates of a folder.
+type files struct {
+	words     map[string]map[string]word // by locale and key
+	templates map[string]string          // by path
+}
+
+func readShipped() (files, error) {
+	f := files{words: make(map[string]map[string]word), templates: make(map[string]string)}
+	for _, folder := range []string{"files/locales", "files/templates"} {
+		entries, err := embedded.ReadDir(folder)
+		if err != nil {
+			return f, err
+		}
+		for _, entry := range entries {
+			content, err := embedded.ReadFile(path.Join(folder, entry.Name()))
+			if err != nil {
+				return f, err
+			}
+			if name, words := strings.CutSuffix(entry.Name(), ".json"); words {
+				if f.words[name], err = parseWords(entry.Name(), content); err != nil {
+					return f, err
+				}
+				continue
+			}
+			f.templates[entry.Name()] = string(content)
+		}
+	}
+	return f, nil
+}
+
+// readFolder returns the files of the operator's folder: templates, templates of one locale in a folder with its name,
+// and words in the folder locales. Names that start with a dot are ignored. own may be nil.
+func readFolder(own fs.FS, shipped files) (files, error) {
+	f := files{words: make(map[string]map[string]word), templates: make(map[string]string)}
+	if own == nil {
+		return f, nil
+	}
+	all, err := list(own, ".")
+	if err != nil {
+		return f, err
+	}
+	for _, file := range all {
+		content, err := read(own, file)
+		if err != nil {
+			return f, err
+		}
+		folder, name := path.Split(file)
+		if folder == wordsFolder+"/" {
+			if err := f.addWords(file, name, content, shipped); err != nil {
+				return f, err
+			}
+			continue
+		}
+		if !slices.Contains(Templates(), Template(name)) {
+			return f, fmt.Errorf("%s: no template has this name; the templates are %s", file, join(Templates()))
+		}
+		f.templates[file] = string(content)
+	}
+	for file := range f.templates {
+		folder := strings.TrimSuffix(path.Dir(file), ".")
+		if folder != "" && !slices.Contains(names(shipped, f), folder) {
+			return f, fmt.Errorf("%s: there is no locale %q; add its words as %s/%s.json", file, folder, wordsFolder, folder)
+		}
+	}
+	return f, nil
+}
+
+// addWords adds the words of a locale.
+func (f *files) addWords(file, name string, content []byte, shipped files) error {
+	locale, found := strings.CutSuffix(name, ".json")
+	tag, err := language.Parse(locale)
+	if !found || err != nil || tag.String() != locale || tag == language.Und {
+		return fmt.Errorf("%s: the name must be a BCP 47 tag and .json, such as fr.json or pt-BR.json", file)
+	}
+	words, err := parseWords(file, content)
+	if err == nil {
+		err = checkWords(file, words, shipped.words[Default])
+	}
+	f.words[locale] = words
+	return err
+}
+
+// list returns the paths of the files in a folder and in its folders. A folder of a folder has no folders.
+func list(own fs.FS, folder string) ([]string, error) {
+	entries, err := fs.ReadDir(own, folder)
+	if err != nil {
+		return nil, cause(folder, err)
+	}
+	var all []string
+	for _, entry := range entries {
+		name := path.Join(folder, entry.Name())
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		info, err := fs.Stat(own, name) // follows a link
+		switch {
+		case err != nil:
+			return nil, cause(name, err)
+		case info.Mode().IsRegular():
+			all = append(all, name)
+		case !info.IsDir() || folder != ".":
+			return nil, fmt.Errorf("%s: must be a file", name)
+		default:
+			more, err := list(own, name)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
+		}
+	}
+	return all, nil
+}
+
+// read returns the content of a file.
+func read(own fs.FS, file string) ([]byte, error) {
+	info, err := fs.Stat(own, file)
+	if err != nil {
+		return nil, cause(file, err)
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("%s: must have at most %d bytes", file, maxFile)
+	}
+	content, err := fs.ReadFile(own, file)
+	if err != nil {
+		return nil, cause(file, err)
+	}
+	return content, nil
+}
+
+// cause returns an error about a file, without the name that the error of the file system repeats.
+func cause(file string, err error) error {
+	var reason *fs.PathError
+	if errors.As(err, &reason) {
+		err = reason.Err
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
+func join(templates []Template) string {
+	names := make([]string, len(templates))
+	for i, t := range templates {
+		names[i] = string(t)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,219 @@
+package locale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	texttemplate "text/template"
+	"text/template/parse"
+
+	"golang.org/x/text/language"
+)
+
+// Template names a template. It is the name of its file.
+type Template string
+
+// The templates. The input of each is in the comment.
+const (
+	MailSubject     Template = "mail_subject.txt"     // Event
+	MailText        Template = "mail.txt"             // Event
+	MailHTML        Template = "mail.html"            // Event
+	NoticeSubject   Template = "notice_subject.txt"   // Notice
+	NoticeText      Template = "notice.txt"           // Notice
+	NoticeHTML      Template = "notice.html"          // Notice
+	ConfirmSubject  Template = "confirm_subject.txt"  // Confirmation
+	ConfirmText     Template = "confirm.txt"          // Confirmation
+	ConfirmHTML     Template = "confirm.html"         // Confirmation
+	SMS             Template = "sms.txt"              // Text
+	SMSConfirm      Template = "sms_confirm.txt"      // Confirmation
+	WhatsApp        Template = "whatsapp.txt"         // Text
+	WhatsAppConfirm Template = "whatsapp_confirm.txt" // Confirmation
+)
+
+// Templates returns all templates.
+func Templates() []Template {
+	return []Template{
+		MailSubject, MailText, MailHTML, NoticeSubject, NoticeText, NoticeHTML, ConfirmSubject, ConfirmText, ConfirmHTML,
+		SMS, SMSConfirm, WhatsApp, WhatsAppConfirm,
+	}
+}
+
+// executable is a parsed template of either package.
+type executable interface {
+	Name() string // the file
+	Execute(w io.Writer, page any) error
+}
+
+// Execute returns the output of the template with the page. If the operator's template fails, Execute uses the
+// shipped one.
+func (l *Locale) Execute(ctx context.Context, name Template, page any) (string, error) {
+	if own, found := l.own[name]; found {
+		out, err := execute(own, page)
+		if err == nil {
+			return out, nil
+		}
+		l.log.ErrorContext(ctx, "A template of BELLBUOY_TEMPLATES failed. The shipped one is used.", "locale", l.Tag, "error", err)
+	}
+	return execute(l.shipped[name], page)
+}
+
+func execute(source executable, page any) (string, error) {
+	var out strings.Builder
+	if err := source.Execute(&out, page); err != nil {
+		return "", plainly(err)
+	}
+	return out.String(), nil
+}
+
+// parseAll returns the templates of a locale. texts maps paths to texts. The path of a template of one locale starts
+// with the locale.
+func parseAll(l *Locale, texts map[string]string, tag language.Tag) (map[Template]executable, error) {
+	parsed := make(map[Template]executable)
+	for _, name := range Templates() {
+		for _, folder := range append(chain(tag), "") {
+			file := path.Join(folder, string(name))
+			text, found := texts[file]
+			if !found {
+				continue
+			}
+			var err error
+			if parsed[name], err = l.parse(file, text); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	return parsed, nil
+}
+
+// parse parses a template with the functions t, which returns words of the locale, and locale, which returns its name.
+func (l *Locale) parse(file, text string) (executable, error) {
+	functions := map[string]any{"t": l.Word, "locale": func() string { return l.Tag }}
+	var out executable
+	var trees []*parse.Tree
+	if strings.HasSuffix(file, ".html") {
+		parsed, err := template.New(file).Funcs(functions).Parse(text)
+		if err != nil {
+			return nil, plainly(err)
+		}
+		for _, part := range parsed.Templates() {
+			trees = append(trees, part.Tree)
+		}
+		out = parsed
+	} else {
+		parsed, err := texttemplate.New(file).Funcs(functions).Parse(text)
+		if err != nil {
+			return nil, plainly(err)
+		}
+		for _, part := range parsed.Templates() {
+			trees = append(trees, part.Tree)
+		}
+		out = parsed
+	}
+	for _, tree := range trees {
+		if tree == nil || tree.Root == nil { // an empty file
+			continue
+		}
+		if err := l.checkCalls(tree, tree.Root); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// plainly returns an error of a template package in one line that starts with the file and its line.
+func plainly(err error) error {
+	text := OneLine(err.Error())
+	for _, prefix := range []string{"html/template:", "template:"} {
+		text = strings.TrimSpace(strings.TrimPrefix(text, prefix))
+	}
+	return errors.New(text)
+}
+
+// checkCalls returns an error if a call of t below the node has an unknown key or an unknown placeholder.
+func (l *Locale) checkCalls(tree *parse.Tree, node parse.Node) error {
+	var problem error
+	visit(node, func(command *parse.CommandNode) {
+		if problem != nil || len(command.Args) == 0 || command.Args[0].String() != "t" {
+			return
+		}
+		if text := l.wrongCall(command.Args[1:]); text != "" {
+			place, _ := tree.ErrorContext(command)
+			problem = fmt.Errorf("%s: %s", place, text)
+		}
+	})
+	return problem
+}
+
+// wrongCall returns what is wrong with the arguments of t, or "".
+func (l *Locale) wrongCall(arguments []parse.Node) string {
+	if len(arguments)%2 == 0 {
+		return `t needs a key, and pairs of a placeholder and its value, such as {{t "of.dashboard" "dashboard" .Dashboard}}`
+	}
+	key, quoted := arguments[0].(*parse.StringNode)
+	if !quoted {
+		return "the key of t must be in quotes"
+	}
+	text, found := l.words[key.Text]
+	if !found {
+		return fmt.Sprintf("the key %q is unknown", key.Text)
+	}
+	var given []string
+	for i := 1; i < len(arguments); i += 2 {
+		name, quoted := arguments[i].(*parse.StringNode)
+		if !quoted {
+			return "the name of a placeholder must be in quotes"
+		}
+		given = append(given, "{"+name.Text+"}")
+	}
+	for _, name := range placeholder.FindAllString(text, -1) {
+		if !slices.Contains(given, name) {
+			return fmt.Sprintf("the key %q needs a value for %s", key.Text, name)
+		}
+	}
+	return ""
+}
+
+// visit calls found for every command below the node.
+func visit(node parse.Node, found func(*parse.CommandNode)) {
+	switch n := node.(type) {
+	case *parse.ListNode:
+		if n != nil {
+			for _, child := range n.Nodes {
+				visit(child, found)
+			}
+		}
+	case *parse.ActionNode:
+		visit(n.Pipe, found)
+	case *parse.TemplateNode:
+		visit(n.Pipe, found)
+	case *parse.IfNode:
+		visitBranch(&n.BranchNode, found)
+	case *parse.WithNode:
+		visitBranch(&n.BranchNode, found)
+	case *parse.RangeNode:
+		visitBranch(&n.BranchNode, found)
+	case *parse.PipeNode:
+		if n != nil {
+			for _, command := range n.Cmds {
+				visit(command, found)
+			}
+		}
+	case *parse.CommandNode:
+		found(n)
+		for _, argument := range n.Args {
+			visit(argument, found)
+		}
+	}
+}
+
+func visitBranch(n *parse.BranchNode, found func(*parse.CommandNode)) {
+	visit(n.Pipe, found)
+	visit(n.List, found)
+	visit(n.ElseList, found)
+}

@@ -1,0 +1,140 @@
+package locale
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// placeholder matches a name in braces in a word.
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+// Word returns the words for the key. values are the names of placeholders and their values.
+func (l *Locale) Word(key string, values ...string) string {
+	text := l.words[key]
+	if len(values) == 0 {
+		return text
+	}
+	pairs := slices.Clone(values)
+	for i := 0; i < len(pairs); i += 2 {
+		pairs[i] = "{" + pairs[i] + "}"
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// Name returns the words for a name of the interface, such as the status inprogress. For an unknown name, it returns
+// the name itself: "some_thing" becomes "Some thing".
+func (l *Locale) Name(group, name string) string {
+	if text := l.words[group+"."+name]; text != "" {
+		return text
+	}
+	return Capital(strings.NewReplacer("_", " ", "-", " ").Replace(OneLine(name)))
+}
+
+// Capital returns the text with a capital first letter.
+func Capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// OneLine replaces white space and control characters by single spaces.
+func OneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
+// word is a word of a file.
+type word struct {
+	text string
+	line int
+}
+
+// parseWords returns the words of a file: one JSON object of strings.
+func parseWords(file string, content []byte) (map[string]word, error) {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	line := func() int {
+		return 1 + bytes.Count(content[:min(int(decoder.InputOffset()), len(content))], []byte("\n"))
+	}
+	token := func() (json.Token, error) {
+		token, err := decoder.Token()
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, failed(file, 1+bytes.Count(content, []byte("\n")), "the JSON object has no end")
+		case err != nil:
+			return nil, failed(file, line(), "%v", err)
+		}
+		return token, nil
+	}
+	next := func() (string, error) {
+		token, err := token()
+		if err != nil {
+			return "", err
+		}
+		text, isString := token.(string)
+		if !isString {
+			return "", failed(file, line(), "must be one JSON object with texts, without %v", token)
+		}
+		return text, nil
+	}
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return nil, failed(file, line(), "must be a JSON object")
+	}
+	words := make(map[string]word)
+	for decoder.More() {
+		key, err := next()
+		if err != nil {
+			return nil, err
+		}
+		at := line()
+		text, err := next()
+		if err != nil {
+			return nil, err
+		}
+		if _, repeated := words[key]; repeated {
+			return nil, failed(file, at, "the key %q is there twice", key)
+		}
+		words[key] = word{text, at}
+	}
+	if _, err := token(); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, failed(file, line(), "must end after the JSON object")
+	}
+	return words, nil
+}
+
+// checkWords returns an error if a word has a key or a placeholder that the words of Default lack.
+func checkWords(file string, words, known map[string]word) error {
+	keys := make([]string, 0, len(words))
+	for key := range words {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int { return words[a].line - words[b].line })
+	for _, key := range keys {
+		own := words[key]
+		original, found := known[key]
+		switch {
+		case !found:
+			return failed(file, own.line, "the key %q is unknown", key)
+		case strings.TrimSpace(own.text) == "":
+			return failed(file, own.line, "the text of %q must not be empty", key)
+		case OneLine(own.text) != own.text:
+			return failed(file, own.line, "the text of %q must be one line without spaces at its ends", key)
+		}
+		for _, name := range placeholder.FindAllString(own.text, -1) {
+			if !strings.Contains(original.text, name) {
+				return failed(file, own.line, "the text of %q has the unknown placeholder %s", key, name)
+			}
+		}
+	}
+	return nil
+}

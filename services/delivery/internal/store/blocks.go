@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+// The collection "blocks" holds blocks of deliveries. Each block has one entry in each index, but several in the index by
+// dashboard. An entry for each member in an index by URL would cost more than the rest of the block. So blockURL is the
+// day, the bucket of the URLs, the organization and the channel, and its index ends with short hashes of all URLs of the
+// block: a list by URL reads that index, and then the blocks that have the URL.
+const (
+	fieldLast       = "last"
+	fieldURLs       = "urls"
+	fieldDashboards = "dashboards"
+	fieldSize       = "size"
+	fieldPlace      = "place" // of the change and the partition
+	fieldRecipients = "recipients"
+)
+
+func declareBlocks(db *document.Database) *document.Collection[dispatch.Block] {
+	field := func(name string, value func(*dispatch.Block) any) document.Field[dispatch.Block] {
+		return document.Field[dispatch.Block]{Name: name, Value: value}
+	}
+	return document.Declare(db, document.Schema[dispatch.Block]{
+		Name: "blocks",
+		Key:  func(b *dispatch.Block) string { return b.ID },
+		Fields: []document.Field[dispatch.Block]{
+			field(fieldLast, func(b *dispatch.Block) any { return b.Last }),
+			field(fieldSize, func(b *dispatch.Block) any { return b.Size }),
+			field(fieldAll, func(b *dispatch.Block) any { return blockHash(b.Organization, b.Channel, "") }),
+			field(fieldEvent, func(b *dispatch.Block) any { return blockHash(b.Organization, b.Channel, b.EventID) }),
+			field(fieldDashboards, func(b *dispatch.Block) any {
+				hashes := make([]int64, len(b.Dashboards))
+				for i, dashboard := range b.Dashboards {
+					hashes[i] = blockHash(b.Organization, b.Channel, dashboard)
+				}
+				return hashes
+			}),
+			field(fieldURLDay, func(b *dispatch.Block) any {
+				if b.URLs == "" {
+					return nil
+				}
+				return blockURLDay(b.Organization, b.Channel, b.URLBucket, dayOf(b.Last))
+			}),
+			field(fieldURLs, func(b *dispatch.Block) any { return b.URLs }),
+			field(fieldRecipients, func(b *dispatch.Block) any { return b.Recipients }),
+			field(fieldPlace, func(b *dispatch.Block) any { return placeOf(b.ChangeID, b.Partition) }),
+		},
+		Indexes: []document.Index{
+			{Name: fieldAll, Fields: []string{fieldAll, fieldLast}},
+			{Name: fieldEvent, Fields: []string{fieldEvent, fieldLast, fieldSize}},
+			{Name: fieldDashboard, Fields: []string{fieldDashboards, fieldLast}},
+			{Name: fieldURLDay, Fields: []string{fieldURLDay, fieldLast, fieldURLs}},
+			{Name: fieldPlace, Fields: []string{fieldPlace, fieldRecipients}},
+			{Name: "age", Fields: []string{fieldLast}},
+		},
+	})
+}
+
+func blockHash(organization string, channel topic.Channel, last string) int64 {
+	return dispatch.Hash(organization, string(channel), last)
+}
+
+// blockURLDay is like urlDay, for all URLs of a bucket.
+func blockURLDay(organization string, channel topic.Channel, bucket int, day int64) int64 {
+	return day<<40 | int64(bucket)<<34 | dispatch.Hash(organization, string(channel))&(1<<34-1)
+}
+
+// placeOf returns the value of fieldPlace.
+func placeOf(change string, partition int) int64 {
+	return dispatch.Hash(change, strconv.Itoa(partition))
+}
+
+// InsertBlocks implements dispatch.Store.
+func (s *Store) InsertBlocks(ctx context.Context, blocks []dispatch.Block) error {
+	_, err := s.blocks.InsertMany(ctx, blocks)
+	return err
+}
+
+// Stored implements dispatch.Store. Nearly always nothing is stored. So it reads the ids of the rows and the recipients of
+// the blocks in the index only.
+func (s *Store) Stored(ctx context.Context, change string, partition int, ids []string, recipients dispatch.Wanted) ([]dispatch.Delivery, error) {
+	there := find.Query{Where: []find.Condition{find.Eq(fieldPlace, placeOf(change, partition))}}
+	keys, err := s.deliveries.Keys(ctx, there)
+	if err != nil {
+		return nil, err
+	}
+	present := make(map[string]bool, len(keys))
+	for _, row := range keys {
+		present[row.Key] = true
+	}
+	rows, err := s.deliveries.GetMany(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !present[id] }))
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := s.blocks.Keys(ctx, there, fieldRecipients)
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range blocks {
+		if packed, _ := found.Values[0].(string); !recipients.MayBeIn(packed) {
+			continue
+		}
+		b, err := s.blocks.Get(ctx, found.Key)
+		switch {
+		case fault.Is(err, fault.NotFound): // deleted after the retention time
+			continue
+		case err != nil:
+			return nil, err
+		case b.ChangeID != change || b.Partition != partition: // of another change with the same hash
+			continue
+		}
+		members, err := b.Rows(recipients)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, members...)
+	}
+	return rows, nil
+}
+
+// InBlocks implements dispatch.Store. The last SentAt of the block is less than dispatch.BlockSpan after that of the log.
+func (s *Store) InBlocks(ctx context.Context, key dispatch.LogKey) ([]dispatch.Delivery, error) {
+	page, err := s.blocks.Find(ctx, find.Query{Where: []find.Condition{
+		find.Eq(fieldAll, blockHash(key.Organization, key.Channel, "")),
+		find.Gte(fieldLast, key.SentAt), find.Lt(fieldLast, key.SentAt.Add(dispatch.BlockSpan)),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	for i := range page.Items {
+		rows, err := page.Items[i].Select(dispatch.LogFilter{From: key.SentAt, To: key.SentAt.Add(time.Millisecond)})
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if row.ID == key.ID && row.Organization == key.Organization && row.Channel == key.Channel {
+				return []dispatch.Delivery{row}, nil
+			}
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,217 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+)
+
+const (
+	blocksAtOnce = 16  // that a list reads with one query
+	urlsAtOnce   = 256 // entries of the index by URL
+)
+
+// position is a place in a list of logs: before the log with the time and the id. Logs are listed newest first, and of the
+// same millisecond in the descending order of their ids.
+type position struct {
+	sentAt int64 // milliseconds
+	id     string
+}
+
+func positionOf(d *dispatch.Delivery) position { return position{d.SentAt.UnixMilli(), d.ID} }
+
+func (p position) compare(other position) int {
+	return cmp.Or(cmp.Compare(other.sentAt, p.sentAt), cmp.Compare(other.id, p.id))
+}
+
+func (p position) String() string { return fmt.Sprintf("%d.%s", p.sentAt, p.id) }
+
+func parsePosition(text string) (position, error) {
+	at, id, found := strings.Cut(text, ".")
+	sentAt, err := strconv.ParseInt(at, 10, 64)
+	if !found || err != nil {
+		return position{}, fault.New(fault.Invalid, "The position in the list is not valid.")
+	}
+	return position{sentAt, id}, nil
+}
+
+// source reads logs, newest first. Logs of one chunk may be in any order.
+type source interface {
+	// read returns the next logs. No later one is newer than rest, in milliseconds. It returns more = false with the last.
+	read(ctx context.Context) (logs []dispatch.Delivery, rest int64, more bool, err error)
+}
+
+// stream puts the logs of a source in order.
+type stream struct {
+	source source
+	ready  []dispatch.Delivery // in order; those that are newer than rest are complete
+	rest   int64
+	more   bool
+}
+
+// first returns the first log, or nil at the end.
+func (s *stream) first(ctx context.Context) (*dispatch.Delivery, error) {
+	for s.more && (len(s.ready) == 0 || s.ready[0].SentAt.UnixMilli() <= s.rest) {
+		logs, rest, more, err := s.source.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.ready, s.rest, s.more = append(s.ready, logs...), rest, more
+		slices.SortStableFunc(s.ready, func(a, b dispatch.Delivery) int { return positionOf(&a).compare(positionOf(&b)) })
+	}
+	if len(s.ready) == 0 {
+		return nil, nil
+	}
+	return &s.ready[0], nil
+}
+
+// merge returns a page of the logs of the sources that are behind the position.
+func merge(ctx context.Context, sources []source, after *position, limit int) (find.Page[dispatch.Delivery], error) {
+	var page find.Page[dispatch.Delivery]
+	streams := make([]stream, len(sources))
+	for i, s := range sources {
+		streams[i] = stream{source: s, more: true}
+	}
+	for {
+		var next *dispatch.Delivery
+		var from *stream
+		for i := range streams {
+			first, err := streams[i].first(ctx)
+			if err != nil {
+				return page, err
+			}
+			if first != nil && (next == nil || positionOf(first).compare(positionOf(next)) < 0) {
+				next, from = first, &streams[i]
+			}
+		}
+		if next == nil {
+			return page, nil
+		}
+		if len(page.Items) == limit {
+			page.Next = positionOf(&page.Items[limit-1]).String()
+			return page, nil
+		}
+		if after == nil || positionOf(next).compare(*after) > 0 {
+			page.Items = append(page.Items, *next)
+		}
+		from.ready = from.ready[1:]
+	}
+}
+
+// rowSource reads rows and later logs.
+type rowSource struct {
+	store *Store
+	query find.Query
+	keep  func(*dispatch.Delivery) bool
+}
+
+func (r *rowSource) read(ctx context.Context) ([]dispatch.Delivery, int64, bool, error) {
+	page, err := r.store.deliveries.Find(ctx, r.query)
+	if err != nil || len(page.Items) == 0 {
+		return nil, 0, false, err
+	}
+	rest := page.Items[len(page.Items)-1].SentAt.UnixMilli()
+	r.query.After = page.Next
+	return slices.DeleteFunc(page.Items, func(d dispatch.Delivery) bool { return !r.keep(&d) }), rest, page.Next != "", nil
+}
+
+// blockSource reads the members of blocks.
+type blockSource struct {
+	store *Store
+	query find.Query
+	logs  dispatch.LogQuery
+}
+
+func (b *blockSource) read(ctx context.Context) ([]dispatch.Delivery, int64, bool, error) {
+	page, err := b.store.blocks.Find(ctx, b.query)
+	if err != nil || len(page.Items) == 0 {
+		return nil, 0, false, err
+	}
+	b.query.After = page.Next
+	logs, err := members(page.Items, &b.logs)
+	return logs, page.Items[len(page.Items)-1].Last.UnixMilli(), page.Next != "", err
+}
+
+// members returns the members of the blocks that the query selects.
+func members(blocks []dispatch.Block, q *dispatch.LogQuery) ([]dispatch.Delivery, error) {
+	var logs []dispatch.Delivery
+	for i := range blocks {
+		b := &blocks[i]
+		if b.Organization != q.Organization || b.Channel != q.Channel || q.EventID != "" && b.EventID != q.EventID {
+			continue
+		}
+		selected, err := b.Select(q.LogFilter)
+		if err != nil {
+			return nil, err
+		}
+		logs = append(logs, selected...)
+	}
+	return logs, nil
+}
+
+// urlSource reads the members of blocks with a URL. First it reads the index of the URLs.
+type urlSource struct {
+	store *Store
+	query find.Query
+	logs  dispatch.LogQuery
+}
+
+func (u *urlSource) read(ctx context.Context) ([]dispatch.Delivery, int64, bool, error) {
+	entries, err := u.store.blocks.Keys(ctx, u.query, fieldLast, fieldURLs)
+	if err != nil || len(entries) == 0 {
+		return nil, 0, false, err
+	}
+	var keys []string
+	for _, entry := range entries {
+		if urls, _ := entry.Values[1].(string); dispatch.HasURL(urls, u.logs.URLHash) {
+			keys = append(keys, entry.Key)
+		}
+	}
+	last := entries[len(entries)-1]
+	u.query.After = last.Position
+	rest, _ := last.Values[0].(int64)
+	blocks, err := u.store.blocks.GetMany(ctx, keys)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	logs, err := members(blocks, &u.logs)
+	return logs, rest, len(entries) == u.query.Limit, err
+}
+
+// blocksOf returns the source of the members of blocks that match q, or nil if no block can have one.
+func (s *Store) blocksOf(q dispatch.LogQuery) source {
+	if q.Status != "" && q.Status != dispatch.StatusDelivered {
+		return nil
+	}
+	query := find.Query{
+		Order: []find.Order{{Field: fieldLast, Descending: true}}, Limit: blocksAtOnce,
+		Where: []find.Condition{find.Gte(fieldLast, q.From), find.Lt(fieldLast, q.To.Add(dispatch.BlockSpan))},
+	}
+	on := find.Has(fieldDashboards, blockHash(q.Organization, q.Channel, q.DashboardID))
+	switch {
+	case q.URLHash != "":
+		var days []int64
+		for day := dayOf(q.From); day <= dayOf(q.To.Add(dispatch.BlockSpan)); day++ {
+			days = append(days, blockURLDay(q.Organization, q.Channel, dispatch.BucketOf(q.URLHash), day))
+		}
+		query.Where, query.Limit = append(query.Where, find.In(fieldURLDay, days...)), urlsAtOnce
+		return &urlSource{s, query, q}
+	case q.EventID != "":
+		query.Where = append(query.Where, find.Eq(fieldEvent, blockHash(q.Organization, q.Channel, q.EventID)))
+		if q.DashboardID != "" {
+			query.Where, query.Scan = append(query.Where, on), fieldEvent
+		}
+	case q.DashboardID != "":
+		query.Where = append(query.Where, on)
+	default:
+		query.Where = append(query.Where, find.Eq(fieldAll, blockHash(q.Organization, q.Channel, "")))
+	}
+	return &blockSource{s, query, q}
+}

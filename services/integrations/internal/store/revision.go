@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+)
+
+// reviseTimeout bounds the time for which a committed write waits for the new revision.
+const reviseTimeout = 5 * time.Second
+
+// revisions are numbers that tell whether an organization's endpoints and suppressions have changed. A write changes the
+// number after it is committed and before it returns. Whoever reads the number first and then the records knows that
+// they are current until the number changes. If the process is killed between the two, nobody has had a response.
+type revisions struct{ db *document.Database }
+
+func counter(organization string) string { return "revision/" + organization }
+
+func (r revisions) of(ctx context.Context, organization string) (int64, error) {
+	return r.db.Last(ctx, counter(organization))
+}
+
+// revise changes the number after a write without an error. It does so even if the record stayed as it is, because the
+// process that changed the record may have been killed.
+func (r revisions) revise(ctx context.Context, organization string, err error) error {
+	if err != nil || organization == "" {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviseTimeout)
+	defer cancel()
+	_, err = r.db.Next(ctx, counter(organization))
+	return err
+}
+
+// revised is a collection whose writes, except for inserts, change the number.
+type revised[T any] struct {
+	endpoint.Collection[T]
+	revisions    revisions
+	organization func(*T) string
+}
+
+// Update implements endpoint.Collection.
+func (c revised[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
+	item, err := c.Collection.Update(ctx, key, change)
+	return item, c.revisions.revise(ctx, c.organization(&item), err)
+}
+
+// Change implements endpoint.Collection.
+func (c revised[T]) Change(ctx context.Context, key string, change func(*T) error) (T, error) {
+	item, err := c.Collection.Change(ctx, key, change)
+	return item, c.revisions.revise(ctx, c.organization(&item), err)
+}
+
+// Upsert implements endpoint.Collection.
+func (c revised[T]) Upsert(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (T, error) {
+	item, err := c.Collection.Upsert(ctx, key, change)
+	return item, c.revisions.revise(ctx, c.organization(&item), err)
+}
+
+// Delete implements endpoint.Collection.
+func (c revised[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
+	organization := ""
+	err := c.Collection.Delete(ctx, key, func(item *T) ([]topic.Message, error) {
+		organization = c.organization(item)
+		if decide == nil {
+			return nil, nil
+		}
+		return decide(item)
+	})
+	return c.revisions.revise(ctx, organization, err)
+}
+
+// revisedByInserts is a collection whose inserts change the number, too.
+type revisedByInserts[T any] struct{ revised[T] }
+
+// Insert implements endpoint.Collection.
+func (c revisedByInserts[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
+	err := c.Collection.Insert(ctx, item, messages...)
+	return c.revisions.revise(ctx, c.organization(&item), err)
+}

@@ -1,0 +1,368 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+)
+
+// appChannel serves the subscribers of one channel on the App interface.
+type appChannel struct {
+	*API
+	channel topic.Channel
+	title   string // in the ids of operations
+}
+
+// mail reports whether an address of the channel is a mail address, not a phone number.
+func (a appChannel) mail() bool { return a.channel == topic.Email }
+
+// Operations declares what the service offers on the App interface.
+func Operations() []web.Operation { return (&API{}).operations() }
+
+func (a *API) operations() []web.Operation {
+	var operations []web.Operation
+	for _, of := range []appChannel{{a, topic.Email, "Email"}, {a, topic.SMS, "SMS"}, {a, topic.WhatsApp, "WhatsApp"}} {
+		operations = append(operations, of.operations()...)
+	}
+	return operations
+}
+
+// declared returns an operation of the channel. The path follows that of the list.
+func (a appChannel) declared(method, path, id, summary, description string, status int, errors ...int) web.Operation {
+	return web.Operation{
+		Method: method, Path: "/app/subscribers/" + string(a.channel) + path, ID: id, Tag: string(a.channel) + " subscribers",
+		Summary: summary, Description: description, Roles: []string{passport.RoleSubscriber}, Status: status, Errors: errors,
+	}
+}
+
+func (a appChannel) operations() []web.Operation {
+	list := a.declared("GET", "", "list"+a.title+"Subscribers", "List subscribers", "By address. An unknown dashboard or component has no subscribers.", 200)
+	list.Example.Response = `{"subscribers": [` + a.example() + `], "nextToken": null}`
+	create := a.declared("POST", "", "create"+a.title+"Subscriber", "Create a subscriber",
+		"Unless confirmed is true, the owner of the address is asked for a confirmation. Nothing is sent to a suppressed address. 409 if the dashboard has a subscriber with the address.", 201, 409)
+	create.Example = web.Example{
+		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", ` + a.exampleAddress() + `,
+			"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "confirmed": true, "locale": "de"}`,
+		Response: `{"subscriber": ` + a.example() + `}`,
+	}
+	get := a.declared("GET", "/{id}", "get"+a.title+"Subscriber", "Get a subscriber", "", 200, 404)
+	get.Example.Response = create.Example.Response
+	change := a.declared("PATCH", "/{id}", "change"+a.title+"Subscriber", "Change a subscriber",
+		"At least one member is required. The address cannot be changed. confirmed sets the confirmation of each component. A component that is new is confirmed if the subscriber is. suppressed can be set to false only; that ends the suppression of the address on all dashboards.", 200, 404)
+	change.Example = web.Example{Request: `{"paused": true, "locale": null}`, Response: create.Example.Response}
+	remove := a.declared("DELETE", "/{id}", "delete"+a.title+"Subscriber", "Delete a subscriber", "The address's subscribers of other dashboards stay.", 204, 404)
+	resend := a.declared("POST", "/{id}/resend-confirmation", "resend"+a.title+"Confirmation", "Send the confirmation again",
+		"With a new link; the former ones end. 409 if the subscriber is confirmed or its address suppressed.", 202, 404, 409)
+	resend.Example.Response = `{"deliveryId": "01890a5d-ac96-874b-bcce-b302099a8070"}`
+	counts := a.declared("GET", "/counts", "count"+a.title+"Subscribers", "Count subscribers", "A subscriber can be in several states.", 200)
+	counts.Example.Response = `{"counts": {"total": 3, "confirmed": 2, "unconfirmed": 1, "paused": 0, "suppressed": 1}}`
+	operations := []web.Operation{
+		web.Declare(list, a.list), web.Declare(get, a.get), web.Declare(change, a.change), web.Declare(remove, a.remove),
+		web.Declare(resend, a.resend), web.Declare(counts, a.counts), a.importOperation(),
+	}
+	if a.mail() {
+		return append(operations, web.Declare(create, createFrom[mailBody](a)))
+	}
+	return append(operations, web.Declare(create, createFrom[phoneBody](a)))
+}
+
+func (a appChannel) exampleAddress() string {
+	if a.mail() {
+		return `"email": "ada@example.com"`
+	}
+	return `"phone": "+4915112345678"`
+}
+
+func (a appChannel) example() string {
+	return `{"id": "01890a5d-ac96-574b-bcce-b302099a8062", "channel": "` + string(a.channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", ` + a.exampleAddress() + `,
+		"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "confirmed": true, "confirmedAt": "2026-01-31T09:30:00.000Z", "paused": false, "locked": false,
+		"suppressed": false, "suppressedReason": null, "locale": "de", "source": "app", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}`
+}
+
+type subscriberView struct {
+	ID               string                     `json:"id" format:"uuid"`
+	Channel          topic.Channel              `json:"channel"`
+	DashboardID      string                     `json:"dashboardId" format:"uuid"`
+	Email            string                     `json:"email,omitempty"`
+	Phone            string                     `json:"phone,omitempty" description:"E.164."`
+	ComponentIDs     []string                   `json:"componentIds" nullable:"true" description:"Null: all components of the dashboard, also future ones."`
+	Confirmed        bool                       `json:"confirmed" description:"The owner of the address has confirmed all components."`
+	ConfirmedAt      *web.Time                  `json:"confirmedAt"`
+	Paused           bool                       `json:"paused"`
+	Locked           bool                       `json:"locked" description:"Its owner cannot subscribe again or manage it, but unsubscribe."`
+	Suppressed       bool                       `json:"suppressed" description:"Nothing is sent to the address."`
+	SuppressedReason *audience.SuppressedReason `json:"suppressedReason" enum:"bounce,complaint,invalid"`
+	Locale           *string                    `json:"locale" description:"Null: the dashboard's."`
+	Source           audience.SubscriberSource  `json:"source" enum:"app,legacy,import,public"`
+	CreatedAt        web.Time                   `json:"createdAt"`
+	UpdatedAt        web.Time                   `json:"updatedAt"`
+}
+
+type oneSubscriberView struct {
+	Subscriber subscriberView `json:"subscriber"`
+}
+
+func subscriberViewOf(s audience.Subscriber) subscriberView {
+	out := subscriberView{
+		ID: s.ID, Channel: s.Channel, DashboardID: s.DashboardID, ComponentIDs: s.ComponentIDs(),
+		Confirmed: s.Confirmed(), ConfirmedAt: web.TimeOf(s.ConfirmedAt()), Paused: s.Paused, Locked: s.Locked,
+		Source: s.Source, CreatedAt: web.Time(s.CreatedAt), UpdatedAt: web.Time(s.UpdatedAt),
+	}
+	if out.Phone = s.Address.Text; s.Channel == topic.Email {
+		out.Email, out.Phone = s.Address.Text, ""
+	}
+	if suppression := s.Address.Suppression; suppression != nil {
+		out.Suppressed, out.SuppressedReason = true, &suppression.Reason
+	}
+	if s.Locale != "" {
+		out.Locale = &s.Locale
+	}
+	return out
+}
+
+type subscriberList struct {
+	web.Paging
+	DashboardID *string `query:"dashboardId" format:"uuid"`
+	ComponentID *string `query:"componentId" format:"uuid" description:"Also finds subscribers of all components, on dashboards with the component."`
+	Q           *string `query:"q" maxLength:"254" description:"Part of the address, in any case."`
+	State       *string `query:"state" enum:"confirmed,unconfirmed,paused,suppressed"`
+}
+
+type subscribersView struct {
+	Subscribers []subscriberView `json:"subscribers"`
+	NextToken   *string          `json:"nextToken"`
+}
+
+func (a appChannel) list(c *web.Call[subscriberList, web.None]) (subscribersView, error) {
+	after, err := a.pages.Position(c.List, c.Parameters.Paging)
+	if err != nil {
+		return subscribersView{}, err
+	}
+	filter := audience.Filter{Limit: c.Parameters.Limit, After: after}
+	for field, value := range map[*string]*string{&filter.DashboardID: c.Parameters.DashboardID, &filter.ComponentID: c.Parameters.ComponentID, &filter.Text: c.Parameters.Q} {
+		if value != nil {
+			*field = *value
+		}
+	}
+	if c.Parameters.State != nil {
+		filter.State = audience.State(*c.Parameters.State)
+	}
+	page, err := a.audience.List(c, c.Caller.Organization, a.channel, filter)
+	response := subscribersView{Subscribers: make([]subscriberView, len(page.Items)), NextToken: a.pages.Token(c.List, page.Next)}
+	for i, s := range page.Items {
+		response.Subscribers[i] = subscriberViewOf(s)
+	}
+	return response, err
+}
+
+type countParameters struct {
+	DashboardID *string `query:"dashboardId" format:"uuid"`
+}
+
+type countsView struct {
+	Counts struct {
+		Total       int64 `json:"total"`
+		Confirmed   int64 `json:"confirmed"`
+		Unconfirmed int64 `json:"unconfirmed"`
+		Paused      int64 `json:"paused"`
+		Suppressed  int64 `json:"suppressed"`
+	} `json:"counts"`
+}
+
+func (a appChannel) counts(c *web.Call[countParameters, web.None]) (countsView, error) {
+	dashboard := ""
+	if c.Parameters.DashboardID != nil {
+		dashboard = *c.Parameters.DashboardID
+	}
+	counts, err := a.audience.Counts(c, c.Caller.Organization, a.channel, dashboard)
+	var out countsView
+	out.Counts.Total, out.Counts.Confirmed, out.Counts.Unconfirmed = counts.Total, counts.In[audience.Confirmed], counts.In[audience.Unconfirmed]
+	out.Counts.Paused, out.Counts.Suppressed = counts.In[audience.Paused], counts.In[audience.Suppressed]
+	return out, err
+}
+
+// draftMembers are the members of a create beside the address.
+type draftMembers struct {
+	DashboardID  optional.Value[string]   `json:"dashboardId" required:"true" format:"uuid"`
+	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" description:"Components of the dashboard. Null or absent: all components, also future ones."`
+	Confirmed    optional.Value[bool]     `json:"confirmed" default:"false" description:"True: no confirmation is asked for."`
+	Paused       optional.Value[bool]     `json:"paused" default:"false"`
+	Locked       optional.Value[bool]     `json:"locked" default:"false"`
+	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35" description:"BCP 47. Null or absent: the dashboard's."`
+}
+
+func (b draftMembers) draft(address string) audience.Draft {
+	draft := audience.Draft{
+		DashboardID: b.DashboardID.Value, Address: address, Confirmed: b.Confirmed.Value, Paused: b.Paused.Value, Locked: b.Locked.Value, Locale: b.Locale.Value,
+	}
+	if b.ComponentIDs.Sent && !b.ComponentIDs.Null {
+		draft.ComponentIDs = append([]string{}, b.ComponentIDs.Value...)
+	}
+	return draft
+}
+
+type mailBody struct {
+	draftMembers
+	Email optional.Value[string] `json:"email" required:"true" maxLength:"254" format:"idn-email"`
+}
+
+func (b mailBody) from() audience.Draft { return b.draft(b.Email.Value) }
+
+type phoneBody struct {
+	draftMembers
+	Phone optional.Value[string] `json:"phone" required:"true" maxLength:"40" description:"With a plus sign and the country code. It is stored in E.164."`
+}
+
+func (b phoneBody) from() audience.Draft { return b.draft(b.Phone.Value) }
+
+// createFrom returns the handler of a create with the body B.
+func createFrom[B interface{ from() audience.Draft }](a appChannel) func(*web.Call[web.None, B]) (oneSubscriberView, error) {
+	return func(c *web.Call[web.None, B]) (oneSubscriberView, error) {
+		in, err := c.Body()
+		if err != nil {
+			return oneSubscriberView{}, err
+		}
+		created, err := a.audience.Create(c, c.Caller.Organization, a.channel, in.from())
+		return oneSubscriberView{subscriberViewOf(created)}, err
+	}
+}
+
+type subscriberPath struct {
+	ID string `path:"id" format:"uuid"`
+}
+
+func (a appChannel) get(c *web.Call[subscriberPath, web.None]) (oneSubscriberView, error) {
+	found, err := a.audience.Subscriber(c, c.Caller.Organization, a.channel, c.Parameters.ID)
+	return oneSubscriberView{subscriberViewOf(found)}, err
+}
+
+type subscriberPatch struct {
+	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" description:"Components of the dashboard. Null: all components, also future ones."`
+	Confirmed    optional.Value[bool]     `json:"confirmed"`
+	Paused       optional.Value[bool]     `json:"paused"`
+	Locked       optional.Value[bool]     `json:"locked"`
+	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35" description:"BCP 47. Null: the dashboard's."`
+	Suppressed   optional.Value[bool]     `json:"suppressed" description:"False only."`
+}
+
+func (b subscriberPatch) patch() (audience.SubscriberPatch, error) {
+	sent := []bool{b.ComponentIDs.Sent, b.Confirmed.Sent, b.Paused.Sent, b.Locked.Sent, b.Locale.Sent, b.Suppressed.Sent}
+	if !slices.Contains(sent, true) {
+		return audience.SubscriberPatch{}, fault.New(fault.Invalid, "Send at least one field to change.")
+	}
+	if b.Suppressed.Value {
+		return audience.SubscriberPatch{}, fault.Field("suppressed", "must be false: only delivery suppresses an address. Pause the subscriber instead.")
+	}
+	patch := audience.SubscriberPatch{
+		ComponentIDs: b.ComponentIDs, Confirmed: b.Confirmed.Pointer(), Paused: b.Paused.Pointer(), Locked: b.Locked.Pointer(), Locale: b.Locale, Clear: b.Suppressed.Sent,
+	}
+	if b.ComponentIDs.Sent && !b.ComponentIDs.Null && b.ComponentIDs.Value == nil {
+		patch.ComponentIDs.Value = []string{}
+	}
+	return patch, nil
+}
+
+func (a appChannel) change(c *web.Call[subscriberPath, subscriberPatch]) (oneSubscriberView, error) {
+	changed, err := a.audience.ChangeSubscriber(c, c.Caller.Organization, a.channel, c.Parameters.ID, func() (audience.SubscriberPatch, error) {
+		in, err := c.Body()
+		if err != nil {
+			return audience.SubscriberPatch{}, err
+		}
+		return in.patch()
+	})
+	return oneSubscriberView{subscriberViewOf(changed)}, err
+}
+
+func (a appChannel) remove(c *web.Call[subscriberPath, web.None]) (web.None, error) {
+	return web.None{}, a.audience.RemoveSubscriber(c, c.Caller.Organization, a.channel, c.Parameters.ID)
+}
+
+type confirmationView struct {
+	DeliveryID string `json:"deliveryId" format:"uuid" description:"Of the delivery in the logs."`
+}
+
+func (a appChannel) resend(c *web.Call[subscriberPath, web.None]) (confirmationView, error) {
+	id, err := a.audience.Resend(c, c.Caller.Organization, a.channel, c.Parameters.ID)
+	return confirmationView{id}, err
+}
+
+type importRow struct {
+	Email        optional.Value[string]   `json:"email" description:"Of mail subscribers; required."`
+	Phone        optional.Value[string]   `json:"phone" description:"Of other subscribers; required."`
+	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" description:"Components of the dashboard. Null: all. Absent: all, and of a known subscriber as before."`
+	Confirmed    optional.Value[bool]     `json:"confirmed" description:"Absent: false, and of a known subscriber as before."`
+	Locale       optional.Value[string]   `json:"locale" nullable:"true"`
+}
+
+type importBody struct {
+	DashboardID       optional.Value[string]      `json:"dashboardId" required:"true" format:"uuid"`
+	Rows              optional.Value[[]importRow] `json:"rows" required:"true" minItems:"1" maxItems:"1000"`
+	SendConfirmations optional.Value[bool]        `json:"sendConfirmations" default:"false" description:"The owners of unconfirmed addresses are asked for a confirmation."`
+}
+
+type importedView struct {
+	Results []importResultView `json:"results" description:"One for each row, in order."`
+}
+
+type importResultView struct {
+	Row    int     `json:"row" description:"From 1."`
+	Status string  `json:"status" enum:"created,updated,refused"`
+	ID     *string `json:"id" format:"uuid" description:"Null for a refused row."`
+	Error  *string `json:"error" description:"Why the row is refused."`
+}
+
+func (a appChannel) importOperation() web.Operation {
+	operation := a.declared("POST", "/import", "import"+a.title+"Subscribers", "Import subscribers",
+		"Each row creates a subscriber, changes the one with its address, or is refused; a refused row does not affect others.", 200)
+	operation.Example = web.Example{
+		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "rows": [{` + a.exampleAddress() + `, "confirmed": true}, {` +
+			strings.NewReplacer("@", "", "+", "").Replace(a.exampleAddress()) + `}]}`,
+		Response: `{"results": [{"row": 1, "status": "created", "id": "01890a5d-ac96-574b-bcce-b302099a8062", "error": null},
+			{"row": 2, "status": "refused", "id": null, "error": "The address is not valid."}]}`,
+	}
+	return web.Declare(operation, a.imports)
+}
+
+func (a appChannel) imports(c *web.Call[web.None, importBody]) (importedView, error) {
+	in, err := c.Body()
+	if err != nil {
+		return importedView{}, err
+	}
+	rows := make([]audience.Row, len(in.Rows.Value))
+	for i, row := range in.Rows.Value {
+		rows[i] = a.row(row)
+	}
+	results, err := a.audience.Import(c, c.Caller.Organization, a.channel, in.DashboardID.Value, rows, in.SendConfirmations.Value)
+	out := importedView{Results: make([]importResultView, len(results))}
+	for i, result := range results {
+		out.Results[i] = importResultView{Row: i + 1, Status: string(result.Status)}
+		if result.Status == audience.Refused {
+			out.Results[i].Error = &result.Error
+		} else {
+			out.Results[i].ID = &result.ID
+		}
+	}
+	return out, err
+}
+
+// row returns a row with the address of the channel. An address of another channel refuses the row.
+func (a appChannel) row(in importRow) audience.Row {
+	address, other := in.Phone, in.Email
+	if a.mail() {
+		address, other = other, address
+	}
+	row := audience.Row{Address: address.Value, Confirmed: in.Confirmed.Pointer(), ComponentIDs: in.ComponentIDs, Locale: in.Locale}
+	if other.Sent {
+		row.Address = ""
+	}
+	if in.ComponentIDs.Sent && !in.ComponentIDs.Null && in.ComponentIDs.Value == nil {
+		row.ComponentIDs.Value = []string{}
+	}
+	return row
+}

@@ -1,0 +1,52 @@
+package audience
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// ForgetComponent deletes the entries of a deleted component. A repeated call has no effect. Another call may have changed a
+// subscriber whose rows are about to follow, so ForgetComponent deletes the rows too: the legacy interface shows none of them
+// when it returns.
+func (a *Audience) ForgetComponent(ctx context.Context, organization, component string) error {
+	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
+		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Has(FieldSubscribed, component)), func(s Subscriber) error {
+			return a.forget(ctx, s.ID, component)
+		})
+		if err != nil {
+			return err
+		}
+		rows := find.Query{Where: of(organization, channel, find.Eq(FieldComponent, component)), Scan: IndexComponent}
+		if _, err := a.Store.Subscriptions.DeleteMany(ctx, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Audience) forget(ctx context.Context, subscriber, component string) error {
+	_, err := a.Store.Subscribers.Change(ctx, subscriber, func(s *Subscriber) error {
+		if !s.drop(func(e Entry) bool { return e.ComponentID == component }) {
+			return fault.ErrUnchanged
+		}
+		s.UpdatedAt = a.Now()
+		return nil
+	})
+	return unlessMissing(err)
+}
+
+// ForgetDashboard deletes the subscribers of a deleted dashboard. Their addresses stay.
+func (a *Audience) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
+	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
+		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Eq(FieldDashboard, dashboard)), func(s Subscriber) error {
+			return unlessMissing(a.Store.Subscribers.Delete(ctx, s.ID, nil))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package audience
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// ask adds a Request to the subscriber and returns the message that asks the owner of the address to confirm it. Nothing is
+// sent to a suppressed address. With entries it asks for these, else for the subscriber's own.
+func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
+	s.Request = &Request{Nonce: rand.Text(), At: now, Entries: entries}
+	if s.Address.Suppression != nil {
+		return nil
+	}
+	return []topic.Message{s.notice(now)}
+}
+
+func (s *Subscriber) notice(now time.Time) topic.Notice {
+	return topic.Notice{
+		ID: newID(), Kind: topic.SubscriberConfirm, Organization: s.OrganizationID, OccurredAt: now,
+		Channel: s.Channel, Keeper: topic.Subscribers, Recipient: s.ID, Destination: digest(s.Channel, s.AddressID),
+	}
+}
+
+// Resend sends the message that asks for the confirmation again, with a new link. It returns the id of the delivery.
+func (a *Audience) Resend(ctx context.Context, organization string, channel topic.Channel, id string) (string, error) {
+	if _, err := a.Subscriber(ctx, organization, channel, id); err != nil {
+		return "", err
+	}
+	var notice topic.Notice
+	_, err := a.edit(ctx, organization, id, func(s *Subscriber) ([]topic.Message, error) {
+		switch {
+		case s.Confirmed():
+			return nil, fault.New(fault.Conflict, "The subscriber is confirmed already.")
+		case s.Address.Suppression != nil:
+			return nil, fault.New(fault.Conflict, "The address is suppressed: nothing is sent to it. Clear the suppression first.")
+		}
+		before, now := *s, a.Now()
+		s.Request = &Request{Nonce: rand.Text(), At: now}
+		notice = s.notice(now)
+		return append(subscriberEntry(ctx, "subscriber.resend_confirmation", now, &before, s), notice), nil
+	})
+	return topic.DeliveryID(notice.ID, id), err
+}
+
+// actionUnsubscribe is the action of an owner who deletes a subscriber.
+const actionUnsubscribe = "subscriber.unsubscribe"

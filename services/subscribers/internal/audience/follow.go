@@ -1,0 +1,128 @@
+package audience
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// AddressWritten updates the copies of an address in its subscribers. current is nil for a deleted address; then its
+// subscribers go.
+func (a *Audience) AddressWritten(ctx context.Context, id string, current *Address) error {
+	return each(ctx, a.Store.Subscribers, []find.Condition{find.Eq(FieldAddress, id)}, func(s Subscriber) error {
+		if current == nil {
+			return unlessMissing(a.Store.Subscribers.Delete(ctx, s.ID, nil))
+		}
+		return a.copyAddress(ctx, s, *current)
+	})
+}
+
+// copyAddress stores the copy of an address in a subscriber, if it differs.
+func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Address) error {
+	if s.Address.equal(copyOf(address)) {
+		return nil
+	}
+	_, err := a.Store.Subscribers.Change(ctx, s.ID, func(s *Subscriber) error {
+		if s.Address.equal(copyOf(address)) {
+			return fault.ErrUnchanged
+		}
+		if s.Address.Edition != address.Edition() {
+			s.Request = nil // the former address was asked
+		}
+		s.Address = copyOf(address)
+		return nil
+	})
+	return unlessMissing(err)
+}
+
+// SubscriberWritten updates what follows from a subscriber: the rows of its entries, and moves of entries. It deletes a
+// subscriber without entries, and one whose address was deleted while it was being written. current is nil for a deleted
+// subscriber.
+func (a *Audience) SubscriberWritten(ctx context.Context, id string, current *Subscriber) error {
+	if current == nil {
+		return a.replaceRows(ctx, id, nil)
+	}
+	addresses, err := a.Store.Addresses.GetMany(ctx, []string{current.AddressID})
+	if err != nil {
+		return err
+	}
+	if current.Gone() || len(addresses) == 0 {
+		return a.bury(ctx, id, len(addresses) == 0)
+	}
+	if err := a.copyAddress(ctx, *current, addresses[0]); err != nil {
+		return err
+	}
+	if current.moving() != nil {
+		return a.makeMoves(ctx, *current) // which writes the subscriber, and so calls SubscriberWritten again
+	}
+	return a.replaceRows(ctx, id, rowsOf(*current))
+}
+
+// bury deletes a subscriber that must not exist: it has no entries, or no address.
+func (a *Audience) bury(ctx context.Context, id string, homeless bool) error {
+	if err := a.replaceRows(ctx, id, nil); err != nil {
+		return err
+	}
+	return unlessMissing(a.Store.Subscribers.Delete(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
+		if !homeless && !s.Gone() {
+			return nil, noSubscriber() // it was created again
+		}
+		return nil, nil
+	}))
+}
+
+// rowOf returns the row of an entry.
+func rowOf(s Subscriber, e Entry) Subscription {
+	return Subscription{
+		ID: e.ID, OrganizationID: s.OrganizationID, Channel: s.Channel, LegacyID: e.LegacyID, AddressID: s.AddressID,
+		ComponentID: e.ComponentID, Confirmed: e.Confirmed, CreatedAt: e.CreatedAt, SubscriberID: s.ID,
+	}
+}
+
+// rowsOf returns the rows of a subscriber by id.
+func rowsOf(s Subscriber) map[string]Subscription {
+	rows := make(map[string]Subscription, len(s.Entries))
+	for _, e := range s.Entries {
+		if e.ComponentID != "" {
+			rows[e.ID] = rowOf(s, e)
+		}
+	}
+	return rows
+}
+
+// replaceRows makes the rows of a subscriber the wanted ones. It writes only those that differ. An entry that has moved
+// has a row with the same key and another subscriber, which stays.
+func (a *Audience) replaceRows(ctx context.Context, subscriber string, wanted map[string]Subscription) error {
+	there, err := a.Store.Subscriptions.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldSubscriber, subscriber)}})
+	if err != nil {
+		return err
+	}
+	var gone []int64
+	for _, row := range there.Items {
+		if want, stays := wanted[row.ID]; !stays {
+			gone = append(gone, row.LegacyID)
+		} else if want.equal(row) {
+			delete(wanted, row.ID)
+		}
+	}
+	if len(gone) > 0 {
+		where := []find.Condition{find.Eq(FieldSubscriber, subscriber), find.In(FieldLegacyID, gone...)}
+		if _, err := a.Store.Subscriptions.DeleteMany(ctx, find.Query{Where: where}); err != nil {
+			return err
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return a.Store.Subscriptions.UpsertMany(ctx, slices.Collect(maps.Values(wanted)))
+}
+
+func (s Subscription) equal(other Subscription) bool {
+	same := s.CreatedAt.Equal(other.CreatedAt)
+	s.CreatedAt = other.CreatedAt
+	return same && s == other
+}

@@ -1,0 +1,381 @@
+package audience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// maxRows bounds the rows of an import.
+const maxRows = 1000
+
+// Row is one row of an import. Absent fields keep what a known subscriber has.
+type Row struct {
+	Address      string
+	ComponentIDs optional.Value[[]string] // null: all components
+	Confirmed    *bool
+	Locale       optional.Value[string]
+}
+
+// Status is what an import has done with a row.
+type Status string
+
+const (
+	Created Status = "created"
+	Updated Status = "updated"
+	Refused Status = "refused"
+)
+
+// Result is the result of a row.
+type Result struct {
+	Status Status
+	ID     string
+	Error  string
+}
+
+// Import is a record of new subscribers that are about to be stored. Its write decides, and leaves the audit entry and the
+// messages that ask for confirmations. ImportWritten stores the subscribers, also after a crash, and deletes the record.
+type Import struct {
+	ID             string        `json:"id" audit:"importId"`
+	OrganizationID string        `json:"organizationId"`
+	Channel        topic.Channel `json:"channel" audit:"channel"`
+	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
+	Rows           int           `json:"rows" audit:"rows"`
+	Created        int           `json:"created" audit:"created"`
+	Addresses      []string      `json:"addresses" audit:"addresses"` // of the new subscribers
+	Subscribers    []Subscriber  `json:"subscribers"`
+	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
+}
+
+// AuditEntity implements audit.Record.
+func (i Import) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: i.OrganizationID, Type: "subscriber", ID: i.ID, Name: fmt.Sprintf("%d rows", i.Rows)}
+}
+
+// Import creates subscribers of a dashboard in bulk. A row whose address the dashboard knows changes its subscriber. A wrong
+// row is refused and does not affect others.
+func (a *Audience) Import(ctx context.Context, organization string, channel topic.Channel, dashboardID string, rows []Row, asks bool) ([]Result, error) {
+	if len(rows) < 1 || len(rows) > maxRows {
+		return nil, fault.Field("rows", "must have from 1 to %d rows", maxRows)
+	}
+	dashboard, err := a.dashboard(ctx, organization, dashboardID)
+	if err != nil {
+		return nil, err
+	}
+	i := &importing{a: a, channel: channel, dashboard: dashboard, asks: asks, results: make([]Result, len(rows))}
+	lines := i.check(rows)
+	if err := i.resolve(ctx, organization, lines); err != nil {
+		return nil, err
+	}
+	known, err := i.known(ctx, lines)
+	if err != nil {
+		return nil, err
+	}
+	if known, err = i.insert(ctx, organization, len(rows), lines, known); err != nil {
+		return nil, err
+	}
+	for _, l := range lines {
+		if s, is := known[l.subscriber()]; is {
+			if err := i.change(ctx, l, s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return i.results, i.recheck(ctx, organization)
+}
+
+// importing is an import under way.
+type importing struct {
+	a         *Audience
+	channel   topic.Channel
+	dashboard Dashboard
+	asks      bool
+	results   []Result
+}
+
+// line is a row that is not refused.
+type line struct {
+	at         int // its position
+	row        Row
+	text       string
+	normal     string
+	components []string // nil: all
+	locale     string
+	address    Address
+	dashboard  string
+}
+
+func (l *line) subscriber() string { return SubscriberID(l.dashboard, l.address.ID) }
+
+// check refuses wrong rows and returns the others.
+func (i *importing) check(rows []Row) []*line {
+	var lines []*line
+	first := map[string]int{}
+	for at, row := range rows {
+		l := &line{at: at, row: row, dashboard: i.dashboard.ID}
+		err := l.check(i.channel, i.dashboard)
+		if before, twice := first[l.normal]; err == nil && twice {
+			err = fault.New(fault.Invalid, "The address is in row %d too.", before+1)
+		}
+		if err != nil {
+			i.results[at] = Result{Status: Refused, Error: fault.As(err).Error()}
+			continue
+		}
+		first[l.normal] = at
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+func (l *line) check(channel topic.Channel, dashboard Dashboard) (err error) {
+	if l.text, err = strictText(channel, l.row.Address); err != nil {
+		return err
+	}
+	l.normal, _ = kindOf(channel).normal(l.text)
+	if l.components, err = dashboard.choice(l.row.ComponentIDs.Value); err != nil {
+		return err
+	}
+	l.locale, err = canonicalLocale(l.row.Locale.Value)
+	return err
+}
+
+// maxTries bounds the tries to store addresses while others store some of them.
+const maxTries = 8
+
+// resolve finds the addresses of the lines, and stores those that do not exist.
+func (i *importing) resolve(ctx context.Context, organization string, lines []*line) error {
+	for range maxTries {
+		missing, err := i.find(ctx, organization, lines)
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+		first, err := i.a.Store.Next(ctx, addressCounter(i.channel), int64(len(missing)))
+		if err != nil {
+			return err
+		}
+		now := i.a.Now()
+		addresses := make([]Address, len(missing))
+		for n, l := range missing {
+			l.address = Address{
+				ID: newID(), OrganizationID: organization, Channel: i.channel, LegacyID: first + int64(n), Text: l.text, Normal: l.normal, CreatedAt: now,
+			}
+			addresses[n] = l.address
+		}
+		if _, err := i.a.Store.Addresses.InsertMany(ctx, addresses); !fault.Is(err, fault.Conflict) {
+			return err
+		} // another request has stored one of them meanwhile
+	}
+	return fault.New(fault.Unavailable, "Others are storing the same addresses. Try again shortly.")
+}
+
+// find sets the addresses of the lines that are stored, and returns the other lines.
+func (i *importing) find(ctx context.Context, organization string, lines []*line) (missing []*line, err error) {
+	stored := map[string]Address{}
+	for some := range slices.Chunk(lines, batch) {
+		normals := make([]string, len(some))
+		for n, l := range some {
+			normals[n] = l.normal
+		}
+		found, err := i.a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, i.channel, find.In(FieldNormal, normals...))})
+		if err != nil {
+			return nil, err
+		}
+		for _, address := range found.Items {
+			stored[address.Normal] = address
+		}
+	}
+	for _, l := range lines {
+		if address, found := stored[l.normal]; found {
+			l.address = address
+		} else {
+			missing = append(missing, l)
+		}
+	}
+	return missing, nil
+}
+
+// known returns the subscribers that exist, by id.
+func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscriber, error) {
+	ids := make([]string, len(lines))
+	for n, l := range lines {
+		ids[n] = l.subscriber()
+	}
+	found, err := i.a.Store.Subscribers.GetMany(ctx, ids)
+	known := make(map[string]Subscriber, len(found))
+	for _, s := range found {
+		known[s.ID] = s
+	}
+	return known, err
+}
+
+// insert stores the subscribers that are not known. It returns those that are known afterwards, because others have stored
+// them first.
+func (i *importing) insert(ctx context.Context, organization string, rows int, lines []*line, known map[string]Subscriber) (map[string]Subscriber, error) {
+	record := Import{
+		ID: newID(), OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.a.Now(), Addresses: []string{},
+	}
+	fresh := slices.DeleteFunc(slices.Clone(lines), func(l *line) bool {
+		_, is := known[l.subscriber()]
+		return is
+	})
+	first, err := i.reserve(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	var messages []topic.Message
+	for _, l := range fresh {
+		s := i.newSubscriber(l, first, record)
+		first += int64(len(l.components))
+		if i.asks && !s.Confirmed() {
+			messages = append(messages, s.ask(nil, record.CreatedAt)...)
+		}
+		record.Subscribers, record.Addresses = append(record.Subscribers, s), append(record.Addresses, l.text)
+		i.results[l.at] = Result{Status: Created, ID: s.ID}
+	}
+	record.Created = len(fresh)
+	messages = append(messages, audit.Entry(audit.From(ctx), "subscriber.import", record.CreatedAt, nil, &record)...)
+	if err := i.a.Store.Imports.Insert(ctx, record, messages...); err != nil || len(fresh) == 0 {
+		return known, err
+	}
+	return i.overtaken(ctx, fresh, record, known)
+}
+
+// reserve takes a legacy id for each component of the lines.
+func (i *importing) reserve(ctx context.Context, lines []*line) (int64, error) {
+	var n int64
+	for _, l := range lines {
+		n += int64(len(l.components))
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	return i.a.Store.Next(ctx, subscriptionCounter(i.channel), n)
+}
+
+func (i *importing) newSubscriber(l *line, first int64, record Import) Subscriber {
+	s := newSubscriber(l.address, l.dashboard, FromImport, record.CreatedAt)
+	s.Entries = newEntries(l.components, first, l.row.Confirmed != nil && *l.row.Confirmed, record.CreatedAt)
+	s.Locale, s.ImportID = l.locale, record.ID
+	return s
+}
+
+// overtaken adds to known the subscribers that another request has stored before this import.
+func (i *importing) overtaken(ctx context.Context, fresh []*line, record Import, known map[string]Subscriber) (map[string]Subscriber, error) {
+	if err := i.completed(ctx, record.ID); err != nil {
+		return nil, err
+	}
+	stored, err := i.known(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	out := maps.Clone(known)
+	for id, s := range stored {
+		if s.ImportID != record.ID {
+			out[id] = s
+		}
+	}
+	return out, nil
+}
+
+// importTime bounds the time for which a request waits for a slow import, beyond that of its write.
+const importTime = 12 * time.Second
+
+// completed waits until ImportWritten has deleted the record of an import.
+func (i *importing) completed(ctx context.Context, id string) error {
+	for until := time.Now().Add(importTime); ; {
+		left, err := i.a.Store.Imports.GetMany(ctx, []string{id})
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if time.Now().After(until) {
+			return fault.New(fault.Unavailable, "The import is accepted and takes longer. Repeat it to see its results.")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// change changes the subscriber of a line, unless the line says what it is already.
+func (i *importing) change(ctx context.Context, l *line, known Subscriber) error {
+	now := i.a.Now()
+	patch := SubscriberPatch{ComponentIDs: l.row.ComponentIDs, Confirmed: l.row.Confirmed, Locale: l.row.Locale}
+	patch.Locale.Value = l.locale
+	change := func(s *Subscriber, first int64) (before Subscriber, messages []topic.Message, err error) {
+		before = *s
+		if err := s.apply(patch, newEntries(l.components, first, false, now), now); err != nil {
+			return before, nil, err
+		}
+		if i.asks && !s.Confirmed() {
+			messages = s.ask(nil, now)
+		}
+		if reflect.DeepEqual(before, *s) {
+			return before, nil, fault.ErrUnchanged
+		}
+		return before, messages, nil
+	}
+	i.results[l.at] = Result{Status: Updated, ID: known.ID}
+	if _, _, err := change(&known, 0); errors.Is(err, fault.ErrUnchanged) && !known.Gone() {
+		return nil
+	}
+	first, err := i.reserve(ctx, []*line{l})
+	if err != nil {
+		return err
+	}
+	_, err = i.a.edit(ctx, l.address.OrganizationID, l.subscriber(), func(s *Subscriber) ([]topic.Message, error) {
+		before, messages, err := change(s, first)
+		if err != nil {
+			return nil, err
+		}
+		s.UpdatedAt = now
+		return append(subscriberEntry(ctx, "", now, &before, s), messages...), nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		i.results[l.at] = Result{Status: Refused, Error: "The subscriber was deleted during the import. Import the row again."}
+		return nil
+	}
+	return err
+}
+
+// recheck deletes what the import has stored for a dashboard or components that were deleted meanwhile. Their deletions are
+// also messages, so an outage of events does not matter.
+func (i *importing) recheck(ctx context.Context, organization string) error {
+	ctx = context.WithoutCancel(ctx)
+	now, err := i.a.Events.Dashboard(ctx, organization, i.dashboard.ID)
+	if fault.Is(err, fault.NotFound) {
+		if err := i.a.ForgetDashboard(ctx, organization, i.dashboard.ID); err != nil {
+			return err
+		}
+		return fault.Field("dashboardId", "must be a dashboard of your organization")
+	}
+	var missing []string
+	for _, c := range i.dashboard.Components {
+		if err == nil && !now.has(c.ID) {
+			missing = append(missing, c.ID)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	exist, err := i.a.Events.ComponentsByID(ctx, organization, missing)
+	for _, id := range missing {
+		if _, exists := exist[id]; err == nil && !exists {
+			if err := i.a.ForgetComponent(ctx, organization, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package audience
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// ImportWritten stores the subscribers of an import with their rows, and deletes the import. It can be repeated. Another
+// writer may have changed a subscriber before its rows were stored; SubscriberWritten then updates the rows.
+func (a *Audience) ImportWritten(ctx context.Context, id string, current *Import) error {
+	if current == nil {
+		return nil
+	}
+	if _, err := a.Store.Subscribers.InsertMany(ctx, current.Subscribers); err != nil {
+		return err
+	}
+	before, err := a.imported(ctx, *current)
+	if err != nil {
+		return err
+	}
+	var rows []Subscription
+	for _, s := range before {
+		rows = slices.AppendSeq(rows, maps.Values(rowsOf(s)))
+	}
+	if _, err := a.Store.Subscriptions.InsertMany(ctx, rows); err != nil {
+		return err
+	}
+	if err := a.followImport(ctx, *current, before); err != nil {
+		return err
+	}
+	return unlessMissing(a.Store.Imports.Delete(ctx, id, nil))
+}
+
+// imported returns the subscribers of an import that are stored, by id.
+func (a *Audience) imported(ctx context.Context, record Import) (map[string]Subscriber, error) {
+	ids := make([]string, len(record.Subscribers))
+	for n, s := range record.Subscribers {
+		ids[n] = s.ID
+	}
+	found, err := a.Store.Subscribers.GetMany(ctx, ids)
+	subscribers := make(map[string]Subscriber, len(found))
+	for _, s := range found {
+		if s.ImportID == record.ID {
+			subscribers[s.ID] = s
+		}
+	}
+	return subscribers, err
+}
+
+// followImport calls SubscriberWritten for the subscribers of an import that were changed, or whose address was, since
+// before.
+func (a *Audience) followImport(ctx context.Context, record Import, before map[string]Subscriber) error {
+	now, err := a.imported(ctx, record)
+	if err != nil {
+		return err
+	}
+	ids := make([]string, len(record.Subscribers))
+	for n, s := range record.Subscribers {
+		ids[n] = s.AddressID
+	}
+	found, err := a.Store.Addresses.GetMany(ctx, ids)
+	if err != nil {
+		return err
+	}
+	addresses := make(map[string]Address, len(found))
+	for _, address := range found {
+		addresses[address.ID] = address
+	}
+	for id, was := range before {
+		s, exists := now[id]
+		address, hasAddress := addresses[was.AddressID]
+		switch {
+		case !exists:
+			err = a.SubscriberWritten(ctx, id, nil)
+		case !hasAddress || !s.Address.equal(copyOf(address)) || !reflect.DeepEqual(was, s):
+			err = a.SubscriberWritten(ctx, id, &s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package audience
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Filter selects subscribers. Empty fields select all.
+type Filter struct {
+	DashboardID string
+	ComponentID string // also selects subscribers of all components, on dashboards with the component
+	Text        string // part of the address, in any case
+	State       State
+	Limit       int
+	After       string
+}
+
+// List returns a page of the subscribers that the filter selects, by address.
+func (a *Audience) List(ctx context.Context, organization string, channel topic.Channel, f Filter) (find.Page[Subscriber], error) {
+	if len(f.Text) > maxEmail {
+		return find.Page[Subscriber]{}, fault.Field("q", "must be at most %d characters", maxEmail)
+	}
+	query := find.Query{Where: of(organization, channel), Order: []find.Order{{Field: FieldNormal}}, Limit: f.Limit, After: f.After, Scan: f.index()}
+	if f.DashboardID != "" {
+		query.Where = append(query.Where, find.Eq(FieldDashboard, f.DashboardID))
+	}
+	if f.State != "" {
+		query.Where = append(query.Where, find.Has(FieldStates, string(f.State)))
+	}
+	if f.ComponentID != "" {
+		all, err := a.shownOn(ctx, organization, []string{f.ComponentID})
+		if err != nil {
+			return find.Page[Subscriber]{}, err
+		}
+		query.Where = append(query.Where, find.Has(FieldSubscribed, append(all, f.ComponentID)...))
+	}
+	if f.Text != "" {
+		query.Where = append(query.Where, find.Text(FieldText, find.Substring, f.Text, true))
+	}
+	rows, next, err := a.keys(ctx, query)
+	if err != nil {
+		return find.Page[Subscriber]{}, err
+	}
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		ids[i] = row.Key
+	}
+	found, err := a.Store.Subscribers.GetMany(ctx, ids)
+	return find.Page[Subscriber]{Items: found, Next: next}, err
+}
+
+// index returns the index with the fewest subscribers to examine.
+func (f Filter) index() string {
+	switch {
+	case f.ComponentID != "":
+		return IndexSubscribed
+	case f.DashboardID != "" && f.State != "":
+		return IndexDashboardStates
+	case f.DashboardID != "":
+		return IndexDashboard
+	case f.State != "":
+		return IndexStates
+	}
+	return IndexNormal
+}
+
+// Counts are numbers of subscribers.
+type Counts struct {
+	Total int64
+	In    map[State]int64
+}
+
+// Counts returns the numbers of subscribers, of one dashboard unless that is empty.
+func (a *Audience) Counts(ctx context.Context, organization string, channel topic.Channel, dashboard string) (Counts, error) {
+	where := of(organization, channel)
+	if dashboard != "" {
+		where = append(where, find.Eq(FieldDashboard, dashboard))
+	}
+	counts := Counts{In: map[State]int64{}}
+	var err error
+	if counts.Total, err = a.Store.Subscribers.Count(ctx, find.Query{Where: where}); err != nil {
+		return counts, err
+	}
+	for _, state := range States() {
+		in := append(where[:len(where):len(where)], find.Has(FieldStates, string(state)))
+		if counts.In[state], err = a.Store.Subscribers.Count(ctx, find.Query{Where: in}); err != nil {
+			return counts, err
+		}
+	}
+	return counts, nil
+}

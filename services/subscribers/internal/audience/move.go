@@ -1,0 +1,111 @@
+package audience
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Move is the wish to give an entry to another address, that is to another subscriber. Nobody changes an entry with a Move,
+// so its copy in the other subscriber loses nothing. The write of the Move decides; SubscriberWritten makes the move, also
+// after a crash: it stores the copy and then deletes the entry. If the other subscriber has the component already, the
+// entry stays and the Move ends.
+type Move struct {
+	AddressID   string       `json:"addressId"`
+	ComponentID *string      `json:"componentId,omitempty"` // nil: as before
+	Confirmed   *bool        `json:"confirmed,omitempty"`
+	At          time.Time    `json:"at"`
+	Origin      audit.Origin `json:"origin"` // whose entry the audit log gets
+}
+
+// moved returns nil if the entry of a row has moved to the address, fault.Conflict if it stayed, and errMoving before.
+func (a *Audience) moved(ctx context.Context, row Subscription, address string) error {
+	found, err := a.Store.Subscriptions.GetMany(ctx, []string{row.ID})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return noSubscription()
+	}
+	if found[0].AddressID == address {
+		return nil
+	}
+	holders, err := a.Store.Subscribers.GetMany(ctx, []string{row.SubscriberID})
+	if err != nil || len(holders) == 0 {
+		return err
+	}
+	if at := holders[0].entryWithID(row.ID); at >= 0 && holders[0].Entries[at].Move == nil {
+		return fault.New(fault.Conflict, "The address is already subscribed to the component.")
+	}
+	return errMoving
+}
+
+// makeMoves moves the entries of s that have a Move.
+func (a *Audience) makeMoves(ctx context.Context, s Subscriber) error {
+	for _, e := range s.Entries {
+		if e.Move == nil {
+			continue
+		}
+		if err := a.makeMove(ctx, s, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeMove moves an entry of s to the subscriber of another address on the same dashboard.
+func (a *Audience) makeMove(ctx context.Context, s Subscriber, entry Entry) error {
+	move := *entry.Move
+	addresses, err := a.Store.Addresses.GetMany(ctx, []string{move.AddressID})
+	if err != nil {
+		return err
+	}
+	stays := len(addresses) == 0
+	if !stays {
+		_, err = a.Store.Subscribers.Upsert(ctx, SubscriberID(s.DashboardID, move.AddressID), func(to *Subscriber, exists bool) ([]topic.Message, error) {
+			return a.receive(to, exists, addresses[0], s, entry)
+		})
+		stays = fault.Is(err, fault.Conflict)
+	}
+	if err != nil && !stays {
+		return err
+	}
+	_, err = a.Store.Subscribers.Change(ctx, s.ID, func(s *Subscriber) error {
+		at := s.entryWithID(entry.ID)
+		if at < 0 || s.Entries[at].Move == nil {
+			return fault.ErrUnchanged
+		}
+		if stays {
+			s.Entries[at].Move = nil
+		} else {
+			s.drop(func(e Entry) bool { return e.ID == entry.ID })
+		}
+		s.UpdatedAt = move.At
+		return nil
+	})
+	return unlessMissing(err)
+}
+
+// receive adds the entry of from, with the changes of its Move, to the subscriber of another address.
+func (a *Audience) receive(to *Subscriber, exists bool, address Address, from Subscriber, entry Entry) ([]topic.Message, error) {
+	move, before := *entry.Move, entry
+	before.Move, entry.Move = nil, nil
+	set(&entry.ComponentID, move.ComponentID)
+	if move.Confirmed != nil {
+		entry.confirm(*move.Confirmed, move.At)
+	}
+	if !exists || to.Gone() {
+		*to = newSubscriber(address, from.DashboardID, from.Source, move.At)
+	}
+	if to.entryWithID(entry.ID) >= 0 {
+		return nil, nil // before a crash; the write stores its row before the former one goes
+	}
+	if to.All() || to.entry(entry.ComponentID) >= 0 {
+		return nil, fault.New(fault.Conflict, "The address is already subscribed to the component.")
+	}
+	to.Entries, to.UpdatedAt = append(to.Entries, entry), move.At
+	return audit.Entry(move.Origin, "subscriber.subscription.update", move.At, subscribed(from, &before), subscribed(*to, &entry)), nil
+}

@@ -1,0 +1,363 @@
+package audience
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// maxLocale bounds a language tag.
+const maxLocale = 35
+
+// Draft is the input of Create. Nil ComponentIDs are all components.
+type Draft struct {
+	DashboardID  string
+	Address      string
+	ComponentIDs []string
+	Confirmed    bool
+	Paused       bool
+	Locked       bool
+	Locale       string
+}
+
+// SubscriberPatch is the input of ChangeSubscriber. Nil and absent fields keep the stored value.
+type SubscriberPatch struct {
+	ComponentIDs optional.Value[[]string] // null: all components
+	Confirmed    *bool
+	Paused       *bool
+	Locked       *bool
+	Locale       optional.Value[string] // null: the dashboard's
+	Clear        bool                   // ends the suppression of the address
+}
+
+// Subscriber returns one subscriber, or fault.NotFound.
+func (a *Audience) Subscriber(ctx context.Context, organization string, channel topic.Channel, id string) (Subscriber, error) {
+	found, err := a.Store.Subscribers.GetMany(ctx, []string{id})
+	if err != nil {
+		return Subscriber{}, err
+	}
+	if len(found) == 0 || found[0].OrganizationID != organization || found[0].Channel != channel || found[0].Gone() || found[0].Address.Removed {
+		return Subscriber{}, noSubscriber()
+	}
+	return found[0], nil
+}
+
+// Create stores a subscriber. Unless the draft is confirmed, it asks the owner of the address for a confirmation. It
+// returns fault.Conflict if the dashboard has a subscriber with the address.
+func (a *Audience) Create(ctx context.Context, organization string, channel topic.Channel, draft Draft) (Subscriber, error) {
+	text, err := strictText(channel, draft.Address)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	locale, err := canonicalLocale(draft.Locale)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	dashboard, err := a.dashboard(ctx, organization, draft.DashboardID)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	entries, err := a.entries(ctx, channel, dashboard, draft.ComponentIDs, draft.Confirmed)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	address, made, err := a.ensureAddress(ctx, organization, channel, text)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	wanted := newSubscriber(address, draft.DashboardID, FromApp, a.Now())
+	wanted.Entries, wanted.Paused, wanted.Locked, wanted.Locale = entries, draft.Paused, draft.Locked, locale
+	created, err := a.create(ctx, wanted, !draft.Confirmed)
+	if err != nil && made {
+		if unmade := a.unmake(ctx, &address); unmade != nil {
+			return Subscriber{}, unmade
+		}
+	}
+	return created, err
+}
+
+// create stores a new subscriber, with the request for its confirmation if it asks for one.
+func (a *Audience) create(ctx context.Context, wanted Subscriber, asks bool) (Subscriber, error) {
+	var notices []topic.Message
+	if asks {
+		notices = wanted.ask(nil, wanted.CreatedAt)
+	}
+	created, err := a.Store.Subscribers.Upsert(ctx, wanted.ID, func(s *Subscriber, exists bool) ([]topic.Message, error) {
+		if exists && !s.Gone() {
+			return nil, fault.New(fault.Conflict, "The dashboard already has a subscriber with this address.")
+		}
+		*s = wanted
+		return append(subscriberEntry(ctx, "", s.CreatedAt, nil, s), notices...), nil
+	})
+	if err != nil {
+		return Subscriber{}, err
+	}
+	return a.recheck(ctx, created)
+}
+
+// recheck reads the address, the dashboard and the components again after a subscriber was stored. A deletion during the
+// write could not find the subscriber, so recheck deletes what is gone.
+func (a *Audience) recheck(ctx context.Context, s Subscriber) (Subscriber, error) {
+	dashboard, err := a.Events.Dashboard(ctx, s.OrganizationID, s.DashboardID)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return s, nil // it is stored; the deletion of a dashboard is also a message
+	}
+	addresses, unread := a.Store.Addresses.GetMany(ctx, []string{s.AddressID})
+	if unread != nil {
+		return s, unread
+	}
+	if err == nil && len(addresses) > 0 && !addresses[0].Removed {
+		return a.dropDeleted(ctx, s, dashboard)
+	}
+	ctx = audit.With(context.WithoutCancel(ctx), audit.Origin{})
+	if err := unlessMissing(a.Store.Subscribers.Delete(ctx, s.ID, nil)); err != nil {
+		return s, err
+	}
+	return s, fault.New(fault.Invalid, "The address or the dashboard was deleted during the request. Choose another one.")
+}
+
+// dropDeleted removes the entries of components that were deleted. It asks only about those that the dashboard does not have.
+func (a *Audience) dropDeleted(ctx context.Context, s Subscriber, dashboard Dashboard) (Subscriber, error) {
+	var elsewhere []string
+	for _, id := range s.ComponentIDs() {
+		if !dashboard.has(id) {
+			elsewhere = append(elsewhere, id)
+		}
+	}
+	if len(elsewhere) == 0 {
+		return s, nil
+	}
+	exist, err := a.Events.ComponentsByID(ctx, s.OrganizationID, elsewhere)
+	if err != nil {
+		return s, nil // it is stored; the deletion of a component is also a message
+	}
+	changed, err := a.Store.Subscribers.Change(ctx, s.ID, func(s *Subscriber) error {
+		deleted := func(e Entry) bool {
+			_, exists := exist[e.ComponentID]
+			return slices.Contains(elsewhere, e.ComponentID) && !exists
+		}
+		if !s.drop(deleted) {
+			return fault.ErrUnchanged
+		}
+		return nil
+	})
+	if err == nil && changed.Gone() {
+		err = fault.Field("componentIds", "must be components that exist")
+	}
+	return changed, err
+}
+
+// ChangeSubscriber changes a subscriber. read returns the input; ChangeSubscriber calls it when it has found the subscriber. New components
+// have the confirmation of the subscriber.
+func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, channel topic.Channel, id string, read func() (SubscriberPatch, error)) (Subscriber, error) {
+	s, err := a.Subscriber(ctx, organization, channel, id)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	patch, err := read()
+	if err != nil {
+		return Subscriber{}, err
+	}
+	if patch.Locale.Value, err = canonicalLocale(patch.Locale.Value); err != nil {
+		return Subscriber{}, err
+	}
+	var entries []Entry
+	if patch.ComponentIDs.Sent {
+		dashboard, err := a.dashboard(ctx, organization, s.DashboardID)
+		if err != nil {
+			return Subscriber{}, err
+		}
+		// Components that are no longer on the dashboard may stay.
+		for _, e := range s.Entries {
+			if e.ComponentID != "" {
+				dashboard.Components = append(dashboard.Components, Component{ID: e.ComponentID})
+			}
+		}
+		if entries, err = a.entries(ctx, channel, dashboard, patch.ComponentIDs.Value, false); err != nil {
+			return Subscriber{}, err
+		}
+	}
+	changed, err := a.edit(ctx, organization, id, func(s *Subscriber) ([]topic.Message, error) {
+		before, now := *s, a.Now()
+		if err := s.apply(patch, entries, now); err != nil {
+			return nil, err
+		}
+		if reflect.DeepEqual(before, *s) {
+			return nil, fault.ErrUnchanged
+		}
+		s.UpdatedAt = now
+		return subscriberEntry(ctx, "", now, &before, s), nil
+	})
+	if err == nil && patch.ComponentIDs.Sent {
+		changed, err = a.recheck(ctx, changed)
+	}
+	if err != nil || !patch.Clear || changed.Address.Suppression == nil {
+		return changed, err
+	}
+	return a.clear(ctx, changed)
+}
+
+// apply changes the subscriber. entries are those of patch.ComponentIDs; it keeps those that the subscriber has.
+func (s *Subscriber) apply(patch SubscriberPatch, entries []Entry, now time.Time) error {
+	if patch.ComponentIDs.Sent || patch.Confirmed != nil {
+		if err := s.moving(); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "A component of the subscriber is being moved to another address. Try again shortly.")
+		}
+	}
+	if patch.ComponentIDs.Sent {
+		confirmed := s.Confirmed()
+		entries = slices.Clone(entries)
+		for i := range entries {
+			if at := s.entry(entries[i].ComponentID); at >= 0 {
+				entries[i] = s.Entries[at]
+			} else {
+				entries[i].confirm(confirmed, now)
+			}
+		}
+		s.Entries = entries
+	}
+	if patch.Confirmed != nil {
+		s.confirm(*patch.Confirmed, now)
+	}
+	if s.Confirmed() && s.Request != nil && len(s.Request.Entries) == 0 {
+		s.Request = nil // nothing is left to confirm
+	}
+	set(&s.Paused, patch.Paused)
+	set(&s.Locked, patch.Locked)
+	if patch.Locale.Sent {
+		s.Locale = patch.Locale.Value
+	}
+	return nil
+}
+
+// clear ends the suppression of a subscriber's address, on all dashboards.
+func (a *Audience) clear(ctx context.Context, s Subscriber) (Subscriber, error) {
+	after, now := s, a.Now()
+	after.Address.Suppression = nil
+	_, err := a.Store.Addresses.Update(ctx, s.AddressID, func(address *Address) ([]topic.Message, error) {
+		if address.Suppressed() == nil {
+			return nil, fault.ErrUnchanged
+		}
+		address.Suppression, address.Blocked, address.ClearedAt = nil, false, &now
+		return subscriberEntry(ctx, "", now, &s, &after), nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return Subscriber{}, noSubscriber()
+	}
+	return after, err
+}
+
+// RemoveSubscriber deletes a subscriber. Its address stays.
+func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, channel topic.Channel, id string) error {
+	return a.remove(ctx, id, "", func(s *Subscriber) error {
+		if s.OrganizationID != organization || s.Channel != channel || s.Gone() {
+			return noSubscriber()
+		}
+		return nil
+	})
+}
+
+// remove deletes a subscriber that check allows. The action is of the audit entry.
+func (a *Audience) remove(ctx context.Context, id, action string, check func(*Subscriber) error) error {
+	err := a.Store.Subscribers.Delete(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
+		if err := check(s); err != nil {
+			return nil, err
+		}
+		return subscriberEntry(ctx, action, a.Now(), s, nil), nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return noSubscriber()
+	}
+	return err
+}
+
+// dashboard returns the dashboard that a request names.
+func (a *Audience) dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
+	dashboard, err := a.Events.Dashboard(ctx, organization, id)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.Field("dashboardId", "must be a dashboard of your organization")
+	}
+	return dashboard, err
+}
+
+func (d Dashboard) has(component string) bool {
+	return slices.ContainsFunc(d.Components, func(c Component) bool { return c.ID == component })
+}
+
+// entries returns an entry for each component, which must be on the dashboard, or one for all if there are nil.
+func (a *Audience) entries(ctx context.Context, channel topic.Channel, dashboard Dashboard, components []string, confirmed bool) ([]Entry, error) {
+	if components, err := dashboard.choice(components); err != nil {
+		return nil, err
+	} else if components != nil {
+		first, err := a.Store.Next(ctx, subscriptionCounter(channel), int64(len(components)))
+		return newEntries(components, first, confirmed, a.Now()), err
+	}
+	return newEntries(nil, 0, confirmed, a.Now()), nil
+}
+
+// choice returns the components, each once. It returns an error unless all are on the dashboard.
+func (d Dashboard) choice(components []string) ([]string, error) {
+	if components == nil {
+		return nil, nil
+	}
+	if len(components) == 0 {
+		return nil, fault.Field("componentIds", "must name at least one component, or be null for all components")
+	}
+	var chosen []string
+	for _, id := range components {
+		switch {
+		case id == "":
+			return nil, fault.Field("componentIds", "must be ids of components")
+		case !d.has(id):
+			return nil, fault.Field("componentIds", "must be components of the dashboard, which %s is not", id)
+		case !slices.Contains(chosen, id):
+			chosen = append(chosen, id)
+		}
+	}
+	return chosen, nil
+}
+
+// newEntries returns entries with the legacy ids from first on, or the entry for all components if there are none.
+func newEntries(components []string, first int64, confirmed bool, now time.Time) []Entry {
+	if components == nil {
+		all := Entry{ID: newID(), CreatedAt: now}
+		all.confirm(confirmed, now)
+		return []Entry{all}
+	}
+	entries := make([]Entry, len(components))
+	for i, id := range components {
+		entries[i] = Entry{ID: newID(), LegacyID: first + int64(i), ComponentID: id, CreatedAt: now}
+		entries[i].confirm(confirmed, now)
+	}
+	return entries
+}
+
+// strictText returns the text of an address to store.
+func strictText(channel topic.Channel, text string) (string, error) {
+	kind := kindOf(channel)
+	strict, ok := kind.strict(text)
+	if !ok {
+		return "", fault.Field(kind.field, "%s", kind.wanted)
+	}
+	return strict, nil
+}
+
+// canonicalLocale returns the language tag in its canonical form, and nothing for nothing.
+func canonicalLocale(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	tag, err := language.Parse(text)
+	if err != nil || len(text) > maxLocale {
+		return "", fault.Field("locale", "must be a language tag as in BCP 47, such as en or de-AT")
+	}
+	return tag.String(), nil
+}

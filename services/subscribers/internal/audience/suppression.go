@@ -1,0 +1,91 @@
+package audience
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// SuppressedReason says why no message is sent to an address.
+type SuppressedReason string
+
+const (
+	Bounce    SuppressedReason = "bounce"    // its server refuses messages for good
+	Complaint SuppressedReason = "complaint" // its owner told the provider to send no more
+	Unusable  SuppressedReason = "invalid"   // nobody has it
+)
+
+// Suppression stops all messages to an address, on all dashboards of the organization.
+type Suppression struct {
+	Reason SuppressedReason `json:"reason" audit:"reason"`
+	At     time.Time        `json:"at" audit:"at"`
+}
+
+// reasonOf returns the reason of an outcome that is final, by the error code of delivery.
+func reasonOf(o topic.Outcome) (reason SuppressedReason, final bool) {
+	switch o.ErrorCode {
+	case "opted_out":
+		return Complaint, true
+	case "bounce":
+		return Bounce, true
+	}
+	return Unusable, o.Gone
+}
+
+// underWay bounds the time for which a delivery that began before a change of its address may last: the
+// longest attempt and one second. The outcome of such a delivery is about the former address. If the new
+// address is gone too, the next delivery reports that.
+const underWay = 15 * time.Second
+
+// Suppress suppresses the addresses that delivery reported as gone. A repeated or late outcome has no effect.
+func (a *Audience) Suppress(ctx context.Context, outcomes []topic.Outcome) error {
+	for _, o := range topic.Each(outcomes) {
+		reason, final := reasonOf(o)
+		if !final || o.Result == topic.Delivered || o.Channel.Keeper() != topic.Subscribers {
+			continue
+		}
+		address, err := a.addressOf(ctx, o)
+		if err != nil {
+			return err
+		}
+		if err := a.suppress(ctx, address, reason, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addressOf returns the id of the address of an outcome's recipient: a subscriber, or in an outcome of an earlier version
+// an address.
+func (a *Audience) addressOf(ctx context.Context, o topic.Outcome) (string, error) {
+	found, err := a.Store.Subscribers.GetMany(ctx, []string{o.Recipient})
+	if err != nil || len(found) == 0 {
+		return o.Recipient, err
+	}
+	return found[0].AddressID, nil
+}
+
+func (a *Audience) suppress(ctx context.Context, id string, reason SuppressedReason, o topic.Outcome) error {
+	suppressed := false
+	_, err := a.Store.Addresses.Change(ctx, id, func(address *Address) error {
+		if suppressed = address.concernedBy(o); !suppressed {
+			return fault.ErrUnchanged
+		}
+		address.Suppression = &Suppression{Reason: reason, At: o.At}
+		return nil
+	})
+	if suppressed && err == nil {
+		a.Log.InfoContext(ctx, "address suppressed", "organization", o.Organization, "channel", o.Channel, "address", id, "subscriber", o.Recipient, "reason", reason)
+	}
+	return unlessMissing(err)
+}
+
+// concernedBy reports whether the outcome changes the address. The outcome must have the organization and
+// the channel of the address, and must not be about a former address or a delivery before the last clearing.
+func (a Address) concernedBy(o topic.Outcome) bool {
+	after := func(t *time.Time) bool { return t == nil || o.At.After(t.Add(underWay)) }
+	return a.OrganizationID == o.Organization && a.Channel == o.Channel && a.Suppressed() == nil && !a.Removed &&
+		after(a.RewrittenAt) && after(a.ClearedAt)
+}

@@ -1,0 +1,150 @@
+package audience
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// noOffer is the refusal of visitors, which does not say whether there is a dashboard.
+const noOffer = "There is no dashboard that offers this to visitors."
+
+// Site is where a visitor finds a dashboard: a slug, or a host of the dashboard.
+type Site struct{ Slug, Host string }
+
+// Public is a dashboard that every visitor may see.
+type Public struct {
+	Dashboard
+	Organization string
+	Channels     []topic.Channel // that visitors may subscribe to
+}
+
+// Sites finds the dashboards of visitors.
+type Sites interface {
+	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none,
+	// and fault.Denied if it is private.
+	PublicDashboard(ctx context.Context, at Site) (Public, error)
+	// HasIntegrations reports whether the plan of the organization includes endpoints.
+	HasIntegrations(ctx context.Context, organization string) (bool, error)
+}
+
+// Quota limits what visitors cause. quota.Counter implements and describes it.
+type Quota interface {
+	MailFrom(ctx context.Context, ip string) time.Duration
+	TextFrom(ctx context.Context, ip string) time.Duration
+	MailTo(ctx context.Context, address string) time.Duration
+	TextTo(ctx context.Context, number string) time.Duration
+	Code(ctx context.Context, ip string) time.Duration
+}
+
+// Visitors are the operations of people who have no key: they subscribe on a dashboard, and follow the links in
+// messages. A link concerns one subscriber, that is one dashboard and one address.
+//
+// Nobody learns which addresses are known. The result of an operation does not depend on that, and evenly makes the time
+// that it takes the same.
+type Visitors struct{ VisitorOptions }
+
+// VisitorOptions are the parts that the operations of visitors use.
+type VisitorOptions struct {
+	Audience *Audience
+	Sites    Sites
+	Quota    Quota
+	Links    Links
+	// ConfirmWithin is the time for which a link or a code confirms.
+	ConfirmWithin time.Duration
+}
+
+// NewVisitors returns the operations.
+func NewVisitors(o VisitorOptions) *Visitors { return &Visitors{o} }
+
+// Offer is what a visitor of a dashboard may ask for.
+type Offer struct {
+	Organization string
+	Dashboard    Dashboard       // with the components that its page shows
+	Channels     []topic.Channel // of people
+	Endpoints    []topic.Channel // of endpoints, if the plan of the organization includes them
+}
+
+// Throttled is the error of a visitor who causes too many messages or tries too many codes.
+type Throttled struct{ Wait time.Duration }
+
+func (t Throttled) Error() string {
+	return fmt.Sprintf("the visitor must wait for %s", t.Wait)
+}
+
+// Offer returns the channels of a dashboard for visitors. It returns fault.NotFound if there is none, or no such
+// dashboard. Private dashboards offer nothing.
+func (v *Visitors) Offer(ctx context.Context, at Site) (Offer, error) {
+	dashboard, err := v.Sites.PublicDashboard(ctx, at)
+	if fault.Is(err, fault.Denied) || fault.Is(err, fault.NotFound) {
+		return Offer{}, fault.Wrap(fault.NotFound, err, noOffer)
+	}
+	if err != nil {
+		return Offer{}, err
+	}
+	offer := Offer{Organization: dashboard.Organization, Dashboard: dashboard.public()}
+	for _, channel := range dashboard.Channels {
+		if channel.Keeper() == topic.Subscribers {
+			offer.Channels = append(offer.Channels, channel)
+		} else {
+			offer.Endpoints = append(offer.Endpoints, channel)
+		}
+	}
+	return offer, nil
+}
+
+// OfferAll is Offer with the endpoints that the plan of the organization includes. While the plan cannot be read, there
+// are none: the forms for people do not depend on it.
+func (v *Visitors) OfferAll(ctx context.Context, at Site) (Offer, error) {
+	offer, err := v.Offer(ctx, at)
+	if err != nil {
+		return offer, err
+	}
+	if len(offer.Endpoints) > 0 {
+		included, err := v.Sites.HasIntegrations(ctx, offer.Organization)
+		if err != nil && !fault.Is(err, fault.Unavailable) {
+			return offer, err
+		}
+		if !included {
+			offer.Endpoints = nil
+		}
+	}
+	if len(offer.Channels)+len(offer.Endpoints) == 0 {
+		return offer, fault.New(fault.NotFound, noOffer)
+	}
+	return offer, nil
+}
+
+// Has returns fault.NotFound if the dashboard does not offer the channel.
+func (o Offer) Has(channel topic.Channel) error {
+	if !slices.Contains(o.Channels, channel) {
+		return fault.New(fault.NotFound, noOffer)
+	}
+	return nil
+}
+
+// public returns the dashboard with the components that its page shows.
+func (d Dashboard) public() Dashboard {
+	d.Components = slices.DeleteFunc(slices.Clone(d.Components), func(c Component) bool { return c.Hidden })
+	return d
+}
+
+// beat is the unit of the time that an operation takes, and longer than the operation on a healthy platform.
+const beat = 100 * time.Millisecond
+
+// evenly runs an operation of a visitor, and returns when a whole number of beats has passed. So the time of a response
+// does not tell a stored address from an unknown one: an unknown one costs more writes.
+func evenly[T any](ctx context.Context, operation func() (T, error)) (T, error) {
+	start := time.Now()
+	result, err := operation()
+	rest := beat - time.Since(start)%beat
+	select {
+	case <-ctx.Done():
+	case <-time.After(rest):
+	}
+	return result, err
+}

@@ -1,0 +1,284 @@
+package audience
+
+import (
+	"context"
+	"crypto/hmac"
+	"errors"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	// maxWrong is the number of wrong codes that void a code. The link goes on.
+	maxWrong = 5
+	// maxWaiting bounds the requests of one phone number among which a code is searched: the last ones.
+	maxWaiting = 20
+)
+
+// Visit is what a page behind a link shows.
+type Visit struct {
+	Channel                    topic.Channel
+	Address                    string
+	DashboardName              string
+	DashboardLocale, Locale    string
+	Wanted                     []string // names of the components that wait for the confirmation; none: all
+	All                        bool     // the subscriber has all components, also future ones
+	Components                 []Choice // that the dashboard shows
+	Paused, Locked, Suppressed bool
+	Manage                     string // token of the link that manages
+}
+
+// Choice is a component of a dashboard.
+type Choice struct {
+	Component
+	Chosen bool // the subscriber has it
+}
+
+// ShowConfirm returns what a link that confirms is about. It changes nothing, because programs follow the links in
+// messages.
+func (v *Visitors) ShowConfirm(ctx context.Context, token string) (Visit, error) {
+	return v.show(ctx, toConfirm, token)
+}
+
+// show returns what a link is about.
+func (v *Visitors) show(ctx context.Context, p purpose, token string) (Visit, error) {
+	s, _, err := v.linked(ctx, p, token)
+	if err != nil {
+		return Visit{}, err
+	}
+	dashboard, err := v.dashboard(ctx, s)
+	return v.visit(s, dashboard), err
+}
+
+// linked returns the subscriber of a link. allow returns an error if a subscriber, as it is stored, does not permit what
+// the link is for.
+func (v *Visitors) linked(ctx context.Context, p purpose, token string) (s Subscriber, allow func(Subscriber) error, err error) {
+	link, err := v.Links.read(p, token)
+	if err != nil {
+		return Subscriber{}, nil, err
+	}
+	allow = func(s Subscriber) error {
+		switch {
+		case !link.of(s), p == toConfirm && v.expired(s):
+			return endedLink()
+		case p == toManage && s.Locked:
+			return fault.New(fault.Forbidden, "The operator of the dashboard has locked this subscription.")
+		}
+		return nil
+	}
+	if link.address != "" {
+		first, err := v.Audience.Events.FirstDashboard(ctx, link.organization)
+		if err != nil {
+			return Subscriber{}, nil, endedIfMissing(err)
+		}
+		link.id = SubscriberID(first.ID, link.address)
+	}
+	found, err := v.Audience.Store.Subscribers.GetMany(ctx, []string{link.id})
+	if err != nil {
+		return Subscriber{}, nil, err
+	}
+	if len(found) == 0 {
+		return Subscriber{}, nil, endedLink()
+	}
+	return found[0], allow, allow(found[0])
+}
+
+// dashboard returns the dashboard of a subscriber. The links of a subscriber end with its dashboard.
+func (v *Visitors) dashboard(ctx context.Context, s Subscriber) (Dashboard, error) {
+	dashboard, err := v.Audience.Events.Dashboard(ctx, s.OrganizationID, s.DashboardID)
+	return dashboard, endedIfMissing(err)
+}
+
+func endedIfMissing(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return endedLink()
+	}
+	return err
+}
+
+// visit returns the view of a subscriber for the pages.
+func (v *Visitors) visit(s Subscriber, dashboard Dashboard) Visit {
+	out := Visit{
+		Channel: s.Channel, Address: s.Address.Text, DashboardName: dashboard.Name, DashboardLocale: dashboard.Locale, Locale: s.Locale,
+		All: s.has(""), Paused: s.Paused, Locked: s.Locked, Suppressed: s.Address.Suppression != nil, Manage: v.Links.token(toManage, s),
+	}
+	wanted := s.Entries
+	if s.Request != nil && len(s.Request.Entries) > 0 {
+		wanted = s.Request.Entries
+	}
+	for _, component := range dashboard.Components {
+		if slices.ContainsFunc(wanted, func(e Entry) bool { return e.ComponentID == component.ID }) {
+			out.Wanted = append(out.Wanted, component.Name)
+		}
+	}
+	for _, component := range dashboard.public().Components {
+		out.Components = append(out.Components, Choice{component, s.entry(component.ID) >= 0})
+	}
+	return out
+}
+
+// Confirm fulfils the Request of a link. The link can be used once.
+func (v *Visitors) Confirm(ctx context.Context, token string) (Visit, error) {
+	s, allow, err := v.linked(ctx, toConfirm, token)
+	if err != nil {
+		return Visit{}, err
+	}
+	return v.confirm(ctx, s, allow)
+}
+
+// confirm fulfils the Request of a subscriber if allow returns no error.
+func (v *Visitors) confirm(ctx context.Context, s Subscriber, allow func(Subscriber) error) (Visit, error) {
+	dashboard, err := v.dashboard(ctx, s)
+	if err != nil {
+		return Visit{}, err
+	}
+	s, err = v.change(ctx, s.ID, "subscriber.confirm", func(s *Subscriber) error {
+		if err := allow(*s); err != nil {
+			return err
+		}
+		if !s.limitRequest(dashboard) {
+			return fault.New(fault.Gone, "The dashboard no longer has these components. Subscribe again.")
+		}
+		s.fulfil(v.Audience.Now())
+		return nil
+	})
+	return v.visit(s, dashboard), err
+}
+
+// limitRequest removes from the Request the components that the dashboard no longer has. It returns false if none is left.
+func (s *Subscriber) limitRequest(dashboard Dashboard) bool {
+	if len(s.Request.Entries) == 0 {
+		return true // of all entries, which go with their components
+	}
+	request := *s.Request
+	request.Entries = slices.DeleteFunc(slices.Clone(request.Entries), func(e Entry) bool {
+		return e.ComponentID != "" && !dashboard.has(e.ComponentID)
+	})
+	s.Request = &request
+	return len(request.Entries) > 0
+}
+
+// change stores a change by the owner of a subscriber.
+func (v *Visitors) change(ctx context.Context, id, action string, change func(*Subscriber) error) (Subscriber, error) {
+	s, err := v.Audience.Store.Subscribers.Update(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
+		if err := s.moving(); err != nil {
+			return nil, err
+		}
+		before := *s
+		if err := change(s); err != nil {
+			return nil, err
+		}
+		s.UpdatedAt = v.Audience.Now()
+		return subscriberEntry(ctx, action, s.UpdatedAt, &before, s), nil
+	})
+	if errors.Is(err, errMoving) {
+		err = fault.Wrap(fault.Unavailable, err, "The subscription is being changed. Try again shortly.")
+	}
+	return s, endedIfMissing(err)
+}
+
+// ConfirmCode fulfils the Request whose message to the phone number has the code. A wrong code is a try for
+// each request of the number, since it could be meant for each.
+func (v *Visitors) ConfirmCode(ctx context.Context, channel topic.Channel, phone, code, ip string) (Visit, error) {
+	if channel != topic.SMS && channel != topic.WhatsApp {
+		return Visit{}, fault.Field("channel", "must be sms or whatsapp")
+	}
+	number, err := strictText(channel, phone)
+	if err != nil {
+		return Visit{}, err
+	}
+	if len(code) != 6 || slices.ContainsFunc([]byte(code), func(c byte) bool { return c < '0' || c > '9' }) {
+		return Visit{}, fault.Field("code", "must be six digits")
+	}
+	if wait := v.Quota.Code(ctx, ip); wait > 0 {
+		return Visit{}, Throttled{wait}
+	}
+	return evenly(ctx, func() (Visit, error) { return v.confirmCode(ctx, channel, number, code) })
+}
+
+func (v *Visitors) confirmCode(ctx context.Context, channel topic.Channel, number, code string) (Visit, error) {
+	waiting, err := v.Audience.Store.Subscribers.Find(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldWaiting, waitingFor(channel, number))},
+		Order: []find.Order{{Field: FieldRequested, Descending: true}}, Limit: maxWaiting,
+	})
+	if err != nil {
+		return Visit{}, err
+	}
+	wrong := fault.Field("code", "is wrong, has expired, or was replaced")
+	allow := func(s Subscriber) error {
+		if s.Request == nil || s.Gone() || s.Address.Removed || v.expired(s) || !v.hasCode(s, code) {
+			return wrong
+		}
+		return nil
+	}
+	var tried []Subscriber
+	for _, s := range waiting.Items {
+		s, may, err := v.try(ctx, s.ID)
+		if err != nil {
+			return Visit{}, err
+		}
+		if may {
+			tried = append(tried, s)
+		}
+	}
+	at := slices.IndexFunc(tried, func(s Subscriber) bool { return allow(s) == nil })
+	if at < 0 {
+		return Visit{}, wrong
+	}
+	for i, s := range tried {
+		if i != at {
+			if err := v.giveBack(ctx, s); err != nil {
+				return Visit{}, err
+			}
+		}
+	}
+	return v.confirm(ctx, tried[at], allow)
+}
+
+// hasCode compares in a time that does not depend on the code.
+func (v *Visitors) hasCode(s Subscriber, code string) bool {
+	return hmac.Equal([]byte(v.Links.Code(s)), []byte(code))
+}
+
+// try counts a try before the code is compared, so that requests at the same time have no more tries than others. It
+// returns false if none is left.
+func (v *Visitors) try(ctx context.Context, id string) (s Subscriber, may bool, err error) {
+	s, err = v.Audience.Store.Subscribers.Change(ctx, id, func(s *Subscriber) error {
+		if may = s.Request != nil && s.Request.Wrong < maxWrong; !may {
+			return fault.ErrUnchanged
+		}
+		request := *s.Request
+		request.Wrong++
+		s.Request = &request
+		return nil
+	})
+	return s, may && err == nil, unlessMissing(err)
+}
+
+// giveBack takes back a try of a code that was right for another request.
+func (v *Visitors) giveBack(ctx context.Context, tried Subscriber) error {
+	_, err := v.Audience.Store.Subscribers.Change(ctx, tried.ID, func(s *Subscriber) error {
+		if s.Request == nil || s.Request.Nonce != tried.Request.Nonce || s.Request.Wrong == 0 {
+			return fault.ErrUnchanged
+		}
+		request := *s.Request
+		request.Wrong--
+		s.Request = &request
+		return nil
+	})
+	return unlessMissing(err)
+}
+
+// waitingFor is the value of FieldWaiting.
+func waitingFor(channel topic.Channel, number string) string { return string(channel) + ":" + number }
+
+// Waiting returns the value of FieldWaiting of a subscriber that a code can confirm, or "".
+func (s Subscriber) Waiting() string {
+	if s.Request == nil || s.Channel == topic.Email || s.Gone() {
+		return ""
+	}
+	return waitingFor(s.Channel, s.Address.Normal)
+}

@@ -1,0 +1,98 @@
+package audience
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	// expireEvery is the longest time for which an expired Request is still stored.
+	expireEvery = time.Minute
+	expireBatch = 500
+)
+
+// expired reports whether the Request of a subscriber can no longer be confirmed.
+func (v *Visitors) expired(s Subscriber) bool {
+	return !s.Request.At.Add(v.ConfirmWithin).After(v.Audience.Now())
+}
+
+// Expire deletes the requests of visitors that nobody confirmed in time, until ctx ends. A subscriber goes with its
+// request if it has nothing else.
+func (v *Visitors) Expire(ctx context.Context) error {
+	ticker := time.NewTicker(min(expireEvery, max(v.ConfirmWithin/4, 10*time.Millisecond)))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := v.expire(ctx); err != nil && ctx.Err() == nil {
+			v.Audience.Log.WarnContext(ctx, "expired requests of visitors could not be deleted", "error", err)
+		}
+	}
+}
+
+func (v *Visitors) expire(ctx context.Context) error {
+	a := v.Audience
+	query := find.Query{
+		Where: []find.Condition{find.Lte(FieldRequested, a.Now().Add(-v.ConfirmWithin))}, Order: []find.Order{{Field: FieldRequested}}, Limit: expireBatch,
+	}
+	for {
+		page, err := a.Store.Subscribers.Find(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, s := range page.Items {
+			if err := v.expireRequest(ctx, s); err != nil {
+				return err
+			}
+		}
+		if len(page.Items) < expireBatch {
+			return nil
+		}
+	}
+}
+
+// expireRequest deletes the Request of a subscriber, or the subscriber, unless it has changed since it was read.
+func (v *Visitors) expireRequest(ctx context.Context, s Subscriber) error {
+	a := v.Audience
+	if !s.pending() {
+		_, err := a.Store.Subscribers.Change(ctx, s.ID, func(s *Subscriber) error {
+			if s.Request == nil || !v.expired(*s) {
+				return fault.ErrUnchanged
+			}
+			s.Request = nil
+			return nil
+		})
+		return unlessMissing(err)
+	}
+	err := a.Store.Subscribers.Delete(ctx, s.ID, func(s *Subscriber) ([]topic.Message, error) {
+		if s.Request == nil || !v.expired(*s) || !s.pending() {
+			return nil, fault.ErrUnchanged
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return unlessMissing(err)
+	}
+	return a.forgetAddress(ctx, s)
+}
+
+// forgetAddress deletes the address of a deleted subscriber if a visitor's request made it, and nobody else uses it. A
+// suppressed address stays, so that no message is sent to it again.
+func (a *Audience) forgetAddress(ctx context.Context, s Subscriber) error {
+	if !s.MadeAddress {
+		return nil
+	}
+	found, err := a.Store.Addresses.GetMany(ctx, []string{s.AddressID})
+	if err != nil || len(found) == 0 || found[0].Suppressed() != nil {
+		return err
+	}
+	return a.unmake(audit.With(ctx, audit.Origin{}), &found[0])
+}

@@ -1,0 +1,143 @@
+package audience
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Settings are what the owner of a subscriber chooses on the page that manages it.
+type Settings struct {
+	Components *Chosen // nil: as before
+	Paused     bool
+	Locale     *string // BCP 47; empty: the dashboard's; nil: as before
+}
+
+// Chosen are components that the dashboard shows. The subscriber keeps its other ones.
+type Chosen struct {
+	All bool // also future ones
+	IDs []string
+}
+
+// ShowManage returns what a link that manages is about.
+func (v *Visitors) ShowManage(ctx context.Context, token string) (Visit, error) {
+	return v.show(ctx, toManage, token)
+}
+
+// ShowUnsubscribe returns what a link that unsubscribes is about.
+func (v *Visitors) ShowUnsubscribe(ctx context.Context, token string) (Visit, error) {
+	visit, err := v.show(ctx, toUnsubscribe, token)
+	if visit.Locked {
+		visit.Manage = ""
+	}
+	return visit, err
+}
+
+// Manage stores the settings of a subscriber. What its owner chooses here is confirmed.
+func (v *Visitors) Manage(ctx context.Context, token string, settings Settings) (Visit, error) {
+	s, allow, err := v.linked(ctx, toManage, token)
+	if err != nil {
+		return Visit{}, err
+	}
+	dashboard, err := v.dashboard(ctx, s)
+	if err != nil {
+		return Visit{}, err
+	}
+	entries, err := v.chosen(ctx, s.Channel, dashboard, settings.Components)
+	if err != nil {
+		return Visit{}, err
+	}
+	if settings.Locale != nil {
+		locale, err := canonicalLocale(*settings.Locale)
+		if err != nil {
+			return Visit{}, err
+		}
+		settings.Locale = &locale
+	}
+	s, err = v.change(ctx, s.ID, "subscriber.manage", func(s *Subscriber) error {
+		if err := allow(*s); err != nil {
+			return err
+		}
+		before := *s
+		if settings.Components != nil {
+			s.choose(entries, dashboard)
+		}
+		s.Paused = settings.Paused
+		set(&s.Locale, settings.Locale)
+		if reflect.DeepEqual(before, *s) {
+			return fault.ErrUnchanged
+		}
+		return nil
+	})
+	return v.visit(s, dashboard), err
+}
+
+// chosen returns confirmed entries for the chosen components.
+func (v *Visitors) chosen(ctx context.Context, channel topic.Channel, dashboard Dashboard, chosen *Chosen) ([]Entry, error) {
+	if chosen == nil {
+		return nil, nil
+	}
+	if chosen.All {
+		return newEntries(nil, 0, true, v.Audience.Now()), nil
+	}
+	ids, err := dashboard.public().choice(append([]string{}, chosen.IDs...))
+	if err != nil {
+		return nil, err
+	}
+	first, err := v.Audience.Store.Next(ctx, subscriptionCounter(channel), int64(len(ids)))
+	return newEntries(ids, first, true, v.Audience.Now()), err
+}
+
+// choose makes the entries those of the components that the page of the dashboard shows. Entries that the subscriber has
+// already keep their id.
+func (s *Subscriber) choose(entries []Entry, dashboard Dashboard) {
+	shown := dashboard.public()
+	var kept []Entry
+	for _, old := range s.Entries {
+		at := slices.IndexFunc(entries, func(e Entry) bool { return e.ComponentID == old.ComponentID })
+		hidden := old.ComponentID != "" && !shown.has(old.ComponentID)
+		if at >= 0 && !old.Confirmed {
+			old.confirm(true, entries[at].CreatedAt)
+		}
+		if at >= 0 || hidden && entries[0].ComponentID != "" {
+			kept = append(kept, old)
+		}
+	}
+	for _, e := range entries {
+		if !slices.ContainsFunc(kept, func(old Entry) bool { return old.ComponentID == e.ComponentID }) {
+			kept = append(kept, e)
+		}
+	}
+	s.Entries = kept
+}
+
+// Unsubscribe deletes the subscriber of a link that unsubscribes, also a locked one.
+func (v *Visitors) Unsubscribe(ctx context.Context, token string) (Visit, error) {
+	return v.unsubscribe(ctx, toUnsubscribe, token)
+}
+
+// Leave deletes the subscriber of a link that manages.
+func (v *Visitors) Leave(ctx context.Context, token string) (Visit, error) {
+	return v.unsubscribe(ctx, toManage, token)
+}
+
+// unsubscribe deletes a subscriber. The visit names what was deleted. It does so also while the events service cannot be
+// reached: nobody has to wait to leave.
+func (v *Visitors) unsubscribe(ctx context.Context, p purpose, token string) (Visit, error) {
+	s, allow, err := v.linked(ctx, p, token)
+	if err != nil {
+		return Visit{}, err
+	}
+	dashboard, err := v.dashboard(ctx, s)
+	if err != nil && !fault.Is(err, fault.Unavailable) && !fault.Is(err, fault.Gone) {
+		return Visit{}, err
+	}
+	err = v.Audience.remove(ctx, s.ID, actionUnsubscribe, func(s *Subscriber) error { return allow(*s) })
+	if err != nil {
+		return Visit{}, endedIfMissing(err)
+	}
+	return v.visit(s, dashboard), v.Audience.forgetAddress(ctx, s)
+}

@@ -1,0 +1,137 @@
+package audience
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Wish is the input of Subscribe.
+type Wish struct {
+	Address      string   // mail address or phone number
+	ComponentIDs []string // nil: all components, also future ones
+	Locale       string   // BCP 47; empty: the dashboard's
+}
+
+// asked is a valid Wish.
+type asked struct {
+	organization, dashboard string
+	channel                 topic.Channel
+	address, locale         string
+	components              []string // nil: all
+	entries                 []Entry  // of the components, not confirmed
+	at                      time.Time
+}
+
+// Subscribe stores what a visitor at an IP address asks for, with the notice of a message that has the link that confirms
+// it. The owner of an address that has all of it already gets such a message too: the page behind the link leads to the
+// page that manages the subscription, so a lost link comes again. If the subscriber is locked, the address is suppressed or
+// has got enough messages, nothing happens.
+func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Channel, wish Wish, ip string) error {
+	want, err := v.asked(offer, channel, wish)
+	if err != nil {
+		return err
+	}
+	from, to := v.Quota.MailFrom, v.Quota.MailTo
+	if channel != topic.Email {
+		from, to = v.Quota.TextFrom, v.Quota.TextTo
+	}
+	if wait := from(ctx, ip); wait > 0 {
+		return Throttled{wait}
+	}
+	_, err = evenly(ctx, func() (struct{}, error) {
+		normal, _ := kindOf(channel).normal(want.address)
+		if to(ctx, normal) > 0 {
+			return struct{}{}, nil
+		}
+		return struct{}{}, v.request(ctx, want)
+	})
+	return err
+}
+
+// asked checks a Wish.
+func (v *Visitors) asked(offer Offer, channel topic.Channel, wish Wish) (want asked, err error) {
+	want = asked{organization: offer.Organization, dashboard: offer.Dashboard.ID, channel: channel, at: v.Audience.Now()}
+	if want.address, err = strictText(channel, wish.Address); err != nil {
+		return want, err
+	}
+	if want.components, err = offer.Dashboard.choice(wish.ComponentIDs); err != nil {
+		return want, err
+	}
+	want.locale, err = canonicalLocale(wish.Locale)
+	return want, err
+}
+
+// request stores what a visitor asked for.
+func (v *Visitors) request(ctx context.Context, want asked) error {
+	people := v.Audience
+	address, isNew, err := people.ensureAddress(ctx, want.organization, want.channel, want.address)
+	if err != nil || address.Suppressed() != nil {
+		return err
+	}
+	var made *Address
+	if isNew {
+		made = &address
+	}
+	first, err := people.Store.Next(ctx, subscriptionCounter(want.channel), int64(max(1, len(want.components))))
+	if err != nil {
+		return errors.Join(err, people.unmake(ctx, made))
+	}
+	want.entries = newEntries(want.components, first, false, want.at)
+	_, err = people.Store.Subscribers.Upsert(ctx, SubscriberID(want.dashboard, address.ID), func(s *Subscriber, exists bool) ([]topic.Message, error) {
+		if !exists || s.Gone() {
+			*s = newSubscriber(address, want.dashboard, FromPublic, want.at)
+			s.MadeAddress = isNew
+			notices := want.replace(s)
+			return append(subscriberEntry(ctx, actionSubscribe, want.at, nil, s), notices...), nil
+		}
+		before := *s
+		notices, err := want.add(s)
+		return append(subscriberEntry(ctx, actionSubscribe, want.at, &before, s), notices...), err
+	})
+	if err != nil {
+		err = errors.Join(err, people.unmake(ctx, made))
+	}
+	return err
+}
+
+const actionSubscribe = "subscriber.subscribe"
+
+// add changes a subscriber that exists, and returns the message to its owner. Until that is confirmed, only the Request of
+// the subscriber changes. A subscriber that nobody has confirmed yet becomes what its last visitor asked for.
+func (want asked) add(s *Subscriber) ([]topic.Message, error) {
+	switch {
+	case s.Locked || s.Address.Suppression != nil || s.Address.Removed:
+		return nil, fault.ErrUnchanged
+	case s.pending():
+		return want.replace(s), nil
+	}
+	missing := slices.DeleteFunc(slices.Clone(want.entries), func(e Entry) bool { return s.has(e.ComponentID) })
+	if len(missing) == 0 {
+		missing = want.entries
+	}
+	s.UpdatedAt = want.at
+	return s.ask(missing, want.at), nil
+}
+
+// replace makes the wish the only content of a subscriber.
+func (want asked) replace(s *Subscriber) []topic.Message {
+	s.Entries, s.Locale, s.UpdatedAt = want.entries, want.locale, want.at
+	return s.ask(nil, want.at)
+}
+
+// has reports whether the subscriber has a confirmed entry for the component; "" means all components.
+func (s Subscriber) has(component string) bool {
+	return slices.ContainsFunc(s.Entries, func(e Entry) bool {
+		return e.Confirmed && (e.ComponentID == component || e.ComponentID == "")
+	})
+}
+
+// pending reports whether a visitor made the subscriber, and nobody has confirmed any of it.
+func (s Subscriber) pending() bool {
+	return s.Source == FromPublic && !slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Confirmed || e.Move != nil })
+}

@@ -1,0 +1,29 @@
+package client
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+)
+
+// Sites implements audience.Sites with the events and identity services.
+type Sites struct {
+	Events   peer.Events
+	Identity peer.Identity
+}
+
+// PublicDashboard implements audience.Sites.
+func (s Sites) PublicDashboard(ctx context.Context, at audience.Site) (audience.Public, error) {
+	found, err := s.Events.PublicDashboard(ctx, peer.PublicAddress(at))
+	if err != nil {
+		return audience.Public{}, err
+	}
+	return audience.Public{Dashboard: dashboardOf(found.Dashboard), Organization: found.Organization, Channels: found.Channels}, nil
+}
+
+// HasIntegrations implements audience.Sites.
+func (s Sites) HasIntegrations(ctx context.Context, organization string) (bool, error) {
+	features, err := s.Identity.Features(ctx, organization)
+	return features.Integrations, err
+}

@@ -1,0 +1,110 @@
+package subscribers_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+// settled waits until the relay has completed what a killed process left, and returns the numbers of subscribers and of
+// subscriptions.
+func (p *platform) settled(o organization, components int) (subscribers, rows int) {
+	p.t.Helper()
+	apitest.Eventually(p.t, "what was left is complete", func() bool {
+		subscribers = p.app(o, http.StatusOK, http.MethodGet, "email/counts", nil).Counts.Total
+		rows = p.call(o, http.StatusOK, http.MethodGet, subscriptions+"?limit=1", nil).Meta.TotalCount
+		return rows == components*subscribers
+	})
+	return subscribers, rows
+}
+
+// A process killed anywhere in an import leaves, once the next has started, all of its subscribers or none.
+func TestKillDuringAnImport(t *testing.T) {
+	p := surround(t)
+	const people, rounds = 200, 8
+	rows := make([]object, people)
+	var whole time.Duration
+	organizations := make([]organization, rounds+1)
+	begun := 0
+	for round := range organizations {
+		o := p.organization()
+		organizations[round] = o
+		for i := range rows {
+			rows[i] = object{"email": fmt.Sprintf("p%d@example.com", i), "componentIds": []string{o.services[0].ID, o.services[1].ID}}
+		}
+		token, after := p.signer.Sign(o.app(passport.RoleSubscriber)), whole*time.Duration(round)/rounds
+		if round == 0 {
+			after = time.Hour
+		}
+		took := p.killDuring(after, func() {
+			_, _ = p.try(token, http.MethodPost, "/app/subscribers/email/import", object{"dashboardId": o.dashboard, "rows": rows}) // it may not live to answer
+		})
+		if round == 0 {
+			whole = took
+		}
+	}
+	p.run()
+	for _, o := range organizations {
+		if n, _ := p.settled(o, 2); n != 0 && n != people {
+			t.Errorf("%d subscribers are left of %d", n, people)
+		} else if n > 0 {
+			begun++
+		}
+		for i := range rows {
+			rows[i]["componentIds"] = []string{o.services[0].ID, o.services[1].ID}
+		}
+		for _, r := range p.app(o, http.StatusOK, http.MethodPost, "email/import", object{"dashboardId": o.dashboard, "rows": rows}).Results {
+			if r.Status == "refused" {
+				t.Fatalf("a repetition is refused: %s", *r.Error)
+			}
+		}
+		if n, _ := p.settled(o, 2); n != people {
+			t.Errorf("%d subscribers after a repetition", n)
+		}
+	}
+	t.Logf("%d of %d imports were stored", begun, len(organizations))
+}
+
+// A process killed while a subscription moves to another address leaves it at one of them, with its id.
+func TestKillDuringAMove(t *testing.T) {
+	p := surround(t)
+	p.run()
+	const rounds = 8
+	uris := make([]string, rounds+1)
+	organizations := make([]organization, rounds+1)
+	for round := range organizations {
+		organizations[round] = p.organization()
+		uris[round] = p.subscribe(organizations[round], "ann@example.com", 0)[0]
+		p.subscribe(organizations[round], "bob@example.com", 1)
+	}
+	p.stop()
+	var whole time.Duration
+	for round, o := range organizations {
+		token, after := p.signer.Sign(o.member(passport.RoleAdmin)), whole*time.Duration(round)/rounds
+		if round == 0 {
+			after = time.Hour
+		}
+		took := p.killDuring(after, func() {
+			_, _ = p.try(token, http.MethodPut, uris[round], object{"email": object{"email": "bob@example.com"}}) // it may not live to answer
+		})
+		if round == 0 {
+			whole = took
+		}
+	}
+	p.run()
+	moved := 0
+	for round, o := range organizations {
+		apitest.Eventually(t, "the move has ended", func() bool {
+			found := p.app(o, http.StatusOK, http.MethodGet, "email", nil).Subscribers
+			total := p.call(o, http.StatusOK, http.MethodGet, subscriptions, nil).Meta.TotalCount
+			return total == 2 && (len(found) == 1 && len(found[0].ComponentIDs) == 2 || len(found) == 2 && len(found[0].ComponentIDs) == 1)
+		})
+		p.call(o, http.StatusOK, http.MethodGet, uris[round], nil)
+		moved += 2 - len(p.app(o, http.StatusOK, http.MethodGet, "email", nil).Subscribers)
+	}
+	t.Logf("%d of %d have moved", moved, len(organizations))
+}
