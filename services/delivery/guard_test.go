@@ -59,14 +59,25 @@ func domains(t *testing.T) {
 			}
 		}
 	}()
-	system := net.DefaultResolver
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", server.LocalAddr().String())
-	}}
+	nameServer.Store(server.LocalAddr().String())
 	t.Cleanup(func() {
-		net.DefaultResolver = system
+		nameServer.Store("")
 		server.Close()
 	})
+}
+
+// nameServer is the address of the server of a test that resolves names by its own; empty or nil for the machine's.
+var nameServer atomic.Value
+
+// resolveByTest makes names of this process resolvable by a test's server. It is called before the first test: another
+// test's connection may still resolve a name when a test begins.
+func resolveByTest() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if own, _ := nameServer.Load().(string); own != "" {
+			network, address = "udp", own
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}}
 }
 
 // answered returns the response to a query.
