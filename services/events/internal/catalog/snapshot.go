@@ -1,0 +1,101 @@
+package catalog
+
+import "time"
+
+// Snapshot is everything that the public files of a dashboard show. It has no draft, no hidden event, no hidden
+// component, no note and no author, so no file can show them.
+type Snapshot struct {
+	Edition    int64            `json:"edition"` // increases with each change of what is shown
+	At         time.Time        `json:"at"`      // the time for which the states and the days are right
+	URL        string           `json:"url"`     // the canonical address, without a final slash: that of the first own host, or /d/{slug}
+	Dashboard  Dashboard        `json:"dashboard"`
+	Components []ShownComponent `json:"components"` // in the order of the page
+	// Events is the open and planned events, and those that began or ended within the last 90 days; the newest first.
+	Events []ShownEvent `json:"events"`
+	// Withdrawn is the maintenances that were deleted or hidden within the last 30 days. They have no texts but the title.
+	Withdrawn []ShownEvent `json:"withdrawn"`
+	// Months is the months that have a page of history, the newest first, as yyyy-mm in the dashboard's zone.
+	Months []string `json:"months"`
+}
+
+// ShownComponent is a component as visitors see it.
+type ShownComponent struct {
+	ID          string     `json:"id"`
+	LegacyID    int64      `json:"legacyId"`
+	Name        string     `json:"name"`
+	Group       string     `json:"group"` // the dashboard's, or the component's own
+	Description string     `json:"description"`
+	State       Impact     `json:"state"`
+	Since       time.Time  `json:"since"` // the creation; earlier days are not measured
+	UpdatedAt   time.Time  `json:"updatedAt"`
+	Days        []ShownDay `json:"days"` // of the last 12 months, the oldest first; without the days on which nothing happened
+	// Uptime is the percentage over the days of the bar, by the dashboard's weight; nil if nothing was measured.
+	Uptime *float64 `json:"uptime"`
+}
+
+// ShownDay is a day in the dashboard's zone on which events affected a component.
+type ShownDay struct {
+	Date     string   `json:"date"` // yyyy-mm-dd
+	Tally    Tally    `json:"tally"`
+	EventIDs []string `json:"eventIds"`
+}
+
+// ShownEvent is an event as visitors see it.
+type ShownEvent struct {
+	ID          string        `json:"id"`
+	Type        EventType     `json:"type"`
+	Status      Status        `json:"status"`
+	Title       string        `json:"title"`
+	Description Rich          `json:"description"`
+	Impacts     []ShownImpact `json:"impacts"` // at present, or at last; without hidden components
+
+	StartAt          time.Time  `json:"startAt"`
+	EndAt            *time.Time `json:"endAt"` // the actual end
+	ScheduledStartAt *time.Time `json:"scheduledStartAt"`
+	ScheduledEndAt   *time.Time `json:"scheduledEndAt"`
+
+	Entries    []ShownEntry     `json:"entries"` // the newest first
+	PostMortem *ShownPostMortem `json:"postMortem"`
+	CreatedAt  time.Time        `json:"createdAt"`
+	UpdatedAt  time.Time        `json:"updatedAt"`
+	Version    int64            `json:"version"`
+}
+
+// ShownImpact is the impact of an event on a component. The component may have left the dashboard since.
+type ShownImpact struct {
+	ComponentID string `json:"componentId"`
+	Name        string `json:"name"`
+	Impact      Impact `json:"impact"`
+	Worst       Impact `json:"worst"` // in the whole event
+}
+
+// ShownEntry is an entry of a timeline as visitors see it.
+type ShownEntry struct {
+	StatusID  string            `json:"statusId"`
+	Status    Status            `json:"status"`  // StatusUpdate for an entry without a transition
+	InForce   Status            `json:"inForce"` // the status of the event from this entry on
+	Message   Rich              `json:"message"`
+	Impacts   []ComponentImpact `json:"impacts"`
+	Notified  bool              `json:"notified"`
+	Timestamp time.Time         `json:"timestamp"`
+	CreatedAt time.Time         `json:"createdAt"`
+	UpdatedAt time.Time         `json:"updatedAt"`
+}
+
+// ShownPostMortem is a published post-mortem.
+type ShownPostMortem struct {
+	Summary        Rich         `json:"summary"`
+	RootCause      *Rich        `json:"rootCause"`
+	Impact         *Rich        `json:"impact"`
+	Resolution     *Rich        `json:"resolution"`
+	LessonsLearned *Rich        `json:"lessonsLearned"`
+	ActionItems    []ActionItem `json:"actionItems"` // without owners
+	PublishedAt    time.Time    `json:"publishedAt"`
+}
+
+// ShownMonth is a month of history, for the months that Snapshot.Events does not contain.
+type ShownMonth struct {
+	Month   string              `json:"month"`   // yyyy-mm
+	Events  []ShownEvent        `json:"events"`  // that overlap the month, the newest first
+	Uptimes map[string]*float64 `json:"uptimes"` // percentages by the id of the component; nil if nothing was measured
+}
