@@ -120,12 +120,13 @@ func (c *calendarWriter) line(name, value string) {
 	c.WriteString(rest + "\r\n")
 }
 
-// calendarText escapes a value of the type TEXT. It keeps line breaks and tabs, and drops other control characters.
+// calendarText escapes a value of the type TEXT. It keeps line breaks and tabs, and drops other control characters. Some
+// readers also end a line at the separators of Unicode, so these are line breaks too.
 func calendarText(text string) string {
 	var out strings.Builder
 	for _, r := range strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n") {
 		switch {
-		case r == '\n' || r == '\r':
+		case r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029':
 			out.WriteString(`\n`)
 		case r == '\\' || r == ';' || r == ',':
 			out.WriteRune('\\')

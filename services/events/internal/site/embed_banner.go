@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-//go:embed embed.js
+//go:embed embed_banner.js
 var embedSource string
 
 // embedSettings is what the script of the banner knows of the dashboard.
