@@ -37,7 +37,7 @@ type pageHeader struct {
 }
 
 func pageHeaderOf(s *catalog.Snapshot) pageHeader {
-	return pageHeader{ID: s.Dashboard.ID, Name: s.Dashboard.Name, URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
+	return pageHeader{ID: s.Dashboard.ID, Name: oneLine(s.Dashboard.Name), URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
 }
 
 // statuspageNames returns the names of the files below api/v2.

@@ -59,7 +59,7 @@ func statusComponentsOf(s *catalog.Snapshot) []statusComponent {
 
 func statusComponentOf(s *catalog.Snapshot, c *catalog.ShownComponent, position int) statusComponent {
 	component := statusComponent{
-		ID: c.ID, Name: c.Name, Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
+		ID: c.ID, Name: oneLine(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
 		Position: &position, Showcase: s.Dashboard.Content.Modules.UptimeHistory, StartDate: startDate(s, c.Since),
 		PageID: s.Dashboard.ID,
 	}
@@ -89,7 +89,7 @@ func statusGroupOf(s *catalog.Snapshot, members []*catalog.ShownComponent, posit
 		}
 	}
 	return statusComponent{
-		ID: groupID(s, name), Name: name, Status: worst(states...), CreatedAt: stamp(&since), UpdatedAt: stamp(&updated),
+		ID: groupID(s, name), Name: oneLine(name), Status: worst(states...), CreatedAt: stamp(&since), UpdatedAt: stamp(&updated),
 		Position: &position, StartDate: startDate(s, since), PageID: s.Dashboard.ID, Group: true, Components: ids,
 	}
 }

@@ -65,7 +65,7 @@ func statusWord(status catalog.Status) string {
 
 func statusEventOf(s *catalog.Snapshot, event *catalog.ShownEvent, components map[string]statusComponent) any {
 	of := statusEvent{
-		ID: event.ID, Name: event.Title, Status: statusWord(event.Status), CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt),
+		ID: event.ID, Name: oneLine(event.Title), Status: statusWord(event.Status), CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt),
 		MonitoringAt: monitoringAt(event), Impact: impactWord(event), Shortlink: eventURL(s, event.ID), StartedAt: stamp(&event.StartAt),
 		PageID: s.Dashboard.ID, Updates: statusUpdatesOf(event), Components: []statusComponent{},
 	}
@@ -79,7 +79,7 @@ func statusEventOf(s *catalog.Snapshot, event *catalog.ShownEvent, components ma
 	for _, impact := range event.Impacts {
 		component, shown := components[impact.ComponentID]
 		if !shown { // it has left the dashboard
-			component = statusComponent{ID: impact.ComponentID, Name: impact.Name, Status: worst(impact.Impact), PageID: s.Dashboard.ID}
+			component = statusComponent{ID: impact.ComponentID, Name: oneLine(impact.Name), Status: worst(impact.Impact), PageID: s.Dashboard.ID}
 		}
 		of.Components = append(of.Components, component)
 	}
@@ -142,7 +142,7 @@ func statusUpdatesOf(event *catalog.ShownEvent) []statusUpdate {
 	}
 	names := map[string]string{}
 	for _, impact := range event.Impacts {
-		names[impact.ComponentID] = impact.Name
+		names[impact.ComponentID] = oneLine(impact.Name)
 	}
 	former := map[string]catalog.Impact{}
 	var updates []statusUpdate
