@@ -58,49 +58,56 @@ func statuspage(s *catalog.Snapshot, name string) (File, error) {
 	return File{Media: jsonMedia, Body: encoded}, err
 }
 
+type summaryFile struct {
+	Page         pageHeader        `json:"page"`
+	Components   []statusComponent `json:"components"`
+	Incidents    []any             `json:"incidents"`
+	Maintenances []any             `json:"scheduled_maintenances"`
+	Status       pageStatus        `json:"status"`
+}
+
+type statusFile struct {
+	Page   pageHeader `json:"page"`
+	Status pageStatus `json:"status"`
+}
+
+type componentsFile struct {
+	Page       pageHeader        `json:"page"`
+	Components []statusComponent `json:"components"`
+}
+
+type incidentsFile struct {
+	Page      pageHeader `json:"page"`
+	Incidents []any      `json:"incidents"`
+}
+
+type maintenancesFile struct {
+	Page         pageHeader `json:"page"`
+	Maintenances []any      `json:"scheduled_maintenances"`
+}
+
+// statuspageBody returns the value of a file, and false for an unknown name.
 func statuspageBody(s *catalog.Snapshot, name string) (any, bool) {
 	page := pageHeaderOf(s)
-	incidents := func(is eventFilter) any {
-		return struct {
-			Page      pageHeader `json:"page"`
-			Incidents []any      `json:"incidents"`
-		}{page, eventsOf(s, catalog.Incident, is)}
-	}
-	maintenances := func(is eventFilter) any {
-		return struct {
-			Page         pageHeader `json:"page"`
-			Maintenances []any      `json:"scheduled_maintenances"`
-		}{page, eventsOf(s, catalog.Maintenance, is)}
-	}
 	switch name {
 	case "summary.json":
-		return struct {
-			Page         pageHeader        `json:"page"`
-			Components   []statusComponent `json:"components"`
-			Incidents    []any             `json:"incidents"`
-			Maintenances []any             `json:"scheduled_maintenances"`
-			Status       pageStatus        `json:"status"`
-		}{page, statusComponentsOf(s), eventsOf(s, catalog.Incident, isOpen), eventsOf(s, catalog.Maintenance, isDue), pageStatusOf(s)}, true
+		return summaryFile{
+			page, statusComponentsOf(s), eventsOf(s, catalog.Incident, isOpen), eventsOf(s, catalog.Maintenance, isDue), pageStatusOf(s),
+		}, true
 	case "status.json":
-		return struct {
-			Page   pageHeader `json:"page"`
-			Status pageStatus `json:"status"`
-		}{page, pageStatusOf(s)}, true
+		return statusFile{page, pageStatusOf(s)}, true
 	case "components.json":
-		return struct {
-			Page       pageHeader        `json:"page"`
-			Components []statusComponent `json:"components"`
-		}{page, statusComponentsOf(s)}, true
+		return componentsFile{page, statusComponentsOf(s)}, true
 	case "incidents.json":
-		return incidents(isAny), true
+		return incidentsFile{page, eventsOf(s, catalog.Incident, isAny)}, true
 	case "incidents/unresolved.json":
-		return incidents(isOpen), true
+		return incidentsFile{page, eventsOf(s, catalog.Incident, isOpen)}, true
 	case "scheduled-maintenances.json":
-		return maintenances(isAny), true
+		return maintenancesFile{page, eventsOf(s, catalog.Maintenance, isAny)}, true
 	case "scheduled-maintenances/active.json":
-		return maintenances(isActive), true
+		return maintenancesFile{page, eventsOf(s, catalog.Maintenance, isActive)}, true
 	case "scheduled-maintenances/upcoming.json":
-		return maintenances(isUpcoming), true
+		return maintenancesFile{page, eventsOf(s, catalog.Maintenance, isUpcoming)}, true
 	}
 	return nil, false
 }
