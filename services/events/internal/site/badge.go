@@ -46,7 +46,7 @@ func badgeColor(state catalog.Impact) string {
 	return "#1b7a43"
 }
 
-// drawBadge draws two boxes. textLength fits each text into its box, whichever font the reader has.
+// drawBadge draws two boxes. textLength fits each text into its box in every font.
 func drawBadge(name, word string, state catalog.Impact) File {
 	label := shorten(oneLine(name), maxBadgeLabel)
 	left, right := badgeWidth(label), badgeWidth(word)

@@ -21,7 +21,7 @@ const (
 )
 
 // calendar returns maintenance.ics: the maintenances, and those that were withdrawn as cancelled.
-func calendar(s *catalog.Snapshot, word wording) (File, error) {
+func calendar(s *catalog.Snapshot, word wording, texts *texts) (File, error) {
 	var c calendarWriter
 	c.line("BEGIN", "VCALENDAR")
 	c.line("VERSION", "2.0")
@@ -34,11 +34,11 @@ func calendar(s *catalog.Snapshot, word wording) (File, error) {
 	c.line("X-PUBLISHED-TTL", "PT1H")
 	for i := range s.Events {
 		if event := &s.Events[i]; event.Type == catalog.Maintenance {
-			c.event(s, event, false, word)
+			c.event(s, event, false, word, texts)
 		}
 	}
 	for i := range s.Withdrawn {
-		c.event(s, &s.Withdrawn[i], true, word)
+		c.event(s, &s.Withdrawn[i], true, word, texts)
 	}
 	c.line("END", "VCALENDAR")
 	return File{Media: calendarMedia, Body: []byte(c.String())}, nil
@@ -46,7 +46,7 @@ func calendar(s *catalog.Snapshot, word wording) (File, error) {
 
 type calendarWriter struct{ strings.Builder }
 
-func (c *calendarWriter) event(s *catalog.Snapshot, event *catalog.ShownEvent, withdrawn bool, word wording) {
+func (c *calendarWriter) event(s *catalog.Snapshot, event *catalog.ShownEvent, withdrawn bool, word wording, texts *texts) {
 	start, end := calendarTimes(event)
 	c.line("BEGIN", "VEVENT")
 	c.line("UID", event.ID)
@@ -63,7 +63,7 @@ func (c *calendarWriter) event(s *catalog.Snapshot, event *catalog.ShownEvent, w
 		c.line("STATUS", "CANCELLED")
 	} else {
 		c.line("STATUS", "CONFIRMED")
-		c.line("DESCRIPTION", calendarText(calendarDescription(event, word)))
+		c.line("DESCRIPTION", calendarText(calendarDescription(event, word, texts)))
 		c.line("URL", eventURL(s, event.ID))
 	}
 	c.line("TRANSP", "TRANSPARENT") // the reader of the calendar is not busy
@@ -83,7 +83,7 @@ func calendarTimes(event *catalog.ShownEvent) (start time.Time, end *time.Time) 
 }
 
 // calendarDescription returns the status, the affected components, the description and the newest entry.
-func calendarDescription(event *catalog.ShownEvent, word wording) string {
+func calendarDescription(event *catalog.ShownEvent, word wording, texts *texts) string {
 	parts := []string{word("status." + string(event.Status))}
 	var names []string
 	for _, impact := range event.Impacts {
@@ -92,11 +92,11 @@ func calendarDescription(event *catalog.ShownEvent, word wording) string {
 	if len(names) > 0 {
 		parts = append(parts, word("calendar.affected")+": "+strings.Join(names, ", "))
 	}
-	texts := []string{event.Description.Plain()}
+	shown := []string{texts.plain.of(event.Description)}
 	if len(event.Entries) > 0 {
-		texts = append(texts, event.Entries[0].Message.Plain())
+		shown = append(shown, texts.plain.of(event.Entries[0].Message))
 	}
-	for _, text := range texts {
+	for _, text := range shown {
 		if text != "" {
 			parts = append(parts, text)
 		}

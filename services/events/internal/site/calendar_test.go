@@ -44,7 +44,7 @@ func checkCalendar(t *testing.T, body []byte) map[string]calendarEvent {
 }
 
 func TestCalendar(t *testing.T) {
-	file, err := calendar(sampleSnapshot(), english)
+	file, err := calendar(sampleSnapshot(), english, newTexts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestCalendar_hostile(t *testing.T) {
 	event := sampleMaintenance(50, "a\r\nATTENDEE:mailto:b@example.com\r\n;x", catalog.Planning, nil)
 	event.Description = plainText("1,2;3\\n4:\"5\"\r\nEND:VCALENDAR\rBEGIN:VEVENT\x00\x0b\tend\u2028")
 	s.Events, s.Withdrawn = []catalog.ShownEvent{event}, nil
-	file, err := calendar(s, english)
+	file, err := calendar(s, english, newTexts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestCalendar_end(t *testing.T) {
 	open.ScheduledEndAt = nil
 	s := sampleSnapshot()
 	s.Events, s.Withdrawn = []catalog.ShownEvent{overdue, open}, nil
-	file, err := calendar(s, english)
+	file, err := calendar(s, english, newTexts())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ type feedItem struct {
 
 // feedOf returns the feed in the file with a name such as feed.rss: of the dashboard, or of a component if its id is
 // not empty. It returns NotFound for a component that the dashboard does not show.
-func feedOf(s *catalog.Snapshot, component, file string, word wording) (feed, error) {
+func feedOf(s *catalog.Snapshot, component, file string, word wording, texts *texts) (feed, error) {
 	dashboard := oneLine(s.Dashboard.Name)
 	f := feed{
 		ID: s.Dashboard.ID, Title: dashboard + " – " + word("feed.history"), Author: dashboard,
@@ -53,7 +53,7 @@ func feedOf(s *catalog.Snapshot, component, file string, word wording) (feed, er
 	if text := oneLine(s.Dashboard.Description); text != "" {
 		f.Subtitle = text
 	}
-	f.Items = feedItems(s, component, word)
+	f.Items = feedItems(s, component, word, texts)
 	// The time of the snapshot would make a new file of each edition, and readers would load it again.
 	for i, item := range f.Items {
 		if i == 0 || item.Updated.After(f.Updated) {
@@ -64,51 +64,59 @@ func feedOf(s *catalog.Snapshot, component, file string, word wording) (feed, er
 }
 
 // feedItems returns the newest items of the last days. An event without entries has one item, its description.
-func feedItems(s *catalog.Snapshot, component string, word wording) []feedItem {
-	var items []feedItem
+func feedItems(s *catalog.Snapshot, component string, word wording, texts *texts) []feedItem {
+	var sources []feedSource
 	for i := range s.Events {
 		event := &s.Events[i]
 		concerns := func(impact catalog.ShownImpact) bool { return impact.ComponentID == component }
-		if component != "" && !slices.ContainsFunc(event.Impacts, concerns) {
-			continue
-		}
-		for _, entry := range event.Entries {
-			items = append(items, entryItem(s, event, entry, word))
-		}
-		if len(event.Entries) == 0 {
-			items = append(items, eventItem(s, event, word))
+		if component == "" || slices.ContainsFunc(event.Impacts, concerns) {
+			sources = append(sources, feedSources(s, event)...)
 		}
 	}
 	since := s.At.AddDate(0, 0, -feedDays)
-	items = slices.DeleteFunc(items, func(item feedItem) bool { return item.Published.Before(since) })
-	slices.SortStableFunc(items, func(a, b feedItem) int { return b.Published.Compare(a.Published) })
-	return items[:min(len(items), maxItems)]
+	sources = slices.DeleteFunc(sources, func(source feedSource) bool { return source.published.Before(since) })
+	slices.SortStableFunc(sources, func(a, b feedSource) int { return b.published.Compare(a.published) })
+	var items []feedItem
+	for _, source := range sources[:min(len(sources), maxItems)] {
+		items = append(items, source.item(word, texts))
+	}
+	return items
 }
 
-func entryItem(s *catalog.Snapshot, event *catalog.ShownEvent, entry catalog.ShownEntry, word wording) feedItem {
-	return newItem(event, feedItem{
-		ID: entry.StatusID, URL: eventURL(s, event.ID) + "#" + entry.StatusID,
-		HTML: entry.Message.HTML(), Published: entry.Timestamp, Updated: entry.UpdatedAt,
-	}, word("status."+string(entry.Status)))
+// feedSource is what an item is made of. The text is rendered after the limits, because this takes the most time.
+type feedSource struct {
+	event              *catalog.ShownEvent
+	id, url            string
+	status             catalog.Status
+	text               catalog.Rich
+	published, updated time.Time
 }
 
-func eventItem(s *catalog.Snapshot, event *catalog.ShownEvent, word wording) feedItem {
-	return newItem(event, feedItem{
-		ID: event.ID, URL: eventURL(s, event.ID),
-		HTML: event.Description.HTML(), Published: event.CreatedAt, Updated: event.UpdatedAt,
-	}, word("status."+string(event.Status)))
+func feedSources(s *catalog.Snapshot, event *catalog.ShownEvent) []feedSource {
+	url := eventURL(s, event.ID)
+	if len(event.Entries) == 0 {
+		return []feedSource{{event, event.ID, url, event.Status, event.Description, event.CreatedAt, event.UpdatedAt}}
+	}
+	var sources []feedSource
+	for _, entry := range event.Entries {
+		sources = append(sources, feedSource{event, entry.StatusID, url + "#" + entry.StatusID, entry.Status, entry.Message, entry.Timestamp, entry.UpdatedAt})
+	}
+	return sources
 }
 
-func newItem(event *catalog.ShownEvent, item feedItem, status string) feedItem {
-	item.Title = status + ": " + oneLine(event.Title)
+func (f feedSource) item(word wording, texts *texts) feedItem {
+	status := word("status." + string(f.status))
+	item := feedItem{
+		ID: f.id, URL: f.url, Title: status + ": " + oneLine(f.event.Title), HTML: texts.html.of(f.text),
+		Published: f.published, Updated: f.updated, Tags: []string{},
+	}
 	if item.HTML == "" {
 		item.HTML = "<p>" + html.EscapeString(status) + "</p>"
 	}
 	if item.Updated.Before(item.Published) {
 		item.Updated = item.Published
 	}
-	item.Tags = []string{}
-	for _, impact := range event.Impacts {
+	for _, impact := range f.event.Impacts {
 		item.Tags = append(item.Tags, oneLine(impact.Name))
 	}
 	return item

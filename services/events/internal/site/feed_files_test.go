@@ -34,7 +34,7 @@ func TestPlainFiles_golden(t *testing.T) {
 	}
 }
 
-// The same snapshot gives the same bytes. Whatever time it is and in which zone, nothing of this computer is in a file.
+// The same snapshot gives the same bytes. A later snapshot that shows the same changes only the files with its time.
 func TestPlainFiles_deterministic(t *testing.T) {
 	first, second := plainFiles(t, sampleSnapshot()), plainFiles(t, sampleSnapshot())
 	if !reflect.DeepEqual(first, second) {
@@ -52,7 +52,7 @@ func TestPlainFiles_deterministic(t *testing.T) {
 	}
 }
 
-// Each file stays valid in its format, whichever texts the operator writes.
+// Each file stays valid in its format under hostile texts, and within its limit.
 func TestPlainFiles_hostile(t *testing.T) {
 	for name, file := range plainFiles(t, hostileSnapshot()) {
 		if !utf8.Valid(file.Body) {
@@ -102,11 +102,11 @@ func checkXML(t *testing.T, name string, body []byte) {
 func TestPlainFiles_unknown(t *testing.T) {
 	s := sampleSnapshot()
 	for name, call := range map[string]func() (File, error){
-		"feed.rss of a component that is not shown":  func() (File, error) { return feedRSS(s, sampleID(99), english) },
-		"feed.atom of a component that is not shown": func() (File, error) { return feedAtom(s, sampleID(99), english) },
-		"feed.json of a component that is not shown": func() (File, error) { return feedJSON(s, sampleID(99), english) },
+		"feed.rss of a component that is not shown":  func() (File, error) { return feedRSS(s, sampleID(99), english, newTexts()) },
+		"feed.atom of a component that is not shown": func() (File, error) { return feedAtom(s, sampleID(99), english, newTexts()) },
+		"feed.json of a component that is not shown": func() (File, error) { return feedJSON(s, sampleID(99), english, newTexts()) },
 		"badge of a component that is not shown":     func() (File, error) { return badge(s, sampleID(99), english) },
-		"api/v2/other.json":                          func() (File, error) { return statuspage(s, "other.json") },
+		"api/v2/other.json":                          func() (File, error) { return statuspage(s, "other.json", newTexts()) },
 	} {
 		if _, err := call(); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", name, err)
@@ -125,7 +125,7 @@ func TestPlainFiles_words(t *testing.T) {
 	}
 	s := sampleSnapshot()
 	for _, call := range []func() (File, error){
-		func() (File, error) { return feedRSS(s, "", word) }, func() (File, error) { return calendar(s, word) },
+		func() (File, error) { return feedRSS(s, "", word, newTexts()) }, func() (File, error) { return calendar(s, word, newTexts()) },
 		func() (File, error) { return embedJS(s, word) }, func() (File, error) { return badge(s, "", word) },
 	} {
 		if _, err := call(); err != nil {

@@ -36,8 +36,8 @@ type jsonFeedItem struct {
 }
 
 // feedJSON returns feed.json of the dashboard, or of a component if its id is not empty.
-func feedJSON(s *catalog.Snapshot, component string, word wording) (File, error) {
-	f, err := feedOf(s, component, "feed.json", word)
+func feedJSON(s *catalog.Snapshot, component string, word wording, texts *texts) (File, error) {
+	f, err := feedOf(s, component, "feed.json", word, texts)
 	if err != nil {
 		return File{}, err
 	}

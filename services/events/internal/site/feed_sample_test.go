@@ -169,16 +169,16 @@ func plainFiles(t *testing.T, s *catalog.Snapshot) map[string]File {
 		if id != "" {
 			at = "components/" + id + "/"
 		}
-		add(at + "feed.rss")(feedRSS(s, id, english))
-		add(at + "feed.atom")(feedAtom(s, id, english))
-		add(at + "feed.json")(feedJSON(s, id, english))
+		add(at + "feed.rss")(feedRSS(s, id, english, newTexts()))
+		add(at + "feed.atom")(feedAtom(s, id, english, newTexts()))
+		add(at + "feed.json")(feedJSON(s, id, english, newTexts()))
 		add(at + "badge.svg")(badge(s, id, english))
 	}
-	add("maintenance.ics")(calendar(s, english))
+	add("maintenance.ics")(calendar(s, english, newTexts()))
 	add("embed.js")(embedJS(s, english))
 	add("robots.txt")(robots(s))
 	for _, name := range statuspageNames() {
-		add("api/v2/" + name)(statuspage(s, name))
+		add("api/v2/" + name)(statuspage(s, name, newTexts()))
 	}
 	return files
 }

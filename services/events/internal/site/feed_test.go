@@ -25,11 +25,11 @@ func readFeeds(t *testing.T, s *catalog.Snapshot, component string) []string {
 		Items []struct{ ID string }
 	}
 	for _, read := range []struct {
-		render func(*catalog.Snapshot, string, wording) (File, error)
+		render func(*catalog.Snapshot, string, wording, *texts) (File, error)
 		decode func([]byte, any) error
 		into   any
 	}{{feedRSS, xml.Unmarshal, &rss}, {feedAtom, xml.Unmarshal, &atom}, {feedJSON, json.Unmarshal, &feed}} {
-		file, err := read.render(s, component, english)
+		file, err := read.render(s, component, english, newTexts())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestFeed_texts(t *testing.T) {
 			} `xml:"category"`
 		} `xml:"entry"`
 	}
-	file, err := feedAtom(s, "", english)
+	file, err := feedAtom(s, "", english, newTexts())
 	if err != nil || xml.Unmarshal(file.Body, &atom) != nil || len(atom.Entries) != 1 {
 		t.Fatalf("%s (%v)", file.Body, err)
 	}
@@ -125,7 +125,7 @@ func TestFeed_updated(t *testing.T) {
 	s := sampleSnapshot()
 	for want, events := range map[string][]catalog.ShownEvent{"2026-03-29T11:00:01Z": s.Events, "2026-03-01T09:00:00Z": nil} {
 		s.Events = events
-		file, err := feedAtom(s, "", english)
+		file, err := feedAtom(s, "", english, newTexts())
 		var atom struct {
 			Updated string `xml:"updated"`
 		}

@@ -52,8 +52,8 @@ type xmlLink struct {
 }
 
 // feedRSS returns feed.rss of the dashboard, or of a component if its id is not empty.
-func feedRSS(s *catalog.Snapshot, component string, word wording) (File, error) {
-	f, err := feedOf(s, component, "feed.rss", word)
+func feedRSS(s *catalog.Snapshot, component string, word wording, texts *texts) (File, error) {
+	f, err := feedOf(s, component, "feed.rss", word, texts)
 	if err != nil {
 		return File{}, err
 	}
@@ -102,8 +102,8 @@ type atomContent struct {
 }
 
 // feedAtom returns feed.atom of the dashboard, or of a component if its id is not empty.
-func feedAtom(s *catalog.Snapshot, component string, word wording) (File, error) {
-	f, err := feedOf(s, component, "feed.atom", word)
+func feedAtom(s *catalog.Snapshot, component string, word wording, texts *texts) (File, error) {
+	f, err := feedOf(s, component, "feed.atom", word, texts)
 	if err != nil {
 		return File{}, err
 	}

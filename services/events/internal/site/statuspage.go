@@ -49,8 +49,8 @@ func statuspageNames() []string {
 }
 
 // statuspage returns the file with a name below api/v2, or NotFound.
-func statuspage(s *catalog.Snapshot, name string) (File, error) {
-	body, known := statuspageBody(s, name)
+func statuspage(s *catalog.Snapshot, name string, texts *texts) (File, error) {
+	body, known := statuspageBody(s, name, texts)
 	if !known {
 		return File{}, unknownFile()
 	}
@@ -87,27 +87,28 @@ type maintenancesFile struct {
 }
 
 // statuspageBody returns the value of a file, and false for an unknown name.
-func statuspageBody(s *catalog.Snapshot, name string) (any, bool) {
+func statuspageBody(s *catalog.Snapshot, name string, texts *texts) (any, bool) {
 	page := pageHeaderOf(s)
+	events := func(of catalog.EventType, is eventFilter) []any { return eventsOf(s, of, is, texts) }
 	switch name {
 	case "summary.json":
 		return summaryFile{
-			page, statusComponentsOf(s), eventsOf(s, catalog.Incident, isOpen), eventsOf(s, catalog.Maintenance, isDue), pageStatusOf(s),
+			page, statusComponentsOf(s), events(catalog.Incident, isOpen), events(catalog.Maintenance, isDue), pageStatusOf(s),
 		}, true
 	case "status.json":
 		return statusFile{page, pageStatusOf(s)}, true
 	case "components.json":
 		return componentsFile{page, statusComponentsOf(s)}, true
 	case "incidents.json":
-		return incidentsFile{page, eventsOf(s, catalog.Incident, isAny)}, true
+		return incidentsFile{page, events(catalog.Incident, isAny)}, true
 	case "incidents/unresolved.json":
-		return incidentsFile{page, eventsOf(s, catalog.Incident, isOpen)}, true
+		return incidentsFile{page, events(catalog.Incident, isOpen)}, true
 	case "scheduled-maintenances.json":
-		return maintenancesFile{page, eventsOf(s, catalog.Maintenance, isAny)}, true
+		return maintenancesFile{page, events(catalog.Maintenance, isAny)}, true
 	case "scheduled-maintenances/active.json":
-		return maintenancesFile{page, eventsOf(s, catalog.Maintenance, isActive)}, true
+		return maintenancesFile{page, events(catalog.Maintenance, isActive)}, true
 	case "scheduled-maintenances/upcoming.json":
-		return maintenancesFile{page, eventsOf(s, catalog.Maintenance, isUpcoming)}, true
+		return maintenancesFile{page, events(catalog.Maintenance, isUpcoming)}, true
 	}
 	return nil, false
 }
@@ -132,13 +133,13 @@ func isDue(s *catalog.Snapshot, event *catalog.ShownEvent) bool {
 }
 
 // eventsOf returns the newest events of a type that is includes.
-func eventsOf(s *catalog.Snapshot, of catalog.EventType, is eventFilter) []any {
+func eventsOf(s *catalog.Snapshot, of catalog.EventType, is eventFilter, texts *texts) []any {
 	components := componentsByID(s)
 	list := []any{}
 	for i := range s.Events {
 		event := &s.Events[i]
 		if event.Type == of && is(s, event) && len(list) < maxListed {
-			list = append(list, statusEventOf(s, event, components))
+			list = append(list, statusEventOf(s, event, components, texts))
 		}
 	}
 	return list

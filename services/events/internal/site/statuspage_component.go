@@ -39,28 +39,32 @@ func statusComponentsOf(s *catalog.Snapshot) []statusComponent {
 		component := &s.Components[i]
 		members[component.Group] = append(members[component.Group], component)
 	}
+	zone, err := time.LoadLocation(s.Dashboard.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
 	list, position := []statusComponent{}, 0
 	for i := range s.Components {
 		component := &s.Components[i]
 		switch of := members[component.Group]; {
 		case component.Group == "":
 			position++
-			list = append(list, statusComponentOf(s, component, position))
+			list = append(list, statusComponentOf(s, component, position, zone))
 		case of[0] == component:
 			position++
-			list = append(list, statusGroupOf(s, of, position))
+			list = append(list, statusGroupOf(s, of, position, zone))
 			for j, member := range of {
-				list = append(list, statusComponentOf(s, member, j+1))
+				list = append(list, statusComponentOf(s, member, j+1, zone))
 			}
 		}
 	}
 	return list
 }
 
-func statusComponentOf(s *catalog.Snapshot, c *catalog.ShownComponent, position int) statusComponent {
+func statusComponentOf(s *catalog.Snapshot, c *catalog.ShownComponent, position int, zone *time.Location) statusComponent {
 	component := statusComponent{
 		ID: c.ID, Name: oneLine(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
-		Position: &position, Showcase: s.Dashboard.Content.Modules.UptimeHistory, StartDate: startDate(s, c.Since),
+		Position: &position, Showcase: s.Dashboard.Content.Modules.UptimeHistory, StartDate: startDate(c.Since, zone),
 		PageID: s.Dashboard.ID,
 	}
 	if c.Description != "" {
@@ -74,7 +78,7 @@ func statusComponentOf(s *catalog.Snapshot, c *catalog.ShownComponent, position 
 }
 
 // statusGroupOf returns the group of some components. It exists since the first of them.
-func statusGroupOf(s *catalog.Snapshot, members []*catalog.ShownComponent, position int) statusComponent {
+func statusGroupOf(s *catalog.Snapshot, members []*catalog.ShownComponent, position int, zone *time.Location) statusComponent {
 	name := members[0].Group
 	since, updated := members[0].Since, members[0].UpdatedAt
 	var ids []string
@@ -90,14 +94,13 @@ func statusGroupOf(s *catalog.Snapshot, members []*catalog.ShownComponent, posit
 	}
 	return statusComponent{
 		ID: groupID(s, name), Name: oneLine(name), Status: worst(states...), CreatedAt: stamp(&since), UpdatedAt: stamp(&updated),
-		Position: &position, StartDate: startDate(s, since), PageID: s.Dashboard.ID, Group: true, Components: ids,
+		Position: &position, StartDate: startDate(since, zone), PageID: s.Dashboard.ID, Group: true, Components: ids,
 	}
 }
 
-// startDate returns the day of a time in the dashboard's zone, and nil if the zone is unknown.
-func startDate(s *catalog.Snapshot, t time.Time) *string {
-	zone, err := time.LoadLocation(s.Dashboard.Timezone)
-	if err != nil || t.IsZero() {
+// startDate returns the day of a time in a zone, and nil for an unknown time.
+func startDate(t time.Time, zone *time.Location) *string {
+	if t.IsZero() {
 		return nil
 	}
 	day := t.In(zone).Format(time.DateOnly)

@@ -63,11 +63,11 @@ func statusWord(status catalog.Status) string {
 	return string(status)
 }
 
-func statusEventOf(s *catalog.Snapshot, event *catalog.ShownEvent, components map[string]statusComponent) any {
+func statusEventOf(s *catalog.Snapshot, event *catalog.ShownEvent, components map[string]statusComponent, texts *texts) any {
 	of := statusEvent{
 		ID: event.ID, Name: oneLine(event.Title), Status: statusWord(event.Status), CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt),
 		MonitoringAt: monitoringAt(event), Impact: impactWord(event), Shortlink: eventURL(s, event.ID), StartedAt: stamp(&event.StartAt),
-		PageID: s.Dashboard.ID, Updates: statusUpdatesOf(event), Components: []statusComponent{},
+		PageID: s.Dashboard.ID, Updates: statusUpdatesOf(event, texts), Components: []statusComponent{},
 	}
 	switch event.Status {
 	case catalog.Resolved, catalog.Completed:
@@ -133,10 +133,10 @@ func impactWord(event *catalog.ShownEvent) string {
 
 // statusUpdatesOf returns the entries, the newest first. Clients read the first one without looking for it, so the
 // description stands for the entries of an event that has none.
-func statusUpdatesOf(event *catalog.ShownEvent) []statusUpdate {
+func statusUpdatesOf(event *catalog.ShownEvent, texts *texts) []statusUpdate {
 	if len(event.Entries) == 0 {
 		return []statusUpdate{{
-			ID: event.ID, Status: statusWord(event.Status), Body: event.Description.Plain(), IncidentID: event.ID,
+			ID: event.ID, Status: statusWord(event.Status), Body: texts.plain.of(event.Description), IncidentID: event.ID,
 			CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt), DisplayAt: stamp(&event.CreatedAt),
 		}}
 	}
@@ -152,7 +152,7 @@ func statusUpdatesOf(event *catalog.ShownEvent) []statusUpdate {
 			status = entry.InForce
 		}
 		updates = append(updates, statusUpdate{
-			ID: entry.StatusID, Status: statusWord(status), Body: entry.Message.Plain(), IncidentID: event.ID,
+			ID: entry.StatusID, Status: statusWord(status), Body: texts.plain.of(entry.Message), IncidentID: event.ID,
 			CreatedAt: stamp(&entry.CreatedAt), UpdatedAt: stamp(&entry.UpdatedAt), DisplayAt: stamp(&entry.Timestamp),
 			AffectedComponents: changedBy(entry, names, former), DeliverNotifications: entry.Notified,
 		})

@@ -16,7 +16,7 @@ type object = map[string]any
 // readStatuspage returns a file below api/v2 as a client reads it.
 func readStatuspage(t *testing.T, s *catalog.Snapshot, name string) object {
 	t.Helper()
-	file, err := statuspage(s, name)
+	file, err := statuspage(s, name, newTexts())
 	body := object{}
 	if err != nil || file.Media != "application/json; charset=utf-8" || json.Unmarshal(file.Body, &body) != nil {
 		t.Fatalf("%s: %s %s (%v)", name, file.Media, file.Body, err)
@@ -135,7 +135,7 @@ func TestStatuspage_lists(t *testing.T) {
 	}
 	s.Events, s.Components = nil, nil
 	for _, name := range statuspageNames() { // an empty list is no null
-		if file, err := statuspage(s, name); err != nil || strings.Contains(string(file.Body), "null") {
+		if file, err := statuspage(s, name, newTexts()); err != nil || strings.Contains(string(file.Body), "null") {
 			t.Errorf("%s without events: %s (%v)", name, file.Body, err)
 		}
 	}
