@@ -53,12 +53,12 @@ func TestCalendar(t *testing.T) {
 		t.Errorf("%d events, want 4 maintenances and a withdrawn one", len(events))
 	}
 	for id, want := range map[string]calendarEvent{
-		sampleID(50): {"STATUS": "CONFIRMED", "SEQUENCE": "5", "SUMMARY": "Move of the mail servers, part 2; at night", "DTSTART": "20260330T010000Z", "DTEND": "20260330T033000Z",
-			"DTSTAMP": "20260326T090000Z", "URL": "https://status.example.com/events/" + sampleID(50), "DESCRIPTION": "Planned\n\nAffected: Mail\n\nMail may arrive late.\nNothing is lost."},
-		sampleID(53): {"STATUS": "CONFIRMED", "SUMMARY": longWord(), "DTSTART": "20260329T114500Z"},
-		sampleID(52): {"STATUS": "CONFIRMED", "DTSTART": "20260329T113000Z", "DTEND": "20260330T033000Z"}, // has begun early
-		sampleID(54): {"STATUS": "CONFIRMED", "DTSTART": "20260310T020000Z", "DTEND": "20260310T030000Z", "DESCRIPTION": "Completed\n\nMail may arrive late.\nNothing is lost.\n\nDone."},
-		sampleID(60): {"STATUS": "CANCELLED", "SEQUENCE": "15", "SUMMARY": "Cancelled move", "DTSTART": "20260330T010000Z", "DESCRIPTION": "", "URL": ""},
+		itemID(50): {"STATUS": "CONFIRMED", "SEQUENCE": "5", "SUMMARY": "Move of the mail servers, part 2; at night", "DTSTART": "20260330T010000Z", "DTEND": "20260330T033000Z",
+			"DTSTAMP": "20260326T090000Z", "URL": "https://status.example.com/events/" + itemID(50), "DESCRIPTION": "Planned\n\nAffected: Mail\n\nMail may arrive late.\nNothing is lost."},
+		itemID(53): {"STATUS": "CONFIRMED", "SUMMARY": longWord(), "DTSTART": "20260329T114500Z"},
+		itemID(52): {"STATUS": "CONFIRMED", "DTSTART": "20260329T113000Z", "DTEND": "20260330T033000Z"}, // has begun early
+		itemID(54): {"STATUS": "CONFIRMED", "DTSTART": "20260310T020000Z", "DTEND": "20260310T030000Z", "DESCRIPTION": "Completed\n\nMail may arrive late.\nNothing is lost.\n\nDone."},
+		itemID(60): {"STATUS": "CANCELLED", "SEQUENCE": "15", "SUMMARY": "Cancelled move", "DTSTART": "20260330T010000Z", "DESCRIPTION": "", "URL": ""},
 	} {
 		for name, value := range want {
 			if got := events[id][name]; got != value {
@@ -72,7 +72,7 @@ func TestCalendar(t *testing.T) {
 func TestCalendar_hostile(t *testing.T) {
 	s := sampleSnapshot()
 	event := sampleMaintenance(50, "a\r\nATTENDEE:mailto:b@example.com\r\n;x", catalog.Planning, nil)
-	event.Description = plainText("1,2;3\\n4:\"5\"\r\nEND:VCALENDAR\rBEGIN:VEVENT\x00\x0b\tend\u2028")
+	event.Description = unmarked("1,2;3\\n4:\"5\"\r\nEND:VCALENDAR\rBEGIN:VEVENT\x00\x0b\tend\u2028")
 	s.Events, s.Withdrawn = []catalog.ShownEvent{event}, nil
 	file, err := calendar(s, english, newTexts())
 	if err != nil {

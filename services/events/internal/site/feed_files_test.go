@@ -102,10 +102,10 @@ func checkXML(t *testing.T, name string, body []byte) {
 func TestPlainFiles_unknown(t *testing.T) {
 	s := sampleSnapshot()
 	for name, call := range map[string]func() (File, error){
-		"feed.rss of a component that is not shown":  func() (File, error) { return feedRSS(s, sampleID(99), english, newTexts()) },
-		"feed.atom of a component that is not shown": func() (File, error) { return feedAtom(s, sampleID(99), english, newTexts()) },
-		"feed.json of a component that is not shown": func() (File, error) { return feedJSON(s, sampleID(99), english, newTexts()) },
-		"badge of a component that is not shown":     func() (File, error) { return badge(s, sampleID(99), english) },
+		"feed.rss of a component that is not shown":  func() (File, error) { return feedRSS(s, itemID(99), english, newTexts()) },
+		"feed.atom of a component that is not shown": func() (File, error) { return feedAtom(s, itemID(99), english, newTexts()) },
+		"feed.json of a component that is not shown": func() (File, error) { return feedJSON(s, itemID(99), english, newTexts()) },
+		"badge of a component that is not shown":     func() (File, error) { return badge(s, itemID(99), english) },
 		"api/v2/other.json":                          func() (File, error) { return statuspage(s, "other.json", newTexts()) },
 	} {
 		if _, err := call(); !fault.Is(err, fault.NotFound) {

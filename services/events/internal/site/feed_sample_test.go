@@ -21,9 +21,9 @@ func sampleTime(day, hour, minute int) time.Time {
 	return time.Date(2026, time.March, day, hour, minute, 0, 123_000_000, time.UTC)
 }
 
-func sampleID(n int) string { return fmt.Sprintf("019d0000-0000-7000-8000-%012d", n) }
+func itemID(n int) string { return fmt.Sprintf("019d0000-0000-7000-8000-%012d", n) }
 
-func plainText(text string) catalog.Rich {
+func unmarked(text string) catalog.Rich {
 	return catalog.Rich{Text: text, Format: richtext.Plain}
 }
 
@@ -31,7 +31,7 @@ func plainText(text string) catalog.Rich {
 func sampleEntries(first int, entries ...catalog.ShownEntry) []catalog.ShownEntry {
 	for i := range entries {
 		e := &entries[i]
-		e.StatusID = sampleID(first + i)
+		e.StatusID = itemID(first + i)
 		e.CreatedAt, e.UpdatedAt = e.Timestamp.Add(time.Second), e.Timestamp.Add(time.Second)
 		if e.InForce == "" {
 			e.InForce = e.Status
@@ -44,12 +44,12 @@ func sampleEntries(first int, entries ...catalog.ShownEntry) []catalog.ShownEntr
 // sampleSnapshot returns a dashboard with three components, of which one belongs to no group, an open incident, one with
 // a post-mortem, one without entries, and a maintenance in each state.
 func sampleSnapshot() *catalog.Snapshot {
-	api, web, mail := sampleID(11), sampleID(12), sampleID(13)
+	api, web, mail := itemID(11), itemID(12), itemID(13)
 	uptime := 99.981
 	return &catalog.Snapshot{
 		Edition: 7, At: sampleTime(29, 12, 0), URL: "https://status.example.com",
 		Dashboard: catalog.Dashboard{
-			ID: sampleID(1), LegacyID: 1, Name: "Acme & Söhne", Slug: "acme", Enabled: true, Description: "What works, and what does not.",
+			ID: itemID(1), LegacyID: 1, Name: "Acme & Söhne", Slug: "acme", Enabled: true, Description: "What works, and what does not.",
 			Timezone: "Europe/Berlin", Locale: "en", SearchIndexing: true, Access: catalog.Access{Mode: catalog.AccessPublic},
 			Branding: catalog.Branding{FaviconURL: "https://example.com/icon.png"},
 			Content:  catalog.Content{Modules: catalog.Modules{UptimeHistory: true}}, UpdatedAt: sampleTime(1, 9, 0),
@@ -69,32 +69,32 @@ func sampleIncidents(api, web string) []catalog.ShownEvent {
 	ended := sampleTime(20, 11, 30)
 	return []catalog.ShownEvent{
 		{
-			ID: sampleID(20), Type: catalog.Incident, Status: catalog.Identified, Title: "Requests to the API fail",
+			ID: itemID(20), Type: catalog.Incident, Status: catalog.Identified, Title: "Requests to the API fail",
 			Description: catalog.Rich{Text: "**Every third** request fails.", Format: richtext.Markdown},
 			Impacts:     []catalog.ShownImpact{{ComponentID: api, Name: "API", Impact: catalog.PartialOutage, Worst: catalog.MajorOutage}},
 			StartAt:     sampleTime(29, 10, 0), CreatedAt: sampleTime(29, 10, 2), UpdatedAt: sampleTime(29, 11, 0), Version: 4,
 			Entries: sampleEntries(21,
-				catalog.ShownEntry{Status: catalog.Investigating, Message: plainText("We are looking into it."), Timestamp: sampleTime(29, 10, 2), Notified: true,
+				catalog.ShownEntry{Status: catalog.Investigating, Message: unmarked("We are looking into it."), Timestamp: sampleTime(29, 10, 2), Notified: true,
 					Impacts: []catalog.ComponentImpact{{ComponentID: api, Impact: catalog.MajorOutage}}},
 				catalog.ShownEntry{Status: catalog.Identified, Message: catalog.Rich{Text: "<p>It is the <a href=\"https://example.com/a?b=c&amp;d\">certificate</a>.</p>", Format: richtext.Rich}, Timestamp: sampleTime(29, 10, 30),
-					Impacts: []catalog.ComponentImpact{{ComponentID: api, Impact: catalog.PartialOutage}, {ComponentID: sampleID(99), Impact: catalog.MajorOutage}}},
-				catalog.ShownEntry{Status: catalog.StatusUpdate, InForce: catalog.Identified, Message: plainText("One part works again.\nThe rest follows."), Timestamp: sampleTime(29, 11, 0)}),
+					Impacts: []catalog.ComponentImpact{{ComponentID: api, Impact: catalog.PartialOutage}, {ComponentID: itemID(99), Impact: catalog.MajorOutage}}},
+				catalog.ShownEntry{Status: catalog.StatusUpdate, InForce: catalog.Identified, Message: unmarked("One part works again.\nThe rest follows."), Timestamp: sampleTime(29, 11, 0)}),
 		},
 		{
-			ID: sampleID(30), Type: catalog.Incident, Status: catalog.Resolved, Title: hostileText, Description: plainText(hostileText),
+			ID: itemID(30), Type: catalog.Incident, Status: catalog.Resolved, Title: hostileText, Description: unmarked(hostileText),
 			Impacts: []catalog.ShownImpact{
 				{ComponentID: web, Name: "Website", Impact: catalog.Operational, Worst: catalog.Degraded},
-				{ComponentID: sampleID(98), Name: hostileText, Impact: catalog.Degraded, Worst: catalog.Degraded},
+				{ComponentID: itemID(98), Name: hostileText, Impact: catalog.Degraded, Worst: catalog.Degraded},
 			},
 			StartAt: sampleTime(20, 10, 0), EndAt: &ended, CreatedAt: sampleTime(20, 10, 0), UpdatedAt: sampleTime(21, 9, 0), Version: 6,
 			Entries: sampleEntries(31,
-				catalog.ShownEntry{Status: catalog.Investigating, Message: plainText(hostileText), Timestamp: sampleTime(20, 10, 0)},
+				catalog.ShownEntry{Status: catalog.Investigating, Message: unmarked(hostileText), Timestamp: sampleTime(20, 10, 0)},
 				catalog.ShownEntry{Status: catalog.Monitoring, Message: catalog.Rich{Text: hostileText, Format: richtext.Markdown}, Timestamp: sampleTime(20, 11, 0)},
 				catalog.ShownEntry{Status: catalog.Resolved, Message: catalog.Rich{Text: "<p>" + hostileText + "</p>", Format: richtext.Rich}, Timestamp: ended}),
-			PostMortem: &catalog.ShownPostMortem{Summary: plainText("It was DNS."), PublishedAt: sampleTime(21, 9, 0)},
+			PostMortem: &catalog.ShownPostMortem{Summary: unmarked("It was DNS."), PublishedAt: sampleTime(21, 9, 0)},
 		},
 		{
-			ID: sampleID(40), Type: catalog.Incident, Status: catalog.Monitoring, Title: "Slow mail", Description: plainText("Mail is late."),
+			ID: itemID(40), Type: catalog.Incident, Status: catalog.Monitoring, Title: "Slow mail", Description: unmarked("Mail is late."),
 			StartAt: sampleTime(29, 9, 0), CreatedAt: sampleTime(29, 9, 0), UpdatedAt: sampleTime(29, 9, 30), Version: 1,
 		},
 	}
@@ -104,14 +104,14 @@ func sampleMaintenances(mail string) []catalog.ShownEvent {
 	on := []catalog.ShownImpact{{ComponentID: mail, Name: "Mail", Impact: catalog.UnderMaintenance, Worst: catalog.UnderMaintenance}}
 	planned := sampleMaintenance(50, "Move of the mail servers, part 2; at night", catalog.Planning, on)
 	running := sampleMaintenance(52, hostileText, catalog.InProgress, on)
-	running.Description = plainText(hostileText)
+	running.Description = unmarked(hostileText)
 	running.StartAt = sampleTime(29, 11, 30)
 	checked := sampleMaintenance(53, longWord(), catalog.Verifying, on)
 	checked.StartAt = sampleTime(29, 11, 45)
 	done := sampleMaintenance(54, "Update of the database", catalog.Completed, nil)
 	ended := sampleTime(10, 3, 0)
 	done.StartAt, done.EndAt = sampleTime(10, 2, 0), &ended
-	done.Entries = sampleEntries(55, catalog.ShownEntry{Status: catalog.Completed, Message: plainText("Done."), Timestamp: ended})
+	done.Entries = sampleEntries(55, catalog.ShownEntry{Status: catalog.Completed, Message: unmarked("Done."), Timestamp: ended})
 	done.ScheduledStartAt, done.ScheduledEndAt = &done.StartAt, &ended
 	return []catalog.ShownEvent{planned, running, checked, done}
 }
@@ -119,7 +119,7 @@ func sampleMaintenances(mail string) []catalog.ShownEvent {
 func sampleMaintenance(id int, title string, status catalog.Status, on []catalog.ShownImpact) catalog.ShownEvent {
 	start, end := sampleTime(30, 1, 0), sampleTime(30, 3, 30)
 	return catalog.ShownEvent{
-		ID: sampleID(id), Type: catalog.Maintenance, Status: status, Title: title, Description: plainText("Mail may arrive late.\nNothing is lost."),
+		ID: itemID(id), Type: catalog.Maintenance, Status: status, Title: title, Description: unmarked("Mail may arrive late.\nNothing is lost."),
 		Impacts: on, StartAt: start, ScheduledStartAt: &start, ScheduledEndAt: &end,
 		CreatedAt: sampleTime(25, 9, 0), UpdatedAt: sampleTime(26, 9, 0), Version: int64(id - 45),
 	}

@@ -56,11 +56,11 @@ func readFeeds(t *testing.T, s *catalog.Snapshot, component string) []string {
 func TestFeed_items(t *testing.T) {
 	s := sampleSnapshot()
 	s.Events = s.Events[:3]
-	all := []string{sampleID(23), sampleID(22), sampleID(21), sampleID(40), sampleID(33), sampleID(32), sampleID(31)}
+	all := []string{itemID(23), itemID(22), itemID(21), itemID(40), itemID(33), itemID(32), itemID(31)}
 	if got := readFeeds(t, s, ""); !slices.Equal(got, all) {
 		t.Errorf("the dashboard's items are %v, want %v", got, all)
 	}
-	for id, want := range map[string][]string{sampleID(11): all[:3], sampleID(12): all[4:], sampleID(13): {}} {
+	for id, want := range map[string][]string{itemID(11): all[:3], itemID(12): all[4:], itemID(13): {}} {
 		if got := readFeeds(t, s, id); !slices.Equal(got, want) {
 			t.Errorf("the items of component %s are %v, want %v", id, got, want)
 		}
@@ -70,12 +70,12 @@ func TestFeed_items(t *testing.T) {
 func TestFeed_limits(t *testing.T) {
 	s := sampleSnapshot()
 	at := func(age time.Duration) catalog.ShownEntry {
-		return catalog.ShownEntry{Status: catalog.StatusUpdate, Timestamp: s.At.Add(-age), Message: plainText("x")}
+		return catalog.ShownEntry{Status: catalog.StatusUpdate, Timestamp: s.At.Add(-age), Message: unmarked("x")}
 	}
 	const days = 24 * time.Hour
 	s.Events = s.Events[:1]
 	s.Events[0].Entries = sampleEntries(100, at(90*days+time.Second), at(90*days), at(time.Hour))
-	if got, want := readFeeds(t, s, ""), []string{sampleID(102), sampleID(101)}; !slices.Equal(got, want) {
+	if got, want := readFeeds(t, s, ""), []string{itemID(102), itemID(101)}; !slices.Equal(got, want) {
 		t.Errorf("items %v, want those of 90 days %v", got, want)
 	}
 	var many []catalog.ShownEntry
@@ -83,7 +83,7 @@ func TestFeed_limits(t *testing.T) {
 		many = append(many, at(time.Duration(150-i)*time.Minute))
 	}
 	s.Events[0].Entries = sampleEntries(200, many...)
-	if got := readFeeds(t, s, ""); len(got) != 100 || got[0] != sampleID(349) {
+	if got := readFeeds(t, s, ""); len(got) != 100 || got[0] != itemID(349) {
 		t.Errorf("%d items, the first is %s", len(got), got[0])
 	}
 }

@@ -31,15 +31,15 @@ func TestTexts_limit(t *testing.T) {
 		renders[text.Text]++
 		return text.Text
 	}}
-	store.of(plainText("unused"))
+	store.of(unmarked("unused"))
 	for n := range 1000 {
-		store.of(plainText("used"))
-		store.of(plainText(strconv.Itoa(n)))
+		store.of(unmarked("used"))
+		store.of(unmarked(strconv.Itoa(n)))
 		if kept := len(store.recent) + len(store.former); kept > 60 {
 			t.Fatalf("%d texts are kept", kept)
 		}
 	}
-	store.of(plainText("unused"))
+	store.of(unmarked("unused"))
 	if renders["used"] != 1 || renders["unused"] != 2 {
 		t.Errorf("rendered %d and %d times, want 1 and 2", renders["used"], renders["unused"])
 	}
@@ -51,7 +51,7 @@ func TestTexts_concurrent(t *testing.T) {
 	for range 4 {
 		group.Go(func() {
 			for n := range 200 {
-				if text := plainText(strconv.Itoa(n % 20)); store.of(text) != text.HTML() {
+				if text := unmarked(strconv.Itoa(n % 20)); store.of(text) != text.HTML() {
 					t.Errorf("%s: %s", text.Text, store.of(text))
 				}
 			}

@@ -54,7 +54,7 @@ func values(list []object, key string) string {
 func ids(numbers ...int) string {
 	var found []string
 	for _, n := range numbers {
-		found = append(found, sampleID(n))
+		found = append(found, itemID(n))
 	}
 	return strings.Join(found, " ")
 }
@@ -129,7 +129,7 @@ func TestStatuspage_lists(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", c.file, c.key, got, c.want)
 		}
 	}
-	if page := summary["page"].(object); page["id"] != sampleID(1) || page["name"] != "Acme & Söhne" || page["url"] != "https://status.example.com" ||
+	if page := summary["page"].(object); page["id"] != itemID(1) || page["name"] != "Acme & Söhne" || page["url"] != "https://status.example.com" ||
 		page["time_zone"] != "Europe/Berlin" || page["updated_at"] != "2026-03-29T12:00:00.123Z" {
 		t.Errorf("page %v", page)
 	}
@@ -153,7 +153,7 @@ func TestStatuspage_newest(t *testing.T) {
 		"incidents.json": "incidents", "incidents/unresolved.json": "incidents", "summary.json": "incidents",
 		"scheduled-maintenances.json": "scheduled_maintenances", "scheduled-maintenances/upcoming.json": "scheduled_maintenances",
 	} {
-		if list := objects(t, readStatuspage(t, s, name), key); len(list) != 50 || list[49]["id"] != "49" && list[49]["id"] != sampleID(49) {
+		if list := objects(t, readStatuspage(t, s, name), key); len(list) != 50 || list[49]["id"] != "49" && list[49]["id"] != itemID(49) {
 			t.Errorf("%s: %d events", name, len(list))
 		}
 	}
@@ -166,7 +166,7 @@ func TestStatuspage_components(t *testing.T) {
 	}
 	group, api, website, mail := list[0], list[1], list[2], list[3]
 	if members, _ := json.Marshal(group["components"]); group["group"] != true || group["status"] != "partial_outage" || group["group_id"] != nil ||
-		string(members) != `["`+sampleID(11)+`","`+sampleID(12)+`"]` {
+		string(members) != `["`+itemID(11)+`","`+itemID(12)+`"]` {
 		t.Errorf("group %v", group)
 	}
 	if group["created_at"] != website["created_at"] || group["updated_at"] != website["updated_at"] {
@@ -202,7 +202,7 @@ func TestStatuspage_incident(t *testing.T) {
 	if got, want := values(list, "resolved_at"), "- 2026-03-20T11:30:00.123Z -"; got != want {
 		t.Errorf("resolved_at %s, want %s", got, want)
 	}
-	if list[0]["shortlink"] != "https://status.example.com/events/"+sampleID(20) || list[0]["started_at"] != "2026-03-29T10:00:00.123Z" {
+	if list[0]["shortlink"] != "https://status.example.com/events/"+itemID(20) || list[0]["started_at"] != "2026-03-29T10:00:00.123Z" {
 		t.Errorf("incident %v", list[0])
 	}
 	updates := objects(t, list[0], "incident_updates")
@@ -215,16 +215,16 @@ func TestStatuspage_incident(t *testing.T) {
 	}
 	second, first := objects(t, updates[1], "affected_components"), objects(t, updates[2], "affected_components")
 	if updates[0]["affected_components"] != nil || len(second) != 1 || second[0]["old_status"] != "major_outage" || second[0]["new_status"] != "partial_outage" ||
-		first[0]["old_status"] != nil || first[0]["code"] != sampleID(11) || first[0]["name"] != "API" {
+		first[0]["old_status"] != nil || first[0]["code"] != itemID(11) || first[0]["name"] != "API" {
 		t.Errorf("affected components %v %v %v", updates[0]["affected_components"], second, first)
 	}
 	if updates[2]["deliver_notifications"] != true || updates[1]["body"] != "It is the certificate (https://example.com/a?b=c&d)." || updates[1]["display_at"] != "2026-03-29T10:30:00.123Z" {
 		t.Errorf("updates %v", updates)
 	}
-	if only := objects(t, list[2], "incident_updates"); len(only) != 1 || only[0]["body"] != "Mail is late." || only[0]["status"] != "monitoring" || only[0]["id"] != sampleID(40) {
+	if only := objects(t, list[2], "incident_updates"); len(only) != 1 || only[0]["body"] != "Mail is late." || only[0]["status"] != "monitoring" || only[0]["id"] != itemID(40) {
 		t.Errorf("updates of an incident without entries: %v", only)
 	}
-	if gone := objects(t, list[1], "components")[1]; gone["id"] != sampleID(98) || gone["created_at"] != nil || gone["position"] != nil {
+	if gone := objects(t, list[1], "components")[1]; gone["id"] != itemID(98) || gone["created_at"] != nil || gone["position"] != nil {
 		t.Errorf("a component that has left the dashboard: %v", gone)
 	}
 }
