@@ -120,13 +120,13 @@ func (c *calendarWriter) line(name, value string) {
 	c.WriteString(rest + "\r\n")
 }
 
-// calendarText escapes a value of the type TEXT. It keeps line breaks and tabs, and drops other control characters. Some
-// readers also end a line at the separators of Unicode, so these are line breaks too.
+// calendarText escapes a value of the type TEXT. It keeps line breaks and tabs, and drops other control characters, such
+// as a carriage return. Some readers also end a line at the separators of Unicode, so these are line breaks too.
 func calendarText(text string) string {
 	var out strings.Builder
-	for _, r := range strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n") {
+	for _, r := range text {
 		switch {
-		case r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029':
+		case r == '\n' || r == '\u2028' || r == '\u2029':
 			out.WriteString(`\n`)
 		case r == '\\' || r == ';' || r == ',':
 			out.WriteRune('\\')

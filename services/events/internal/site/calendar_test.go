@@ -109,3 +109,10 @@ func TestCalendar_end(t *testing.T) {
 		}
 	}
 }
+
+// Neither the texts of an operator nor our words contain these characters. They could not do any harm.
+func TestCalendarText(t *testing.T) {
+	if got, want := calendarText("a\r\nb\rc\x00\u0085\u2029\xff;"), "a\\nbc\\n\uFFFD\\;"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -8,7 +8,7 @@ import (
 )
 
 // The script is the constant source, called with the settings as JSON. So a text cannot end its string.
-// scripts/clients runs it in a browser's document.
+// scripts/clients runs it in a document of jsdom.
 func TestEmbedJS(t *testing.T) {
 	s := hostileSnapshot()
 	s.Dashboard.Name = strings.Repeat("\"</script>", 10)

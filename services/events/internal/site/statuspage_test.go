@@ -189,8 +189,10 @@ func TestStatuspage_components(t *testing.T) {
 }
 
 func TestStatuspage_incident(t *testing.T) {
-	list := objects(t, readStatuspage(t, sampleSnapshot(), "incidents.json"), "incidents")
-	if got, want := values(list, "status"), "identified postmortem monitoring"; got != want {
+	s := sampleSnapshot()
+	s.Events[0].Status = catalog.Monitoring
+	list := objects(t, readStatuspage(t, s, "incidents.json"), "incidents")
+	if got, want := values(list, "status"), "monitoring postmortem monitoring"; got != want {
 		t.Errorf("statuses %s, want %s", got, want)
 	}
 	if got, want := values(list, "impact"), "critical minor none"; got != want {
