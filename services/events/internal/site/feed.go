@@ -113,9 +113,6 @@ func (f feedSource) item(word wording, texts *texts) feedItem {
 	if item.HTML == "" {
 		item.HTML = "<p>" + html.EscapeString(status) + "</p>"
 	}
-	if item.Updated.Before(item.Published) {
-		item.Updated = item.Published
-	}
 	for _, impact := range f.event.Impacts {
 		item.Tags = append(item.Tags, oneLine(impact.Name))
 	}
