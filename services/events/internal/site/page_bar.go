@@ -64,7 +64,7 @@ const columnWidth = 4
 func (f frame) newBar(c *catalog.ShownComponent) *bar {
 	days := f.Dashboard.Content.Uptime.WindowDays
 	today := f.dates.dayOf(f.At)
-	b := &bar{ID: "b-" + c.ID, Days: days, Width: days * columnWidth, Today: today, Ago: f.count("bar.ago", days-1)}
+	b := &bar{ID: "b-" + c.ID, Days: days, Width: days * columnWidth, Today: today, Ago: f.count("bar.ago", days)}
 	if c.Uptime != nil && f.Dashboard.Content.Uptime.ShowPercentage {
 		b.Uptime = f.word("bar.uptime", "percent", f.percent(*c.Uptime, f.Dashboard.Content.Uptime.Precision))
 	}

@@ -16,10 +16,11 @@ type historyDay struct {
 	Events      []historyEvent
 }
 
-// historyEvent is an event on a day that it covers. Newest is shown on the last day of an event only.
+// historyEvent is an event on a day that it covers. Its newest entry is shown on the day of its end only: the page shows
+// open events above.
 type historyEvent struct {
 	eventView
-	Last bool
+	Ending bool
 }
 
 // covered returns the days that an event covers until the time of the snapshot, and false if it covers none.
@@ -54,7 +55,7 @@ func (f frame) history(days int) []historyDay {
 		}
 		view := f.newEvent(e)
 		for _, d := range daysBetween(first, last) {
-			on[d.String()] = append(on[d.String()], historyEvent{view, d.Equal(last.Time)})
+			on[d.String()] = append(on[d.String()], historyEvent{view, !view.Open && d.Equal(last.Time)})
 		}
 	}
 	var rows []historyDay
@@ -66,7 +67,10 @@ func (f frame) history(days int) []historyDay {
 			continue
 		}
 		quiet = len(events) == 0
-		row := historyDay{First: f.dates.title(d), Last: f.dates.title(d), Single: true, Events: events}
+		row := historyDay{Last: f.dates.title(d), Events: events}
+		if quiet {
+			row = historyDay{Last: f.dates.short(d), Single: true}
+		}
 		rows = append(rows, row)
 	}
 	return rows

@@ -50,7 +50,9 @@ func samplePage() *catalog.Snapshot {
 	}
 }
 
-func sampleID(kind string, n int) string { return fmt.Sprintf("%s0000000-0000-4000-8000-%012d", kind, n) }
+func sampleID(kind string, n int) string {
+	return fmt.Sprintf("%s0000000-0000-4000-8000-%012d", kind, n)
+}
 
 func sampleComponent(n int, name, group string) catalog.ShownComponent {
 	return catalog.ShownComponent{
