@@ -19,7 +19,7 @@ type eventView struct {
 	Began, Ended    *moment // nil for a maintenance that has not begun
 	Planned, Until  *moment // of a maintenance
 	Lasted          string
-	Description     template.HTML
+	description     catalog.Rich
 	Newest          *entryView // nil: no entries
 	Earlier         []entryView
 	EarlierText     string
@@ -33,8 +33,13 @@ type affectedView struct {
 type entryView struct {
 	ID, Status string
 	At         moment
-	Message    template.HTML
+	message    catalog.Rich
 }
+
+// Description and Message are rendered when a template shows them, because most pages show few of the texts.
+func (v eventView) Description() template.HTML { return richHTML(v.description) }
+
+func (v entryView) Message() template.HTML { return richHTML(v.message) }
 
 var headings = strings.NewReplacer(
 	"<h1>", "<p><strong>", "<h2>", "<p><strong>", "<h3>", "<p><strong>", "<h4>", "<p><strong>", "<h5>", "<p><strong>", "<h6>", "<p><strong>",
@@ -85,7 +90,7 @@ func eventState(e *catalog.ShownEvent) catalog.Impact {
 func (f frame) newEvent(e *catalog.ShownEvent) eventView {
 	v := eventView{
 		ID: e.ID, Href: f.Up + "events/" + e.ID, Title: e.Title, State: f.state(eventState(e)), Kind: f.word("kind." + string(e.Type)),
-		Status: f.word("status." + string(e.Status)), Open: !closed(e), Description: richHTML(e.Description),
+		Status: f.word("status." + string(e.Status)), Open: !closed(e), description: e.Description,
 	}
 	if e.Type == catalog.Maintenance {
 		v.Planned, v.Until = f.dates.maybe(e.ScheduledStartAt), f.dates.maybe(e.ScheduledEndAt)
@@ -107,7 +112,7 @@ func (f frame) newEvent(e *catalog.ShownEvent) eventView {
 		v.Affected = append(v.Affected, affectedView{impact.Name, f.componentHref(impact.ComponentID), f.state(state)})
 	}
 	for i, entry := range e.Entries {
-		one := entryView{entry.StatusID, f.word("status." + string(entry.Status)), f.dates.moment(entry.Timestamp), richHTML(entry.Message)}
+		one := entryView{entry.StatusID, f.word("status." + string(entry.Status)), f.dates.moment(entry.Timestamp), entry.Message}
 		if i == 0 {
 			v.Newest = &one
 		} else {

@@ -86,14 +86,25 @@ func pluralForms() map[plural.Form]string {
 
 // filled replaces each {name} by its value. A value is never read for placeholders.
 func filled(text string, pairs []any) string {
-	if len(pairs) == 0 {
-		return text
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		if !found || !closed {
+			return out.String() + text
+		}
+		out.WriteString(before)
+		at := 0
+		for at+1 < len(pairs) && pairs[at] != name {
+			at += 2
+		}
+		if at+1 < len(pairs) {
+			fmt.Fprint(&out, pairs[at+1])
+		} else {
+			out.WriteString("{" + name + "}")
+		}
+		text = after
 	}
-	var replaced []string
-	for i := 0; i+1 < len(pairs); i += 2 {
-		replaced = append(replaced, "{"+fmt.Sprint(pairs[i])+"}", fmt.Sprint(pairs[i+1]))
-	}
-	return strings.NewReplacer(replaced...).Replace(text)
 }
 
 // percent returns a percentage with the number of decimals. It rounds down, so that 99.999 never reads 100.

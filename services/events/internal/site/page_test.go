@@ -65,3 +65,10 @@ func TestWritePages(t *testing.T) {
 	}
 	_ = strings.ToLower
 }
+
+func BenchmarkIndex(b *testing.B) {
+	s, snapshot := newSite(b), largePage()
+	for b.Loop() {
+		render(b, s, snapshot, "")
+	}
+}
