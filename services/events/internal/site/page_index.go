@@ -71,7 +71,8 @@ func (f frame) module(name string) (moduleView, bool) {
 	switch name {
 	case "announcement":
 		if text := f.Dashboard.Content.Announcement; on.Announcement && text != nil {
-			return moduleView{Announcement: richHTML(*text)}, true
+			shown := richHTML(*text)
+			return moduleView{Announcement: shown}, shown != ""
 		}
 	case "overallStatus":
 		return moduleView{Status: f.overall()}, on.OverallStatus

@@ -1,13 +1,13 @@
 (() => {
 const d = document,root = d.documentElement,{lang} = root,$ = (s,e = d) => e.querySelector(s),$$ = (s,e = d) => [...e.querySelectorAll(s)]
 const write = (e,text) => e.textContent = text,intl = (of,zone) => new Intl.DateTimeFormat(lang,{...of,timeZone: zone})
-const [say,stale,tip,pause,zone] = ['live','stale','tip','pause','zone'].map(id => d.getElementById(id))
-let main = $('main'),shown = main.innerHTML,seen = Date.now(),asked = seen,fails = 0,tag = '""',timer,busy,off
+const [say,stale,tip,pause,zone] = ['live','stale','tip','pause','zone'].map(id => $('#'+id))
+let main = $('main'),shown = main.innerHTML,seen = Date.now(),fails = 0,tag = '""',timer,busy,off
 
 // Times in the visitor's zone. The title keeps the time in the dashboard's zone.
 const word = (e,text) => write(e,e.dataset.text+' '+text)
-const two = '2-digit',date = intl({dateStyle: 'long'},'UTC')
-const time = intl({year: 'numeric',month: 'short',day: 'numeric',hour: two,minute: two,hourCycle: 'h23',timeZoneName: 'short'})
+const date = intl({dateStyle: 'long'},'UTC')
+const time = intl({year: 'numeric',month: 'short',day: 'numeric',hour: '2-digit',minute: '2-digit',hourCycle: 'h23',timeZoneName: 'short'})
 const local = e => $$('time[datetime*=T]',e).forEach(t => {
   t.title = t.textContent
   write(t,time.format(new Date(t.dateTime)))
@@ -29,7 +29,7 @@ const bars = () => $$('.bar',main).forEach(bar => {
     hide()
     day = within(0,at,last)
     const {left,width,bottom} = box(),{style,dataset} = tip
-    bar.insertAdjacentHTML('beforeend',`<rect class="at" x="${day * 4}" width="3" height="36"/>`)
+    bar.insertAdjacentHTML('beforeend',`<rect class="at" x="${day*4}" width="3" height="36"/>`)
     write(tip,links[day]?.ariaLabel || date.format(Date.parse(today) - (last-day)*864e5)+': '+(day < from ? dataset.before : dataset.none))
     style.left = scrollX+within(16,left+(day+.5)/n*width-tip.offsetWidth/2,root.clientWidth-tip.offsetWidth-16)+'px'
     style.top = scrollY+bottom+'px'
@@ -48,16 +48,23 @@ const bars = () => $$('.bar',main).forEach(bar => {
 tip.onpointerleave = hide
 d.onkeydown = e => e.key == 'Escape' && hide()
 
+// A part that the visitor has opened or closed stays so: was is how the page has it.
+$$('details').forEach(e => e.was = e.open)
+
 // gist is what is announced when it changes. Percentages change each minute and are not part of it.
 const gist = e => $$('.state,.pill,.rich,h3',e).map(x => x.textContent)+e.dataset.live
 // key selects the element that has the focus in the next page.
-const key = e => e.id ? '#'+CSS.escape(e.id) : e.localName == 'summary' ? key(e.parentNode)+'>summary' : `[href="${e.getAttribute('href')}"]`
+const key = e => e.id ? '#'+e.id : e.localName == 'summary' ? key(e.parentNode)+'>summary' : `[href="${e.getAttribute('href')}"]`
 function replace(page) {
   const next = $('main',page),html = next.innerHTML,at = $('.low time',page)
   if (at) $('.low time').replaceWith(at),local(at.parentNode)
   if (html == shown) return
-  const e = d.activeElement,focus = main.contains(e) && key(e),x = scrollX,y = scrollY,told = gist(main)
-  $$('details[id]',main).forEach(e => { const to = page.getElementById(e.id); if (to) to.open = e.open })
+  const e = d.activeElement,focus = main.contains(e) && key(e),y = scrollY,told = gist(main)
+  $$('details[id]',next).forEach(to => {
+    const e = $('#'+to.id)
+    to.was = to.open
+    if (e && e.open != e.was) to.open = e.open
+  })
   hide()
   main.replaceWith(next)
   main = next
@@ -66,15 +73,15 @@ function replace(page) {
   local(main)
   bars()
   if (focus) $(focus,main)?.focus({preventScroll: true})
-  scrollTo(x,y)
+  scrollTo(0,y)
   if (told != gist(main)) word(say,main.dataset.live)
 }
 
 async function poll() {
-  clearTimeout(timer)
+  timer = clearTimeout(timer)
   if (busy || d.hidden || off) return
-  let after
-  busy = asked = Date.now()
+  let after = 0
+  busy = 1
   try {
     const r = await fetch('',{cache: 'no-store',headers: {'If-None-Match': tag},signal: AbortSignal.timeout(15e3)})
     after = r.headers.get('Retry-After')*1e3
@@ -85,10 +92,10 @@ async function poll() {
     write(stale,'')
   } catch {
     fails++
-    word(stale,new Intl.RelativeTimeFormat(lang).format((seen-Date.now())/6e4|0,'minute'))
+    word(stale,new Intl.RelativeTimeFormat(lang).format(Math.floor((seen-Date.now())/6e4),'minute'))
   }
   busy = 0
-  wait(after || 0)
+  wait(after)
 }
 const wait = least => timer = setTimeout(poll,within(least,(2e4+Math.random()*2e4)*2 ** fails,3e5))
 
@@ -96,8 +103,8 @@ local(d)
 bars()
 if (zone) write(zone,zone.dataset.text.replace('{zone}',intl().resolvedOptions().timeZone))
 if (main.dataset.live) {
-  if (pause) pause.hidden = false,pause.onclick = () => { pause.ariaPressed = off = !off; poll() }
-  d.onvisibilitychange = () => Date.now() - asked > 2e4 && poll()
+  if (pause) pause.hidden = 0,pause.onclick = () => { pause.ariaPressed = off = !off; poll() }
+  d.onvisibilitychange = () => timer || poll()
   wait(0)
 }
 })()
