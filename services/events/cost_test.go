@@ -113,6 +113,27 @@ func (c countedFollower) EventWritten(ctx context.Context, id string, current *c
 	return c.Follower.EventWritten(ctx, id, current)
 }
 
+// countedIssued counts a DeleteMany as two operations.
+type countedIssued[T any] struct {
+	catalog.Issued[T]
+	n *operations
+}
+
+func (c countedIssued[T]) Get(ctx context.Context, key string) (T, error) {
+	c.n.Add(1)
+	return c.Issued.Get(ctx, key)
+}
+
+func (c countedIssued[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
+	c.n.Add(1)
+	return c.Issued.Insert(ctx, item, messages...)
+}
+
+func (c countedIssued[T]) DeleteMany(ctx context.Context, query find.Query) (int64, error) {
+	c.n.Add(2)
+	return c.Issued.DeleteMany(ctx, query)
+}
+
 // startCounted serves the legacy interface on records whose operations are counted.
 func startCounted(t *testing.T) (*platform, *operations) {
 	t.Helper()
@@ -130,6 +151,8 @@ func startCounted(t *testing.T) (*platform, *operations) {
 	records.Components = counted[catalog.Component]{records.Components, n}
 	records.Events = counted[catalog.Event]{records.Events, n}
 	records.Pages = counted[catalog.Page]{records.Pages, n}
+	records.Editions = countedIssued[catalog.Edition]{records.Editions, n}
+	records.Files = countedIssued[catalog.KeptFile]{records.Files, n}
 	records.Links = countedRows[catalog.LinkRow]{records.Links, n}
 	records.Updates = countedRows[catalog.UpdateRow]{records.Updates, n}
 	next := records.Next

@@ -97,6 +97,7 @@ require (
 )
 
 require (
+	github.com/andybalholm/brotli v1.2.8
 	github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
 	github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
 )

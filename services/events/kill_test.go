@@ -38,7 +38,7 @@ func (p *platform) spawn() (kill func()) {
 	addr := apitest.FreeAddress(p.t)
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), childMark+"=1", "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
-		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker, "BELLBUOY_SECRET="+secret)
+		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker, "BELLBUOY_SECRET="+secret, "REDIS_URL=redis://127.0.0.1:1")
 	output, err := command.StderrPipe()
 	if err != nil {
 		p.t.Fatal(err)

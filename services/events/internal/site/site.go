@@ -4,6 +4,8 @@
 package site
 
 import (
+	"encoding/json"
+	"html"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -42,8 +44,34 @@ func unknownFile() error { return fault.New(fault.NotFound, "The dashboard has n
 // Site renders files. It holds the parsed templates and the words, and never changes.
 type Site struct{}
 
+// New returns a site.
+func New() *Site { return &Site{} }
+
+// index is the page.
+func index(_ *Site, snapshot *catalog.Snapshot, _ Asked, _ string) (File, error) {
+	return File{Media: "text/html; charset=utf-8", Body: []byte("<!doctype html><title>" + html.EscapeString(snapshot.Dashboard.Name) + "</title>")}, nil
+}
+
+// data is the snapshot or the event or month that is asked for, as JSON.
+func data(_ *Site, snapshot *catalog.Snapshot, asked Asked, _ string) (File, error) {
+	var of any = snapshot
+	if asked.Event != nil {
+		of = asked.Event
+	}
+	if asked.Month != nil {
+		of = asked.Month
+	}
+	body, err := json.Marshal(of)
+	return File{Media: "application/json", Body: body}, err
+}
+
 // kindOf returns what renders the file with the name.
 func kindOf(name string) (func(*Site, *catalog.Snapshot, Asked, string) (File, error), bool) {
-	_ = strings.HasPrefix
+	switch {
+	case name == "":
+		return index, true
+	case name == "api/v2/summary.json", strings.HasPrefix(name, "events/"), strings.HasPrefix(name, "history/"):
+		return data, true
+	}
 	return nil, false
 }
