@@ -286,18 +286,37 @@ func (m *composition) apply(written cause, seen []Seen) {
 	}
 	m.changed = true
 	m.withdraw(written.event, former.Event, now.Event)
-	for i := range m.was.Snapshot.Components {
-		for _, d := range m.was.Snapshot.Components[i].Days {
-			if slices.Contains(d.EventIDs, written.event) {
-				m.redo[d.Date] = true
+	if former.Event == nil { // then the days say when the event counted
+		for i := range m.was.Snapshot.Components {
+			for _, d := range m.was.Snapshot.Components[i].Days {
+				if slices.Contains(d.EventIDs, written.event) {
+					m.redo[d.Date] = true
+				}
 			}
 		}
 	}
-	for _, s := range slices.Concat(former.Spans, now.Spans) {
+	for _, s := range slices.Concat(missing(former.Spans, now.Spans), missing(now.Spans, former.Spans)) {
 		for _, d := range m.calendar.overlapping(s.From, s.To) {
 			m.redo[d.date] = true
 		}
 	}
+}
+
+// missing returns the times of spans that are not in others. Of a span that only ends at another time it returns the
+// end, so that closing an event that began long ago computes the numbers of few days.
+func missing(spans, others []Span) []Span {
+	var out []Span
+	for _, s := range spans {
+		for _, other := range others {
+			if s.ComponentID == other.ComponentID && s.Impact == other.Impact && s.From.Equal(other.From) {
+				s.From = earlier(s.To, other.To)
+			}
+		}
+		if s.From.Before(s.To) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // differs reports whether a written event changes what files show. Of an event that ended too long ago for the

@@ -188,7 +188,7 @@ func (c *Catalog) edition(ctx context.Context, id string) (*issue, error) {
 		return nil, err
 	}
 	read := &issue{Edition: record}
-	if read.state, err = decodeState(record.State); err != nil {
+	if read.state, err = record.Decode(); err != nil {
 		return nil, err
 	}
 	c.issues.remember(read, "")
@@ -208,8 +208,9 @@ func encodeState(state *State) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-func decodeState(body []byte) (state State, err error) {
-	zip, err := gzip.NewReader(bytes.NewReader(body))
+// Decode returns the state of the edition.
+func (e *Edition) Decode() (state State, err error) {
+	zip, err := gzip.NewReader(bytes.NewReader(e.State))
 	if err == nil {
 		err = json.NewDecoder(zip).Decode(&state)
 	}

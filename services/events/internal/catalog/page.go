@@ -235,6 +235,7 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	}
 	page.see(written, now)
 	if !m.changed {
+		page.setStatuses(&current.state.Snapshot)
 		return page, nil, nil
 	}
 	m.finish()
@@ -243,14 +244,18 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	if err != nil {
 		return Page{}, nil, err
 	}
-	statuses := m.state.Snapshot.statuses()
-	for i := range page.Rows {
-		page.Rows[i].Status = cmp.Or(statuses[page.Rows[i].ComponentID], RowOperational)
-	}
+	page.setStatuses(&m.state.Snapshot)
 	page.EditionID, page.Edition = made.ID, made.Number
 	page.ChangesAt, page.ExpiresAt, page.ClaimedUntil = m.state.Snapshot.nextStart(), new(m.expires()), nil
 	page.SweepAt = cmp.Or(page.SweepAt, new(now.Add(sweepAfter)))
 	return page, made, nil
+}
+
+func (p *Page) setStatuses(of *Snapshot) {
+	statuses := of.statuses()
+	for i := range p.Rows {
+		p.Rows[i].Status = cmp.Or(statuses[p.Rows[i].ComponentID], RowOperational)
+	}
 }
 
 // prepare returns the page and a composition with the dashboard and the components. It loads them only if one of
