@@ -66,13 +66,15 @@ func (p *platform) spawn() (kill func()) {
 }
 
 // attempt sends a request to a service that may die. It returns 0 if there was no response.
-func (p *platform) attempt(method, path, body string) int {
+func (p *platform) attempt(method, path, body string) int { return p.attemptAs("", method, path, body) }
+
+func (p *platform) attemptAs(as, method, path, body string) int {
 	request, err := http.NewRequest(method, p.url+path, strings.NewReader(body))
 	if err != nil {
 		return 0
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set(passport.Header, p.token(""))
+	request.Header.Set(passport.Header, p.token(as))
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0
