@@ -165,7 +165,7 @@ func (p *platform) parts() []part {
 			Rates: s.Rates, EventsURL: p.url("events"),
 		}),
 		bind(p, "events", events.Run, events.Config{
-			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
+			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis,
 			SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
 		}),
 		bind(p, "subscribers", subscribers.Run, subscribers.Config{

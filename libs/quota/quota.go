@@ -32,10 +32,14 @@ const maxKeys = 10_000
 //go:embed take.lua
 var takeScript string
 
+//go:embed give.lua
+var giveScript string
+
 // Counter counts the uses of keys. Close closes it.
 type Counter struct {
 	client *redis.Client
 	script *redis.Script
+	give   *redis.Script
 	log    *slog.Logger
 	now    func() time.Time
 	down   atomic.Bool
@@ -57,7 +61,7 @@ func New(settings boot.Redis, log *slog.Logger, now func() time.Time) (*Counter,
 	}
 	options.MaxRetries = -1 // memory counts instead
 	return &Counter{
-		client: redis.NewClient(options), script: redis.NewScript(takeScript), log: log, now: now, memory: map[string]window{},
+		client: redis.NewClient(options), script: redis.NewScript(takeScript), give: redis.NewScript(giveScript), log: log, now: now, memory: map[string]window{},
 	}, nil
 }
 
@@ -78,6 +82,19 @@ func (c *Counter) Take(ctx context.Context, key string, limit Limit) (wait time.
 		c.log.InfoContext(ctx, "Redis is back")
 	}
 	return time.Duration(left) * time.Millisecond
+}
+
+// giveBack takes back one use of the key. A use that was counted elsewhere, before or during an outage, stays counted.
+func (c *Counter) giveBack(ctx context.Context, key string) {
+	if c.give.Run(ctx, c.client, []string{"quota:" + key}).Err() == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if used, known := c.memory[key]; known && used.uses > 0 {
+		used.uses--
+		c.memory[key] = used
+	}
 }
 
 func (c *Counter) takeInMemory(key string, limit Limit) time.Duration {

@@ -67,3 +67,21 @@ func network(ip string) string {
 	}
 	return netip.PrefixFrom(address, 64).Masked().String()
 }
+
+const (
+	passwordsTried = 10 // wrong ones, by one visitor for one dashboard
+	passwordWindow = time.Hour
+)
+
+// Try counts a visitor at the IP address who tries the password of a dashboard. It returns the time until the next try
+// is allowed, or 0.
+func (c *Counter) Try(ctx context.Context, ip, dashboard string) (wait time.Duration) {
+	return c.Take(ctx, tryKey(ip, dashboard), Limit{passwordsTried, passwordWindow})
+}
+
+// TryWasRight takes back a Try, because only wrong passwords are limited.
+func (c *Counter) TryWasRight(ctx context.Context, ip, dashboard string) {
+	c.giveBack(ctx, tryKey(ip, dashboard))
+}
+
+func tryKey(ip, dashboard string) string { return "password-from:" + network(ip) + "/" + dashboard }

@@ -8,6 +8,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -67,6 +68,13 @@ func (b Box) Open(sealed, owner string) (string, error) {
 func Digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
+}
+
+// Sign returns a value of a text that nobody can compute without the platform's secret: URL-safe HMAC-SHA-256.
+func Sign(secret, purpose, text string) string {
+	mac := hmac.New(sha256.New, Key(secret, purpose))
+	mac.Write([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // Random returns a new secret of 32 random bytes in URL-safe base64.

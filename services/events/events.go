@@ -9,12 +9,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/quota"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/rendering"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
@@ -24,6 +27,7 @@ type Config struct {
 	boot.Kafka     `embed:""`
 	boot.Secret    `embed:""`
 	boot.Links     `embed:""`
+	boot.Redis     `embed:""`
 
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
@@ -53,7 +57,24 @@ func Run(ctx context.Context, c Config) error {
 	}
 	var events *catalog.Catalog
 	events = catalog.New(store.Declare(s.Database, func() store.Follower { return events }), others, c.Now, platform...)
-	if err := api.Mount(s.Engine, events, api.Options{Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, DashboardBase: c.DashboardBaseURL}); err != nil {
+	renderer, err := rendering.New()
+	if err != nil {
+		return err
+	}
+	tries, err := quota.New(c.Redis, c.Log, c.Now)
+	if err != nil {
+		return err
+	}
+	defer tries.Close()
+	events.Publish(catalog.Publication{
+		Renderer: renderer, Tries: tries,
+		URL:  func(d *catalog.Dashboard) string { return d.URL(c.DashboardBaseURL) },
+		Sign: func(purpose, text string) string { return seal.Sign(c.Secret.Secret, purpose, text) },
+	})
+	if err := api.Mount(s.Engine, events, api.Options{
+		Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, DashboardBase: c.DashboardBaseURL,
+		Entries: peer.Entries(c.Secret.Secret, c.Now),
+	}); err != nil {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
@@ -61,6 +82,7 @@ func Run(ctx context.Context, c Config) error {
 		Background: []func(context.Context) error{
 			s.Relay,
 			func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },
+			func(ctx context.Context) error { return events.RunPages(ctx, c.Log) },
 		},
 	})
 }

@@ -38,7 +38,7 @@ func (p *platform) spawn() (kill func()) {
 	addr := apitest.FreeAddress(p.t)
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), childMark+"=1", "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
-		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker, "BELLBUOY_SECRET="+secret)
+		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker, "BELLBUOY_SECRET="+secret, "REDIS_URL=redis://127.0.0.1:1")
 	output, err := command.StderrPipe()
 	if err != nil {
 		p.t.Fatal(err)
@@ -66,13 +66,15 @@ func (p *platform) spawn() (kill func()) {
 }
 
 // attempt sends a request to a service that may die. It returns 0 if there was no response.
-func (p *platform) attempt(method, path, body string) int {
+func (p *platform) attempt(method, path, body string) int { return p.attemptAs("", method, path, body) }
+
+func (p *platform) attemptAs(as, method, path, body string) int {
 	request, err := http.NewRequest(method, p.url+path, strings.NewReader(body))
 	if err != nil {
 		return 0
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set(passport.Header, p.token(""))
+	request.Header.Set(passport.Header, p.token(as))
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0

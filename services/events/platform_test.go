@@ -125,6 +125,7 @@ func configOf(broker, documents string) events.Config {
 		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
 		Secret:    boot.Secret{Secret: secret},
 		Links:     boot.Links{LegacyBaseURL: legacyBase, DashboardBaseURL: "https://status.example"},
+		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1"}, // memory counts the tries of passwords
 	}
 	config.LogLevel = "warn"
 	return config

@@ -224,10 +224,5 @@ func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.C
 	return view
 }
 
-// dashboardURL is where visitors find a dashboard: under its own host, if it has one.
-func (a api) dashboardURL(d *catalog.Dashboard) string {
-	if len(d.CustomDomains) > 0 {
-		return "https://" + d.CustomDomains[0]
-	}
-	return a.DashboardBase + "/d/" + d.Slug
-}
+// dashboardURL is where visitors find a dashboard.
+func (a api) dashboardURL(d *catalog.Dashboard) string { return d.URL(a.DashboardBase) }

@@ -11,6 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/gin-gonic/gin"
@@ -20,8 +21,9 @@ import (
 type Options struct {
 	Log           *slog.Logger
 	Pages         web.Pages
-	LegacyBase    string // what /api/v1/ is reached under
-	DashboardBase string // what /d/{slug} is reached under
+	LegacyBase    string       // what /api/v1/ is reached under
+	DashboardBase string       // what /d/{slug} is reached under
+	Entries       seal.Tickets // of visitors who know the password of a page
 }
 
 type api struct {
@@ -52,7 +54,12 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	for _, method := range []string{"GET", "HEAD"} {
 		public.Handle(method, "/dashboards/:slug/list", web.Handle(a.publicBySlug))
 		public.Handle(method, "/hosts/:host/list", web.Handle(a.publicByHost))
+		public.Handle(method, "/dashboards/:slug/edition", web.Handle(a.editionBySlug))
+		public.Handle(method, "/hosts/:host/edition", web.Handle(a.editionByHost))
+		public.Handle(method, "/editions/:edition/files/*name", web.Handle(a.editionFile))
 	}
+	public.POST("/dashboards/:slug/enter", web.Handle(a.enterBySlug))
+	public.POST("/hosts/:host/enter", web.Handle(a.enterByHost))
 
 	engine.POST(peer.Prefix+"/public-dashboards/lookup", web.Surface(passport.Peer), web.Handle(a.peerPublicDashboard))
 	peers := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam, web.Surface(passport.Peer))

@@ -50,6 +50,14 @@ type Rows[T any] interface {
 	DeleteMany(ctx context.Context, query find.Query) (int64, error)
 }
 
+// Issued stores records that nobody changes.
+type Issued[T any] interface {
+	Get(ctx context.Context, key string) (T, error)
+	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	Keys(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error)
+	DeleteMany(ctx context.Context, query find.Query) (int64, error)
+}
+
 // Store calls DashboardWritten, ComponentWritten, EventWritten or RemovalsWritten after each write, also if the process
 // died in between.
 type Store struct {
@@ -58,6 +66,8 @@ type Store struct {
 	Events     Collection[Event]
 	Removals   Collection[Removals]
 	Pages      Collection[Page]
+	Editions   Issued[Edition]
+	Files      Issued[KeptFile]
 	Links      Rows[LinkRow]
 	Updates    Rows[UpdateRow]
 	// Next takes n numbers of the counter and returns the first. Counters start at 1.
@@ -88,15 +98,22 @@ type Catalog struct {
 	platform  []string // hosts
 
 	writes  sharedRun[*eventWrite, struct{}] // of events, by id
-	renders sharedRun[string, Page]          // of pages, by dashboard; items are components that were written
+	renders sharedRun[cause, Page]           // of pages, by dashboard
+	files   sharedRun[struct{}, File]        // of files that are not rendered at once, by edition and name
 	placed  placed
-	joins   sharedRun[string, string] // of first dashboards, by organization; items are new components
+	issues  issues
+
+	publication Publication
+	hashing     chan struct{}             // has an entry for each password that is compared
+	joins       sharedRun[string, string] // of first dashboards, by organization; items are new components
 }
 
 // New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
 // lower case, which no dashboard may have.
 func New(store Store, elsewhere Elsewhere, now func() time.Time, platform ...string) *Catalog {
-	return &Catalog{store: store, elsewhere: elsewhere, now: now, platform: platform}
+	return &Catalog{store: store, elsewhere: elsewhere, now: now, platform: platform, hashing: make(chan struct{}, hashesAtOnce), publication: Publication{
+		Renderer: noFiles{}, URL: func(*Dashboard) string { return "" }, Sign: func(_, _ string) string { return "" },
+	}}
 }
 
 // Command is the origin of a write.

@@ -60,24 +60,30 @@ func TestKindOfWrites(t *testing.T) {
 	}
 }
 
-func TestStatusesAt(t *testing.T) {
-	event := func(status Status, start time.Time, component string) Event {
-		e := Event{Type: Incident, Status: status, StartAt: start, Published: true, Links: []Link{{ComponentID: component}}}
-		if !Incident.allows(status) {
-			e.Type = Maintenance
+func TestStatuses(t *testing.T) {
+	var snapshot Snapshot
+	for _, e := range []struct {
+		status    Status
+		start     time.Time
+		component string
+		impact    Impact
+	}{
+		{Planning, at(1, 0), "planned", UnderMaintenance}, {Started, at(1, 0), "both", UnderMaintenance}, {Monitoring, at(1, 0), "both", Degraded},
+		{Verifying, at(2, 0), "maintenance", UnderMaintenance}, {InProgress, at(9, 0), "later", UnderMaintenance},
+		{Identified, at(8, 0), "maintenance", MajorOutage}, {Identified, at(1, 0), "well", Operational}, {Resolved, at(1, 0), "over", MajorOutage},
+	} {
+		event := ShownEvent{Type: Incident, Status: e.status, StartAt: e.start, Impacts: []ShownImpact{{ComponentID: e.component, Impact: e.impact}}}
+		if !Incident.allows(e.status) {
+			event.Type = Maintenance
 		}
-		return e
+		snapshot.Events = append(snapshot.Events, event)
 	}
-	draft, hidden := event(Identified, at(1, 0), "draft"), event(Identified, at(1, 0), "hidden")
-	draft.Published, hidden.HiddenFromDashboard = false, true
-	statuses, changesAt := statusesAt([]Event{
-		draft, hidden, event(Planning, at(1, 0), "planned"), event(Started, at(1, 0), "both"), event(Monitoring, at(1, 0), "both"),
-		event(Verifying, at(2, 0), "maintenance"), event(InProgress, at(9, 0), "later"), event(Identified, at(8, 0), "maintenance"),
-	}, at(2, 0))
+	snapshot.At = at(2, 0)
+	statuses := snapshot.statuses()
 	if len(statuses) != 2 || statuses["both"] != RowIncident || statuses["maintenance"] != RowMaintenance {
 		t.Errorf("visible are %v", statuses)
 	}
-	if changesAt == nil || !changesAt.Equal(at(8, 0)) {
+	if changesAt := snapshot.nextStart(); changesAt == nil || !changesAt.Equal(at(8, 0)) {
 		t.Errorf("it changes at %v", changesAt)
 	}
 }

@@ -194,6 +194,10 @@ func (c *Catalog) ComponentsByID(ctx context.Context, organization string, ids [
 	return slices.CompactFunc(found, func(a, b Component) bool { return a.ID == b.ID }), err
 }
 
+func dashboardKeys(dashboards []Dashboard) []string {
+	return each(dashboards, func(d Dashboard) string { return d.ID })
+}
+
 // ComponentKeys returns the ids of components.
 func ComponentKeys(components []Component) []string {
 	return each(components, func(component Component) string { return component.ID })
@@ -285,7 +289,7 @@ func (c *Catalog) ComponentWritten(ctx context.Context, id string, current *Comp
 	if err != nil {
 		return err
 	}
-	return c.renderAll(ctx, dashboards, []string{id})
+	return c.renderAll(ctx, dashboardKeys(dashboards), cause{component: id})
 }
 
 func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error {
@@ -306,7 +310,7 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 		}
 	}
 	// A process that removed the placement before this one may not have rendered the page yet.
-	if err := c.renderAll(ctx, dashboards.Items, []string{component.ID}); err != nil {
+	if err := c.renderAll(ctx, dashboardKeys(dashboards.Items), cause{component: component.ID}); err != nil {
 		return err
 	}
 	err = c.store.Components.Delete(ctx, component.ID, func(gone *Component) ([]topic.Message, error) {

@@ -48,6 +48,14 @@ const (
 	maxDashboards = 50
 )
 
+// URL returns where visitors find the dashboard: under its own host, if it has one. base is what /d/{slug} is below.
+func (d *Dashboard) URL(base string) string {
+	if len(d.CustomDomains) > 0 {
+		return "https://" + d.CustomDomains[0]
+	}
+	return base + "/d/" + d.Slug
+}
+
 func (d *Dashboard) touch(now time.Time) {
 	d.UpdatedAt = now
 	d.Version++

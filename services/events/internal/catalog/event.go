@@ -66,8 +66,10 @@ type Event struct {
 	CreatedAt time.Time    `json:"createdAt" audit:"createdAt"`
 	UpdatedAt time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
 	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes
-	// ShownVersion is the Version of the last change that dashboards show.
-	ShownVersion int64 `json:"shownVersion"`
+	// ShownVersion and ShownAt are the Version and the time of the last change that dashboards show. ShownAt is zero in
+	// an event that is stored without it.
+	ShownVersion int64     `json:"shownVersion"`
+	ShownAt      time.Time `json:"shownAt"`
 }
 
 type Rich struct {
@@ -219,18 +221,3 @@ func (e *Event) Active(now time.Time) bool {
 
 // Alerts reports whether dashboards show the components of the event as affected, from StartAt on.
 func (e *Event) Alerts() bool { return e.Published && !e.HiddenFromDashboard && e.Status.underway() }
-
-// shown is what dashboards show of an event, from StartAt on.
-type shown struct {
-	Type       EventType
-	StartAt    time.Time
-	Components []string
-}
-
-// shown returns the zero value for an event that no dashboard shows.
-func (e *Event) shown() shown {
-	if !e.Alerts() {
-		return shown{}
-	}
-	return shown{e.Type, e.StartAt, e.affected()}
-}

@@ -79,7 +79,15 @@ func (e *Event) impactsOn(link Link) []impactFrom {
 // Measured returns the time that uptime reports count; to is nil for an open event without an actual end. A closed
 // event without any end is not counted, because its length is unknown.
 func (e *Event) Measured() (from time.Time, to *time.Time, counts bool) {
-	if !e.Published || e.HiddenFromDashboard || e.HiddenFromUptimeReports || e.Status == Planning {
+	if e.HiddenFromUptimeReports {
+		return time.Time{}, nil, false
+	}
+	return e.lasted()
+}
+
+// lasted is Measured for pages, which count all events that they show.
+func (e *Event) lasted() (from time.Time, to *time.Time, counts bool) {
+	if !e.Published || e.HiddenFromDashboard || e.Status == Planning {
 		return time.Time{}, nil, false
 	}
 	if to = e.EndAt; !e.Open() {
@@ -105,6 +113,12 @@ func (e *Event) spansOn(link Link, now time.Time) []span {
 	if end == nil {
 		end = &now
 	}
+	return e.spansWithin(link, from, end)
+}
+
+// spansWithin returns the times between from and end, without the pauses, in which the event affects the component of
+// a link.
+func (e *Event) spansWithin(link Link, from time.Time, end *time.Time) []span {
 	var spans []span
 	impacts := e.impactsOn(link)
 	add := func(from, to time.Time) {

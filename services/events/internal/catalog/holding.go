@@ -41,6 +41,9 @@ func (p *placed) remember(dashboards []Dashboard) {
 	defer p.mu.Unlock()
 	for i := range dashboards {
 		d := &dashboards[i]
+		if p.dashboards[d.ID].version > d.Version {
+			continue // a call that read the dashboard later has remembered it meanwhile
+		}
 		components := make(map[string]bool, len(d.Components))
 		for _, placement := range d.Components {
 			components[placement.ComponentID] = true

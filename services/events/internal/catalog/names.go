@@ -33,6 +33,10 @@ const (
 
 	FieldEvent     = "event" // of a row: the event's id; with FactField: the prefix
 	FieldComponent = "component"
+
+	FieldDashboard = "dashboard" // of an edition and its files
+	FieldEdition   = "edition"   // the edition's id
+	FieldCreatedAt = "createdAt"
 )
 
 // The indexes, by the fields behind the organization.
@@ -61,6 +65,8 @@ const (
 	IndexHost  = "host"
 	IndexDue   = "due"
 	IndexEvent = "event" // rows: the event's id
+
+	IndexDashboard = "dashboard_created"
 )
 
 // FactField returns the name of a field of an event: as it is for a query of events (empty prefix), and with the

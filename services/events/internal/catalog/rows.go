@@ -50,7 +50,6 @@ type LinkRow struct {
 	OrganizationID string     `json:"organizationId"`
 	EventID        string     `json:"eventId"`
 	ComponentID    string     `json:"componentId"`
-	Version        int64      `json:"version"` // ShownVersion of the event
 	Event          EventFacts `json:"event"`
 }
 
@@ -80,9 +79,8 @@ func UpdateRowOf(e *Event, entry Entry) UpdateRow {
 // entries, and its own links to components that were removed while the event was being written, too late for the
 // removal to find them. current is nil for a deleted event.
 //
-// Pages are rendered before the link rows are written. The rows say which ShownVersion the pages have, so repeating
-// an interrupted call completes it. Rows of another version also mean that writers of several processes overtook
-// each other, and then the page may be older than the rows.
+// Pages are rendered before the link rows are written, because the former rows say which pages showed the event. A page
+// knows the version of the event that it follows (Seen), so repeating an interrupted call completes it.
 func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
 	var links find.Page[LinkRow]
 	var updates find.Page[UpdateRow]
@@ -99,7 +97,7 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 		for _, link := range current.Links {
 			wantedLinks[link.LegacyID] = LinkRow{
 				LegacyID: link.LegacyID, OrganizationID: current.OrganizationID, EventID: id, ComponentID: link.ComponentID,
-				Version: current.ShownVersion, Event: current.Facts(),
+				Event: current.Facts(),
 			}
 		}
 		for _, entry := range current.Timeline {
@@ -110,11 +108,8 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 			return err
 		}
 	}
-	otherVersion := func(row LinkRow) bool { return current == nil || row.Version != current.ShownVersion }
-	if len(links.Items) == 0 || slices.ContainsFunc(links.Items, otherVersion) {
-		if err := c.rerender(ctx, links.Items, current); err != nil {
-			return err
-		}
+	if err := c.rerender(ctx, id, links.Items, current); err != nil {
+		return err
 	}
 	err := together(
 		func() error {

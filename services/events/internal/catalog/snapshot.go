@@ -16,6 +16,8 @@ type Snapshot struct {
 	Withdrawn []ShownEvent `json:"withdrawn"`
 	// Months is the months that have a page of history, the newest first, as yyyy-mm in the dashboard's zone.
 	Months []string `json:"months"`
+	// FeedKey opens the feeds of a private page as the query parameter "key"; empty on a public page.
+	FeedKey string `json:"feedKey"`
 }
 
 // ShownComponent is a component as visitors see it.

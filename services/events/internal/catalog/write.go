@@ -53,7 +53,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 		return EventDetail{}, err
 	}
 	draft.finish(len(near.nameable(&event)) > 0)
-	event.Version, event.ShownVersion = 1, 1
+	event.Version, event.ShownVersion, event.ShownAt = 1, 1, now
 	var ids childIDs
 	if err := together(
 		func() (err error) { event.LegacyID, err = c.store.Next(ctx, eventIDs, 1); return err },
@@ -142,7 +142,7 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 				draft.Version++
 				draft.UpdatedAt = draft.Now
 				if event.ShownVersion == 0 || !reflect.DeepEqual(event.shown(), draft.shown()) {
-					draft.ShownVersion = draft.Version
+					draft.ShownVersion, draft.ShownAt = draft.Version, draft.Now
 				}
 			}
 			if draft.sequence() > event.sequence() {

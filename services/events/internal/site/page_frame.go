@@ -31,7 +31,7 @@ func New() (*Site, error) {
 		return nil, err
 	}
 	script := compact(scriptText)
-	s := &Site{pages: map[string]*template.Template{}, words: words, style: styleText, script: script, scriptHash: hashOf(script)}
+	s := &Site{pages: map[string]*template.Template{}, words: words, texts: newTexts(), style: styleText, script: script, scriptHash: hashOf(script)}
 	for lang, l := range words {
 		parsed, err := template.New("").Funcs(template.FuncMap{"t": l.word}).ParseFS(templateFiles, "templates/*.html")
 		if err != nil {
@@ -100,12 +100,17 @@ func (f frame) Feeds() []feedLink {
 
 type feedLink struct{ Href, Name, Media string }
 
+// localeOf returns the locale of the dashboard.
+func (s *Site) localeOf(snapshot *catalog.Snapshot) *locale {
+	if l, known := s.words[snapshot.Dashboard.Locale]; known {
+		return l
+	}
+	return s.words[defaultLang]
+}
+
 // newFrame returns the frame of the file. Its canonical address is that of the name below the dashboard.
 func (s *Site) newFrame(o order) frame {
-	l, known := s.words[o.Dashboard.Locale]
-	if !known {
-		l = s.words[defaultLang]
-	}
+	l := s.localeOf(o.Snapshot)
 	d := newDates(l, o.Dashboard.Timezone, o.At)
 	f := frame{
 		Snapshot: o.Snapshot, locale: l, dates: d, Title: o.Dashboard.Name, Canonical: o.URL + "/" + o.name,

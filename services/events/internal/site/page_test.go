@@ -27,7 +27,7 @@ func newSite(t testing.TB) *Site {
 
 func render(t testing.TB, s *Site, snapshot *catalog.Snapshot, name string) File {
 	t.Helper()
-	file, err := s.Render(snapshot, name, Asked{})
+	file, err := s.Render(snapshot, name, catalog.Asked{})
 	if err != nil {
 		t.Fatalf("%q: %v", name, err)
 	}
@@ -128,7 +128,7 @@ func TestPagesAreTheSameBytesEachTime(t *testing.T) {
 	for _, name := range pageNames(snapshot) {
 		done := make(chan File)
 		go func() {
-			file, _ := second.Render(equal, name, Asked{})
+			file, _ := second.Render(equal, name, catalog.Asked{})
 			done <- file
 		}()
 		one, other := render(t, first, snapshot, name), <-done
@@ -143,7 +143,7 @@ func TestUnknownFiles(t *testing.T) {
 	for _, name := range []string{
 		"x", "events", "events/", "events/x", "events/" + snapshot.Events[0].ID + "/x", "components/x", "history/2026-08", "history/x", "history/", "enter/x", "subscribe/email", "../x", "[",
 	} {
-		if file, err := s.Render(snapshot, name, Asked{}); !fault.Is(err, fault.NotFound) || file.Body != nil {
+		if file, err := s.Render(snapshot, name, catalog.Asked{}); !fault.Is(err, fault.NotFound) || file.Body != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -153,15 +153,15 @@ func TestUnknownFiles(t *testing.T) {
 func TestAskedEventAndMonth(t *testing.T) {
 	s, snapshot := newSite(t), samplePage()
 	old := troubledPage().Events[3]
-	file, err := s.Render(snapshot, "events/"+old.ID, Asked{Event: &old})
+	file, err := s.Render(snapshot, "events/"+old.ID, catalog.Asked{Event: &old})
 	if err != nil || !strings.Contains(string(file.Body), "Sign-in is not possible") {
 		t.Errorf("%v: %s", err, file.Body)
 	}
-	if _, err := s.Render(snapshot, "events/"+sampleID("a", 5), Asked{Event: &old}); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Render(snapshot, "events/"+sampleID("a", 5), catalog.Asked{Event: &old}); !fault.Is(err, fault.NotFound) {
 		t.Error(err)
 	}
 	month := &catalog.ShownMonth{Month: "2025-12", Events: []catalog.ShownEvent{old}, Uptimes: map[string]*float64{snapshot.Components[0].ID: pointer(98.7654)}}
-	file, err = s.Render(snapshot, "history/2025-12", Asked{Month: month})
+	file, err = s.Render(snapshot, "history/2025-12", catalog.Asked{Month: month})
 	if text := string(file.Body); err != nil || !strings.Contains(text, "Sign-in is not possible") || !strings.Contains(text, "98.76%") || !strings.Contains(text, "Not measured") {
 		t.Errorf("%v: %s", err, text)
 	}

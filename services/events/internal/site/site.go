@@ -6,6 +6,7 @@ package site
 import (
 	"html/template"
 	"path"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -34,16 +35,11 @@ func AtOnce() []string {
 	return []string{"", "api/v2/summary.json", "api/v2/status.json", "badge.svg", "feed.rss", "feed.atom", "feed.json"}
 }
 
-// Asked is what a file needs beside the snapshot, for files about one event or one month.
-type Asked struct {
-	Event *catalog.ShownEvent // nil: the snapshot has the event
-	Month *catalog.ShownMonth // nil: the snapshot has all events of the month
-}
-
 // Site renders files. It holds the parsed templates and the words, and never changes.
 type Site struct {
 	pages map[string]*template.Template // by locale
 	words map[string]*locale
+	texts *texts
 	style string
 	// script and scriptHash are the script of all pages and its source in a Content-Security-Policy.
 	script, scriptHash string
@@ -53,7 +49,7 @@ type Site struct {
 type order struct {
 	*catalog.Snapshot
 	name  string
-	asked Asked
+	asked catalog.Asked
 }
 
 // row is the files whose names match the pattern (path.Match).
@@ -72,6 +68,21 @@ func rows() []row {
 		{"subscribe", (*Site).subscribePage},
 		{"subscribe/sent", (*Site).sentPage},
 		{"embed", (*Site).embedPage},
+		{"embed.js", func(s *Site, o order) (File, error) { return embedJS(o.Snapshot, s.wording(o)) }},
+		{"feed.rss", feedRow(feedRSS)},
+		{"feed.atom", feedRow(feedAtom)},
+		{"feed.json", feedRow(feedJSON)},
+		{"history.rss", feedRow(feedRSS)},
+		{"history.atom", feedRow(feedAtom)},
+		{"components/*/feed.rss", feedRow(feedRSS)},
+		{"components/*/feed.atom", feedRow(feedAtom)},
+		{"components/*/feed.json", feedRow(feedJSON)},
+		{"badge.svg", (*Site).badgeFile},
+		{"components/*/badge.svg", (*Site).badgeFile},
+		{"maintenance.ics", func(s *Site, o order) (File, error) { return calendar(o.Snapshot, s.wording(o), s.texts) }},
+		{"robots.txt", func(_ *Site, o order) (File, error) { return robots(o.Snapshot) }},
+		{"api/v2/*", (*Site).statuspageFile},
+		{"api/v2/*/*", (*Site).statuspageFile},
 		{EnterFile, (*Site).enterPage},
 		{EnterBelowFile, (*Site).enterPage},
 		{EnterWrongFile, (*Site).enterPage},
@@ -81,13 +92,40 @@ func rows() []row {
 }
 
 // Render returns the file of a snapshot by its name, or NotFound.
-func (s *Site) Render(snapshot *catalog.Snapshot, name string, asked Asked) (File, error) {
+func (s *Site) Render(snapshot *catalog.Snapshot, name string, asked catalog.Asked) (File, error) {
 	for _, one := range rows() {
 		if matches, err := path.Match(one.pattern, name); err == nil && matches {
 			return one.render(s, order{snapshot, name, asked})
 		}
 	}
 	return File{}, unknownFile()
+}
+
+// component is the id of the component that a file below components/{id} is about; empty for a file about the dashboard.
+func (o order) component() string {
+	id, below := strings.CutPrefix(path.Dir(o.name), "components/")
+	if !below {
+		return ""
+	}
+	return id
+}
+
+// wording returns the words of the dashboard's locale.
+func (s *Site) wording(o order) wording {
+	l := s.localeOf(o.Snapshot)
+	return func(key string) string { return l.word(key) }
+}
+
+func feedRow(render func(*catalog.Snapshot, string, wording, *texts) (File, error)) func(*Site, order) (File, error) {
+	return func(s *Site, o order) (File, error) { return render(o.Snapshot, o.component(), s.wording(o), s.texts) }
+}
+
+func (s *Site) badgeFile(o order) (File, error) {
+	return badge(o.Snapshot, o.component(), s.wording(o))
+}
+
+func (s *Site) statuspageFile(o order) (File, error) {
+	return statuspage(o.Snapshot, strings.TrimPrefix(o.name, "api/v2/"), s.texts)
 }
 
 func unknownFile() error { return fault.New(fault.NotFound, "The dashboard has no such file.") }

@@ -28,6 +28,8 @@ func Declare(db *document.Database, follower func() Follower) catalog.Store {
 		Events:     document.Declare(db, events(follower)),
 		Removals:   document.Declare(db, removals(follower)),
 		Pages:      document.Declare(db, pages()),
+		Editions:   document.Declare(db, editions()),
+		Files:      document.Declare(db, files()),
 		Links:      document.Declare(db, links()),
 		Updates:    document.Declare(db, updates()),
 		Next:       db.NextN,
@@ -175,13 +177,46 @@ func removals(follower func() Follower) document.Schema[catalog.Removals] {
 func pages() document.Schema[catalog.Page] {
 	type record = catalog.Page
 	return document.Schema[record]{
-		Name:   "pages",
-		Key:    func(p *record) string { return p.DashboardID },
-		Fields: members[record](catalog.FieldSlug, catalog.FieldHosts),
+		Name: "pages",
+		Key:  func(p *record) string { return p.DashboardID },
+		Fields: append(members[record](catalog.FieldSlug, catalog.FieldHosts),
+			document.Field[record]{Name: catalog.FieldDueAt, Value: func(p *record) any { return p.DueAt() }},
+		),
 		Indexes: []document.Index{
+			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
 			{Name: catalog.IndexSlug, Fields: []string{catalog.FieldSlug}},
 			{Name: catalog.IndexHost, Fields: []string{catalog.FieldHosts}},
 		},
+	}
+}
+
+func editions() document.Schema[catalog.Edition] {
+	type record = catalog.Edition
+	return document.Schema[record]{
+		Name: "editions",
+		Key:  func(e *record) string { return e.ID },
+		Fields: []document.Field[record]{
+			{Name: catalog.FieldID, Value: func(e *record) any { return e.ID }},
+			{Name: catalog.FieldDashboard, Value: func(e *record) any { return e.DashboardID }},
+			{Name: catalog.FieldEdition, Value: func(e *record) any { return e.ID }},
+			{Name: catalog.FieldCreatedAt, Value: func(e *record) any { return e.CreatedAt }},
+		},
+		Indexes: []document.Index{{Name: catalog.IndexDashboard, Fields: []string{catalog.FieldDashboard, catalog.FieldCreatedAt}}},
+	}
+}
+
+func files() document.Schema[catalog.KeptFile] {
+	type record = catalog.KeptFile
+	return document.Schema[record]{
+		Name: "files",
+		Key:  func(f *record) string { return f.Key() },
+		Fields: []document.Field[record]{
+			{Name: catalog.FieldID, Value: func(f *record) any { return f.Key() }},
+			{Name: catalog.FieldDashboard, Value: func(f *record) any { return f.DashboardID }},
+			{Name: catalog.FieldEdition, Value: func(f *record) any { return f.EditionID }},
+			{Name: catalog.FieldCreatedAt, Value: func(f *record) any { return f.CreatedAt }},
+		},
+		Indexes: []document.Index{{Name: catalog.IndexDashboard, Fields: []string{catalog.FieldDashboard, catalog.FieldCreatedAt}}},
 	}
 }
 

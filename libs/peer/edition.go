@@ -1,0 +1,41 @@
+package peer
+
+import (
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+)
+
+// Edition is the current edition of a dashboard, as the events service returns it to the gateway. A change of the
+// access changes it too.
+type Edition struct {
+	ID          string `json:"id"`
+	Number      int64  `json:"number"`
+	DashboardID string `json:"dashboardId"`
+	Access      Access `json:"access"`
+}
+
+// Access is what the gateway needs to decide who gets the files of an edition.
+type Access struct {
+	Mode       string   `json:"mode"`       // public, password or ipAllowlist
+	AllowedIPs []string `json:"allowedIps"` // CIDRs
+	// Password stands for the password of the page. It is another one for each password, and is not derived from the
+	// password. Empty: the mode is another one.
+	Password string `json:"password"`
+	// FeedKey opens the feeds of a private page as the query parameter "key". Empty: the page is public.
+	FeedKey string `json:"feedKey"`
+}
+
+// EntryCookie is the name of the cookie of a visitor who has entered the password of a page, for EntryLife.
+const (
+	EntryCookie = "bellbuoy_entry"
+	EntryLife   = 30 * 24 * time.Hour
+)
+
+// Entries returns the tickets that are the values of EntryCookie.
+func Entries(secret string, now func() time.Time) seal.Tickets {
+	return seal.NewTickets(secret, "entry to a page", now)
+}
+
+// EntryOwner returns the owner of the tickets of a dashboard with Access.Password.
+func EntryOwner(dashboardID, password string) string { return dashboardID + "/" + password }

@@ -1,0 +1,5 @@
+-- Takes back one use of a key, unless its window has ended.
+--
+-- KEYS[1] the counter
+if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then redis.call('DECR', KEYS[1]) end
+return 0

@@ -1,0 +1,179 @@
+package events_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// past creates an incident on the components that ended, days ago and for some hours.
+func (p *platform) past(components []string, days, hours int, impact string) string {
+	p.t.Helper()
+	from := p.now().AddDate(0, 0, -days)
+	affected := []map[string]string{}
+	for _, id := range components {
+		affected = append(affected, map[string]string{"componentId": id, "impact": impact})
+	}
+	body, err := json.Marshal(map[string]any{
+		"type": "incident", "status": "resolved", "title": fmt.Sprintf("%d days ago", days), "affectedComponents": affected,
+		"startAt": from.Format(time.RFC3339), "endAt": from.Add(time.Duration(hours) * time.Hour).Format(time.RFC3339),
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return created("event", p.must(201, "app admin a", "POST", "/app/events", string(body)))
+}
+
+// TestDaysFollowWrites checks that the days that editions keep from each other are those that all events make, after
+// random writes of events of any age. A new time zone makes the service read all events again.
+func TestDaysFollowWrites(t *testing.T) {
+	p := start(t, startBroker(t))
+	records := p.records()
+	components := []string{p.component("API"), p.component("Mail"), p.component("Web")}
+	p.ahead.Add(int64(400 * 24 * time.Hour)) // the components exist for longer than the days
+	random := rand.New(rand.NewPCG(1, 2))
+	impacts := []string{"major_outage", "partial_outage", "degraded_performance", "operational"}
+	var events []string
+	for range 40 {
+		events = append(events, p.past(components[:1+random.IntN(3)], 1+random.IntN(390), 1+random.IntN(90), impacts[random.IntN(4)]))
+	}
+	open := p.incident(components[0], fmt.Sprintf(`, "startAt": %q`, p.now().AddDate(0, 0, -120).Format(time.RFC3339)))
+	for i, id := range events {
+		path := "/app/events/" + id
+		switch i % 8 {
+		case 0:
+			p.must(204, "app admin a", "DELETE", path, "")
+		case 1:
+			p.must(200, "app admin a", "PATCH", path, `{"hiddenFromDashboard": true}`)
+		case 2:
+			p.must(200, "app admin a", "PATCH", path, fmt.Sprintf(`{"affectedComponents": [{"componentId": %q, "impact": "partial_outage"}]}`, components[2]))
+		case 3:
+			p.must(200, "app admin a", "PATCH", path, fmt.Sprintf(`{"endAt": %q}`, p.now().Add(-time.Hour).Format(time.RFC3339)))
+		case 4:
+			p.must(200, "app admin a", "PATCH", path, `{"title": "Only another title"}`)
+		case 5:
+			p.must(200, "app admin a", "PATCH", path, `{"hiddenFromUptimeReports": true}`)
+		}
+	}
+	p.must(201, "app admin a", "POST", "/app/events/"+open+"/timeline", `{"message": "Over.", "status": "resolved"}`)
+	p.must(200, "app admin a", "PATCH", "/app/components/"+components[1], `{"hidden": true}`)
+	p.must(200, "app admin a", "PATCH", "/app/components/"+components[1], `{"hidden": false}`)
+	followed := p.snapshot(records)
+	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"timezone": "Asia/Tokyo"}`)
+	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"timezone": "UTC"}`)
+	read := p.snapshot(records)
+	today := p.now().Format(time.DateOnly)
+	for i := range read.Components {
+		got, want := past(followed.Components[i].Days, today), past(read.Components[i].Days, today)
+		if len(want) < 5 || !same(got, want) {
+			t.Errorf("%s has the days %+v, want %+v", read.Components[i].Name, got, want)
+		}
+		if got, want := *followed.Components[i].Uptime, *read.Components[i].Uptime; got-want > 0.01 || want-got > 0.01 || want == 100 {
+			t.Errorf("%s has the uptime %v, want %v", read.Components[i].Name, got, want)
+		}
+	}
+	if !same(followed.Events, read.Events) || !same(followed.Months, read.Months) || len(read.Months) < 13 || len(read.Events) < 5 {
+		t.Errorf("the months %v and %d events, want %v and %d", followed.Months, len(followed.Events), read.Months, len(read.Events))
+	}
+}
+
+// past returns the days before today.
+func past(days []catalog.ShownDay, today string) (out []catalog.ShownDay) {
+	for _, d := range days {
+		if d.Date < today {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func same(a, b any) bool {
+	first, _ := json.Marshal(a)
+	second, _ := json.Marshal(b)
+	return string(first) == string(second)
+}
+
+// TestEditionsOfTwoProcesses checks that each response finds its change in the edition, with many clients that write
+// to two processes, and that in the end the edition has all changes.
+func TestEditionsOfTwoProcesses(t *testing.T) {
+	p := start(t, startBroker(t))
+	records := p.records()
+	first := p.url
+	p.run()
+	second := p.in(t)
+	second.url, p.url = p.url, first
+	api := p.component("API")
+	const clients, each = 6, 5
+	var group sync.WaitGroup
+	for client := range clients {
+		mine, other := p, second
+		if client%2 == 1 {
+			mine, other = second, p
+		}
+		group.Go(func() {
+			for i := range each {
+				id := mine.incident(api, "")
+				title := fmt.Sprintf("%d %d", client, i)
+				other.must(200, "app admin a", "PATCH", "/app/events/"+id, fmt.Sprintf(`{"title": %q}`, title))
+				found := false
+				for _, event := range mine.snapshot(records).Events {
+					found = found || event.ID == id && event.Title == title
+				}
+				if !found {
+					t.Errorf("%s is not in the edition", title)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if got := len(p.snapshot(records).Events); got != clients*each {
+		t.Errorf("%d events are in the edition, want %d", got, clients*each)
+	}
+	before := p.edition().Number
+	p.ahead.Add(int64(time.Minute)) // the uptime changes: one of the processes makes an edition
+	apitest.Eventually(t, "the next edition", func() bool { return p.edition().Number > before })
+	p.ahead.Add(int64(time.Minute))
+	apitest.Eventually(t, "the second edition", func() bool { return p.edition().Number > before+1 })
+	if after := p.edition().Number; after != before+2 {
+		t.Errorf("two minutes made the editions %d to %d", before, after)
+	}
+}
+
+// TestEditionAfterAKill checks that a process that was killed at any moment of its writes leaves an edition with every
+// change that had a response, and no more than one other, which is deleted.
+func TestEditionAfterAKill(t *testing.T) {
+	p := start(t, startBroker(t))
+	api := p.component("API")
+	event := p.incident(api, "")
+	p.stop()
+	written := 0
+	for round := range 5 {
+		kill := p.spawn()
+		goal := written + 3 + 2*round
+		for status := 200; status == 200; {
+			status = p.attemptAs("app admin a", "PATCH", "/app/events/"+event, fmt.Sprintf(`{"title": "Title %d"}`, written+1))
+			if status == 200 {
+				if written++; written == goal {
+					go kill() // during the next write
+				}
+			}
+		}
+		kill()
+	}
+	p.run()
+	records := p.records()
+	apitest.Eventually(t, "the edition has the last title", func() bool {
+		title := p.must(200, "app admin a", "GET", "/app/events/"+event, "")["event"].(map[string]any)["title"]
+		var n int
+		if _, err := fmt.Sscanf(title.(string), "Title %d", &n); err != nil || n < written {
+			t.Errorf("the title is %v after %d responses", title, written)
+		}
+		return p.snapshot(records).Events[0].Title == title
+	})
+}

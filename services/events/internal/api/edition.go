@@ -1,0 +1,139 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/etag"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/gin-gonic/gin"
+)
+
+func (a api) editionBySlug(c *gin.Context) error {
+	page, err := a.catalog.EditionBySlug(c.Request.Context(), c.Param("slug"))
+	return showEdition(c, page, err)
+}
+
+func (a api) editionByHost(c *gin.Context) error {
+	page, err := a.catalog.EditionByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
+	return showEdition(c, page, err)
+}
+
+func showEdition(c *gin.Context, page catalog.Page, err error) error {
+	if err != nil {
+		return err
+	}
+	entry := page.Entry
+	body, err := json.Marshal(peer.Edition{
+		ID: page.EditionID, Number: page.Edition, DashboardID: page.DashboardID,
+		Access: peer.Access{Mode: string(entry.Mode), AllowedIPs: append([]string{}, entry.AllowedIPs...), Password: entry.Password, FeedKey: entry.FeedKey},
+	})
+	if err != nil {
+		return err
+	}
+	return send(c, "application/json", "", etag.Of(body), body)
+}
+
+// editionFile responds with a stored file in the content coding that Accept-Encoding names.
+func (a api) editionFile(c *gin.Context) error {
+	name := strings.TrimPrefix(c.Param("name"), "/")
+	file, err := a.catalog.EditionFile(c.Request.Context(), c.Param("edition"), name)
+	if err != nil {
+		return err
+	}
+	asked := strings.TrimSpace(c.GetHeader("Accept-Encoding"))
+	coding, there := file.In(asked)
+	if !there {
+		asked = "identity"
+		if coding, there = file.In(asked); !there {
+			return fault.New(fault.Internal, "The file %q lacks the coding %s.", name, asked)
+		}
+	}
+	header := c.Writer.Header()
+	header.Set("Vary", "Accept-Encoding")
+	if file.Policy != "" {
+		header.Set("Content-Security-Policy", file.Policy)
+	}
+	return send(c, file.Media, asked, coding.ETag, coding.Body)
+}
+
+// send responds with a body, or 304.
+func send(c *gin.Context, media, coding, tag string, body []byte) error {
+	header := c.Writer.Header()
+	header.Set("ETag", tag)
+	header.Set("Cache-Control", "no-cache")
+	if etag.Match(c.Request.Header.Values("If-None-Match"), tag) {
+		c.Status(http.StatusNotModified)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	header.Set("Content-Type", media)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	if coding != "" && coding != "identity" {
+		header.Set("Content-Encoding", coding)
+	}
+	c.Status(http.StatusOK)
+	if c.Request.Method == http.MethodHead {
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	_, _ = c.Writer.Write(body) // fails only if the client has left
+	return nil
+}
+
+const maxEntry = 4 << 10 // bytes of the form with a password
+
+// enterBySlug is POST {dashboard_url}/enter of a dashboard under /d/{slug}.
+func (a api) enterBySlug(c *gin.Context) error {
+	slug := c.Param("slug")
+	return a.enter(c, "/d/"+url.PathEscape(slug)+"/", func(password string) (catalog.Page, error) {
+		return a.catalog.EnterBySlug(c.Request.Context(), slug, web.Caller(c).IP, password)
+	})
+}
+
+// enterByHost is POST {dashboard_url}/enter of a dashboard under a custom domain.
+func (a api) enterByHost(c *gin.Context) error {
+	return a.enter(c, "/", func(password string) (catalog.Page, error) {
+		return a.catalog.EnterByHost(c.Request.Context(), strings.ToLower(c.Param("host")), web.Caller(c).IP, password)
+	})
+}
+
+// enter responds 303 to the page at path with a cookie, 403 for a wrong password, and 429. It responds without a body
+// to a wrong password, because the form is a file of the edition.
+func (a api) enter(c *gin.Context, path string, try func(password string) (catalog.Page, error)) error {
+	c.Header("Cache-Control", "private, no-store")
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxEntry)
+	if err := c.Request.ParseForm(); err != nil {
+		return fault.Wrap(fault.Invalid, err, "Send the form with the field password.")
+	}
+	page, err := try(c.Request.PostForm.Get("password"))
+	var many catalog.TooManyTries
+	switch {
+	case errors.As(err, &many):
+		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(many.Wait.Seconds()))))
+		c.Status(http.StatusTooManyRequests)
+	case fault.Is(err, fault.Forbidden):
+		c.Status(http.StatusForbidden)
+	case err != nil:
+		return err
+	default:
+		http.SetCookie(c.Writer, &http.Cookie{
+			Name: peer.EntryCookie, Path: path, MaxAge: int(peer.EntryLife.Seconds()),
+			Value:    a.Entries.Issue(peer.EntryOwner(page.DashboardID, page.Entry.Password), peer.EntryLife),
+			HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: slices.Contains(c.Request.Header.Values("X-Forwarded-Proto"), "https"),
+		})
+		c.Header("Location", path)
+		c.Status(http.StatusSeeOther)
+	}
+	c.Writer.WriteHeaderNow()
+	return nil
+}

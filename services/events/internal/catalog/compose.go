@@ -1,0 +1,486 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// cause is a written record that a page follows. Exactly one of component and event is set, or dashboard.
+type cause struct {
+	dashboard bool
+	component string // id
+	event     string // id
+	current   *Event // nil: deleted
+	former    *EventFacts
+}
+
+// version returns the version of the event. No other follows a deletion.
+func (w cause) version() int64 {
+	if w.current == nil {
+		return math.MaxInt64
+	}
+	return w.current.Version
+}
+
+// errFound ends a search.
+var errFound = errors.New("catalog: found")
+
+// composition makes the state of a dashboard that follows from the former one.
+//
+// Every writer of a record renders the pages that show it, and passes the written record. So all that the former state
+// has of other records is right, or their writer corrects it, and a write costs about the same for any number of
+// events. Events are read only if the zone or the components change, and if an event is written that ended before the
+// time for which the state has all events.
+type composition struct {
+	*Catalog
+	was      *State // nil: none
+	state    State
+	calendar calendar
+	names    map[string]string // of the shown components, by id
+	changed  bool
+	redo     map[string]bool // the dates whose numbers are computed again
+}
+
+// begin returns a composition with the dashboard and its components; the components have no numbers yet.
+func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, components []ShownComponent, now time.Time) *composition {
+	m := &composition{Catalog: c, was: was, calendar: newCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}}
+	for _, component := range components {
+		m.names[component.ID] = component.Name
+	}
+	m.state = State{OrganizationID: organization, Spans: map[string][]Span{}}
+	m.state.Snapshot = Snapshot{At: now, Dashboard: dashboard.shown(m.names), Components: components, Events: []ShownEvent{}, Withdrawn: []ShownEvent{}}
+	return m
+}
+
+// follow makes the state from the former one and the changes. seen is the versions of the events that the former
+// state follows. due: the former state has expired.
+func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, due bool) error {
+	m.changed = m.was == nil || due || !m.sameBasis()
+	if m.was == nil || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone {
+		return m.readAll(ctx)
+	}
+	m.keepEvents()
+	if err := m.readAdded(ctx); err != nil {
+		return err
+	}
+	for _, written := range changes {
+		if written.event != "" {
+			m.apply(written, seen)
+		}
+	}
+	if !m.changed {
+		return nil
+	}
+	return m.retally(ctx)
+}
+
+// sameBasis reports whether the dashboard and the components are those of the former state.
+func (m *composition) sameBasis() bool {
+	was, now := &m.was.Snapshot, &m.state.Snapshot
+	return was.URL == now.URL && was.FeedKey == now.FeedKey && sameJSON(was.Dashboard, now.Dashboard) && sameComponents(m.was, now.Components)
+}
+
+// keepEvents takes the events of the former state, as the present components show them.
+func (m *composition) keepEvents() {
+	former := &m.was.Snapshot
+	m.state.FirstMonth = m.was.FirstMonth
+	m.state.Snapshot.Withdrawn = slices.Clone(former.Withdrawn)
+	same := len(former.Components) == len(m.names)
+	for _, component := range former.Components {
+		name, there := m.names[component.ID]
+		same = same && there && name == component.Name
+	}
+	for _, event := range former.Events {
+		spans := m.was.Spans[event.ID]
+		if !same {
+			if event = event.on(m.names); len(event.Impacts) == 0 {
+				continue
+			}
+			spans = slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { _, there := m.names[s.ComponentID]; return !there })
+		}
+		m.put(shownEvent{&event, spans})
+	}
+}
+
+// on returns the event as a page shows it that has the components.
+func (e ShownEvent) on(names map[string]string) ShownEvent {
+	e.Impacts = slices.DeleteFunc(slices.Clone(e.Impacts), func(i ShownImpact) bool { _, there := names[i.ComponentID]; return !there })
+	for i := range e.Impacts {
+		e.Impacts[i].Name = names[e.Impacts[i].ComponentID]
+	}
+	e.Entries = slices.Clone(e.Entries)
+	for i := range e.Entries {
+		entry := &e.Entries[i]
+		entry.Impacts = slices.DeleteFunc(slices.Clone(entry.Impacts), func(i ComponentImpact) bool { _, there := names[i.ComponentID]; return !there })
+	}
+	return e
+}
+
+// put adds an event to the state, unless the event ended too long ago.
+func (m *composition) put(event shownEvent) {
+	if event.Event.recent(m.calendar.recentFrom()) {
+		m.state.Snapshot.Events = append(m.state.Snapshot.Events, *event.Event)
+		if len(event.Spans) > 0 {
+			m.state.Spans[event.Event.ID] = event.Spans
+		}
+	}
+}
+
+// readAll makes events and days from the records.
+func (m *composition) readAll(ctx context.Context) error {
+	if m.was != nil {
+		m.state.Snapshot.Withdrawn = slices.Clone(m.was.Snapshot.Withdrawn)
+	}
+	spans, err := m.read(ctx, []string{""}, m.calendar.days, m.put)
+	if err != nil {
+		return err
+	}
+	for i := range m.state.Snapshot.Components {
+		component := &m.state.Snapshot.Components[i]
+		component.Days = m.calendar.tallied(component, spans[component.ID], m.calendar.days)
+	}
+	return m.readFirstMonth(ctx, "")
+}
+
+// readAdded adds the events and days of components that the former state does not have.
+func (m *composition) readAdded(ctx context.Context) error {
+	for i := range m.state.Snapshot.Components {
+		component := &m.state.Snapshot.Components[i]
+		if m.was.component(component.ID) != nil {
+			continue
+		}
+		spans, err := m.read(ctx, []string{component.ID}, m.calendar.days, func(event shownEvent) {
+			m.drop(event.Event.ID)
+			m.put(event)
+		})
+		if err != nil {
+			return err
+		}
+		component.Days = m.calendar.tallied(component, spans[component.ID], m.calendar.days)
+		if err := m.readFirstMonth(ctx, component.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *State) component(id string) *ShownComponent {
+	at := slices.IndexFunc(s.Snapshot.Components, func(c ShownComponent) bool { return c.ID == id })
+	if at < 0 {
+		return nil
+	}
+	return &s.Snapshot.Components[at]
+}
+
+// read calls visit with the events of the scopes that overlap the days or are planned, and returns the times that they
+// count, by component.
+func (m *composition) read(ctx context.Context, scopes []string, days []day, visit func(shownEvent)) (map[string][]span, error) {
+	if last := days[len(days)-1]; last.date != m.calendar.today().date {
+		return m.readBetween(ctx, scopes, days[0].from, &last.to, visit)
+	}
+	return m.readBetween(ctx, scopes, days[0].from, nil, visit)
+}
+
+// readBetween is read for the time from until before to; nil for no end.
+func (m *composition) readBetween(ctx context.Context, scopes []string, from time.Time, to *time.Time, visit func(shownEvent)) (map[string][]span, error) {
+	spans, filter := map[string][]span{}, EventFilter{From: &from, To: to}
+	visited := map[string]bool{}
+	for _, query := range filter.queries(m.state.OrganizationID, scopes, m.calendar.at) {
+		if err := m.store.Events.Each(ctx, query, func(event Event) error {
+			shown := event.shownOn(m.names)
+			if shown.Event == nil || visited[event.ID] {
+				return nil
+			}
+			visited[event.ID] = true
+			collect(spans, event.ID, shown.Spans)
+			visit(shown)
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return spans, nil
+}
+
+func collect(into map[string][]span, event string, spans []Span) {
+	for _, s := range spans {
+		into[s.ComponentID] = append(into[s.ComponentID], span{s.From, s.To, s.Impact, event})
+	}
+}
+
+// readFirstMonth moves the first month back to that of the oldest event of the scope and of the components.
+func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
+	for _, component := range m.state.Snapshot.Components {
+		m.since(component.Since)
+	}
+	query := owned(m.state.OrganizationID, find.Query{
+		Where: []find.Condition{find.Has(FieldListed, listKeys([]string{scope}, []string{""}, classShort)...)},
+		Order: []find.Order{{Field: FieldStart}},
+	})
+	err := m.store.Events.Each(ctx, query, func(event Event) error {
+		if event.shownOn(m.names).Event == nil {
+			return nil
+		}
+		m.since(event.StartAt)
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		return nil
+	}
+	return err
+}
+
+func (m *composition) since(at time.Time) {
+	if month := m.calendar.month(at); m.state.FirstMonth == "" || month < m.state.FirstMonth {
+		m.state.FirstMonth = month
+	}
+}
+
+// drop removes an event and returns what the state had of it.
+func (m *composition) drop(id string) shownEvent {
+	at := m.at(id)
+	if at < 0 {
+		return shownEvent{}
+	}
+	event := m.state.Snapshot.Events[at]
+	former := shownEvent{&event, m.state.Spans[id]}
+	m.state.Snapshot.Events = slices.Delete(m.state.Snapshot.Events, at, at+1)
+	delete(m.state.Spans, id)
+	return former
+}
+
+// at returns the index of the event in the snapshot, or -1.
+func (m *composition) at(id string) int {
+	return slices.IndexFunc(m.state.Snapshot.Events, func(e ShownEvent) bool { return e.ID == id })
+}
+
+// apply makes the state follow a written event.
+func (m *composition) apply(written cause, seen []Seen) {
+	last := lastSeen(seen, written.event)
+	if last >= written.version() {
+		return
+	}
+	var now shownEvent
+	if at := m.at(written.event); at >= 0 && written.current != nil && m.state.Snapshot.Events[at].Version > written.current.ShownVersion {
+		return // readAdded has read a newer version, whose writer renders the page too
+	}
+	if written.current != nil {
+		now = written.current.shownOn(m.names)
+	}
+	former := m.drop(written.event)
+	if now.Event != nil {
+		m.since(now.Event.StartAt)
+		m.put(now)
+	}
+	if !m.differs(former, now, written, last) {
+		return
+	}
+	m.changed = true
+	m.withdraw(written.event, former.Event, now.Event)
+	if former.Event == nil { // then the days say when the event counted
+		for i := range m.was.Snapshot.Components {
+			for _, d := range m.was.Snapshot.Components[i].Days {
+				if slices.Contains(d.EventIDs, written.event) {
+					m.redo[d.Date] = true
+				}
+			}
+		}
+	}
+	for _, s := range slices.Concat(missing(former.Spans, now.Spans), missing(now.Spans, former.Spans)) {
+		for _, d := range m.calendar.overlapping(s.From, s.To) {
+			m.redo[d.date] = true
+		}
+	}
+}
+
+// missing returns the times of spans that are not in others. Of a span that only ends at another time it returns the
+// end, so that closing an event that began long ago computes the numbers of few days.
+func missing(spans, others []Span) []Span {
+	var out []Span
+	for _, s := range spans {
+		for _, other := range others {
+			if s.ComponentID == other.ComponentID && s.Impact == other.Impact && s.From.Equal(other.From) {
+				s.From = earlier(s.To, other.To)
+			}
+		}
+		if s.From.Before(s.To) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// differs reports whether a written event changes what files show. Of an event that ended too long ago for the
+// snapshot, only files about the event or its month show something.
+func (m *composition) differs(former, now shownEvent, written cause, last int64) bool {
+	since := m.calendar.recentFrom()
+	if former.Event != nil || now.Event != nil && now.Event.recent(since) {
+		return !sameJSON(former, now)
+	}
+	was := written.former
+	wasShown := was != nil && was.Published && !was.HiddenFromDashboard && !was.recent(since)
+	if written.current == nil {
+		return wasShown
+	}
+	fresh := written.current.Version == written.current.ShownVersion || last < written.current.ShownVersion && written.current.ShownAt.After(m.calendar.at.Add(-seenFor))
+	return fresh && (now.Event != nil || wasShown)
+}
+
+// recent is ShownEvent.recent.
+func (f *EventFacts) recent(since time.Time) bool {
+	return !f.Status.closed() || f.Start.After(since) || f.End != nil && f.End.After(since)
+}
+
+// withdraw notes a maintenance that visitors do not see any more.
+func (m *composition) withdraw(id string, former, now *ShownEvent) {
+	list := slices.DeleteFunc(m.state.Snapshot.Withdrawn, func(e ShownEvent) bool { return e.ID == id })
+	if former != nil && former.Type == Maintenance && now == nil {
+		list = append(list, former.withdrawn(m.state.Snapshot.At))
+	}
+	m.state.Snapshot.Withdrawn = list
+}
+
+// retally computes the numbers of the days to redo, and of the days that were not over in the former state.
+func (m *composition) retally(ctx context.Context) error {
+	for _, d := range m.calendar.overlapping(m.was.Snapshot.At, m.calendar.today().to) {
+		m.redo[d.date] = true
+	}
+	since := m.calendar.recentFrom()
+	var old, young []day
+	for _, d := range m.calendar.days {
+		switch {
+		case !m.redo[d.date]:
+		case d.from.Before(since):
+			old = append(old, d)
+		default:
+			young = append(young, d)
+		}
+	}
+	spans := map[string][]span{}
+	for id, of := range m.state.Spans {
+		collect(spans, id, of)
+	}
+	var oldSpans map[string][]span
+	if len(old) > 0 {
+		var err error
+		if oldSpans, err = m.read(ctx, []string{""}, old, func(shownEvent) {}); err != nil {
+			return err
+		}
+	}
+	for i := range m.state.Snapshot.Components {
+		component := &m.state.Snapshot.Components[i]
+		former := m.was.component(component.ID)
+		if former == nil {
+			continue // readAdded has computed all days
+		}
+		days := slices.DeleteFunc(slices.Clone(former.Days), func(d ShownDay) bool { return m.redo[d.Date] || d.Date < m.calendar.days[0].date })
+		days = append(days, m.calendar.tallied(component, oldSpans[component.ID], old)...)
+		days = append(days, m.calendar.tallied(component, spans[component.ID], young)...)
+		slices.SortFunc(days, func(a, b ShownDay) int { return strings.Compare(a.Date, b.Date) })
+		component.Days = days
+	}
+	return nil
+}
+
+// finish completes what follows from events and days.
+func (m *composition) finish() {
+	snapshot := &m.state.Snapshot
+	slices.SortFunc(snapshot.Events, newestFirst)
+	snapshot.Withdrawn = slices.DeleteFunc(snapshot.Withdrawn, func(e ShownEvent) bool {
+		return e.UpdatedAt.Before(snapshot.At.AddDate(0, 0, -withdrawnDays))
+	})
+	snapshot.Months = m.calendar.months(m.state.FirstMonth)
+	uptime := snapshot.Dashboard.Content.Uptime
+	states := map[string]Impact{}
+	for i := range snapshot.Events {
+		if event := &snapshot.Events[i]; event.active(snapshot.At) {
+			for _, impact := range event.Impacts {
+				if impact.Impact.worse(states[impact.ComponentID]) {
+					states[impact.ComponentID] = impact.Impact
+				}
+			}
+		}
+	}
+	for i := range snapshot.Components {
+		component := &snapshot.Components[i]
+		if component.Days == nil {
+			component.Days = []ShownDay{}
+		}
+		component.State = cmp.Or(states[component.ID], Operational)
+		component.Uptime = m.calendar.uptime(component, uptime.WindowDays, uptime.PartialOutageWeight)
+	}
+}
+
+// expires returns when the state is not right any more without a write: an event begins, the day ends, or an uptime
+// changes, of which pages show whole minutes. A maintenance does not change an uptime.
+func (m *composition) expires() time.Time {
+	snapshot := &m.state.Snapshot
+	next := m.calendar.today().to
+	if start := snapshot.nextStart(); start != nil {
+		next = earlier(next, *start)
+	}
+	for _, spans := range m.state.Spans {
+		for _, s := range spans {
+			if s.Impact != UnderMaintenance && !s.From.After(snapshot.At) && s.To.After(snapshot.At) {
+				return earlier(next, snapshot.At.Truncate(time.Minute).Add(time.Minute))
+			}
+		}
+	}
+	return next
+}
+
+// nextStart returns the next time at which an event reaches its start.
+func (s *Snapshot) nextStart() (next *time.Time) {
+	for i := range s.Events {
+		event := &s.Events[i]
+		if event.Status.underway() && event.StartAt.After(s.At) && (next == nil || event.StartAt.Before(*next)) {
+			next = &event.StartAt
+		}
+	}
+	return next
+}
+
+// statuses returns the statuses of the components on the public list.
+func (s *Snapshot) statuses() map[string]RowStatus {
+	statuses := map[string]RowStatus{}
+	for i := range s.Events {
+		event := &s.Events[i]
+		if !event.active(s.At) {
+			continue
+		}
+		for _, impact := range event.Impacts {
+			switch {
+			case impact.Impact == Operational:
+			case event.Type == Incident:
+				statuses[impact.ComponentID] = RowIncident
+			default:
+				statuses[impact.ComponentID] = cmp.Or(statuses[impact.ComponentID], RowMaintenance)
+			}
+		}
+	}
+	return statuses
+}
+
+// sameComponents reports whether the components are those of a state, apart from what follows from events.
+func sameComponents(was *State, components []ShownComponent) bool {
+	return slices.EqualFunc(was.Snapshot.Components, components, func(a, b ShownComponent) bool {
+		a.State, a.Days, a.Uptime, b.State, b.Days, b.Uptime = "", nil, nil, "", nil, nil
+		return sameJSON(a, b)
+	})
+}
+
+// sameJSON compares values as they are stored.
+func sameJSON(a, b any) bool {
+	first, err := json.Marshal(a)
+	second, failed := json.Marshal(b)
+	return err == nil && failed == nil && bytes.Equal(first, second)
+}

@@ -1,0 +1,148 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/google/uuid"
+)
+
+// maxFileName bounds the name of a file, in bytes.
+const maxFileName = 255
+
+// EditionBySlug returns the page of an enabled dashboard with its current edition, or NotFound. Unlike the public list
+// it is returned for a private page too: its reader decides who gets the files.
+func (c *Catalog) EditionBySlug(ctx context.Context, slug string) (Page, error) {
+	return c.currentEdition(ctx, find.Eq(FieldSlug, slug))
+}
+
+// EditionByHost is EditionBySlug by a custom domain of the dashboard.
+func (c *Catalog) EditionByHost(ctx context.Context, host string) (Page, error) {
+	return c.currentEdition(ctx, find.Has(FieldHosts, host))
+}
+
+func (c *Catalog) currentEdition(ctx context.Context, which find.Condition) (Page, error) {
+	page, err := c.enabledPage(ctx, which)
+	if err != nil || page.EditionID != "" {
+		return page, err
+	}
+	return c.render(ctx, page.DashboardID)
+}
+
+// EditionFile returns a file of an edition, or NotFound. A file that is not rendered with each edition is rendered at
+// its first request.
+func (c *Catalog) EditionFile(ctx context.Context, id, name string) (File, error) {
+	if len(name) > maxFileName {
+		return File{}, noFile()
+	}
+	of, err := c.edition(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return File{}, fault.New(fault.NotFound, "There is no such edition.")
+	}
+	if err != nil {
+		return File{}, err
+	}
+	if file := of.file(name); file != nil {
+		return *file, nil
+	}
+	key := id + "/" + name
+	kept, err := c.store.Files.Get(ctx, key)
+	if !fault.Is(err, fault.NotFound) {
+		return kept.File, err
+	}
+	return c.files.share(ctx, key, nil, func(ctx context.Context, _ []struct{}) (File, error) { return c.renderFile(ctx, of, name) })
+}
+
+// renderFile renders and stores a file. If another process stored the file meanwhile, it returns that one.
+func (c *Catalog) renderFile(ctx context.Context, of *issue, name string) (File, error) {
+	fresh := KeptFile{EditionID: of.ID, DashboardID: of.DashboardID, CreatedAt: c.now(), File: File{Name: name}}
+	kept, err := c.store.Files.Get(ctx, fresh.Key())
+	if !fault.Is(err, fault.NotFound) {
+		return kept.File, err
+	}
+	asked, err := c.askedFor(ctx, of, name)
+	if err != nil {
+		return File{}, err
+	}
+	if fresh.File, err = c.publication.Renderer.Render(&of.state.Snapshot, name, asked, nil); err != nil {
+		return File{}, err
+	}
+	err = c.store.Files.Insert(ctx, fresh)
+	if fault.Is(err, fault.Conflict) {
+		kept, err = c.store.Files.Get(ctx, fresh.Key())
+		return kept.File, err
+	}
+	return fresh.File, err
+}
+
+// askedFor returns what a file needs beside the snapshot.
+func (c *Catalog) askedFor(ctx context.Context, of *issue, name string) (asked Asked, err error) {
+	folder, rest, _ := strings.Cut(name, "/")
+	switch {
+	case folder == "events" && !strings.Contains(rest, "/"):
+		asked.Event, err = c.eventOf(ctx, of, rest)
+	case folder == "history" && rest != "":
+		asked.Month, err = c.monthOf(ctx, of, rest)
+	}
+	return asked, err
+}
+
+// eventOf returns an event of any age as the dashboard of an edition shows it, or NotFound.
+func (c *Catalog) eventOf(ctx context.Context, of *issue, id string) (*ShownEvent, error) {
+	for i := range of.state.Snapshot.Events {
+		if of.state.Snapshot.Events[i].ID == id {
+			return &of.state.Snapshot.Events[i], nil
+		}
+	}
+	if uuid.Validate(id) != nil {
+		return nil, noFile()
+	}
+	event, err := c.stored(ctx, of.state.OrganizationID, id)
+	if fault.Is(err, fault.NotFound) {
+		return nil, noFile()
+	}
+	shown := event.shownOn(of.names())
+	if err == nil && shown.Event == nil {
+		err = noFile()
+	}
+	return shown.Event, err
+}
+
+// names returns the names of the components of an edition, by id.
+func (e *issue) names() map[string]string {
+	names := make(map[string]string, len(e.state.Snapshot.Components))
+	for _, component := range e.state.Snapshot.Components {
+		names[component.ID] = component.Name
+	}
+	return names
+}
+
+// monthOf returns a month of history as the dashboard of an edition shows it, or NotFound.
+func (c *Catalog) monthOf(ctx context.Context, of *issue, name string) (*ShownMonth, error) {
+	snapshot := &of.state.Snapshot
+	month, err := time.Parse("2006-01", name)
+	if err != nil || !slices.Contains(snapshot.Months, name) {
+		return nil, noFile()
+	}
+	calendar := calendar{zone: zoneOf(snapshot.Dashboard)}
+	calendar.days = daysOf(month.Year(), month.Month(), calendar.zone)
+	calendar.at = earlier(wholeSecond(snapshot.At), calendar.today().to)
+	m := &composition{Catalog: c, calendar: calendar, names: of.names(), state: State{OrganizationID: of.state.OrganizationID}}
+	out := &ShownMonth{Month: name, Events: []ShownEvent{}, Uptimes: map[string]*float64{}}
+	from, to := calendar.days[0].from, calendar.today().to
+	spans, err := m.readBetween(ctx, []string{""}, from, &to, func(event shownEvent) { out.Events = append(out.Events, *event.Event) })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out.Events, newestFirst)
+	for i := range snapshot.Components {
+		component := snapshot.Components[i]
+		component.Days = calendar.tallied(&component, spans[component.ID], calendar.days)
+		out.Uptimes[component.ID] = calendar.uptime(&component, len(calendar.days), snapshot.Dashboard.Content.Uptime.PartialOutageWeight)
+	}
+	return out, nil
+}

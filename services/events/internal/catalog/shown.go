@@ -1,0 +1,183 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// shownEvent is everything of an event that dashboards may show, and the times that they count.
+type shownEvent struct {
+	Event *ShownEvent // nil: no dashboard shows the event
+	Spans []Span
+}
+
+// Span is a time in which an event affects a component. To is endless for an open event.
+type Span struct {
+	ComponentID string    `json:"componentId"`
+	From        time.Time `json:"from"`
+	To          time.Time `json:"to"`
+	Impact      Impact    `json:"impact"`
+}
+
+// shown returns what any dashboard shows of the event, to compare it with another state of the event.
+func (e *Event) shown() shownEvent {
+	all := make(map[string]string, len(e.Links))
+	for _, link := range e.Links {
+		all[link.ComponentID] = ""
+	}
+	out := e.shownOn(all)
+	if out.Event != nil {
+		out.Event.Version, out.Event.UpdatedAt = 0, time.Time{}
+	}
+	return out
+}
+
+// shownOn returns the event as visitors of a dashboard see it that shows components, by id with their names.
+func (e *Event) shownOn(components map[string]string) shownEvent {
+	if !e.Published || e.HiddenFromDashboard {
+		return shownEvent{}
+	}
+	impacts := e.shownImpacts(components)
+	if len(impacts) == 0 {
+		return shownEvent{}
+	}
+	updated := e.ShownAt
+	if updated.IsZero() {
+		updated = e.UpdatedAt
+	}
+	event := &ShownEvent{
+		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, Description: e.Description, Impacts: impacts,
+		StartAt: e.StartAt, EndAt: e.EndAt, ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt,
+		Entries: e.shownEntries(components), PostMortem: e.PostMortem.shown(), CreatedAt: e.CreatedAt, UpdatedAt: updated,
+		Version: e.ShownVersion,
+	}
+	return shownEvent{event, e.spansOf(components)}
+}
+
+func (e *Event) shownImpacts(components map[string]string) []ShownImpact {
+	var impacts []ShownImpact
+	for _, link := range e.Links {
+		name, there := components[link.ComponentID]
+		if !there {
+			continue
+		}
+		all := e.impactsOn(link)
+		worst := all[0].impact
+		for _, one := range all {
+			if one.impact.worse(worst) {
+				worst = one.impact
+			}
+		}
+		impacts = append(impacts, ShownImpact{ComponentID: link.ComponentID, Name: name, Impact: all[len(all)-1].impact, Worst: worst})
+	}
+	return impacts
+}
+
+// spansOf returns the times in which the event affects the components.
+func (e *Event) spansOf(components map[string]string) []Span {
+	from, end, counts := e.lasted()
+	if !counts {
+		return nil
+	}
+	if end == nil {
+		end = new(endless())
+	}
+	var spans []Span
+	for _, link := range e.Links {
+		if _, there := components[link.ComponentID]; !there {
+			continue
+		}
+		for _, s := range e.spansWithin(link, from, end) {
+			spans = append(spans, Span{link.ComponentID, s.from, s.to, s.impact})
+		}
+	}
+	return spans
+}
+
+func (e *Event) shownEntries(components map[string]string) []ShownEntry {
+	chronicle := e.Chronicle()
+	entries := make([]ShownEntry, len(chronicle))
+	inForce := e.firstStatus(chronicle)
+	for i, entry := range chronicle {
+		if entry.Status != StatusUpdate {
+			inForce = entry.Status
+		}
+		impacts := slices.DeleteFunc(slices.Clone(entry.Impacts), func(impact ComponentImpact) bool {
+			_, there := components[impact.ComponentID]
+			return !there
+		})
+		updated := entry.CreatedAt
+		if entry.EditedAt != nil {
+			updated = *entry.EditedAt
+		}
+		entries[len(entries)-1-i] = ShownEntry{
+			StatusID: entry.StatusID, Status: entry.Status, InForce: inForce, Message: entry.Message, Impacts: impacts,
+			Notified: entry.Notified, Timestamp: entry.Timestamp, CreatedAt: entry.CreatedAt, UpdatedAt: updated,
+		}
+	}
+	return entries
+}
+
+// firstStatus returns the status before the first entry that has a status of its own.
+func (e *Event) firstStatus(chronicle []Entry) Status {
+	for _, entry := range chronicle {
+		if entry.Status != StatusUpdate {
+			return cmp.Or(entry.PreviousStatus, entry.Status)
+		}
+	}
+	return e.Status
+}
+
+// shown returns a published post-mortem without its author and the owners of its action items; nil for none.
+func (p *PostMortem) shown() *ShownPostMortem {
+	if p == nil || !p.Published || p.PublishedAt == nil {
+		return nil
+	}
+	items := slices.Clone(p.ActionItems)
+	for i := range items {
+		items[i].Owner = nil
+	}
+	return &ShownPostMortem{
+		Summary: p.Summary, RootCause: p.RootCause, Impact: p.Impact, Resolution: p.Resolution, LessonsLearned: p.LessonsLearned,
+		ActionItems: items, PublishedAt: *p.PublishedAt,
+	}
+}
+
+// open reports whether the event is planned or goes on.
+func (e *ShownEvent) open() bool { return !e.Status.closed() }
+
+// active reports whether the event has reached its start and goes on.
+func (e *ShownEvent) active(at time.Time) bool { return e.Status.underway() && !e.StartAt.After(at) }
+
+// recent reports whether the event is open, or began or ended after since.
+func (e *ShownEvent) recent(since time.Time) bool {
+	end := cmp.Or(e.EndAt, e.ScheduledEndAt, &e.StartAt)
+	return e.open() || end.After(since) || e.StartAt.After(since)
+}
+
+// withdrawn returns the event as a calendar shows it after it was deleted or hidden.
+func (e *ShownEvent) withdrawn(now time.Time) ShownEvent {
+	return ShownEvent{
+		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, StartAt: e.StartAt, EndAt: e.EndAt,
+		ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt, CreatedAt: e.CreatedAt, UpdatedAt: now,
+		Version: e.Version + 1, Description: Rich{Format: e.Description.Format}, Impacts: []ShownImpact{}, Entries: []ShownEntry{},
+	}
+}
+
+// newestFirst orders events by their start.
+func newestFirst(a, b ShownEvent) int {
+	return -cmp.Or(a.StartAt.Compare(b.StartAt), cmp.Compare(a.ID, b.ID))
+}
+
+// shown returns the dashboard as visitors see it. Placements of other components than shown, and what decides the
+// access, are left out.
+func (d Dashboard) shown(components map[string]string) Dashboard {
+	d.OrganizationID, d.Version, d.UpdatedAt = "", 0, time.Time{}
+	d.Access = Access{Mode: d.Access.Mode, AllowedIPs: []string{}}
+	d.Components = slices.DeleteFunc(slices.Clone(d.Components), func(p Placement) bool {
+		_, there := components[p.ComponentID]
+		return !there
+	})
+	return d
+}
