@@ -129,7 +129,16 @@ func (s *Site) html(name string, f frame, view any) (File, error) {
 	if err := s.pages[f.Lang].ExecuteTemplate(&out, name, view); err != nil {
 		return File{}, err
 	}
-	return File{Media: "text/html; charset=utf-8", Body: out.Bytes(), Policy: s.policy(f)}, nil
+	return File{Media: "text/html; charset=utf-8", Body: bytes.Map(allowed, out.Bytes()), Policy: s.policy(f)}, nil
+}
+
+// allowed removes the characters that HTML forbids: control characters and noncharacters.
+func allowed(r rune) rune {
+	switch {
+	case r < ' ' && r != '\t' && r != '\n', r >= 0x7f && r < 0xa0, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
+		return -1
+	}
+	return r
 }
 
 // policy returns the Content-Security-Policy of a page.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -292,7 +293,7 @@ func TestImageOriginIsOneSource(t *testing.T) {
 const refusedLink = "#ZgotmplZ"
 
 // hostilePageText would break a page that does not escape it, in an element, an attribute, a script, a style or a URL.
-const hostilePageText = "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload=alert(3) x='{{.}}` javascript:alert(4) \u202Egnp.exe\u2066\u2069 &lt;b&gt; <!-- ]]> \x00\x08"
+const hostilePageText = "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload=alert(3) x='{{.}}` javascript:alert(4) \u202Egnp.exe\u2066\u2069 &lt;b&gt; <!-- ]]> \x00\x08\r\n\u0085\uffff"
 
 // hostilePage is the troubled page with hostilePageText in each text of operators.
 func hostilePage() *catalog.Snapshot {
@@ -347,6 +348,9 @@ func TestHostileTextsStayText(t *testing.T) {
 	active := []string{"script", "style", "img", "form", "input", "rect"}
 	for _, name := range pageNames(hostile) {
 		d := read(t, name, render(t, s, hostile, name))
+		if at := strings.IndexFunc(string(d.file.Body), func(r rune) bool { return unicode.IsControl(r) && r != '\n' || r == 0xffff }); at >= 0 {
+			t.Errorf("%s has a control character at %d", name, at)
+		}
 		if !strings.Contains(string(d.file.Body), "alert(1)") {
 			t.Errorf("%s does not show the text", name)
 		}

@@ -51,7 +51,13 @@ func pageNames(s *catalog.Snapshot) []string {
 
 // samplePages returns the samples by name. With LOOK, TestGoldenPages writes their pages to a folder.
 func samplePages() map[string]*catalog.Snapshot {
-	return map[string]*catalog.Snapshot{"calm": samplePage(), "trouble": troubledPage(), "large": largePage(), "hostile": hostilePage()}
+	all := map[string]*catalog.Snapshot{"calm": samplePage(), "trouble": troubledPage(), "large": largePage(), "hostile": hostilePage()}
+	for _, lang := range []string{"de", "ja"} {
+		all[lang] = troubledPage()
+		all[lang].Dashboard.Locale = lang
+		all[lang].Dashboard.Branding.PrimaryColor = "#0f9d8a"
+	}
+	return all
 }
 
 // The golden pages have no style and no script, so that they show the structure alone.
