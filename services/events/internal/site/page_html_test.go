@@ -292,18 +292,18 @@ func TestImageOriginIsOneSource(t *testing.T) {
 // refusedLink replaces an address that would run a script (package html/template).
 const refusedLink = "#ZgotmplZ"
 
-// hostileText would break a page that does not escape it, in an element, an attribute, a script, a style or a URL.
-const hostileText = "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload=alert(3) x='{{.}}` javascript:alert(4) \u202Egnp.exe\u2066\u2069 &lt;b&gt; <!-- ]]> \x00\x08\r\n\u0085\uffff"
+// hostilePageText would break a page that does not escape it, in an element, an attribute, a script, a style or a URL.
+const hostilePageText = "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload=alert(3) x='{{.}}` javascript:alert(4) \u202Egnp.exe\u2066\u2069 &lt;b&gt; <!-- ]]> \x00\x08\r\n\u0085\uffff"
 
-// hostilePage is the troubled page with hostileText in each text of operators.
+// hostilePage is the troubled page with hostilePageText in each text of operators.
 func hostilePage() *catalog.Snapshot {
 	s := troubledPage()
 	poison(reflect.ValueOf(s).Elem())
 	s.URL, s.Dashboard.Locale, s.Dashboard.Timezone = "https://status.example.com", "en", "UTC"
 	s.Dashboard.Access.Mode = catalog.AccessPublic
-	s.Dashboard.Links.Navigation = []catalog.NavigationLink{{Text: hostileText, Href: "javascript:alert(5)"}, {Text: hostileText, Href: `https://x.example/"><script>alert(6)</script>`}}
+	s.Dashboard.Links.Navigation = []catalog.NavigationLink{{Text: hostilePageText, Href: "javascript:alert(5)"}, {Text: hostilePageText, Href: `https://x.example/"><script>alert(6)</script>`}}
 	s.Dashboard.Links.HomepageURL, s.Dashboard.Links.SupportURL = `https://x.example/"><script>alert(8)</script>`, `mailto:a@x.example?subject="><script>alert(9)</script>`
-	s.Dashboard.Branding = catalog.Branding{LogoURL: `https://x.example/"onerror="alert(7)`, PrimaryColor: "red}*{display:none", Theme: hostileText}
+	s.Dashboard.Branding = catalog.Branding{LogoURL: `https://x.example/"onerror="alert(7)`, PrimaryColor: "red}*{display:none", Theme: hostilePageText}
 	for i, format := range []richtext.Format{richtext.Markdown, richtext.Rich, richtext.Plain} {
 		s.Events[i].Description.Format = format
 		for k := range s.Events[i].Entries {
@@ -313,7 +313,7 @@ func hostilePage() *catalog.Snapshot {
 	return s
 }
 
-// poison sets hostileText as each string that is no id, no name of a constant, and no date.
+// poison sets hostilePageText as each string that is no id, no name of a constant, and no date.
 func poison(v reflect.Value) {
 	constants := []reflect.Type{
 		reflect.TypeFor[catalog.Impact](), reflect.TypeFor[catalog.Status](), reflect.TypeFor[catalog.EventType](), reflect.TypeFor[catalog.AccessMode](),
@@ -322,7 +322,7 @@ func poison(v reflect.Value) {
 	switch {
 	case slices.Contains(constants, v.Type()):
 	case v.Kind() == reflect.String:
-		v.SetString(hostileText)
+		v.SetString(hostilePageText)
 	case v.Kind() == reflect.Pointer && !v.IsNil():
 		poison(v.Elem())
 	case v.Kind() == reflect.Slice:
