@@ -81,8 +81,13 @@ type frame struct {
 // Home is the relative address of the page of the dashboard.
 func (f frame) Home() string { return cmp.Or(f.Up, "./") }
 
-// Badge is the address of the badge, the icon of a dashboard without one of its own.
-func (f frame) Badge() string { return f.Up + "badge.svg" }
+// Logo is the address of the dashboard's logo. Empty: none, or the policy cannot allow its origin.
+func (f frame) Logo() string { return loadable(f.Dashboard.Branding.LogoURL) }
+
+// Icon is the address of the dashboard's icon; without one, that of its badge.
+func (f frame) Icon() string {
+	return cmp.Or(loadable(f.Dashboard.Branding.FaviconURL), f.Up+"badge.svg")
+}
 
 // Subscribable reports whether visitors may subscribe.
 func (f frame) Subscribable() bool {
@@ -158,6 +163,14 @@ func (s *Site) policy(f frame) string {
 		}
 	}
 	return strings.Join(append(parts, images, "connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors "+ancestors), "; ")
+}
+
+// loadable returns the address of an image, and no text if the policy cannot allow its origin.
+func loadable(address string) string {
+	if imageOrigin(address) == "" {
+		return ""
+	}
+	return address
 }
 
 var originForm = regexp.MustCompile(`^[a-z0-9.-]+(:[0-9]+)?$`)

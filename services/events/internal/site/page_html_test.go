@@ -283,6 +283,10 @@ func TestImageOriginIsOneSource(t *testing.T) {
 		}
 	}
 	s := samplePage()
+	s.Dashboard.Branding = catalog.Branding{LogoURL: "https://a;sandbox/l.png", FaviconURL: "https://a;sandbox/f.ico"}
+	if file := render(t, newSite(t), s, ""); strings.Contains(string(file.Body)+file.Policy, "sandbox") {
+		t.Error("the page loads an image that its policy cannot allow")
+	}
 	s.Dashboard.Branding = catalog.Branding{LogoURL: "https://a.example/l.png", FaviconURL: "https://a.example/f.ico"}
 	if policy := render(t, newSite(t), s, "").Policy; !strings.Contains(policy, "; img-src 'self' https://a.example; ") {
 		t.Error(policy)
