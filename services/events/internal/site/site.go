@@ -52,9 +52,9 @@ func index(_ *Site, snapshot *catalog.Snapshot, _ Asked, _ string) (File, error)
 	return File{Media: "text/html; charset=utf-8", Body: []byte("<!doctype html><title>" + html.EscapeString(snapshot.Dashboard.Name) + "</title>")}, nil
 }
 
-// data is the snapshot or the event or month that is asked for, as JSON.
+// data is the event or month that is asked for, or the number of the edition, as JSON.
 func data(_ *Site, snapshot *catalog.Snapshot, asked Asked, _ string) (File, error) {
-	var of any = snapshot
+	var of any = snapshot.Edition
 	if asked.Event != nil {
 		of = asked.Event
 	}
