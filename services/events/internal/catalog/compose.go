@@ -48,11 +48,12 @@ type composition struct {
 	names    map[string]string // of the shown components, by id
 	changed  bool
 	redo     map[string]bool // the dates whose numbers are computed again
+	chunks   map[int64]bool  // those with an event that differs from the former state
 }
 
 // begin returns a composition with the dashboard and its components; the components have no numbers yet.
 func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, components []ShownComponent, now time.Time) *composition {
-	m := &composition{Catalog: c, was: was, calendar: newCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}}
+	m := &composition{Catalog: c, was: was, calendar: newCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}, chunks: map[int64]bool{}}
 	for _, component := range components {
 		m.names[component.ID] = component.Name
 	}
@@ -103,11 +104,15 @@ func (m *composition) keepEvents() {
 		spans := m.was.Spans[event.ID]
 		if !same {
 			if event = event.on(m.names); len(event.Impacts) == 0 {
+				m.chunks[chunkOf(&event)] = true
 				continue
 			}
 			spans = slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { _, there := m.names[s.ComponentID]; return !there })
 		}
-		m.put(shownEvent{&event, spans})
+		if !same || !event.recent(m.calendar.recentFrom()) {
+			m.chunks[chunkOf(&event)] = true
+		}
+		m.keep(shownEvent{&event, spans})
 	}
 }
 
@@ -125,8 +130,14 @@ func (e ShownEvent) on(names map[string]string) ShownEvent {
 	return e
 }
 
-// put adds an event to the state, unless the event ended too long ago.
+// put is keep for an event that may differ from the former state.
 func (m *composition) put(event shownEvent) {
+	m.chunks[chunkOf(event.Event)] = true
+	m.keep(event)
+}
+
+// keep adds an event to the state, unless the event ended too long ago.
+func (m *composition) keep(event shownEvent) {
 	if event.Event.recent(m.calendar.recentFrom()) {
 		m.state.Snapshot.Events = append(m.state.Snapshot.Events, *event.Event)
 		if len(event.Spans) > 0 {
@@ -253,6 +264,7 @@ func (m *composition) drop(id string) shownEvent {
 	}
 	event := m.state.Snapshot.Events[at]
 	former := shownEvent{&event, m.state.Spans[id]}
+	m.chunks[chunkOf(&event)] = true
 	m.state.Snapshot.Events = slices.Delete(m.state.Snapshot.Events, at, at+1)
 	delete(m.state.Spans, id)
 	return former
