@@ -72,8 +72,8 @@ func (f *File) In(coding string) (Coding, bool) {
 
 // KeptFile is a file that was rendered at its first request. It is deleted with its edition.
 //
-// Decision. Such files are records and not in the memory of a process, so that each is rendered once per edition, also
-// with several processes and after a restart. They live for as long as their edition, which a visitor cannot prolong,
+// Decision. Such files are records and not in the memory of a process, so that a restart renders none again. Of two
+// processes that render one at the same time, the file that is stored first stays. They live for as long as their edition, which a visitor cannot prolong,
 // and there are at most as many as the dashboard has events, months and components.
 type KeptFile struct {
 	EditionID   string    `json:"editionId"`
