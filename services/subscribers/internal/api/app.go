@@ -80,7 +80,7 @@ func (a appChannel) exampleAddress() string {
 }
 
 func (a appChannel) example() string {
-	return `{"id": "01890a5d-ac96-574b-bcce-b302099a8062", "channel": "` + string(a.channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", ` + a.exampleAddress() + `,
+	return `{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "channel": "` + string(a.channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", ` + a.exampleAddress() + `,
 		"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "confirmed": true, "confirmedAt": "2026-01-31T09:30:00.000Z", "paused": false, "locked": false,
 		"suppressed": false, "suppressedReason": null, "locale": "de", "source": "app", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}`
 }
@@ -323,7 +323,7 @@ func (a appChannel) importOperation() web.Operation {
 	operation.Example = web.Example{
 		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "rows": [{` + a.exampleAddress() + `, "confirmed": true}, {` +
 			strings.NewReplacer("@", "", "+", "").Replace(a.exampleAddress()) + `}]}`,
-		Response: `{"results": [{"row": 1, "status": "created", "id": "01890a5d-ac96-574b-bcce-b302099a8062", "error": null},
+		Response: `{"results": [{"row": 1, "status": "created", "id": "01890a5d-ac96-774b-bcce-b302099a8062", "error": null},
 			{"row": 2, "status": "refused", "id": null, "error": "The address is not valid."}]}`,
 	}
 	return web.Declare(operation, a.imports)

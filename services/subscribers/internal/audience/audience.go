@@ -5,8 +5,9 @@
 // address to one dashboard. It holds an Entry for each component, with a confirmation of its own, or one Entry for all
 // components. The recipients of a change are subscribers.
 //
-// The key of a Subscriber follows from its dashboard and its address. So there is one, and the write decides who of
-// several creates it. A subscriber without entries does not exist: no query finds it, and Derive deletes it.
+// The key of a Subscriber follows from its dashboard and the id of its address. So there is one, and the write decides who of
+// several creates it. Nobody can compute the key from the text of an address, because the id of the address is random and in
+// no response to a visitor. A subscriber without entries does not exist: no query finds it, and Derive deletes it.
 //
 // A subscriber holds a copy of its address. A Subscription is a copy of an entry for the lists of the legacy interface.
 // AddressWritten and SubscriberWritten keep the copies in step. The store calls them after each write, and repeats them
@@ -30,7 +31,7 @@ const (
 	FieldOrganization = "organization"
 	FieldChannel      = "channel"
 	FieldLegacyID     = "legacyId"
-	FieldText         = "text"       // of an address, as given
+	FieldText         = "text"       // of an address, as given; of a subscriber, as Searched returns it
 	FieldNormal       = "normal"     // of an address, as compared
 	FieldBlocked      = "blocked"    // of an address: suppressed
 	FieldRemoved      = "removed"    // of an address
@@ -51,7 +52,7 @@ const (
 // follows in those of addresses and subscriptions.
 const (
 	IndexLegacy          = "legacy"
-	IndexText            = "text"
+	IndexSame            = "same" // of addresses: the compared form
 	IndexAddress         = "address"
 	IndexComponent       = "component"
 	IndexPair            = "couple" // address, component

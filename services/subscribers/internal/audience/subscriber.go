@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -83,9 +84,14 @@ const (
 // States returns all states.
 func States() []State { return []State{Confirmed, Unconfirmed, Paused, Suppressed} }
 
-// SubscriberID returns the id of the one subscriber of an address on a dashboard.
+// SubscriberID returns the id of the one subscriber of an address on a dashboard: a UUID v7 with the time of the address's
+// id, in which a digest of both ids takes the place of random bits.
 func SubscriberID(dashboard, address string) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("subscriber/"+dashboard+"/"+address)).String()
+	sum := sha256.Sum256([]byte("subscriber/" + dashboard + "/" + address))
+	id, of := uuid.UUID(sum[:16]), uuid.MustParse(address)
+	copy(id[:6], of[:6])
+	id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
+	return id.String()
 }
 
 // copyOf returns what a subscriber repeats of the address.
@@ -144,6 +150,9 @@ func (s Subscriber) ComponentIDs() []string {
 	}
 	return ids
 }
+
+// Searched returns the address in the form that Filter.Text searches.
+func (s Subscriber) Searched() string { return kindOf(s.Channel).searched(s.Address.Text) }
 
 // States returns the states of the subscriber.
 func (s Subscriber) States() []State {
