@@ -66,6 +66,12 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 		Organization: again.Organization, DeliveryID: again.ID, ReplayOf: log.ID, Kind: again.Channel, DashboardID: again.DashboardID,
 		EventID: again.EventID, EventKind: again.EventKind, Endpoint: again.URLDisplay,
 	})
+	if again.EventID != "" {
+		page := PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}
+		if err := l.Store.SavePage(ctx, page); err != nil {
+			return "", err
+		}
+	}
 	return again.ID, l.Store.Schedule(ctx, again, append(entry, shard)...)
 }
 
