@@ -530,6 +530,8 @@ func newEvents(t testing.TB) *events {
 
 func (e *events) add(owner, event string) { e.known.Store([2]string{owner, event}, true) }
 
+func (e *events) remove(owner, event string) { e.known.Delete([2]string{owner, event}) }
+
 // authority signs certificates of receivers.
 type authority struct {
 	key         *ecdsa.PrivateKey

@@ -28,12 +28,16 @@ func (r replay) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: r.Organization, Type: "delivery", ID: r.DeliveryID, Name: string(r.EventKind)}
 }
 
-// Replay sends the delivery of the log again and returns the id of the new delivery. The new delivery is durable: its
+// Replay sends the delivery of the log again and returns the id of the new delivery. It refuses a delivery that waits for
+// its next attempt, because the recipient would get the message twice. The new delivery is durable: its
 // row waits for its first attempt. One write stores the row with the message that wakes the owner of its partition.
 func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err error) {
 	log, row, err := l.read(ctx, key)
 	if err != nil {
 		return "", err
+	}
+	if row.Status == StatusRetrying {
+		return "", fault.New(fault.Conflict, "The delivery is not over: it waits for its next attempt. Replay it when it has ended.")
 	}
 	change, err := l.Store.Change(ctx, row.ChangeID)
 	if fault.Is(err, fault.NotFound) {
@@ -62,6 +66,12 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 		Organization: again.Organization, DeliveryID: again.ID, ReplayOf: log.ID, Kind: again.Channel, DashboardID: again.DashboardID,
 		EventID: again.EventID, EventKind: again.EventKind, Endpoint: again.URLDisplay,
 	})
+	if again.EventID != "" {
+		page := PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}
+		if err := l.Store.SavePage(ctx, page); err != nil {
+			return "", err
+		}
+	}
 	return again.ID, l.Store.Schedule(ctx, again, append(entry, shard)...)
 }
 
