@@ -55,7 +55,11 @@ func MountRecipients(engine *gin.Engine, recipients Recipients) {
 		if err != nil {
 			return err
 		}
-		c.PureJSON(http.StatusOK, destinations)
+		if c.GetHeader("Accept") == topic.PackedDestinations {
+			c.Data(http.StatusOK, topic.PackedDestinations, topic.Pack(destinations))
+		} else {
+			c.PureJSON(http.StatusOK, destinations)
+		}
 		return nil
 	}))
 	if versioned, is := recipients.(VersionedRecipients); is {

@@ -497,7 +497,8 @@ func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	i.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(out)
+	w.Header().Set("Content-Type", topic.PackedDestinations)
+	_, _ = w.Write(topic.Pack(out))
 }
 
 // events is the events service.
