@@ -72,7 +72,6 @@ func TestProgress(t *testing.T) {
 	w.peer.page = 100
 	s := w.start(w.config(50*time.Millisecond, 50*time.Millisecond))
 	event := newEvent()
-	w.incidents.add(organization, event)
 	settled := func(s *service, want counts) {
 		t.Helper()
 		var last counts
@@ -134,7 +133,6 @@ func TestProgress_addsUp(t *testing.T) {
 	}
 	s := w.start(w.config(50*time.Millisecond, time.Hour))
 	event := newEvent()
-	w.incidents.add(organization, event)
 	settled := func(want counts) {
 		t.Helper()
 		if want.begun() != want.Planned {
@@ -177,7 +175,6 @@ func TestProgress_deletedEvent(t *testing.T) {
 	w.peer.add("r1", "https://hooks.test/hook")
 	s := w.start(w.config())
 	sent := change(newEvent(), 1)
-	w.incidents.add(organization, sent.Event.ID)
 	w.publish(sent, nil)
 	w.ended(sent.ID, "r1")
 	w.incidents.remove(organization, sent.Event.ID)

@@ -43,6 +43,7 @@ const (
 	CodeNoRecipient  Code = "recipient_gone"
 	CodeNotConcerned Code = "not_concerned"       // the recipient subscribes to none of the change's components
 	CodeReplaced     Code = "replaced"            // by a newer delivery of the same event
+	CodeWithdrawn    Code = "event_withdrawn"     // the event was deleted, or may not be shown any more, while the delivery waited
 	CodeExpired      Code = "expired"             // the change was deleted after the retention time
 	CodeHeld         Code = "held"                // not attempted yet: the receiver asked for a pause, or is slow
 	CodeUnavailable  Code = "channel_unavailable" // this build has no such channel

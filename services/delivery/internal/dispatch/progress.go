@@ -47,19 +47,13 @@ func (d *Delivery) Counts() (Status, bool) {
 	return d.Status, d.Log == 0 && d.EventID != "" && d.Recipient != ""
 }
 
-// Events says which events exist.
-type Events interface {
-	// HasEvent returns fault.NotFound unless the event is one of the organization.
-	HasEvent(ctx context.Context, organization, id string) error
-}
-
 // EventProgress returns the progress of an event's deliveries, in all and by channel. It is current while a fan-out runs,
 // and reads no deliveries. Of a deleted event it remains as long as the logs, because it counts them.
 func (l *Logs) EventProgress(ctx context.Context, organization, event string) (Progress, map[topic.Channel]Progress, error) {
 	var all Progress
 	planned, err := l.Store.Planned(ctx, organization, event)
 	if err == nil && len(planned) == 0 {
-		err = l.Events.HasEvent(ctx, organization, event)
+		_, err = l.Events.EventState(ctx, organization, event)
 	}
 	if err != nil {
 		return all, nil, err

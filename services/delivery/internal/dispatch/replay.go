@@ -46,6 +46,9 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 	if err != nil {
 		return "", err
 	}
+	if err := l.shown(ctx, &row, &change); err != nil {
+		return "", err
+	}
 	to, err := l.recipient(ctx, &row, change.Kind)
 	if err != nil {
 		return "", err
@@ -73,6 +76,22 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 		}
 	}
 	return again.ID, l.Store.Schedule(ctx, again, append(entry, shard)...)
+}
+
+// shown returns an error if the event of a delivery that is to be sent again was deleted, or may not be shown. If the events
+// service does not respond, the sender asks it again before the attempt.
+func (l *Logs) shown(ctx context.Context, row *Delivery, change *topic.EventChange) error {
+	if row.EventID == "" {
+		return nil
+	}
+	state, err := l.Events.EventState(ctx, row.Organization, row.EventID)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return fault.New(fault.NotFound, "The event of this log no longer exists.")
+	case err == nil && withdrawn(&state, change.Event.Components):
+		return fault.New(fault.Conflict, "The event is a draft, or its components are hidden from notifications. Publish it, then replay the delivery.")
+	}
+	return nil
 }
 
 // recipient returns the destination of a delivery that is to be sent again.

@@ -55,6 +55,7 @@ type Sender struct {
 	retries   *retryIndex
 	writer    *batchWriter
 	snapshots *snapshots
+	events    *eventStates
 	inFlight  sync.WaitGroup
 	tasks     chan task       // to goroutines that wait; closed at the end
 	idle      chan struct{}   // one entry for each of them
@@ -74,6 +75,7 @@ func NewSender(parts Parts) *Sender {
 		paces:     paces{known: make(map[sharedLimit]pace)},
 		tasks:     make(chan task),
 		snapshots: newSnapshots(parts.Store),
+		events:    &eventStates{events: parts.Events, outages: parts.outages, known: make(map[eventKey]eventState)},
 		work:      work, interrupt: interrupt,
 	}
 	s.idle = make(chan struct{}, cap(s.slots.fast))
