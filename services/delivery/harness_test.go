@@ -134,7 +134,7 @@ func (w *world) config(schedule ...time.Duration) delivery.Config {
 	if len(schedule) == 0 {
 		c.RetrySchedule = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond}
 	}
-	c.Timeout = 2 * time.Second
+	c.Timeout = 10 * time.Second // for a busy machine
 	var resolve outward.Resolve
 	if err := resolve.UnmarshalText([]byte(strings.Join(w.resolve, ","))); err != nil {
 		w.t.Fatal(err)
@@ -218,7 +218,7 @@ func (w *world) child(extra ...string) *child {
 		childRole + "=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=warn",
 		"DOCUMENTS_URL=" + w.documents, "KAFKA_BROKERS=" + w.broker.Addr(),
 		"BELLBUOY_SECRET=" + platformSecret, "INTEGRATIONS_URL=" + w.peer.server.URL, "EVENTS_URL=" + w.incidents.server.URL, "DELIVERY_CA_FILE=" + w.caFile,
-		"DELIVERY_RESOLVE=" + strings.Join(w.resolve, ","), "DELIVERY_RETRY_SCHEDULE=100ms,200ms", "DELIVERY_TIMEOUT=2s",
+		"DELIVERY_RESOLVE=" + strings.Join(w.resolve, ","), "DELIVERY_RETRY_SCHEDULE=100ms,200ms", "DELIVERY_TIMEOUT=10s",
 	}, extra...)...)
 	if err := c.command.Start(); err != nil {
 		w.t.Fatal(err)

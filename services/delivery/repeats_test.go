@@ -94,6 +94,7 @@ func TestPlan_repeated(t *testing.T) {
 // A shard that comes again after a rebalance, to the same process, is not sent again while its attempt is in
 // flight.
 func TestRebalance_attemptUnderWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	hooks, release := w.held("hooks.test")
 	const n = 64 // in so many buckets that some stay and some go

@@ -155,6 +155,7 @@ func TestReplay_ofWaiting(t *testing.T) {
 
 // A replay that was accepted survives kill -9.
 func TestKill_replay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/hook")
