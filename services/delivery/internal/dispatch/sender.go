@@ -69,7 +69,7 @@ func NewSender(parts Parts) *Sender {
 	parts.outages = outage.New(parts.Log)
 	s := &Sender{
 		Parts: parts, retries: newRetryIndex(parts.Store, parts.outages, parts.Observer),
-		slots:     slots{make(chan struct{}, min(maxFastSlots, fastPerCore*runtime.GOMAXPROCS(0))), make(chan struct{}, slowSlots), parts.Observer},
+		slots:     slots{fast: make(chan struct{}, min(maxFastSlots, fastPerCore*runtime.GOMAXPROCS(0))), slow: make(chan struct{}, slowSlots), observer: parts.Observer},
 		locks:     recipientLocks{queues: make(map[lockKey][]*member)},
 		receivers: receivers{known: make(map[sharedLimit]receiver)},
 		paces:     paces{known: make(map[sharedLimit]pace)},
