@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -130,7 +131,7 @@ func addressField(channel topic.Channel) string {
 }
 
 type subscribeParts struct {
-	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" description:"Components that the dashboard shows. Absent or null: all of them, also those that are added later."`
+	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components that the dashboard shows. Absent or null: all of them, also those that are added later."`
 	Locale       optional.Value[string]   `json:"locale" nullable:"true" description:"Language of the messages, BCP 47. Absent or null: the dashboard's."`
 }
 
@@ -201,7 +202,7 @@ func (a *API) subscribeByForm(c *gin.Context, offer audience.Offer, channel topi
 		return err
 	}
 	name := addressField(channel)
-	wish := audience.Wish{Address: strings.TrimSpace(form.Get(name)), ComponentIDs: form["componentIds"], Locale: form.Get("locale")}
+	wish := audience.Wish{Address: strings.TrimSpace(form.Get(name)), ComponentIDs: chosen(form), Locale: form.Get("locale")}
 	err = onlyOnce(form, name, "locale")
 	if err == nil {
 		err = a.visitors.Subscribe(c.Request.Context(), offer, channel, wish, web.Caller(c).IP)
@@ -222,6 +223,11 @@ func (a *API) subscribeByForm(c *gin.Context, offer audience.Offer, channel topi
 	c.Status(http.StatusSeeOther)
 	c.Writer.WriteHeaderNow()
 	return nil
+}
+
+// chosen returns the components of a form, without empty values, and nil if the form does not have the field.
+func chosen(form url.Values) []string {
+	return slices.DeleteFunc(slices.Clone(form["componentIds"]), func(id string) bool { return id == "" })
 }
 
 const formMedia = "application/x-www-form-urlencoded"

@@ -65,7 +65,7 @@ func confirmed(c *gin.Context, visit audience.Visit) error {
 type confirmCodeBody struct {
 	Channel optional.Value[string] `json:"channel" required:"true" enum:"sms,whatsapp"`
 	Phone   optional.Value[string] `json:"phone" required:"true"`
-	Code    optional.Value[string] `json:"code" required:"true" pattern:"^[0-9]{6}$"`
+	Code    optional.Value[string] `json:"code" required:"true" pattern:"^[ -]*([0-9][ -]*){6}$" description:"Six digits. Spaces and dashes do not count."`
 }
 
 // confirmCodeForm describes the form.
@@ -165,8 +165,8 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (audience
 		settings.Locale = new(form.Get("locale"))
 	}
 	if form.Has("componentIds") {
-		chosen := slices.DeleteFunc(slices.Clone(form["componentIds"]), func(id string) bool { return id == "" })
-		settings.Components = &audience.Chosen{All: slices.Contains(chosen, everything), IDs: chosen}
+		ids := chosen(form)
+		settings.Components = &audience.Chosen{All: slices.Contains(ids, everything), IDs: ids}
 	}
 	return a.visitors.Manage(ctx, token, settings)
 }
@@ -178,7 +178,7 @@ func (a *API) manageAgain(c *gin.Context, token string, form url.Values, field s
 		return err
 	}
 	view := newLink(visit)
-	switch field {
+	switch name, _, _ := strings.Cut(field, "["); name {
 	case "componentIds":
 		view.Components.Problem = view.W.WrongComponents
 		if strings.Join(form["componentIds"], "") == "" {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -160,7 +161,7 @@ func list[T any](ctx context.Context, from Collection[T], organization string, c
 	return page.Items, total, err
 }
 
-// each calls visit for each record that the conditions find, page by page.
+// each calls visit for each record that the conditions find, page by page and as together does.
 func each[T any](ctx context.Context, from Collection[T], where []find.Condition, visit func(T) error) error {
 	query := find.Query{Where: where, Limit: batch}
 	for {
@@ -168,16 +169,28 @@ func each[T any](ctx context.Context, from Collection[T], where []find.Condition
 		if err != nil {
 			return err
 		}
-		for _, item := range page.Items {
-			if err := visit(item); err != nil {
-				return err
-			}
+		if err := together(page.Items, visit); err != nil {
+			return err
 		}
 		if page.Next == "" {
 			return nil
 		}
 		query.After = page.Next
 	}
+}
+
+// writers is the number of records that together visits at a time.
+const writers = 64
+
+// together calls visit for the items, several at a time, and returns the first error. Writes that wait at the same time
+// share one transaction on SQLite.
+func together[T any](items []T, visit func(T) error) error {
+	var group errgroup.Group
+	group.SetLimit(writers)
+	for _, item := range items {
+		group.Go(func() error { return visit(item) })
+	}
+	return group.Wait()
 }
 
 // batch is the number of records that a cascade reads at once.

@@ -32,6 +32,7 @@ func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Addres
 		}
 		if s.Address.Edition != address.Edition() {
 			s.Request = nil // the former address was asked
+			s.confirm(false, a.Now())
 		}
 		s.Address = copyOf(address)
 		return nil
@@ -87,7 +88,7 @@ func rowOf(s Subscriber, e Entry) Subscription {
 func rowsOf(s Subscriber) map[string]Subscription {
 	rows := make(map[string]Subscription, len(s.Entries))
 	for _, e := range s.Entries {
-		if e.ComponentID != "" {
+		if e.ComponentID != "" && !e.Deleted {
 			rows[e.ID] = rowOf(s, e)
 		}
 	}

@@ -49,7 +49,14 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 		ids[i] = row.Key
 	}
 	found, err := a.Store.Subscribers.GetMany(ctx, ids)
-	return find.Page[Subscriber]{Items: found, Next: next}, err
+	if err != nil {
+		return find.Page[Subscriber]{}, err
+	}
+	shown := make([]*Subscriber, len(found))
+	for i := range found {
+		shown[i] = &found[i]
+	}
+	return find.Page[Subscriber]{Items: found, Next: next}, a.limit(ctx, organization, shown...)
 }
 
 // index returns the index with the fewest subscribers to examine.

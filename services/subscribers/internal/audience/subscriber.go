@@ -50,6 +50,11 @@ type Entry struct {
 	ConfirmedAt *time.Time `json:"confirmedAt,omitempty" audit:"confirmedAt"`
 	CreatedAt   time.Time  `json:"createdAt" audit:"createdAt"`
 	Move        *Move      `json:"move,omitempty"` // set: nobody changes the entry until it has moved
+	// Anywhere: made on the legacy interface, which has no dashboards, so the dashboard need not have the component.
+	Anywhere bool `json:"anywhere,omitempty"`
+	// Deleted: the component was deleted, and the subscriber had no other. The entry keeps the subscriber and its
+	// confirmation. No list shows it, and no message is sent for it.
+	Deleted bool `json:"deleted,omitempty"`
 }
 
 // SubscriberSource says who created a subscriber.
@@ -144,9 +149,11 @@ func (s Subscriber) ComponentIDs() []string {
 	if s.All() {
 		return nil
 	}
-	ids := make([]string, len(s.Entries))
-	for i, e := range s.Entries {
-		ids[i] = e.ComponentID
+	ids := make([]string, 0, len(s.Entries))
+	for _, e := range s.Entries {
+		if !e.Deleted {
+			ids = append(ids, e.ComponentID)
+		}
 	}
 	return ids
 }
@@ -196,7 +203,7 @@ func (s Subscriber) Concerned() []string {
 	}
 	var ids []string
 	for _, e := range s.Entries {
-		if e.Confirmed {
+		if e.Confirmed && !e.Deleted {
 			ids = append(ids, e.ComponentID)
 		}
 	}
@@ -254,7 +261,7 @@ func (s *Subscriber) fulfil(now time.Time) {
 	if s.All() && s.Entries[0].Confirmed {
 		return // it has each of them
 	}
-	s.Entries = slices.Clone(s.Entries)
+	s.drop(func(e Entry) bool { return e.Deleted })
 	for _, e := range wanted {
 		e.confirm(true, now)
 		switch at := s.entry(e.ComponentID); {
