@@ -152,8 +152,9 @@ func TestLogs_filters(t *testing.T) {
 		maybe("urlHash", urlHash(j.random.IntN(6)), q) // one of them is unknown
 		maybe("eventId", j.events[j.random.IntN(3)], q)
 		maybe("status", string(statuses[round%len(statuses)]), q)
-		maybe("from", now.Add(-time.Duration(j.random.IntN(span))*time.Millisecond).Format(time.RFC3339Nano), q)
-		maybe("to", now.Add(-time.Duration(j.random.IntN(span))*time.Millisecond).Format(time.RFC3339Nano), q)
+		earlier, later := j.random.IntN(span), j.random.IntN(span)
+		maybe("from", now.Add(-time.Duration(max(earlier, later)+1)*time.Millisecond).Format(time.RFC3339Nano), q)
+		maybe("to", now.Add(-time.Duration(min(earlier, later))*time.Millisecond).Format(time.RFC3339Nano), q)
 		var want []string
 		for i := range all {
 			if log, _ := all[i].ShownLog(); all[i].Organization == organization && all[i].Channel == topic.Webhook && selects(q, log) {

@@ -169,7 +169,8 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// codeOf returns the code of an attempt without a response.
+// codeOf returns the code of an attempt without a response. A response that is not HTTP is CodeConnect, because the
+// contract has no other code for it.
 func codeOf(ctx context.Context, err error) dispatch.Code {
 	var lookup *net.DNSError
 	var network net.Error
