@@ -183,23 +183,21 @@ func outcomesOf(rows []*Delivery) []topic.Outcome {
 	var out []topic.Outcome
 	groups := make(map[blockKey]int) // index in out
 	for _, d := range rows {
-		one := d.outcome()
-		if one == nil {
-			continue
-		}
-		if d.Status != StatusDelivered || len(d.Attempts) != 1 {
-			out = append(out, *one)
+		if d.Recipient == "" || d.EndedAt == nil || d.Status != StatusDelivered || len(d.Attempts) != 1 {
+			if one := d.outcome(); one != nil {
+				out = append(out, *one)
+			}
 			continue
 		}
 		key := blockKey{change: d.ChangeID, channel: d.Channel, keeper: d.Keeper, partition: d.Partition}
 		at, grouped := groups[key]
 		if !grouped || len(out[at].Successes) == maxSuccesses {
 			at = len(out)
-			groups[key], out = at, append(out, *one)
+			groups[key], out = at, append(out, *d.outcome())
 			out[at].DeliveryID, out[at].Recipient, out[at].URLHash, out[at].HTTPStatus, out[at].At = "", "", "", 0, time.Time{}
 		}
 		out[at].Successes = append(out[at].Successes, topic.Success{
-			DeliveryID: one.DeliveryID, Recipient: one.Recipient, URLHash: one.URLHash, HTTPStatus: one.HTTPStatus, At: one.At,
+			DeliveryID: d.ID, Recipient: d.Recipient, URLHash: cmp.Or(d.MovedTo, d.URLHash), HTTPStatus: d.Attempts[0].HTTPStatus, At: *d.EndedAt,
 		})
 	}
 	return out
