@@ -20,7 +20,9 @@ import (
 const repository = "../.."
 
 func TestReadmeTourWorksWordForWord(t *testing.T) {
-	demo := exec.CommandContext(t.Context(), filepath.Join(freshClone(t), "scripts", "demo"))
+	clone := t.TempDir()
+	copyTree(t, repository, clone)
+	demo := exec.CommandContext(t.Context(), filepath.Join(clone, "scripts", "demo"))
 	demo.Env = append(os.Environ(), "BELLBUOY_ADDR="+apitest.FreeAddress(t), "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")
 	out, err := demo.CombinedOutput()
 	if err != nil {
@@ -76,18 +78,6 @@ func TestReadmeLinksToExistingFiles(t *testing.T) {
 			t.Errorf("make %s: %s", target[1], out)
 		}
 	}
-}
-
-// freshClone returns a new copy of the working tree, always in the same folder, so that packages that a test before has
-// compiled there are not compiled again. Only one of the parallel tests may use it.
-func freshClone(t *testing.T) string {
-	t.Helper()
-	folder := filepath.Join(binaries, "clone")
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	copyTree(t, repository, folder)
-	return folder
 }
 
 // copyTree copies the files that a clone would have, without the files that a run creates.

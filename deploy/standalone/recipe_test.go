@@ -24,10 +24,11 @@ const slackHost = "hooks.slack.com"
 // platform publishes after the row of the delivery log is durable.
 func TestReadmeRecipeAddsAChannel(t *testing.T) {
 	t.Parallel()
-	clone := freshClone(t)
+	clone := t.TempDir()
+	copyTree(t, repository, clone)
 	follow(t, clone, recipe(t, "Add a channel."))
 	binary := filepath.Join(t.TempDir(), "bellbuoy")
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", binary, "./deploy/standalone")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./deploy/standalone")
 	build.Dir = clone
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, out)
