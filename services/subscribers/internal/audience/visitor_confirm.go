@@ -189,7 +189,7 @@ func (v *Visitors) ConfirmCode(ctx context.Context, channel topic.Channel, phone
 		return Visit{}, fault.Field("code", "must be six digits")
 	}
 	if wait := v.Quota.Code(ctx, ip); wait > 0 {
-		return Visit{}, Throttled{wait}
+		return Visit{}, fault.Throttled{Wait: wait}
 	}
 	return evenly(ctx, func() (Visit, error) { return v.confirmCode(ctx, channel, number, code) })
 }
