@@ -124,10 +124,6 @@ func TestResolveFollowsEveryChangeAtOnce(t *testing.T) {
 		}
 	}
 	email := "/api/v1/email/" + p.legacyID(o, "ann@example.com") + "/"
-	step(http.MethodPut, email, object{"email": "anna@example.org"}, http.StatusOK, "gone  0") // nobody has confirmed the new address
-	step(http.MethodPut, uris[1], object{"confirmed": true}, http.StatusOK, "active anna@example.org 1")
-	step(http.MethodPut, uris[0], object{"confirmed": true}, http.StatusOK, "active anna@example.org 2")
-	step(http.MethodPut, email, object{"email": "Anna@Example.org"}, http.StatusOK, "active Anna@Example.org 2") // the same one
 	step(http.MethodPut, email, object{"email": "anna@example.org"}, http.StatusOK, "active anna@example.org 2")
 	step(http.MethodPut, uris[0], object{"confirmed": false}, http.StatusOK, "active anna@example.org 1")
 	step(http.MethodPut, uris[1], object{"confirmed": false}, http.StatusOK, "gone  0")

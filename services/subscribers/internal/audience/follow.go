@@ -32,7 +32,6 @@ func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Addres
 		}
 		if s.Address.Edition != address.Edition() {
 			s.Request = nil // the former address was asked
-			s.confirm(false, a.Now())
 		}
 		s.Address = copyOf(address)
 		return nil
