@@ -85,8 +85,11 @@ func NewSender(parts Parts) *Sender {
 	return s
 }
 
-// Assigned sets the partitions of this sender until ctx ends. It is called before Take gets a shard of them.
-func (s *Sender) Assigned(ctx context.Context, partitions []int) { s.retries.assign(ctx, partitions) }
+// Assigned sets the partitions of this sender until ctx ends. It is called before Take gets a shard of them. held returns
+// false once another process may have got the partitions because this one stood still.
+func (s *Sender) Assigned(ctx context.Context, partitions []int, held func() bool) {
+	s.retries.assign(ctx, partitions, held)
+}
 
 // Take queues a shard and returns. ctx carries the trace. It ends when the partition moves to another
 // process.
