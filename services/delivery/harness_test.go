@@ -234,15 +234,20 @@ func (c *child) kill() {
 	}
 }
 
+// known makes the events service know the event of a change.
+func (w *world) known(change topic.EventChange) {
+	state := topic.EventState{Published: true}
+	for _, component := range change.Event.Components {
+		state.Components = append(state.Components, component.ID)
+	}
+	w.incidents.set(change.Organization, change.Event.ID, state)
+}
+
 // publish publishes a change like the events service, or a notice like integrations.
 func (w *world) publish(message topic.Message, headers map[string]string) {
 	w.t.Helper()
 	if change, is := message.(topic.EventChange); is {
-		state := topic.EventState{Published: true}
-		for _, component := range change.Event.Components {
-			state.Components = append(state.Components, component.ID)
-		}
-		w.incidents.set(change.Organization, change.Event.ID, state)
+		w.known(change)
 	}
 	value, err := json.Marshal(message)
 	if err != nil {

@@ -110,7 +110,7 @@ func TestSMS_retryAfterHoldsTheAccount(t *testing.T) {
 			}
 			apart := late[len(late)-1].Sub(late[0])
 			t.Logf("%d requests after the pause within %v", len(late), apart)
-			if apart < time.Duration(len(late))*15*time.Millisecond {
+			if apart < time.Duration(len(late))*10*time.Millisecond {
 				t.Errorf("%d requests started within %v", len(late), apart)
 			}
 		})

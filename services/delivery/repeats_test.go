@@ -236,6 +236,7 @@ func TestRebalance_recordedLate(t *testing.T) {
 	w.publish(before, nil)
 	w.ended(before.ID, "r1") // the waiting rows are loaded
 	sent := change(newEvent(), 1)
+	w.known(sent)
 	w.outside(func(s *store.Store) error {
 		if err := s.SaveChange(t.Context(), sent); err != nil {
 			return err
