@@ -39,7 +39,7 @@ type rowsParameters struct {
 	web.Conditional
 }
 
-// Public declares the list of a dashboard under its slug and on its own host.
+// Public declares the list of a dashboard under its slug and on its own host, and the other files of a dashboard.
 func Public() []web.Public {
 	bySlug := web.Public{
 		Method: "GET", Path: "/d/{slug}" + publicPath, ID: "listRows", Tag: "dashboard", Summary: "List a dashboard's services",
@@ -59,7 +59,7 @@ func Public() []web.Public {
 	byHost := bySlug
 	byHost.Path, byHost.ID, byHost.Summary = publicPath, "listRowsOnOwnHost", "List the services of the dashboard that owns the host"
 	byHost.Description, byHost.Parameters = "Exists on a dashboard's own host only.", rowsParameters{}
-	return []web.Public{bySlug, byHost}
+	return append([]web.Public{bySlug, byHost}, filesPublic()...)
 }
 
 // publicBySlug is GET {dashboard_url}/api/v1/dashboard/ of a dashboard under /d/{slug}.
