@@ -68,7 +68,7 @@ func newWorldOn(t testing.TB, redisURL string) *world {
 		redis: redis.NewClient(options), redisURL: redisURL,
 		signer:   passport.NewSigner(testSecret, func() time.Time { return time.Now() }),
 		services: map[string]*service{},
-		client:   &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client:   &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	w.keys = &keys{redis: w.redis, credentials: map[string]peer.Credential{}}
 	t.Cleanup(func() {

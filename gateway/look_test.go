@@ -22,7 +22,7 @@ const (
 	noAddress      = "There is nothing at this path.\n"
 )
 
-var ownHost = map[string]string{"Host": "Status.Acme.test:8443"}
+var ownHost = map[string]string{"Host": "Status.Acme.test:8443", "Accept-Encoding": "identity"}
 
 // plainly returns the headers with an Accept-Encoding, because the client of a test adds its own.
 func plainly(header map[string]string) map[string]string {
@@ -156,7 +156,7 @@ func TestAnOwnHostHasOnlyItsDashboard(t *testing.T) {
 		"/api/v1/": m.apiKey(), "/api/v1/service/": m.apiKey(), "/api/v1/event/list/1/": m.apiKey(), "/d/main/": "", "/d/main/api/v1/dashboard/": "",
 		"/public/confirm": "", "/public/webhooks/inbound": "", "/public/v1/dashboards/main/edition": "", "/internal/v1/keys/lookup": "",
 	} {
-		g := d.get(t, path, map[string]string{"Host": "status.acme.test", "Authorization": authorization})
+		g := d.get(t, path, plainly(map[string]string{"Host": "status.acme.test", "Authorization": authorization}))
 		if g.status != 404 {
 			t.Errorf("%s: %d %s", path, g.status, g.body)
 		}
@@ -330,10 +330,10 @@ func TestAGatewayStartsDuringAnOutage(t *testing.T) {
 			return number == edition
 		})
 	}
-	wantStatus(t, d.get(t, "/d/main/", nil), 200)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
 	saved(1)
 	p.change(nil)
-	wantStatus(t, d.get(t, "/d/main/", nil), 200)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
 	wantStatus(t, d.get(t, "/", ownHost), 200)
 	saved(2)
 	eventually(t, "the own host is in Redis", func() bool {
@@ -362,11 +362,11 @@ func TestAGatewayStartsDuringAnOutage(t *testing.T) {
 		}
 	}
 	wantStatus(t, again.get(t, "/", ownHost), 200)
-	if g := again.get(t, "/d/main/", nil); g.header.Get("Content-Security-Policy") != policy {
+	if g := again.get(t, "/d/main/", plainly(nil)); g.header.Get("Content-Security-Policy") != policy {
 		t.Errorf("%v", g.header)
 	}
-	wantStatus(t, again.get(t, "/d/main/history", nil), 503)
-	wantStatus(t, again.get(t, "/d/other/", nil), 503)
+	wantStatus(t, again.get(t, "/d/main/history", plainly(nil)), 503)
+	wantStatus(t, again.get(t, "/d/other/", plainly(nil)), 503)
 }
 
 // Redis keeps no address of a dashboard that was disabled.
@@ -374,13 +374,13 @@ func TestADisabledDashboardIsForgottenInRedis(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	newPublication(w)
-	wantStatus(t, d.get(t, "/d/main/", nil), 200)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
 	eventually(t, "the files are in Redis", func() bool { return w.redis.Exists(t.Context(), "pages:dashboard-1").Val() == 1 })
 	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusNotFound) })
-	wantStatus(t, d.get(t, "/d/main/", nil), 404)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 404)
 	w.services[events].server.Close()
-	wantStatus(t, d.get(t, "/d/main/", nil), 503)
-	wantStatus(t, w.gateway(t, nil).get(t, "/d/main/", nil), 503)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 503)
+	wantStatus(t, w.gateway(t, nil).get(t, "/d/main/", plainly(nil)), 503)
 }
 
 // Pages need no Redis.
@@ -391,11 +391,11 @@ func TestPagesWithoutRedis(t *testing.T) {
 	p := newPublication(w)
 	server.Close()
 	for range 3 {
-		wantStatus(t, d.get(t, "/d/main/", nil), 200)
+		wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
 		p.change(nil)
 	}
 	w.services[events].server.Close()
-	wantStatus(t, d.get(t, "/d/main/", nil), 200)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
 }
 
 func TestPasswordOfADashboard(t *testing.T) {
@@ -452,7 +452,7 @@ func TestPasswordOfADashboard(t *testing.T) {
 		"/d/main/maintenance.ics?key=secret-key": 200, "/d/main/?key=secret-key": 403, "/d/main/api/v2/summary.json?key=secret-key": 403,
 		"/d/main/badge.svg?key=secret-key": 403, "/d/main/feed.rss?key=": 403,
 	} {
-		wantStatus(t, d.get(t, path, nil), status)
+		wantStatus(t, d.get(t, path, plainly(nil)), status)
 	}
 	for _, uri := range p.uris {
 		if strings.Contains(uri, "key") && !strings.Contains(uri, "/list?") {
@@ -511,7 +511,7 @@ func TestEnterTheDashboard(t *testing.T) {
 		t.Errorf("events was asked for %s", uri)
 	}
 	delete(form, "Host")
-	g := d.get(t, "/d/main/enter", nil)
+	g := d.get(t, "/d/main/enter", plainly(nil))
 	wantStatus(t, g, 405)
 	wantHeaders(t, "GET", g, map[string]string{"Allow": "POST"})
 	wantStatus(t, d.do(t, "POST", "/d/none/enter", "password=secret", form), 404)
@@ -540,5 +540,5 @@ func TestAllowedAddressesOfADashboard(t *testing.T) {
 			wantHeaders(t, path, g, map[string]string{"Cache-Control": cacheOfPrivate, "Access-Control-Allow-Origin": ""})
 		}
 	}
-	wantStatus(t, d.get(t, "/d/main/feed.rss?key=secret-key", map[string]string{"X-Forwarded-For": "198.51.100.1"}), 200)
+	wantStatus(t, d.get(t, "/d/main/feed.rss?key=secret-key", plainly(map[string]string{"X-Forwarded-For": "198.51.100.1"})), 200)
 }
