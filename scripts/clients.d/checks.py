@@ -14,8 +14,8 @@ with open(sys.argv[1], encoding="utf-8") as file:
     CREDENTIALS = json.load(file)
 
 BASE = CREDENTIALS["baseUrl"] + "/api/v1/"
-USERNAME = CREDENTIALS["username"]
-KEY = CREDENTIALS["legacyKey"]
+USERNAME = CREDENTIALS.get("username")  # none for a client of the public page
+KEY = CREDENTIALS.get("legacyKey")
 
 # The whole form of a service, in whatever way a client asks for it.
 SERVICE_FIELDS = ["description", "group", "hidden", "hidden_notifications", "resource_uri", "service_name"]

@@ -28,16 +28,20 @@ const brotliQuality = 6
 // Renderer implements catalog.Renderer.
 type Renderer struct{ site *site.Site }
 
-func New() (Renderer, error) { return Renderer{site.New()}, nil }
+// New reads the templates and the words.
+func New() (Renderer, error) {
+	s, err := site.New()
+	return Renderer{s}, err
+}
 
 func (Renderer) AtOnce() []string { return site.AtOnce() }
 
 func (r Renderer) Render(snapshot *catalog.Snapshot, name string, asked catalog.Asked, former *catalog.File) (catalog.File, error) {
-	file, err := r.site.Render(snapshot, name, site.Asked{Event: asked.Event, Month: asked.Month})
+	file, err := r.site.Render(snapshot, name, asked)
 	if err != nil {
 		return catalog.File{}, err
 	}
-	out := catalog.File{Name: name, Media: file.Media}
+	out := catalog.File{Name: name, Media: file.Media, Policy: file.Policy}
 	plain := coding(Identity, file.Body)
 	if former != nil {
 		if same, _ := former.In(Identity); same.ETag == plain.ETag {

@@ -1,0 +1,99 @@
+package site
+
+import (
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+const (
+	svgMedia      = "image/svg+xml"
+	maxBadgeLabel = 30 // characters
+	badgePadding  = 8
+)
+
+// badge returns badge.svg of the dashboard, or of a component if its id is not empty: the name, and the state as word
+// and colour.
+func badge(s *catalog.Snapshot, component string, word wording) (File, error) {
+	if component == "" {
+		of := overallOf(s)
+		return drawBadge(s.Dashboard.Name, word(of.word()), of.level()), nil
+	}
+	at := slices.IndexFunc(s.Components, func(c catalog.ShownComponent) bool { return c.ID == component })
+	if at < 0 {
+		return File{}, unknownFile()
+	}
+	state := worst(s.Components[at].State)
+	return drawBadge(s.Components[at].Name, word("state."+string(state)), state), nil
+}
+
+// badgeColor returns a colour on which white text has a contrast of at least 4.5:1.
+func badgeColor(state catalog.Impact) string {
+	switch state {
+	case catalog.UnderMaintenance:
+		return "#2b5fb3"
+	case catalog.Degraded:
+		return "#8a6100"
+	case catalog.PartialOutage:
+		return "#b04a00"
+	case catalog.MajorOutage:
+		return "#b3202c"
+	}
+	return "#1b7a43"
+}
+
+// drawBadge draws two boxes. textLength fits each text into its box in every font.
+func drawBadge(name, word string, state catalog.Impact) File {
+	label := shorten(oneLine(name), maxBadgeLabel)
+	left, right := badgeWidth(label), badgeWidth(word)
+	full := left + right + 4*badgePadding
+	boundary := left + 2*badgePadding
+	title := escapeXML(label + ": " + word)
+	text := func(x, width int, text string) string {
+		return fmt.Sprintf(`<text x="%d" y="14" textLength="%d" lengthAdjust="spacingAndGlyphs">%s</text>`, x, width, escapeXML(text))
+	}
+	body := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="20" role="img" aria-label="%s"><title>%s</title>`, full, title, title) +
+		fmt.Sprintf(`<clipPath id="c"><rect width="%d" height="20" rx="4"/></clipPath><g clip-path="url(#c)">`, full) +
+		fmt.Sprintf(`<path fill="#33373d" d="M0 0h%dv20H0z"/><path fill="%s" d="M%d 0h%dv20H%dz"/></g>`, boundary, badgeColor(state), boundary, full-boundary, boundary) +
+		`<g fill="#fff" font-family="system-ui,sans-serif" font-size="11" aria-hidden="true">` +
+		text(badgePadding, left, label) + text(boundary+badgePadding, right, word) + `</g></svg>`
+	return File{Media: svgMedia, Body: []byte(body)}
+}
+
+// badgeWidth estimates the width of a text in a font of 11 pixels.
+func badgeWidth(text string) int {
+	width := 0.0
+	for _, r := range text {
+		switch {
+		case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Cf, r): // is drawn over another character, or not at all
+		case r >= 0x2E80: // the ideographs of East Asia, and pictures
+			width += 11
+		case strings.ContainsRune("ijlI.,:;|!'", r):
+			width += 3.2
+		case unicode.IsUpper(r) || strings.ContainsRune("mwMW@%", r):
+			width += 7.8
+		default:
+			width += 6.1
+		}
+	}
+	return max(1, int(width+0.5))
+}
+
+// shorten returns at most n characters of a text, with an ellipsis in place of the others.
+func shorten(text string, n int) string {
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	return strings.TrimSpace(string(runes[:n-1])) + "…"
+}
+
+func escapeXML(text string) string {
+	var out strings.Builder
+	_ = xml.EscapeText(&out, []byte(text)) // a Builder returns no error
+	return out.String()
+}

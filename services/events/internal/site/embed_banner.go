@@ -1,0 +1,56 @@
+package site
+
+import (
+	_ "embed"
+	"encoding/json"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+//go:embed embed_banner.js
+var embedSource string
+
+// embedSettings is what the script of the banner knows of the dashboard.
+type embedSettings struct {
+	Name    string            `json:"name"`
+	Page    string            `json:"page"`
+	Status  string            `json:"status"` // the address of status.json
+	Lang    string            `json:"lang"`
+	Close   string            `json:"close"`
+	Details string            `json:"details"`
+	Words   map[string]string `json:"words"`  // by the description in status.json
+	Colors  map[string]string `json:"colors"` // by the indicator; others show no banner
+}
+
+// embedJS returns embed.js, which shows a banner on other sites while something is wrong.
+func embedJS(s *catalog.Snapshot, word wording) (File, error) {
+	settings, err := json.Marshal(embedSettings{ // escapes < and >, so the script may also be inside HTML
+		Name: oneLine(s.Dashboard.Name), Page: s.URL + "/", Status: s.URL + "/api/v2/status.json", Lang: s.Dashboard.Locale,
+		Close: word("embed.close"), Details: word("embed.details"),
+		Words: map[string]string{
+			"Partially Degraded Service": word("state.degraded_performance"),
+			"Minor Service Outage":       word("state.incident"),
+			"Partial System Outage":      word("state.partial_outage"),
+			"Major System Outage":        word("state.major_outage"),
+			"Service Under Maintenance":  word("state.under_maintenance"),
+		},
+		Colors: map[string]string{
+			"minor": badgeColor(catalog.Degraded), "major": badgeColor(catalog.PartialOutage),
+			"critical": badgeColor(catalog.MajorOutage), "maintenance": badgeColor(catalog.UnderMaintenance),
+		},
+	})
+	body := embedScript() + "(" + string(settings) + ");\n"
+	return File{Media: "text/javascript; charset=utf-8", Body: []byte(body)}, err
+}
+
+// embedScript returns the source without the lines of comments and without indentation.
+func embedScript() string {
+	var out strings.Builder
+	for line := range strings.Lines(embedSource) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			out.WriteString(line + "\n")
+		}
+	}
+	return strings.TrimSpace(out.String())
+}

@@ -1,0 +1,134 @@
+package site
+
+import (
+	"html"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+const (
+	feedDays = 90
+	maxItems = 100
+)
+
+// feed is what RSS, Atom and JSON Feed show of a dashboard or of one component.
+type feed struct {
+	ID, Title, Subtitle string
+	Author              string // the dashboard's name
+	Home, Self          string // the addresses of the page and of this feed
+	Updated             time.Time
+	Items               []feedItem // the newest first
+}
+
+// feedItem is an entry of a timeline.
+type feedItem struct {
+	ID                 string // the entry's, which is a uuid
+	URL, Title         string
+	HTML               string // safe
+	Published, Updated time.Time
+	Tags               []string // the names of the affected components
+}
+
+// feedOf returns the feed in the file with a name such as feed.rss: of the dashboard, or of a component if its id is
+// not empty. It returns NotFound for a component that the dashboard does not show.
+func feedOf(s *catalog.Snapshot, component, file string, word wording, texts *texts) (feed, error) {
+	dashboard := oneLine(s.Dashboard.Name)
+	f := feed{
+		ID: s.Dashboard.ID, Title: dashboard + " – " + word("feed.history"), Author: dashboard,
+		Home: s.URL + "/", Self: s.URL + "/" + file, Updated: s.Dashboard.UpdatedAt,
+	}
+	if component != "" {
+		at := slices.IndexFunc(s.Components, func(c catalog.ShownComponent) bool { return c.ID == component })
+		if at < 0 {
+			return feed{}, unknownFile()
+		}
+		f.ID, f.Home, f.Self = component, componentURL(s, component), componentURL(s, component)+"/"+file
+		f.Title = dashboard + " – " + oneLine(s.Components[at].Name)
+	}
+	f.Subtitle = f.Title
+	if text := oneLine(s.Dashboard.Description); text != "" {
+		f.Subtitle = text
+	}
+	f.Items = feedItems(s, component, word, texts)
+	// The time of the snapshot would make a new file of each edition, and readers would load it again.
+	for i, item := range f.Items {
+		if i == 0 || item.Updated.After(f.Updated) {
+			f.Updated = item.Updated
+		}
+	}
+	return f, nil
+}
+
+// feedItems returns the newest items of the last days. An event without entries has one item, its description.
+func feedItems(s *catalog.Snapshot, component string, word wording, texts *texts) []feedItem {
+	var sources []feedSource
+	for i := range s.Events {
+		event := &s.Events[i]
+		concerns := func(impact catalog.ShownImpact) bool { return impact.ComponentID == component }
+		if component == "" || slices.ContainsFunc(event.Impacts, concerns) {
+			sources = append(sources, feedSources(s, event)...)
+		}
+	}
+	since := s.At.AddDate(0, 0, -feedDays)
+	sources = slices.DeleteFunc(sources, func(source feedSource) bool { return source.published.Before(since) })
+	slices.SortStableFunc(sources, func(a, b feedSource) int { return b.published.Compare(a.published) })
+	var items []feedItem
+	for _, source := range sources[:min(len(sources), maxItems)] {
+		items = append(items, source.item(word, texts))
+	}
+	return items
+}
+
+// feedSource is what an item is made of. The text is rendered after the limits, because this takes the most time.
+type feedSource struct {
+	event              *catalog.ShownEvent
+	id, url            string
+	status             catalog.Status
+	text               catalog.Rich
+	published, updated time.Time
+}
+
+func feedSources(s *catalog.Snapshot, event *catalog.ShownEvent) []feedSource {
+	url := eventURL(s, event.ID)
+	if len(event.Entries) == 0 {
+		return []feedSource{{event, event.ID, url, event.Status, event.Description, event.CreatedAt, event.UpdatedAt}}
+	}
+	var sources []feedSource
+	for _, entry := range event.Entries {
+		sources = append(sources, feedSource{event, entry.StatusID, url + "#" + entry.StatusID, entry.Status, entry.Message, entry.Timestamp, entry.UpdatedAt})
+	}
+	return sources
+}
+
+func (f feedSource) item(word wording, texts *texts) feedItem {
+	status := word("status." + string(f.status))
+	item := feedItem{
+		ID: f.id, URL: f.url, Title: status + ": " + oneLine(f.event.Title), HTML: texts.html.of(f.text),
+		Published: f.published, Updated: f.updated, Tags: []string{},
+	}
+	if item.HTML == "" {
+		item.HTML = "<p>" + html.EscapeString(status) + "</p>"
+	}
+	for _, impact := range f.event.Impacts {
+		item.Tags = append(item.Tags, oneLine(impact.Name))
+	}
+	return item
+}
+
+func eventURL(s *catalog.Snapshot, id string) string { return s.URL + "/events/" + id }
+
+func componentURL(s *catalog.Snapshot, id string) string { return s.URL + "/components/" + id }
+
+// oneLine returns a text with a blank for each run of white space and control characters. XML and iCalendar forbid most
+// control characters; the last two code points of the basic plane are no characters in XML either. Marks that override
+// the direction of writing would also turn the text that follows.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(c rune) bool {
+		return unicode.IsSpace(c) || unicode.IsControl(c) || c == 0xFFFE || c == 0xFFFF ||
+			0x202A <= c && c <= 0x202E || 0x2066 <= c && c <= 0x2069
+	}), " ")
+}

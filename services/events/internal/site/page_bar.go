@@ -1,0 +1,192 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// stateView is a state as a page shows it: by an icon, a word and a colour. Class names the icon and the colour.
+type stateView struct{ Class, Word string }
+
+// unmeasured is the class of a day on which a component did not exist.
+const unmeasured = "n"
+
+// stateClass returns the class of a state. It is also the name of the state's colour in a palette.
+func stateClass(state catalog.Impact) string {
+	switch state {
+	case catalog.UnderMaintenance:
+		return "m"
+	case catalog.Degraded:
+		return "d"
+	case catalog.PartialOutage:
+		return "p"
+	case catalog.MajorOutage:
+		return "x"
+	}
+	return "o"
+}
+
+func (l *locale) state(state catalog.Impact) stateView {
+	if state == "" {
+		state = catalog.Operational
+	}
+	return stateView{stateClass(state), l.word("state." + string(state))}
+}
+
+// bar is the days of a component, the oldest first. One drawing shows all days. Its user units are columnWidth per
+// day, and the height of a column depends on the state, so no state is shown by colour alone.
+type bar struct {
+	ID, Label   string
+	Days, Width int
+	From        int // the number of days on which the component did not exist
+	Today       day
+	Columns     []columns
+	Links       []dayLink
+	Ago         string // how long ago the first day is
+	Uptime      string // empty: not shown
+}
+
+// columns is the path of all days with a state.
+type columns struct{ Class, Path string }
+
+// dayLink is the link of a day with events.
+type dayLink struct {
+	X           int
+	Href, Title string
+}
+
+const columnWidth = 4
+
+// newBar returns the bar of a component, which ends with the day of the snapshot.
+func (f frame) newBar(c *catalog.ShownComponent) *bar {
+	days := f.Dashboard.Content.Uptime.WindowDays
+	today := f.dates.dayOf(f.At)
+	b := &bar{ID: "b-" + c.ID, Days: days, Width: days * columnWidth, Today: today, Ago: f.count("bar.ago", days)}
+	if c.Uptime != nil && f.Dashboard.Content.Uptime.ShowPercentage {
+		b.Uptime = f.word("bar.uptime", "percent", f.percent(*c.Uptime, f.Dashboard.Content.Uptime.Precision))
+	}
+	shown := shownDays(c)
+	classes := make([]string, days)
+	for i, d := range daysBetween(today.add(1-days), today) {
+		one, there := shown[d.String()]
+		classes[i] = f.dayClass(c, d, one)
+		if classes[i] == unmeasured {
+			b.From = i + 1
+		}
+		if there && len(one.EventIDs) > 0 {
+			b.Links = append(b.Links, dayLink{i * columnWidth, f.dayHref(c, one), f.dayTitle(d, one)})
+		}
+	}
+	b.Columns = columnsOf(classes)
+	b.Label = plainLabel(c.Name) + ": " + f.barSummary(b)
+	return b
+}
+
+// barSummary returns the text of a bar: what it covers, the uptime, and on how many days something happened.
+func (f frame) barSummary(b *bar) string {
+	parts := []string{f.count("bar.days", b.Days)}
+	if b.Uptime != "" {
+		parts = append(parts, b.Uptime)
+	}
+	if len(b.Links) == 0 {
+		return strings.Join(append(parts, f.word("bar.quiet")), ", ")
+	}
+	return strings.Join(append(parts, f.count("bar.events", len(b.Links))), ", ")
+}
+
+func shownDays(c *catalog.ShownComponent) map[string]catalog.ShownDay {
+	days := make(map[string]catalog.ShownDay, len(c.Days))
+	for _, d := range c.Days {
+		days[d.Date] = d
+	}
+	return days
+}
+
+func (f frame) dayClass(c *catalog.ShownComponent, d day, shown catalog.ShownDay) string {
+	switch {
+	case d.Before(f.dates.dayOf(c.Since).Time):
+		return unmeasured
+	case shown.Tally.Worst != "":
+		return stateClass(shown.Tally.Worst)
+	}
+	return stateClass(catalog.Operational)
+}
+
+// dayHref returns the address of the day's event, or of the day's row if it has several events.
+func (f frame) dayHref(c *catalog.ShownComponent, d catalog.ShownDay) string {
+	if len(d.EventIDs) == 1 {
+		return f.Up + "events/" + d.EventIDs[0]
+	}
+	return f.Up + "components/" + c.ID + "#d-" + d.Date
+}
+
+// dayTitle returns the text of a day with events: its worst state, for how long, and the titles that are known.
+func (f frame) dayTitle(d day, shown catalog.ShownDay) string {
+	text := f.dates.title(d).Text
+	if shown.Tally.Worst != "" {
+		text += ": " + f.state(shown.Tally.Worst).Word
+	}
+	if affected := affectedTime(shown.Tally); affected > 0 {
+		text += " (" + f.duration(affected) + ")"
+	}
+	for i, id := range shown.EventIDs {
+		if event := f.event(id); event != nil {
+			text += []string{". ", "; "}[min(i, 1)] + plainLabel(event.Title)
+		}
+	}
+	return text
+}
+
+func affectedTime(t catalog.Tally) time.Duration {
+	return t.Major + t.Partial + t.Degraded + t.Maintenance
+}
+
+// event returns the snapshot's event with the id, or nil.
+func (f frame) event(id string) *catalog.ShownEvent {
+	for i := range f.Events {
+		if f.Events[i].ID == id {
+			return &f.Events[i]
+		}
+	}
+	return nil
+}
+
+// columnsOf returns a path for each class. A run of days with the same class is one line, which the style dashes.
+func columnsOf(classes []string) []columns {
+	paths := map[string]*strings.Builder{}
+	for from := 0; from < len(classes); {
+		to := from
+		for to < len(classes) && classes[to] == classes[from] {
+			to++
+		}
+		if paths[classes[from]] == nil {
+			paths[classes[from]] = &strings.Builder{}
+		}
+		fmt.Fprintf(paths[classes[from]], "M%d 18h%d", from*columnWidth, (to-from)*columnWidth)
+		from = to
+	}
+	var all []columns
+	for _, class := range strings.Split(unmeasured+" o m d p x", " ") {
+		if path := paths[class]; path != nil {
+			all = append(all, columns{class, path.String()})
+		}
+	}
+	return all
+}
+
+// plainLabel returns a text for an attribute, where no element can isolate it: without the characters that change the
+// direction of the text after them.
+func plainLabel(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
+			return -1
+		case r < ' ':
+			return ' '
+		}
+		return r
+	}, text)
+}

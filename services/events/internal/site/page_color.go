@@ -1,0 +1,118 @@
+package site
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// color is red, green and blue.
+type color [3]uint8
+
+// parseColor returns the colour of #rrggbb.
+func parseColor(text string) (color, bool) {
+	number, err := strconv.ParseUint(strings.TrimPrefix(text, "#"), 16, 24)
+	return color{uint8(number >> 16), uint8(number >> 8), uint8(number)}, err == nil && len(text) == 7 && text[0] == '#'
+}
+
+func (c color) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
+
+// luminance is the relative luminance of WCAG 2.2.
+func (c color) luminance() float64 {
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		part := float64(c[i]) / 255
+		if part <= 0.04045 {
+			part /= 12.92
+		} else {
+			part = math.Pow((part+0.055)/1.055, 2.4)
+		}
+		sum += weight * part
+	}
+	return sum
+}
+
+// contrast is the contrast ratio of WCAG 2.2, from 1 to 21.
+func contrast(a, b color) float64 {
+	high, low := a.luminance(), b.luminance()
+	return (max(high, low) + 0.05) / (min(high, low) + 0.05)
+}
+
+// minContrast is the lowest contrast of text (WCAG 2.2, 1.4.3).
+const minContrast = 4.5
+
+// readable returns c, or the colour nearest to c that has minContrast on all backgrounds: c mixed with black or, on
+// dark backgrounds, with white.
+func readable(c color, backgrounds ...color) color {
+	target := color{}
+	if backgrounds[0].luminance() < 0.18 {
+		target = color{255, 255, 255}
+	}
+	const steps = 256
+	for step := 0; step < steps; step++ {
+		var mixed color
+		for i := range mixed {
+			mixed[i] = uint8((int(c[i])*(steps-step) + int(target[i])*step) / steps)
+		}
+		if !slices.ContainsFunc(backgrounds, func(b color) bool { return contrast(mixed, b) < minContrast }) {
+			return mixed
+		}
+	}
+	return target
+}
+
+// palette is the colours of a theme. The letters are the classes of states, see stateClass.
+type palette struct {
+	scheme                         string
+	ground, card, text, soft, line color
+	o, m, d, p, x, n               color
+	accent                         color
+}
+
+func hex(number uint32) color { return color{uint8(number >> 16), uint8(number >> 8), uint8(number)} }
+
+func lightPalette() palette {
+	return palette{
+		scheme: "light", ground: hex(0xf5f6f8), card: hex(0xffffff), text: hex(0x17202b), soft: hex(0x566171), line: hex(0xdfe3e9),
+		o: hex(0x18794e), m: hex(0x2b62c4), d: hex(0x8a5d00), p: hex(0xb4470c), x: hex(0xc22636), n: hex(0x8590a0),
+		accent: hex(0x2456c8),
+	}
+}
+
+func darkPalette() palette {
+	return palette{
+		scheme: "dark", ground: hex(0x0e1217), card: hex(0x171d25), text: hex(0xe6ebf1), soft: hex(0x9ba7b5), line: hex(0x2a333e),
+		o: hex(0x46b881), m: hex(0x74a5f5), d: hex(0xdcb044), p: hex(0xf0894a), x: hex(0xff7d80), n: hex(0x6b7786),
+		accent: hex(0x8db2ff),
+	}
+}
+
+// branded returns the palette with the dashboard's colour as its accent.
+func (p palette) branded(primary string) palette {
+	if own, ok := parseColor(primary); ok {
+		p.accent = readable(own, p.ground, p.card)
+	}
+	return p
+}
+
+// css returns the palette as custom properties of the root.
+func (p palette) css() string {
+	return fmt.Sprintf(":root{color-scheme:%s;--ground:%s;--card:%s;--text:%s;--soft:%s;--line:%s;--o:%s;--m:%s;--d:%s;--p:%s;--x:%s;--n:%s;--accent:%s}",
+		p.scheme, p.ground, p.card, p.text, p.soft, p.line, p.o, p.m, p.d, p.p, p.x, p.n, p.accent)
+}
+
+// paletteCSS returns the colours of a dashboard.
+func paletteCSS(b catalog.Branding) string {
+	light, dark := lightPalette().branded(b.PrimaryColor).css(), darkPalette().branded(b.PrimaryColor).css()
+	switch b.Theme {
+	case "light":
+		return light
+	case "dark":
+		return dark
+	}
+	return light + "@media (prefers-color-scheme:dark){" + dark + "}"
+}

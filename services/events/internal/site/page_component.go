@@ -1,0 +1,119 @@
+package site
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// componentFile is the page of a component.
+type componentFile struct {
+	frame
+	ID        string
+	Component componentView
+	Group     string
+	Events    []eventView // open
+	Months    []componentMonth
+}
+
+// componentMonth is the days of a month, the newest first.
+type componentMonth struct {
+	Name, Title, Uptime string
+	Open                bool // something happened
+	Days                []componentDay
+}
+
+type componentDay struct {
+	ID     string // yyyy-mm-dd
+	Date   moment
+	State  stateView
+	Lasted string
+	Uptime string
+	Events []eventLink
+}
+
+type eventLink struct{ Href, Title string }
+
+// shownMonths is for how many months the page of a component shows days.
+const shownMonths = 12
+
+func (s *Site) componentPage(o order) (File, error) {
+	f := s.newFrame(o)
+	c := f.component(strings.TrimPrefix(o.name, "components/"))
+	if c == nil {
+		return File{}, unknownFile()
+	}
+	state := f.state(c.State)
+	view := componentFile{frame: f, ID: c.ID, Component: componentView{Name: c.Name, Description: c.Description, State: &state}}
+	view.Title = c.Name + " – " + o.Dashboard.Name
+	view.Description = c.Name + ": " + state.Word
+	if c.Group != catalog.DefaultGroup {
+		view.Group = c.Group
+	}
+	if o.Dashboard.Content.Modules.UptimeHistory {
+		view.Component.Bar = f.newBar(c)
+	}
+	view.Events = f.eventsWhere(func(e *catalog.ShownEvent) bool {
+		return isOpen(o.Snapshot, e) && slices.ContainsFunc(e.Impacts, func(i catalog.ShownImpact) bool { return i.ComponentID == c.ID })
+	})
+	view.Months = f.componentMonths(c)
+	return s.html("component.html", view.frame, view)
+}
+
+// componentMonths returns every day of twelve months on which the component existed, the newest first.
+func (f frame) componentMonths(c *catalog.ShownComponent) []componentMonth {
+	today := f.dates.dayOf(f.At)
+	first := day{today.AddDate(0, -shownMonths, 1)}
+	if since := f.dates.dayOf(c.Since); since.After(first.Time) {
+		first = since
+	}
+	shown := shownDays(c)
+	var months []componentMonth
+	for d := today; !d.Before(first.Time); d = d.add(-1) {
+		name := d.Format("2006-01")
+		if n := len(months); n == 0 || months[n-1].Name != name {
+			months = append(months, f.componentMonth(c, d, first, name))
+		}
+		last := &months[len(months)-1]
+		one, there := shown[d.String()]
+		last.Open = last.Open || there
+		last.Days = append(last.Days, f.componentDay(c, d, one))
+	}
+	if len(months) > 0 {
+		months[0].Open = true
+	}
+	return months
+}
+
+func (f frame) componentMonth(c *catalog.ShownComponent, last, first day, name string) componentMonth {
+	begin := day{time.Date(last.Year(), last.Month(), 1, 0, 0, 0, 0, time.UTC)}
+	if begin.Before(first.Time) {
+		begin = first
+	}
+	return componentMonth{Name: name, Title: f.dates.monthTitle(name), Uptime: f.uptimeText(c, begin, last)}
+}
+
+func (f frame) uptimeText(c *catalog.ShownComponent, first, last day) string {
+	value := f.uptime(c, first, last)
+	if value == nil {
+		return ""
+	}
+	return f.percent(*value, f.Dashboard.Content.Uptime.Precision)
+}
+
+func (f frame) componentDay(c *catalog.ShownComponent, d day, shown catalog.ShownDay) componentDay {
+	row := componentDay{ID: d.String(), Date: f.dates.short(d), State: f.state(shown.Tally.Worst), Uptime: f.uptimeText(c, d, d)}
+	if affected := affectedTime(shown.Tally); affected > 0 {
+		row.Lasted = f.duration(affected)
+	}
+	for _, id := range shown.EventIDs {
+		link := eventLink{f.Up + "events/" + id, f.word("component.event")}
+		if event := f.event(id); event != nil {
+			link.Title = event.Title
+		}
+		row.Events = append(row.Events, link)
+	}
+	return row
+}

@@ -1,0 +1,91 @@
+package site
+
+import (
+	"time"
+)
+
+// moment is a time, for machines and in the dashboard's zone and locale.
+type moment struct{ At, Text string }
+
+// dates writes times and days of a dashboard.
+type dates struct {
+	*locale
+	zone *time.Location
+	now  time.Time
+}
+
+// newDates returns the dates of a zone. A zone that the system does not know is UTC.
+func newDates(l *locale, zone string, now time.Time) dates {
+	location, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" {
+		location = time.UTC
+	}
+	return dates{l, location, now.In(location)}
+}
+
+func (d dates) moment(t time.Time) moment {
+	t = t.In(d.zone).Truncate(time.Second)
+	return moment{t.Format(time.RFC3339), d.date("format.time", t)}
+}
+
+// maybe returns nil for no time.
+func (d dates) maybe(t *time.Time) *moment {
+	if t == nil {
+		return nil
+	}
+	m := d.moment(*t)
+	return &m
+}
+
+// dayOf returns the day of a time in the dashboard's zone.
+func (d dates) dayOf(t time.Time) day {
+	year, month, date := t.In(d.zone).Date()
+	return day{time.Date(year, month, date, 0, 0, 0, 0, time.UTC)}
+}
+
+// start returns the first moment of a day in the dashboard's zone. A change of the offset at midnight makes no midnight
+// or two.
+func (d dates) start(of day) time.Time {
+	year, month, date := of.Date()
+	at := time.Date(year, month, date, 0, 0, 0, 0, d.zone)
+	if d.dayOf(at).Before(of.Time) {
+		_, change := at.ZoneBounds()
+		return change
+	}
+	if before := at.Add(-time.Second); !d.dayOf(before).Before(of.Time) {
+		_, offset := before.Zone()
+		return of.Add(-time.Duration(offset) * time.Second)
+	}
+	return at
+}
+
+// title writes a day for a heading.
+func (d dates) title(of day) moment { return moment{of.String(), d.date("format.day", of.Time)} }
+
+// short writes a day without its year.
+func (d dates) short(of day) moment { return moment{of.String(), d.date("format.short", of.Time)} }
+
+// monthTitle writes the month yyyy-mm, and the text as it is if it is no month.
+func (d dates) monthTitle(text string) string {
+	month, err := time.Parse("2006-01", text)
+	if err != nil {
+		return text
+	}
+	return d.date("format.month", month)
+}
+
+// day is a calendar day, as midnight of UTC.
+type day struct{ time.Time }
+
+func (d day) String() string { return d.Format(time.DateOnly) }
+
+func (d day) add(days int) day { return day{d.AddDate(0, 0, days)} }
+
+// daysBetween returns the days from first to last.
+func daysBetween(first, last day) []day {
+	var all []day
+	for d := first; !d.After(last.Time); d = d.add(1) {
+		all = append(all, d)
+	}
+	return all
+}

@@ -1,0 +1,215 @@
+package site
+
+import (
+	"cmp"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// eventView is an event on any page.
+type eventView struct {
+	ID, Href, Title string
+	State           stateView // the worst state of its components at present, or ever if it is closed
+	Kind, Status    string
+	Open            bool
+	Affected        []affectedView
+	Began, Ended    *moment // nil for a maintenance that has not begun
+	Planned, Until  *moment // of a maintenance
+	Lasted          string
+	description     catalog.Rich
+	Newest          *entryView // nil: no entries
+	Earlier         []entryView
+	EarlierText     string
+}
+
+type affectedView struct {
+	Name, Href string // no Href: the dashboard does not show the component
+	State      stateView
+}
+
+type entryView struct {
+	ID, Status string
+	At         moment
+	message    catalog.Rich
+}
+
+// Description and Message are rendered when a template shows them, because most pages show few of the texts.
+func (v eventView) Description() template.HTML { return richHTML(v.description) }
+
+func (v entryView) Message() template.HTML { return richHTML(v.message) }
+
+var headings = strings.NewReplacer(
+	"<h1>", "<p><strong>", "<h2>", "<p><strong>", "<h3>", "<p><strong>", "<h4>", "<p><strong>", "<h5>", "<p><strong>", "<h6>", "<p><strong>",
+	"</h1>", "</strong></p>", "</h2>", "</strong></p>", "</h3>", "</strong></p>", "</h4>", "</strong></p>", "</h5>", "</strong></p>", "</h6>", "</strong></p>",
+)
+
+// richHTML returns a text of an operator as HTML. Its headings become bold paragraphs, because they would not fit the
+// headings of the page.
+func richHTML(text catalog.Rich) template.HTML { return template.HTML(headings.Replace(text.HTML())) } // richtext.HTML is safe
+
+// begun reports whether the event has begun at the time of the snapshot.
+func (f frame) begun(e *catalog.ShownEvent) bool {
+	return e.Status != catalog.Planning && !e.StartAt.After(f.At)
+}
+
+func closed(e *catalog.ShownEvent) bool {
+	return e.Status == catalog.Resolved || e.Status == catalog.Completed
+}
+
+// endOf returns the end of an event: the actual one, or the planned one of a closed event.
+func endOf(e *catalog.ShownEvent) *time.Time {
+	if e.EndAt != nil || !closed(e) {
+		return e.EndAt
+	}
+	return e.ScheduledEndAt
+}
+
+// eventState returns the state that stands for an event.
+func eventState(e *catalog.ShownEvent) catalog.Impact {
+	var states []catalog.Impact
+	for _, impact := range e.Impacts {
+		if closed(e) {
+			states = append(states, impact.Worst)
+		} else {
+			states = append(states, impact.Impact)
+		}
+	}
+	state := worst(states...)
+	switch {
+	case state != catalog.Operational:
+		return state
+	case e.Type == catalog.Maintenance:
+		return catalog.UnderMaintenance
+	}
+	return catalog.Degraded // an incident is never shown as operational
+}
+
+func (f frame) newEvent(e *catalog.ShownEvent) eventView {
+	v := eventView{
+		ID: e.ID, Href: f.Up + "events/" + e.ID, Title: e.Title, State: f.state(eventState(e)), Kind: f.word("kind." + string(e.Type)),
+		Status: f.word("status." + string(e.Status)), Open: !closed(e), description: e.Description,
+	}
+	if e.Type == catalog.Maintenance {
+		v.Planned, v.Until = f.dates.maybe(e.ScheduledStartAt), f.dates.maybe(e.ScheduledEndAt)
+	}
+	if f.begun(e) {
+		v.Began = f.dates.maybe(&e.StartAt)
+		if end := endOf(e); end != nil {
+			v.Ended = f.dates.maybe(end)
+			v.Lasted = f.duration(end.Sub(e.StartAt))
+		}
+	} else if v.Planned == nil {
+		v.Planned = f.dates.maybe(&e.StartAt)
+	}
+	for _, impact := range e.Impacts {
+		state := impact.Impact
+		if closed(e) {
+			state = impact.Worst
+		}
+		v.Affected = append(v.Affected, affectedView{impact.Name, f.componentHref(impact.ComponentID), f.state(state)})
+	}
+	for i, entry := range e.Entries {
+		one := entryView{entry.StatusID, f.word("status." + string(entry.Status)), f.dates.moment(entry.Timestamp), entry.Message}
+		if i == 0 {
+			v.Newest = &one
+		} else {
+			v.Earlier = append(v.Earlier, one)
+		}
+	}
+	v.EarlierText = f.count("event.earlier", len(v.Earlier))
+	return v
+}
+
+// componentHref returns the address of a component, and no text if the dashboard does not show it.
+func (f frame) componentHref(id string) string {
+	if f.component(id) == nil {
+		return ""
+	}
+	return f.Up + "components/" + id
+}
+
+func (f frame) component(id string) *catalog.ShownComponent {
+	for i := range f.Components {
+		if f.Components[i].ID == id {
+			return &f.Components[i]
+		}
+	}
+	return nil
+}
+
+// eventsWhere returns the events that satisfy the condition.
+func (f frame) eventsWhere(is func(*catalog.ShownEvent) bool) []eventView {
+	var found []eventView
+	for i := range f.Events {
+		if is(&f.Events[i]) {
+			found = append(found, f.newEvent(&f.Events[i]))
+		}
+	}
+	return found
+}
+
+// eventFile is the page of an event.
+type eventFile struct {
+	frame
+	Event      eventView
+	PostMortem *postMortemView
+}
+
+type postMortemView struct {
+	Published moment
+	Sections  []postMortemSection
+	Actions   []actionView
+}
+
+type postMortemSection struct {
+	Heading string
+	Text    template.HTML
+}
+
+type actionView struct {
+	Text string
+	Done bool
+	Due  *moment
+}
+
+func (s *Site) eventPage(o order) (File, error) {
+	f := s.newFrame(o)
+	id := strings.TrimPrefix(o.name, "events/")
+	shown := cmp.Or(o.asked.Event, f.event(id))
+	if shown == nil || shown.ID != id {
+		return File{}, unknownFile()
+	}
+	view := eventFile{frame: f, Event: f.newEvent(shown), PostMortem: f.postMortem(shown.PostMortem)}
+	view.Title = shown.Title + " – " + o.Dashboard.Name
+	view.Description = view.Event.Kind + ", " + view.Event.Status
+	return s.html("event.html", view.frame, view)
+}
+
+func (f frame) postMortem(p *catalog.ShownPostMortem) *postMortemView {
+	if p == nil {
+		return nil
+	}
+	view := &postMortemView{Published: f.dates.moment(p.PublishedAt), Sections: []postMortemSection{{"", richHTML(p.Summary)}}}
+	for _, one := range []struct {
+		key  string
+		text *catalog.Rich
+	}{{"postmortem.cause", p.RootCause}, {"postmortem.impact", p.Impact}, {"postmortem.resolution", p.Resolution}, {"postmortem.lessons", p.LessonsLearned}} {
+		if one.text != nil && strings.TrimSpace(one.text.Text) != "" {
+			view.Sections = append(view.Sections, postMortemSection{f.word(one.key), richHTML(*one.text)})
+		}
+	}
+	for _, item := range p.ActionItems {
+		action := actionView{Text: item.Text, Done: item.Done}
+		if item.DueDate != nil {
+			if due, err := time.Parse(time.DateOnly, *item.DueDate); err == nil {
+				m := f.dates.title(day{due})
+				action.Due = &m
+			}
+		}
+		view.Actions = append(view.Actions, action)
+	}
+	return view
+}

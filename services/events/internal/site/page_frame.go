@@ -1,0 +1,196 @@
+package site
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"golang.org/x/net/idna"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+//go:embed style.css
+var styleText string
+
+//go:embed script.js
+var scriptText string
+
+// New returns a Site. It parses the templates once for each locale.
+func New() (*Site, error) {
+	words, err := readLocales()
+	if err != nil {
+		return nil, err
+	}
+	script := compact(scriptText)
+	s := &Site{pages: map[string]*template.Template{}, words: words, texts: newTexts(), style: styleText, script: script, scriptHash: hashOf(script)}
+	for lang, l := range words {
+		parsed, err := template.New("").Funcs(template.FuncMap{"t": l.word}).ParseFS(templateFiles, "templates/*.html")
+		if err != nil {
+			return nil, err
+		}
+		s.pages[lang] = parsed
+	}
+	return s, nil
+}
+
+// compact returns a script without indentation, empty lines and lines of comments.
+func compact(script string) string {
+	var out strings.Builder
+	for line := range strings.Lines(script) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.String()
+}
+
+// hashOf returns the source expression of a style or a script in a Content-Security-Policy.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// frame is what every page has around its content.
+type frame struct {
+	*catalog.Snapshot
+	*locale
+	dates dates
+
+	Title       string
+	Description string // for search engines and previews
+	Indexed     bool   // search engines may list the page
+	Bare        bool   // the page shows no more than the name and the branding
+	Embedded    bool   // the page is shown within another site
+	Canonical   string
+	Up          string // the relative address of the dashboard: empty or ../
+	Current     string // the entry of the navigation that leads to the page
+	Style       template.CSS
+	Script      template.JS // empty: the page has none
+	Rendered    moment
+}
+
+// Home is the relative address of the page of the dashboard.
+func (f frame) Home() string { return cmp.Or(f.Up, "./") }
+
+// Logo is the address of the dashboard's logo. Empty: none, or the policy cannot allow its origin.
+func (f frame) Logo() string { return loadable(f.Dashboard.Branding.LogoURL) }
+
+// Icon is the address of the dashboard's icon; without one, that of its badge.
+func (f frame) Icon() string {
+	return cmp.Or(loadable(f.Dashboard.Branding.FaviconURL), f.Up+"badge.svg")
+}
+
+// Subscribable reports whether visitors may subscribe.
+func (f frame) Subscribable() bool {
+	return f.Dashboard.Content.Modules.Subscribe && len(f.Dashboard.Subscriptions.Channels()) > 0
+}
+
+// Feeds is the addresses of the feeds.
+func (f frame) Feeds() []feedLink {
+	return []feedLink{
+		{f.Up + "feed.rss", "RSS", "application/rss+xml"},
+		{f.Up + "feed.atom", "Atom", "application/atom+xml"},
+		{f.Up + "feed.json", "JSON Feed", "application/feed+json"},
+	}
+}
+
+type feedLink struct{ Href, Name, Media string }
+
+// localeOf returns the locale of the dashboard.
+func (s *Site) localeOf(snapshot *catalog.Snapshot) *locale {
+	if l, known := s.words[snapshot.Dashboard.Locale]; known {
+		return l
+	}
+	return s.words[defaultLang]
+}
+
+// newFrame returns the frame of the file. Its canonical address is that of the name below the dashboard.
+func (s *Site) newFrame(o order) frame {
+	l := s.localeOf(o.Snapshot)
+	d := newDates(l, o.Dashboard.Timezone, o.At)
+	f := frame{
+		Snapshot: o.Snapshot, locale: l, dates: d, Title: o.Dashboard.Name, Canonical: o.URL + "/" + o.name,
+		Indexed:  o.Dashboard.SearchIndexing && o.Dashboard.Access.Mode == catalog.AccessPublic,
+		Up:       strings.Repeat("../", strings.Count(o.name, "/")),
+		Style:    template.CSS(paletteCSS(o.Dashboard.Branding) + s.style), // our own text
+		Script:   template.JS(s.script),                                    // our own text
+		Rendered: d.moment(o.At),
+	}
+	return f
+}
+
+// html renders a template of a page.
+func (s *Site) html(name string, f frame, view any) (File, error) {
+	var out bytes.Buffer
+	if err := s.pages[f.Lang].ExecuteTemplate(&out, name, view); err != nil {
+		return File{}, err
+	}
+	return File{Media: "text/html; charset=utf-8", Body: bytes.Map(allowed, out.Bytes()), Policy: s.policy(f)}, nil
+}
+
+// allowed removes the characters that HTML forbids: control characters and noncharacters.
+func allowed(r rune) rune {
+	switch {
+	case r < ' ' && r != '\t' && r != '\n', r >= 0x7f && r < 0xa0, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
+		return -1
+	}
+	return r
+}
+
+// policy returns the Content-Security-Policy of a page.
+func (s *Site) policy(f frame) string {
+	ancestors := "'none'"
+	if f.Embedded {
+		ancestors = "*"
+	}
+	parts := []string{"default-src 'none'", "style-src " + hashOf(string(f.Style))}
+	if f.Script != "" {
+		parts = append(parts, "script-src "+s.scriptHash)
+	}
+	images := "img-src 'self'"
+	for _, address := range []string{f.Dashboard.Branding.LogoURL, f.Dashboard.Branding.FaviconURL} {
+		if origin := imageOrigin(address); origin != "" && !strings.HasSuffix(images, " "+origin) {
+			images += " " + origin
+		}
+	}
+	return strings.Join(append(parts, images, "connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors "+ancestors), "; ")
+}
+
+// loadable returns the address of an image, and no text if the policy cannot allow its origin.
+func loadable(address string) string {
+	if imageOrigin(address) == "" {
+		return ""
+	}
+	return address
+}
+
+var originForm = regexp.MustCompile(`^[a-z0-9.-]+(:[0-9]+)?$`)
+
+// imageOrigin returns the origin of an image as a source of a Content-Security-Policy, or no text if a browser
+// could not load the image or the origin could mean more than one source.
+func imageOrigin(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Scheme != "https" {
+		return ""
+	}
+	host, err := idna.Lookup.ToASCII(parsed.Hostname())
+	if err != nil {
+		return ""
+	}
+	if port := parsed.Port(); port != "" {
+		host += ":" + port
+	}
+	if !originForm.MatchString(host) {
+		return ""
+	}
+	return "https://" + host
+}

@@ -1,0 +1,195 @@
+package site
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// historyDay is a day with events, or a run of days without any.
+type historyDay struct {
+	First, Last moment
+	Single      bool
+	Events      []historyEvent
+}
+
+// historyEvent is an event on a day that it covers. Its newest entry is shown on the day of its end only: the page shows
+// open events above.
+type historyEvent struct {
+	eventView
+	Ending bool
+}
+
+// covered returns the days that an event covers until the time of the snapshot, and false if it covers none.
+func (f frame) covered(e *catalog.ShownEvent) (first, last day, any bool) {
+	if !f.begun(e) {
+		return first, last, false
+	}
+	end := f.At
+	if ended := endOf(e); ended != nil && ended.Before(end) {
+		end = *ended
+	}
+	first, last = f.dates.dayOf(e.StartAt), f.dates.dayOf(end)
+	if last.Before(first.Time) {
+		last = first
+	}
+	return first, last, true
+}
+
+// history returns the last days, the newest first. Successive days without events are one row.
+func (f frame) history(days int) []historyDay {
+	today := f.dates.dayOf(f.At)
+	oldest := today.add(1 - days)
+	on := map[string][]historyEvent{}
+	for i := range f.Events {
+		e := &f.Events[i]
+		first, last, any := f.covered(e)
+		if !any || last.Before(oldest.Time) {
+			continue
+		}
+		if first.Before(oldest.Time) {
+			first = oldest
+		}
+		view := f.newEvent(e)
+		for _, d := range daysBetween(first, last) {
+			on[d.String()] = append(on[d.String()], historyEvent{view, !view.Open && d.Equal(last.Time)})
+		}
+	}
+	var rows []historyDay
+	quiet := false
+	for d := today; !d.Before(oldest.Time); d = d.add(-1) {
+		events := on[d.String()]
+		if quiet && len(events) == 0 {
+			rows[len(rows)-1].First, rows[len(rows)-1].Single = f.dates.short(d), false
+			continue
+		}
+		quiet = len(events) == 0
+		row := historyDay{Last: f.dates.title(d), Events: events}
+		if quiet {
+			row = historyDay{Last: f.dates.short(d), Single: true}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// historyFile is the list of the months.
+type historyFile struct {
+	frame
+	Years []yearView
+}
+
+type yearView struct {
+	Year   string
+	Months []monthLink
+}
+
+type monthLink struct{ Href, Title string }
+
+func (s *Site) historyPage(o order) (File, error) {
+	view := historyFile{frame: s.newFrame(o)}
+	view.Current = "history"
+	view.Title = view.word("nav.history") + " – " + o.Dashboard.Name
+	view.Description = view.Title
+	for _, month := range o.Months {
+		year, _, _ := strings.Cut(month, "-")
+		if n := len(view.Years); n == 0 || view.Years[n-1].Year != year {
+			view.Years = append(view.Years, yearView{Year: year})
+		}
+		last := &view.Years[len(view.Years)-1]
+		last.Months = append(last.Months, *view.month(month))
+	}
+	return s.html("history.html", view.frame, view)
+}
+
+func (f frame) month(name string) *monthLink {
+	return &monthLink{f.Up + "history/" + name, f.dates.monthTitle(name)}
+}
+
+// monthFile is the page of a month.
+type monthFile struct {
+	frame
+	Heading         string
+	Events          []eventView
+	Uptimes         []uptimeView
+	Earlier, Future *monthLink // the neighbours
+}
+
+type uptimeView struct{ Name, Href, Uptime string }
+
+func (s *Site) monthPage(o order) (File, error) {
+	name := strings.TrimPrefix(o.name, "history/")
+	at := slices.Index(o.Months, name)
+	begin, err := time.Parse("2006-01", name)
+	if at < 0 || err != nil {
+		return File{}, unknownFile()
+	}
+	view := monthFile{frame: s.newFrame(o)}
+	view.Current = "history"
+	view.Heading = view.dates.monthTitle(name)
+	view.Title = view.Heading + " – " + o.Dashboard.Name
+	view.Description = view.word("nav.history") + ", " + view.Heading
+	if at > 0 {
+		view.Future = view.month(o.Months[at-1])
+	}
+	if at+1 < len(o.Months) {
+		view.Earlier = view.month(o.Months[at+1])
+	}
+	first, last := day{begin}, day{begin.AddDate(0, 1, -1)}
+	uptimes := map[string]*float64{}
+	if month := o.asked.Month; month != nil {
+		for i := range month.Events {
+			view.Events = append(view.Events, view.newEvent(&month.Events[i]))
+		}
+		maps.Copy(uptimes, month.Uptimes)
+	} else {
+		view.Events = view.eventsWhere(func(e *catalog.ShownEvent) bool {
+			from, to, any := view.covered(e)
+			return any && !from.After(last.Time) && !to.Before(first.Time)
+		})
+		for i := range o.Components {
+			uptimes[o.Components[i].ID] = view.uptime(&o.Components[i], first, last)
+		}
+	}
+	view.Uptimes = view.uptimeRows(uptimes)
+	return s.html("month.html", view.frame, view)
+}
+
+// uptimeRows returns the uptimes of the components that the dashboard shows.
+func (f frame) uptimeRows(uptimes map[string]*float64) []uptimeView {
+	var rows []uptimeView
+	for i := range f.Components {
+		c := &f.Components[i]
+		row := uptimeView{c.Name, f.Up + "components/" + c.ID, f.word("state.unmeasured")}
+		if value := uptimes[c.ID]; value != nil {
+			row.Uptime = f.percent(*value, f.Dashboard.Content.Uptime.Precision)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// uptime returns the uptime of a component over days, by the formula of reports; nil if nothing was measured. On days
+// that the component does not list, all time is operational.
+func (f frame) uptime(c *catalog.ShownComponent, first, last day) *float64 {
+	from, to := f.dates.start(first), f.dates.start(last.add(1))
+	if c.Since.After(from) {
+		from = c.Since
+	}
+	if f.At.Before(to) {
+		to = f.At
+	}
+	var sum catalog.Tally
+	for _, d := range c.Days {
+		if d.Date >= first.String() && d.Date <= last.String() {
+			sum.Major += d.Tally.Major
+			sum.Partial += d.Tally.Partial
+			sum.Maintenance += d.Tally.Maintenance
+		}
+	}
+	sum.Measured = max(0, to.Truncate(time.Second).Sub(from.Truncate(time.Second)))
+	return sum.Uptime(f.Dashboard.Content.Uptime.PartialOutageWeight)
+}

@@ -1,0 +1,146 @@
+package site
+
+import (
+	"html/template"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// indexFile is the page of the dashboard. Modules is its parts in the order of the page.
+type indexFile struct {
+	frame
+	Status  stateView
+	Modules []moduleView
+}
+
+// moduleView is a part of the page. Name selects the template; a part has only the fields that its template uses.
+type moduleView struct {
+	Name         string
+	Frame        frame
+	Status       stateView
+	Announcement template.HTML
+	Events       []eventView
+	Groups       []groupView
+	Days         []historyDay
+	Description  string
+}
+
+// groupView is components with the same group.
+type groupView struct {
+	ID, Name   string // no name: the components have no group
+	State      stateView
+	Open       bool
+	Count      string
+	Components []componentView
+}
+
+type componentView struct {
+	Name, Href, Description string
+	State                   *stateView // nil: not shown
+	Bar                     *bar       // nil: not shown
+}
+
+func (s *Site) indexPage(o order) (File, error) {
+	view := indexFile{frame: s.newFrame(o)}
+	view.Current = "status"
+	view.Status = view.overall()
+	view.Title = o.Dashboard.Name + " – " + view.Status.Word
+	view.Description = view.Status.Word
+	for _, name := range o.Dashboard.Content.Order {
+		if part, shown := view.module(name); shown {
+			part.Name, part.Frame = name, view.frame
+			view.Modules = append(view.Modules, part)
+		}
+	}
+	return s.html("index.html", view.frame, view)
+}
+
+// overall returns the sentence about the whole dashboard.
+func (f frame) overall() stateView {
+	of := overallOf(f.Snapshot)
+	key := "overall." + string(of.State)
+	if of.unexplained() {
+		key = "overall.incident"
+	}
+	return stateView{stateClass(of.level()), f.word(key)}
+}
+
+// module returns a part of the page, and false if it is switched off or there is nothing to show.
+func (f frame) module(name string) (moduleView, bool) {
+	on := f.Dashboard.Content.Modules
+	switch name {
+	case "announcement":
+		if text := f.Dashboard.Content.Announcement; on.Announcement && text != nil {
+			shown := richHTML(*text)
+			return moduleView{Announcement: shown}, shown != ""
+		}
+	case "overallStatus":
+		return moduleView{Status: f.overall()}, on.OverallStatus
+	case "activeIncidents":
+		return f.events(on.ActiveIncidents, func(e *catalog.ShownEvent) bool { return e.Type == catalog.Incident && isOpen(f.Snapshot, e) })
+	case "activeMaintenance":
+		return f.events(on.ActiveMaintenance, func(e *catalog.ShownEvent) bool { return e.Type == catalog.Maintenance && isOpen(f.Snapshot, e) })
+	case "upcomingMaintenance":
+		return f.events(on.UpcomingMaintenance, func(e *catalog.ShownEvent) bool {
+			return e.Type == catalog.Maintenance && !closed(e) && !isOpen(f.Snapshot, e)
+		})
+	case "components":
+		groups := f.groups(true, on.UptimeHistory)
+		return moduleView{Groups: groups}, on.Components && len(groups) > 0
+	case "uptimeHistory": // the components show the bars, if they are shown
+		groups := f.groups(false, true)
+		return moduleView{Groups: groups}, on.UptimeHistory && !on.Components && len(groups) > 0
+	case "eventHistory":
+		return moduleView{Days: f.history(f.Dashboard.Content.Uptime.HistoryDays)}, on.EventHistory
+	case "subscribe":
+		return moduleView{}, f.Subscribable()
+	case "about":
+		return moduleView{Description: f.Dashboard.Description}, on.About && f.Dashboard.Description != ""
+	}
+	return moduleView{}, false
+}
+
+// events returns a part with the events that satisfy the condition.
+func (f frame) events(on bool, is func(*catalog.ShownEvent) bool) (moduleView, bool) {
+	if !on {
+		return moduleView{}, false
+	}
+	found := f.eventsWhere(is)
+	return moduleView{Events: found}, len(found) > 0
+}
+
+// groups returns the components of the page by group, in the order of the first component of each.
+func (f frame) groups(states, bars bool) []groupView {
+	var groups []groupView
+	at := map[string]int{}
+	members := map[string][]catalog.Impact{}
+	for i := range f.Components {
+		c := &f.Components[i]
+		index, known := at[c.Group]
+		if !known {
+			index = len(groups)
+			at[c.Group] = index
+			groups = append(groups, groupView{ID: "g-" + c.ID, Name: c.Group})
+		}
+		one := componentView{Name: c.Name, Href: f.Up + "components/" + c.ID, Description: c.Description}
+		if states {
+			state := f.state(c.State)
+			one.State = &state
+		}
+		if bars {
+			one.Bar = f.newBar(c)
+		}
+		members[c.Group] = append(members[c.Group], c.State)
+		groups[index].Components = append(groups[index].Components, one)
+	}
+	for i := range groups {
+		g := &groups[i]
+		state := worst(members[g.Name]...)
+		g.State, g.Open = f.state(state), state != catalog.Operational || !states
+		g.Count = f.count("group.components", len(g.Components))
+		if g.Name == catalog.DefaultGroup || g.Name == "" {
+			g.Name = ""
+		}
+	}
+	return groups
+}

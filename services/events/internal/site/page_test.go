@@ -1,0 +1,233 @@
+package site
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+var update = flag.Bool("update", false, "write the golden pages, and with LOOK=folder sample pages to look at")
+
+func newSite(t testing.TB) *Site {
+	t.Helper()
+	s, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func render(t testing.TB, s *Site, snapshot *catalog.Snapshot, name string) File {
+	t.Helper()
+	file, err := s.Render(snapshot, name, catalog.Asked{})
+	if err != nil {
+		t.Fatalf("%q: %v", name, err)
+	}
+	return file
+}
+
+// pageNames returns the names of all pages of the snapshot.
+func pageNames(s *catalog.Snapshot) []string {
+	names := []string{"", "history", "subscribe", "subscribe/sent", "embed", EnterFile, EnterBelowFile, EnterWrongFile, EnterLateFile, MissingFile}
+	for _, c := range s.Components {
+		names = append(names, "components/"+c.ID)
+	}
+	for _, e := range s.Events {
+		names = append(names, "events/"+e.ID)
+	}
+	for _, month := range s.Months {
+		names = append(names, "history/"+month)
+	}
+	return names
+}
+
+// samplePages returns the samples by name. With LOOK, TestGoldenPages writes their pages to a folder.
+func samplePages() map[string]*catalog.Snapshot {
+	all := map[string]*catalog.Snapshot{"calm": samplePage(), "trouble": troubledPage(), "large": largePage(), "hostile": hostilePage()}
+	for _, lang := range []string{"de", "ja"} {
+		all[lang] = troubledPage()
+		all[lang].Dashboard.Locale = lang
+		all[lang].Dashboard.Branding.PrimaryColor = "#0f9d8a"
+	}
+	return all
+}
+
+// The golden pages have no style and no script, so that they show the structure alone.
+func TestGoldenPages(t *testing.T) {
+	s := newSite(t)
+	if folder := os.Getenv("LOOK"); *update && folder != "" {
+		for label, snapshot := range samplePages() {
+			for _, name := range pageNames(snapshot) {
+				write(t, filepath.Join(folder, label, name, "index.html"), render(t, s, snapshot, name).Body)
+			}
+		}
+	}
+	trouble := troubledPage()
+	for golden, name := range map[string]string{
+		"page_index.html": "", "page_event.html": "events/" + trouble.Events[3].ID, "page_month.html": "history/2026-11", "page_subscribe.html": "subscribe",
+		"page_enter.html": EnterWrongFile, "page_missing.html": MissingFile, "page_embed.html": "embed",
+	} {
+		got := string(render(t, s, trouble, name).Body)
+		for _, tag := range []string{"style", "script"} {
+			if from := strings.Index(got, "<"+tag+">"); from >= 0 {
+				to := strings.Index(got, "</"+tag+">")
+				got = got[:from] + got[to+len("</"+tag+">"):]
+			}
+		}
+		path := filepath.Join("testdata", golden)
+		if *update {
+			write(t, path, []byte(got))
+		}
+		want, err := os.ReadFile(path)
+		if err != nil || got != string(want) {
+			t.Errorf("%s differs (%v). If the change is right, run the test with -update.", golden, err)
+		}
+	}
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	s := newSite(t)
+	large := largePage()
+	for _, name := range []string{"", "history/2026-11", "subscribe", "components/" + large.Components[0].ID, "embed"} {
+		var packed bytes.Buffer
+		writer := brotli.NewWriterLevel(&packed, brotli.DefaultCompression)
+		if _, err := writer.Write(render(t, s, large, name).Body); err != nil {
+			t.Fatal(err)
+		}
+		if err := writer.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if t.Logf("%q has %d bytes", name, packed.Len()); packed.Len() > 30_000 {
+			t.Errorf("%q has %d bytes", name, packed.Len())
+		}
+	}
+	if n := len(s.script); n > 4<<10 {
+		t.Errorf("the script has %d bytes", n)
+	}
+	if n := len(s.style); n > 10<<10 {
+		t.Errorf("the style has %d bytes", n)
+	}
+}
+
+// Two sites render the same bytes, also at the same time.
+func TestPagesAreTheSameBytesEachTime(t *testing.T) {
+	first, second := newSite(t), newSite(t)
+	snapshot, equal := troubledPage(), troubledPage()
+	for _, name := range pageNames(snapshot) {
+		done := make(chan File)
+		go func() {
+			file, _ := second.Render(equal, name, catalog.Asked{})
+			done <- file
+		}()
+		one, other := render(t, first, snapshot, name), <-done
+		if !bytes.Equal(one.Body, other.Body) || one.Policy != other.Policy {
+			t.Errorf("%q differs", name)
+		}
+	}
+}
+
+func TestUnknownFiles(t *testing.T) {
+	s, snapshot := newSite(t), troubledPage()
+	for _, name := range []string{
+		"x", "events", "events/", "events/x", "events/" + snapshot.Events[0].ID + "/x", "components/x", "history/2026-08", "history/x", "history/", "enter/x", "subscribe/email", "../x", "[",
+	} {
+		if file, err := s.Render(snapshot, name, catalog.Asked{}); !fault.Is(err, fault.NotFound) || file.Body != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// An old event and an old month come with the request. An event with another id than that in the name is not shown.
+func TestAskedEventAndMonth(t *testing.T) {
+	s, snapshot := newSite(t), samplePage()
+	old := troubledPage().Events[3]
+	file, err := s.Render(snapshot, "events/"+old.ID, catalog.Asked{Event: &old})
+	if err != nil || !strings.Contains(string(file.Body), "Sign-in is not possible") {
+		t.Errorf("%v: %s", err, file.Body)
+	}
+	if _, err := s.Render(snapshot, "events/"+sampleID("a", 5), catalog.Asked{Event: &old}); !fault.Is(err, fault.NotFound) {
+		t.Error(err)
+	}
+	month := &catalog.ShownMonth{Month: "2025-12", Events: []catalog.ShownEvent{old}, Uptimes: map[string]*float64{snapshot.Components[0].ID: pointer(98.7654)}}
+	file, err = s.Render(snapshot, "history/2025-12", catalog.Asked{Month: month})
+	if text := string(file.Body); err != nil || !strings.Contains(text, "Sign-in is not possible") || !strings.Contains(text, "98.76%") || !strings.Contains(text, "Not measured") {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// Before the password, a visitor sees the name and the branding and nothing else of the dashboard.
+func TestEnterShowsTheNameOnly(t *testing.T) {
+	snapshot := troubledPage()
+	snapshot.Dashboard.Access.Mode = catalog.AccessPassword
+	snapshot.Dashboard.Branding.PrimaryColor = "#b00020"
+	secrets := []string{snapshot.URL, snapshot.Dashboard.Description, snapshot.Dashboard.Timezone, "Docs", "example.com", "Frankfurt", "feed.rss", "2026", "CET", sampleID("c", 1)}
+	for _, c := range snapshot.Components {
+		secrets = append(secrets, c.Name, c.Description)
+	}
+	for _, e := range snapshot.Events {
+		secrets = append(secrets, e.Title)
+	}
+	secrets = slices.DeleteFunc(secrets, func(text string) bool { return text == "" })
+	for _, name := range []string{EnterFile, EnterBelowFile, EnterWrongFile, EnterLateFile} {
+		file := render(t, newSite(t), snapshot, name)
+		text := string(file.Body)
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s shows %q", name, secret)
+			}
+		}
+		if !strings.Contains(text, "Northwind Cloud") || !strings.Contains(text, "#b00020") || !strings.Contains(text, `<meta name="robots" content="noindex">`) {
+			t.Errorf("%s: %s", name, text)
+		}
+		if strings.Contains(file.Policy, "script-src") {
+			t.Errorf("%s: %s", name, file.Policy)
+		}
+	}
+}
+
+func TestSearchEnginesListPublicPagesOnly(t *testing.T) {
+	s := newSite(t)
+	for _, one := range []struct {
+		name     string
+		indexing bool
+		access   catalog.AccessMode
+		want     bool
+	}{
+		{"", true, catalog.AccessPublic, true}, {"history", true, catalog.AccessPublic, true}, {"", false, catalog.AccessPublic, false},
+		{"", true, catalog.AccessPassword, false}, {"", true, catalog.AccessIPAllowlist, false}, {"embed", true, catalog.AccessPublic, false}, {"subscribe/sent", true, catalog.AccessPublic, false},
+	} {
+		snapshot := samplePage()
+		snapshot.Dashboard.SearchIndexing, snapshot.Dashboard.Access.Mode = one.indexing, one.access
+		text := string(render(t, s, snapshot, one.name).Body)
+		if got := !strings.Contains(text, `content="noindex"`); got != one.want {
+			t.Errorf("%+v: listed %v", one, got)
+		}
+	}
+	text := string(render(t, s, samplePage(), "history/2026-10").Body)
+	for _, want := range []string{
+		`<link rel="canonical" href="https://status.example.com/history/2026-10">`, `<meta property="og:url" content="https://status.example.com/history/2026-10">`,
+		` title="RSS" href="../feed.rss">`, `<link rel="icon" href="../badge.svg">`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package site
+
+import "github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+
+// robots returns robots.txt: crawlers may visit a public dashboard that wants to be found.
+func robots(s *catalog.Snapshot) (File, error) {
+	rule := "Disallow:" // nothing
+	if !s.Dashboard.SearchIndexing || s.Dashboard.Access.Mode != catalog.AccessPublic {
+		rule = "Disallow: /"
+	}
+	return File{Media: "text/plain; charset=utf-8", Body: []byte("User-agent: *\n" + rule + "\n")}, nil
+}

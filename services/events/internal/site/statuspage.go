@@ -1,0 +1,146 @@
+package site
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// The read interface of Statuspage, version 2. Clients compare its words, so they are English in every locale. Each
+// object has all of its keys; the value of an unknown one is null.
+
+const (
+	jsonMedia = "application/json; charset=utf-8"
+	// maxListed is the number of events in a list.
+	maxListed = 50
+	// stampFormat has milliseconds, because clients of Statuspage require a fraction.
+	stampFormat = "2006-01-02T15:04:05.000Z07:00"
+)
+
+// stamp returns a time as text, and nil for an unknown time.
+func stamp(t *time.Time) *string {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	text := t.UTC().Format(stampFormat)
+	return &text
+}
+
+// pageHeader is in each file. UpdatedAt is the time for which the file is right.
+type pageHeader struct {
+	ID        string  `json:"id"`
+	Name      string  `json:"name"`
+	URL       string  `json:"url"`
+	TimeZone  string  `json:"time_zone"`
+	UpdatedAt *string `json:"updated_at"`
+}
+
+func pageHeaderOf(s *catalog.Snapshot) pageHeader {
+	return pageHeader{ID: s.Dashboard.ID, Name: oneLine(s.Dashboard.Name), URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
+}
+
+// statuspageNames returns the names of the files below api/v2.
+func statuspageNames() []string {
+	return []string{
+		"summary.json", "status.json", "components.json", "incidents.json", "incidents/unresolved.json",
+		"scheduled-maintenances.json", "scheduled-maintenances/active.json", "scheduled-maintenances/upcoming.json",
+	}
+}
+
+// statuspage returns the file with a name below api/v2, or NotFound.
+func statuspage(s *catalog.Snapshot, name string, texts *texts) (File, error) {
+	body, known := statuspageBody(s, name, texts)
+	if !known {
+		return File{}, unknownFile()
+	}
+	encoded, err := json.Marshal(body)
+	return File{Media: jsonMedia, Body: encoded}, err
+}
+
+type summaryFile struct {
+	Page         pageHeader        `json:"page"`
+	Components   []statusComponent `json:"components"`
+	Incidents    []any             `json:"incidents"`
+	Maintenances []any             `json:"scheduled_maintenances"`
+	Status       pageStatus        `json:"status"`
+}
+
+type statusFile struct {
+	Page   pageHeader `json:"page"`
+	Status pageStatus `json:"status"`
+}
+
+type componentsFile struct {
+	Page       pageHeader        `json:"page"`
+	Components []statusComponent `json:"components"`
+}
+
+type incidentsFile struct {
+	Page      pageHeader `json:"page"`
+	Incidents []any      `json:"incidents"`
+}
+
+type maintenancesFile struct {
+	Page         pageHeader `json:"page"`
+	Maintenances []any      `json:"scheduled_maintenances"`
+}
+
+// statuspageBody returns the value of a file, and false for an unknown name.
+func statuspageBody(s *catalog.Snapshot, name string, texts *texts) (any, bool) {
+	page := pageHeaderOf(s)
+	events := func(of catalog.EventType, is eventFilter) []any { return eventsOf(s, of, is, texts) }
+	switch name {
+	case "summary.json":
+		return summaryFile{
+			page, statusComponentsOf(s), events(catalog.Incident, isOpen), events(catalog.Maintenance, isDue), pageStatusOf(s),
+		}, true
+	case "status.json":
+		return statusFile{page, pageStatusOf(s)}, true
+	case "components.json":
+		return componentsFile{page, statusComponentsOf(s)}, true
+	case "incidents.json":
+		return incidentsFile{page, events(catalog.Incident, isAny)}, true
+	case "incidents/unresolved.json":
+		return incidentsFile{page, events(catalog.Incident, isOpen)}, true
+	case "scheduled-maintenances.json":
+		return maintenancesFile{page, events(catalog.Maintenance, isAny)}, true
+	case "scheduled-maintenances/active.json":
+		return maintenancesFile{page, events(catalog.Maintenance, isActive)}, true
+	case "scheduled-maintenances/upcoming.json":
+		return maintenancesFile{page, events(catalog.Maintenance, isUpcoming)}, true
+	}
+	return nil, false
+}
+
+// eventFilter reports whether a list contains an event.
+type eventFilter func(*catalog.Snapshot, *catalog.ShownEvent) bool
+
+func isAny(*catalog.Snapshot, *catalog.ShownEvent) bool { return true }
+
+// isActive and isUpcoming follow from the status alone, as clients compare it: a maintenance that was started is
+// active, and one in planning is upcoming.
+func isActive(_ *catalog.Snapshot, event *catalog.ShownEvent) bool {
+	return event.Status != catalog.Planning && event.Status != catalog.Completed
+}
+
+func isUpcoming(_ *catalog.Snapshot, event *catalog.ShownEvent) bool {
+	return event.Status == catalog.Planning
+}
+
+func isDue(s *catalog.Snapshot, event *catalog.ShownEvent) bool {
+	return isActive(s, event) || isUpcoming(s, event)
+}
+
+// eventsOf returns the newest events of a type that is includes.
+func eventsOf(s *catalog.Snapshot, of catalog.EventType, is eventFilter, texts *texts) []any {
+	components := componentsByID(s)
+	list := []any{}
+	for i := range s.Events {
+		event := &s.Events[i]
+		if event.Type == of && is(s, event) && len(list) < maxListed {
+			list = append(list, statusEventOf(s, event, components, texts))
+		}
+	}
+	return list
+}

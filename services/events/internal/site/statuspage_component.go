@@ -1,0 +1,119 @@
+package site
+
+import (
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/google/uuid"
+)
+
+// statusComponent is a component, or a group of components.
+type statusComponent struct {
+	ID                 string         `json:"id"`
+	Name               string         `json:"name"`
+	Status             catalog.Impact `json:"status"`
+	CreatedAt          *string        `json:"created_at"`
+	UpdatedAt          *string        `json:"updated_at"`
+	Position           *int           `json:"position"` // within the page or the group, from 1
+	Description        *string        `json:"description"`
+	Showcase           bool           `json:"showcase"`   // the page shows the uptime
+	StartDate          *string        `json:"start_date"` // the first measured day
+	GroupID            *string        `json:"group_id"`
+	PageID             string         `json:"page_id"`
+	Group              bool           `json:"group"`
+	OnlyShowIfDegraded bool           `json:"only_show_if_degraded"`
+	Components         []string       `json:"components,omitempty"` // of a group, which has at least one
+}
+
+// groupID returns the id of a group. A group is a name without a record, so its id follows from the dashboard and
+// the name.
+func groupID(s *catalog.Snapshot, name string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.Dashboard.ID+"/groups/"+name)).String()
+}
+
+// statusComponentsOf returns the components in the order of the page. A group precedes its components, at the place of
+// the first of them.
+func statusComponentsOf(s *catalog.Snapshot) []statusComponent {
+	members := map[string][]*catalog.ShownComponent{}
+	for i := range s.Components {
+		component := &s.Components[i]
+		members[component.Group] = append(members[component.Group], component)
+	}
+	zone, err := time.LoadLocation(s.Dashboard.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	list, position := []statusComponent{}, 0
+	for i := range s.Components {
+		component := &s.Components[i]
+		switch of := members[component.Group]; {
+		case component.Group == "":
+			position++
+			list = append(list, statusComponentOf(s, component, position, zone))
+		case of[0] == component:
+			position++
+			list = append(list, statusGroupOf(s, of, position, zone))
+			for j, member := range of {
+				list = append(list, statusComponentOf(s, member, j+1, zone))
+			}
+		}
+	}
+	return list
+}
+
+func statusComponentOf(s *catalog.Snapshot, c *catalog.ShownComponent, position int, zone *time.Location) statusComponent {
+	component := statusComponent{
+		ID: c.ID, Name: oneLine(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
+		Position: &position, Showcase: s.Dashboard.Content.Modules.UptimeHistory, StartDate: startDate(c.Since, zone),
+		PageID: s.Dashboard.ID,
+	}
+	if c.Description != "" {
+		component.Description = &c.Description
+	}
+	if c.Group != "" {
+		id := groupID(s, c.Group)
+		component.GroupID = &id
+	}
+	return component
+}
+
+// statusGroupOf returns the group of some components. It exists since the first of them.
+func statusGroupOf(s *catalog.Snapshot, members []*catalog.ShownComponent, position int, zone *time.Location) statusComponent {
+	name := members[0].Group
+	since, updated := members[0].Since, members[0].UpdatedAt
+	var ids []string
+	var states []catalog.Impact
+	for _, member := range members {
+		ids, states = append(ids, member.ID), append(states, member.State)
+		if member.Since.Before(since) {
+			since = member.Since
+		}
+		if member.UpdatedAt.After(updated) {
+			updated = member.UpdatedAt
+		}
+	}
+	return statusComponent{
+		ID: groupID(s, name), Name: oneLine(name), Status: worst(states...), CreatedAt: stamp(&since), UpdatedAt: stamp(&updated),
+		Position: &position, StartDate: startDate(since, zone), PageID: s.Dashboard.ID, Group: true, Components: ids,
+	}
+}
+
+// startDate returns the day of a time in a zone, and nil for an unknown time.
+func startDate(t time.Time, zone *time.Location) *string {
+	if t.IsZero() {
+		return nil
+	}
+	day := t.In(zone).Format(time.DateOnly)
+	return &day
+}
+
+// componentsByID returns the components that are no groups.
+func componentsByID(s *catalog.Snapshot) map[string]statusComponent {
+	byID := map[string]statusComponent{}
+	for _, component := range statusComponentsOf(s) {
+		if !component.Group {
+			byID[component.ID] = component
+		}
+	}
+	return byID
+}

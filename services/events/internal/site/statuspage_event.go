@@ -1,0 +1,180 @@
+package site
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// statusEvent is an incident.
+type statusEvent struct {
+	ID           string            `json:"id"`
+	Name         string            `json:"name"`
+	Status       string            `json:"status"`
+	CreatedAt    *string           `json:"created_at"`
+	UpdatedAt    *string           `json:"updated_at"`
+	MonitoringAt *string           `json:"monitoring_at"`
+	ResolvedAt   *string           `json:"resolved_at"`
+	Impact       string            `json:"impact"`
+	Shortlink    string            `json:"shortlink"`
+	StartedAt    *string           `json:"started_at"`
+	PageID       string            `json:"page_id"`
+	Updates      []statusUpdate    `json:"incident_updates"`
+	Components   []statusComponent `json:"components"`
+}
+
+// statusMaintenance is a maintenance.
+type statusMaintenance struct {
+	statusEvent
+	ScheduledFor   *string `json:"scheduled_for"`
+	ScheduledUntil *string `json:"scheduled_until"`
+}
+
+type statusUpdate struct {
+	ID                   string          `json:"id"`
+	Status               string          `json:"status"`
+	Body                 string          `json:"body"`
+	IncidentID           string          `json:"incident_id"`
+	CreatedAt            *string         `json:"created_at"`
+	UpdatedAt            *string         `json:"updated_at"`
+	DisplayAt            *string         `json:"display_at"`
+	AffectedComponents   []statusChanged `json:"affected_components"` // nil: the update changes no component
+	DeliverNotifications bool            `json:"deliver_notifications"`
+	CustomTweet          *string         `json:"custom_tweet"`
+	TweetID              *string         `json:"tweet_id"`
+}
+
+type statusChanged struct {
+	Code      string          `json:"code"`
+	Name      string          `json:"name"`
+	OldStatus *catalog.Impact `json:"old_status"` // nil: no earlier update names the component
+	NewStatus catalog.Impact  `json:"new_status"`
+}
+
+// statusWord returns the word of Statuspage for a status of ours.
+func statusWord(status catalog.Status) string {
+	switch status {
+	case catalog.Planning:
+		return "scheduled"
+	case catalog.Started, catalog.InProgress:
+		return "in_progress"
+	}
+	return string(status)
+}
+
+func statusEventOf(s *catalog.Snapshot, event *catalog.ShownEvent, components map[string]statusComponent, texts *texts) any {
+	of := statusEvent{
+		ID: event.ID, Name: oneLine(event.Title), Status: statusWord(event.Status), CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt),
+		MonitoringAt: monitoringAt(event), Impact: impactWord(event), Shortlink: eventURL(s, event.ID), StartedAt: stamp(&event.StartAt),
+		PageID: s.Dashboard.ID, Updates: statusUpdatesOf(event, texts), Components: []statusComponent{},
+	}
+	switch event.Status {
+	case catalog.Resolved, catalog.Completed:
+		of.ResolvedAt = stamp(event.EndAt)
+	}
+	if event.Status == catalog.Resolved && event.PostMortem != nil {
+		of.Status = "postmortem"
+	}
+	for _, impact := range event.Impacts {
+		component, shown := components[impact.ComponentID]
+		if !shown { // it has left the dashboard
+			component = statusComponent{ID: impact.ComponentID, Name: oneLine(impact.Name), Status: worst(impact.Impact), PageID: s.Dashboard.ID}
+		}
+		of.Components = append(of.Components, component)
+	}
+	if event.Type == catalog.Incident {
+		return of
+	}
+	start, end := plannedTimes(event)
+	return statusMaintenance{of, stamp(start), stamp(end)}
+}
+
+// plannedTimes returns the planned times of a maintenance, or the actual ones where there is no plan.
+func plannedTimes(event *catalog.ShownEvent) (start, end *time.Time) {
+	start, end = &event.StartAt, event.EndAt
+	if event.ScheduledStartAt != nil {
+		start = event.ScheduledStartAt
+	}
+	if event.ScheduledEndAt != nil {
+		end = event.ScheduledEndAt
+	}
+	return start, end
+}
+
+// monitoringAt returns the time of the last transition to monitoring.
+func monitoringAt(event *catalog.ShownEvent) *string {
+	at := slices.IndexFunc(event.Entries, func(entry catalog.ShownEntry) bool { return entry.Status == catalog.Monitoring })
+	if at < 0 {
+		return nil
+	}
+	return stamp(&event.Entries[at].Timestamp)
+}
+
+// impactWord returns the word for the worst impact of the event in its whole time.
+func impactWord(event *catalog.ShownEvent) string {
+	if event.Type == catalog.Maintenance {
+		return "maintenance"
+	}
+	var states []catalog.Impact
+	for _, impact := range event.Impacts {
+		states = append(states, impact.Impact, impact.Worst)
+	}
+	switch worst(states...) {
+	case catalog.Degraded:
+		return "minor"
+	case catalog.PartialOutage:
+		return "major"
+	case catalog.MajorOutage:
+		return "critical"
+	}
+	return "none"
+}
+
+// statusUpdatesOf returns the entries, the newest first. Clients read the first one without looking for it, so the
+// description stands for the entries of an event that has none.
+func statusUpdatesOf(event *catalog.ShownEvent, texts *texts) []statusUpdate {
+	if len(event.Entries) == 0 {
+		return []statusUpdate{{
+			ID: event.ID, Status: statusWord(event.Status), Body: texts.plain.of(event.Description), IncidentID: event.ID,
+			CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt), DisplayAt: stamp(&event.CreatedAt),
+		}}
+	}
+	names := map[string]string{}
+	for _, impact := range event.Impacts {
+		names[impact.ComponentID] = oneLine(impact.Name)
+	}
+	former := map[string]catalog.Impact{}
+	var updates []statusUpdate
+	for _, entry := range slices.Backward(event.Entries) { // the oldest first
+		status := entry.Status
+		if status == catalog.StatusUpdate {
+			status = entry.InForce
+		}
+		updates = append(updates, statusUpdate{
+			ID: entry.StatusID, Status: statusWord(status), Body: texts.plain.of(entry.Message), IncidentID: event.ID,
+			CreatedAt: stamp(&entry.CreatedAt), UpdatedAt: stamp(&entry.UpdatedAt), DisplayAt: stamp(&entry.Timestamp),
+			AffectedComponents: changedBy(entry, names, former), DeliverNotifications: entry.Notified,
+		})
+	}
+	slices.Reverse(updates)
+	return updates
+}
+
+// changedBy returns the components of an entry that have a name, and notes their new states in former.
+func changedBy(entry catalog.ShownEntry, names map[string]string, former map[string]catalog.Impact) []statusChanged {
+	var changed []statusChanged
+	for _, impact := range entry.Impacts {
+		name, shown := names[impact.ComponentID]
+		if !shown {
+			continue
+		}
+		change := statusChanged{Code: impact.ComponentID, Name: name, NewStatus: impact.Impact}
+		if old, known := former[impact.ComponentID]; known {
+			change.OldStatus = &old
+		}
+		former[impact.ComponentID] = impact.Impact
+		changed = append(changed, change)
+	}
+	return changed
+}

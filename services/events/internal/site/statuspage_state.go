@@ -1,0 +1,99 @@
+package site
+
+import (
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// worst returns the worst of some states, and catalog.Operational of none.
+func worst(states ...catalog.Impact) catalog.Impact {
+	order := []catalog.Impact{
+		catalog.Operational, catalog.UnderMaintenance, catalog.Degraded, catalog.PartialOutage, catalog.MajorOutage,
+	}
+	at := 0
+	for _, state := range states {
+		at = max(at, slices.Index(order, state))
+	}
+	return order[at]
+}
+
+// isOpen reports whether an event has begun at the time of the snapshot and is not closed. A maintenance in planning
+// has not begun, even after its planned start.
+func isOpen(s *catalog.Snapshot, event *catalog.ShownEvent) bool {
+	switch event.Status {
+	case catalog.Planning, catalog.Resolved, catalog.Completed:
+		return false
+	}
+	return !event.StartAt.After(s.At)
+}
+
+// overall is the state of a whole dashboard.
+type overall struct {
+	State    catalog.Impact // the worst state of the components, and UnderMaintenance during a maintenance
+	Incident bool           // an incident is open
+}
+
+func overallOf(s *catalog.Snapshot) overall {
+	var of overall
+	var states []catalog.Impact
+	for i := range s.Components {
+		states = append(states, s.Components[i].State)
+	}
+	for i := range s.Events {
+		switch event := &s.Events[i]; {
+		case !isOpen(s, event):
+		case event.Type == catalog.Maintenance:
+			states = append(states, catalog.UnderMaintenance)
+		default:
+			of.Incident = true
+		}
+	}
+	of.State = worst(states...)
+	return of
+}
+
+// unexplained reports whether an incident is open although no component is impaired.
+func (o overall) unexplained() bool {
+	return o.Incident && (o.State == catalog.Operational || o.State == catalog.UnderMaintenance)
+}
+
+// word returns the key of the word for the state.
+func (o overall) word() string {
+	if o.unexplained() {
+		return "state.incident"
+	}
+	return "state." + string(o.State)
+}
+
+// level returns the state that stands for the colour: an incident without an impaired component has that of Degraded.
+func (o overall) level() catalog.Impact {
+	if o.unexplained() {
+		return catalog.Degraded
+	}
+	return o.State
+}
+
+// pageStatus is the status of the page in the read interface of Statuspage.
+type pageStatus struct {
+	Indicator   string `json:"indicator"`
+	Description string `json:"description"`
+}
+
+func pageStatusOf(s *catalog.Snapshot) pageStatus {
+	of := overallOf(s)
+	if of.unexplained() {
+		return pageStatus{"minor", "Minor Service Outage"}
+	}
+	switch of.State {
+	case catalog.UnderMaintenance:
+		return pageStatus{"maintenance", "Service Under Maintenance"}
+	case catalog.Degraded:
+		return pageStatus{"minor", "Partially Degraded Service"}
+	case catalog.PartialOutage:
+		return pageStatus{"major", "Partial System Outage"}
+	case catalog.MajorOutage:
+		return pageStatus{"critical", "Major System Outage"}
+	}
+	return pageStatus{"none", "All Systems Operational"}
+}
