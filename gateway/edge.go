@@ -16,6 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -30,6 +31,7 @@ type edge struct {
 	guard      *guard
 	proxy      *proxy
 	pages      *pages
+	entries    seal.Tickets // of visitors who have entered the password of a dashboard
 	once       *once
 	signer     *passport.Signer
 	proxies    proxies
@@ -119,21 +121,23 @@ func (e *edge) serveOperator(v *visit) {
 	}
 }
 
-// servePublic serves everything that needs no key: the lists of dashboards, the documents
-// of the interfaces, the forms and pages of visitors, and inbound webhooks. Scripts of other
-// sites may read the first two.
+// servePublic serves everything that needs no key: the paths of dashboards, the documents of
+// the interfaces, the forms and pages of visitors, and inbound webhooks. Scripts of other
+// sites may read the documents.
 func (e *edge) servePublic(v *visit) {
-	if rows := v.found.rows; len(rows) > 0 && (rows[0].Service == events || rows[0].Service == "") {
-		v.Header().Set("Access-Control-Allow-Origin", "*")
+	switch rows := v.found.rows; {
+	case len(rows) == 0 && (v.found.ownHost || firstSegment(v.request.URL.Path) == "d"):
+		e.serveUnknown(v)
+		return
+	case len(rows) > 0 && rows[0].Service == "":
+		v.Header()["Access-Control-Allow-Origin"] = everyOrigin
 	}
 	route := e.knownRoute(v)
-	if route == nil {
-		return
-	}
-	switch route.Service {
-	case events:
-		e.servePage(v)
-	case "":
+	switch {
+	case route == nil:
+	case route.file != nil:
+		e.serveDashboard(v, route.file)
+	case route.Service == "":
 		e.docs[route.Path].write(v, v.request)
 	default:
 		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public, IP: v.ip}))

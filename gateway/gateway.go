@@ -18,8 +18,9 @@
 //     of an outage are not added to those in Redis afterwards: a caller may reach the limit
 //     once in Redis and, during outages, once in each gateway (limit.go). Exact counts over
 //     an outage cost 100 lines and a lock for each call, and no goal requires them.
-//   - The list of a public dashboard is served from memory after the events service has
-//     confirmed it. If the events service is down, the last list is served (pages.go).
+//   - The files of dashboards are served from memory after the events service has confirmed
+//     the edition. If the events service is down, the last files are served, after a start
+//     those in Redis (pages.go, look.go, backup.go).
 //   - A write with an Idempotency-Key happens at most once (once.go).
 package gateway
 
@@ -29,6 +30,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -112,28 +114,35 @@ func newEdge(c Config) (*edge, error) {
 		guard: &guard{
 			redis: redis, memory: newMemory(c.Now), identity: keys, callers: callers, signer: signer, now: c.Now,
 		},
-		proxy:  proxy,
-		pages:  newPages(proxy, signer, c.Now),
-		once:   &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
-		signer: signer, proxies: trusted, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
+		proxy:   proxy,
+		pages:   newPages(proxy, signer, newBackup(redis, c.Secret.Secret, c.Now), c.Now),
+		entries: peer.Entries(c.Secret.Secret, c.Now),
+		once:    &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
+		signer:  signer, proxies: trusted, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
 		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
 }
 
 // platformHosts returns a function that reports whether a host is one of the platform: a
-// host of the links that the platform writes, localhost, or an IP address. Every other
-// host is one of a dashboard.
+// host of the links that the platform writes, an IP address, or a name without a dot, such
+// as localhost. Every other host is one of a dashboard.
 func platformHosts(links boot.Links) func(host string) bool {
-	own := map[string]bool{"localhost": true, "": true}
+	own := map[string]bool{}
 	for _, base := range []string{links.LegacyBaseURL, links.AppBaseURL, links.DashboardBaseURL} {
 		if u, err := url.Parse(base); err == nil {
-			own[hostname(u.Host)] = true
+			own[u.Host], own[hostname(u.Host)] = true, true
 		}
 	}
 	return func(host string) bool {
+		if own[host] {
+			return true
+		}
 		name := hostname(host)
-		_, notIP := netip.ParseAddr(name)
-		return own[name] || notIP == nil
+		if own[name] || !strings.Contains(name, ".") {
+			return true
+		}
+		_, err := netip.ParseAddr(name)
+		return err == nil
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,25 +33,36 @@ const (
 	maxURI = 1024
 )
 
-// pages serves the lists of public dashboards from memory. The events service confirms
-// each response after the visitor's request (If-None-Match, one request for all visitors
-// who wait), so every visitor sees a change from the moment when its writer has the
-// response. While the events service is down, pages serves the last good response.
+// pages keeps responses of the events service in memory: the editions of dashboards, the
+// files of editions, and the legacy lists. The events service confirms an edition and a
+// list after the visitor's request (If-None-Match, one request for all visitors who wait),
+// so every visitor sees a change from the moment when its writer has the response. A file
+// never changes within an edition, so it needs no confirmation. While the events service
+// is down, pages serves the last good response, from memory or from Redis.
 type pages struct {
 	proxy  *proxy
 	signer *passport.Signer
-	kept   *lru.Cache[string, *page] // by the path and query of the events service
-	room   atomic.Int64              // the bytes of pagesRoom that kept does not use
+	backup *backup
+	mu     sync.Mutex // of writes to kept
+	kept   *lru.Cache[pageKey, *page]
+	room   atomic.Int64 // the bytes of pagesRoom that kept does not use
 	runs   sharedRuns[*page]
 	now    func() time.Time
 	rested atomic.Pointer[time.Time] // the end of restTime
 }
 
-func newPages(proxy *proxy, signer *passport.Signer, now func() time.Time) *pages {
-	p := &pages{proxy: proxy, signer: signer, now: now}
+// pageKey names a kept page. A query of a visitor is part of a key only for a legacy list.
+type pageKey struct {
+	uri string // of an edition or a list: the path and query in the events service; of a file: the dashboard's id
+	// file and coding name a file of a dashboard. The kept page names the edition.
+	file, coding string
+}
+
+func newPages(proxy *proxy, signer *passport.Signer, backup *backup, now func() time.Time) *pages {
+	p := &pages{proxy: proxy, signer: signer, backup: backup, now: now}
 	p.room.Store(pagesRoom)
 	// NewWithEvict fails only for a size below 1.
-	p.kept, _ = lru.NewWithEvict(pagesRoom/pageHead, func(_ string, old *page) { p.room.Add(old.size()) })
+	p.kept, _ = lru.NewWithEvict(pagesRoom/pageHead, func(_ pageKey, old *page) { p.room.Add(old.size()) })
 	return p
 }
 
@@ -64,77 +76,97 @@ type page struct {
 	header http.Header
 	body   []byte
 	etag   string
+	// edition is set for the response to the question for an edition, and for a file.
+	edition *edition
+	// confirmed is the time in ns at which the events service returned or confirmed the page.
+	confirmed atomic.Int64
+	// saveAt is the time in ns from which an edition is to be saved in Redis.
+	saveAt atomic.Int64
 }
 
-// servePage serves the list of a dashboard.
-func (e *edge) servePage(v *visit) {
-	uri, ok := pageURI(v)
-	if !ok {
-		e.refuse(v, unknownPath())
-		return
-	}
-	page, err := e.pages.get(v.ctx, uri, v.id)
-	if err != nil {
-		e.refuse(v, err)
-		return
-	}
-	page.write(v, v.request)
+// question is a request to the events service for a page.
+type question struct {
+	key     pageKey
+	run     string // the key of the shared run
+	uri     string
+	coding  string   // Accept-Encoding; empty: none
+	edition *edition // of a file
+	stale   bool     // the events service did not confirm edition
+	id      string   // X-Request-Id
 }
 
-// pageURI returns the path and query in the events service for the slug or the host of a
-// request. It reports false if no dashboard can have that slug or host.
-func pageURI(v *visit) (uri string, ok bool) {
-	r := v.request
-	if v.found.route.Path == ownHostPath {
-		host := hostname(r.Host)
-		uri, ok = "/public/v1/hosts/"+url.PathEscape(host)+"/list", len(host) <= 253
-	} else {
-		segment, _, _ := strings.Cut(strings.TrimPrefix(escapedPath(r.URL), "/d/"), "/")
-		slug, err := url.PathUnescape(segment)
-		uri, ok = "/public/v1/dashboards/"+slug+"/list", err == nil && isSlug(slug)
-	}
-	if r.URL.RawQuery != "" {
-		uri += "?" + r.URL.RawQuery
-	}
-	return uri, ok
+// asked returns the question for an edition or a list.
+func asked(uri, id string) question {
+	return question{key: pageKey{uri: uri}, run: uri, uri: uri, id: id}
 }
 
-// isSlug reports whether a dashboard may have the slug: 3 to 63 of [a-z0-9-].
-func isSlug(slug string) bool {
-	return len(slug) >= 3 && len(slug) <= 63 && strings.Trim(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+// current reports whether a kept page needs no confirmation, as a file of the edition.
+func (q *question) current(kept *page) bool {
+	return q.edition != nil && kept.edition.ID == q.edition.ID
 }
 
-// get returns the current page, or the last one while the events service is down.
-func (p *pages) get(ctx context.Context, uri, id string) (*page, error) {
-	if len(uri) > maxURI {
-		return p.request(ctx, uri, id, nil)
+// get returns the current page, or the last one while the events service is down. stale
+// reports that the events service did not confirm it.
+func (p *pages) get(ctx context.Context, q question) (out *page, stale bool, err error) {
+	if len(q.uri) > maxURI {
+		out, err = p.request(ctx, q, nil)
+		return out, false, err
 	}
-	former, kept := p.kept.Get(uri)
-	wait := pageTimeout
-	if kept {
-		if until := p.rested.Load(); until != nil && p.now().Before(*until) {
-			return former, nil
-		}
-		wait = patience
+	former, kept := p.kept.Get(q.key)
+	switch {
+	case kept && q.current(former):
+		return former, false, nil
+	case kept && p.resting() && (q.edition == nil || q.stale):
+		return former, true, nil
 	}
 	work := context.WithoutCancel(ctx)
-	waiting, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	fresh, err := p.runs.do(waiting, uri, func() (*page, error) { return p.ask(work, uri, id) })
+	result := p.runs.begin(q.run, func() (*page, error) { return p.ask(work, q) })
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for range 2 {
+		select {
+		case r := <-result:
+			fresh, err := resultOf[*page](r)
+			if err == nil {
+				return fresh, false, nil
+			}
+			return p.last(ctx, q, err)
+		case <-ctx.Done():
+			return nil, false, context.Cause(ctx)
+		case <-late.C:
+			if out, stale, err = p.last(ctx, q, context.DeadlineExceeded); err == nil {
+				return out, stale, nil
+			}
+			late.Reset(pageTimeout - patience) // nothing is kept
+		}
+	}
+	return nil, false, err
+}
+
+// last returns the last good page after a failure of the events service, or the error.
+func (p *pages) last(ctx context.Context, q question, failure error) (out *page, stale bool, err error) {
+	out, kept := p.kept.Get(q.key)
+	if !kept {
+		if out = p.backup.load(ctx, q); out != nil && (q.edition == nil || q.current(out)) {
+			p.keep(q.key, out, false)
+		}
+	}
 	switch {
-	case err == nil:
-		return fresh, nil
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case !kept && errors.Is(err, context.DeadlineExceeded):
-		return nil, unreadable(err)
-	case !kept:
-		return nil, err
-	case !errors.Is(err, errNoPage):
+	case out == nil && errors.Is(failure, context.DeadlineExceeded):
+		return nil, false, unreadable(failure)
+	case out == nil:
+		return nil, false, failure
+	case q.edition == nil && !errors.Is(failure, errNoPage):
 		until := p.now().Add(restTime)
 		p.rested.Store(&until)
 	}
-	return former, nil
+	return out, true, nil
+}
+
+// resting reports whether the events service failed within restTime.
+func (p *pages) resting() bool {
+	until := p.rested.Load()
+	return until != nil && p.now().Before(*until)
 }
 
 func unreadable(err error) error {
@@ -142,20 +174,44 @@ func unreadable(err error) error {
 }
 
 // ask returns the current page from the events service and keeps it.
-func (p *pages) ask(ctx context.Context, uri, id string) (*page, error) {
-	former, _ := p.kept.Get(uri)
-	fresh, err := p.request(ctx, uri, id, former)
-	if err != nil || fresh == former {
-		return fresh, err
+func (p *pages) ask(ctx context.Context, q question) (*page, error) {
+	former, _ := p.kept.Get(q.key)
+	if former != nil && q.current(former) { // another run has kept it
+		return former, nil
 	}
-	p.kept.Remove(uri)
-	if fresh.status == http.StatusOK {
-		p.kept.Add(uri, fresh)
-		for room := p.room.Add(-fresh.size()); room < 0; room = p.room.Load() {
-			p.kept.RemoveOldest()
-		}
+	fresh, err := p.request(ctx, q, former)
+	if err != nil {
+		return nil, err
 	}
+	if base, is := strings.CutSuffix(q.uri, editionSuffix); is && fresh.status == http.StatusNotFound {
+		p.backup.forget(ctx, base)
+	}
+	if fresh == former {
+		fresh.confirmed.Store(p.now().UnixNano())
+		return fresh, nil
+	}
+	p.keep(q.key, fresh, true)
 	return fresh, nil
+}
+
+// keep keeps a good page, and forgets the former one. It does not replace a file by that of
+// an older edition, and it replaces nothing unless replace is set.
+func (p *pages) keep(key pageKey, fresh *page, replace bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if former, there := p.kept.Peek(key); there {
+		if !replace || key.coding != "" && former.edition.Number > fresh.edition.Number {
+			return
+		}
+		p.kept.Remove(key)
+	}
+	if fresh.status != http.StatusOK {
+		return
+	}
+	p.kept.Add(key, fresh)
+	for room := p.room.Add(-fresh.size()); room < 0; room = p.room.Load() {
+		p.kept.RemoveOldest()
+	}
 }
 
 // size returns the bytes that a kept page uses.
@@ -163,10 +219,10 @@ func (p *page) size() int64 { return int64(len(p.body) + pageHead) }
 
 // request returns the page from the events service, or former if that is still current.
 // former may be nil.
-func (p *pages) request(ctx context.Context, uri, id string, former *page) (*page, error) {
+func (p *pages) request(ctx context.Context, q question, former *page) (*page, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	u, err := url.ParseRequestURI(uri)
+	u, err := url.ParseRequestURI(q.uri)
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -174,7 +230,10 @@ func (p *pages) request(ctx context.Context, uri, id string, former *page) (*pag
 	if former != nil && former.etag != "" {
 		r.Header.Set("If-None-Match", former.etag)
 	}
-	response, err := p.proxy.send(ctx, r, id, outgoing{
+	if q.coding != "" {
+		r.Header.Set("Accept-Encoding", q.coding)
+	}
+	response, err := p.proxy.send(ctx, r, q.id, outgoing{
 		method: http.MethodGet, service: events,
 		passport: p.signer.Sign(passport.Passport{Audience: events, Surface: passport.Public}),
 	})
@@ -183,6 +242,9 @@ func (p *pages) request(ctx context.Context, uri, id string, former *page) (*pag
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotModified && former != nil {
+		if q.edition != nil { // the file is the same in both editions
+			return p.file(q, former.status, former.header, former.body), nil
+		}
 		return former, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxPage+1))
@@ -192,7 +254,32 @@ func (p *pages) request(ctx context.Context, uri, id string, former *page) (*pag
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	return newPage(response, body), nil
+	return p.received(q, response, body)
+}
+
+// received returns the page of a response.
+func (p *pages) received(q question, response *http.Response, body []byte) (out *page, err error) {
+	if q.edition != nil {
+		response.Header.Del("Cache-Control") // that of the visitor's response depends on the access
+		return p.file(q, response.StatusCode, response.Header, body), nil
+	}
+	out = newPage(response, body)
+	out.confirmed.Store(p.now().UnixNano())
+	if strings.HasSuffix(q.uri, editionSuffix) && out.status == http.StatusOK {
+		if out.edition, err = parseEdition(body); err != nil {
+			return nil, unreadable(errors.Join(errNoPage, err))
+		}
+	}
+	return out, nil
+}
+
+// file returns a file of an edition.
+func (p *pages) file(q question, status int, header http.Header, body []byte) *page {
+	out := newPage(&http.Response{StatusCode: status, Header: header}, body)
+	out.header.Set("X-Content-Type-Options", "nosniff")
+	out.edition = q.edition
+	out.confirmed.Store(p.now().UnixNano())
+	return out
 }
 
 func newPage(response *http.Response, body []byte) *page {
@@ -210,24 +297,32 @@ func newPage(response *http.Response, body []byte) *page {
 
 // write sends the page, or 304 if the client has it already.
 func (p *page) write(w http.ResponseWriter, r *http.Request) {
+	if p.status == http.StatusOK && len(r.Header["If-None-Match"]) > 0 && etag.Match(r.Header["If-None-Match"], p.etag) {
+		out := w.Header()
+		for name, values := range p.header {
+			switch name {
+			case "Content-Length", "Content-Type", "Content-Encoding":
+			default:
+				out[name] = values
+			}
+		}
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	p.writeAs(w, r, p.status)
+}
+
+// writeAs sends the page with the status.
+func (p *page) writeAs(w http.ResponseWriter, r *http.Request, status int) {
 	out := w.Header()
 	for name, values := range p.header {
 		out[name] = values
 	}
-	if p.status == http.StatusOK && etag.Match(r.Header["If-None-Match"], p.etag) {
-		delete(out, "Content-Length")
-		delete(out, "Content-Type")
-		w.WriteHeader(http.StatusNotModified)
-		return
+	if status != p.status {
+		delete(out, "Etag") // that of the page with its own status
 	}
-	w.WriteHeader(p.status)
+	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(p.body) // fails only if the client has left
 	}
-}
-
-// hostname returns the name in a Host header in lower case, without the port and the final
-// dot.
-func hostname(host string) string {
-	return strings.ToLower(strings.TrimSuffix((&url.URL{Host: host}).Hostname(), "."))
 }

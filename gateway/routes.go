@@ -28,7 +28,7 @@ type Route struct {
 	// the public surface.
 	Methods []string
 	// Path is a template: {name} stands for one segment. Legacy and public paths are
-	// served with and without a slash at the end.
+	// served with and without a slash at the end; the files of dashboards redirect.
 	Path string
 	// Service is the upstream. An empty Service means the gateway itself.
 	Service string
@@ -36,6 +36,7 @@ type Route struct {
 	Surface passport.Surface
 	// Once means that the operation takes an Idempotency-Key.
 	Once bool
+	file *dashboardFile // set by the router for paths of dashboards that the events service serves
 }
 
 // Routes returns the route table of the embedded documents. A path outside the table does
@@ -72,12 +73,10 @@ func routes(documents fs.FS) ([]Route, error) {
 }
 
 const (
-	// dashboardPath is the path of a dashboard's list on the platform's own host.
-	dashboardPath = "/d/{slug}/api/v1/dashboard/"
-	// ownHostPath is the path of the list on a host of the dashboard.
-	ownHostPath = legacy.Base + "dashboard/"
-	// ownHostForms is the first segment of the forms on a host of the dashboard.
-	ownHostForms = "subscribe"
+	// dashboardPath is the path below which a dashboard has its paths on the platform's hosts.
+	dashboardPath = "/d/{slug}"
+	// legacyListPath is the path of the legacy list below a dashboard.
+	legacyListPath = legacy.Base + "dashboard/"
 )
 
 // legacyRoutes returns the discovery document and four paths for each resource in the
@@ -121,7 +120,8 @@ func legacyService(resource string) string {
 
 // router finds the row of a request.
 type router struct {
-	root           segment
+	platform       segment // the paths on the platform's hosts
+	own            segment // the paths on a host of a dashboard
 	byPath         map[string][]*Route
 	isPlatformHost func(host string) bool
 }
@@ -135,14 +135,34 @@ type segment struct {
 	routes []*Route // of the path that ends here
 }
 
-// newRouter indexes the table. isPlatformHost reports whether a host is one of the
+// newRouter indexes the table. A dashboard's own host has the rows below dashboardPath without that path, and no
+// others. Rows that are declared for both are indexed once. isPlatformHost reports whether a host is one of the
 // platform, not of a dashboard.
 func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
-	r := &router{root: segment{next: map[string]*segment{}}, byPath: map[string][]*Route{}, isPlatformHost: isPlatformHost}
+	r := &router{
+		platform: segment{next: map[string]*segment{}}, own: segment{next: map[string]*segment{}},
+		byPath: map[string][]*Route{}, isPlatformHost: isPlatformHost,
+	}
+	below := map[string]bool{}
 	for i := range table {
 		row := &table[i]
-		r.byPath[row.Path] = append(r.byPath[row.Path], row)
-		r.root.add(row)
+		path, isBelow := strings.CutPrefix(row.Path, dashboardPath)
+		if !isBelow || row.Surface != passport.Public {
+			continue
+		}
+		below[path] = true
+		if row.Service == events {
+			row.file = newDashboardFile(path)
+		}
+		own := *row
+		own.Path = path
+		r.own.add(&own)
+	}
+	for i := range table {
+		if row := &table[i]; row.Surface != passport.Public || !below[row.Path] {
+			r.byPath[row.Path] = append(r.byPath[row.Path], row)
+			r.platform.add(row)
+		}
 	}
 	return r
 }
@@ -195,6 +215,8 @@ type found struct {
 	rows []*Route
 	// legacy is set for paths of a legacy resource.
 	legacy legacy.Path
+	// ownHost is set for a host of a dashboard.
+	ownHost bool
 }
 
 // pattern returns the template of the path, or an empty string if the path is unknown.
@@ -218,13 +240,13 @@ func (f found) allow() string {
 // (set/1%3B3/). Other paths are compared by segment, as sent.
 func (t *router) find(r *http.Request) found {
 	path := r.URL.Path
-	switch strings.TrimSuffix(path, "/") {
-	case strings.TrimSuffix(ownHostPath, "/"):
-		if t.isPlatformHost(r.Host) {
-			return found{surface: passport.Legacy}
-		}
-		return pick(passport.Public, r.Method, t.byPath[ownHostPath])
-	case strings.TrimSuffix(legacy.Base, "/"):
+	raw := strings.TrimPrefix(escapedPath(r.URL), "/")
+	if !t.isPlatformHost(r.Host) {
+		out := pick(passport.Public, r.Method, t.own.find(strings.TrimSuffix(raw, "/")))
+		out.ownHost = true
+		return out
+	}
+	if strings.TrimSuffix(path, "/") == strings.TrimSuffix(legacy.Base, "/") {
 		rows := t.byPath[legacy.Base]
 		return found{surface: passport.Legacy, route: rows[0], rows: rows, legacy: legacy.Path{Methods: rows[0].Methods}}
 	}
@@ -237,14 +259,10 @@ func (t *router) find(r *http.Request) found {
 		return found{surface: passport.Legacy, route: rows[0], rows: rows, legacy: parsed}
 	}
 	surface := surfaceOf(path)
-	if firstSegment(path) == ownHostForms && t.isPlatformHost(r.Host) {
-		return found{surface: surface}
-	}
-	raw := strings.TrimPrefix(escapedPath(r.URL), "/")
 	if surface == passport.Public {
 		raw = strings.TrimSuffix(raw, "/")
 	}
-	return pick(surface, r.Method, t.root.find(raw))
+	return pick(surface, r.Method, t.platform.find(raw))
 }
 
 // pick chooses the row of the method.

@@ -207,7 +207,7 @@ func TestAPathOutsideTheTableDoesNotExist(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	for _, path := range []string{
-		"/", "/internal/v1/keys/lookup", "/public/v1/dashboards/x/list", "/metrics", "/debug/pprof/", "/api/v2/", "/api", "/d/", "/d/slug",
+		"/", "/internal/v1/keys/lookup", "/public/v1/dashboards/x/list", "/metrics", "/debug/pprof/", "/api/v2/", "/api", "/d/", "/d/slug/api",
 		"/d/slug/api/v1/", "/d/UPPER/api/v1/dashboard/", "/d/a%2Fb/api/v1/dashboard/", "/application", "/operators",
 	} {
 		wantError(t, d.get(t, path, map[string]string{"Authorization": w.keys.member(nil).bearer()}), 404, noPath)
@@ -223,6 +223,7 @@ func TestAPathOutsideTheTableDoesNotExist(t *testing.T) {
 func TestFormsOfVisitorsReachTheServiceOfTheChannel(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
+	publish(w)
 	own := map[string]string{"Host": "Status.Acme.test:8443", "Origin": "https://other.example"}
 	for _, row := range []struct {
 		method, path string

@@ -15,7 +15,18 @@ type sharedRuns[V any] struct{ next, current singleflight.Group }
 // do returns the result of a run of work that began after the call of do. work must not
 // depend on ctx, because the run may serve other callers. do returns early if ctx ends.
 func (s *sharedRuns[V]) do(ctx context.Context, key string, work func() (V, error)) (V, error) {
-	result := s.next.DoChan(key, func() (value any, err error) {
+	select {
+	case r := <-s.begin(key, work):
+		return resultOf[V](r)
+	case <-ctx.Done():
+		var none V
+		return none, context.Cause(ctx)
+	}
+}
+
+// begin returns a channel that receives the result of do.
+func (s *sharedRuns[V]) begin(key string, work func() (V, error)) <-chan singleflight.Result {
+	return s.next.DoChan(key, func() (value any, err error) {
 		for began := false; !began; { // Do waits for the end of another run, if there is one
 			value, err, _ = s.current.Do(key, func() (any, error) {
 				began = true
@@ -25,14 +36,13 @@ func (s *sharedRuns[V]) do(ctx context.Context, key string, work func() (V, erro
 		}
 		return value, err
 	})
-	var none V
-	select {
-	case r := <-result:
-		if r.Err != nil {
-			return none, r.Err
-		}
-		return r.Val.(V), nil
-	case <-ctx.Done():
-		return none, context.Cause(ctx)
+}
+
+// resultOf returns the value or the error of a run.
+func resultOf[V any](r singleflight.Result) (V, error) {
+	if r.Err != nil {
+		var none V
+		return none, r.Err
 	}
+	return r.Val.(V), nil
 }

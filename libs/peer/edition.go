@@ -13,11 +13,31 @@ type Edition struct {
 	Number      int64  `json:"number"`
 	DashboardID string `json:"dashboardId"`
 	Access      Access `json:"access"`
+	// Files are the names of the files that exist from the start of the edition. Others are rendered at their first
+	// request. A name is the path below the dashboard's address; that of the page is empty.
+	Files []string `json:"files"`
 }
+
+// The names of the files that the gateway serves in place of others. No address of a dashboard leads to them. The links
+// of a page are relative, so the password form of an address with a slash is a file of its own.
+const (
+	EnterFile      = "enter"       // the password form
+	EnterBelowFile = "enter/below" // the same, for an address with a slash
+	EnterWrongFile = "enter/wrong" // the response to a wrong password
+	EnterLateFile  = "enter/late"  // the response to too many wrong passwords
+	MissingFile    = "404"         // for an address that the dashboard does not have
+)
+
+// The modes of Access.
+const (
+	AccessPublic   = "public"
+	AccessPassword = "password"
+	AccessIPs      = "ipAllowlist"
+)
 
 // Access is what the gateway needs to decide who gets the files of an edition.
 type Access struct {
-	Mode       string   `json:"mode"`       // public, password or ipAllowlist
+	Mode       string   `json:"mode"`
 	AllowedIPs []string `json:"allowedIps"` // CIDRs
 	// Password stands for the password of the page. It is another one for each password, and is not derived from the
 	// password. Empty: the mode is another one.

@@ -20,15 +20,15 @@ import (
 
 func (a api) editionBySlug(c *gin.Context) error {
 	page, err := a.catalog.EditionBySlug(c.Request.Context(), c.Param("slug"))
-	return showEdition(c, page, err)
+	return a.showEdition(c, page, err)
 }
 
 func (a api) editionByHost(c *gin.Context) error {
 	page, err := a.catalog.EditionByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
-	return showEdition(c, page, err)
+	return a.showEdition(c, page, err)
 }
 
-func showEdition(c *gin.Context, page catalog.Page, err error) error {
+func (a api) showEdition(c *gin.Context, page catalog.Page, err error) error {
 	if err != nil {
 		return err
 	}
@@ -36,6 +36,7 @@ func showEdition(c *gin.Context, page catalog.Page, err error) error {
 	body, err := json.Marshal(peer.Edition{
 		ID: page.EditionID, Number: page.Edition, DashboardID: page.DashboardID,
 		Access: peer.Access{Mode: string(entry.Mode), AllowedIPs: append([]string{}, entry.AllowedIPs...), Password: entry.Password, FeedKey: entry.FeedKey},
+		Files:  a.catalog.FilesAtOnce(),
 	})
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/etag"
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -39,7 +38,7 @@ type rowsParameters struct {
 	web.Conditional
 }
 
-// Public declares the list of a dashboard under its slug and on its own host.
+// Public declares the list of a dashboard under its slug and on its own host, and the other files of a dashboard.
 func Public() []web.Public {
 	bySlug := web.Public{
 		Method: "GET", Path: "/d/{slug}" + publicPath, ID: "listRows", Tag: "dashboard", Summary: "List a dashboard's services",
@@ -59,7 +58,7 @@ func Public() []web.Public {
 	byHost := bySlug
 	byHost.Path, byHost.ID, byHost.Summary = publicPath, "listRowsOnOwnHost", "List the services of the dashboard that owns the host"
 	byHost.Description, byHost.Parameters = "Exists on a dashboard's own host only.", rowsParameters{}
-	return []web.Public{bySlug, byHost}
+	return append([]web.Public{bySlug, byHost}, filesPublic()...)
 }
 
 // publicBySlug is GET {dashboard_url}/api/v1/dashboard/ of a dashboard under /d/{slug}.
@@ -67,7 +66,7 @@ func (a api) publicBySlug(c *gin.Context) error {
 	slug := c.Param("slug")
 	page, err := a.catalog.PublicBySlug(c.Request.Context(), slug)
 	if err != nil {
-		return unshared(c, err)
+		return err
 	}
 	return list(c, page, "/d/"+url.PathEscape(slug)+publicPath)
 }
@@ -76,17 +75,9 @@ func (a api) publicBySlug(c *gin.Context) error {
 func (a api) publicByHost(c *gin.Context) error {
 	page, err := a.catalog.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
 	if err != nil {
-		return unshared(c, err)
+		return err
 	}
 	return list(c, page, publicPath)
-}
-
-// unshared returns err. No cache may keep the refusal of a private page, because another visitor may see the page.
-func unshared(c *gin.Context, err error) error {
-	if fault.Is(err, fault.Denied) {
-		c.Header("Cache-Control", "private, no-store")
-	}
-	return err
 }
 
 // list responds with a slice of a page's rows. path is the path of the list for the visitor.

@@ -25,6 +25,9 @@ func (c *Catalog) EditionByHost(ctx context.Context, host string) (Page, error) 
 	return c.currentEdition(ctx, find.Has(FieldHosts, host))
 }
 
+// FilesAtOnce returns the names of the files that are rendered with each edition.
+func (c *Catalog) FilesAtOnce() []string { return c.publication.Renderer.AtOnce() }
+
 func (c *Catalog) currentEdition(ctx context.Context, which find.Condition) (Page, error) {
 	page, err := c.enabledPage(ctx, which)
 	if err != nil || page.EditionID != "" {

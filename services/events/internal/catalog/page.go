@@ -84,7 +84,8 @@ const (
 	RowIncident    RowStatus = "active incident" // wins over a maintenance
 )
 
-// PublicBySlug returns the page of an enabled dashboard, or NotFound. It returns Denied for a private dashboard.
+// PublicBySlug returns the page of an enabled dashboard, or NotFound. The gateway decides who gets the list of a
+// private dashboard.
 func (c *Catalog) PublicBySlug(ctx context.Context, slug string) (Page, error) {
 	return c.public(ctx, find.Eq(FieldSlug, slug))
 }
@@ -95,7 +96,7 @@ func (c *Catalog) PublicByHost(ctx context.Context, host string) (Page, error) {
 }
 
 // PublicDashboard returns the dashboard with the slug, or with the host if slug is empty, under the conditions of
-// PublicBySlug.
+// PublicBySlug. It returns Denied for a private dashboard.
 func (c *Catalog) PublicDashboard(ctx context.Context, slug, host string) (Dashboard, error) {
 	which := find.Eq(FieldSlug, slug)
 	if slug == "" {
@@ -104,6 +105,9 @@ func (c *Catalog) PublicDashboard(ctx context.Context, slug, host string) (Dashb
 	page, err := c.public(ctx, which)
 	if err != nil {
 		return Dashboard{}, err
+	}
+	if page.Private {
+		return Dashboard{}, fault.New(fault.Denied, "The dashboard is private.")
 	}
 	dashboard, err := c.store.Dashboards.Get(ctx, page.DashboardID)
 	if fault.Is(err, fault.NotFound) {
@@ -129,9 +133,6 @@ func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error
 	page, err := c.enabledPage(ctx, which)
 	if err != nil {
 		return Page{}, err
-	}
-	if page.Private {
-		return Page{}, fault.New(fault.Denied, "The dashboard is private.")
 	}
 	if page.ChangesAt == nil || c.now().Before(*page.ChangesAt) {
 		return page, nil

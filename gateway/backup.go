@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// backupTime is the time for which Redis keeps the files of a dashboard.
+	backupTime = 24 * time.Hour
+	// renewTime is the time after which unchanged files are saved again.
+	renewTime = 12 * time.Hour
+	// saveAgain is the time after which a save that failed is tried again.
+	saveAgain = 10 * time.Second
+	// saveTimeout bounds the time to read and save the files of an edition.
+	saveTimeout = 30 * time.Second
+	// savesAtOnce bounds the editions that are saved at the same time.
+	savesAtOnce = 4
+)
+
+//go:embed keep.lua
+var keepScript string
+
+// backup keeps the newest edition of each dashboard in Redis, with the files that are
+// rendered at once, so that a gateway that starts while the events service is down can
+// serve them. There is a hash for each dashboard, and the id of the dashboard for each
+// address. The values are sealed: some are pages of private dashboards.
+type backup struct {
+	redis  *redisClient
+	script *redis.Script
+	box    seal.Box
+	now    func() time.Time
+	places chan struct{} // a place for each save at the same time
+}
+
+func newBackup(client *redisClient, secret string, now func() time.Time) *backup {
+	return &backup{
+		redis: client, script: redis.NewScript(keepScript), box: seal.NewBox(secret, "pages"), now: now,
+		places: make(chan struct{}, savesAtOnce),
+	}
+}
+
+// editionField is the field of the edition in the hash of a dashboard.
+const editionField = "edition"
+
+func fileField(name, coding string) string { return coding + " " + name }
+
+func filesKey(dashboard string) string { return "pages:" + dashboard }
+
+func addressKey(base string) string { return "page-of:" + base }
+
+// savedHead is a saved page without its body.
+type savedHead struct {
+	At     int64       `json:"at"` // ns, when the events service returned or confirmed the page
+	Header http.Header `json:"header"`
+	// Edition is that of a file.
+	Edition string `json:"edition,omitempty"`
+}
+
+// load returns the saved page for a question, or nil.
+func (b *backup) load(ctx context.Context, q question) *page {
+	if b.redis.down.Load() {
+		return nil
+	}
+	dashboard, field := q.key.uri, fileField(q.key.file, q.key.coding)
+	if q.edition == nil {
+		base, is := strings.CutSuffix(q.uri, editionSuffix)
+		if !is {
+			return nil
+		}
+		field = editionField
+		if dashboard = b.read(b.redis.client.Get(ctx, addressKey(base))); dashboard == "" {
+			return nil
+		}
+	}
+	key := filesKey(dashboard)
+	text, err := b.box.Open(b.read(b.redis.client.HGet(ctx, key, field)), key+" "+field)
+	head, body, _ := strings.Cut(text, "\n")
+	var saved savedHead
+	if err != nil || json.Unmarshal([]byte(head), &saved) != nil {
+		return nil
+	}
+	out := newPage(&http.Response{StatusCode: http.StatusOK, Header: saved.Header}, []byte(body))
+	out.confirmed.Store(saved.At)
+	if q.edition == nil {
+		out.edition, err = parseEdition(out.body)
+	} else if out.edition = q.edition; saved.Edition != q.edition.ID {
+		older := *q.edition
+		older.ID = saved.Edition
+		out.edition = &older
+	}
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// read returns the value, or an empty string if there is none or Redis is down.
+func (b *backup) read(reply *redis.StringCmd) string {
+	value, err := reply.Result()
+	if err != nil && !errors.Is(err, redis.Nil) && !errors.Is(err, context.Canceled) {
+		b.redis.fail(err)
+	}
+	return value
+}
+
+// save saves the edition of a dashboard with its files if that is due. It returns at once,
+// because visitors wait.
+func (p *pages) save(base string, current *page) {
+	now, due := p.now(), current.saveAt.Load()
+	if now.UnixNano() < due || p.backup.redis.down.Load() || !current.saveAt.CompareAndSwap(due, now.Add(saveTimeout).UnixNano()) {
+		return
+	}
+	select {
+	case p.backup.places <- struct{}{}:
+	default:
+		current.saveAt.Store(now.Add(restTime).UnixNano())
+		return
+	}
+	go func() {
+		defer func() { <-p.backup.places }()
+		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+		defer cancel()
+		next := renewTime
+		if err := p.saveFiles(ctx, base, current); err != nil {
+			next = saveAgain
+		}
+		current.saveAt.Store(p.now().Add(next).UnixNano())
+	}()
+}
+
+// saveFiles reads the files of an edition and saves them, unless another gateway has.
+func (p *pages) saveFiles(ctx context.Context, base string, current *page) error {
+	b, of := p.backup, current.edition
+	key := filesKey(of.DashboardID)
+	pipe := b.redis.client.Pipeline()
+	pipe.Set(ctx, addressKey(base), of.DashboardID, backupTime)
+	number, left := pipe.HGet(ctx, key, "number"), pipe.PTTL(ctx, key)
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		b.redis.fail(err)
+		return err
+	}
+	if saved, err := number.Int64(); err == nil && (saved > of.Number || saved == of.Number && left.Val() > backupTime-renewTime) {
+		return nil
+	}
+	values := []any{of.Number, backupTime.Milliseconds()}
+	add := func(field string, saved *page, edition string) error {
+		head, err := json.Marshal(savedHead{saved.confirmed.Load(), saved.header, edition})
+		values = append(values, field, b.box.Seal(string(head)+"\n"+string(saved.body), key+" "+field))
+		return err
+	}
+	if err := add(editionField, current, ""); err != nil {
+		return err
+	}
+	for _, name := range of.Files {
+		for _, coding := range []string{codingBrotli, codingGzip, codingPlain} {
+			file, stale, err := p.fileOf(ctx, of, false, name, coding, "save-"+of.ID)
+			switch {
+			case err != nil:
+				return err
+			case stale || file.status != http.StatusOK:
+				return errNoPage // a newer edition is current
+			}
+			if err := add(fileField(name, coding), file, of.ID); err != nil {
+				return err
+			}
+		}
+	}
+	err := b.script.Run(ctx, b.redis.client, []string{key}, values...).Err()
+	if err != nil {
+		b.redis.fail(err)
+	}
+	return err
+}
+
+// forget deletes the address of a dashboard that the events service does not have any more.
+func (b *backup) forget(ctx context.Context, base string) {
+	if b.redis.down.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.redis.timeout)
+	defer cancel()
+	if err := b.redis.client.Del(ctx, addressKey(base)).Err(); err != nil {
+		b.redis.fail(err)
+	}
+}

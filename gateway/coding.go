@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The content codings in which the events service has files.
+const (
+	codingBrotli = "br"
+	codingGzip   = "gzip"
+	codingPlain  = "identity"
+)
+
+// codingFor returns the best content coding for the values of an Accept-Encoding header (RFC 9110, 12.5.3): the one
+// with the highest weight, and among equal ones the smallest. Without an acceptable coding it returns codingPlain, which
+// every client can read.
+func codingFor(accept []string) string {
+	weights := map[string]float64{}
+	for _, list := range accept {
+		switch list { // what browsers send
+		case "gzip, deflate, br", "gzip, deflate, br, zstd":
+			return codingBrotli
+		}
+		for member := range strings.SplitSeq(list, ",") {
+			name, parameters, _ := strings.Cut(member, ";")
+			name = strings.ToLower(strings.TrimSpace(name))
+			if name == "x-gzip" { // RFC 9110, 8.4.1.3
+				name = codingGzip
+			}
+			weights[name] = weight(parameters)
+		}
+	}
+	best, highest := codingPlain, weights[codingPlain]
+	for _, name := range []string{codingGzip, codingBrotli} {
+		of, named := weights[name]
+		if !named {
+			of = weights["*"]
+		}
+		if of > 0 && of >= highest {
+			best, highest = name, of
+		}
+	}
+	return best
+}
+
+// weight returns the value of the parameter q: 1 if there is none, and 0 if it is wrong.
+func weight(parameters string) float64 {
+	for parameter := range strings.SplitSeq(parameters, ";") {
+		name, value, _ := strings.Cut(parameter, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "q") {
+			q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil || !(q >= 0 && q <= 1) {
+				return 0
+			}
+			return q
+		}
+	}
+	return 1
+}

@@ -1,0 +1,544 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/bellbuoy/bellbuoy/libs/etag"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+)
+
+const (
+	cacheOfPublic  = "public, max-age=0, s-maxage=10, stale-while-revalidate=60, stale-if-error=86400"
+	cacheOfPrivate = "private, no-store"
+	noAddress      = "There is nothing at this path.\n"
+)
+
+var ownHost = map[string]string{"Host": "Status.Acme.test:8443", "Accept-Encoding": "identity"}
+
+// plainly returns the headers with an Accept-Encoding, because the client of a test adds its own.
+func plainly(header map[string]string) map[string]string {
+	all := map[string]string{"Accept-Encoding": "identity"}
+	for name, value := range header {
+		all[name] = value
+	}
+	return all
+}
+
+func TestFilesOfADashboard(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	for _, row := range []struct {
+		path, name string
+		shared     bool
+	}{
+		{"/", "", false}, {"/events/e1", "events/e1", false}, {"/components/c1", "components/c1", false}, {"/history", "history", false},
+		{"/history/2026-01", "history/2026-01", false}, {"/embed", "embed", false}, {"/embed.js", "embed.js", false},
+		{"/feed.rss", "feed.rss", true}, {"/feed.atom", "feed.atom", true}, {"/feed.json", "feed.json", true},
+		{"/history.rss", "feed.rss", true}, {"/history.atom", "feed.atom", true}, {"/components/c1/feed.rss", "components/c1/feed.rss", true},
+		{"/maintenance.ics", "maintenance.ics", false}, {"/badge.svg", "badge.svg", true}, {"/components/c1/badge.svg", "components/c1/badge.svg", true},
+		{"/robots.txt", "robots.txt", false}, {"/api/v2/summary.json", "api/v2/summary.json", true},
+		{"/api/v2/incidents/unresolved.json", "api/v2/incidents/unresolved.json", true},
+	} {
+		for at, header := range map[string]map[string]string{"/d/main" + row.path: nil, row.path: ownHost} {
+			body := p.body(row.name, codingPlain)
+			g := d.get(t, at+"?utm=1&key=x", plainly(header))
+			wantStatus(t, g, 200)
+			want := map[string]string{
+				"Content-Type": p.media[row.name], "Etag": etag.Of([]byte(body)), "Cache-Control": cacheOfPublic, "Vary": "Accept-Encoding",
+				"X-Content-Type-Options": "nosniff", "Content-Encoding": "", "Age": "", "Set-Cookie": "",
+				"Access-Control-Allow-Origin": map[bool]string{true: "*"}[row.shared],
+				"Content-Security-Policy":     map[bool]string{true: policy}[p.media[row.name] == htmlType],
+			}
+			if g.body != body {
+				t.Errorf("%s: %q", at, g.body)
+			}
+			wantHeaders(t, at, g, want)
+			want["Content-Length"] = g.header.Get("Content-Length")
+			head := d.do(t, "HEAD", at, "", plainly(header))
+			if head.status != 200 || head.body != "" {
+				t.Errorf("HEAD %s: %d %q", at, head.status, head.body)
+			}
+			wantHeaders(t, "HEAD "+at, head, want)
+			conditional := plainly(header)
+			conditional["If-None-Match"] = etag.Of([]byte(body))
+			same := d.get(t, at, conditional)
+			if same.status != 304 || same.body != "" {
+				t.Errorf("%s again: %d %q", at, same.status, same.body)
+			}
+			wantHeaders(t, at+" again", same, map[string]string{"Etag": want["Etag"], "Cache-Control": cacheOfPublic, "Vary": "Accept-Encoding", "Content-Type": ""})
+			g = d.do(t, "DELETE", at, "", header)
+			wantStatus(t, g, 405)
+			wantHeaders(t, "DELETE "+at, g, map[string]string{"Allow": "GET"})
+		}
+		if _, n := p.asked(row.name); row.name != "feed.rss" && n != 1 && !strings.Contains(strings.Join(p.edition.Files, " ")+" ", row.name+" ") {
+			t.Errorf("%s was read %d times", row.name, n)
+		}
+	}
+	for _, uri := range p.uris {
+		if strings.Contains(uri, "?") {
+			t.Errorf("events was asked with a query: %s", uri)
+		}
+	}
+}
+
+func TestRedirectsOfADashboard(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	newPublication(w)
+	for _, row := range []struct {
+		path, location string
+		header         map[string]string
+	}{
+		{"/d/main", "/d/main/", nil}, {"/d/main?utm=1", "/d/main/", nil}, {"/d/main/incidents/e1", "/d/main/events/e1", nil}, {"/d/main/incidents/e1/", "/d/main/events/e1", nil},
+		{"/incidents/e1", "/events/e1", ownHost}, {"/d/main/history/", "/d/main/history", nil}, {"/d/main/events/e%2F1/", "/d/main/events/e%2F1", nil},
+		{"/events/e1/", "/events/e1", ownHost}, {"/d/main/feed.rss/", "/d/main/feed.rss", nil},
+	} {
+		g := d.get(t, row.path, row.header)
+		if g.status != 308 || g.header.Get("Location") != row.location || g.body != "" {
+			t.Errorf("%s: %d to %q, %q", row.path, g.status, g.header.Get("Location"), g.body)
+		}
+	}
+}
+
+func TestWrongAddressesOfADashboard(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	missing := p.body(peer.MissingFile, codingPlain)
+	for _, row := range []struct {
+		path   string
+		header map[string]string
+		body   string
+		media  string
+	}{
+		{"/d/main/nothing", nil, missing, htmlType}, {"/nothing", ownHost, missing, htmlType}, {"/d/main/events/none", nil, missing, htmlType},
+		{"/d/main/history/2020-01", nil, missing, htmlType}, {"/d/main/events/a%2F..%2Fb", nil, missing, htmlType}, {"/d/main/events/..", nil, missing, htmlType},
+		{"/d/main/enter/below", nil, missing, htmlType}, {"/d/main/404", nil, missing, htmlType}, {"/d/main/events/%00", nil, missing, htmlType},
+		{"/d/main/components/none/badge.svg", nil, noAddress, "text/plain; charset=utf-8"}, {"/d/main/components/none/feed.rss", nil, noAddress, "text/plain; charset=utf-8"},
+		{"/d/none/", nil, noAddress, "text/plain; charset=utf-8"}, {"/", map[string]string{"Host": "other.test"}, noAddress, "text/plain; charset=utf-8"},
+		{"/d/none/events/e1", nil, noAddress, "text/plain; charset=utf-8"}, {"/d/MAIN/", nil, noAddress, "text/plain; charset=utf-8"},
+		{"/", map[string]string{"Host": "other_host.test"}, noAddress, "text/plain; charset=utf-8"},
+	} {
+		g := d.get(t, row.path, plainly(row.header))
+		if g.status != 404 || g.body != row.body || g.header.Get("Content-Type") != row.media || g.header.Get("Etag") != "" {
+			t.Errorf("%s: %d %q %v", row.path, g.status, g.body, g.header)
+		}
+	}
+	for _, row := range []struct {
+		path, error string
+		header      map[string]string
+	}{
+		{"/d/main/api/v2/nothing.json", noPath, nil}, {"/d/none/api/v2/summary.json", noPath, nil}, {"/d/main/api/v1/service/", noPath, nil},
+		{"/d/main/api/v2/incidents.json", noPath, nil}, {"/api/v2/nothing.json", noPath, ownHost},
+	} {
+		wantError(t, d.get(t, row.path, row.header), 404, row.error)
+	}
+}
+
+// A dashboard's own host has the paths of the dashboard and nothing else.
+func TestAnOwnHostHasOnlyItsDashboard(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	newPublication(w)
+	m := w.keys.member(nil)
+	for path, authorization := range map[string]string{
+		"/app/users": m.bearer(), "/app": m.bearer(), "/operator/v1/organizations": "Operator " + operatorToken, "/console": "", "/docs": "", "/openapi/app.yaml": "",
+		"/api/v1/": m.apiKey(), "/api/v1/service/": m.apiKey(), "/api/v1/event/list/1/": m.apiKey(), "/d/main/": "", "/d/main/api/v1/dashboard/": "",
+		"/public/confirm": "", "/public/webhooks/inbound": "", "/public/v1/dashboards/main/edition": "", "/internal/v1/keys/lookup": "",
+	} {
+		g := d.get(t, path, plainly(map[string]string{"Host": "status.acme.test", "Authorization": authorization}))
+		if g.status != 404 {
+			t.Errorf("%s: %d %s", path, g.status, g.body)
+		}
+	}
+	for _, host := range []string{"status.example.com", "127.0.0.1", "localhost:8080", "[::1]:8080", "gateway:8080"} {
+		wantStatus(t, d.get(t, "/app/users", map[string]string{"Host": host, "Authorization": m.bearer()}), 200)
+		wantError(t, d.get(t, "/", map[string]string{"Host": host}), 404, noPath)
+		wantError(t, d.get(t, "/feed.rss", map[string]string{"Host": host}), 404, noPath)
+	}
+}
+
+func TestContentCodings(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	for accept, coding := range map[string]string{
+		"gzip, deflate, br, zstd": "br", "gzip, deflate, br": "br", "gzip": "gzip", "identity": "identity", "br;q=0.5, gzip": "gzip",
+		"gzip;q=0.5, br;q=0.8": "br", "gzip;q=0, br;q=0": "identity", "*": "br", "*;q=0.5, br;q=0": "gzip", "GZIP": "gzip", "x-gzip": "gzip",
+		"identity;q=1, br;q=0.5": "identity", "identity;q=0": "identity", "zstd": "identity", "gzip; q=0.9 , br ; Q=0.1": "gzip", "br;q=x": "identity",
+		"br;q=NaN, gzip;q=0.1": "gzip", ",": "identity",
+	} {
+		g := d.get(t, "/d/main/", map[string]string{"Accept-Encoding": accept})
+		body := p.body("", coding)
+		if g.body != body {
+			t.Errorf("%q: %q", accept, g.body)
+		}
+		content := map[bool]string{false: coding}[coding == "identity"]
+		wantHeaders(t, accept, g, map[string]string{"Content-Encoding": content, "Etag": etag.Of([]byte(body)), "Vary": "Accept-Encoding"})
+		if again := d.get(t, "/d/main/", map[string]string{"Accept-Encoding": accept, "If-None-Match": etag.Of([]byte(body))}); again.status != 304 {
+			t.Errorf("%q again: %d", accept, again.status)
+		}
+	}
+}
+
+func TestTheNextVisitorSeesANewEdition(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	for range 20 {
+		for _, path := range []string{"/d/main/", "/d/main/events/e1", "/d/main/badge.svg"} {
+			if g := d.get(t, path, plainly(nil)); !strings.Contains(g.body, p.edition.ID+" in") || g.header.Get("Age") != "" {
+				t.Fatalf("%s: %q %v of %s", path, g.body, g.header, p.edition.ID)
+			}
+		}
+		p.change(nil)
+	}
+}
+
+// A query is part of no key: all visitors share what is kept.
+func TestQueriesAreIgnored(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	for _, query := range []string{"", "?a=1", "?a=2", "?key=3", "?" + strings.Repeat("x", 3000)} {
+		wantStatus(t, d.get(t, "/d/main/events/e1"+query, plainly(nil)), 200)
+	}
+	if _, files := p.asked("events/e1"); files != 1 {
+		t.Errorf("the file was read %d times", files)
+	}
+}
+
+// Visitors who come while a question is under way share the next one.
+func TestAHundredVisitorsMakeOneQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs sharedRuns[int]
+		questions := 0
+		release := make(chan struct{})
+		ask := func() (int, error) {
+			<-release
+			questions++
+			return questions, nil
+		}
+		var group sync.WaitGroup
+		visit := func(want int) {
+			group.Go(func() {
+				if got, err := runs.do(t.Context(), "main", ask); got != want || err != nil {
+					t.Errorf("a visitor got the result of question %d, want %d (%v)", got, want, err)
+				}
+			})
+		}
+		visit(1)
+		synctest.Wait()
+		for range 100 {
+			visit(2)
+		}
+		synctest.Wait()
+		close(release)
+		group.Wait()
+		if questions != 2 {
+			t.Errorf("%d questions", questions)
+		}
+	})
+}
+
+// The edition is asked for once for all visitors at the same time, and a file is read once.
+func TestVisitorsOfAPageShareQuestions(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	var group sync.WaitGroup
+	for range 32 {
+		group.Go(func() {
+			for range 25 {
+				wantStatus(t, d.get(t, "/d/main/history", plainly(nil)), 200)
+			}
+		})
+	}
+	group.Wait()
+	if editions, files := p.asked("history"); editions > 400 || files != 1 {
+		t.Errorf("events was asked %d times for the edition and %d times for the file, for 800 visits", editions, files)
+	}
+}
+
+func TestPagesOutliveEvents(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	paths := []string{"/d/main/", "/d/main/events/e1", "/d/main/feed.rss"}
+	for _, path := range paths {
+		wantStatus(t, d.get(t, path, plainly(nil)), 200)
+	}
+	old := p.body("events/e1", codingPlain)
+	p.change(nil)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200) // the new edition is known, its other files are not
+	visit := func(what string) {
+		t.Helper()
+		for _, path := range paths {
+			g := d.get(t, path, plainly(nil))
+			if age, err := strconv.Atoi(g.header.Get("Age")); g.status != 200 || err != nil || age < 0 || age > 60 {
+				t.Errorf("%s: %s: %d %q %v", what, path, g.status, g.body, g.header)
+			}
+			if path == "/d/main/events/e1" && g.body != old {
+				t.Errorf("%s: %q", what, g.body)
+			}
+			same := d.get(t, path, map[string]string{"Accept-Encoding": "identity", "If-None-Match": g.header.Get("Etag")})
+			if same.status != 304 || same.header.Get("Age") == "" {
+				t.Errorf("%s: %s again: %d %v", what, path, same.status, same.header)
+			}
+		}
+	}
+	serve := w.services[events].handler.Load()
+	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusServiceUnavailable) })
+	visit("refusing")
+	release := make(chan struct{})
+	w.services[events].handle(func(http.ResponseWriter, *http.Request) { <-release })
+	visit("hanging")
+	close(release)
+	w.services[events].handle(*serve)
+	eventually(t, "the current edition is served", func() bool {
+		g := d.get(t, "/d/main/events/e1", plainly(nil))
+		return g.body == p.body("events/e1", codingPlain) && g.header.Get("Age") == ""
+	})
+	old = p.body("events/e1", codingPlain)
+	w.services[events].server.Close()
+	visit("down")
+	g := d.get(t, "/d/main/history", plainly(nil))
+	wantStatus(t, g, 503)
+	wantHeaders(t, "never seen", g, map[string]string{"Retry-After": "1", "Content-Type": "text/plain; charset=utf-8"})
+	wantStatus(t, d.get(t, "/d/other/", plainly(nil)), 503)
+}
+
+// A gateway that starts while events is down serves the files that are rendered at once from Redis, in every coding.
+func TestAGatewayStartsDuringAnOutage(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	saved := func(edition int64) {
+		t.Helper()
+		eventually(t, "the files are in Redis", func() bool {
+			number, _ := w.redis.HGet(t.Context(), "pages:dashboard-1", "number").Int64()
+			return number == edition
+		})
+	}
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
+	saved(1)
+	p.change(nil)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
+	wantStatus(t, d.get(t, "/", ownHost), 200)
+	saved(2)
+	eventually(t, "the own host is in Redis", func() bool {
+		return w.redis.Exists(t.Context(), "page-of:/public/v1/hosts/status.acme.test").Val() == 1
+	})
+	if left := w.redis.TTL(t.Context(), "pages:dashboard-1").Val(); left <= 23*time.Hour || left > 24*time.Hour {
+		t.Errorf("Redis keeps the files for %v", left)
+	}
+	for _, value := range w.redis.HGetAll(t.Context(), "pages:dashboard-1").Val() {
+		if strings.Contains(value, "edition-2") {
+			t.Errorf("a value in Redis is not sealed: %s", value)
+		}
+	}
+	w.services[events].server.Close()
+	again := w.gateway(t, nil)
+	for _, name := range p.edition.Files {
+		for _, coding := range []string{codingBrotli, codingGzip, codingPlain} {
+			for range 2 {
+				g := again.get(t, "/d/main/"+name, map[string]string{"Accept-Encoding": coding})
+				body := p.body(name, coding)
+				if g.status != 200 || g.body != body || g.header.Get("Age") == "" || g.header.Get("Etag") != etag.Of([]byte(body)) ||
+					g.header.Get("Content-Type") != p.media[name] || g.header.Get("Cache-Control") != cacheOfPublic {
+					t.Errorf("%s in %s: %d %q %v", name, coding, g.status, g.body, g.header)
+				}
+			}
+		}
+	}
+	wantStatus(t, again.get(t, "/", ownHost), 200)
+	if g := again.get(t, "/d/main/", plainly(nil)); g.header.Get("Content-Security-Policy") != policy {
+		t.Errorf("%v", g.header)
+	}
+	wantStatus(t, again.get(t, "/d/main/history", plainly(nil)), 503)
+	wantStatus(t, again.get(t, "/d/other/", plainly(nil)), 503)
+}
+
+// Redis keeps no address of a dashboard that was disabled.
+func TestADisabledDashboardIsForgottenInRedis(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	newPublication(w)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
+	eventually(t, "the files are in Redis", func() bool { return w.redis.Exists(t.Context(), "pages:dashboard-1").Val() == 1 })
+	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusNotFound) })
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 404)
+	w.services[events].server.Close()
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 503)
+	wantStatus(t, w.gateway(t, nil).get(t, "/d/main/", plainly(nil)), 503)
+}
+
+// Pages need no Redis.
+func TestPagesWithoutRedis(t *testing.T) {
+	server := miniredis.RunT(t)
+	w := newWorldOn(t, "redis://"+server.Addr()+"/0")
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	server.Close()
+	for range 3 {
+		wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
+		p.change(nil)
+	}
+	w.services[events].server.Close()
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
+}
+
+func TestPasswordOfADashboard(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	p.change(func(of *peer.Edition) {
+		of.Access = peer.Access{Mode: peer.AccessPassword, Password: "v1", FeedKey: "secret-key"}
+	})
+	tickets := peer.Entries(testSecret, func() time.Time { return time.Now() })
+	ticket := func(dashboard, password string, life time.Duration) map[string]string {
+		return plainly(map[string]string{"Cookie": "other=1; " + peer.EntryCookie + "=" + tickets.Issue(peer.EntryOwner(dashboard, password), life)})
+	}
+	pages := map[string]string{
+		"/d/main/": peer.EnterFile, "/d/main/history": peer.EnterFile, "/d/main/events/e1": peer.EnterBelowFile, "/d/main/nothing": peer.EnterFile,
+		"/d/main/history/2026-01": peer.EnterBelowFile, "/d/main/x/y": peer.EnterBelowFile,
+	}
+	files := []string{
+		"/d/main/feed.rss", "/d/main/badge.svg", "/d/main/api/v2/summary.json", "/d/main/maintenance.ics", "/d/main/embed.js", "/d/main/robots.txt",
+		"/d/main/components/c1/feed.rss", "/d/main/api/v1/dashboard/",
+	}
+	private := map[string]string{"Cache-Control": cacheOfPrivate, "Access-Control-Allow-Origin": ""}
+	refused := func(what string, header map[string]string) {
+		t.Helper()
+		for path, form := range pages {
+			g := d.get(t, path, header)
+			if g.status != 403 || g.body != p.body(form, codingPlain) || g.header.Get("Etag") != "" || g.header.Get("Content-Security-Policy") != policy {
+				t.Errorf("%s: %s: %d %q %v", what, path, g.status, g.body, g.header)
+			}
+			wantHeaders(t, what+" "+path, g, private)
+		}
+		for _, path := range files {
+			g := d.get(t, path+"?key=wrong", header)
+			if g.status != 403 || g.body != "" {
+				t.Errorf("%s: %s: %d %q", what, path, g.status, g.body)
+			}
+			wantHeaders(t, what+" "+path, g, private)
+		}
+	}
+	refused("no cookie", plainly(nil))
+	refused("another password", ticket("dashboard-1", "v0", time.Hour))
+	refused("another dashboard", ticket("dashboard-2", "v1", time.Hour))
+	refused("expired", ticket("dashboard-1", "v1", -time.Second))
+	refused("made up", plainly(map[string]string{"Cookie": peer.EntryCookie + "=v1"}))
+	right := ticket("dashboard-1", "v1", time.Hour)
+	for _, path := range append(files, "/d/main/", "/d/main/events/e1") {
+		g := d.get(t, path, right)
+		wantStatus(t, g, 200)
+		wantHeaders(t, path, g, private)
+	}
+	wantStatus(t, d.get(t, "/d/main/nothing", right), 404)
+	for path, status := range map[string]int{
+		"/d/main/feed.rss?a=%zz&key=secret-key": 200, "/d/main/feed.json?key=secret-key": 200, "/d/main/components/c1/feed.rss?key=secret-key": 200,
+		"/d/main/maintenance.ics?key=secret-key": 200, "/d/main/?key=secret-key": 403, "/d/main/api/v2/summary.json?key=secret-key": 403,
+		"/d/main/badge.svg?key=secret-key": 403, "/d/main/feed.rss?key=": 403,
+	} {
+		wantStatus(t, d.get(t, path, plainly(nil)), status)
+	}
+	for _, uri := range p.uris {
+		if strings.Contains(uri, "key") && !strings.Contains(uri, "/list?") {
+			t.Errorf("events was asked with a key: %s", uri)
+		}
+	}
+	p.change(func(of *peer.Edition) { of.Access.Password = "v2" })
+	refused("after a new password", right)
+	p.change(func(of *peer.Edition) { of.Access = peer.Access{Mode: peer.AccessPassword} })
+	refused("without a password and a key", ticket("dashboard-1", "", time.Hour))
+	p.change(func(of *peer.Edition) { of.Access = peer.Access{Mode: "unknown"} })
+	wantEmpty403(t, d.get(t, "/d/main/", right))
+}
+
+func TestEnterTheDashboard(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	p.change(func(of *peer.Edition) {
+		of.Access = peer.Access{Mode: peer.AccessPassword, Password: "v1", FeedKey: "secret-key"}
+	})
+	form := plainly(map[string]string{"Content-Type": "application/x-www-form-urlencoded"})
+	status, uri := 0, ""
+	p.enter = func(out http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		of, err := w.signer.Verify(r.Header.Get(passport.Header), events)
+		uri = r.RequestURI
+		if string(body) != "password=secret" || err != nil || of.IP != "127.0.0.1" || r.Header.Get("Content-Type") != form["Content-Type"] {
+			t.Errorf("events got %q %+v", body, of)
+		}
+		out.Header().Set("Cache-Control", "private, no-store")
+		if status == 303 {
+			out.Header().Set("Location", "/d/main/")
+			out.Header().Set("Set-Cookie", "a=b")
+		}
+		if status == 429 {
+			out.Header().Set("Retry-After", "60")
+		}
+		out.WriteHeader(status)
+	}
+	for _, row := range []struct {
+		status      int
+		body, retry string
+	}{{303, "", ""}, {403, p.body(peer.EnterWrongFile, codingPlain), ""}, {429, p.body(peer.EnterLateFile, codingPlain), "60"}, {404, p.body(peer.MissingFile, codingPlain), ""}} {
+		status = row.status
+		g := d.do(t, "POST", "/d/main/enter?key=x", "password=secret", form)
+		if g.status != row.status || g.body != row.body || (g.header.Get("Set-Cookie") != "") != (row.status == 303) || uri != "/public/v1/dashboards/main/enter" {
+			t.Errorf("%d: %d %q %v of %s", row.status, g.status, g.body, g.header, uri)
+		}
+		wantHeaders(t, "enter", g, map[string]string{"Cache-Control": cacheOfPrivate, "Retry-After": row.retry, "Access-Control-Allow-Origin": ""})
+	}
+	form["Host"] = "status.acme.test"
+	status = 303
+	wantStatus(t, d.do(t, "POST", "/enter", "password=secret", form), 303)
+	if uri != "/public/v1/hosts/status.acme.test/enter" {
+		t.Errorf("events was asked for %s", uri)
+	}
+	delete(form, "Host")
+	g := d.get(t, "/d/main/enter", plainly(nil))
+	wantStatus(t, g, 405)
+	wantHeaders(t, "GET", g, map[string]string{"Allow": "POST"})
+	wantStatus(t, d.do(t, "POST", "/d/none/enter", "password=secret", form), 404)
+	w.services[events].server.Close()
+	g = d.do(t, "POST", "/d/main/enter", "password=secret", form)
+	wantStatus(t, g, 503)
+	wantHeaders(t, "down", g, map[string]string{"Retry-After": "1"})
+}
+
+func TestAllowedAddressesOfADashboard(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, func(c *Config) { c.TrustedProxies = []string{"127.0.0.0/8"} })
+	p := newPublication(w)
+	p.change(func(of *peer.Edition) {
+		of.Access = peer.Access{Mode: peer.AccessIPs, AllowedIPs: []string{"192.0.2.0/28", "2001:db8::/32", "203.0.113.7"}, FeedKey: "secret-key"}
+	})
+	for from, status := range map[string]int{
+		"192.0.2.15": 200, "192.0.2.16": 403, "2001:db8:1::1": 200, "2001:db9::1": 403, "203.0.113.7": 200, "203.0.113.8": 403, "::ffff:192.0.2.1": 200,
+		"192.0.2.1, 198.51.100.1": 403, "198.51.100.1, 192.0.2.1": 200,
+	} {
+		for _, path := range []string{"/d/main/", "/d/main/feed.rss", "/d/main/api/v1/dashboard/", "/d/main/nothing"} {
+			g := d.get(t, path, plainly(map[string]string{"X-Forwarded-For": from}))
+			if want := map[bool]int{false: status, true: 404}[status == 200 && path == "/d/main/nothing"]; g.status != want || status == 403 && g.body != "" {
+				t.Errorf("%s from %s: %d %q", path, from, g.status, g.body)
+			}
+			wantHeaders(t, path, g, map[string]string{"Cache-Control": cacheOfPrivate, "Access-Control-Allow-Origin": ""})
+		}
+	}
+	wantStatus(t, d.get(t, "/d/main/feed.rss?key=secret-key", plainly(map[string]string{"X-Forwarded-For": "198.51.100.1"})), 200)
+}
