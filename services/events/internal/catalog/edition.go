@@ -308,20 +308,6 @@ func (c *Catalog) insertEdition(ctx context.Context, page *Page, state *State, f
 		Edition: Edition{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now(), Files: []File{}},
 		state:   *state,
 	}
-	for _, name := range c.publication.Renderer.AtOnce() {
-		var old *File
-		if former != nil {
-			old = former.file(name)
-		}
-		file, err := c.publication.Renderer.Render(&state.Snapshot, name, Asked{}, old)
-		if fault.Is(err, fault.NotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("render %q of dashboard %s: %w", name, page.DashboardID, err)
-		}
-		made.Files = append(made.Files, file)
-	}
 	if err := made.encode(former, changed); err != nil {
 		return nil, err
 	}
