@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -89,6 +90,9 @@ func TestProgressOfAnEvent(t *testing.T) {
 	t.Logf("%+v after %v; %d answers, %d of them under way", last, time.Since(began).Round(time.Millisecond), polls, under)
 	if last.Delivered != (n-broken)*updates || last.Failed+last.Skipped != broken*updates || last.Suppressed != 0 {
 		t.Errorf("%+v of %d deliveries, %d endpoints of %d are broken", last, n*updates, broken, n)
+		var skipped json.RawMessage
+		send(t, http.MethodGet, base+"/app/notifications/webhook/logs?status=skipped&limit=100&eventId="+event, a.app(), nil).expect(t, http.StatusOK).into(t, &skipped)
+		t.Logf("skipped: %s", skipped)
 	}
 	if under < 3 {
 		t.Errorf("only %d answers while deliveries were under way: nothing is proven", under)

@@ -27,9 +27,11 @@ var domains = map[string]string{
 // second is the domain package of a service that has two, which share no record and no rule.
 var second = map[string]string{"integrations": "inbound"}
 
-// pure are libraries that compute and have no effect: identifiers, and the standards of addresses and languages.
+// pure are libraries that compute and have no effect: identifiers, the standards of addresses and languages, and groups of
+// goroutines.
 var pure = []string{
-	"github.com/google/uuid", "github.com/nyaruka/phonenumbers", "golang.org/x/net/idna", "golang.org/x/text/language", "golang.org/x/text/unicode/norm",
+	"github.com/google/uuid", "github.com/nyaruka/phonenumbers", "golang.org/x/net/idna", "golang.org/x/sync/errgroup",
+	"golang.org/x/text/language", "golang.org/x/text/unicode/norm",
 }
 
 var walls = []wall{

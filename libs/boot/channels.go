@@ -87,5 +87,5 @@ func (t Texts) From() string {
 
 // Templates is the setting of an operator's own words and templates of messages.
 type Templates struct {
-	Templates string `name:"templates" env:"BELLBUOY_TEMPLATES" placeholder:"FOLDER" help:"Folder with files that override the templates and words of mail and texts, such as mail.html, de/mail.html and locales/de.json; if empty, the shipped ones are used."`
+	Templates string `name:"templates" env:"BELLBUOY_TEMPLATES" placeholder:"FOLDER" help:"Folder with files that override the templates and words of mail and texts, such as mail.html, de/mail.html and locales/de.json; Markdown files are ignored; if empty, the shipped ones are used."`
 }

@@ -74,6 +74,11 @@ type Confirmation struct {
 	ConfirmWithin time.Duration `name:"confirm-within" env:"CONFIRM_WITHIN" default:"48h" help:"Time within which a visitor confirms a subscription or an endpoint by the link or the code in a message."`
 }
 
+// Sweep returns the longest time for which a request that nobody confirmed in time is still stored.
+func (c Confirmation) Sweep() time.Duration {
+	return min(time.Minute, max(c.ConfirmWithin/4, 10*time.Millisecond))
+}
+
 // maxConfirm bounds the time for which unconfirmed requests are stored.
 const maxConfirm = 30 * 24 * time.Hour
 

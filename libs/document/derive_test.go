@@ -206,6 +206,7 @@ func TestDeriveThatFailsHoldsUpNobody(t *testing.T) {
 func TestSlowDeriveFailsNoWrite(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, address string) {
+		t.Parallel()
 		db := open(t, address)
 		rows := berths(db)
 		var calls atomic.Int64

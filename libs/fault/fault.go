@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // Kind classifies a failure. Services send its text to each other.
@@ -52,6 +53,11 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Throttled is the error of a caller without a key who causes too much, and may try again after Wait.
+type Throttled struct{ Wait time.Duration }
+
+func (t Throttled) Error() string { return "too much was asked for; wait for " + t.Wait.String() }
 
 // New returns an error of the kind.
 func New(kind Kind, format string, args ...any) *Error {

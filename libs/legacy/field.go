@@ -45,6 +45,11 @@ type Field struct {
 	// the key that Resolve and Match return. Without it, filters and ordering by the field give 400, except filters
 	// on Relation.Fields.
 	Find string
+	// Compared is the find field with the form in which two values of a String are the same, if that is not the text.
+	// The lookups exact, iexact and in use it. Normal returns the form of a text, and false if no record can have the
+	// text.
+	Compared string
+	Normal   func(text string) (string, bool)
 	// Multi means that Find has several values (a list of keys). Filters use find.Has, and ordering gives 400.
 	Multi bool
 }

@@ -221,6 +221,13 @@ func (field Field) compare(path, values []string) ([]find.Condition, error) {
 	}
 	value := values[len(values)-1]
 	text := field.Type == String && !field.Multi
+	switch {
+	case field.Normal == nil:
+	case lookup == "exact" || lookup == "iexact":
+		return field.same([]string{value}), nil
+	case lookup == "in":
+		return field.same(splitValues(values)), nil
+	}
 	switch lookup {
 	case "exact":
 		if field.Nullable && isNone(value) {
@@ -282,6 +289,18 @@ func (field Field) oneOf(texts []string) ([]find.Condition, error) {
 		}
 	}
 	return field.has(values), nil
+}
+
+// same returns the condition that the field is the same as one of the texts in the form in which they are compared.
+func (field Field) same(texts []string) []find.Condition {
+	var values []any
+	for _, text := range texts {
+		if normal, ok := field.Normal(text); ok && !slices.Contains(values, any(normal)) {
+			values = append(values, normal)
+		}
+	}
+	field.Find = field.Compared
+	return field.has(values)
 }
 
 // parse returns a filter's value as the field's type.

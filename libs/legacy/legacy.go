@@ -78,6 +78,7 @@ type Resource[T any] struct {
 type Index struct {
 	Name  string
 	Equal []string // names of find fields
+	Few   bool     // few records have one value of Equal: the index serves several values too
 }
 
 // Options are shared by all resources of a service.

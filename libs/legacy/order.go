@@ -39,21 +39,22 @@ func scanIn(indexes []Index, query find.Query) string {
 	if len(indexes) == 0 {
 		return ""
 	}
-	equal := map[string]bool{}
+	equal, several := map[string]bool{}, map[string]bool{}
 	for _, c := range query.Where {
 		if c.Op == find.OpEq || c.Op == find.OpHas && len(c.Values) == 1 {
 			equal[c.Field] = true
 		}
+		several[c.Field] = several[c.Field] || c.Op == find.OpIn
 	}
 	best := indexes[0]
 	for _, index := range indexes {
-		usable := !slices.ContainsFunc(index.Equal, func(name string) bool { return !equal[name] })
+		usable := !slices.ContainsFunc(index.Equal, func(name string) bool { return !equal[name] && !(index.Few && several[name]) })
 		if usable && len(index.Equal) > len(best.Equal) {
 			best = index
 		}
 	}
 	byID := len(query.Order) == 1 && query.Order[0].Field == findID
-	if byID && len(query.Where) == len(best.Equal) {
+	if byID && len(query.Where) == len(best.Equal) && !slices.ContainsFunc(best.Equal, func(name string) bool { return several[name] }) {
 		return ""
 	}
 	return best.Name

@@ -85,9 +85,11 @@ func (e Events) Dashboard(ctx context.Context, organization, id string) (Dashboa
 	return out, err
 }
 
-// HasEvent returns fault.NotFound unless the event is one of the organization.
-func (e Events) HasEvent(ctx context.Context, organization, id string) error {
-	return e.call(ctx, organization, http.MethodGet, organizationPath(organization, "/events/"+url.PathEscape(id)), nil, nil)
+// EventState returns the state of one event of the organization, or fault.NotFound.
+func (e Events) EventState(ctx context.Context, organization, id string) (topic.EventState, error) {
+	var out topic.EventState
+	err := e.call(ctx, organization, http.MethodGet, organizationPath(organization, "/events/"+url.PathEscape(id)), nil, &out)
+	return out, err
 }
 
 // FirstDashboard returns the oldest dashboard of the organization, or fault.NotFound.

@@ -24,10 +24,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -36,7 +38,12 @@ import (
 const (
 	timeout     = 5 * time.Second
 	maxResponse = 16 << 20
+	// maxKeptBuffer is the size of the largest buffer that is used again.
+	maxKeptBuffer = 1 << 20
 )
+
+// responses holds buffers of responses. New buffers were a tenth of all memory that a fan-out allocates.
+var responses = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Client calls one service.
 type Client struct {
@@ -95,6 +102,10 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 	request.Header.Set(passport.Header, c.signer.Sign(passport.Passport{
 		Audience: c.service, Surface: passport.Peer, Organization: organization, Caller: c.caller,
 	}))
+	packed, is := out.(*destinations)
+	if is {
+		request.Header.Set("Accept", topic.PackedDestinations)
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -103,7 +114,15 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 		return fault.Wrap(fault.Unavailable, err, "A part of the platform cannot be reached; try again shortly.")
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	buffer := responses.Get().(*bytes.Buffer)
+	defer func() {
+		if buffer.Cap() <= maxKeptBuffer {
+			buffer.Reset()
+			responses.Put(buffer)
+		}
+	}()
+	_, err = buffer.ReadFrom(io.LimitReader(response.Body, maxResponse))
+	content := buffer.Bytes() // json.Unmarshal and topic.Unpack copy what they keep
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "A part of the platform sent an incomplete response; try again shortly.")
 	}
@@ -113,7 +132,12 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 	if out == nil {
 		return nil
 	}
-	if err := json.Unmarshal(content, out); err != nil {
+	if is && response.Header.Get("Content-Type") == topic.PackedDestinations {
+		*packed, err = topic.Unpack(content)
+	} else {
+		err = json.Unmarshal(content, out)
+	}
+	if err != nil {
 		return fault.Wrap(fault.Internal, err, "The response of %s cannot be decoded.", c.service)
 	}
 	return nil

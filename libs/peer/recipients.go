@@ -12,6 +12,9 @@ import (
 // keeps mail addresses and phone numbers.
 type Recipients struct{ *Client }
 
+// destinations are decoded from topic.PackedDestinations, or from JSON if the service is of an earlier version.
+type destinations []topic.Destination
+
 // Concerned returns one page of the recipients that the change concerns.
 func (r Recipients) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	var out topic.RecipientPage
@@ -22,7 +25,7 @@ func (r Recipients) Concerned(ctx context.Context, organization string, query to
 // Resolve returns the current destinations of the recipients, in the order of query.IDs. The destination of a
 // deleted recipient has the state topic.RecipientGone.
 func (r Recipients) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
-	var out []topic.Destination
+	var out destinations
 	err := r.call(ctx, organization, http.MethodPost, organizationPath(organization, "/recipients/resolve"), query, &out)
 	return out, err
 }

@@ -154,3 +154,28 @@ func TestMessagesAndCodesAreLimitedByVisitorAndByAddress(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyWrongPasswordsCount(t *testing.T) {
+	server := startRedis(t, "127.0.0.1:0")
+	defer server.Close()
+	inRedis, _, _ := open(t, server.URL())
+	inMemory, _, _ := open(t, "redis://"+apitest.FreeAddress(t))
+	for name, counter := range map[string]*quota.Counter{"redis": inRedis, "memory": inMemory} {
+		counter.TryWasRight(t.Context(), "192.0.2.1", "d") // nothing to take back
+		for i := range 10 {
+			if wait := counter.Try(t.Context(), "192.0.2.1", "d"); wait != 0 {
+				t.Fatalf("%s: right try %d waits %v", name, i, wait)
+			}
+			counter.TryWasRight(t.Context(), "192.0.2.1", "d")
+			if wait := counter.Try(t.Context(), "192.0.2.1", "d"); wait != 0 {
+				t.Fatalf("%s: wrong try %d waits %v", name, i, wait)
+			}
+		}
+		if counter.Try(t.Context(), "192.0.2.1", "d") == 0 {
+			t.Errorf("%s: ten wrong passwords are no limit", name)
+		}
+		if counter.Try(t.Context(), "192.0.2.1", "other") != 0 || counter.Try(t.Context(), "192.0.2.2", "d") != 0 {
+			t.Errorf("%s: the limit concerns another dashboard or address", name)
+		}
+	}
+}

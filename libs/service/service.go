@@ -7,6 +7,7 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
@@ -105,6 +106,37 @@ func (s *Service) DeletedComponents(forget func(ctx context.Context, organizatio
 		}
 		return nil
 	})
+}
+
+// DeletedDashboards returns a function for Work.Background that calls forget for each deleted dashboard.
+func (s *Service) DeletedDashboards(forget func(ctx context.Context, organization, dashboard string) error) func(context.Context) error {
+	return Messages(s, s.name+"-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {
+		for _, deleted := range batch {
+			if err := forget(ctx, deleted.Organization, deleted.DashboardID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Every returns a function for Work.Background that calls do at each interval until ctx ends. It logs an error of do as what
+// has failed.
+func (s *Service) Every(interval time.Duration, failed string, do func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+			}
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				s.process.Log.WarnContext(ctx, failed, "error", err)
+			}
+		}
+	}
 }
 
 // Relay publishes the messages in the database's outboxes until ctx ends. It belongs in Work.Background.

@@ -28,13 +28,15 @@ const (
 
 // assignment is one generation of the consumer group for this member: the member's
 // partitions from their assignment to their return. It ends when the consumer stops, when a
-// rebalance takes the partitions away, or when the connection breaks. In each case the
+// rebalance takes the partitions away, when the connection breaks, or after the process stood still. In each case the
 // assignment hands out no further record, gives running work some time, and commits the
 // finished records. Only then does the member take part in the next generation.
 type assignment struct {
 	client       *Client
 	generation   *kafka.Generation
 	subscription Subscription
+	pulse        *pulse
+	gaps         int // of the pulse when the assignment began
 	partitions   []*partition
 	slots        *semaphore.Weighted // one per unfinished claim
 	fetchers     sync.WaitGroup
@@ -44,9 +46,9 @@ type assignment struct {
 	work         context.Context         // ends when handlers must return
 }
 
-func newAssignment(client *Client, generation *kafka.Generation, subscription Subscription) *assignment {
+func newAssignment(client *Client, generation *kafka.Generation, subscription Subscription, pulse *pulse) *assignment {
 	return &assignment{
-		client: client, generation: generation, subscription: subscription,
+		client: client, generation: generation, subscription: subscription, pulse: pulse, gaps: pulse.beat(),
 		slots: semaphore.NewWeighted(int64(subscription.MaxPending)), wakeups: make(map[int64]chan struct{}),
 	}
 }
@@ -79,6 +81,9 @@ func (a *assignment) serve(stop, lost context.Context, work func(*assignment, *p
 			case <-commits.Done():
 				return
 			case <-ticks:
+				if !a.held() {
+					endIntake()
+				}
 				a.commit()
 			}
 		}
@@ -133,6 +138,9 @@ func within(patience time.Duration, done <-chan struct{}) bool {
 	}
 }
 
+// held reports whether the process has not stood still since the assignment began.
+func (a *assignment) held() bool { return a.pulse.beat() == a.gaps }
+
 func (a *assignment) announce() {
 	for _, topic := range a.subscription.Topics {
 		var ids []int
@@ -143,7 +151,7 @@ func (a *assignment) announce() {
 		a.client.log.InfoContext(a.work, "partitions assigned", "group", a.subscription.Group,
 			"topic", topic, "partitions", ids, "generation", a.generation.ID)
 		if a.subscription.Assigned != nil {
-			a.subscription.Assigned(a.work, topic, ids)
+			a.subscription.Assigned(a.work, topic, ids, a.held)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestAssignment_endsWithoutLag(t *testing.T) {
 		client := Connect(Options{Brokers: []string{"127.0.0.1:1"}, Registerer: registry})
 		defer client.Close()
 		generation := &kafka.Generation{Assignments: map[string][]kafka.PartitionAssignment{"t": {{ID: 0, Offset: 5}}}}
-		a := newAssignment(client, generation, Subscription{Group: "g", Topics: []string{"t"}, MaxPending: 1})
+		a := newAssignment(client, generation, Subscription{Group: "g", Topics: []string{"t"}, MaxPending: 1}, &pulse{})
 		stop, end := context.WithCancel(t.Context())
 		a.fetchers.Go(func() {
 			<-stop.Done()

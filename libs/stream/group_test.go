@@ -32,8 +32,8 @@ func newLedger() *ledger {
 }
 
 // assigned returns an Assigned that records a member's partitions until the assignment ends.
-func (l *ledger) assigned(member string) func(context.Context, string, []int) {
-	return func(ctx context.Context, _ string, partitions []int) {
+func (l *ledger) assigned(member string) func(context.Context, string, []int, func() bool) {
+	return func(ctx context.Context, _ string, partitions []int, _ func() bool) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.turn++

@@ -13,6 +13,7 @@ import (
 const (
 	publishTimeout = 10 * time.Second
 	batchRecords   = 512
+	writtenAtOnce  = 64        // to one partition; the Writer allocates room for all of them for a single record too
 	batchBytes     = 1 << 20   // slightly less than a broker's own limit of a request
 	portionBytes   = 512 << 10 // leaves room for other callers' records in the same batch
 )

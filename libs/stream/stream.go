@@ -106,7 +106,7 @@ func Connect(options Options) *Client {
 			RequiredAcks:    kafka.RequireAll,
 			Compression:     kafka.Snappy,
 			BatchTimeout:    5 * time.Millisecond,
-			BatchSize:       batchRecords,
+			BatchSize:       writtenAtOnce,
 			BatchBytes:      batchBytes,
 			MaxAttempts:     10,
 			WriteBackoffMin: 50 * time.Millisecond,

@@ -41,8 +41,9 @@ type Subscription struct {
 	// Assigned, if set, is called with the partitions that this member owns, once per topic and
 	// before the first record of an assignment is handed out. The list is empty if it owns
 	// none. ctx ends with the assignment. Assigned must return soon, because nothing is read
-	// in the meantime.
-	Assigned func(ctx context.Context, topic string, partitions []int)
+	// in the meantime. held returns false once the process stood still for so long that another member may have got the
+	// partitions. A result of an earlier time must then not be stored.
+	Assigned func(ctx context.Context, topic string, partitions []int, held func() bool)
 }
 
 // subscribe is a member of the group until ctx ends. It runs one assignment after the
@@ -62,6 +63,10 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 		return err
 	}
 	defer func() { c.leave(subscription.Group, group) }()
+	var pulse pulse
+	beats, endBeats := context.WithCancel(context.WithoutCancel(ctx)) // results are stored after ctx has ended, too
+	defer endBeats()
+	go pulse.run(beats)
 	pause, joining := reconnecting(), outage.Cause{Message: "waiting to join the consumer group", Of: subscription.Group}
 	for {
 		generation, err := group.Next(ctx)
@@ -91,7 +96,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 		}
 		pause.next = 0
 		c.outages.Over(ctx, joining)
-		c.own(ctx, generation, subscription, work)
+		c.own(ctx, generation, subscription, &pulse, work)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -100,10 +105,10 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 
 // own runs one assignment until it ends. At a stop it keeps the generation until the group
 // is left. The library would otherwise join the group again before leaving it.
-func (c *Client) own(stop context.Context, generation *kafka.Generation, subscription Subscription, work func(*assignment, *partition)) {
+func (c *Client) own(stop context.Context, generation *kafka.Generation, subscription Subscription, pulse *pulse, work func(*assignment, *partition)) {
 	ended := make(chan struct{})
 	generation.Start(func(lost context.Context) {
-		newAssignment(c, generation, subscription).serve(stop, lost, work)
+		newAssignment(c, generation, subscription, pulse).serve(stop, lost, work)
 		close(ended)
 		if stop.Err() != nil {
 			<-lost.Done()

@@ -7,12 +7,16 @@ type RecipientQuery struct {
 	Components []string `json:"components"`          // ids of the affected components that may be named
 	Endpoints  []int64  `json:"endpoints,omitempty"` // only these legacy ids; empty: every endpoint
 	After      string   `json:"after,omitempty"`     // Next of the previous page; empty: the first page
-	Limit      int      `json:"limit"`               // at most MaxRecipients
+	Limit      int      `json:"limit"`               // at most MaxPage
 }
 
-// MaxRecipients is the largest Limit of a RecipientQuery. It also bounds the number of recipients
-// that are resolved in one call.
-const MaxRecipients = 5000
+const (
+	// MaxPage is the largest Limit of a RecipientQuery. A page of that size has nearly as many recipients in each of the
+	// Buckets as a shard may have. Smaller shards cost more per delivery.
+	MaxPage = 10_000
+	// MaxRecipients is the maximum number of recipients that are resolved in one call.
+	MaxRecipients = 5000
+)
 
 // Recipient is an endpoint or a subscriber. It never holds an address.
 type Recipient struct {

@@ -109,6 +109,12 @@ type Event struct {
 	Components       []Component `json:"components"`       // those that messages may name
 }
 
+// EventState is what of an event a message may show now. It decides whether a message about an earlier change is still sent.
+type EventState struct {
+	Published  bool     `json:"published"`  // false: a draft, of which nobody is notified
+	Components []string `json:"components"` // ids of the affected components that messages may name
+}
+
 // Component is an affected component and the dashboards that show it.
 type Component struct {
 	ID         string   `json:"id"`

@@ -28,6 +28,28 @@ func Body[T any](c *gin.Context) (T, error) {
 	return in, decode(text, &in, true)
 }
 
+// Row is an element of a request in bulk. It is read on its own, so that a wrong one does not refuse the others.
+type Row[T any] struct{ text jsontext.Value }
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (r *Row[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	text, err := decoder.ReadValue()
+	r.text = text.Clone()
+	return err
+}
+
+// Read returns the element. It checks what Body checks of a request.
+func (r Row[T]) Read() (T, error) {
+	var in T
+	if r.text.Kind() != '{' {
+		return in, fault.New(fault.Invalid, "The row must be a JSON object.")
+	}
+	return in, decode(r.text, &in, true)
+}
+
+// Element returns a zero T, for those who describe the type of the element.
+func (r Row[T]) Element() any { return *new(T) }
+
 func readJSON(c *gin.Context) ([]byte, error) {
 	sent := c.GetHeader("Content-Type")
 	media, _, err := mime.ParseMediaType(sent)

@@ -25,7 +25,7 @@ type VersionedRecipients interface {
 	Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error)
 }
 
-// MountRecipients adds the routes that peer.Recipients calls. It checks topic.MaxRecipients.
+// MountRecipients adds the routes that peer.Recipients calls. It checks topic.MaxPage and topic.MaxRecipients.
 func MountRecipients(engine *gin.Engine, recipients Recipients) {
 	peers := engine.Group(peer.Prefix+"/organizations/:"+OrganizationParam+"/recipients", Surface(passport.Peer))
 	peers.POST("/concerned", Handle(func(c *gin.Context) error {
@@ -33,8 +33,8 @@ func MountRecipients(engine *gin.Engine, recipients Recipients) {
 		if err != nil {
 			return err
 		}
-		if query.Limit < 1 || query.Limit > topic.MaxRecipients {
-			return fault.Field("limit", "must be from 1 to %d", topic.MaxRecipients)
+		if query.Limit < 1 || query.Limit > topic.MaxPage {
+			return fault.Field("limit", "must be from 1 to %d", topic.MaxPage)
 		}
 		page, err := recipients.Concerned(c.Request.Context(), Caller(c).Organization, query)
 		if err != nil {
@@ -55,7 +55,11 @@ func MountRecipients(engine *gin.Engine, recipients Recipients) {
 		if err != nil {
 			return err
 		}
-		c.PureJSON(http.StatusOK, destinations)
+		if c.GetHeader("Accept") == topic.PackedDestinations {
+			c.Data(http.StatusOK, topic.PackedDestinations, topic.Pack(destinations))
+		} else {
+			c.PureJSON(http.StatusOK, destinations)
+		}
 		return nil
 	}))
 	if versioned, is := recipients.(VersionedRecipients); is {

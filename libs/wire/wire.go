@@ -42,6 +42,9 @@ type Options struct {
 	Total   int           // idle connections kept for all hosts
 	Idle    time.Duration // how long they are kept; less than the server keeps them, if that is known
 	MaxHead int           // bytes of a response's head
+	// Limit is the time for a request, from Do to the end of the response's body; 0: only the context limits it. It costs
+	// less than the deadline of a context, which is a new timer for each request.
+	Limit time.Duration
 }
 
 // Client sends requests over kept connections. It is safe for concurrent use.
@@ -64,7 +67,11 @@ func New(o Options) *Client {
 // there are kept ones. Other requests fail, because they may have arrived. The error is an error of the
 // connection, or the context's cause.
 func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Response, error) {
-	if on := c.kept(r.URL.Host); on != nil {
+	var end time.Time
+	if c.Limit > 0 {
+		end = time.Now().Add(c.Limit)
+	}
+	if on := c.kept(r.URL.Host, end); on != nil {
 		response, err := c.exchange(on, r, body)
 		if err == nil {
 			return response, nil
@@ -74,7 +81,7 @@ func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Respon
 			return nil, err
 		}
 	}
-	on, err := c.connect(r.Context(), r.URL.Host)
+	on, err := c.connect(r.Context(), r.URL.Host, end)
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +92,10 @@ func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Respon
 	return response, err
 }
 
-// kept returns a kept connection that is still open, or nil.
-func (c *Client) kept(host string) *conn {
+// kept returns a kept connection that is still open, or nil. It works until end.
+func (c *Client) kept(host string, end time.Time) *conn {
 	for kept := c.pool.take(host); kept != nil; kept = c.pool.take(host) {
-		if kept.open() {
+		if (c.Limit == 0 || kept.SetDeadline(end) == nil) && kept.open() {
 			kept.started = false
 			return kept
 		}
@@ -97,9 +104,19 @@ func (c *Client) kept(host string) *conn {
 	return nil
 }
 
-// connect returns a new connection.
-func (c *Client) connect(ctx context.Context, host string) (*conn, error) {
+// connect returns a new connection, which works until end.
+func (c *Client) connect(ctx context.Context, host string, end time.Time) (*conn, error) {
+	if c.Limit > 0 {
+		limited, cancel := context.WithDeadline(ctx, end)
+		defer cancel()
+		ctx = limited
+	}
 	fresh, err := c.Dial(ctx, host)
+	if err == nil && c.Limit > 0 {
+		if err = fresh.SetDeadline(end); err != nil {
+			_ = fresh.Close()
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

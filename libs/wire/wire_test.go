@@ -377,3 +377,43 @@ func TestDo_unread(t *testing.T) {
 	}
 	apitest.Eventually(t, "both connections to be closed", func() bool { return s.ended.Load() == 2 && s.made.Load() == 2 })
 }
+
+// A request and its response's body share the limit. It counts anew for each request on a kept connection.
+func TestDo_limit(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		t.Run(fmt.Sprintf("TLS %t", secure), func(t *testing.T) {
+			const limit = 500 * time.Millisecond
+			s := serve(t, secure, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice a closed connection
+				switch r.URL.Path {
+				case "/body":
+					io.WriteString(w, "half")
+					w.(http.Flusher).Flush()
+					<-r.Context().Done()
+				case "/head":
+					<-r.Context().Done()
+				}
+			})
+			c := s.client(func(o *wire.Options) { o.Limit = limit })
+			wantAnswer(t, c, "POST", "http://a.test/", "body", 200, "")
+			time.Sleep(limit + limit/4) // the deadline of the first request is over
+			wantAnswer(t, c, "POST", "http://a.test/", "body", 200, "")
+			if n := s.made.Load(); n != 1 {
+				t.Errorf("%d connections", n)
+			}
+			for _, path := range []string{"/head", "/body"} {
+				began := time.Now()
+				_, _, err := ask(t.Context(), c, "POST", "http://a.test"+path, "body")
+				var network net.Error
+				if took := time.Since(began); !errors.As(err, &network) || !network.Timeout() || took < limit || took > 10*limit {
+					t.Errorf("%s: %v after %v", path, err, took)
+				}
+			}
+		})
+	}
+	c := wire.New(wire.Options{PerHost: 1, Total: 1, Idle: time.Minute, MaxHead: 8 << 10, Limit: 50 * time.Millisecond,
+		Dial: func(ctx context.Context, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }})
+	if _, _, err := ask(t.Context(), c, "POST", "http://a.test/", ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("connecting: %v", err)
+	}
+}

@@ -159,6 +159,7 @@ func TestWebhook_rotation(t *testing.T) {
 
 // The results of responses, each with its own receiver.
 func TestWebhook_answers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	endless := func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
@@ -202,7 +203,7 @@ func TestWebhook_answers(t *testing.T) {
 		w.peer.add(c.name, "https://"+c.name+".test/")
 	}
 	config := w.config()
-	config.Timeout = 500 * time.Millisecond
+	config.Timeout = 2 * time.Second
 	w.start(config)
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)

@@ -53,6 +53,7 @@ const (
 // The messages of one event are in one thread, those of another event in another. All attempts of a delivery have the
 // same requestId and body. The URL's own parameters arrive as they are written.
 func TestGChat_thread(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	chat := w.receiver("chat.test", inTurn(status(http.StatusServiceUnavailable), status(http.StatusOK)))
 	const key = "key=AI%2Fza_x&token=a%3D%3d"
@@ -92,6 +93,7 @@ func TestGChat_thread(t *testing.T) {
 
 // A space gets at most one message a second, through all its URLs and from two processes. Another space does not wait.
 func TestGChat_pace(t *testing.T) {
+	t.Parallel()
 	const events = 3
 	w := newWorld(t)
 	chat := w.receiver("chat.test", status(http.StatusOK))
@@ -138,6 +140,7 @@ func TestGChat_pace(t *testing.T) {
 
 // A pause that the receiver asks for holds all endpoints of the space.
 func TestGChat_429(t *testing.T) {
+	t.Parallel()
 	const asked = 3 * time.Second
 	w := newWorld(t)
 	chat := w.receiver("chat.test", inTurn(func(w http.ResponseWriter, _ *http.Request) {

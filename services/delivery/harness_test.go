@@ -134,7 +134,7 @@ func (w *world) config(schedule ...time.Duration) delivery.Config {
 	if len(schedule) == 0 {
 		c.RetrySchedule = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond}
 	}
-	c.Timeout = 2 * time.Second
+	c.Timeout = 10 * time.Second // for a busy machine
 	var resolve outward.Resolve
 	if err := resolve.UnmarshalText([]byte(strings.Join(w.resolve, ","))); err != nil {
 		w.t.Fatal(err)
@@ -217,8 +217,8 @@ func (w *world) child(extra ...string) *child {
 	c.command.Env = append(os.Environ(), append([]string{
 		childRole + "=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=warn",
 		"DOCUMENTS_URL=" + w.documents, "KAFKA_BROKERS=" + w.broker.Addr(),
-		"BELLBUOY_SECRET=" + platformSecret, "INTEGRATIONS_URL=" + w.peer.server.URL, "DELIVERY_CA_FILE=" + w.caFile,
-		"DELIVERY_RESOLVE=" + strings.Join(w.resolve, ","), "DELIVERY_RETRY_SCHEDULE=100ms,200ms", "DELIVERY_TIMEOUT=2s",
+		"BELLBUOY_SECRET=" + platformSecret, "INTEGRATIONS_URL=" + w.peer.server.URL, "EVENTS_URL=" + w.incidents.server.URL, "DELIVERY_CA_FILE=" + w.caFile,
+		"DELIVERY_RESOLVE=" + strings.Join(w.resolve, ","), "DELIVERY_RETRY_SCHEDULE=100ms,200ms", "DELIVERY_TIMEOUT=10s",
 	}, extra...)...)
 	if err := c.command.Start(); err != nil {
 		w.t.Fatal(err)
@@ -234,9 +234,21 @@ func (c *child) kill() {
 	}
 }
 
+// known makes the events service know the event of a change.
+func (w *world) known(change topic.EventChange) {
+	state := topic.EventState{Published: true}
+	for _, component := range change.Event.Components {
+		state.Components = append(state.Components, component.ID)
+	}
+	w.incidents.set(change.Organization, change.Event.ID, state)
+}
+
 // publish publishes a change like the events service, or a notice like integrations.
 func (w *world) publish(message topic.Message, headers map[string]string) {
 	w.t.Helper()
+	if change, is := message.(topic.EventChange); is {
+		w.known(change)
+	}
 	value, err := json.Marshal(message)
 	if err != nil {
 		w.t.Fatal(err)
@@ -497,13 +509,14 @@ func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	i.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(out)
+	w.Header().Set("Content-Type", topic.PackedDestinations)
+	_, _ = w.Write(topic.Pack(out))
 }
 
 // events is the events service.
 type events struct {
 	server *httptest.Server
-	known  sync.Map // organization and event
+	known  sync.Map // topic.EventState by organization and event
 }
 
 func newEvents(t testing.TB) *events {
@@ -512,12 +525,12 @@ func newEvents(t testing.TB) *events {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+peer.Prefix+"/organizations/{organization}/events/{id}", func(w http.ResponseWriter, r *http.Request) {
 		p, err := signer.Verify(r.Header.Get(passport.Header), "events")
-		_, known := e.known.Load([2]string{p.Organization, r.PathValue("id")})
+		state, known := e.known.Load([2]string{p.Organization, r.PathValue("id")})
 		switch {
 		case err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization"):
 			w.WriteHeader(http.StatusForbidden)
 		case known:
-			w.WriteHeader(http.StatusNoContent)
+			_ = json.NewEncoder(w).Encode(state)
 		default:
 			w.WriteHeader(http.StatusNotFound)
 			_ = json.NewEncoder(w).Encode(peer.Refusal{Kind: fault.NotFound, Message: "There is no such event."})
@@ -528,7 +541,12 @@ func newEvents(t testing.TB) *events {
 	return e
 }
 
-func (e *events) add(owner, event string) { e.known.Store([2]string{owner, event}, true) }
+// set sets what messages may show of an event.
+func (e *events) set(owner, event string, state topic.EventState) {
+	e.known.Store([2]string{owner, event}, state)
+}
+
+func (e *events) remove(owner, event string) { e.known.Delete([2]string{owner, event}) }
 
 // authority signs certificates of receivers.
 type authority struct {

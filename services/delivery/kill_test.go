@@ -42,6 +42,7 @@ func groupMembers(ctx context.Context, broker, group string) (int, error) {
 // Kill -9 at any time of a fan-out with failures: after the last start no delivery is missing, no stored delivery
 // was sent again, and each kill repeated at most 256.
 func TestKill_anywhere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const n, kills, bound = 400, 3, 256
 	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
@@ -70,6 +71,7 @@ func TestKill_anywhere(t *testing.T) {
 		target := before + rand.IntN(n)
 		apitest.Eventually(t, "some to arrive", func() bool { return len(hooks.got()) >= target })
 		c.kill()
+		w.forgetMembers()
 		arrived := count(hooks.got())
 		for _, id := range changes {
 			for _, row := range w.rows(deliveries(id, ids)...) {

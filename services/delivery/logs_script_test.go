@@ -34,8 +34,7 @@ func TestOperations(t *testing.T) {
 		for state := range states {
 			vars["hash_"+state] = w.peer.addFor(owner, owner+state, "https://hooks.test/hooks/"+state).URLHash
 		}
-		w.incidents.add(owner, sent.Event.ID)
-		w.incidents.add(owner, vars["quiet"])
+		w.incidents.set(owner, vars["quiet"], topic.EventState{})
 		w.publish(sent, nil)
 		for _, row := range w.ended(sent.ID, owner+"active", owner+"paused", owner+"suppressed", owner+"gone") {
 			if row.Status != dispatch.StatusDelivered {

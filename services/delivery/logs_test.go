@@ -312,28 +312,107 @@ func TestLogs_text(t *testing.T) {
 	}
 }
 
-// The log of a mail shows the subject and the text, but not the address and the link of the recipient.
+// The log of a mail shows the header and the text, but not the address and the links of the recipient. Two recipients share
+// a stored request. Each log has its own id and date.
 func TestLogs_mail(t *testing.T) {
 	w := newWorld(t)
 	c := w.config()
 	c.Data = t.TempDir()
-	w.person(&c, topic.Destination{ID: "m1", Channel: topic.Email, Address: mailAddress, Unsubscribe: mailManage})
+	people := w.person(&c, reader("m1"))
+	people.add("m2", "")
+	people.set("m2", func(d *topic.Destination) {
+		*d = reader("m2")
+		d.State, d.Address = topic.RecipientActive, "other-"+mailAddress
+	})
 	s := w.start(c)
 	sent := change(newEvent(), 1)
-	sent.Notify = topic.Notify{topic.Email: {Subject: "Logins fail"}}
+	sent.Notify = topic.Notify{topic.Email: {Subject: "Störung"}}
 	w.publish(sent, nil)
-	w.ended(sent.ID, "m1")
+	w.ended(sent.ID, "m1", "m2")
 	logs, _ := s.list(t, topic.Email, nil)
-	if len(logs) != 1 {
+	if len(logs) != 2 {
 		t.Fatalf("logs %+v", logs)
 	}
-	one, text := s.log(t, logs[0])
-	if one.Request == nil || one.Request.Headers["Subject"] != "Logins fail" || !strings.Contains(one.Request.Body, "We <look> into it.") || one.Request.Method != nil || one.Response != nil {
-		t.Errorf("%s", text)
-	}
-	for _, secret := range []string{mailAddress, "of-the-recipient"} {
-		if strings.Contains(text, secret) {
-			t.Errorf("the log shows %s: %s", secret, text)
+	for _, log := range logs {
+		one, text := s.log(t, log)
+		if one.Request == nil || !strings.Contains(one.Request.Body, "We <look> into it.") || one.Request.Method != nil || one.Response != nil {
+			t.Fatalf("%s", text)
 		}
+		for name, want := range map[string]string{
+			"Date": log.SentAt.UTC().Format(time.RFC1123Z), "From": "\"Bellbuoy\" <status@localhost>", "To": "<***>", "Subject": "Störung",
+			"Message-Id": "<" + log.DeliveryID + "@localhost>", "Auto-Submitted": "auto-generated",
+			"List-Unsubscribe": "<***>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+		} {
+			if got := one.Request.Headers[name]; got != want {
+				t.Errorf("%s is %q, not %q", name, got, want)
+			}
+		}
+		for _, secret := range []string{mailAddress, "of-the-recipient"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the log shows %s: %s", secret, text)
+			}
+		}
+	}
+}
+
+// The URL of an endpoint changes while a delivery waits for its retry. Each attempt is found by the URL to which it was made,
+// and so are the deliveries before and after, also together with other filters.
+func TestLogs_changedURL(t *testing.T) {
+	w := newWorld(t)
+	old := w.peer.add("r1", "https://hooks.test/old").URLHash
+	moved := strings.Repeat("ab", 32)
+	hooks := w.receiver("hooks.test", nil)
+	s := w.start(w.config())
+	before, during, after := change(newEvent(), 1), change(newEvent(), 1), change(newEvent(), 1)
+	w.publish(before, nil)
+	w.ended(before.ID, "r1")
+	hooks.answers(inTurn(func(rw http.ResponseWriter, _ *http.Request) {
+		w.peer.set("r1", func(d *topic.Destination) {
+			d.URL, d.URLHash, d.URLDisplay = "https://hooks.test/new", moved, "hooks.test/new"
+		})
+		rw.WriteHeader(http.StatusInternalServerError)
+	}, status(http.StatusNoContent)))
+	w.publish(during, nil)
+	w.ended(during.ID, "r1")
+	w.publish(after, nil)
+	w.ended(after.ID, "r1")
+	for hash, want := range map[string][]string{ // events, the newest log first, and the status of the second change's log
+		old: {during.Event.ID, before.Event.ID, "retrying"}, moved: {after.Event.ID, during.Event.ID, "delivered"},
+	} {
+		logs, _ := s.list(t, topic.Webhook, url.Values{"urlHash": {hash}})
+		if len(logs) != 2 || *logs[0].EventID != want[0] || *logs[1].EventID != want[1] || *logs[0].URLHash != hash || *logs[1].URLHash != hash {
+			t.Errorf("%s: %+v", hash, logs)
+		}
+		for _, more := range []url.Values{
+			{"urlHash": {hash}, "eventId": {during.Event.ID}}, {"urlHash": {hash}, "eventId": {during.Event.ID}, "status": {want[2]}, "dashboardId": {dashboardID}},
+		} {
+			logs, _ = s.list(t, topic.Webhook, more)
+			if len(logs) != 1 || string(logs[0].Status) != want[2] || *logs[0].URLHash != hash {
+				t.Errorf("%v: %+v", more, logs)
+			}
+		}
+	}
+}
+
+// A response that is not HTTP has the code connect, because the contract has no other. It is retried.
+func TestLogs_noHTTP(t *testing.T) {
+	w := newWorld(t)
+	w.peer.add("r1", "https://hooks.test/hook")
+	w.receiver("hooks.test", inTurn(func(rw http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(rw).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "220 mail.test ESMTP\r\n")
+	}, status(http.StatusNoContent)))
+	s := w.start(w.config())
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	w.ended(sent.ID, "r1")
+	logs, _ := s.list(t, topic.Webhook, nil)
+	if len(logs) != 2 || logs[0].Status != dispatch.StatusDelivered || *logs[1].ErrorCode != dispatch.CodeConnect || logs[1].HTTPStatus != nil {
+		t.Errorf("logs %+v", logs)
 	}
 }

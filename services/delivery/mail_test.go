@@ -290,6 +290,7 @@ func (w *world) mail(s *service, set ...func(*topic.EventChange)) (dispatch.Deli
 }
 
 func TestMail_replies(t *testing.T) {
+	t.Parallel()
 	none := smtp.EnhancedCodeNotSet
 	for name, x := range map[string]struct {
 		recipient, content func(int) error
@@ -323,6 +324,7 @@ func TestMail_replies(t *testing.T) {
 		"553 5.1.8 of the sender":   {replies(reply(553, smtp.EnhancedCode{5, 1, 8}), nil), nil, dispatch.StatusDelivered, "", 2, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			office := newPostOffice(t, &postOffice{recipient: x.recipient, content: x.content})
 			row, outcome := w.mail(w.mailing(office.url("smtp", "")))
@@ -346,6 +348,7 @@ func TestMail_replies(t *testing.T) {
 }
 
 func TestMail_login(t *testing.T) {
+	t.Parallel()
 	const localhost, elsewhere = "localhost", "0.0.0.0" // which is this machine too, but no loopback address
 	plain, login := []string{"PLAIN"}, []string{"LOGIN"}
 	for name, x := range map[string]struct {
@@ -374,6 +377,7 @@ func TestMail_login(t *testing.T) {
 		"LOGIN in the clear":            {"smtp", login, "", elsewhere, mailPassword, dispatch.CodeTLS, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			var certificates []tls.Certificate
 			if x.certificate != "" {
@@ -646,6 +650,7 @@ func TestMail_restart(t *testing.T) {
 
 // A mail that gets no connection in time has no attempt, so that a slow server does not make it fail.
 func TestMail_moreThanConnections(t *testing.T) {
+	t.Parallel()
 	const n, connections = 40, 20
 	w := newWorld(t)
 	answer := make(chan struct{})

@@ -117,9 +117,10 @@ func TestNotice_mail(t *testing.T) {
 // Mail about an endpoint does not wait for the subscribers service, which keeps all other recipients of mail, and not
 // for the receiver of the endpoint.
 func TestNotice_mailAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{})
-	w.hanging("hooks.test")
+	cut := w.hanging("hooks.test")
 	w.peer.add("h1", "https://hooks.test/1")
 	w.manager("h1")
 	c := w.config()
@@ -127,6 +128,7 @@ func TestNotice_mailAlone(t *testing.T) {
 	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
 	people := w.person(&c, reader("p1"))
 	w.start(c)
+	t.Cleanup(cut) // the service stops when its attempts have ended
 	sent := change(newEvent(), 1)
 	sent.Notify = topic.Notify{topic.Email: {}, topic.Webhook: {}}
 	hang, asked := make(chan struct{}), make(chan struct{}, 100)
@@ -147,6 +149,7 @@ func TestNotice_mailAlone(t *testing.T) {
 // The test of an endpoint reaches each kind of endpoint, also one that subscribed to none of the example's components.
 // Two tests are two deliveries.
 func TestNotice_test(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", status(http.StatusOK))
 	flows := w.receiver("flows.test", status(http.StatusAccepted))
@@ -230,6 +233,7 @@ func TestNotice_recipient(t *testing.T) {
 // Kill -9 loses no notice: not before it is planned, not between the plan and the attempt, and not while it waits for
 // its retry. Each mail has the same Message-ID in all attempts.
 func TestNotice_kill(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{content: replies(nil, reply(451, smtp.EnhancedCodeNotSet), nil)})
 	w.manager("h1")

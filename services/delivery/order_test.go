@@ -28,6 +28,7 @@ func sequenceOf(t *testing.T, a arrival) int64 {
 // A delivery that waits for its retry is replaced by a newer delivery of the same event, not by one of another
 // event.
 func TestOrder_replacedWhileWaiting(t *testing.T) {
+	t.Parallel()
 	const wait = 6 * time.Second // long enough for what follows on a busy machine
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", inTurn(status(500), status(200)))
@@ -272,7 +273,6 @@ func TestPause_midway(t *testing.T) {
 func TestFairness(t *testing.T) {
 	w := newWorld(t)
 	answers := make(chan struct{})
-	t.Cleanup(func() { close(answers) })
 	flood := w.receiver("flood.test", func(rw http.ResponseWriter, r *http.Request) {
 		select {
 		case <-answers:
@@ -298,6 +298,7 @@ func TestFairness(t *testing.T) {
 	config := w.config()
 	config.Timeout = time.Minute
 	w.start(config)
+	t.Cleanup(func() { close(answers) }) // the service stops when its attempts have ended
 	w.publish(change(newEvent(), 1), nil)
 	apitest.Eventually(t, "the flood to begin", func() bool { return len(flood.got()) > 0 })
 	sent := change(newEvent(), 1)

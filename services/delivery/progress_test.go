@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,8 +44,8 @@ func (s *service) progress(t *testing.T, event string) (all counts, channels map
 }
 
 // While a fan-out runs, the progress of its event never has more deliveries than are planned, and never loses one. At the
-// end each delivery is counted by its status, over all changes of the event and all processes. A restart, a repeated plan
-// and a replay count nothing twice.
+// end each delivery is counted by its status, over all changes of the event and all processes. A restart and a repeated
+// plan count nothing twice. A replay counts once, by its result.
 func TestProgress(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
@@ -71,7 +72,6 @@ func TestProgress(t *testing.T) {
 	w.peer.page = 100
 	s := w.start(w.config(50*time.Millisecond, 50*time.Millisecond))
 	event := newEvent()
-	w.incidents.add(organization, event)
 	settled := func(s *service, want counts) {
 		t.Helper()
 		var last counts
@@ -97,6 +97,8 @@ func TestProgress(t *testing.T) {
 	logs, _ := s.list(t, topic.Webhook, map[string][]string{"eventId": {event}, "status": {"delivered"}, "limit": {"1"}})
 	again := s.replay(t, logs[0])
 	apitest.Eventually(t, "the replay", func() bool { rows := w.rows(again); return len(rows) == 1 && rows[0].EndedAt != nil })
+	want.Planned, want.Delivered = want.Planned+1, want.Delivered+1
+	settled(s, want)
 	s.stop()
 	s = w.start(w.config(50*time.Millisecond, 50*time.Millisecond))
 	w.publish(first, nil) // again
@@ -106,5 +108,82 @@ func TestProgress(t *testing.T) {
 	settled(s, want)
 	if n := len(hooks.got()); n < 500 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+// The counts add up at all times: planned is the sum of the others when nothing is left to be sent, through retries, a
+// replacement by a newer update, a pause during a retry, and replays with each result. The list of logs has as many
+// deliveries.
+func TestProgress_addsUp(t *testing.T) {
+	w := newWorld(t)
+	var broken sync.Map // paths
+	w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/paused" {
+			w.peer.set("paused", func(d *topic.Destination) { d.State = topic.RecipientPaused })
+		}
+		if code, found := broken.Load(r.URL.Path); found {
+			rw.WriteHeader(code.(int))
+			return
+		}
+		rw.WriteHeader(http.StatusNoContent)
+	})
+	for id, code := range map[string]int{"ok": 204, "wrong": 400, "replaced": 500, "paused": 500, "waits": 500} {
+		w.peer.add(id, "https://hooks.test/"+id)
+		broken.Store("/"+id, code)
+	}
+	s := w.start(w.config(50*time.Millisecond, time.Hour))
+	event := newEvent()
+	settled := func(want counts) {
+		t.Helper()
+		if want.begun() != want.Planned {
+			t.Errorf("%+v does not add up", want)
+		}
+		apitest.Eventually(t, fmt.Sprintf("%+v", want), func() bool {
+			all, _ := s.progress(t, event)
+			if all.begun() > all.Planned {
+				t.Fatalf("%+v", all)
+			}
+			logs, _ := s.list(t, topic.Webhook, map[string][]string{"eventId": {event}, "limit": {"100"}})
+			logged := map[string]bool{}
+			for _, log := range logs {
+				logged[log.DeliveryID] = true
+			}
+			return all == want && len(logged) == want.Planned
+		})
+	}
+	w.publish(change(event, 1), nil)
+	settled(counts{Planned: 5, Delivered: 1, Retrying: 2, Failed: 1, Skipped: 1})
+	broken.Delete("/replaced")
+	w.publish(change(event, 2), nil)
+	settled(counts{Planned: 10, Delivered: 3, Retrying: 1, Failed: 2, Skipped: 4})
+	logs, _ := s.list(t, topic.Webhook, map[string][]string{"status": {"failed"}})
+	s.replay(t, logs[0]) // fails again
+	settled(counts{Planned: 11, Delivered: 3, Retrying: 1, Failed: 3, Skipped: 4})
+	broken.Delete("/wrong")
+	s.replay(t, logs[0])
+	settled(counts{Planned: 12, Delivered: 4, Retrying: 1, Failed: 3, Skipped: 4})
+	s.stop()
+	s = w.start(w.config(50*time.Millisecond, time.Hour))
+	settled(counts{Planned: 12, Delivered: 4, Retrying: 1, Failed: 3, Skipped: 4})
+}
+
+// The counts of a deleted event are those of its logs, which remain. They do not need the events service. An event of
+// another organization is unknown.
+func TestProgress_deletedEvent(t *testing.T) {
+	w := newWorld(t)
+	w.receiver("hooks.test", nil)
+	w.peer.add("r1", "https://hooks.test/hook")
+	s := w.start(w.config())
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	w.ended(sent.ID, "r1")
+	w.incidents.remove(organization, sent.Event.ID)
+	want := counts{Planned: 1, Delivered: 1}
+	if all, _ := s.progress(t, sent.Event.ID); all != want {
+		t.Errorf("deleted: %+v", all)
+	}
+	w.incidents.server.Close()
+	if all, _ := s.progress(t, sent.Event.ID); all != want {
+		t.Errorf("without the events service: %+v", all)
 	}
 }

@@ -94,6 +94,7 @@ func TestPlan_repeated(t *testing.T) {
 // A shard that comes again after a rebalance, to the same process, is not sent again while its attempt is in
 // flight.
 func TestRebalance_attemptUnderWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	hooks, release := w.held("hooks.test")
 	const n = 64 // in so many buckets that some stay and some go
@@ -235,6 +236,7 @@ func TestRebalance_recordedLate(t *testing.T) {
 	w.publish(before, nil)
 	w.ended(before.ID, "r1") // the waiting rows are loaded
 	sent := change(newEvent(), 1)
+	w.known(sent)
 	w.outside(func(s *store.Store) error {
 		if err := s.SaveChange(t.Context(), sent); err != nil {
 			return err

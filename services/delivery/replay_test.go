@@ -131,8 +131,31 @@ func TestReplay_refused(t *testing.T) {
 
 func first(status int, _ string) int { return status }
 
+// A delivery that waits for its next attempt cannot be replayed: the recipient would get it twice. Each of its logs can be
+// when it has ended.
+func TestReplay_ofWaiting(t *testing.T) {
+	w := newWorld(t)
+	w.peer.add("r1", "https://hooks.test/hook")
+	hooks := w.receiver("hooks.test", inTurn(status(http.StatusInternalServerError), status(http.StatusNoContent)))
+	s := w.start(w.config(2 * time.Second))
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	var logs []shownLog
+	apitest.Eventually(t, "the log", func() bool { logs, _ = s.list(t, topic.Webhook, nil); return len(logs) == 1 })
+	code, text := s.app(t, organization, http.MethodPost, fmt.Sprintf("/app/notifications/webhook/logs/%s/replay", logs[0].LogID), map[string]any{"sentAt": logs[0].SentAt})
+	if code != http.StatusConflict || !strings.Contains(string(text), "waits for its next attempt") {
+		t.Errorf("%d %s", code, text)
+	}
+	w.ended(sent.ID, "r1")
+	if n := len(hooks.got()); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+	w.outcomes.of(t, s.replay(t, logs[0]))
+}
+
 // A replay that was accepted survives kill -9.
 func TestKill_replay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/hook")

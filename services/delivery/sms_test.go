@@ -139,6 +139,7 @@ func (w *world) text(c delivery.Config, text string) (dispatch.Delivery, topic.O
 }
 
 func TestSMS(t *testing.T) {
+	t.Parallel()
 	resting := func(status int) http.HandlerFunc {
 		return inTurn(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
@@ -171,6 +172,7 @@ func TestSMS(t *testing.T) {
 		"cut off is ambiguous":  {inTurn(cutOff, acceptSMS), dispatch.StatusFailed, dispatch.CodeConnect, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			api := newSMSAPI(t, x.answer)
 			server := httptest.NewServer(api)
@@ -246,7 +248,7 @@ func TestSMS_hanging(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(end) })
 	c := w.config()
-	c.Timeout = 300 * time.Millisecond
+	c.Timeout = time.Second
 	c.SMSURL = smsURL(server.URL, smsToken, smsFrom)
 	row, outcome, _ := w.text(c, "API is down")
 	if row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeTimeout || len(row.Attempts) != 1 || api.requests.Load() != 1 || outcome.Gone {

@@ -92,6 +92,7 @@ func TestTeams_429(t *testing.T) {
 // A URL gets at most four requests a second, and other URLs do not wait. There are so many deliveries that some
 // wait in the store.
 func TestTeams_pace(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	flows := w.receiver("prod.flows.test", status(http.StatusAccepted))
 	hooks := w.receiver("hooks.test", nil)

@@ -38,6 +38,7 @@ func (w *world) chat(c delivery.Config, to topic.Destination) (*service, topic.E
 }
 
 func TestWhatsApp(t *testing.T) {
+	t.Parallel()
 	for name, x := range map[string]struct {
 		sender, template string
 		answer           http.HandlerFunc
@@ -54,6 +55,7 @@ func TestWhatsApp(t *testing.T) {
 		"unknown template":      {smsFrom, template, refuseSMS(404, 20404), dispatch.CodeClientError},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			api := newSMSAPI(t, x.answer)
 			server := httptest.NewServer(api)

@@ -189,6 +189,7 @@ func TestTemplates_folder(t *testing.T) {
 	office := newPostOffice(t, &postOffice{})
 	folder := templates(t, map[string]string{
 		"mail_subject.txt": `Acme: {{.Title}}`, "mail.txt": `{{t "field.status"}} {{.Status}} {{.Unsubscribe}}`, "locales/en.json": `{"field.status": "Now"}`,
+		"README.md": "What is in this folder.",
 	})
 	s := w.mailing(office.url("smtp", ""), func(c *delivery.Config) { c.Templates.Templates = folder })
 	w.mail(s)
@@ -205,6 +206,9 @@ func TestTemplates_refused(t *testing.T) {
 		"BELLBUOY_TEMPLATES: mail.html:": templates(t, map[string]string{"mail.html": "{{"}),
 		"BELLBUOY_TEMPLATES: mail.txt:2:2: executing \"mail.txt\" at <.Titel>: can't evaluate field Titel": templates(t, map[string]string{"mail.txt": "{{.Unsubscribe}}\n{{.Titel}}"}),
 		"BELLBUOY_TEMPLATES: locales/de.json:1: the key \"x\" is unknown":                                  templates(t, map[string]string{"locales/de.json": `{"x": "y"}`}),
+		"BELLBUOY_TEMPLATES: mail.txt:2: must be UTF-8":                                                    templates(t, map[string]string{"mail.txt": "{{.Unsubscribe}}\n\xe9"}),
+		"BELLBUOY_TEMPLATES: mail_subject.txt: the output for incident.created must be one line":           templates(t, map[string]string{"mail_subject.txt": "{{.Status}}\n{{.Title}}"}),
+		"BELLBUOY_TEMPLATES: notice.html: the output for endpoint.verify must not be empty":                templates(t, map[string]string{"notice.html": "<p>{{.Link}}</p>"}),
 		"BELLBUOY_TEMPLATES: mail.txt: the output for incident.created must contain {{.Unsubscribe}}":      templates(t, map[string]string{"mail.txt": "{{.Title}}"}),
 	} {
 		if line := refused(t, "BELLBUOY_TEMPLATES="+folder); !strings.Contains(line, want) {

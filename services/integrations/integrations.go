@@ -81,17 +81,10 @@ func Run(ctx context.Context, c Config) error {
 	return s.Serve(ctx, service.Work{
 		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Audit)},
 		Background: []func(context.Context) error{
-			s.Relay, tools.Retain, endpoints.ExpireRequests,
+			s.Relay, tools.Retain, s.Every(c.Sweep(), "expired requests for endpoints could not be deleted", endpoints.ExpireRequests),
 			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),
 			s.DeletedComponents(endpoints.ForgetComponent),
-			service.Messages(s, "integrations-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {
-				for _, deleted := range batch {
-					if err := endpoints.ForgetDashboard(ctx, deleted.Organization, deleted.DashboardID); err != nil {
-						return err
-					}
-				}
-				return nil
-			}),
+			s.DeletedDashboards(endpoints.ForgetDashboard),
 		},
 	})
 }

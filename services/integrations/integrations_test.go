@@ -233,7 +233,7 @@ func TestConcernedPagesThroughManyById(t *testing.T) {
 		made := p.create(o, fmt.Sprintf("https://hooks.example.com/%d", i), object{"componentIds": []string{o.one, o.two}})
 		legacy = append(legacy, made.LegacyID)
 	}
-	for _, limit := range []int{1, 5, 23, 24, 5000} {
+	for _, limit := range []int{1, 5, 23, 24, topic.MaxPage} {
 		ids := p.concerned(o, func(c *topic.RecipientQuery) { c.Limit = limit }, o.one, o.two)
 		if len(ids) != 23 || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != 23 {
 			t.Fatalf("by pages of %d: %d ids, sorted %t", limit, len(ids), slices.IsSorted(ids))
@@ -249,7 +249,7 @@ func TestConcernedPagesThroughManyById(t *testing.T) {
 	if !slices.Equal(some, []string{all[3], all[20]}) {
 		t.Errorf("by legacy id: %v", some)
 	}
-	for _, limit := range []int{0, -1, 5001} {
+	for _, limit := range []int{0, -1, topic.MaxPage + 1} {
 		_, err := p.recipients().Concerned(t.Context(), o.id, topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.Webhook, Components: []string{o.one}, Limit: limit})
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("a limit of %d: %v", limit, err)

@@ -321,7 +321,7 @@ func TestAnUnconfirmedSubscriberIsAskedForAConfirmation(t *testing.T) {
 	}
 	first := confirm()
 	if first.State != topic.RecipientActive || first.Address != "ann@example.com" || !strings.HasPrefix(first.Link, "https://status.example.com/public/confirm?token=") ||
-		len(first.Code) != 6 || strings.Trim(first.Code, "0123456789") != "" || fmt.Sprint(first.Names) != "[API Web]" || first.Dashboard.ID != o.dashboard {
+		len(first.Code) != 6 || strings.Trim(first.Code, "0123456789") != "" || fmt.Sprint(first.Names) != "[API]" || first.Dashboard.ID != o.dashboard {
 		t.Errorf("resolved %+v", first)
 	}
 	if d := p.resolve(o, ann)[0]; d.State != topic.RecipientGone {
@@ -389,5 +389,49 @@ func TestAnImportOf1000RowsIsBulk(t *testing.T) {
 	}
 	if n := p.call(o, http.StatusOK, http.MethodGet, subscriptions+"?limit=1", nil).Meta.TotalCount; n != importRows {
 		t.Errorf("%d subscriptions", n)
+	}
+}
+
+// A row of another shape is refused with its reason, and the rows beside it are imported.
+func TestAWrongRowRefusesNoOther(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	for path, rows := range map[string][]struct {
+		row  any
+		want string
+	}{
+		"email/import": {
+			{object{"email": "ann@example.com"}, ""},
+			{object{"email": 7}, "email: must be a string"},
+			{object{"email": nil}, "email: must not be null"},
+			{object{}, "email: is required"},
+			{object{"phone": "+4915112345678"}, "phone: is not a field of this request"},
+			{object{"email": "e@example.com", "confirmed": "yes"}, "confirmed: must be true or false"},
+			{object{"email": "e@example.com", "componentIds": []any{o.services[0].ID, 7}}, "componentIds[1]: must be a string"},
+			{object{"email": "e@example.com", "componentIds": []any{}}, "componentIds: must name at least one component, or be null for all components"},
+			{object{"email": "e@example.com", "colour": "red"}, "colour: is not a field of this request"},
+			{[]string{"e@example.com"}, "The row must be a JSON object."},
+			{nil, "The row must be a JSON object."},
+			{object{"email": "bob@example.com"}, ""},
+		},
+		"sms/import": {
+			{object{"phone": 5}, "phone: must be a string"},
+			{object{}, "phone: is required"},
+			{object{"phone": "+4915112345678"}, ""},
+		},
+	} {
+		sent := make([]any, len(rows))
+		for i := range rows {
+			sent[i] = rows[i].row
+		}
+		results := p.app(o, http.StatusOK, http.MethodPost, path, object{"dashboardId": o.dashboard, "rows": sent}).Results
+		for i, want := range rows {
+			got := results[i]
+			created := got.Status == "created" && got.ID != nil && got.Error == nil
+			refused := got.Status == "refused" && got.ID == nil && got.Error != nil && *got.Error == want.want
+			if got.Row != i+1 || want.want == "" && !created || want.want != "" && !refused {
+				t.Errorf("%s: %v is %+v, not %q", path, want.row, got, want.want)
+			}
+		}
 	}
 }

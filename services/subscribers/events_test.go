@@ -243,3 +243,14 @@ func matches(text, part string, match find.Match, fold bool) bool {
 
 // uri is the resource_uri of the organization's n-th service.
 func (o organization) uri(n int) string { return legacy.URI("service", o.services[n].LegacyID) }
+
+// leave takes a component from a dashboard.
+func (e *events) leave(organization, component, dashboard string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, c := range e.components[organization] {
+		if c.ID == component {
+			e.components[organization][i].Dashboards = slices.DeleteFunc(slices.Clone(c.Dashboards), func(id string) bool { return id == dashboard })
+		}
+	}
+}

@@ -43,7 +43,7 @@ func TestConcernedAreTheConfirmedEachOnceOverAllPages(t *testing.T) {
 		"nobody's":               {[]string{id()}, 0},
 	} {
 		var all []string
-		for _, limit := range []int{5000, 1, 5, 15, 23, 24} {
+		for _, limit := range []int{topic.MaxPage, 1, 5, 15, 23, 24} {
 			ids := p.concerned(o, limit, want.services...)
 			if len(ids) != want.n || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != want.n {
 				t.Errorf("%s, by pages of %d: %d ids, not %d", name, limit, len(ids), want.n)
@@ -72,7 +72,7 @@ func TestConcernedAreTheConfirmedEachOnceOverAllPages(t *testing.T) {
 			t.Errorf("by %q: %+v %v", channel, page, err)
 		}
 	}
-	for _, limit := range []int{-1, 0, 5001} {
+	for _, limit := range []int{-1, 0, topic.MaxPage + 1} {
 		if _, err := ask(topic.RecipientQuery{Channel: topic.Email, Components: []string{api}, Limit: limit}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("a limit of %d: %v", limit, err)
 		}

@@ -73,17 +73,10 @@ func Run(ctx context.Context, c Config) error {
 	return s.Serve(ctx, service.Work{
 		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DashboardChanges, topic.DeliveryOutcomes, topic.Notices, topic.Audit)},
 		Background: []func(context.Context) error{
-			s.Relay, visitors.Expire,
+			s.Relay, s.Every(c.Sweep(), "expired requests of visitors could not be deleted", visitors.Expire),
 			s.DeletedComponents(people.ForgetComponent),
 			service.Messages(s, "subscribers-outcomes", topic.DeliveryOutcomes, people.Suppress),
-			service.Messages(s, "subscribers-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {
-				for _, deleted := range batch {
-					if err := people.ForgetDashboard(ctx, deleted.Organization, deleted.DashboardID); err != nil {
-						return err
-					}
-				}
-				return nil
-			}),
+			s.DeletedDashboards(people.ForgetDashboard),
 		},
 	})
 }

@@ -22,7 +22,7 @@ type logView struct {
 	MaxAttempts   int           `json:"maxAttempts" description:"Attempts that the retry policy grants after this response."`
 	HTTPStatus    *int          `json:"httpStatus"`
 	DurationMS    *int64        `json:"durationMs"`
-	ErrorCode     *string       `json:"errorCode"`
+	ErrorCode     *string       `json:"errorCode" description:"Null after a success. A response that is not HTTP is connect."`
 	NextAttemptAt *web.Time     `json:"nextAttemptAt" description:"When the next attempt was due; of status retrying."`
 	ReplayOf      *string       `json:"replayOf" format:"uuid" description:"The logId of the log that was replayed."`
 }

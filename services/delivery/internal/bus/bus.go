@@ -105,7 +105,9 @@ func (b *Bus) Notices(ctx context.Context, planner *dispatch.Planner) error {
 func (b *Bus) Send(ctx context.Context, sender *dispatch.Sender) error {
 	subscription := stream.Subscription{
 		Group: sendGroup, Topics: []string{topic.Deliveries}, MaxPending: sendsPending,
-		Assigned: func(ctx context.Context, _ string, partitions []int) { sender.Assigned(ctx, partitions) },
+		Assigned: func(ctx context.Context, _ string, partitions []int, held func() bool) {
+			sender.Assigned(ctx, partitions, held)
+		},
 	}
 	pending := semaphore.NewWeighted(sendBytes)
 	return b.stream.Consume(ctx, subscription, func(claimed context.Context, claim stream.Claim) {

@@ -37,22 +37,18 @@ const (
 // errBlocked is the error of a connection to a forbidden address.
 var errBlocked = errors.New("the address is forbidden")
 
-// tracing limits the time of attempts and traces them.
+// tracing traces attempts.
 type tracing struct {
-	timeout    time.Duration
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 }
 
 func newTracing(o Options) tracing {
-	return tracing{o.Timeout, o.Tracer.Tracer("github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"), o.Propagator}
+	return tracing{o.Tracer.Tracer("github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"), o.Propagator}
 }
 
-// traced runs an attempt within the time limit and in a span. The span shows the host and the result, and
-// nothing else of the URL or the recipient.
+// traced runs an attempt in a span. The span shows the host and the result, and nothing else of the URL or the recipient.
 func (t tracing) traced(ctx context.Context, method, host string, attempt func(context.Context) dispatch.Result) dispatch.Result {
-	ctx, cancel := context.WithTimeout(ctx, t.timeout)
-	defer cancel()
 	ctx, span := t.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	result := attempt(ctx)
@@ -80,7 +76,7 @@ type caller struct {
 }
 
 func newCaller(o Options, dial func(ctx context.Context, host string) (net.Conn, error)) *caller {
-	return &caller{newTracing(o), wire.New(wire.Options{Dial: dial, PerHost: idlePerHost, Total: idleTotal, Idle: idleTimeout, MaxHead: maxHeader})}
+	return &caller{newTracing(o), wire.New(wire.Options{Dial: dial, PerHost: idlePerHost, Total: idleTotal, Idle: idleTimeout, MaxHead: maxHeader, Limit: o.Timeout})}
 }
 
 // dialEndpoint returns a function that connects to a URL's host and verifies its certificate. It connects to the
@@ -173,7 +169,8 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// codeOf returns the code of an attempt without a response.
+// codeOf returns the code of an attempt without a response. A response that is not HTTP is CodeConnect, because the
+// contract has no other code for it.
 func codeOf(ctx context.Context, err error) dispatch.Code {
 	var lookup *net.DNSError
 	var network net.Error

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"net/http"
 	"net/mail"
 	"net/url"
 	"path/filepath"
@@ -67,16 +66,14 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
 	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: written.content})
-	result.Sent = dispatch.Sent{
-		Text: written.key, Body: []byte(written.text),
-		Header: http.Header{"From": {e.from.String()}, "Subject": {written.subject}, "Message-Id": {message.DeliveryID}},
-	}
+	result.Sent = dispatch.Sent{Text: written.key, Header: written.head.logged(), Body: []byte(written.text)}
 	return result
 }
 
 // writtenMail is a mail, and its parts for the log.
 type writtenMail struct {
 	content            []byte // RFC 5322
+	head               mailHead
 	key, subject, text string // key is that of mails that differ only in the links
 }
 
@@ -91,14 +88,14 @@ func (e email) write(ctx context.Context, message dispatch.Message) (writtenMail
 	if err != nil {
 		return writtenMail{}, err
 	}
-	head := mailHead{
+	written.head = mailHead{
 		from: e.from.String(), to: &mail.Address{Address: to.Address}, subject: written.subject, at: message.At,
 		id:          message.DeliveryID + e.from.Address[strings.LastIndexByte(e.from.Address, '@'):],
 		unsubscribe: links.unsubscribe,
 	}
 	var out bytes.Buffer
 	out.Grow(len(body) + 1<<10 + 4*(len(links.manage)+len(links.unsubscribe)))
-	head.write(&out)
+	written.head.write(&out)
 	personal(&out, body, links)
 	written.content = out.Bytes()
 	return written, nil

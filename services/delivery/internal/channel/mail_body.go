@@ -7,6 +7,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
+	"net/http"
 	"net/mail"
 	"net/textproto"
 	"net/url"
@@ -156,19 +157,39 @@ type mailHead struct {
 	unsubscribe string // may be empty
 }
 
-// write writes the header up to the content. It encodes the subject, which users wrote, so that it cannot add a header.
-func (h mailHead) write(out *bytes.Buffer) {
-	line := func(name, value string) { out.WriteString(name + ": " + value + "\r\n") }
-	line("Date", h.at.UTC().Format(time.RFC1123Z))
-	line("From", h.from)
-	line("To", h.to.String())
-	line("Subject", folded(mime.QEncoding.Encode("utf-8", h.subject), len("Subject: ")))
-	line("Message-ID", "<"+h.id+">")
-	line("Auto-Submitted", "auto-generated") // RFC 3834: suppresses out-of-office replies
-	if h.unsubscribe != "" {
-		line("List-Unsubscribe", "<"+h.unsubscribe+">")
-		line("List-Unsubscribe-Post", "List-Unsubscribe=One-Click") // RFC 8058
+// fields returns the names and values of the header up to the content. It encodes the subject, which users wrote, so that it
+// cannot add a header.
+func (h mailHead) fields() [][2]string {
+	fields := [][2]string{
+		{"Date", h.at.UTC().Format(time.RFC1123Z)},
+		{"From", h.from},
+		{"To", h.to.String()},
+		{"Subject", folded(mime.QEncoding.Encode("utf-8", h.subject), len("Subject: "))},
+		{"Message-ID", "<" + h.id + ">"},
+		{"Auto-Submitted", "auto-generated"}, // RFC 3834: suppresses out-of-office replies
 	}
+	if h.unsubscribe != "" {
+		fields = append(fields, [2]string{"List-Unsubscribe", "<" + h.unsubscribe + ">"},
+			[2]string{"List-Unsubscribe-Post", "List-Unsubscribe=One-Click"}) // RFC 8058
+	}
+	return fields
+}
+
+// write writes the header.
+func (h mailHead) write(out *bytes.Buffer) {
+	for _, field := range h.fields() {
+		out.WriteString(field[0] + ": " + field[1] + "\r\n")
+	}
+}
+
+// logged returns the header for the log, with the subject as it was before it was encoded.
+func (h mailHead) logged() http.Header {
+	header := make(http.Header)
+	for _, field := range h.fields() {
+		header[http.CanonicalHeaderKey(field[0])] = []string{field[1]}
+	}
+	header["Subject"] = []string{h.subject}
+	return header
 }
 
 // folded breaks the value of a header at spaces (RFC 5322, 2.2.3). used is the length of the line in front of it.

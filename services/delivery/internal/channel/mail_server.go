@@ -39,7 +39,8 @@ type mailServer struct {
 	implicit      bool // TLS from the first byte (smtps)
 	account       *url.Userinfo
 	loopback      bool
-	hello         string // the name in EHLO
+	hello         string        // the name in EHLO
+	timeout       time.Duration // of an attempt
 	tls           *tls.Config
 	outages       *outage.Log
 	down          outage.Cause
@@ -70,14 +71,16 @@ func newMailServer(u *url.URL, o Options) *mailServer {
 		loopback: u.Hostname() == "localhost" || err == nil && address.IsLoopback(),
 		hello:    hello, outages: outage.New(o.Log), down: outage.Cause{Message: "The mail server cannot be used. Mail waits for its next attempt.", Of: u.Hostname()},
 		tls:     &tls.Config{ServerName: u.Hostname(), RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
-		tracing: newTracing(o),
-		slots:   make(chan struct{}, maxConnections),
-		slow:    make(chan struct{}, slowConnections),
+		tracing: newTracing(o), timeout: o.Timeout,
+		slots: make(chan struct{}, maxConnections),
+		slow:  make(chan struct{}, slowConnections),
 	}
 }
 
 // send makes one attempt.
 func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	return s.traced(ctx, "SMTP", s.host, func(ctx context.Context) dispatch.Result {
 		result := dispatch.Result{Code: s.attempt(ctx, l)}
 		if result.Code == codeMailRefused || result.Code == dispatch.CodeBounce {

@@ -34,6 +34,7 @@ func (s *Sender) attempt(m *member, slot *slot) (row *Delivery, wait time.Durati
 	if m.row != nil && m.row.SendingAt != nil {
 		return s.ambiguous(m), 0, nil
 	}
+	event := s.events.of(m) // before the destination, which must be fresh
 	if now := s.queue.now(); now.Sub(m.asked) > strictlyAfter {
 		destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
 		if err != nil {
@@ -42,7 +43,7 @@ func (s *Sender) attempt(m *member, slot *slot) (row *Delivery, wait time.Durati
 		m.to, m.asked = &destinations[0], now
 	}
 	row = s.rowOf(m)
-	if s.decided(m, row, slot) {
+	if s.decided(m, row, event, slot) {
 		return row, 0, nil
 	}
 	if wait, gap := s.pace(m, true); wait > 0 {
@@ -90,17 +91,20 @@ func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
 	row.wait(code, at, s.Traces.Carry(m.shard.trace))
 }
 
-// decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so.
-func (s *Sender) decided(m *member, row *Delivery, slot *slot) bool {
+// decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so. event is that of
+// eventStates.of.
+func (s *Sender) decided(m *member, row *Delivery, event *topic.EventState, slot *slot) bool {
 	now := s.Now()
 	m.components = m.shard.change.Event.Components
 	if !m.shard.ofNotice() {
-		m.components = m.shard.change.componentsFor(m.to)
+		m.components = nameable(event, m.shard.change.componentsFor(m.to))
 	}
 	receiver := s.receivers.get(m.limit())
 	switch {
 	case !s.replaceOlder(row):
 		row.skip(StatusSkipped, CodeReplaced, now)
+	case withdrawn(event, m.shard.change.Event.Components):
+		row.skip(StatusSkipped, CodeWithdrawn, now)
 	case m.to.State == topic.RecipientPaused:
 		row.skip(StatusSkipped, CodePaused, now)
 	case m.to.State == topic.RecipientSuppressed:

@@ -18,7 +18,7 @@ const (
 	blockMembers = 256
 	// blockBytes bounds the bodies of the responses in a block, but for one. Readers hold several blocks in memory.
 	blockBytes = 128 << 10
-	markDate   = "\x00date\x00" // in a stored response, in place of the date
+	markDate   = "\x00date\x00" // in a stored request or response, in place of the date
 )
 
 // Block is one stored record of deliveries of one change that succeeded at the first attempt, shortly after another. Each

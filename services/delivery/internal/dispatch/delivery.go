@@ -43,6 +43,7 @@ const (
 	CodeNoRecipient  Code = "recipient_gone"
 	CodeNotConcerned Code = "not_concerned"       // the recipient subscribes to none of the change's components
 	CodeReplaced     Code = "replaced"            // by a newer delivery of the same event
+	CodeWithdrawn    Code = "event_withdrawn"     // the event was deleted, or may not be shown any more, while the delivery waited
 	CodeExpired      Code = "expired"             // the change was deleted after the retention time
 	CodeHeld         Code = "held"                // not attempted yet: the receiver asked for a pause, or is slow
 	CodeUnavailable  Code = "channel_unavailable" // this build has no such channel
@@ -182,23 +183,21 @@ func outcomesOf(rows []*Delivery) []topic.Outcome {
 	var out []topic.Outcome
 	groups := make(map[blockKey]int) // index in out
 	for _, d := range rows {
-		one := d.outcome()
-		if one == nil {
-			continue
-		}
-		if d.Status != StatusDelivered || len(d.Attempts) != 1 {
-			out = append(out, *one)
+		if d.Recipient == "" || d.EndedAt == nil || d.Status != StatusDelivered || len(d.Attempts) != 1 {
+			if one := d.outcome(); one != nil {
+				out = append(out, *one)
+			}
 			continue
 		}
 		key := blockKey{change: d.ChangeID, channel: d.Channel, keeper: d.Keeper, partition: d.Partition}
 		at, grouped := groups[key]
 		if !grouped || len(out[at].Successes) == maxSuccesses {
 			at = len(out)
-			groups[key], out = at, append(out, *one)
+			groups[key], out = at, append(out, *d.outcome())
 			out[at].DeliveryID, out[at].Recipient, out[at].URLHash, out[at].HTTPStatus, out[at].At = "", "", "", 0, time.Time{}
 		}
 		out[at].Successes = append(out[at].Successes, topic.Success{
-			DeliveryID: one.DeliveryID, Recipient: one.Recipient, URLHash: one.URLHash, HTTPStatus: one.HTTPStatus, At: one.At,
+			DeliveryID: d.ID, Recipient: d.Recipient, URLHash: cmp.Or(d.MovedTo, d.URLHash), HTTPStatus: d.Attempts[0].HTTPStatus, At: *d.EndedAt,
 		})
 	}
 	return out

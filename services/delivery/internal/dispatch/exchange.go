@@ -65,7 +65,7 @@ func (s *Sender) logExchange(m *member, row *Delivery, result *Result) {
 func newRequest(m *member, row *Delivery, sent *Sent) *Request {
 	hidden := secretsOf(m.to, sent)
 	marks := strings.NewReplacer(m.id, markDelivery)
-	timed := strings.NewReplacer(m.id, markDelivery, strconv.FormatInt(row.SentAt.Unix(), 10), markTime)
+	timed := strings.NewReplacer(m.id, markDelivery, strconv.FormatInt(row.SentAt.Unix(), 10), markTime, row.SentAt.UTC().Format(time.RFC1123Z), markDate)
 	return &Request{
 		ID: requestID(m.shard.changeID, row.Request), StoredAt: row.SentAt, Method: sent.Method,
 		Header: timed.Replace(hidden.hide(headerText(sent.Header))),
@@ -75,7 +75,8 @@ func newRequest(m *member, row *Delivery, sent *Sent) *Request {
 
 // shown returns the request of the log's attempt.
 func (r *Request) shown(d *Delivery) Request {
-	values := strings.NewReplacer(markDelivery, topic.LogID(d.ID, 0), markTime, strconv.FormatInt(d.SentAt.Unix(), 10))
+	values := strings.NewReplacer(markDelivery, topic.LogID(d.ID, 0), markTime, strconv.FormatInt(d.SentAt.Unix(), 10),
+		markDate, d.SentAt.UTC().Format(time.RFC1123Z))
 	return Request{Method: r.Method, Header: values.Replace(r.Header), Body: values.Replace(r.Body)}
 }
 

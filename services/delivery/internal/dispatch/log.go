@@ -95,6 +95,9 @@ func NewLogs(parts Parts) *Logs { return &Logs{parts} }
 
 // List returns a page of the logs that match q, newest first.
 func (l *Logs) List(ctx context.Context, q LogQuery) (find.Page[Log], error) {
+	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
+		return find.Page[Log]{}, fault.Field("to", "must be after from")
+	}
 	kept, latest := l.Now().Add(-retention), l.Now().Add(clockSkew)
 	if q.From.Before(kept) {
 		q.From = kept

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 const (
@@ -28,7 +30,7 @@ type Paced interface {
 // paces holds the times of each limit.
 type paces struct {
 	mu    sync.Mutex
-	known map[string]pace
+	known map[sharedLimit]pace
 }
 
 // pace is the earliest time of the next request, and the last turn that was given to a waiting member.
@@ -36,7 +38,7 @@ type pace struct{ next, lastTurn time.Time }
 
 // wait returns how long the next request must wait. If it need not wait and reserve is true, wait counts the request
 // as made.
-func (p *paces) wait(limit string, gap time.Duration, reserve bool, now time.Time) time.Duration {
+func (p *paces) wait(limit sharedLimit, gap time.Duration, reserve bool, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.known[limit]
@@ -49,16 +51,16 @@ func (p *paces) wait(limit string, gap time.Duration, reserve bool, now time.Tim
 }
 
 // keepLocked stores the times of a limit. If the memory is full, it removes the limits whose times are over.
-func (p *paces) keepLocked(limit string, known pace, now time.Time) {
+func (p *paces) keepLocked(limit sharedLimit, known pace, now time.Time) {
 	if len(p.known) >= maxPaces {
-		maps.DeleteFunc(p.known, func(_ string, other pace) bool { return !other.next.After(now) && !other.lastTurn.After(now) })
+		maps.DeleteFunc(p.known, func(_ sharedLimit, other pace) bool { return !other.next.After(now) && !other.lastTurn.After(now) })
 	}
 	p.known[limit] = known
 }
 
 // turn returns how long a member that must wait waits for its turn. Each turn is a gap after the turn before, so that
 // members do not all wake for the same request.
-func (p *paces) turn(limit string, gap time.Duration, now time.Time) time.Duration {
+func (p *paces) turn(limit sharedLimit, gap time.Duration, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.known[limit]
@@ -70,7 +72,7 @@ func (p *paces) turn(limit string, gap time.Duration, now time.Time) time.Durati
 }
 
 // turnAfter returns the time of the next turn that is not before the time.
-func (p *paces) turnAfter(limit string, gap time.Duration, at, now time.Time) time.Time {
+func (p *paces) turnAfter(limit sharedLimit, gap time.Duration, at, now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.known[limit]
@@ -81,14 +83,20 @@ func (p *paces) turnAfter(limit string, gap time.Duration, at, now time.Time) ti
 	return known.lastTurn
 }
 
-// limit returns a key that members have in common if their receiver limits their requests together. It returns "" if
-// the destination has no URL.
-func (m *member) limit() string {
+// sharedLimit is a key that deliveries have in common if their receiver limits their requests together. It is zero for a
+// destination without a URL.
+type sharedLimit struct {
+	channel topic.Channel
+	digest  string
+}
+
+// limit returns the member's limit.
+func (m *member) limit() sharedLimit {
 	digest := cmp.Or(m.to.Paced, m.to.URLHash)
 	if digest == "" {
-		return ""
+		return sharedLimit{}
 	}
-	return string(m.shard.channel) + " " + digest
+	return sharedLimit{m.shard.channel, digest}
 }
 
 // pace returns how long m must wait because of its destination's pace, and the gap, which is 0 if the channel is

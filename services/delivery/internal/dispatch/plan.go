@@ -121,7 +121,7 @@ func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel to
 	if _, known := p.Channels[channel]; !ok || !known {
 		return errors.Join(<-saved, p.skip(ctx, change, channel))
 	}
-	query := topic.RecipientQuery{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxRecipients}
+	query := topic.RecipientQuery{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxPage}
 	for _, component := range change.Event.Components {
 		query.Components = append(query.Components, component.ID)
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // PlannedPage says how many recipients the planner found on one page of a change's recipients. A repeated plan stores no
-// other page.
+// other page. A replay has a page of its own.
 type PlannedPage struct {
-	ID           string        `json:"id"` // derived from the change, the channel and the page
+	ID           string        `json:"id"` // derived from the change, the channel and the page; the delivery's of a replay
 	Organization string        `json:"organization"`
 	EventID      string        `json:"eventId"`
 	Channel      topic.Channel `json:"channel"`
@@ -18,9 +18,9 @@ type PlannedPage struct {
 	PlannedAt    time.Time     `json:"plannedAt"`
 }
 
-// Progress counts the deliveries of an event. Replays and notices are not counted.
+// Progress counts the deliveries of an event, replays included. Notices are not counted.
 type Progress struct {
-	Planned    int64 // those that recipients were found for: at least the sum of the others
+	Planned    int64 // those that recipients were found for, and replays: at least the sum of the others
 	Delivered  int64
 	Retrying   int64
 	Failed     int64
@@ -41,26 +41,20 @@ func (p *Progress) add(other *Progress) {
 	p.Suppressed += other.Suppressed
 }
 
-// Counts returns the status by which Progress counts the row. It returns false for a later log, a replay, and a delivery
-// of no event or no recipient.
+// Counts returns the status by which Progress counts the row. It returns false for a later log, and a delivery of no event
+// or no recipient.
 func (d *Delivery) Counts() (Status, bool) {
-	return d.Status, d.Log == 0 && d.ReplayOf == "" && d.EventID != "" && d.Recipient != ""
-}
-
-// Events says which events exist.
-type Events interface {
-	// HasEvent returns fault.NotFound unless the event is one of the organization.
-	HasEvent(ctx context.Context, organization, id string) error
+	return d.Status, d.Log == 0 && d.EventID != "" && d.Recipient != ""
 }
 
 // EventProgress returns the progress of an event's deliveries, in all and by channel. It is current while a fan-out runs,
-// and reads no deliveries.
+// and reads no deliveries. Of a deleted event it remains as long as the logs, because it counts them.
 func (l *Logs) EventProgress(ctx context.Context, organization, event string) (Progress, map[topic.Channel]Progress, error) {
 	var all Progress
-	if err := l.Events.HasEvent(ctx, organization, event); err != nil {
-		return all, nil, err
-	}
 	planned, err := l.Store.Planned(ctx, organization, event)
+	if err == nil && len(planned) == 0 {
+		_, err = l.Events.EventState(ctx, organization, event)
+	}
 	if err != nil {
 		return all, nil, err
 	}

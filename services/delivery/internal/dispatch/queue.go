@@ -103,12 +103,14 @@ func (q *queue) poll() *member {
 	defer q.mu.Unlock()
 	for range len(q.ring) {
 		t := q.ring[0]
-		q.ring = q.ring[1:]
 		m := q.pollLocked(t)
+		last := len(q.ring) - 1
+		copy(q.ring, q.ring[1:])
+		q.ring[last] = t
 		if len(t.requeued) == 0 && len(t.shards) == 0 {
 			delete(q.tenants, t.key)
-		} else {
-			q.ring = append(q.ring, t)
+			q.ring[last] = nil
+			q.ring = q.ring[:last]
 		}
 		if m != nil {
 			return m

@@ -13,21 +13,21 @@ const (
 // receivers remembers the receivers that timed out or asked for a pause, by member.limit.
 type receivers struct {
 	mu    sync.Mutex
-	known map[string]receiver
+	known map[sharedLimit]receiver
 }
 
 // receiver counts as slow until slowUntil and wants no request before pausedUntil.
 type receiver struct{ slowUntil, pausedUntil time.Time }
 
-func (r *receivers) get(limit string) receiver {
+func (r *receivers) get(limit sharedLimit) receiver {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known[limit]
 }
 
 // record updates the memory after an attempt. If it is full, record removes a receiver.
-func (r *receivers) record(limit string, result Result, now time.Time) {
-	if limit == "" {
+func (r *receivers) record(limit sharedLimit, result Result, now time.Time) {
+	if limit.digest == "" {
 		return
 	}
 	r.mu.Lock()

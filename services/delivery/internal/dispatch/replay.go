@@ -28,18 +28,25 @@ func (r replay) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: r.Organization, Type: "delivery", ID: r.DeliveryID, Name: string(r.EventKind)}
 }
 
-// Replay sends the delivery of the log again and returns the id of the new delivery. The new delivery is durable: its
+// Replay sends the delivery of the log again and returns the id of the new delivery. It refuses a delivery that waits for
+// its next attempt, because the recipient would get the message twice. The new delivery is durable: its
 // row waits for its first attempt. One write stores the row with the message that wakes the owner of its partition.
 func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err error) {
 	log, row, err := l.read(ctx, key)
 	if err != nil {
 		return "", err
 	}
+	if row.Status == StatusRetrying {
+		return "", fault.New(fault.Conflict, "The delivery is not over: it waits for its next attempt. Replay it when it has ended.")
+	}
 	change, err := l.Store.Change(ctx, row.ChangeID)
 	if fault.Is(err, fault.NotFound) {
 		return "", fault.New(fault.NotFound, "The message of this log is no longer stored.")
 	}
 	if err != nil {
+		return "", err
+	}
+	if err := l.shown(ctx, &row, &change); err != nil {
 		return "", err
 	}
 	to, err := l.recipient(ctx, &row, change.Kind)
@@ -62,7 +69,29 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 		Organization: again.Organization, DeliveryID: again.ID, ReplayOf: log.ID, Kind: again.Channel, DashboardID: again.DashboardID,
 		EventID: again.EventID, EventKind: again.EventKind, Endpoint: again.URLDisplay,
 	})
+	if again.EventID != "" {
+		page := PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}
+		if err := l.Store.SavePage(ctx, page); err != nil {
+			return "", err
+		}
+	}
 	return again.ID, l.Store.Schedule(ctx, again, append(entry, shard)...)
+}
+
+// shown returns an error if the event of a delivery that is to be sent again was deleted, or may not be shown. If the events
+// service does not respond, the sender asks it again before the attempt.
+func (l *Logs) shown(ctx context.Context, row *Delivery, change *topic.EventChange) error {
+	if row.EventID == "" {
+		return nil
+	}
+	state, err := l.Events.EventState(ctx, row.Organization, row.EventID)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return fault.New(fault.NotFound, "The event of this log no longer exists.")
+	case err == nil && withdrawn(&state, change.Event.Components):
+		return fault.New(fault.Conflict, "The event is a draft, or its components are hidden from notifications. Publish it, then replay the delivery.")
+	}
+	return nil
 }
 
 // recipient returns the destination of a delivery that is to be sent again.

@@ -44,6 +44,7 @@ type waitingDelivery struct {
 type partitionRetries struct {
 	number int
 	ctx    context.Context // ends with the assignment
+	held   func() bool     // see Sender.Assigned
 	loaded chan struct{}
 	next   time.Time           // the earliest due time; zero: no row waits
 	queued map[string]struct{} // ids of due rows in the sender's queue
@@ -55,12 +56,12 @@ func newRetryIndex(store Store, outages *outage.Log, observer Observer) *retryIn
 }
 
 // assign replaces the partitions of this process and starts to load them. ctx ends with the assignment.
-func (x *retryIndex) assign(ctx context.Context, partitions []int) {
+func (x *retryIndex) assign(ctx context.Context, partitions []int, held func() bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	assigned := make(map[int]*partitionRetries, len(partitions))
 	for _, partition := range partitions {
-		assigned[partition] = &partitionRetries{number: partition, ctx: ctx, loaded: make(chan struct{}), queued: make(map[string]struct{})}
+		assigned[partition] = &partitionRetries{number: partition, ctx: ctx, held: held, loaded: make(chan struct{}), queued: make(map[string]struct{})}
 	}
 	x.partitions, x.entries = assigned, make(map[uint64]waitingDelivery)
 	x.observer.Waiting(0)
@@ -79,11 +80,14 @@ func (x *retryIndex) assign(ctx context.Context, partitions []int) {
 	}()
 }
 
-// owns reports whether the partition belongs to this process, or belonged to it and is not assigned again yet.
+// owns reports whether the partition belongs to this process, or belonged to it and is not assigned again yet. It reports
+// false if the process stood still in between: another process may have made the deliveries, and a result of this one
+// would be a second log.
 func (x *retryIndex) owns(partition int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.partitions[partition] != nil
+	p := x.partitions[partition]
+	return p != nil && p.held()
 }
 
 // load adds the waiting rows of a partition.

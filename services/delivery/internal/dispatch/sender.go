@@ -55,6 +55,7 @@ type Sender struct {
 	retries   *retryIndex
 	writer    *batchWriter
 	snapshots *snapshots
+	events    *eventStates
 	inFlight  sync.WaitGroup
 	tasks     chan task       // to goroutines that wait; closed at the end
 	idle      chan struct{}   // one entry for each of them
@@ -68,12 +69,13 @@ func NewSender(parts Parts) *Sender {
 	parts.outages = outage.New(parts.Log)
 	s := &Sender{
 		Parts: parts, retries: newRetryIndex(parts.Store, parts.outages, parts.Observer),
-		slots:     slots{make(chan struct{}, min(maxFastSlots, fastPerCore*runtime.GOMAXPROCS(0))), make(chan struct{}, slowSlots), parts.Observer},
+		slots:     slots{fast: make(chan struct{}, min(maxFastSlots, fastPerCore*runtime.GOMAXPROCS(0))), slow: make(chan struct{}, slowSlots), observer: parts.Observer},
 		locks:     recipientLocks{queues: make(map[lockKey][]*member)},
-		receivers: receivers{known: make(map[string]receiver)},
-		paces:     paces{known: make(map[string]pace)},
+		receivers: receivers{known: make(map[sharedLimit]receiver)},
+		paces:     paces{known: make(map[sharedLimit]pace)},
 		tasks:     make(chan task),
 		snapshots: newSnapshots(parts.Store),
+		events:    &eventStates{events: parts.Events, outages: parts.outages, known: make(map[eventKey]eventState)},
 		work:      work, interrupt: interrupt,
 	}
 	s.idle = make(chan struct{}, cap(s.slots.fast))
@@ -83,8 +85,11 @@ func NewSender(parts Parts) *Sender {
 	return s
 }
 
-// Assigned sets the partitions of this sender until ctx ends. It is called before Take gets a shard of them.
-func (s *Sender) Assigned(ctx context.Context, partitions []int) { s.retries.assign(ctx, partitions) }
+// Assigned sets the partitions of this sender until ctx ends. It is called before Take gets a shard of them. held returns
+// false once another process may have got the partitions because this one stood still.
+func (s *Sender) Assigned(ctx context.Context, partitions []int, held func() bool) {
+	s.retries.assign(ctx, partitions, held)
+}
 
 // Take queues a shard and returns. ctx carries the trace. It ends when the partition moves to another
 // process.

@@ -96,7 +96,7 @@ func TestSender_serviceHangs(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
-		s.Assigned(ctx, []int{0})
+		s.Assigned(ctx, []int{0}, func() bool { return true })
 		people := make([]string, min(2*cap(s.slots.fast), cap(s.slots.slow)))
 		for i := range people {
 			people[i] = strconv.Itoa(i)
@@ -128,7 +128,7 @@ func TestSender_serviceSlow(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
-		s.Assigned(ctx, []int{0})
+		s.Assigned(ctx, []int{0}, func() bool { return true })
 		recipients := make([]string, shardSize)
 		for i := range recipients {
 			recipients[i] = strconv.Itoa(i)
@@ -165,7 +165,7 @@ func pause(t *testing.T, asking directory, at time.Duration) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(ended) }()
-	s.Assigned(ctx, []int{0})
+	s.Assigned(ctx, []int{0}, func() bool { return true })
 	shards := 4 + cap(s.slots.fast)*8/shardSize // more than go until then
 	for shard := range shards {
 		recipients := make([]string, shardSize)

@@ -20,6 +20,10 @@ const (
 type slots struct {
 	fast, slow chan struct{}
 	observer   Observer
+
+	mu       sync.Mutex
+	started  []*slot // the first started is the first; also those that have left
+	watching bool    // watch will be called
 }
 
 // acquire waits for a fast slot. It returns nil if ctx ended.
@@ -35,22 +39,52 @@ func (l *slots) acquire(ctx context.Context) *slot {
 // slot is the permission to process one delivery.
 type slot struct {
 	slots *slots
+	since time.Time // the start
 
 	mu       sync.Mutex
 	slow     bool
 	released bool
-	timer    *time.Timer
 }
 
-// start starts the time after which the slot becomes a slow one.
+// start starts the time after which the slot becomes a slow one. All slots share a timer: one for each delivery would be a
+// fiftieth of its processor time.
 func (s *slot) start() {
+	s.since = time.Now()
+	s.slots.mu.Lock()
+	defer s.slots.mu.Unlock()
+	s.slots.started = append(s.slots.started, s)
+	if !s.slots.watching {
+		s.slots.watching = true
+		time.AfterFunc(fastTime, s.slots.watch)
+	}
+}
+
+// watch moves the slots whose time is over, and sets the timer again while others are in use.
+func (l *slots) watch() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.started) > 0 {
+		first := l.started[0]
+		wait := fastTime - time.Since(first.since)
+		if wait > 0 && !first.left() {
+			time.AfterFunc(wait, l.watch)
+			return
+		}
+		if !first.move() {
+			time.AfterFunc(moveAgain, l.watch)
+			return
+		}
+		l.started[0] = nil
+		l.started = l.started[1:]
+	}
+	l.started, l.watching = nil, false
+}
+
+// left reports whether the slot was released or is a slow one.
+func (s *slot) left() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timer = time.AfterFunc(fastTime, func() {
-		if !s.move() {
-			s.timer.Reset(moveAgain)
-		}
-	})
+	return s.released || s.slow
 }
 
 // move turns the slot into a slow one. It returns false if all slow slots are in use.
@@ -76,9 +110,6 @@ func (s *slot) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.released = true
-	if s.timer != nil {
-		s.timer.Stop()
-	}
 	if s.slow {
 		s.slots.observer.SlowSlots(-1)
 		<-s.slots.slow

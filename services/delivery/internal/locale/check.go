@@ -2,7 +2,10 @@ package locale
 
 import (
 	"fmt"
+	"html"
+	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -31,8 +34,11 @@ func (l *Locale) check() error {
 			if err != nil {
 				return err
 			}
-			if strings.TrimSpace(out) == "" {
+			if blank(name, out) {
 				return fmt.Errorf("%s: the output for %s must not be empty", own.Name(), s.kind)
+			}
+			if strings.HasSuffix(string(name), "_subject.txt") && strings.Contains(strings.TrimSpace(out), "\n") {
+				return fmt.Errorf("%s: the output for %s must be one line", own.Name(), s.kind)
 			}
 			if !s.satisfied(out) {
 				return fmt.Errorf("%s: the output for %s must contain %s", own.Name(), s.kind, s.field)
@@ -40,6 +46,17 @@ func (l *Locale) check() error {
 		}
 	}
 	return nil
+}
+
+// tag matches a tag or a comment of HTML.
+var tag = regexp.MustCompile(`(?s)<!--.*?-->|<[^>]*>`)
+
+// blank reports whether a reader of the output sees no character.
+func blank(name Template, out string) bool {
+	if strings.HasSuffix(string(name), ".html") {
+		out = html.UnescapeString(tag.ReplaceAllString(out, ""))
+	}
+	return !strings.ContainsFunc(out, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
 }
 
 func (s sample) satisfied(out string) bool {

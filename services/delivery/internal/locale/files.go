@@ -1,6 +1,7 @@
 package locale
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 )
@@ -51,7 +53,7 @@ func readShipped() (files, error) {
 }
 
 // readFolder returns the files of the operator's folder: templates, templates of one locale in a folder with its name,
-// and words in the folder locales. Names that start with a dot are ignored. own may be nil.
+// and words in the folder locales. own may be nil.
 func readFolder(own fs.FS, shipped files) (files, error) {
 	f := files{words: make(map[string]map[string]word), templates: make(map[string]string)}
 	if own == nil {
@@ -102,7 +104,8 @@ func (f *files) addWords(file, name string, content []byte, shipped files) error
 	return err
 }
 
-// list returns the paths of the files in a folder and in its folders. A folder of a folder has no folders.
+// list returns the paths of the files in a folder and in its folders. A folder of a folder has no folders. list ignores
+// names that start with a dot, which editors and version control make, and Markdown files, which explain a folder.
 func list(own fs.FS, folder string) ([]string, error) {
 	entries, err := fs.ReadDir(own, folder)
 	if err != nil {
@@ -111,7 +114,7 @@ func list(own fs.FS, folder string) ([]string, error) {
 	var all []string
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") {
+		if strings.HasPrefix(entry.Name(), ".") || strings.EqualFold(path.Ext(entry.Name()), ".md") {
 			continue
 		}
 		info, err := fs.Stat(own, name) // follows a link
@@ -133,7 +136,7 @@ func list(own fs.FS, folder string) ([]string, error) {
 	return all, nil
 }
 
-// read returns the content of a file.
+// read returns the content of a file, which must be UTF-8.
 func read(own fs.FS, file string) ([]byte, error) {
 	info, err := fs.Stat(own, file)
 	if err != nil {
@@ -145,6 +148,12 @@ func read(own fs.FS, file string) ([]byte, error) {
 	content, err := fs.ReadFile(own, file)
 	if err != nil {
 		return nil, cause(file, err)
+	}
+	number := 0
+	for line := range bytes.Lines(content) {
+		if number++; !utf8.Valid(line) {
+			return nil, failed(file, number, "must be UTF-8")
+		}
 	}
 	return content, nil
 }

@@ -222,6 +222,8 @@ func TestFolder(t *testing.T) {
 		".DS_Store":              {Data: []byte(`x`)},
 		"locales/.fr.json.swp":   {Data: []byte(`x`)},
 		"de/..data/anything.txt": {Data: []byte(`x`)},
+		"README.md":              {Data: []byte(`x`)},
+		"de/Notes.MD":            {Data: []byte("\xff")},
 	})
 	for _, c := range []struct {
 		tag  string
@@ -270,6 +272,12 @@ func TestFolder_wrong(t *testing.T) {
 		`mail.html: the output for maintenance.reminder must contain {{.Unsubscribe}}`:        {"mail.html", `x{{if ne .Kind "maintenance.reminder"}}{{.Unsubscribe}}{{end}}`},
 		`mail.html: the output for incident.created must contain {{.Unsubscribe}} `:           {"mail.html", `<a href="https://x.test/?to={{.Unsubscribe}}">x</a>`},
 		`mail_subject.txt: the output for incident.created must not be empty`:                 {"mail_subject.txt", "\n"},
+		`mail_subject.txt: the output for maintenance.scheduled must not be empty`:            {"mail_subject.txt", "{{if eq .Kind `maintenance.scheduled`}}\u200b\x01{{else}}x{{end}}"},
+		`mail_subject.txt: the output for incident.created must be one line`:                  {"mail_subject.txt", "{{.Status}}\n{{.Title}}\n"},
+		`notice_subject.txt: the output for endpoint.verify must be one line`:                 {"notice_subject.txt", "{{.Title}}\r\n.\n"},
+		`mail.html: the output for incident.created must not be empty`:                        {"mail.html", `<p title="x"><!-- a > b -->&nbsp;<a href="{{.Unsubscribe}}"></a></p>`},
+		`sms.txt:2: must be UTF-8`:                                                            {"sms.txt", "{{.Title}}\n\xe9\n"},
+		`locales/de.json:1: must be UTF-8`:                                                    {"locales/de.json", "{\"field.end\": \"\xff\"}"},
 		`notice.html: the output for endpoint.verify must contain {{.Link}}`:                  {"notice.html", "x"},
 		`confirm.txt: the output for subscriber.confirm must contain {{.Link}}`:               {"confirm.txt", "x"},
 		`sms_confirm.txt: the output for subscriber.confirm must contain {{.Link}}`:           {"sms_confirm.txt", "{{.Code}}."},

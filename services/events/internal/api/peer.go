@@ -48,12 +48,12 @@ func (a api) peerCreateDashboard(c *gin.Context) error {
 	return a.showDashboard(c, dashboard)
 }
 
-// peerEvent responds 204 if the event is one of the organization.
 func (a api) peerEvent(c *gin.Context) error {
-	if err := a.catalog.HasEvent(c.Request.Context(), c.Param(web.OrganizationParam), c.Param("id")); err != nil {
+	state, err := a.catalog.EventState(c.Request.Context(), c.Param(web.OrganizationParam), c.Param("id"))
+	if err != nil {
 		return err
 	}
-	c.Status(http.StatusNoContent)
+	c.PureJSON(http.StatusOK, state)
 	return nil
 }
 

@@ -5,13 +5,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // cause is a written record that a page follows. Exactly one of component and event is set, or dashboard.
@@ -31,9 +28,6 @@ func (w cause) version() int64 {
 	return w.current.Version
 }
 
-// errFound ends a search.
-var errFound = errors.New("catalog: found")
-
 // composition makes the state of a dashboard that follows from the former one.
 //
 // Every writer of a record renders the pages that show it, and passes the written record. So all that the former state
@@ -48,11 +42,12 @@ type composition struct {
 	names    map[string]string // of the shown components, by id
 	changed  bool
 	redo     map[string]bool // the dates whose numbers are computed again
+	chunks   map[int64]bool  // those with an event that differs from the former state
 }
 
 // begin returns a composition with the dashboard and its components; the components have no numbers yet.
 func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, components []ShownComponent, now time.Time) *composition {
-	m := &composition{Catalog: c, was: was, calendar: newCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}}
+	m := &composition{Catalog: c, was: was, calendar: newCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}, chunks: map[int64]bool{}}
 	for _, component := range components {
 		m.names[component.ID] = component.Name
 	}
@@ -103,11 +98,15 @@ func (m *composition) keepEvents() {
 		spans := m.was.Spans[event.ID]
 		if !same {
 			if event = event.on(m.names); len(event.Impacts) == 0 {
+				m.chunks[chunkOf(&event)] = true
 				continue
 			}
 			spans = slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { _, there := m.names[s.ComponentID]; return !there })
 		}
-		m.put(shownEvent{&event, spans})
+		if !same || !event.recent(m.calendar.recentFrom()) {
+			m.chunks[chunkOf(&event)] = true
+		}
+		m.keep(shownEvent{&event, spans})
 	}
 }
 
@@ -125,123 +124,19 @@ func (e ShownEvent) on(names map[string]string) ShownEvent {
 	return e
 }
 
-// put adds an event to the state, unless the event ended too long ago.
+// put is keep for an event that may differ from the former state.
 func (m *composition) put(event shownEvent) {
+	m.chunks[chunkOf(event.Event)] = true
+	m.keep(event)
+}
+
+// keep adds an event to the state, unless the event ended too long ago.
+func (m *composition) keep(event shownEvent) {
 	if event.Event.recent(m.calendar.recentFrom()) {
 		m.state.Snapshot.Events = append(m.state.Snapshot.Events, *event.Event)
 		if len(event.Spans) > 0 {
 			m.state.Spans[event.Event.ID] = event.Spans
 		}
-	}
-}
-
-// readAll makes events and days from the records.
-func (m *composition) readAll(ctx context.Context) error {
-	if m.was != nil {
-		m.state.Snapshot.Withdrawn = slices.Clone(m.was.Snapshot.Withdrawn)
-	}
-	spans, err := m.read(ctx, []string{""}, m.calendar.days, m.put)
-	if err != nil {
-		return err
-	}
-	for i := range m.state.Snapshot.Components {
-		component := &m.state.Snapshot.Components[i]
-		component.Days = m.calendar.tallied(component, spans[component.ID], m.calendar.days)
-	}
-	return m.readFirstMonth(ctx, "")
-}
-
-// readAdded adds the events and days of components that the former state does not have.
-func (m *composition) readAdded(ctx context.Context) error {
-	for i := range m.state.Snapshot.Components {
-		component := &m.state.Snapshot.Components[i]
-		if m.was.component(component.ID) != nil {
-			continue
-		}
-		spans, err := m.read(ctx, []string{component.ID}, m.calendar.days, func(event shownEvent) {
-			m.drop(event.Event.ID)
-			m.put(event)
-		})
-		if err != nil {
-			return err
-		}
-		component.Days = m.calendar.tallied(component, spans[component.ID], m.calendar.days)
-		if err := m.readFirstMonth(ctx, component.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *State) component(id string) *ShownComponent {
-	at := slices.IndexFunc(s.Snapshot.Components, func(c ShownComponent) bool { return c.ID == id })
-	if at < 0 {
-		return nil
-	}
-	return &s.Snapshot.Components[at]
-}
-
-// read calls visit with the events of the scopes that overlap the days or are planned, and returns the times that they
-// count, by component.
-func (m *composition) read(ctx context.Context, scopes []string, days []day, visit func(shownEvent)) (map[string][]span, error) {
-	if last := days[len(days)-1]; last.date != m.calendar.today().date {
-		return m.readBetween(ctx, scopes, days[0].from, &last.to, visit)
-	}
-	return m.readBetween(ctx, scopes, days[0].from, nil, visit)
-}
-
-// readBetween is read for the time from until before to; nil for no end.
-func (m *composition) readBetween(ctx context.Context, scopes []string, from time.Time, to *time.Time, visit func(shownEvent)) (map[string][]span, error) {
-	spans, filter := map[string][]span{}, EventFilter{From: &from, To: to}
-	visited := map[string]bool{}
-	for _, query := range filter.queries(m.state.OrganizationID, scopes, m.calendar.at) {
-		if err := m.store.Events.Each(ctx, query, func(event Event) error {
-			shown := event.shownOn(m.names)
-			if shown.Event == nil || visited[event.ID] {
-				return nil
-			}
-			visited[event.ID] = true
-			collect(spans, event.ID, shown.Spans)
-			visit(shown)
-			return nil
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return spans, nil
-}
-
-func collect(into map[string][]span, event string, spans []Span) {
-	for _, s := range spans {
-		into[s.ComponentID] = append(into[s.ComponentID], span{s.From, s.To, s.Impact, event})
-	}
-}
-
-// readFirstMonth moves the first month back to that of the oldest event of the scope and of the components.
-func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
-	for _, component := range m.state.Snapshot.Components {
-		m.since(component.Since)
-	}
-	query := owned(m.state.OrganizationID, find.Query{
-		Where: []find.Condition{find.Has(FieldListed, listKeys([]string{scope}, []string{""}, classShort)...)},
-		Order: []find.Order{{Field: FieldStart}},
-	})
-	err := m.store.Events.Each(ctx, query, func(event Event) error {
-		if event.shownOn(m.names).Event == nil {
-			return nil
-		}
-		m.since(event.StartAt)
-		return errFound
-	})
-	if errors.Is(err, errFound) {
-		return nil
-	}
-	return err
-}
-
-func (m *composition) since(at time.Time) {
-	if month := m.calendar.month(at); m.state.FirstMonth == "" || month < m.state.FirstMonth {
-		m.state.FirstMonth = month
 	}
 }
 
@@ -253,6 +148,7 @@ func (m *composition) drop(id string) shownEvent {
 	}
 	event := m.state.Snapshot.Events[at]
 	former := shownEvent{&event, m.state.Spans[id]}
+	m.chunks[chunkOf(&event)] = true
 	m.state.Snapshot.Events = slices.Delete(m.state.Snapshot.Events, at, at+1)
 	delete(m.state.Spans, id)
 	return former

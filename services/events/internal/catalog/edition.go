@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -19,8 +20,9 @@ type Edition struct {
 	DashboardID string    `json:"dashboardId"`
 	Number      int64     `json:"number"`
 	CreatedAt   time.Time `json:"createdAt"`
-	State       []byte    `json:"state"` // a State, as JSON in gzip
-	Files       []File    `json:"files"` // that are rendered at once
+	State       []byte    `json:"state"`  // a State without events, as JSON in gzip
+	Chunks      []Chunk   `json:"chunks"` // the events, the newest first
+	Files       []File    `json:"files"`  // that are rendered at once
 }
 
 // State is a snapshot, and what the next snapshot follows from.
@@ -32,6 +34,16 @@ type State struct {
 	// without reading an event.
 	Spans map[string][]Span `json:"spans"`
 }
+
+// Chunk is the events of a State that began on one day, as JSON in gzip. An edition takes the chunks of the former one
+// that did not change, so that a write encodes only the events of few days.
+type Chunk struct {
+	Day  int64  `json:"day"` // since 1970, in UTC
+	Body []byte `json:"body"`
+}
+
+// chunkOf returns Chunk.Day of an event.
+func chunkOf(e *ShownEvent) int64 { return e.StartAt.Unix() / (24 * 60 * 60) }
 
 // File is a rendered file in its codings.
 type File struct {
@@ -60,8 +72,8 @@ func (f *File) In(coding string) (Coding, bool) {
 
 // KeptFile is a file that was rendered at its first request. It is deleted with its edition.
 //
-// Decision. Such files are records and not in the memory of a process, so that each is rendered once per edition, also
-// with several processes and after a restart. They live for as long as their edition, which a visitor cannot prolong,
+// Decision. Such files are records and not in the memory of a process, so that a restart renders none again. Of two
+// processes that render one at the same time, the file that is stored first stays. They live for as long as their edition, which a visitor cannot prolong,
 // and there are at most as many as the dashboard has events, months and components.
 type KeptFile struct {
 	EditionID   string    `json:"editionId"`
@@ -126,7 +138,11 @@ func (e *issue) file(name string) *File {
 
 // size returns about how many bytes the issue uses.
 func (e *issue) size() int {
-	n := 8 * len(e.State)
+	n := len(e.State)
+	for _, chunk := range e.Chunks {
+		n += len(chunk.Body)
+	}
+	n *= 8 // as it is decoded
 	for i := range e.Files {
 		for _, coding := range e.Files[i].Codings {
 			n += len(coding.Body)
@@ -195,33 +211,99 @@ func (c *Catalog) edition(ctx context.Context, id string) (*issue, error) {
 	return read, nil
 }
 
-func encodeState(state *State) ([]byte, error) {
+// chunkState is what a chunk holds of a State.
+type chunkState struct {
+	Events []ShownEvent      `json:"events"`
+	Spans  map[string][]Span `json:"spans"`
+}
+
+// encode sets State and Chunks. It takes the chunks of former whose days are not in changed.
+func (e *issue) encode(former *issue, changed map[int64]bool) (err error) {
+	head := e.state
+	head.Snapshot.Events, head.Spans = nil, nil
+	if e.State, err = pack(head); err != nil {
+		return err
+	}
+	known := map[int64]Chunk{}
+	if former != nil {
+		for _, chunk := range former.Chunks {
+			known[chunk.Day] = chunk
+		}
+	}
+	e.Chunks = []Chunk{}
+	for events := e.state.Snapshot.Events; len(events) > 0; {
+		n, day := 1, chunkOf(&events[0])
+		for n < len(events) && chunkOf(&events[n]) == day {
+			n++
+		}
+		chunk, there := known[day]
+		if !there || changed[day] {
+			if chunk, err = e.chunk(day, events[:n]); err != nil {
+				return err
+			}
+		}
+		e.Chunks = append(e.Chunks, chunk)
+		events = events[n:]
+	}
+	return nil
+}
+
+func (e *issue) chunk(day int64, events []ShownEvent) (Chunk, error) {
+	of := chunkState{Events: events, Spans: map[string][]Span{}}
+	for i := range events {
+		if spans := e.state.Spans[events[i].ID]; len(spans) > 0 {
+			of.Spans[events[i].ID] = spans
+		}
+	}
+	body, err := pack(of)
+	return Chunk{day, body}, err
+}
+
+// Decode returns the state of the edition.
+func (e *Edition) Decode() (State, error) {
+	var state State
+	if err := unpack(e.State, &state); err != nil {
+		return State{}, err
+	}
+	state.Snapshot.Events, state.Spans = []ShownEvent{}, map[string][]Span{}
+	for _, chunk := range e.Chunks {
+		var part chunkState
+		if err := unpack(chunk.Body, &part); err != nil {
+			return State{}, err
+		}
+		state.Snapshot.Events = append(state.Snapshot.Events, part.Events...)
+		maps.Copy(state.Spans, part.Spans)
+	}
+	return state, nil
+}
+
+func pack(value any) ([]byte, error) {
 	var out bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
 	if err != nil {
 		return nil, err
 	}
-	if err := json.NewEncoder(zip).Encode(state); err != nil {
-		return nil, fmt.Errorf("encode the state of an edition: %w", err)
+	if err := json.NewEncoder(zip).Encode(value); err != nil {
+		return nil, fmt.Errorf("encode an edition: %w", err)
 	}
 	err = zip.Close()
 	return out.Bytes(), err
 }
 
-// Decode returns the state of the edition.
-func (e *Edition) Decode() (state State, err error) {
-	zip, err := gzip.NewReader(bytes.NewReader(e.State))
+func unpack(body []byte, value any) error {
+	zip, err := gzip.NewReader(bytes.NewReader(body))
 	if err == nil {
-		err = json.NewDecoder(zip).Decode(&state)
+		err = json.NewDecoder(zip).Decode(value)
 	}
 	if err != nil {
-		err = fmt.Errorf("decode the state of an edition: %w", err)
+		return fmt.Errorf("decode an edition: %w", err)
 	}
-	return state, err
+	return nil
 }
 
-// insertEdition renders the files of a snapshot that are rendered at once, and stores the edition.
-func (c *Catalog) insertEdition(ctx context.Context, page *Page, state *State, former *issue) (*issue, error) {
+// insertEdition renders the files of a snapshot that are rendered at once, and stores the edition. changed is the days
+// of the chunks that differ from those of the former edition.
+func (c *Catalog) insertEdition(ctx context.Context, page *Page, state *State, former *issue, changed map[int64]bool) (*issue, error) {
 	made := &issue{
 		Edition: Edition{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now(), Files: []File{}},
 		state:   *state,
@@ -240,8 +322,7 @@ func (c *Catalog) insertEdition(ctx context.Context, page *Page, state *State, f
 		}
 		made.Files = append(made.Files, file)
 	}
-	var err error
-	if made.State, err = encodeState(state); err != nil {
+	if err := made.encode(former, changed); err != nil {
 		return nil, err
 	}
 	return made, c.store.Editions.Insert(ctx, made.Edition)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"maps"
 	"reflect"
 	"slices"
@@ -203,6 +204,17 @@ func (a *affected) nameable(event *Event) []topic.Component {
 		})
 	}
 	return out
+}
+
+// EventState returns what messages may show now of the organization's event, or NotFound.
+func (c *Catalog) EventState(ctx context.Context, organization, id string) (topic.EventState, error) {
+	event, err := c.stored(ctx, organization, id)
+	if err != nil {
+		return topic.EventState{}, err
+	}
+	components, err := c.ComponentsByID(ctx, organization, event.ComponentIDs())
+	nameable := slices.DeleteFunc(components, func(component Component) bool { return component.HiddenFromNotifications })
+	return topic.EventState{Published: event.Published, Components: ComponentKeys(nameable)}, err
 }
 
 // kind returns the kind of the message about the write. before is nil for a new event.

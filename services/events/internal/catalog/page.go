@@ -241,7 +241,7 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	}
 	m.finish()
 	m.state.Snapshot.Edition = former.Edition + 1
-	made, err := c.insertEdition(ctx, &page, &m.state, current)
+	made, err := c.insertEdition(ctx, &page, &m.state, current, m.chunks)
 	if err != nil {
 		return Page{}, nil, err
 	}

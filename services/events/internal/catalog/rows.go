@@ -177,12 +177,6 @@ func (c *Catalog) EventID(ctx context.Context, organization string, legacyID int
 	return event.ID, err
 }
 
-// HasEvent returns NotFound unless the event is one of the organization.
-func (c *Catalog) HasEvent(ctx context.Context, organization, id string) error {
-	_, err := c.stored(ctx, organization, id)
-	return err
-}
-
 func (c *Catalog) stored(ctx context.Context, organization, id string) (Event, error) {
 	event, err := c.store.Events.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && event.OrganizationID != organization {

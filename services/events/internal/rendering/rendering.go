@@ -21,8 +21,7 @@ const (
 	Brotli   = "br"
 )
 
-// brotliQuality compresses a page of 200 KB in about 10 ms. The highest quality needs 30 times as long and saves
-// about a tenth, and a writer waits for it.
+// brotliQuality is below the highest, 11, because a writer waits for the compression.
 const brotliQuality = 6
 
 // Renderer implements catalog.Renderer.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/gin-gonic/gin"
 )
@@ -59,7 +60,7 @@ type manageForm struct {
 
 // manage does what the button of the form says.
 func (a *API) manage(c *gin.Context) error {
-	form, err := postForm(c)
+	form, err := page.Form(c)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (endpoint
 	if paused != "" && paused != "on" {
 		return endpoint.Visit{}, fault.Field("paused", "must be on, or absent")
 	}
-	return a.endpoints.Manage(ctx, token, endpoint.Settings{ComponentIDs: form["componentIds"], Paused: paused == "on"})
+	return a.endpoints.Manage(ctx, token, endpoint.Settings{ComponentIDs: page.Chosen(form), Paused: paused == "on"})
 }
 
 // unsubscribe deletes the endpoint. It ignores the body, so that it also takes the one-click request of mail programs

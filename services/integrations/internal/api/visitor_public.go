@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
@@ -27,77 +28,56 @@ type channelParameters struct {
 }
 
 type slugChannelParameters struct {
-	Slug string `path:"slug" pattern:"^[a-z0-9-]{3,63}$" description:"The slug of the dashboard."`
+	page.SlugParameters
 	channelParameters
 }
 
-func html() web.Content { return web.Content{Media: "text/html", Of: ""} }
-
-// refusal is a response with a page for a browser, and an error in JSON for a program.
-func refusal(status int, description string, headers ...string) web.Response {
-	return web.Response{
-		Status: status, Description: description, Headers: headers, Contents: []web.Content{html(), {Media: "application/json"}},
-	}
-}
-
-func shown(description string) web.Response {
-	return web.Response{Status: 200, Description: description, Contents: []web.Content{html()}}
-}
-
 func formOperations(base, suffix, note string, channel any) []web.Public {
-	unknown := refusal(404, "There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.")
+	unknown := page.Refusal(404, "There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.")
 	return []web.Public{{
 		Method: "GET", Path: base + "/{channel}", ID: "askSubscribeEndpoint" + suffix, Tag: visitorTag, Summary: "Show the form that subscribes an endpoint",
 		Description: "No other origin may read the response." + note, Parameters: channel,
-		Responses: []web.Response{shown("A page."), unknown}, Errors: []int{503},
+		Responses: []web.Response{page.Shown(), unknown}, Errors: []int{503},
 	}, {
 		Method: "POST", Path: base + "/{channel}", ID: "subscribeEndpoint" + suffix, Tag: visitorTag, Summary: "Subscribe an endpoint",
 		Description: "The management address gets a link that verifies the endpoint. The response does not depend on whether the URL is known, locked or suppressed. No other origin may read the response." + note,
 		Parameters:  channel,
 		Bodies: []web.Content{
-			{Media: "application/x-www-form-urlencoded", Of: subscribeForm{}, Example: `{"url": "https://hooks.example.com/bellbuoy", "managementEmail": "ops@example.com"}`},
+			{Media: page.FormMedia, Of: subscribeForm{}, Example: `{"url": "https://hooks.example.com/bellbuoy", "managementEmail": "ops@example.com"}`},
 			{Media: "application/json", Of: subscribeBody{}, Example: `{"url": "https://hooks.example.com/bellbuoy", "managementEmail": "ops@example.com"}`},
 		},
-		Responses: []web.Response{
-			{Status: 202, Description: "The request was sent as JSON.", Contents: []web.Content{{Media: "application/json", Of: sentView{}, Example: `{"status": "sent"}`}}},
-			{Status: 303, Description: "The request was sent as a form.", Headers: []string{"Location"}},
-			unknown,
-			refusal(422, "A field is wrong. The form is shown again."),
-			refusal(429, "There were too many requests from the network of the visitor.", "Retry-After"),
-		},
+		Responses: page.Subscribed(
+			"There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.",
+			"A field is wrong. The form is shown again."),
 		Errors: []int{413, 503},
 	}}
 }
 
-type tokenParameters struct {
-	Token string `query:"token" required:"true" description:"From the link in a mail."`
-}
-
 func linkOperations() []web.Public {
 	ended := []web.Response{
-		refusal(403, "The operator of the dashboard has locked the endpoint, or the dashboard has no room for it or takes none from visitors any more."),
-		refusal(404, "The link is not valid."),
-		refusal(410, "The link is used, has expired, or was replaced."),
+		page.Refusal(403, "The operator of the dashboard has locked the endpoint, or the dashboard has no room for it or takes none from visitors any more."),
+		page.Refusal(404, "The link is not valid."),
+		page.Refusal(410, "The link is used, has expired, or was replaced."),
 	}
 	operation := func(method, path, id, summary, description string, responses ...web.Response) web.Public {
 		return web.Public{
 			Method: method, Path: endpoint.LinkPath + path, ID: id, Tag: visitorTag, Summary: summary,
-			Description: description + " No other origin may read the response.", Parameters: tokenParameters{},
+			Description: description + " No other origin may read the response.", Parameters: page.TokenParameters{},
 			Responses: append(append([]web.Response{}, responses...), ended...), Errors: []int{503},
 		}
 	}
 	const harmless = "Changes nothing, because programs follow the links in mail."
-	manage := operation("POST", "manage", "manageEndpoint", "Change or delete the endpoint", "", shown("A page."),
-		refusal(409, "The secret was replaced too often within 24 h."), refusal(422, "A field is wrong."))
+	manage := operation("POST", "manage", "manageEndpoint", "Change or delete the endpoint", "", page.Shown(),
+		page.Refusal(409, "The secret was replaced too often within 24 h."), page.Refusal(422, "A field is wrong."))
 	manage.Description = "The button of the form decides." + manage.Description
-	manage.Bodies = []web.Content{{Media: "application/x-www-form-urlencoded", Of: manageForm{}, Example: `{"action": "unsubscribe"}`}}
+	manage.Bodies = []web.Content{{Media: page.FormMedia, Of: manageForm{}, Example: `{"action": "unsubscribe"}`}}
 	manage.Errors = append(manage.Errors, 413)
 	return []web.Public{
-		operation("GET", "verify", "askVerifyEndpoint", "Show the button that verifies an endpoint", harmless, shown("A page.")),
-		operation("POST", "verify", "verifyEndpoint", "Verify an endpoint", "Works once. The page shows the signing secret of a webhook.", shown("A page.")),
-		operation("GET", "manage", "askManageEndpoint", "Show the form that manages an endpoint", harmless, shown("A page.")),
+		operation("GET", "verify", "askVerifyEndpoint", "Show the button that verifies an endpoint", harmless, page.Shown()),
+		operation("POST", "verify", "verifyEndpoint", "Verify an endpoint", "Works once. The page shows the signing secret of a webhook.", page.Shown()),
+		operation("GET", "manage", "askManageEndpoint", "Show the form that manages an endpoint", harmless, page.Shown()),
 		manage,
-		operation("GET", "unsubscribe", "askUnsubscribeEndpoint", "Show the button that deletes an endpoint", harmless, shown("A page.")),
-		operation("POST", "unsubscribe", "unsubscribeEndpoint", "Delete an endpoint", "Takes the one-click request of mail programs (RFC 8058) too.", shown("A page.")),
+		operation("GET", "unsubscribe", "askUnsubscribeEndpoint", "Show the button that deletes an endpoint", harmless, page.Shown()),
+		operation("POST", "unsubscribe", "unsubscribeEndpoint", "Delete an endpoint", "Takes the one-click request of mail programs (RFC 8058) too.", page.Shown()),
 	}
 }

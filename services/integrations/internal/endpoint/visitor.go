@@ -3,7 +3,6 @@ package endpoint
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -52,13 +51,6 @@ type Wish struct {
 	ComponentIDs    []string // nil: all components that the dashboard shows
 }
 
-// Throttled is the error of a visitor who causes too much mail.
-type Throttled struct{ Wait time.Duration }
-
-func (t Throttled) Error() string {
-	return fmt.Sprintf("the visitor must wait for %s", t.Wait)
-}
-
 // Offer returns the kinds of endpoints for which a visitor of a dashboard may ask. It returns fault.NotFound if there
 // is none, or no such dashboard. Private dashboards offer nothing.
 func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
@@ -101,7 +93,7 @@ func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish 
 		return err
 	}
 	if wait := s.Quota.MailFrom(ctx, ip); wait > 0 {
-		return Throttled{wait}
+		return fault.Throttled{Wait: wait}
 	}
 	if s.Quota.MailTo(ctx, wish.ManagementEmail) > 0 {
 		return nil

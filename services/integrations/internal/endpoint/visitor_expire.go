@@ -2,36 +2,16 @@ package endpoint
 
 import (
 	"context"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-const (
-	// expireEvery is the longest time for which an expired request is still listed.
-	expireEvery = time.Minute
-	expireBatch = 500
-)
+const expireBatch = 500
 
-// ExpireRequests deletes visitors' requests that nobody verified in time, until ctx ends.
+// ExpireRequests deletes visitors' requests that nobody verified in time.
 func (s *Endpoints) ExpireRequests(ctx context.Context) error {
-	ticker := time.NewTicker(min(expireEvery, max(s.ConfirmWithin/4, 10*time.Millisecond)))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if err := s.expireRequests(ctx); err != nil && ctx.Err() == nil {
-			s.Log.WarnContext(ctx, "expired requests for endpoints could not be deleted", "error", err)
-		}
-	}
-}
-
-func (s *Endpoints) expireRequests(ctx context.Context) error {
 	expired := find.Query{Where: []find.Condition{find.Lte(FieldExpires, s.Now())}, Order: []find.Order{{Field: FieldExpires}}, Limit: expireBatch}
 	for {
 		page, err := s.Store.Endpoints.Find(ctx, expired)

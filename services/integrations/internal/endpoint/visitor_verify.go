@@ -15,7 +15,6 @@ type Visit struct {
 	Kind          Kind
 	URLDisplay    string
 	DashboardName string
-	DashboardURL  string
 	Components    []Choice // that the dashboard shows
 	Paused        bool
 	Suppressed    bool
@@ -83,7 +82,7 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard Dashboard) 
 	}
 	_, suppressed := suppressions[e.suppressionKey()]
 	v := Visit{
-		Kind: s.kind(e.Channel), URLDisplay: e.URLDisplay, DashboardName: dashboard.Name, DashboardURL: dashboard.URL,
+		Kind: s.kind(e.Channel), URLDisplay: e.URLDisplay, DashboardName: dashboard.Name,
 		Paused: e.Paused, Suppressed: suppressed,
 		Manage: s.Links.token(toManage, e), Unsubscribe: s.Links.token(toUnsubscribe, e),
 	}

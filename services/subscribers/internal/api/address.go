@@ -20,7 +20,7 @@ func (k kind) addressResource() legacy.Resource[audience.Address] {
 		FaultFields: map[string]string{audience.FieldText: k.name},
 		Indexes: []legacy.Index{
 			{Name: audience.IndexLegacy},
-			{Name: audience.IndexText, Equal: []string{audience.FieldText}},
+			{Name: audience.IndexSame, Equal: []string{audience.FieldNormal}, Few: true},
 		},
 		ID:   func(a audience.Address) int64 { return a.LegacyID },
 		View: k.addressView,
@@ -64,7 +64,10 @@ func (k kind) address(ctx context.Context, caller passport.Passport, id int64) (
 }
 
 func (k kind) addressFields() []legacy.Field {
-	fields := []legacy.Field{{Name: k.name, Type: legacy.String, Required: true, Unique: true, Max: 254, Find: audience.FieldText, Help: k.label + ".", Keywords: k.keywords}}
+	fields := []legacy.Field{{
+		Name: k.name, Type: legacy.String, Required: true, Unique: true, Max: 254, Help: k.label + ".", Keywords: k.keywords,
+		Find: audience.FieldText, Compared: audience.FieldNormal, Normal: func(text string) (string, bool) { return audience.Normal(k.channel, text) },
+	}}
 	if k.blocked {
 		fields = append(fields, legacy.Field{Name: "blocked", Type: legacy.Boolean, Readonly: true, Find: audience.FieldBlocked, Help: "True if no message is sent to it.",
 			Keywords: map[string]any{"description": "True if no message is sent to the number, because it refused messages or is not a mobile number. A change of the number clears this."}})

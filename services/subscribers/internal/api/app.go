@@ -45,7 +45,7 @@ func (a appChannel) operations() []web.Operation {
 	list := a.declared("GET", "", "list"+a.title+"Subscribers", "List subscribers", "By address. An unknown dashboard or component has no subscribers.", 200)
 	list.Example.Response = `{"subscribers": [` + a.example() + `], "nextToken": null}`
 	create := a.declared("POST", "", "create"+a.title+"Subscriber", "Create a subscriber",
-		"Unless confirmed is true, the owner of the address is asked for a confirmation. Nothing is sent to a suppressed address. 409 if the dashboard has a subscriber with the address.", 201, 409)
+		"Unless confirmed is true, the owner of the address is asked for a confirmation. Nothing is sent to a suppressed address, or if locked is true. 409 if the dashboard has a subscriber with the address.", 201, 409)
 	create.Example = web.Example{
 		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", ` + a.exampleAddress() + `,
 			"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "confirmed": true, "locale": "de"}`,
@@ -58,7 +58,7 @@ func (a appChannel) operations() []web.Operation {
 	change.Example = web.Example{Request: `{"paused": true, "locale": null}`, Response: create.Example.Response}
 	remove := a.declared("DELETE", "/{id}", "delete"+a.title+"Subscriber", "Delete a subscriber", "The address's subscribers of other dashboards stay.", 204, 404)
 	resend := a.declared("POST", "/{id}/resend-confirmation", "resend"+a.title+"Confirmation", "Send the confirmation again",
-		"With a new link; the former ones end. 409 if the subscriber is confirmed or its address suppressed.", 202, 404, 409)
+		"With a new link; the former ones end. 409 if the subscriber is confirmed or locked, or its address is suppressed.", 202, 404, 409)
 	resend.Example.Response = `{"deliveryId": "01890a5d-ac96-874b-bcce-b302099a8070"}`
 	counts := a.declared("GET", "/counts", "count"+a.title+"Subscribers", "Count subscribers", "A subscriber can be in several states.", 200)
 	counts.Example.Response = `{"counts": {"total": 3, "confirmed": 2, "unconfirmed": 1, "paused": 0, "suppressed": 1}}`
@@ -80,7 +80,7 @@ func (a appChannel) exampleAddress() string {
 }
 
 func (a appChannel) example() string {
-	return `{"id": "01890a5d-ac96-574b-bcce-b302099a8062", "channel": "` + string(a.channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", ` + a.exampleAddress() + `,
+	return `{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "channel": "` + string(a.channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", ` + a.exampleAddress() + `,
 		"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "confirmed": true, "confirmedAt": "2026-01-31T09:30:00.000Z", "paused": false, "locked": false,
 		"suppressed": false, "suppressedReason": null, "locale": "de", "source": "app", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}`
 }
@@ -91,11 +91,11 @@ type subscriberView struct {
 	DashboardID      string                     `json:"dashboardId" format:"uuid"`
 	Email            string                     `json:"email,omitempty"`
 	Phone            string                     `json:"phone,omitempty" description:"E.164."`
-	ComponentIDs     []string                   `json:"componentIds" nullable:"true" description:"Null: all components of the dashboard, also future ones."`
+	ComponentIDs     []string                   `json:"componentIds" nullable:"true" description:"Null: all components of the dashboard, also future ones. A component that the dashboard no longer has is not shown, and no message is sent about it."`
 	Confirmed        bool                       `json:"confirmed" description:"The owner of the address has confirmed all components."`
 	ConfirmedAt      *web.Time                  `json:"confirmedAt"`
 	Paused           bool                       `json:"paused"`
-	Locked           bool                       `json:"locked" description:"Its owner cannot subscribe again or manage it, but unsubscribe."`
+	Locked           bool                       `json:"locked" description:"Its owner cannot subscribe again, confirm or manage it, but unsubscribe."`
 	Suppressed       bool                       `json:"suppressed" description:"Nothing is sent to the address."`
 	SuppressedReason *audience.SuppressedReason `json:"suppressedReason" enum:"bounce,complaint,invalid"`
 	Locale           *string                    `json:"locale" description:"Null: the dashboard's."`
@@ -190,7 +190,7 @@ func (a appChannel) counts(c *web.Call[countParameters, web.None]) (countsView, 
 // draftMembers are the members of a create beside the address.
 type draftMembers struct {
 	DashboardID  optional.Value[string]   `json:"dashboardId" required:"true" format:"uuid"`
-	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" description:"Components of the dashboard. Null or absent: all components, also future ones."`
+	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null or absent: all components, also future ones."`
 	Confirmed    optional.Value[bool]     `json:"confirmed" default:"false" description:"True: no confirmation is asked for."`
 	Paused       optional.Value[bool]     `json:"paused" default:"false"`
 	Locked       optional.Value[bool]     `json:"locked" default:"false"`
@@ -243,7 +243,7 @@ func (a appChannel) get(c *web.Call[subscriberPath, web.None]) (oneSubscriberVie
 }
 
 type subscriberPatch struct {
-	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" description:"Components of the dashboard. Null: all components, also future ones."`
+	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null: all components, also future ones."`
 	Confirmed    optional.Value[bool]     `json:"confirmed"`
 	Paused       optional.Value[bool]     `json:"paused"`
 	Locked       optional.Value[bool]     `json:"locked"`
@@ -292,18 +292,70 @@ func (a appChannel) resend(c *web.Call[subscriberPath, web.None]) (confirmationV
 	return confirmationView{id}, err
 }
 
-type importRow struct {
-	Email        optional.Value[string]   `json:"email" description:"Of mail subscribers; required."`
-	Phone        optional.Value[string]   `json:"phone" description:"Of other subscribers; required."`
-	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" description:"Components of the dashboard. Null: all. Absent: all, and of a known subscriber as before."`
+// rowMembers are the members of a row of an import beside the address.
+type rowMembers struct {
+	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null: all. Absent: all, and of a known subscriber as before."`
 	Confirmed    optional.Value[bool]     `json:"confirmed" description:"Absent: false, and of a known subscriber as before."`
-	Locale       optional.Value[string]   `json:"locale" nullable:"true"`
+	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35"`
 }
 
-type importBody struct {
-	DashboardID       optional.Value[string]      `json:"dashboardId" required:"true" format:"uuid"`
-	Rows              optional.Value[[]importRow] `json:"rows" required:"true" minItems:"1" maxItems:"1000"`
-	SendConfirmations optional.Value[bool]        `json:"sendConfirmations" default:"false" description:"The owners of unconfirmed addresses are asked for a confirmation."`
+func (m rowMembers) row(address string) audience.Row {
+	row := audience.Row{Address: address, Confirmed: m.Confirmed.Pointer(), ComponentIDs: m.ComponentIDs, Locale: m.Locale}
+	if m.ComponentIDs.Sent && !m.ComponentIDs.Null && m.ComponentIDs.Value == nil {
+		row.ComponentIDs.Value = []string{}
+	}
+	return row
+}
+
+type mailRow struct {
+	Email optional.Value[string] `json:"email" required:"true" maxLength:"254" format:"idn-email"`
+	rowMembers
+}
+
+func (r mailRow) from() audience.Row { return r.row(r.Email.Value) }
+
+type phoneRow struct {
+	Phone optional.Value[string] `json:"phone" required:"true" description:"With a plus sign and the country code."`
+	rowMembers
+}
+
+func (r phoneRow) from() audience.Row { return r.row(r.Phone.Value) }
+
+// importMembers are the members of an import beside the rows.
+type importMembers struct {
+	DashboardID       optional.Value[string] `json:"dashboardId" required:"true" format:"uuid"`
+	SendConfirmations optional.Value[bool]   `json:"sendConfirmations" default:"false" description:"The owners of unconfirmed addresses are asked for a confirmation."`
+}
+
+type mailImport struct {
+	importMembers
+	Rows optional.Value[[]web.Row[mailRow]] `json:"rows" required:"true" minItems:"1" maxItems:"1000"`
+}
+
+func (b mailImport) from() (importMembers, []audience.Row) {
+	return b.importMembers, rowsOf(b.Rows.Value)
+}
+
+type phoneImport struct {
+	importMembers
+	Rows optional.Value[[]web.Row[phoneRow]] `json:"rows" required:"true" minItems:"1" maxItems:"1000"`
+}
+
+func (b phoneImport) from() (importMembers, []audience.Row) {
+	return b.importMembers, rowsOf(b.Rows.Value)
+}
+
+// rowsOf returns the rows. One that cannot be read is refused.
+func rowsOf[R interface{ from() audience.Row }](sent []web.Row[R]) []audience.Row {
+	rows := make([]audience.Row, len(sent))
+	for i := range sent {
+		if row, err := sent[i].Read(); err != nil {
+			rows[i].Wrong = err
+		} else {
+			rows[i] = row.from()
+		}
+	}
+	return rows
 }
 
 type importedView struct {
@@ -319,50 +371,38 @@ type importResultView struct {
 
 func (a appChannel) importOperation() web.Operation {
 	operation := a.declared("POST", "/import", "import"+a.title+"Subscribers", "Import subscribers",
-		"Each row creates a subscriber, changes the one with its address, or is refused; a refused row does not affect others.", 200)
+		"Each row creates a subscriber, changes the one with its address, or is refused; a refused row does not affect others. A row of another shape is refused too. At most 1,000 rows and 1 MiB (1,048,576 bytes) of body; split a longer list.", 200)
 	operation.Example = web.Example{
 		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "rows": [{` + a.exampleAddress() + `, "confirmed": true}, {` +
 			strings.NewReplacer("@", "", "+", "").Replace(a.exampleAddress()) + `}]}`,
-		Response: `{"results": [{"row": 1, "status": "created", "id": "01890a5d-ac96-574b-bcce-b302099a8062", "error": null},
+		Response: `{"results": [{"row": 1, "status": "created", "id": "01890a5d-ac96-774b-bcce-b302099a8062", "error": null},
 			{"row": 2, "status": "refused", "id": null, "error": "The address is not valid."}]}`,
 	}
-	return web.Declare(operation, a.imports)
-}
-
-func (a appChannel) imports(c *web.Call[web.None, importBody]) (importedView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return importedView{}, err
-	}
-	rows := make([]audience.Row, len(in.Rows.Value))
-	for i, row := range in.Rows.Value {
-		rows[i] = a.row(row)
-	}
-	results, err := a.audience.Import(c, c.Caller.Organization, a.channel, in.DashboardID.Value, rows, in.SendConfirmations.Value)
-	out := importedView{Results: make([]importResultView, len(results))}
-	for i, result := range results {
-		out.Results[i] = importResultView{Row: i + 1, Status: string(result.Status)}
-		if result.Status == audience.Refused {
-			out.Results[i].Error = &result.Error
-		} else {
-			out.Results[i].ID = &result.ID
-		}
-	}
-	return out, err
-}
-
-// row returns a row with the address of the channel. An address of another channel refuses the row.
-func (a appChannel) row(in importRow) audience.Row {
-	address, other := in.Phone, in.Email
 	if a.mail() {
-		address, other = other, address
+		return web.Declare(operation, importFrom[mailImport](a))
 	}
-	row := audience.Row{Address: address.Value, Confirmed: in.Confirmed.Pointer(), ComponentIDs: in.ComponentIDs, Locale: in.Locale}
-	if other.Sent {
-		row.Address = ""
+	return web.Declare(operation, importFrom[phoneImport](a))
+}
+
+func importFrom[B interface {
+	from() (importMembers, []audience.Row)
+}](a appChannel) func(*web.Call[web.None, B]) (importedView, error) {
+	return func(c *web.Call[web.None, B]) (importedView, error) {
+		body, err := c.Body()
+		if err != nil {
+			return importedView{}, err
+		}
+		in, rows := body.from()
+		results, err := a.audience.Import(c, c.Caller.Organization, a.channel, in.DashboardID.Value, rows, in.SendConfirmations.Value)
+		out := importedView{Results: make([]importResultView, len(results))}
+		for i, result := range results {
+			out.Results[i] = importResultView{Row: i + 1, Status: string(result.Status)}
+			if result.Status == audience.Refused {
+				out.Results[i].Error = &result.Error
+			} else {
+				out.Results[i].ID = &result.ID
+			}
+		}
+		return out, err
 	}
-	if in.ComponentIDs.Sent && !in.ComponentIDs.Null && in.ComponentIDs.Value == nil {
-		row.ComponentIDs.Value = []string{}
-	}
-	return row
 }

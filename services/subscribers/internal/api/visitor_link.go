@@ -65,7 +65,7 @@ func confirmed(c *gin.Context, visit audience.Visit) error {
 type confirmCodeBody struct {
 	Channel optional.Value[string] `json:"channel" required:"true" enum:"sms,whatsapp"`
 	Phone   optional.Value[string] `json:"phone" required:"true"`
-	Code    optional.Value[string] `json:"code" required:"true" pattern:"^[0-9]{6}$"`
+	Code    optional.Value[string] `json:"code" required:"true" pattern:"^[ -]*([0-9][ -]*){6}$" description:"Six digits. Spaces and dashes do not count."`
 }
 
 // confirmCodeForm describes the form.
@@ -82,18 +82,22 @@ type subscriptionConfirmedView struct {
 // confirmByCode takes the code of a message. A wrong one shows the form again.
 func (a *API) confirmByCode(c *gin.Context) error {
 	ctx, ip := c.Request.Context(), web.Caller(c).IP
-	if c.ContentType() != formMedia {
+	isForm, err := page.IsForm(c)
+	if err != nil {
+		return err
+	}
+	if !isForm {
 		in, err := web.Body[confirmCodeBody](c)
 		if err != nil {
-			return inJSON{err}
+			return page.InJSON(err)
 		}
 		if _, err := a.visitors.ConfirmCode(ctx, topic.Channel(in.Channel.Value), in.Phone.Value, in.Code.Value, ip); err != nil {
-			return inJSON{err}
+			return page.InJSON(err)
 		}
 		c.PureJSON(http.StatusOK, subscriptionConfirmedView{Status: "confirmed"})
 		return nil
 	}
-	form, err := postForm(c)
+	form, err := page.Form(c)
 	if err != nil {
 		return err
 	}
@@ -123,7 +127,7 @@ type manageSubscriptionForm struct {
 
 // manage does what the button of the form says.
 func (a *API) manage(c *gin.Context) error {
-	form, err := postForm(c)
+	form, err := page.Form(c)
 	if err != nil {
 		return err
 	}
@@ -165,8 +169,8 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (audience
 		settings.Locale = new(form.Get("locale"))
 	}
 	if form.Has("componentIds") {
-		chosen := slices.DeleteFunc(slices.Clone(form["componentIds"]), func(id string) bool { return id == "" })
-		settings.Components = &audience.Chosen{All: slices.Contains(chosen, everything), IDs: chosen}
+		ids := page.Chosen(form)
+		settings.Components = &audience.Chosen{All: slices.Contains(ids, everything), IDs: ids}
 	}
 	return a.visitors.Manage(ctx, token, settings)
 }
@@ -178,7 +182,7 @@ func (a *API) manageAgain(c *gin.Context, token string, form url.Values, field s
 		return err
 	}
 	view := newLink(visit)
-	switch field {
+	switch name, _, _ := strings.Cut(field, "["); name {
 	case "componentIds":
 		view.Components.Problem = view.W.WrongComponents
 		if strings.Join(form["componentIds"], "") == "" {
@@ -196,7 +200,7 @@ func (a *API) manageAgain(c *gin.Context, token string, form url.Values, field s
 
 // unsubscribe takes the button of the page and the one-click request of mail programs (RFC 8058).
 func (a *API) unsubscribe(c *gin.Context) error {
-	form, err := postForm(c)
+	form, err := page.Form(c)
 	if err != nil {
 		return err
 	}

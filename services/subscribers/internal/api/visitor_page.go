@@ -2,6 +2,7 @@ package api
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -43,7 +44,7 @@ const (
 <input type="hidden" name="channel" value="{{.Channel}}">
 {{if .Problem}}<p role="alert">{{.Problem}}</p>
 {{end}}{{template "phone" .Phone}}<p><label for="code">{{.W.Code}}</label>
-<input id="code" type="text" name="code" required maxlength="6" pattern="[0-9]{6}" inputmode="numeric" autocomplete="one-time-code" aria-describedby="code-note">
+<input id="code" type="text" name="code" required maxlength="12" pattern="[0-9 \-]{6,12}" inputmode="numeric" autocomplete="one-time-code" aria-describedby="code-note">
 <span id="code-note">{{.W.CodeHint}}</span></p>
 <p><button type="submit">{{.W.ConfirmByCode}}</button></p>
 </form>`
@@ -158,7 +159,7 @@ func (f *channelForm) refill(wish audience.Wish, field string) {
 	for i, choice := range f.Components.Choices {
 		f.Components.Choices[i].Chosen = slices.Contains(wish.ComponentIDs, choice.ID)
 	}
-	switch field {
+	switch name, _, _ := strings.Cut(field, "["); name {
 	case "componentIds":
 		f.Components.Problem = f.W.WrongComponents
 	case "locale":

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
@@ -15,7 +16,7 @@ func Public() []web.Public {
 		base, suffix, note string
 		path, sent         any
 	}{
-		{"/d/{slug}/subscribe", "", "", slugParameters{}, slugSentParameters{}},
+		{"/d/{slug}/subscribe", "", "", page.SlugParameters{}, slugSentParameters{}},
 		{"/subscribe", "OnOwnHost", " Exists on a dashboard's own host only.", nil, sentParameters{}},
 	} {
 		all = append(all, pageOperations(at.base, at.suffix, at.note, at.path, at.sent)...)
@@ -26,44 +27,27 @@ func Public() []web.Public {
 	return append(all, linkOperations()...)
 }
 
-type slugParameters struct {
-	Slug string `path:"slug" pattern:"^[a-z0-9-]{3,63}$" description:"The slug of the dashboard."`
-}
-
 type sentParameters struct {
 	Channel string `query:"channel" description:"sms or whatsapp: the page has the form for the code of the message."`
 }
 
 type slugSentParameters struct {
-	slugParameters
+	page.SlugParameters
 	sentParameters
 }
 
 const forNobodyElse = "No other origin may read the response."
 
-func html() web.Content { return web.Content{Media: "text/html", Of: ""} }
-
-// refusal is a response with a page for a browser, and an error in JSON for a program.
-func refusal(status int, description string, headers ...string) web.Response {
-	return web.Response{
-		Status: status, Description: description, Headers: headers, Contents: []web.Content{html(), {Media: "application/json"}},
-	}
-}
-
-func shown() web.Response {
-	return web.Response{Status: 200, Description: "A page.", Contents: []web.Content{html()}}
-}
-
 func pageOperations(base, suffix, note string, path, sent any) []web.Public {
-	unknown := refusal(404, "There is no such dashboard, the dashboard offers no channel, or the dashboard is private.")
+	unknown := page.Refusal(404, "There is no such dashboard, the dashboard offers no channel, or the dashboard is private.")
 	return []web.Public{{
 		Method: "GET", Path: base, ID: "askSubscribe" + suffix, Tag: visitorTag, Summary: "Show the forms of a dashboard",
 		Description: "The forms for people, and links to those for endpoints. " + forNobodyElse + note, Parameters: path,
-		Responses: []web.Response{shown(), unknown}, Errors: []int{503},
+		Responses: []web.Response{page.Shown(), unknown}, Errors: []int{503},
 	}, {
 		Method: "GET", Path: base + "/sent", ID: "showSent" + suffix, Tag: visitorTag, Summary: "Show what follows after a form",
 		Description: "The page is the same for every request." + note, Parameters: sent,
-		Responses: []web.Response{shown(), unknown}, Errors: []int{503},
+		Responses: []web.Response{page.Shown(), unknown}, Errors: []int{503},
 	}}
 }
 
@@ -76,27 +60,23 @@ func formOperations(base, suffix, note string, path any, channel topic.Channel) 
 		body, form, example = subscribeEmailBody{}, subscribeEmailForm{}, `{"email": "ann@example.com"}`
 		link = "The mail address gets a link that confirms the subscription."
 	}
-	unknown := refusal(404, "There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.")
+	unknown := page.Refusal(404, "There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.")
 	at := base + "/" + string(channel)
 	return []web.Public{{
 		Method: "GET", Path: at, ID: "askSubscribe" + name + suffix, Tag: visitorTag, Summary: "Show the form that subscribes by " + name,
 		Description: forNobodyElse + note, Parameters: path,
-		Responses: []web.Response{shown(), unknown}, Errors: []int{503},
+		Responses: []web.Response{page.Shown(), unknown}, Errors: []int{503},
 	}, {
 		Method: "POST", Path: at, ID: "subscribe" + name + suffix, Tag: visitorTag, Summary: "Subscribe by " + name,
 		Description: link + " The response does not depend on whether the address is known, locked or suppressed. " + forNobodyElse + note,
 		Parameters:  path,
 		Bodies: []web.Content{
-			{Media: formMedia, Of: form, Example: example},
+			{Media: page.FormMedia, Of: form, Example: example},
 			{Media: "application/json", Of: body, Example: example},
 		},
-		Responses: []web.Response{
-			{Status: 202, Description: "The request was sent as JSON.", Contents: []web.Content{{Media: "application/json", Of: subscriptionSentView{}, Example: `{"status": "sent"}`}}},
-			{Status: 303, Description: "The request was sent as a form.", Headers: []string{"Location"}},
-			unknown,
-			refusal(422, "A field is wrong. A browser gets the form again."),
-			refusal(429, "There were too many requests from the network of the visitor.", "Retry-After"),
-		},
+		Responses: page.Subscribed(
+			"There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.",
+			"A field is wrong. A browser gets the form again."),
 		Errors: []int{413, 503},
 	}}
 }
@@ -117,23 +97,19 @@ type subscribePhoneForm struct {
 	formParts
 }
 
-type tokenParameters struct {
-	Token string `query:"token" required:"true" description:"From the link in a message."`
-}
-
 type confirmParameters struct {
 	Token string `query:"token" description:"From the link in a message. Absent: the body has a code."`
 }
 
 func linkOperations() []web.Public {
-	locked := refusal(403, "The operator of the dashboard has locked the subscription.")
-	gone := refusal(410, "The link is used, has expired, or was replaced.")
-	wrong := refusal(422, "A field is wrong.")
+	locked := page.Refusal(403, "The operator of the dashboard has locked the subscription.")
+	gone := page.Refusal(410, "The link is used, has expired, or was replaced.")
+	wrong := page.Refusal(422, "A field is wrong.")
 	operation := func(method, path, id, summary, description string, responses ...web.Response) web.Public {
-		responses = append([]web.Response{shown(), refusal(404, "The link is not valid."), gone}, responses...)
+		responses = append([]web.Response{page.Shown(), page.Refusal(404, "The link is not valid."), gone}, responses...)
 		return web.Public{
 			Method: method, Path: path, ID: id, Tag: visitorTag, Summary: summary, Description: description + " " + forNobodyElse,
-			Parameters: tokenParameters{}, Responses: responses, Errors: []int{503},
+			Parameters: page.TokenParameters{}, Responses: responses, Errors: []int{503},
 		}
 	}
 	const harmless = "Changes nothing, because programs follow the links in messages."
@@ -141,16 +117,16 @@ func linkOperations() []web.Public {
 
 	confirm := operation("POST", audience.ConfirmPath, "confirmSubscription", "Confirm a subscription",
 		"By a link, which works once, or by the code in an SMS or WhatsApp message.", wrong,
-		refusal(429, "Too many codes were tried from the network of the visitor.", "Retry-After"))
+		page.Refusal(429, "Too many codes were tried from the network of the visitor.", "Retry-After"))
 	confirm.Parameters, confirm.Errors = confirmParameters{}, append(confirm.Errors, 413)
 	confirm.Responses[0].Contents = append(confirm.Responses[0].Contents,
 		web.Content{Media: "application/json", Of: subscriptionConfirmedView{}, Example: `{"status": "confirmed"}`})
 	confirm.BodyOptional = true // with a link
 	const code = `{"channel": "sms", "phone": "+4915112345678", "code": "123456"}`
-	confirm.Bodies = []web.Content{{Media: formMedia, Of: confirmCodeForm{}, Example: code}, {Media: "application/json", Of: confirmCodeBody{}, Example: code}}
+	confirm.Bodies = []web.Content{{Media: page.FormMedia, Of: confirmCodeForm{}, Example: code}, {Media: "application/json", Of: confirmCodeBody{}, Example: code}}
 
 	manage := operation("POST", audience.ManagePath, "manageSubscription", "Change or delete a subscription", "The button of the form decides. "+one, locked, wrong)
-	manage.Bodies = []web.Content{{Media: formMedia, Of: manageSubscriptionForm{}, Example: `{"action": "unsubscribe"}`}}
+	manage.Bodies = []web.Content{{Media: page.FormMedia, Of: manageSubscriptionForm{}, Example: `{"action": "unsubscribe"}`}}
 	manage.Errors = append(manage.Errors, 413)
 
 	unsubscribe := operation("POST", audience.UnsubscribePath, "unsubscribe", "Delete a subscription",
@@ -158,7 +134,7 @@ func linkOperations() []web.Public {
 	unsubscribe.Errors = append(unsubscribe.Errors, 413)
 	const oneClick = `{"List-Unsubscribe": "One-Click"}`
 	unsubscribe.Bodies = []web.Content{
-		{Media: formMedia, Of: unsubscription{}, Example: oneClick}, {Media: "multipart/form-data", Of: unsubscription{}, Example: oneClick},
+		{Media: page.FormMedia, Of: unsubscription{}, Example: oneClick}, {Media: "multipart/form-data", Of: unsubscription{}, Example: oneClick},
 	}
 	return []web.Public{
 		operation("GET", audience.ConfirmPath, "askConfirmSubscription", "Show the button that confirms a subscription", harmless),

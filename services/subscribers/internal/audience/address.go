@@ -73,8 +73,8 @@ func (a *Audience) Addresses(ctx context.Context, organization string, channel t
 // AddressIDs returns the ids of the addresses that fulfil all conditions.
 func (a *Audience) AddressIDs(ctx context.Context, organization string, channel topic.Channel, where []find.Condition) ([]string, error) {
 	within := IndexLegacy
-	if slices.ContainsFunc(where, func(c find.Condition) bool { return c.Field == FieldText && c.Op == find.OpEq }) {
-		within = IndexText
+	if slices.ContainsFunc(where, func(c find.Condition) bool { return c.Field == FieldNormal }) {
+		within = IndexSame
 	}
 	page, err := a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, channel, where...), Scan: within})
 	ids := make([]string, len(page.Items))

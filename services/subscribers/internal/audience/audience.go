@@ -5,8 +5,9 @@
 // address to one dashboard. It holds an Entry for each component, with a confirmation of its own, or one Entry for all
 // components. The recipients of a change are subscribers.
 //
-// The key of a Subscriber follows from its dashboard and its address. So there is one, and the write decides who of
-// several creates it. A subscriber without entries does not exist: no query finds it, and Derive deletes it.
+// The key of a Subscriber follows from its dashboard and the id of its address. So there is one, and the write decides who of
+// several creates it. Nobody can compute the key from the text of an address, because the id of the address is random and in
+// no response to a visitor. A subscriber without entries does not exist: no query finds it, and Derive deletes it.
 //
 // A subscriber holds a copy of its address. A Subscription is a copy of an entry for the lists of the legacy interface.
 // AddressWritten and SubscriberWritten keep the copies in step. The store calls them after each write, and repeats them
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -30,7 +32,7 @@ const (
 	FieldOrganization = "organization"
 	FieldChannel      = "channel"
 	FieldLegacyID     = "legacyId"
-	FieldText         = "text"       // of an address, as given
+	FieldText         = "text"       // of an address, as given; of a subscriber, as Searched returns it
 	FieldNormal       = "normal"     // of an address, as compared
 	FieldBlocked      = "blocked"    // of an address: suppressed
 	FieldRemoved      = "removed"    // of an address
@@ -51,7 +53,7 @@ const (
 // follows in those of addresses and subscriptions.
 const (
 	IndexLegacy          = "legacy"
-	IndexText            = "text"
+	IndexSame            = "same" // of addresses: the compared form
 	IndexAddress         = "address"
 	IndexComponent       = "component"
 	IndexPair            = "couple" // address, component
@@ -159,7 +161,7 @@ func list[T any](ctx context.Context, from Collection[T], organization string, c
 	return page.Items, total, err
 }
 
-// each calls visit for each record that the conditions find, page by page.
+// each calls visit for each record that the conditions find, page by page and as together does.
 func each[T any](ctx context.Context, from Collection[T], where []find.Condition, visit func(T) error) error {
 	query := find.Query{Where: where, Limit: batch}
 	for {
@@ -167,16 +169,28 @@ func each[T any](ctx context.Context, from Collection[T], where []find.Condition
 		if err != nil {
 			return err
 		}
-		for _, item := range page.Items {
-			if err := visit(item); err != nil {
-				return err
-			}
+		if err := together(page.Items, visit); err != nil {
+			return err
 		}
 		if page.Next == "" {
 			return nil
 		}
 		query.After = page.Next
 	}
+}
+
+// writers is the number of records that together visits at a time.
+const writers = 64
+
+// together calls visit for the items, several at a time, and returns the first error. Writes that wait at the same time
+// share one transaction on SQLite.
+func together[T any](items []T, visit func(T) error) error {
+	var group errgroup.Group
+	group.SetLimit(writers)
+	for _, item := range items {
+		group.Go(func() error { return visit(item) })
+	}
+	return group.Wait()
 }
 
 // batch is the number of records that a cascade reads at once.

@@ -2,13 +2,15 @@ package audience
 
 import (
 	"context"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// ForgetComponent deletes the entries of a deleted component. A repeated call has no effect. Another call may have changed a
+// ForgetComponent deletes the entries of a deleted component. A subscriber of this component alone stays without a
+// component, unless it consists of legacy subscriptions, which go with their component. A repeated call has no effect. Another call may have changed a
 // subscriber whose rows are about to follow, so ForgetComponent deletes the rows too: the legacy interface shows none of them
 // when it returns.
 func (a *Audience) ForgetComponent(ctx context.Context, organization, component string) error {
@@ -29,8 +31,15 @@ func (a *Audience) ForgetComponent(ctx context.Context, organization, component 
 
 func (a *Audience) forget(ctx context.Context, subscriber, component string) error {
 	_, err := a.Store.Subscribers.Change(ctx, subscriber, func(s *Subscriber) error {
-		if !s.drop(func(e Entry) bool { return e.ComponentID == component }) {
+		at := s.entry(component)
+		switch {
+		case at < 0 || s.Entries[at].Deleted:
 			return fault.ErrUnchanged
+		case len(s.Entries) == 1 && s.Source != FromLegacy:
+			s.Entries = slices.Clone(s.Entries)
+			s.Entries[at].Deleted = true
+		default:
+			s.drop(func(e Entry) bool { return e.ComponentID == component })
 		}
 		s.UpdatedAt = a.Now()
 		return nil

@@ -10,10 +10,10 @@ import (
 )
 
 // ask adds a Request to the subscriber and returns the message that asks the owner of the address to confirm it. Nothing is
-// sent to a suppressed address. With entries it asks for these, else for the subscriber's own.
+// sent to a suppressed address, or about a locked subscriber, whose owner cannot confirm it. With entries it asks for these, else for the subscriber's own.
 func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
 	s.Request = &Request{Nonce: rand.Text(), At: now, Entries: entries}
-	if s.Address.Suppression != nil {
+	if s.Address.Suppression != nil || s.Locked {
 		return nil
 	}
 	return []topic.Message{s.notice(now)}
@@ -28,7 +28,7 @@ func (s *Subscriber) notice(now time.Time) topic.Notice {
 
 // Resend sends the message that asks for the confirmation again, with a new link. It returns the id of the delivery.
 func (a *Audience) Resend(ctx context.Context, organization string, channel topic.Channel, id string) (string, error) {
-	if _, err := a.Subscriber(ctx, organization, channel, id); err != nil {
+	if _, err := a.subscriber(ctx, organization, channel, id); err != nil {
 		return "", err
 	}
 	var notice topic.Notice
@@ -36,6 +36,8 @@ func (a *Audience) Resend(ctx context.Context, organization string, channel topi
 		switch {
 		case s.Confirmed():
 			return nil, fault.New(fault.Conflict, "The subscriber is confirmed already.")
+		case s.Locked:
+			return nil, fault.New(fault.Conflict, "The subscriber is locked: its owner cannot confirm it. Unlock it first.")
 		case s.Address.Suppression != nil:
 			return nil, fault.New(fault.Conflict, "The address is suppressed: nothing is sent to it. Clear the suppression first.")
 		}

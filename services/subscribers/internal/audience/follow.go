@@ -87,7 +87,7 @@ func rowOf(s Subscriber, e Entry) Subscription {
 func rowsOf(s Subscriber) map[string]Subscription {
 	rows := make(map[string]Subscription, len(s.Entries))
 	for _, e := range s.Entries {
-		if e.ComponentID != "" {
+		if e.ComponentID != "" && !e.Deleted {
 			rows[e.ID] = rowOf(s, e)
 		}
 	}

@@ -25,6 +25,7 @@ type Row struct {
 	ComponentIDs optional.Value[[]string] // null: all components
 	Confirmed    *bool
 	Locale       optional.Value[string]
+	Wrong        error // the row is refused with it
 }
 
 // Status is what an import has done with a row.
@@ -84,12 +85,12 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 	if known, err = i.insert(ctx, organization, len(rows), lines, known); err != nil {
 		return nil, err
 	}
-	for _, l := range lines {
-		if s, is := known[l.subscriber()]; is {
-			if err := i.change(ctx, l, s); err != nil {
-				return nil, err
-			}
-		}
+	changed := slices.DeleteFunc(lines, func(l *line) bool {
+		_, is := known[l.subscriber()]
+		return !is
+	})
+	if err := together(changed, func(l *line) error { return i.change(ctx, l, known[l.subscriber()]) }); err != nil {
+		return nil, err
 	}
 	return i.results, i.recheck(ctx, organization)
 }
@@ -138,6 +139,9 @@ func (i *importing) check(rows []Row) []*line {
 }
 
 func (l *line) check(channel topic.Channel, dashboard Dashboard) (err error) {
+	if l.row.Wrong != nil {
+		return l.row.Wrong
+	}
 	if l.text, err = strictText(channel, l.row.Address); err != nil {
 		return err
 	}

@@ -46,6 +46,18 @@ type kind struct {
 	normal func(text string) (string, bool)
 	// strict returns the text to store on behalf of the App interface, and false if it is not an address.
 	strict func(text string) (string, bool)
+	// searched returns the form of an address, or of a part of one, in which the App interface searches.
+	searched func(text string) string
+}
+
+// Normal returns the form in which addresses of the channel are compared, and false if the text is no address. A phone
+// number may be as people write it.
+func Normal(channel topic.Channel, text string) (string, bool) {
+	kind := kindOf(channel)
+	if normal, ok := kind.normal(text); ok {
+		return normal, true
+	}
+	return kind.strict(text)
 }
 
 // kindOf returns the rules of a channel of topic.Subscribers.
@@ -53,7 +65,7 @@ func kindOf(channel topic.Channel) kind {
 	phone := kind{
 		field: "phone", needed: "must be a plus sign, the country code and the number, with 8 to 15 digits",
 		wanted: "must be a possible phone number: a plus sign, the country code and the number",
-		normal: normalNumber, strict: possibleNumber,
+		normal: normalNumber, strict: possibleNumber, searched: strings.NewReplacer(" ", "", "(", "", ")", "", ".", "", "/", "", "-", "").Replace,
 	}
 	return map[topic.Channel]kind{
 		topic.Email: {
@@ -62,6 +74,7 @@ func kindOf(channel topic.Channel) kind {
 				_, ok := normalEmail(text)
 				return text, ok
 			},
+			searched: searchedEmail,
 		},
 		topic.SMS:      phone,
 		topic.WhatsApp: phone,
@@ -80,6 +93,17 @@ func normalEmail(text string) (string, bool) {
 		return "", false
 	}
 	return strings.ToLower(norm.NFC.String(text[:at])) + "@" + domain, true
+}
+
+// searchedEmail returns the text in Unicode's composed form and with the domain in Unicode. A text without @ may be a part
+// of a domain.
+func searchedEmail(text string) string {
+	text = norm.NFC.String(text)
+	at := strings.IndexByte(text, '@') + 1
+	if domain, err := idna.Punycode.ToUnicode(strings.ToLower(text[at:])); err == nil {
+		return text[:at] + domain
+	}
+	return text
 }
 
 // normalNumber returns the E.164 form of a number that its country can have. Any other number is compared as it is: the

@@ -12,7 +12,7 @@ import (
 type Filter struct {
 	DashboardID string
 	ComponentID string // also selects subscribers of all components, on dashboards with the component
-	Text        string // part of the address, in any case
+	Text        string // part of the address, in any case and form
 	State       State
 	Limit       int
 	After       string
@@ -38,7 +38,7 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 		query.Where = append(query.Where, find.Has(FieldSubscribed, append(all, f.ComponentID)...))
 	}
 	if f.Text != "" {
-		query.Where = append(query.Where, find.Text(FieldText, find.Substring, f.Text, true))
+		query.Where = append(query.Where, find.Text(FieldText, find.Substring, kindOf(channel).searched(f.Text), true))
 	}
 	rows, next, err := a.keys(ctx, query)
 	if err != nil {
@@ -49,7 +49,14 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 		ids[i] = row.Key
 	}
 	found, err := a.Store.Subscribers.GetMany(ctx, ids)
-	return find.Page[Subscriber]{Items: found, Next: next}, err
+	if err != nil {
+		return find.Page[Subscriber]{}, err
+	}
+	shown := make([]*Subscriber, len(found))
+	for i := range found {
+		shown[i] = &found[i]
+	}
+	return find.Page[Subscriber]{Items: found, Next: next}, a.limit(ctx, organization, shown...)
 }
 
 // index returns the index with the fewest subscribers to examine.

@@ -128,7 +128,7 @@ func adopted(address Address, dashboard string, subscriptions []Subscription) Su
 	slices.SortFunc(subscriptions, func(x, y Subscription) int { return int(x.LegacyID - y.LegacyID) })
 	s := newSubscriber(address, dashboard, FromLegacy, subscriptions[0].CreatedAt)
 	for _, old := range subscriptions {
-		e := Entry{ID: old.ID, LegacyID: old.LegacyID, ComponentID: old.ComponentID, CreatedAt: old.CreatedAt}
+		e := Entry{ID: old.ID, LegacyID: old.LegacyID, ComponentID: old.ComponentID, CreatedAt: old.CreatedAt, Anywhere: true}
 		e.confirm(old.Confirmed, old.CreatedAt)
 		s.Entries = append(s.Entries, e)
 	}

@@ -106,6 +106,7 @@ func (a *Audience) receive(to *Subscriber, exists bool, address Address, from Su
 	if to.All() || to.entry(entry.ComponentID) >= 0 {
 		return nil, fault.New(fault.Conflict, "The address is already subscribed to the component.")
 	}
+	to.drop(func(e Entry) bool { return e.Deleted })
 	to.Entries, to.UpdatedAt = append(to.Entries, entry), move.At
 	return audit.Entry(move.Origin, "subscriber.subscription.update", move.At, subscribed(from, &before), subscribed(*to, &entry)), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -97,6 +98,10 @@ func (a *Audience) Resolve(ctx context.Context, organization string, query topic
 	if err != nil {
 		return nil, err
 	}
+	shows, err := a.shows(ctx, organization, slices.Collect(maps.Values(known)), dashboards)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]topic.Destination, len(query.IDs))
 	for i, id := range query.IDs {
 		out[i] = topic.Destination{ID: id, State: topic.RecipientGone, Components: []string{}}
@@ -105,7 +110,7 @@ func (a *Audience) Resolve(ctx context.Context, organization string, query topic
 			continue
 		}
 		if dashboard, exists := dashboards[s.DashboardID]; exists || outage {
-			out[i] = a.destination(s, dashboard, query.Kind)
+			out[i] = a.destination(s, dashboard, shows, query.Kind)
 			out[i].ID = id
 		}
 	}
@@ -153,12 +158,12 @@ func (a *Audience) dashboardsOf(ctx context.Context, organization string, subscr
 }
 
 // destination returns the subscriber as a Destination. A destination that is not active does not show the address.
-func (a *Audience) destination(s *Subscriber, dashboard Dashboard, kind topic.Kind) topic.Destination {
+func (a *Audience) destination(s *Subscriber, dashboard Dashboard, shows shows, kind topic.Kind) topic.Destination {
 	d := topic.Destination{ID: s.ID, Channel: s.Channel, State: topic.RecipientGone, Components: []string{}}
 	confirms := kind == topic.SubscriberConfirm
-	components, any := s.told()
+	components, any := s.told(shows)
 	switch {
-	case confirms && s.Request == nil, !confirms && !any:
+	case confirms && (s.Request == nil || s.Locked), !confirms && !any: // a locked one has no link that confirms
 		return d
 	case s.Address.Suppression != nil:
 		d.State = topic.RecipientSuppressed
@@ -178,11 +183,57 @@ func (a *Audience) destination(s *Subscriber, dashboard Dashboard, kind topic.Ki
 	return d
 }
 
+// shows reports whether messages may be sent, and be shown, about the component of an entry of a subscriber.
+type shows func(*Subscriber, Entry) bool
+
+// shows returns false for entries of components that are deleted or not on the dashboard of the subscriber. It asks events
+// about those that the dashboards, which may be old or nil, do not have. While events cannot be reached, each component
+// counts as shown.
+func (a *Audience) shows(ctx context.Context, organization string, subscribers []*Subscriber, dashboards map[string]Dashboard) (shows, error) {
+	known := func(s *Subscriber, e Entry) bool {
+		return e.ComponentID == "" || e.Anywhere || dashboards[s.DashboardID].has(e.ComponentID)
+	}
+	var unknown []string
+	for _, s := range subscribers {
+		for _, e := range s.Entries {
+			if !e.Deleted && !known(s, e) {
+				unknown = append(unknown, e.ComponentID)
+			}
+		}
+	}
+	found, err := map[string]Component{}, error(nil)
+	if len(unknown) > 0 {
+		found, err = a.Events.ComponentsByID(ctx, organization, slices.Compact(slices.Sorted(slices.Values(unknown))))
+	}
+	outage := fault.Is(err, fault.Unavailable)
+	if err != nil && !outage {
+		return nil, err
+	}
+	return func(s *Subscriber, e Entry) bool {
+		return !e.Deleted && (outage || known(s, e) || slices.Contains(found[e.ComponentID].Dashboards, s.DashboardID))
+	}, nil
+}
+
+// limit marks as deleted the entries of subscribers, which are about to be returned to a member, that must not be shown.
+func (a *Audience) limit(ctx context.Context, organization string, subscribers ...*Subscriber) error {
+	shows, err := a.shows(ctx, organization, subscribers, nil)
+	if err != nil {
+		return err
+	}
+	for _, s := range subscribers {
+		s.Entries = slices.Clone(s.Entries)
+		for i, e := range s.Entries {
+			s.Entries[i].Deleted = !shows(s, e)
+		}
+	}
+	return nil
+}
+
 // told returns the components of the confirmed entries, nil for all components, and whether there are any.
-func (s *Subscriber) told() (components []string, any bool) {
+func (s *Subscriber) told(shows shows) (components []string, any bool) {
 	for _, e := range s.Entries {
 		switch {
-		case !e.Confirmed:
+		case !e.Confirmed || !shows(s, e):
 		case e.ComponentID == "":
 			return nil, true
 		default:
@@ -203,20 +254,26 @@ func (s *Subscriber) asked() []string {
 		if e.ComponentID == "" {
 			return nil
 		}
-		if !e.Confirmed {
+		if !e.Confirmed && !e.Deleted {
 			ids = append(ids, e.ComponentID)
 		}
 	}
 	return ids
 }
 
-// names returns the names of the components, in the order of the dashboard.
+// unnamed stands for components none of which has a name to show.
+const unnamed = "…"
+
+// names returns the names of the components that the page of the dashboard shows, in its order, and nil for all components.
 func (d Dashboard) names(ids []string) []string {
 	var names []string
-	for _, c := range d.Components {
+	for _, c := range d.public().Components {
 		if slices.Contains(ids, c.ID) {
 			names = append(names, c.Name)
 		}
+	}
+	if ids != nil && names == nil {
+		return []string{unnamed}
 	}
 	return names
 }

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -49,6 +50,11 @@ type Entry struct {
 	ConfirmedAt *time.Time `json:"confirmedAt,omitempty" audit:"confirmedAt"`
 	CreatedAt   time.Time  `json:"createdAt" audit:"createdAt"`
 	Move        *Move      `json:"move,omitempty"` // set: nobody changes the entry until it has moved
+	// Anywhere: made on the legacy interface, which has no dashboards, so the dashboard need not have the component.
+	Anywhere bool `json:"anywhere,omitempty"`
+	// Deleted: the component was deleted, and the subscriber had no other. The entry keeps the subscriber and its
+	// confirmation. No list shows it, and no message is sent for it.
+	Deleted bool `json:"deleted,omitempty"`
 }
 
 // SubscriberSource says who created a subscriber.
@@ -83,9 +89,14 @@ const (
 // States returns all states.
 func States() []State { return []State{Confirmed, Unconfirmed, Paused, Suppressed} }
 
-// SubscriberID returns the id of the one subscriber of an address on a dashboard.
+// SubscriberID returns the id of the one subscriber of an address on a dashboard: a UUID v7 with the time of the address's
+// id, in which a digest of both ids takes the place of random bits.
 func SubscriberID(dashboard, address string) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("subscriber/"+dashboard+"/"+address)).String()
+	sum := sha256.Sum256([]byte("subscriber/" + dashboard + "/" + address))
+	id, of := uuid.UUID(sum[:16]), uuid.MustParse(address)
+	copy(id[:6], of[:6])
+	id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
+	return id.String()
 }
 
 // copyOf returns what a subscriber repeats of the address.
@@ -138,12 +149,17 @@ func (s Subscriber) ComponentIDs() []string {
 	if s.All() {
 		return nil
 	}
-	ids := make([]string, len(s.Entries))
-	for i, e := range s.Entries {
-		ids[i] = e.ComponentID
+	ids := make([]string, 0, len(s.Entries))
+	for _, e := range s.Entries {
+		if !e.Deleted {
+			ids = append(ids, e.ComponentID)
+		}
 	}
 	return ids
 }
+
+// Searched returns the address in the form that Filter.Text searches.
+func (s Subscriber) Searched() string { return kindOf(s.Channel).searched(s.Address.Text) }
 
 // States returns the states of the subscriber.
 func (s Subscriber) States() []State {
@@ -187,7 +203,7 @@ func (s Subscriber) Concerned() []string {
 	}
 	var ids []string
 	for _, e := range s.Entries {
-		if e.Confirmed {
+		if e.Confirmed && !e.Deleted {
 			ids = append(ids, e.ComponentID)
 		}
 	}
@@ -245,7 +261,7 @@ func (s *Subscriber) fulfil(now time.Time) {
 	if s.All() && s.Entries[0].Confirmed {
 		return // it has each of them
 	}
-	s.Entries = slices.Clone(s.Entries)
+	s.drop(func(e Entry) bool { return e.Deleted })
 	for _, e := range wanted {
 		e.confirm(true, now)
 		switch at := s.entry(e.ComponentID); {

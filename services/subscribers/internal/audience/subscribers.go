@@ -2,6 +2,7 @@ package audience
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -14,8 +15,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxLocale bounds a language tag.
-const maxLocale = 35
+const (
+	maxLocale = 35  // characters of a language tag
+	maxChosen = 500 // components that a request may name
+)
 
 // Draft is the input of Create. Nil ComponentIDs are all components.
 type Draft struct {
@@ -40,6 +43,15 @@ type SubscriberPatch struct {
 
 // Subscriber returns one subscriber, or fault.NotFound.
 func (a *Audience) Subscriber(ctx context.Context, organization string, channel topic.Channel, id string) (Subscriber, error) {
+	s, err := a.subscriber(ctx, organization, channel, id)
+	if err != nil {
+		return s, err
+	}
+	return s, a.limit(ctx, organization, &s)
+}
+
+// subscriber is Subscriber with the entries of all components.
+func (a *Audience) subscriber(ctx context.Context, organization string, channel topic.Channel, id string) (Subscriber, error) {
 	found, err := a.Store.Subscribers.GetMany(ctx, []string{id})
 	if err != nil {
 		return Subscriber{}, err
@@ -158,7 +170,7 @@ func (a *Audience) dropDeleted(ctx context.Context, s Subscriber, dashboard Dash
 // ChangeSubscriber changes a subscriber. read returns the input; ChangeSubscriber calls it when it has found the subscriber. New components
 // have the confirmation of the subscriber.
 func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, channel topic.Channel, id string, read func() (SubscriberPatch, error)) (Subscriber, error) {
-	s, err := a.Subscriber(ctx, organization, channel, id)
+	s, err := a.subscriber(ctx, organization, channel, id)
 	if err != nil {
 		return Subscriber{}, err
 	}
@@ -177,7 +189,7 @@ func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, ch
 		}
 		// Components that are no longer on the dashboard may stay.
 		for _, e := range s.Entries {
-			if e.ComponentID != "" {
+			if e.ComponentID != "" && !e.Deleted {
 				dashboard.Components = append(dashboard.Components, Component{ID: e.ComponentID})
 			}
 		}
@@ -199,10 +211,13 @@ func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, ch
 	if err == nil && patch.ComponentIDs.Sent {
 		changed, err = a.recheck(ctx, changed)
 	}
-	if err != nil || !patch.Clear || changed.Address.Suppression == nil {
+	if err == nil && patch.Clear && changed.Address.Suppression != nil {
+		changed, err = a.clear(ctx, changed)
+	}
+	if err != nil {
 		return changed, err
 	}
-	return a.clear(ctx, changed)
+	return changed, a.limit(ctx, organization, &changed)
 }
 
 // apply changes the subscriber. entries are those of patch.ComponentIDs; it keeps those that the subscriber has.
@@ -311,13 +326,14 @@ func (d Dashboard) choice(components []string) ([]string, error) {
 	if len(components) == 0 {
 		return nil, fault.Field("componentIds", "must name at least one component, or be null for all components")
 	}
+	if len(components) > maxChosen {
+		return nil, fault.Field("componentIds", "must name at most %d components", maxChosen)
+	}
 	var chosen []string
-	for _, id := range components {
+	for i, id := range components {
 		switch {
-		case id == "":
-			return nil, fault.Field("componentIds", "must be ids of components")
 		case !d.has(id):
-			return nil, fault.Field("componentIds", "must be components of the dashboard, which %s is not", id)
+			return nil, fault.Field(fmt.Sprintf("componentIds[%d]", i), "must be the id of a component of the dashboard, not '%s'", id)
 		case !slices.Contains(chosen, id):
 			chosen = append(chosen, id)
 		}

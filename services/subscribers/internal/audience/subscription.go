@@ -110,7 +110,7 @@ func (a *Audience) Subscribe(ctx context.Context, organization string, channel t
 	if err != nil {
 		return Detail{}, err
 	}
-	entry := Entry{ID: newID(), ComponentID: *patch.ComponentID, CreatedAt: a.Now()}
+	entry := Entry{ID: newID(), ComponentID: *patch.ComponentID, CreatedAt: a.Now(), Anywhere: true}
 	entry.confirm(patch.Confirmed != nil && *patch.Confirmed, entry.CreatedAt)
 	detail, err := a.subscribe(ctx, address, first.ID, entry)
 	if err != nil {
@@ -150,6 +150,7 @@ func (a *Audience) subscribe(ctx context.Context, address Address, dashboard str
 		if s.All() || s.entry(entry.ComponentID) >= 0 {
 			return nil, fault.New(fault.Conflict, "The address is already subscribed to the component.")
 		}
+		s.drop(func(e Entry) bool { return e.Deleted })
 		s.Entries, s.UpdatedAt = append(s.Entries, entry), entry.CreatedAt
 		return subscriptionEntry(ctx, "create", entry.CreatedAt, *s, nil, &entry), nil
 	})

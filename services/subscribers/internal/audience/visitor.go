@@ -2,7 +2,6 @@ package audience
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -67,13 +66,6 @@ type Offer struct {
 	Dashboard    Dashboard       // with the components that its page shows
 	Channels     []topic.Channel // of people
 	Endpoints    []topic.Channel // of endpoints, if the plan of the organization includes them
-}
-
-// Throttled is the error of a visitor who causes too many messages or tries too many codes.
-type Throttled struct{ Wait time.Duration }
-
-func (t Throttled) Error() string {
-	return fmt.Sprintf("the visitor must wait for %s", t.Wait)
 }
 
 // Offer returns the channels of a dashboard for visitors. It returns fault.NotFound if there is none, or no such

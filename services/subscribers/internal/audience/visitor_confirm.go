@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -64,8 +65,8 @@ func (v *Visitors) linked(ctx context.Context, p purpose, token string) (s Subsc
 		switch {
 		case !link.of(s), p == toConfirm && v.expired(s):
 			return endedLink()
-		case p == toManage && s.Locked:
-			return fault.New(fault.Forbidden, "The operator of the dashboard has locked this subscription.")
+		case p != toUnsubscribe && s.Locked:
+			return lockedLink()
 		}
 		return nil
 	}
@@ -105,14 +106,8 @@ func (v *Visitors) visit(s Subscriber, dashboard Dashboard) Visit {
 		Channel: s.Channel, Address: s.Address.Text, DashboardName: dashboard.Name, DashboardLocale: dashboard.Locale, Locale: s.Locale,
 		All: s.has(""), Paused: s.Paused, Locked: s.Locked, Suppressed: s.Address.Suppression != nil, Manage: v.Links.token(toManage, s),
 	}
-	wanted := s.Entries
-	if s.Request != nil && len(s.Request.Entries) > 0 {
-		wanted = s.Request.Entries
-	}
-	for _, component := range dashboard.Components {
-		if slices.ContainsFunc(wanted, func(e Entry) bool { return e.ComponentID == component.ID }) {
-			out.Wanted = append(out.Wanted, component.Name)
-		}
+	if s.Request != nil {
+		out.Wanted = dashboard.names(s.asked())
 	}
 	for _, component := range dashboard.public().Components {
 		out.Components = append(out.Components, Choice{component, s.entry(component.ID) >= 0})
@@ -150,13 +145,12 @@ func (v *Visitors) confirm(ctx context.Context, s Subscriber, allow func(Subscri
 
 // limitRequest removes from the Request the components that the dashboard no longer has. It returns false if none is left.
 func (s *Subscriber) limitRequest(dashboard Dashboard) bool {
-	if len(s.Request.Entries) == 0 {
-		return true // of all entries, which go with their components
+	left := func(e Entry) bool { return e.ComponentID != "" && !e.Anywhere && !dashboard.has(e.ComponentID) }
+	if len(s.Request.Entries) == 0 { // of all entries
+		return slices.ContainsFunc(s.Entries, func(e Entry) bool { return !left(e) })
 	}
 	request := *s.Request
-	request.Entries = slices.DeleteFunc(slices.Clone(request.Entries), func(e Entry) bool {
-		return e.ComponentID != "" && !dashboard.has(e.ComponentID)
-	})
+	request.Entries = slices.DeleteFunc(slices.Clone(request.Entries), left)
 	s.Request = &request
 	return len(request.Entries) > 0
 }
@@ -190,11 +184,12 @@ func (v *Visitors) ConfirmCode(ctx context.Context, channel topic.Channel, phone
 	if err != nil {
 		return Visit{}, err
 	}
+	code = strings.NewReplacer(" ", "", "-", "").Replace(code) // as people copy it
 	if len(code) != 6 || slices.ContainsFunc([]byte(code), func(c byte) bool { return c < '0' || c > '9' }) {
 		return Visit{}, fault.Field("code", "must be six digits")
 	}
 	if wait := v.Quota.Code(ctx, ip); wait > 0 {
-		return Visit{}, Throttled{wait}
+		return Visit{}, fault.Throttled{Wait: wait}
 	}
 	return evenly(ctx, func() (Visit, error) { return v.confirmCode(ctx, channel, number, code) })
 }
@@ -208,11 +203,8 @@ func (v *Visitors) confirmCode(ctx context.Context, channel topic.Channel, numbe
 		return Visit{}, err
 	}
 	wrong := fault.Field("code", "is wrong, has expired, or was replaced")
-	allow := func(s Subscriber) error {
-		if s.Request == nil || s.Gone() || s.Address.Removed || v.expired(s) || !v.hasCode(s, code) {
-			return wrong
-		}
-		return nil
+	right := func(s Subscriber) bool {
+		return s.Request != nil && !s.Gone() && !s.Address.Removed && !v.expired(s) && v.hasCode(s, code)
 	}
 	var tried []Subscriber
 	for _, s := range waiting.Items {
@@ -224,7 +216,7 @@ func (v *Visitors) confirmCode(ctx context.Context, channel topic.Channel, numbe
 			tried = append(tried, s)
 		}
 	}
-	at := slices.IndexFunc(tried, func(s Subscriber) bool { return allow(s) == nil })
+	at := slices.IndexFunc(tried, right)
 	if at < 0 {
 		return Visit{}, wrong
 	}
@@ -235,7 +227,15 @@ func (v *Visitors) confirmCode(ctx context.Context, channel topic.Channel, numbe
 			}
 		}
 	}
-	return v.confirm(ctx, tried[at], allow)
+	return v.confirm(ctx, tried[at], func(s Subscriber) error {
+		switch {
+		case !right(s):
+			return wrong
+		case s.Locked:
+			return lockedLink()
+		}
+		return nil
+	})
 }
 
 // hasCode compares in a time that does not depend on the code.

@@ -2,7 +2,6 @@ package audience
 
 import (
 	"context"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -10,35 +9,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-const (
-	// expireEvery is the longest time for which an expired Request is still stored.
-	expireEvery = time.Minute
-	expireBatch = 500
-)
+const expireBatch = 500
 
 // expired reports whether the Request of a subscriber can no longer be confirmed.
 func (v *Visitors) expired(s Subscriber) bool {
 	return !s.Request.At.Add(v.ConfirmWithin).After(v.Audience.Now())
 }
 
-// Expire deletes the requests of visitors that nobody confirmed in time, until ctx ends. A subscriber goes with its
-// request if it has nothing else.
+// Expire deletes the requests of visitors that nobody confirmed in time. A subscriber goes with its request if it has
+// nothing else.
 func (v *Visitors) Expire(ctx context.Context) error {
-	ticker := time.NewTicker(min(expireEvery, max(v.ConfirmWithin/4, 10*time.Millisecond)))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if err := v.expire(ctx); err != nil && ctx.Err() == nil {
-			v.Audience.Log.WarnContext(ctx, "expired requests of visitors could not be deleted", "error", err)
-		}
-	}
-}
-
-func (v *Visitors) expire(ctx context.Context) error {
 	a := v.Audience
 	query := find.Query{
 		Where: []find.Condition{find.Lte(FieldRequested, a.Now().Add(-v.ConfirmWithin))}, Order: []find.Order{{Field: FieldRequested}}, Limit: expireBatch,

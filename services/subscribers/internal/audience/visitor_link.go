@@ -147,6 +147,10 @@ func noLink() error {
 	return fault.New(fault.NotFound, "This link is not valid. Use the link as it is in the message.")
 }
 
+func lockedLink() error {
+	return fault.New(fault.Forbidden, "The operator of the dashboard has locked this subscription.")
+}
+
 func endedLink() error {
 	return fault.New(fault.Gone, "This link is used, has expired, or was replaced by a newer one.")
 }

@@ -97,6 +97,9 @@ func (s *Subscriber) choose(entries []Entry, dashboard Dashboard) {
 	shown := dashboard.public()
 	var kept []Entry
 	for _, old := range s.Entries {
+		if old.Deleted {
+			continue
+		}
 		at := slices.IndexFunc(entries, func(e Entry) bool { return e.ComponentID == old.ComponentID })
 		hidden := old.ComponentID != "" && !shown.has(old.ComponentID)
 		if at >= 0 && !old.Confirmed {

@@ -41,7 +41,7 @@ func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Cha
 		from, to = v.Quota.TextFrom, v.Quota.TextTo
 	}
 	if wait := from(ctx, ip); wait > 0 {
-		return Throttled{wait}
+		return fault.Throttled{Wait: wait}
 	}
 	_, err = evenly(ctx, func() (struct{}, error) {
 		normal, _ := kindOf(channel).normal(want.address)

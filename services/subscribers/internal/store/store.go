@@ -64,7 +64,7 @@ func addresses(follower func() Follower) document.Schema[audience.Address] {
 		Indexes: []document.Index{
 			{Name: audience.IndexLegacy, Fields: inChannel(audience.FieldLegacyID), Unique: true},
 			{Name: "normal", Fields: inChannel(audience.FieldNormal), Unique: true},
-			{Name: audience.IndexText, Fields: inChannel(audience.FieldText, audience.FieldLegacyID)},
+			{Name: audience.IndexSame, Fields: inChannel(audience.FieldNormal, audience.FieldLegacyID)},
 			{Name: "removed", Fields: []string{audience.FieldRemoved}},
 			{Name: "stale", Fields: []string{audience.FieldStale}},
 		},
@@ -85,7 +85,7 @@ func subscribers(follower func() Follower) document.Schema[audience.Subscriber] 
 			{Name: audience.FieldChannel, Value: func(s *s) any { return string(s.Channel) }},
 			{Name: audience.FieldDashboard, Value: func(s *s) any { return s.DashboardID }},
 			{Name: audience.FieldAddress, Value: func(s *s) any { return s.AddressID }},
-			{Name: audience.FieldText, Value: func(s *s) any { return s.Address.Text }},
+			{Name: audience.FieldText, Value: func(s *s) any { return s.Searched() }, Revision: 1},
 			{Name: audience.FieldNormal, Value: func(s *s) any { return s.Address.Normal }},
 			{Name: audience.FieldStates, Value: func(s *s) any { return s.States() }, Many: true},
 			{Name: audience.FieldSubscribed, Value: func(s *s) any { return s.Subscribed() }, Many: true},

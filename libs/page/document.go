@@ -1,0 +1,35 @@
+package page
+
+import "github.com/bellbuoy/bellbuoy/libs/web"
+
+// Refusal describes a response with a page for a browser, and an error in JSON for a program.
+func Refusal(status int, description string, headers ...string) web.Response {
+	return web.Response{Status: status, Description: description, Headers: headers, Contents: []web.Content{html(), {Media: "application/json"}}}
+}
+
+// Shown describes a response with a page.
+func Shown() web.Response {
+	return web.Response{Status: 200, Description: "A page.", Contents: []web.Content{html()}}
+}
+
+func html() web.Content { return web.Content{Media: "text/html", Of: ""} }
+
+// Subscribed describes the responses to a visitor who asks for a subscription.
+func Subscribed(unknown, wrong string) []web.Response {
+	return []web.Response{
+		{Status: 202, Description: "The request was sent as JSON.", Contents: []web.Content{{Media: "application/json", Of: SentView{}, Example: `{"status": "sent"}`}}},
+		{Status: 303, Description: "The request was sent as a form.", Headers: []string{"Location"}},
+		Refusal(404, unknown), Refusal(422, wrong),
+		Refusal(429, "There were too many requests from the network of the visitor.", "Retry-After"),
+	}
+}
+
+// SlugParameters are those of a path with the slug of a dashboard.
+type SlugParameters struct {
+	Slug string `path:"slug" pattern:"^[a-z0-9-]{3,63}$" description:"The slug of the dashboard."`
+}
+
+// TokenParameters are those of a link in a message.
+type TokenParameters struct {
+	Token string `query:"token" required:"true" description:"From the link in a message."`
+}

@@ -1,0 +1,165 @@
+package page
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/gin-gonic/gin"
+)
+
+// maxBody bounds the body of a visitor's request, in bytes.
+const maxBody = 64 << 10
+
+// FormMedia is the media type of a form.
+const FormMedia = "application/x-www-form-urlencoded"
+
+// Routes adds the routes of visitors.
+type Routes struct {
+	group *gin.RouterGroup
+	show  func(*gin.Context, Problem) error
+}
+
+// Problem is an error that a browser gets as a page.
+type Problem struct {
+	Status int
+	Text   string // in English
+	Err    error
+}
+
+// Mount returns the routes of visitors on the engine. show responds with the page of a problem.
+func Mount(engine *gin.Engine, show func(*gin.Context, Problem) error) Routes {
+	group := engine.Group("", Private, web.Surface(passport.Public), func(c *gin.Context) {
+		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
+	})
+	return Routes{group, show}
+}
+
+// Get adds a handler of GET and HEAD.
+func (r Routes) Get(path string, handler func(*gin.Context) error) {
+	r.group.GET(path, r.handle(handler))
+	r.group.HEAD(path, r.handle(handler))
+}
+
+// Post adds a handler of POST.
+func (r Routes) Post(path string, handler func(*gin.Context) error) {
+	r.group.POST(path, r.handle(handler))
+}
+
+func (r Routes) handle(handler func(*gin.Context) error) gin.HandlerFunc {
+	return web.Handle(func(c *gin.Context) error {
+		if err := handler(c); err != nil {
+			return r.refuse(c, err)
+		}
+		return nil
+	})
+}
+
+// refuse responds with an error: with a page to a browser, with JSON to a program. Wrong input has status 422.
+func (r Routes) refuse(c *gin.Context, err error) error {
+	status, text := fault.As(err).Kind.Status(), Message(err)
+	if late, is := errors.AsType[fault.Throttled](err); is {
+		status, text = http.StatusTooManyRequests, "There were too many requests. Try again later."
+		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(late.Wait.Seconds()))))
+	}
+	if status == http.StatusBadRequest {
+		status = http.StatusUnprocessableEntity
+	}
+	_, program := errors.AsType[inJSON](err)
+	switch {
+	case status >= http.StatusInternalServerError:
+		return err
+	case program || !Wanted(c):
+		c.PureJSON(status, gin.H{"error": text})
+		return nil
+	}
+	return r.show(c, Problem{status, text, err})
+}
+
+// Message returns the text of an error for a visitor.
+func Message(err error) string {
+	f := fault.As(err)
+	if f.Field != "" {
+		return f.Field + ": " + f.Message
+	}
+	return f.Message
+}
+
+// inJSON is an error for a program. The response is JSON for every Accept header.
+type inJSON struct{ error }
+
+func (e inJSON) Unwrap() error { return e.error }
+
+// InJSON marks the error of a request that was sent as JSON.
+func InJSON(err error) error { return inJSON{err} }
+
+// Site returns the slug or the host by which the visitor has found a dashboard. The gateway sends the host.
+func Site(c *gin.Context) struct{ Slug, Host string } {
+	if slug := c.Param("slug"); slug != "" {
+		return struct{ Slug, Host string }{Slug: slug}
+	}
+	host := (&url.URL{Host: c.GetHeader("X-Forwarded-Host")}).Hostname()
+	return struct{ Slug, Host string }{Host: strings.ToLower(strings.TrimSuffix(host, "."))}
+}
+
+// IsForm reports whether the body is a form, and not JSON.
+func IsForm(c *gin.Context) (bool, error) {
+	switch c.ContentType() {
+	case FormMedia:
+		return true, nil
+	case "application/json":
+		return false, nil
+	}
+	return false, fault.New(fault.Invalid, "The body must be a form or JSON, with the header Content-Type: %s or application/json.", FormMedia)
+}
+
+// Form returns the form in the body, as browsers and mail programs send it.
+func Form(c *gin.Context) (url.Values, error) {
+	var err error
+	switch c.ContentType() {
+	case "multipart/form-data":
+		err = c.Request.ParseMultipartForm(maxBody)
+	case FormMedia:
+		err = c.Request.ParseForm()
+	default:
+		return nil, fault.New(fault.Invalid, "The body must be a form, with the header Content-Type: %s.", FormMedia)
+	}
+	if large, is := errors.AsType[*http.MaxBytesError](err); is {
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", large.Limit)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The body must be a form, as browsers send it.")
+	}
+	return c.Request.PostForm, nil
+}
+
+// Chosen returns the components of a form, without empty values, and nil if the form does not have the field.
+func Chosen(form url.Values) []string {
+	return slices.DeleteFunc(slices.Clone(form["componentIds"]), func(id string) bool { return id == "" })
+}
+
+// SentView is the response to a request that was sent as JSON.
+type SentView struct {
+	Status string `json:"status" enum:"sent"`
+}
+
+// Sent responds to a request that was sent as JSON, the same for every request.
+func Sent(c *gin.Context) error {
+	c.PureJSON(http.StatusAccepted, SentView{Status: "sent"})
+	return nil
+}
+
+// SeeOther leads a browser to the next page. A relative path is right for both addresses of a dashboard.
+func SeeOther(c *gin.Context, path string) error {
+	c.Header("Location", path)
+	c.Status(http.StatusSeeOther)
+	c.Writer.WriteHeaderNow()
+	return nil
+}

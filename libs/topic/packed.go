@@ -1,0 +1,166 @@
+package topic
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// PackedDestinations is the media type of Pack. A peer that does not accept it gets JSON.
+const PackedDestinations = "application/vnd.bellbuoy.destinations-1"
+
+var errPacked = errors.New("the packed destinations are damaged")
+
+// Pack returns the destinations in a form that Unpack decodes with few allocations. As JSON they would cost a tenth of the
+// processor time of a delivery.
+//
+// The form is the number of destinations, and for each destination its texts and lists with their lengths. A dashboard or a
+// list of components that equals that of the destination before is one byte.
+func Pack(destinations []Destination) []byte {
+	out := binary.AppendUvarint(make([]byte, 0, 16+512*len(destinations)), uint64(len(destinations)))
+	before := new(Destination)
+	for i := range destinations {
+		d := &destinations[i]
+		for _, text := range d.texts() {
+			out = packText(out, *text)
+		}
+		out = packList(packList(out, d.Secrets), d.Names)
+		if d.Dashboard == before.Dashboard {
+			out = append(out, same)
+		} else {
+			out = append(out, other)
+			for _, text := range d.Dashboard.texts() {
+				out = packText(out, *text)
+			}
+		}
+		if equal(d.Components, before.Components) {
+			out = append(out, same)
+		} else {
+			out = packList(append(out, other), d.Components)
+		}
+		before = d
+	}
+	return out
+}
+
+const (
+	same byte = iota
+	other
+)
+
+// Unpack returns the destinations that Pack has packed. They share memory: do not change their lists.
+func Unpack(data []byte) ([]Destination, error) {
+	in := unpacker{rest: string(data)}
+	count := in.number()
+	if in.broken || count > MaxRecipients {
+		return nil, errPacked
+	}
+	out := make([]Destination, count)
+	before := new(Destination)
+	for i := range out {
+		d := &out[i]
+		for _, text := range d.texts() {
+			*text = in.text()
+		}
+		d.Secrets, d.Names = in.list(), in.list()
+		if d.Dashboard = before.Dashboard; in.number() == uint64(other) {
+			for _, text := range d.Dashboard.texts() {
+				*text = in.text()
+			}
+		}
+		if d.Components = before.Components; in.number() == uint64(other) {
+			d.Components = in.list()
+		}
+		before = d
+	}
+	if in.broken || in.rest != "" {
+		return nil, errPacked
+	}
+	return out, nil
+}
+
+// texts returns the fields that are texts, without those of the dashboard.
+func (d *Destination) texts() [13]*string {
+	return [...]*string{
+		&d.ID, (*string)(&d.Channel), (*string)(&d.State), &d.URL, &d.URLHash, &d.URLDisplay, &d.Paced, &d.Address, &d.Locale,
+		&d.Unsubscribe, &d.Manage, &d.Link, &d.Code,
+	}
+}
+
+func (d *Dashboard) texts() [5]*string {
+	return [...]*string{&d.ID, &d.Name, &d.URL, &d.Timezone, &d.Locale}
+}
+
+// equal reports whether the lists are equal. An absent list does not equal an empty one.
+func equal(a, b []string) bool {
+	if len(a) != len(b) || (a == nil) != (b == nil) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func packText(out []byte, text string) []byte {
+	return append(binary.AppendUvarint(out, uint64(len(text))), text...)
+}
+
+// packList packs 0 for an absent list, and otherwise the length and 1.
+func packList(out []byte, list []string) []byte {
+	if list == nil {
+		return append(out, 0)
+	}
+	out = binary.AppendUvarint(out, uint64(len(list))+1)
+	for _, text := range list {
+		out = packText(out, text)
+	}
+	return out
+}
+
+// unpacker reads packed values. It is broken after the first error. Texts are parts of rest.
+type unpacker struct {
+	rest   string
+	broken bool
+}
+
+func (u *unpacker) number() uint64 {
+	var value uint64
+	for i := 0; i < len(u.rest) && i < binary.MaxVarintLen64; i++ {
+		value |= uint64(u.rest[i]&0x7f) << (7 * i)
+		if u.rest[i] < 0x80 {
+			u.rest = u.rest[i+1:]
+			return value
+		}
+	}
+	u.broken, u.rest = true, ""
+	return 0
+}
+
+func (u *unpacker) text() string {
+	n := u.number()
+	if n > uint64(len(u.rest)) {
+		u.broken, u.rest = true, ""
+		return ""
+	}
+	text := u.rest[:n]
+	u.rest = u.rest[n:]
+	return text
+}
+
+func (u *unpacker) list() []string {
+	n := u.number()
+	if n == 0 {
+		return nil
+	}
+	if n > uint64(len(u.rest))+1 {
+		u.broken, u.rest = true, ""
+		return nil
+	}
+	out := make([]string, n-1)
+	for i := range out {
+		out[i] = u.text()
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+package dispatch
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	stateKept    = time.Second     // how long the state of an event is used
+	stateTimeout = 2 * time.Second // of the question
+	maxStates    = 10_000
+)
+
+// stateUnknown never changes.
+var stateUnknown = outage.Cause{Message: "The states of events are unknown. Their waiting deliveries are sent.", Of: "events"}
+
+// Events knows the events.
+type Events interface {
+	// EventState returns fault.NotFound unless the event is one of the organization.
+	EventState(ctx context.Context, organization, id string) (topic.EventState, error)
+}
+
+// eventStates returns the states of the events whose deliveries waited. Many deliveries of an event are due together, so
+// they share a question and its result. First attempts that did not wait cause no question, because they follow the change
+// at once.
+type eventStates struct {
+	events  Events
+	outages *outage.Log
+
+	mu    sync.Mutex
+	known map[eventKey]eventState
+}
+
+type eventKey struct{ organization, event string }
+
+type eventState struct {
+	asked time.Time
+	get   func() *topic.EventState
+}
+
+// of returns the state of m's event, or nil if m did not wait, has no event, or if the events service does not respond:
+// messages are sent while that service is down, because delivery must not depend on it.
+func (e *eventStates) of(m *member) *topic.EventState {
+	if m.row == nil || m.row.EventID == "" {
+		return nil
+	}
+	key, now := eventKey{m.shard.organization, m.row.EventID}, time.Now()
+	e.mu.Lock()
+	state := e.known[key]
+	if now.Sub(state.asked) > stateKept {
+		if len(e.known) >= maxStates {
+			maps.DeleteFunc(e.known, func(_ eventKey, other eventState) bool { return now.Sub(other.asked) > stateKept })
+		}
+		state = eventState{now, sync.OnceValue(func() *topic.EventState { return e.ask(m.shard.trace, key) })}
+		e.known[key] = state
+	}
+	e.mu.Unlock()
+	return state.get()
+}
+
+func (e *eventStates) ask(ctx context.Context, key eventKey) *topic.EventState {
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	state, err := e.events.EventState(ctx, key.organization, key.event)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		e.outages.Failed(ctx, stateUnknown, err, "organization", key.organization)
+		return nil
+	}
+	e.outages.Over(ctx, stateUnknown)
+	return &state
+}
+
+// withdrawn reports whether nobody may be notified of the components any more. The state is nil if it is unknown. That of a
+// deleted event is empty.
+func withdrawn(state *topic.EventState, components []topic.Component) bool {
+	return state != nil && (!state.Published || len(components) > 0 && len(nameable(state, components)) == 0)
+}
+
+// nameable returns the components that messages may still name.
+func nameable(state *topic.EventState, components []topic.Component) []topic.Component {
+	if state == nil {
+		return components
+	}
+	return slices.DeleteFunc(slices.Clone(components), func(c topic.Component) bool { return !slices.Contains(state.Components, c.ID) })
+}

@@ -1,0 +1,69 @@
+package events_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+)
+
+// BenchmarkEdition measures a write of a timeline entry of an organization with 10,000 events in 12 months beside that
+// of one with 100. Writes to the two alternate. A quarter of the events are on the page, which has those of 90 days.
+// The benchmark reports the medians and their ratio:
+//
+//	go test -run NONE -bench Edition -benchtime 1x .
+func BenchmarkEdition(b *testing.B) {
+	const rounds = 31
+	broker := startBroker(b)
+	few, many := yearOfEvents(b, broker, 100), yearOfEvents(b, broker, 10_000)
+	for b.Loop() {
+		var one, other []time.Duration
+		for range rounds {
+			one, other = append(one, few.update()), append(other, many.update())
+		}
+		short, long := median(one[1:]), median(other[1:])
+		b.ReportMetric(short.Seconds()*1e3, "ms-of-100")
+		b.ReportMetric(long.Seconds()*1e3, "ms-of-10000")
+		b.ReportMetric(long.Seconds()/short.Seconds(), "ratio")
+	}
+}
+
+type yearPlatform struct {
+	*platform
+	event string
+}
+
+// update posts an entry to an open event and returns how long that took.
+func (p *yearPlatform) update() time.Duration {
+	p.t.Helper()
+	began := time.Now()
+	p.must(201, "app admin a", "POST", "/app/events/"+p.event+"/timeline", `{"message": "We are on it."}`)
+	return time.Since(began)
+}
+
+// yearOfEvents starts a service with an organization that has n events in the last 12 months, on 10 components.
+func yearOfEvents(b *testing.B, broker string, n int) *yearPlatform {
+	p := start(b, broker)
+	for i := range 10 {
+		p.component(fmt.Sprintf("Service %d", i+1))
+	}
+	p.ahead.Add(int64(366 * 24 * time.Hour))
+	p.must(201, "", "POST", "/api/v1/event/list/", `{"type": {"id": 1}, "status": {"id": 3}, "severity": {"id": 4}, "description": "Requests of some regions are answered late.",
+		"start": "2026-01-01T03:04:05", "end": "2026-01-01T05:00:00", "event_service": ["/api/v1/service/1/"], "event_update": [{"update": "We look."}, {"update": "We know."}, {"update": "Over."}]}`)
+	db, err := document.Open(p.documents, "events", document.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	c := &copier{p: p, records: store.Declare(db, nil)}
+	c.read(b.Context())
+	for left := n; left > 0; left -= 1000 {
+		c.spread(b.Context(), min(left, 1000), p.now().AddDate(-1, 0, 1), 364)
+	}
+	began := time.Now()
+	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"timezone": "Europe/Berlin"}`) // reads all events
+	b.Logf("%d events were read in %v", n, time.Since(began).Round(time.Millisecond))
+	return &yearPlatform{p, p.incident(c.components[0], "")}
+}
