@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/seal"
@@ -39,6 +40,7 @@ type backup struct {
 	box    seal.Box
 	now    func() time.Time
 	places chan struct{} // a place for each save at the same time
+	mu     sync.Mutex    // of writes to addresses: a save under way must not undo forget
 }
 
 func newBackup(client *redisClient, secret string, now func() time.Time) *backup {
@@ -141,8 +143,10 @@ func (p *pages) save(base string, current *page) {
 func (p *pages) saveFiles(ctx context.Context, base string, current *page) error {
 	b, of := p.backup, current.edition
 	key := filesKey(of.DashboardID)
+	if err := p.saveAddress(ctx, base, current); err != nil {
+		return err
+	}
 	pipe := b.redis.client.Pipeline()
-	pipe.Set(ctx, addressKey(base), of.DashboardID, backupTime)
 	number, left := pipe.HGet(ctx, key, "number"), pipe.PTTL(ctx, key)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		b.redis.fail(err)
@@ -181,8 +185,25 @@ func (p *pages) saveFiles(ctx context.Context, base string, current *page) error
 	return err
 }
 
+// saveAddress saves the dashboard's id for an address if the edition is still current.
+func (p *pages) saveAddress(ctx context.Context, base string, current *page) error {
+	b := p.backup
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if kept, _ := p.kept.Peek(pageKey{uri: base + editionSuffix}); kept != current {
+		return errNoPage
+	}
+	err := b.redis.client.Set(ctx, addressKey(base), current.edition.DashboardID, backupTime).Err()
+	if err != nil {
+		b.redis.fail(err)
+	}
+	return err
+}
+
 // forget deletes the address of a dashboard that the events service does not have any more.
 func (b *backup) forget(ctx context.Context, base string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.redis.down.Load() {
 		return
 	}

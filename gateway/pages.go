@@ -183,14 +183,14 @@ func (p *pages) ask(ctx context.Context, q question) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if base, is := strings.CutSuffix(q.uri, editionSuffix); is && fresh.status == http.StatusNotFound {
-		p.backup.forget(ctx, base)
-	}
 	if fresh == former {
 		fresh.confirmed.Store(p.now().UnixNano())
 		return fresh, nil
 	}
 	p.keep(q.key, fresh, true)
+	if base, is := strings.CutSuffix(q.uri, editionSuffix); is && fresh.status == http.StatusNotFound {
+		p.backup.forget(ctx, base)
+	}
 	return fresh, nil
 }
 
