@@ -31,7 +31,7 @@ const (
 var keepScript string
 
 // backup keeps the newest edition of each dashboard in Redis, with the files that are
-// rendered at once, so that a gateway that starts while the events service is down can
+// named by the edition, so that a gateway that starts while the events service is down can
 // serve them. There is a hash for each dashboard, and the id of the dashboard for each
 // address. The values are sealed: some are pages of private dashboards.
 type backup struct {

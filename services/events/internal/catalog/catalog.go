@@ -99,7 +99,7 @@ type Catalog struct {
 
 	writes  sharedRun[*eventWrite, struct{}] // of events, by id
 	renders sharedRun[cause, Page]           // of pages, by dashboard
-	files   sharedRun[struct{}, File]        // of files that are not rendered at once, by edition and name
+	files   sharedRun[struct{}, File]        // by edition and name
 	placed  placed
 	issues  issues
 

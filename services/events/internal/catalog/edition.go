@@ -22,7 +22,6 @@ type Edition struct {
 	CreatedAt   time.Time `json:"createdAt"`
 	State       []byte    `json:"state"`  // a State without events, as JSON in gzip
 	Chunks      []Chunk   `json:"chunks"` // the events, the newest first
-	Files       []File    `json:"files"`  // that are rendered at once
 }
 
 // State is a snapshot, and what the next snapshot follows from.
@@ -70,9 +69,9 @@ func (f *File) In(coding string) (Coding, bool) {
 	return Coding{}, false
 }
 
-// KeptFile is a file that was rendered at its first request. It is deleted with its edition.
+// KeptFile is a file as it is stored. It is rendered at its first request and deleted with its edition.
 //
-// Decision. Such files are records and not in the memory of a process, so that a restart renders none again. Of two
+// Decision. Files are records and not in the memory of a process, so that a restart renders none again. Of two
 // processes that render one at the same time, the file that is stored first stays. They live for as long as their edition, which a visitor cannot prolong,
 // and there are at most as many as the dashboard has events, months and components.
 type KeptFile struct {
@@ -93,11 +92,10 @@ type Asked struct {
 
 // Renderer renders the files of a snapshot.
 type Renderer interface {
-	// AtOnce returns the names of the files that are rendered with each edition.
+	// AtOnce returns the names of the files that the gateway reads with each edition.
 	AtOnce() []string
-	// Render returns the file with the name, or NotFound. former is the file of an earlier edition, or nil: its codings
-	// are used again if the bytes are the same.
-	Render(snapshot *Snapshot, name string, asked Asked, former *File) (File, error)
+	// Render returns the file with the name, or NotFound.
+	Render(snapshot *Snapshot, name string, asked Asked) (File, error)
 }
 
 // Publication is what the public files need beside the records.
@@ -114,7 +112,7 @@ type noFiles struct{}
 
 func (noFiles) AtOnce() []string { return nil }
 
-func (noFiles) Render(*Snapshot, string, Asked, *File) (File, error) { return File{}, noFile() }
+func (noFiles) Render(*Snapshot, string, Asked) (File, error) { return File{}, noFile() }
 
 func noFile() error { return fault.New(fault.NotFound, "The dashboard has no such file.") }
 
@@ -127,28 +125,13 @@ type issue struct {
 	state State
 }
 
-func (e *issue) file(name string) *File {
-	for i := range e.Files {
-		if e.Files[i].Name == name {
-			return &e.Files[i]
-		}
-	}
-	return nil
-}
-
 // size returns about how many bytes the issue uses.
 func (e *issue) size() int {
 	n := len(e.State)
 	for _, chunk := range e.Chunks {
 		n += len(chunk.Body)
 	}
-	n *= 8 // as it is decoded
-	for i := range e.Files {
-		for _, coding := range e.Files[i].Codings {
-			n += len(coding.Body)
-		}
-	}
-	return n
+	return n * 8 // as it is decoded
 }
 
 // maxIssues bounds the editions that a process remembers, in bytes.
@@ -301,11 +284,11 @@ func unpack(body []byte, value any) error {
 	return nil
 }
 
-// insertEdition renders the files of a snapshot that are rendered at once, and stores the edition. changed is the days
-// of the chunks that differ from those of the former edition.
+// insertEdition stores the edition of a snapshot. changed is the days of the chunks that differ from those of the former
+// edition.
 func (c *Catalog) insertEdition(ctx context.Context, page *Page, state *State, former *issue, changed map[int64]bool) (*issue, error) {
 	made := &issue{
-		Edition: Edition{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now(), Files: []File{}},
+		Edition: Edition{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now()},
 		state:   *state,
 	}
 	if err := made.encode(former, changed); err != nil {

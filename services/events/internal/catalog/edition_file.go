@@ -25,7 +25,7 @@ func (c *Catalog) EditionByHost(ctx context.Context, host string) (Page, error) 
 	return c.currentEdition(ctx, find.Has(FieldHosts, host))
 }
 
-// FilesAtOnce returns the names of the files that are rendered with each edition.
+// FilesAtOnce returns the names of the files that the gateway reads with each edition.
 func (c *Catalog) FilesAtOnce() []string { return c.publication.Renderer.AtOnce() }
 
 func (c *Catalog) currentEdition(ctx context.Context, which find.Condition) (Page, error) {
@@ -36,8 +36,8 @@ func (c *Catalog) currentEdition(ctx context.Context, which find.Condition) (Pag
 	return c.render(ctx, page.DashboardID)
 }
 
-// EditionFile returns a file of an edition, or NotFound. A file that is not rendered with each edition is rendered at
-// its first request.
+// EditionFile returns a file of an edition, or NotFound. It is rendered at its first request and then stored. Rendering
+// all of them within the write would cost the writer more than the write itself.
 func (c *Catalog) EditionFile(ctx context.Context, id, name string) (File, error) {
 	if len(name) > maxFileName {
 		return File{}, noFile()
@@ -48,9 +48,6 @@ func (c *Catalog) EditionFile(ctx context.Context, id, name string) (File, error
 	}
 	if err != nil {
 		return File{}, err
-	}
-	if file := of.file(name); file != nil {
-		return *file, nil
 	}
 	key := id + "/" + name
 	kept, err := c.store.Files.Get(ctx, key)
@@ -71,7 +68,7 @@ func (c *Catalog) renderFile(ctx context.Context, of *issue, name string) (File,
 	if err != nil {
 		return File{}, err
 	}
-	if fresh.File, err = c.publication.Renderer.Render(&of.state.Snapshot, name, asked, nil); err != nil {
+	if fresh.File, err = c.publication.Renderer.Render(&of.state.Snapshot, name, asked); err != nil {
 		return File{}, err
 	}
 	err = c.store.Files.Insert(ctx, fresh)

@@ -35,20 +35,13 @@ func New() (Renderer, error) {
 
 func (Renderer) AtOnce() []string { return site.AtOnce() }
 
-func (r Renderer) Render(snapshot *catalog.Snapshot, name string, asked catalog.Asked, former *catalog.File) (catalog.File, error) {
+func (r Renderer) Render(snapshot *catalog.Snapshot, name string, asked catalog.Asked) (catalog.File, error) {
 	file, err := r.site.Render(snapshot, name, asked)
 	if err != nil {
 		return catalog.File{}, err
 	}
 	out := catalog.File{Name: name, Media: file.Media, Policy: file.Policy}
-	plain := coding(Identity, file.Body)
-	if former != nil {
-		if same, _ := former.In(Identity); same.ETag == plain.ETag {
-			out.Codings = former.Codings
-			return out, nil
-		}
-	}
-	out.Codings, err = codings(plain)
+	out.Codings, err = codings(coding(Identity, file.Body))
 	return out, err
 }
 

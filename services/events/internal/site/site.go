@@ -29,8 +29,8 @@ const (
 	MissingFile    = "404"         // for an address that the dashboard does not have
 )
 
-// AtOnce is the names of the files that are rendered with each edition. Others are rendered at their first request.
-// A name is the path below the dashboard's address; that of the page is empty.
+// AtOnce is the names of the files that the gateway reads with each edition. Others are read at their first request. A
+// name is the path below the dashboard's address; that of the page is empty.
 func AtOnce() []string {
 	return []string{"", "api/v2/summary.json", "api/v2/status.json", "badge.svg", "feed.rss", "feed.atom", "feed.json"}
 }
