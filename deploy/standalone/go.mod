@@ -138,7 +138,10 @@ require (
 
 require github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
 
-require github.com/nyaruka/phonenumbers v1.8.1 // indirect
+require (
+	github.com/andybalholm/brotli v1.2.8 // indirect
+	github.com/nyaruka/phonenumbers v1.8.1 // indirect
+)
 
 require (
 	github.com/prometheus/alertmanager v0.34.2
