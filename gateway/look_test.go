@@ -326,6 +326,7 @@ func TestAGatewayStartsDuringAnOutage(t *testing.T) {
 	saved := func(edition int64) {
 		t.Helper()
 		eventually(t, "the files are in Redis", func() bool {
+			wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200) // a save that failed is tried again with a later visitor
 			number, _ := w.redis.HGet(t.Context(), "pages:dashboard-1", "number").Int64()
 			return number == edition
 		})

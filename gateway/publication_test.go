@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,6 +34,10 @@ const (
 
 // newPublication sets the events service of a world.
 func newPublication(w *world) *publication {
+	// A Redis that outlives a test may keep a newer edition of another test.
+	if kept := w.redis.Keys(context.Background(), "page*").Val(); len(kept) > 0 {
+		w.redis.Del(context.Background(), kept...)
+	}
 	p := &publication{
 		edition: peer.Edition{
 			ID: "edition-1", Number: 1, DashboardID: "dashboard-1", Access: peer.Access{Mode: peer.AccessPublic},
