@@ -178,17 +178,6 @@ func (e *Event) LinkIDs() []int64 {
 	return each(e.Links, func(link Link) int64 { return link.LegacyID })
 }
 
-// affected returns the ids of the components on which the event has an impact at present.
-func (e *Event) affected() []string {
-	var ids []string
-	for _, link := range e.Links {
-		if e.ImpactOn(link) != Operational {
-			ids = append(ids, link.ComponentID)
-		}
-	}
-	return ids
-}
-
 // OpenExternalID returns nil for an event that is closed or has no external id. The store keeps it unique.
 func (e *Event) OpenExternalID() any {
 	if e.ExternalID == "" || !e.Open() {

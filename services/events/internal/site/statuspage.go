@@ -40,14 +40,6 @@ func pageHeaderOf(s *catalog.Snapshot) pageHeader {
 	return pageHeader{ID: s.Dashboard.ID, Name: oneLine(s.Dashboard.Name), URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
 }
 
-// statuspageNames returns the names of the files below api/v2.
-func statuspageNames() []string {
-	return []string{
-		"summary.json", "status.json", "components.json", "incidents.json", "incidents/unresolved.json",
-		"scheduled-maintenances.json", "scheduled-maintenances/active.json", "scheduled-maintenances/upcoming.json",
-	}
-}
-
 // statuspage returns the file with a name below api/v2, or NotFound.
 func statuspage(s *catalog.Snapshot, name string, texts *texts) (File, error) {
 	body, known := statuspageBody(s, name, texts)

@@ -290,3 +290,11 @@ func TestStatuspage_status(t *testing.T) {
 		}
 	}
 }
+
+// statuspageNames returns the names of the files below api/v2.
+func statuspageNames() []string {
+	return []string{
+		"summary.json", "status.json", "components.json", "incidents.json", "incidents/unresolved.json",
+		"scheduled-maintenances.json", "scheduled-maintenances/active.json", "scheduled-maintenances/upcoming.json",
+	}
+}
