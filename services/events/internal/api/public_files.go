@@ -72,8 +72,13 @@ type monthParameters struct {
 // has the same paths without /d/{slug}, so each operation is declared once.
 func filesPublic() []web.Public {
 	var all []web.Public
+	unknown := web.Response{Status: 404, Description: "There is no such dashboard, event, component or month.",
+		Contents: []web.Content{{Media: "text/html", Of: ""}, {Media: "text/plain", Of: ""}, {Media: "application/json"}}}
 	for _, file := range publicFiles() {
-		missing := web.Response{Status: 404, Description: "There is no such dashboard, event, component or month.", Contents: []web.Content{{Media: "text/html", Of: ""}, {Media: "text/plain", Of: ""}}}
+		missing, body := unknown, any("")
+		if file.media == jsonMedia || file.media == jsonFeedMedia {
+			body = map[string]any{}
+		}
 		refused := web.Response{Status: 403, Description: "The dashboard is private. The body is the form for the password, or empty.", Contents: []web.Content{{Media: "text/html", Of: ""}}}
 		if strings.HasPrefix(file.path, "/api/") {
 			missing = web.Response{Status: 404, Description: "There is no such dashboard.", Contents: []web.Content{{Media: "application/json"}}}
@@ -85,7 +90,7 @@ func filesPublic() []web.Public {
 			Method: "GET", Path: "/d/{slug}" + file.path, ID: file.id, Tag: publicTag, Summary: file.summary,
 			Parameters: parametersOf(file.path),
 			Responses: []web.Response{
-				{Status: 200, Description: "The file, as plain text, gzip or Brotli.", Headers: []string{"ETag"}, Contents: []web.Content{{Media: file.media, Of: ""}}},
+				{Status: 200, Description: "The file, as plain text, gzip or Brotli.", Headers: []string{"ETag"}, Contents: []web.Content{{Media: file.media, Of: body}}},
 				web.NotModified(), refused, missing,
 			},
 			Errors: []int{503},
@@ -94,7 +99,7 @@ func filesPublic() []web.Public {
 	return append(all, web.Public{
 		Method: "GET", Path: "/d/{slug}/incidents/{id}", ID: "moveToEvent", Tag: publicTag, Summary: "Go to an event by its address on Statuspage",
 		Parameters: idParameters{},
-		Responses:  []web.Response{{Status: 308, Description: "The address of the event.", Headers: []string{"Location"}}},
+		Responses:  []web.Response{{Status: 308, Description: "The address of the event.", Headers: []string{"Location"}}, unknown},
 	}, web.Public{
 		Method: "POST", Path: "/d/{slug}/enter", ID: "enter", Tag: publicTag, Summary: "Enter the password of a private dashboard",
 		Parameters: slugParameters{},
