@@ -540,13 +540,13 @@ func TestVisitorsFormShowsWhatWasTyped(t *testing.T) {
 		form    url.Values
 		want    string
 	}{
-		"email":        {"email", url.Values{"email": {`"><script>ann`}, "componentIds": {api}}, "Enter a mail address"},
-		"header":       {"email", url.Values{"email": {"ann@example.com\r\nBcc: all@example.com"}, "componentIds": {api}}, "Enter a mail address"},
-		"two":          {"email", url.Values{"email": {"ann@example.com", "bob@example.com"}, "componentIds": {api}}, "Enter a mail address"},
+		"email":        {"email", url.Values{"email": {`"><script>ann`}, "componentIds": {api}}, "Enter an email address"},
+		"header":       {"email", url.Values{"email": {"ann@example.com\r\nBcc: all@example.com"}, "componentIds": {api}}, "Enter an email address"},
+		"two":          {"email", url.Values{"email": {"ann@example.com", "bob@example.com"}, "componentIds": {api}}, "Enter an email address"},
 		"phone":        {"sms", url.Values{"phone": {"<b>0151 ann"}, "componentIds": {api}}, "Enter a phone number"},
-		"componentIds": {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api, web}}, "Choose components"},
-		"locale":       {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api}, "locale": {"klingon speech"}}, "Choose a language"},
-		"encoding":     {"email", url.Values{"email": {"ann\xff\xfe@example.com"}, "componentIds": {api}}, "Enter a mail address"},
+		"componentIds": {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api, web}}, "Select components"},
+		"locale":       {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api}, "locale": {"klingon speech"}}, "Select a language"},
+		"encoding":     {"email", url.Values{"email": {"ann\xff\xfe@example.com"}, "componentIds": {api}}, "Enter an email address"},
 	} {
 		got := v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/"+test.channel, test.form)
 		if !strings.Contains(got.text, test.want) || strings.Contains(got.text, "<script") || strings.Contains(got.text, "<b>") ||
