@@ -54,7 +54,9 @@ type Rows[T any] interface {
 // Issued stores records that nobody changes.
 type Issued[T any] interface {
 	Get(ctx context.Context, key string) (T, error)
+	GetMany(ctx context.Context, keys []string) ([]T, error)
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	UpsertMany(ctx context.Context, items []T) error
 	Keys(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error)
 	DeleteMany(ctx context.Context, query find.Query) (int64, error)
 }
@@ -67,7 +69,7 @@ type Store struct {
 	Events     Collection[Event]
 	Removals   Collection[Removals]
 	Pages      Collection[Page]
-	Editions   Issued[Edition]
+	Parts      Issued[Part]
 	Files      Issued[KeptFile]
 	Links      Rows[LinkRow]
 	Updates    Rows[UpdateRow]

@@ -157,7 +157,7 @@ func (s *Site) policy(f frame) string {
 		parts = append(parts, "script-src "+s.scriptHash)
 	}
 	images := "img-src 'self'"
-	for _, address := range []string{f.Dashboard.Branding.LogoURL, f.Dashboard.Branding.FaviconURL} {
+	for _, address := range []string{f.Logo(), f.Icon()} {
 		if origin := imageOrigin(address); origin != "" && !strings.HasSuffix(images, " "+origin) {
 			images += " " + origin
 		}
