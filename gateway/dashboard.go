@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dashboardFile is a path below a dashboard that the events service serves.
+// dashboardFile is a path below a dashboard: a file that the events service serves, or a form.
 type dashboardFile struct {
 	kind fileKind
 	// name is the name of the file in an edition; empty for the page, and for a path with a parameter.
@@ -24,6 +24,7 @@ const (
 	fileList               // the legacy list, which has a query
 	fileEnter              // takes the password
 	fileIncident           // redirects to the event
+	fileForm               // takes the form of a visitor who subscribes; another service serves it
 )
 
 // newDashboardFile returns the file at a path below a dashboard.

@@ -140,8 +140,13 @@ func (e *edge) servePublic(v *visit) {
 	case route.Service == "":
 		e.docs[route.Path].write(v, v.request)
 	default:
-		e.forward(v, e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Public, IP: v.ip}))
+		e.forward(v, e.publicPassport(v))
 	}
+}
+
+// publicPassport returns the passport of a visitor for the service of the route.
+func (e *edge) publicPassport(v *visit) string {
+	return e.signer.Sign(passport.Passport{Audience: v.found.route.Service, Surface: passport.Public, IP: v.ip})
 }
 
 // knownRoute returns the row of the request. If there is none, it refuses the request and
@@ -178,6 +183,11 @@ func (e *edge) forward(v *visit, token string) {
 		e.refuse(v, err)
 		return
 	}
+	e.forwardBody(v, token, body)
+}
+
+// forwardBody forwards the request with a body that was read.
+func (e *edge) forwardBody(v *visit, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(v.ctx, upstreamTimeout)
 	defer cancel()
 	out := outgoing{method: v.request.Method, service: v.found.route.Service, passport: token, body: body, ip: v.ip, scheme: v.scheme}

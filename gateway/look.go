@@ -30,7 +30,7 @@ var (
 	byCoding     = []string{"Accept-Encoding"}
 )
 
-// serveDashboard serves a path of a dashboard that the events service serves.
+// serveDashboard serves a path of a dashboard.
 func (e *edge) serveDashboard(v *visit, file *dashboardFile) {
 	at, ok := addressOf(v)
 	l := &look{visit: v, address: at, file: file}
@@ -44,8 +44,12 @@ func (e *edge) serveDashboard(v *visit, file *dashboardFile) {
 		v.WriteHeader(http.StatusPermanentRedirect)
 		return
 	}
-	if file.kind == fileEnter {
+	switch file.kind {
+	case fileEnter:
 		e.serveEnter(l)
+		return
+	case fileForm:
+		e.serveForm(l)
 		return
 	}
 	for range 2 { // twice if a new edition replaces the first one meanwhile
@@ -220,6 +224,18 @@ func (e *edge) refuseLook(l *look, err error) {
 	}
 	text := newPage(&http.Response{Header: http.Header{"Content-Type": {"text/plain; charset=utf-8"}}}, []byte(f.Message+"\n"))
 	text.writeAs(l, l.request, f.Kind.Status())
+}
+
+// serveForm forwards a form to its service if the visitor may see the dashboard.
+func (e *edge) serveForm(l *look) {
+	body, err := readBody(l.request)
+	if err != nil {
+		e.refuse(l.visit, err)
+		return
+	}
+	if e.findEdition(l) && e.checkAccess(l) {
+		e.forwardBody(l.visit, e.publicPassport(l.visit), body)
+	}
 }
 
 // serveEnter forwards the password to the events service. The body of a refusal is a file of the edition.

@@ -42,7 +42,7 @@ func TestFilesOfADashboard(t *testing.T) {
 		shared     bool
 	}{
 		{"/", "", false}, {"/events/e1", "events/e1", false}, {"/components/c1", "components/c1", false}, {"/history", "history", false},
-		{"/history/2026-01", "history/2026-01", false}, {"/embed", "embed", false}, {"/embed.js", "embed.js", false},
+		{"/subscribe", "subscribe", false}, {"/subscribe/sent", "subscribe/sent", false}, {"/history/2026-01", "history/2026-01", false}, {"/embed", "embed", false}, {"/embed.js", "embed.js", false},
 		{"/feed.rss", "feed.rss", true}, {"/feed.atom", "feed.atom", true}, {"/feed.json", "feed.json", true},
 		{"/history.rss", "feed.rss", true}, {"/history.atom", "feed.atom", true}, {"/components/c1/feed.rss", "components/c1/feed.rss", true},
 		{"/maintenance.ics", "maintenance.ics", false}, {"/badge.svg", "badge.svg", true}, {"/components/c1/badge.svg", "components/c1/badge.svg", true},
@@ -505,6 +505,19 @@ func TestPasswordOfADashboard(t *testing.T) {
 			t.Errorf("events was asked with a key: %s", uri)
 		}
 	}
+	// The form of a visitor reaches its service with the cookie only.
+	for _, path := range []string{"/d/main/subscribe/email", "/d/main/subscribe/webhook"} {
+		for _, header := range []map[string]string{plainly(nil), ticket("dashboard-1", "v0", time.Hour)} {
+			g := d.do(t, "POST", path, "a=b", header)
+			if g.status != 403 || g.body != p.body(peer.EnterBelowFile, codingPlain) {
+				t.Errorf("%s without the password: %d %q", path, g.status, g.body)
+			}
+			wantHeaders(t, path, g, private)
+		}
+		if e := d.do(t, "POST", path, "a=b", right).echo(t); e.URI != path || e.Body != "a=b" {
+			t.Errorf("%s with the password: %+v", path, e)
+		}
+	}
 	p.change(func(of *peer.Edition) { of.Access.Password = "v2" })
 	refused("after a new password", right)
 	p.change(func(of *peer.Edition) { of.Access = peer.Access{Mode: peer.AccessPassword} })
@@ -587,4 +600,6 @@ func TestAllowedAddressesOfADashboard(t *testing.T) {
 		}
 	}
 	wantStatus(t, d.get(t, "/d/main/feed.rss?key=secret-key", plainly(map[string]string{"X-Forwarded-For": "198.51.100.1"})), 200)
+	wantStatus(t, d.do(t, "POST", "/d/main/subscribe/sms", "a=b", map[string]string{"X-Forwarded-For": "192.0.2.1"}), 200)
+	wantEmpty403(t, d.do(t, "POST", "/d/main/subscribe/sms?key=secret-key", "a=b", map[string]string{"X-Forwarded-For": "198.51.100.1"}))
 }

@@ -44,7 +44,7 @@ func newPublication(w *world) *publication {
 			Files: []string{"", "api/v2/summary.json", "badge.svg"},
 		},
 		media: map[string]string{
-			"": htmlType, "events/e1": htmlType, "components/c1": htmlType, "history": htmlType, "history/2026-01": htmlType, "embed": htmlType,
+			"": htmlType, "events/e1": htmlType, "components/c1": htmlType, "history": htmlType, "history/2026-01": htmlType, "subscribe": htmlType, "subscribe/sent": htmlType, "embed": htmlType,
 			"embed.js": "text/javascript; charset=utf-8", "feed.rss": "application/rss+xml", "feed.atom": "application/atom+xml",
 			"feed.json": "application/feed+json", "components/c1/feed.rss": "application/rss+xml", "maintenance.ics": "text/calendar",
 			"badge.svg": "image/svg+xml", "components/c1/badge.svg": "image/svg+xml", "robots.txt": "text/plain; charset=utf-8",

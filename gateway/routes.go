@@ -36,7 +36,7 @@ type Route struct {
 	Surface passport.Surface
 	// Once means that the operation takes an Idempotency-Key.
 	Once bool
-	file *dashboardFile // set by the router for paths of dashboards that the events service serves
+	file *dashboardFile // set by the router for the paths of dashboards
 }
 
 // Routes returns the route table of the embedded documents. A path outside the table does
@@ -151,6 +151,7 @@ func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
 			continue
 		}
 		below[path] = true
+		row.file = &dashboardFile{kind: fileForm, page: true}
 		if row.Service == events {
 			row.file = newDashboardFile(path)
 		}

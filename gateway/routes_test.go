@@ -105,7 +105,7 @@ func TestLegacyOrderOfChecks(t *testing.T) {
 		{"discovery by OPTIONS", "OPTIONS", "/api/v1/", nil, 200, "GET"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			g := d.do(t, row.method, row.path, "", row.header)
+			g := d.do(t, row.method, row.path, "", plainly(row.header))
 			wantStatus(t, g, row.status)
 			if g.header.Get("Allow") != row.allow {
 				t.Errorf("Allow %q, want %q", g.header.Get("Allow"), row.allow)
@@ -158,7 +158,7 @@ func TestAppOrderOfChecks(t *testing.T) {
 		{"PUT", "/app/integrations/webhooks/outbound/endpoints", key, 405, "GET, POST, PATCH, DELETE"},
 	} {
 		t.Run(row.method+" "+row.path, func(t *testing.T) {
-			g := d.do(t, row.method, row.path, "", row.header)
+			g := d.do(t, row.method, row.path, "", plainly(row.header))
 			if row.status == 403 {
 				wantEmpty403(t, g)
 				return
@@ -223,7 +223,7 @@ func TestAPathOutsideTheTableDoesNotExist(t *testing.T) {
 func TestFormsOfVisitorsReachTheServiceOfTheChannel(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
-	publish(w)
+	newPublication(w)
 	own := map[string]string{"Host": "Status.Acme.test:8443", "Origin": "https://other.example"}
 	for _, row := range []struct {
 		method, path string
@@ -231,22 +231,21 @@ func TestFormsOfVisitorsReachTheServiceOfTheChannel(t *testing.T) {
 		status       int
 		service      string
 	}{
-		{"GET", "/d/acme/subscribe", nil, 200, subscribers}, {"GET", "/d/acme/subscribe/sent", nil, 200, subscribers},
-		{"POST", "/d/acme/subscribe/email", nil, 200, subscribers}, {"POST", "/d/acme/subscribe/sms", nil, 200, subscribers},
-		{"POST", "/d/acme/subscribe/whatsapp", nil, 200, subscribers}, {"GET", "/d/acme/subscribe/whatsapp", nil, 200, subscribers},
-		{"POST", "/d/acme/subscribe/webhook", nil, 200, integrations}, {"GET", "/d/acme/subscribe/teams", nil, 200, integrations},
-		{"POST", "/d/acme/subscribe/other", nil, 200, integrations},
-		{"GET", "/subscribe", own, 200, subscribers}, {"GET", "/subscribe/sent", own, 200, subscribers}, {"POST", "/subscribe/email", own, 200, subscribers},
-		{"POST", "/subscribe/webhook", own, 200, integrations}, {"GET", "/subscribe/webhook", own, 200, integrations},
+		{"POST", "/d/main/subscribe/email", nil, 200, subscribers}, {"POST", "/d/main/subscribe/sms/", nil, 200, subscribers},
+		{"POST", "/d/main/subscribe/whatsapp", nil, 200, subscribers}, {"POST", "/d/main/subscribe/webhook", nil, 200, integrations},
+		{"POST", "/d/main/subscribe/other", nil, 200, integrations}, {"GET", "/d/main/subscribe/email", nil, 405, ""},
+		{"GET", "/d/main/subscribe/teams", nil, 405, ""}, {"POST", "/d/none/subscribe/email", nil, 404, ""}, {"POST", "/d/UPPER/subscribe/email", nil, 404, ""},
+		{"POST", "/subscribe/email", own, 200, subscribers}, {"POST", "/subscribe/webhook", own, 200, integrations},
+		{"GET", "/subscribe/webhook", own, 405, ""}, {"POST", "/subscribe/email", map[string]string{"Host": "other.test"}, 404, ""},
 		{"GET", "/public/endpoints/verify?token=x", nil, 200, integrations}, {"POST", "/public/endpoints/manage?token=x", nil, 200, integrations},
 		{"GET", "/public/confirm?token=x", nil, 200, subscribers}, {"POST", "/public/confirm", nil, 200, subscribers},
 		{"POST", "/public/manage?token=x", nil, 200, subscribers}, {"POST", "/public/unsubscribe?token=x", nil, 200, subscribers},
 		{"GET", "/subscribe", nil, 404, ""}, {"POST", "/subscribe/webhook", nil, 404, ""}, {"POST", "/subscribe/email", nil, 404, ""},
 		{"GET", "/subscribe/sent", nil, 404, ""}, {"GET", "/subscribe/x/y", own, 404, ""},
-		{"POST", "/d/acme/subscribe/sent", nil, 405, ""}, {"OPTIONS", "/subscribe/webhook", own, 405, ""}, {"PUT", "/public/endpoints/manage", nil, 405, ""},
+		{"POST", "/d/main/subscribe/sent", nil, 405, ""}, {"OPTIONS", "/subscribe/webhook", own, 405, ""}, {"PUT", "/public/endpoints/manage", nil, 405, ""},
 		{"DELETE", "/public/manage", nil, 405, ""},
 	} {
-		g := d.do(t, row.method, row.path, "", row.header)
+		g := d.do(t, row.method, row.path, "", plainly(row.header))
 		if g.status != row.status || g.header.Get("Access-Control-Allow-Origin") != "" || (row.status == 405) != (g.header.Get("Allow") != "") {
 			t.Errorf("%s %s: %d %v", row.method, row.path, g.status, g.header)
 		}

@@ -170,7 +170,7 @@ func (p *platform) parts() []part {
 		}),
 		bind(p, "subscribers", subscribers.Run, subscribers.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis, Confirmation: s.Confirmation,
-			EventsURL: p.url("events"), IdentityURL: p.url("identity"),
+			EventsURL: p.url("events"),
 		}),
 		bind(p, "integrations", integrations.Run, integrations.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,

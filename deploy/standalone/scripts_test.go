@@ -19,9 +19,10 @@ var unplayed = map[string]string{
 	` 503$`: "a part of the platform must be down; the gateway's tests and the kill tests stop parts",
 	`^(DELETE /app/(api-keys|integrations|subscribers)/.*|PATCH /app/subscribers/.*|POST /app/subscribers/.*/import) 409$`: "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
 	`^POST /operator/v1/users/\{id\}/api-keys 409$`: "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
-	`^(GET|POST) /d/\{slug\}/(|events/.*|incidents/.*|components/.*|history.*|embed.*|feed.*|maintenance.*|badge.*|robots.*|api/v2/.*|enter) (200|303|304|308|400|403|404|413|429)$`: "TestFilesOfADashboard, TestPrivateDashboard and the gateway's tests play them, because their bodies are files",
-	`^POST /public/webhooks/inbound 409$`: "it needs a timeline of 1000 entries, which TestAFullTimelineRefusesInboundMessages makes",
-	`^GET /api/v1/.*/set/\{ids\}/ `:       "one implementation for all resources, which the scripts of libs/legacy play",
+	`^(GET|POST) /d/\{slug\}/(|events/.*|incidents/.*|components/.*|history.*|subscribe(|/sent)|embed.*|feed.*|maintenance.*|badge.*|robots.*|api/v2/.*|enter) (200|303|304|308|400|403|404|413|429)$`: "TestFilesOfADashboard, TestPrivateDashboard and the gateway's tests play them, because their bodies are files",
+	`^POST (/d/\{slug\})?/subscribe/[^ ]* 403$`: "the gateway decides who may see a private dashboard; TestVisitorsOfAPrivateDashboard and its own tests play it",
+	`^POST /public/webhooks/inbound 409$`:       "it needs a timeline of 1000 entries, which TestAFullTimelineRefusesInboundMessages makes",
+	`^GET /api/v1/.*/set/\{ids\}/ `:             "one implementation for all resources, which the scripts of libs/legacy play",
 }
 
 // Every documented status of every operation is played by a script, or has a reason. A reason without a status is
@@ -93,7 +94,7 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 		if of.Document == "public.yaml" {
 			key = header
 		}
-		if !strings.HasPrefix(path, "/public/endpoints/") && path != "/public/manage" && !strings.HasPrefix(path, "/d/") { // their 403 is about the record
+		if !strings.HasPrefix(path, "/public/endpoints/") && path != "/public/manage" && !strings.HasPrefix(path, "/d/") && !strings.HasPrefix(path, "/subscribe/") { // their 403 is about the record
 			step(of.Method, path, header, 403, "")
 		}
 		if strict := of.Document == "app.yaml" || of.Document == "operator.yaml"; strict && !of.HasInput {

@@ -4,22 +4,25 @@ import "github.com/bellbuoy/bellbuoy/libs/web"
 
 // Refusal describes a response with a page for a browser, and an error in JSON for a program.
 func Refusal(status int, description string, headers ...string) web.Response {
-	return web.Response{Status: status, Description: description, Headers: headers, Contents: []web.Content{html(), {Media: "application/json"}}}
+	return web.Response{Status: status, Description: description, Headers: headers, Contents: []web.Content{htmlContent(), {Media: "application/json"}}}
 }
 
 // Shown describes a response with a page.
 func Shown() web.Response {
-	return web.Response{Status: 200, Description: "A page.", Contents: []web.Content{html()}}
+	return web.Response{Status: 200, Description: "A page.", Contents: []web.Content{htmlContent()}}
 }
 
-func html() web.Content { return web.Content{Media: "text/html", Of: ""} }
+func htmlContent() web.Content { return web.Content{Media: "text/html", Of: ""} }
 
 // Subscribed describes the responses to a visitor who asks for a subscription.
 func Subscribed(unknown, wrong string) []web.Response {
 	return []web.Response{
 		{Status: 202, Description: "The request was sent as JSON.", Contents: []web.Content{{Media: "application/json", Of: SentView{}, Example: `{"status": "sent"}`}}},
 		{Status: 303, Description: "The request was sent as a form.", Headers: []string{"Location"}},
-		Refusal(404, unknown), Refusal(422, wrong),
+		{Status: 403, Description: "The dashboard is private, and the visitor has no access. The body is the form for the password, or empty.",
+			Contents: []web.Content{htmlContent()}},
+		{Status: 404, Description: unknown, Contents: []web.Content{htmlContent(), {Media: "application/json"}, {Media: "text/plain", Of: ""}}},
+		Refusal(422, wrong),
 		Refusal(429, "There were too many requests from the network of the visitor.", "Retry-After"),
 	}
 }

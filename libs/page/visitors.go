@@ -34,9 +34,11 @@ type Problem struct {
 	Err    error
 }
 
-// Mount returns the routes of visitors on the engine. show responds with the page of a problem.
-func Mount(engine *gin.Engine, show func(*gin.Context, Problem) error) Routes {
+// Mount returns the routes of visitors on the engine. Their pages are in the frames of dashboards. show responds with the
+// page of a problem.
+func Mount(engine *gin.Engine, frames Frames, show func(*gin.Context, Problem) error) Routes {
 	group := engine.Group("", Private, web.Surface(passport.Public), func(c *gin.Context) {
+		c.Set(framesKey, frames)
 		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
 	})
 	return Routes{group, show}

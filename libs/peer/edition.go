@@ -26,6 +26,7 @@ const (
 	EnterWrongFile = "enter/wrong" // the response to a wrong password
 	EnterLateFile  = "enter/late"  // the response to too many wrong passwords
 	MissingFile    = "404"         // for an address that the dashboard does not have
+	FrameFile      = "frame"       // a Frame as JSON, which the gateway does not serve
 )
 
 // The modes of Access.
@@ -34,6 +35,16 @@ const (
 	AccessPassword = "password"
 	AccessIPs      = "ipAllowlist"
 )
+
+// Frame is the design of a dashboard around the pages that other services render. The parts are complete HTML: the title
+// of a page is between Before and Between, its main element is between Between and After.
+type Frame struct {
+	Before  string `json:"before"`
+	Between string `json:"between"`
+	After   string `json:"after"`
+	Policy  string `json:"policy"` // Content-Security-Policy
+	Lang    string `json:"lang"`   // of the dashboard, BCP 47
+}
 
 // Access is what the gateway needs to decide who gets the files of an edition.
 type Access struct {

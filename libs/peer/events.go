@@ -92,6 +92,14 @@ func (e Events) EventState(ctx context.Context, organization, id string) (topic.
 	return out, err
 }
 
+// Frame returns the frame of an enabled dashboard, or fault.NotFound. That of a private dashboard shows only its name
+// and its branding.
+func (e Events) Frame(ctx context.Context, dashboardID string) (Frame, error) {
+	var out Frame
+	err := e.call(ctx, "", http.MethodGet, Prefix+"/dashboards/"+url.PathEscape(dashboardID)+"/frame", nil, &out)
+	return out, err
+}
+
 // FirstDashboard returns the oldest dashboard of the organization, or fault.NotFound.
 func (e Events) FirstDashboard(ctx context.Context, organization string) (Dashboard, error) {
 	var out Dashboard

@@ -13,15 +13,15 @@ type PublicAddress struct {
 	Host string `json:"host,omitempty"` // in lower case
 }
 
-// PublicDashboard is a dashboard that every visitor may see.
+// PublicDashboard is a dashboard as visitors see it.
 type PublicDashboard struct {
 	Dashboard
 	Organization string          `json:"organization"`
 	Channels     []topic.Channel `json:"channels"` // that visitors may subscribe to
 }
 
-// PublicDashboard returns the dashboard at an address. It returns fault.NotFound if there is none or it is disabled,
-// and fault.Denied if it is private.
+// PublicDashboard returns the dashboard at an address. It returns fault.NotFound if there is none or it is disabled. It
+// returns private dashboards too: the gateway lets only visitors with access ask for something.
 func (e Events) PublicDashboard(ctx context.Context, at PublicAddress) (PublicDashboard, error) {
 	var out PublicDashboard
 	err := e.call(ctx, "", http.MethodPost, Prefix+"/public-dashboards/lookup", at, &out)

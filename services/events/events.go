@@ -4,6 +4,7 @@ package events
 
 import (
 	"context"
+	"strings"
 	_ "time/tzdata" // reports use the time zones of dashboards, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -57,7 +58,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	var events *catalog.Catalog
 	events = catalog.New(store.Declare(s.Database, func() store.Follower { return events }), others, c.Now, platform...)
-	renderer, err := rendering.New()
+	renderer, err := rendering.New(strings.TrimSuffix(c.AppBaseURL, "/") + "/public/confirm")
 	if err != nil {
 		return err
 	}

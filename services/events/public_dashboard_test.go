@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -40,11 +41,46 @@ func TestPublicDashboard(t *testing.T) {
 		}
 	}
 	change(`{"access": {"mode": "ipAllowlist", "allowedIps": ["192.0.2.1"]}}`)
-	if _, err := ask(peer.PublicAddress{Slug: "acme-status"}); !fault.Is(err, fault.Denied) {
-		t.Errorf("a private dashboard: %v", err)
+	if got, err := ask(peer.PublicAddress{Slug: "acme-status"}); err != nil || got.ID != dashA { // the gateway decides who asks
+		t.Errorf("a private dashboard: %+v %v", got, err)
 	}
 	change(`{"access": {"mode": "public"}, "enabled": false}`)
 	if _, err := ask(peer.PublicAddress{Slug: "acme-status"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a disabled dashboard: %v", err)
+	}
+}
+
+// Other services show their pages in the frame of the dashboard, which follows each change of the dashboard.
+func TestFrameOfADashboard(t *testing.T) {
+	p := start(t, startBroker(t))
+	change := func(body string) {
+		t.Helper()
+		p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, body)
+	}
+	frame := func() string {
+		t.Helper()
+		f, err := p.peers.Frame(t.Context(), dashA)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(f.Before, "<!DOCTYPE html>") || !strings.HasSuffix(f.Before, "<title>") || !strings.Contains(f.Between, "</title>") ||
+			!strings.HasSuffix(strings.TrimSpace(f.After), "</html>") || !strings.HasPrefix(f.Policy, "default-src 'none'; style-src 'sha256-") || f.Lang != "de" {
+			t.Errorf("the frame is %+v", f)
+		}
+		return f.Before + f.Between + f.After
+	}
+	change(`{"locale": "de", "name": "Acme <b>Status</b>", "links": {"navigation": [{"text": "Intranet", "href": "https://intra.example"}]}}`)
+	if got := frame(); !strings.Contains(got, "Acme &lt;b&gt;Status&lt;/b&gt;") || !strings.Contains(got, "Intranet") || strings.Contains(got, "<b>Status") {
+		t.Errorf("the frame is %s", got)
+	}
+	change(`{"name": "Renamed", "access": {"mode": "password", "password": "correct horse"}}`)
+	if got := frame(); !strings.Contains(got, "Renamed") || strings.Contains(got, "Intranet") {
+		t.Errorf("the frame of a private dashboard is %s", got)
+	}
+	change(`{"enabled": false}`)
+	for _, id := range []string{dashA, "nobody"} {
+		if _, err := p.peers.Frame(t.Context(), id); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v", id, err)
+		}
 	}
 }

@@ -63,7 +63,8 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer counter.Close()
-	services := client.New(peer.Events{Client: s.Peer("events", c.EventsURL)}, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
+	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
+	services := client.New(events, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
 	tools := inbound.New(inbound.Options{
 		Store: store.NewInbound(s.Database), Services: services, Box: seal.NewBox(c.Secret.Secret, "inbound"), Log: c.Log, Now: c.Now,
 	})
@@ -72,7 +73,7 @@ func Run(ctx context.Context, c Config) error {
 		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), AlertAfter: c.AlertAfter, SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
 		Kinds: kinds, Links: endpoint.NewLinks(seal.Key(c.Secret.Secret, "endpoint-link"), c.AppBaseURL), Quota: counter, ConfirmWithin: c.ConfirmWithin,
 	})
-	if err := api.New(endpoints, kinds, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
+	if err := api.New(endpoints, kinds, events, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
 		return err
 	}
 	if err := api.MountInbound(s.Engine, tools, web.NewPages(c.Secret.Secret)); err != nil {

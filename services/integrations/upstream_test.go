@@ -102,6 +102,14 @@ func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 		dashboard, found := u.public[at]
 		return dashboard, found
 	}))
+	mux.HandleFunc("GET "+peer.Prefix+"/dashboards/{id}/frame", answer("events", func(r *http.Request, _ string) (any, bool) {
+		for _, dashboards := range u.dashboards {
+			if d, found := dashboards[r.PathValue("id")]; found {
+				return peer.Frame{Before: "<!DOCTYPE html><title>", Between: " – frame of " + d.ID + "</title>", Policy: "default-src 'none'; style-src 'sha256-frame'", Lang: "de"}, true
+			}
+		}
+		return nil, false
+	}))
 	mux.HandleFunc("GET "+base+"/dashboards/{id}", answer("events", func(r *http.Request, organization string) (any, bool) {
 		dashboard, found := u.dashboards[organization][r.PathValue("id")]
 		return dashboard, found

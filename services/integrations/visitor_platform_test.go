@@ -200,7 +200,13 @@ func (v *visitors) verified(host string) (used, manage string) {
 	v.t.Helper()
 	used = v.request(host)
 	shown := v.must(http.StatusOK, http.MethodPost, used, nil).text
-	return used, "/public/endpoints/" + between(v.t, shown, `<a href="`, `"`)
+	return used, managePath(v.t, shown)
+}
+
+// managePath returns the path of the page that manages the endpoint, to which a page leads.
+func managePath(t testing.TB, page string) string {
+	t.Helper()
+	return "/public/endpoints/manage" + between(t, page, `href="manage`, `"`)
 }
 
 // between returns the text of a page between two others.

@@ -28,20 +28,6 @@ func TestVisitorsEndpoint_fromTheFormToItsEnd(t *testing.T) {
 	v := p.offer(p.organization(25), h)
 	const host, mail = "hooks.visitor.example", "vera@example.com"
 
-	v.must(http.StatusOK, http.MethodGet, v.base+"/teams", nil)
-	v.must(http.StatusNotFound, http.MethodGet, v.base+"/gchat", nil)
-	v.must(http.StatusNotFound, http.MethodGet, v.base+"/email", nil) // of the subscribers service
-	form := v.must(http.StatusOK, http.MethodGet, v.base+"/webhook", nil)
-	for _, want := range []string{`<form method="post">`, `<html lang="en">`, v.one, v.two, "API", "Main"} {
-		if !strings.Contains(form.text, want) {
-			t.Errorf("the form lacks %q: %s", want, form.text)
-		}
-	}
-	for _, never := range []string{v.hidden, "Secret", "<script"} {
-		if strings.Contains(form.text, never) {
-			t.Errorf("the form has %q: %s", never, form.text)
-		}
-	}
 	sent := v.subscribe("https://"+host+"/hook", mail)
 	if sent.header.Get("Location") != "sent" || sent.text != "" {
 		t.Errorf("after the form: %v %q", sent.header, sent.text)
@@ -68,7 +54,7 @@ func TestVisitorsEndpoint_fromTheFormToItsEnd(t *testing.T) {
 	verify := v.follow(letter.Link, "verify")
 	for range 2 {
 		asked := v.must(http.StatusOK, http.MethodGet, verify, nil)
-		if !strings.Contains(asked.text, `<form method="post">`) || strings.Contains(asked.text, "whsec_") || asked.header.Get("Cache-Control") != "no-store" ||
+		if !strings.Contains(asked.text, `method="post"`) || strings.Contains(asked.text, "whsec_") || asked.header.Get("Cache-Control") != "no-store" ||
 			asked.header.Get("Referrer-Policy") != "no-referrer" || !strings.Contains(asked.header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("the page: %v %s", asked.header, asked.text)
 		}
@@ -89,7 +75,7 @@ func TestVisitorsEndpoint_fromTheFormToItsEnd(t *testing.T) {
 		v.must(http.StatusGone, method, verify, nil)
 	}
 
-	manage := "/public/endpoints/" + between(t, done, `<a href="`, `"`)
+	manage := managePath(t, done)
 	shown := v.must(http.StatusOK, http.MethodGet, manage, nil).text
 	if strings.Contains(shown, "whsec_") || strings.Count(shown, "checked") != 2 || strings.Contains(shown, v.hidden) {
 		t.Errorf("the page that manages it: %s", shown)
@@ -149,15 +135,12 @@ func TestVisitorsOnTheDashboardsOwnHost(t *testing.T) {
 	p := start(t, nil)
 	v := p.offer(p.organization(25), p.listen(topic.Notices))
 	host := http.Header{"X-Forwarded-Host": {strings.ToUpper(v.host()) + ".:8443"}}
-	if got := v.send(http.MethodGet, "/subscribe/webhook", nil, host); got.status != http.StatusOK || !strings.Contains(got.text, `<form method="post">`) {
-		t.Errorf("the form: %d %s", got.status, got.text)
-	}
 	got := v.send(http.MethodPost, "/subscribe/webhook", url.Values{"url": {"https://own.example/hook"}, "managementEmail": {"own@example.com"}}, host)
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != "sent" {
 		t.Errorf("the request: %d %v", got.status, got.header)
 	}
 	v.must(http.StatusOK, http.MethodPost, v.follow(v.mail(topic.EndpointVerify, "own.example", 1).Link, "verify"), nil)
-	if got := v.send(http.MethodGet, "/subscribe/webhook", nil, http.Header{"X-Forwarded-Host": {"nobody.example"}}); got.status != http.StatusNotFound {
+	if got := v.send(http.MethodPost, "/subscribe/webhook", nil, http.Header{"X-Forwarded-Host": {"nobody.example"}}); got.status != http.StatusNotFound {
 		t.Errorf("another host: %d %s", got.status, got.text)
 	}
 }
@@ -171,7 +154,7 @@ func TestVisitorsFormShowsWhatWasTyped(t *testing.T) {
 		"componentIds":    {"url": {"https://x.example/"}, "managementEmail": {"ann@example.com"}, "componentIds": {v.two, v.hidden}},
 	} {
 		got := v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/webhook", form)
-		if !strings.Contains(got.text, name+": must") || !strings.Contains(got.text, `<form method="post">`) || strings.Contains(got.text, "<script") || strings.Contains(got.text, "<b>") ||
+		if !strings.Contains(got.text, name+": must") || !strings.Contains(got.text, `method="post"`) || strings.Contains(got.text, "<script") || strings.Contains(got.text, "<b>") ||
 			strings.Count(got.text, "checked") != 1 || !strings.Contains(got.text, "ann") || !strings.Contains(got.text, "x.example") {
 			t.Errorf("a wrong %s: %s", name, got.text)
 		}
@@ -483,7 +466,7 @@ func TestVisitorsSecretsAreNotTold(t *testing.T) {
 	verify := v.follow(v.mail(topic.EndpointVerify, host, 1).Link, "verify")
 	v.must(http.StatusOK, http.MethodGet, verify, nil)
 	done := v.must(http.StatusOK, http.MethodPost, verify, nil).text
-	manage := "/public/endpoints/" + between(t, done, `<a href="`, `"`)
+	manage := managePath(t, done)
 	rotated := v.must(http.StatusOK, http.MethodPost, manage, url.Values{"action": {"rotate"}}).text
 	v.subscribe("https://"+host+"/services/"+hidden, "quiet@example.com")
 	again := v.mail(topic.EndpointManage, host, 1)
@@ -511,5 +494,37 @@ func TestVisitorsSecretsAreNotTold(t *testing.T) {
 		if secret == "" || strings.Contains(seen.String(), secret) {
 			t.Errorf("%q is told", secret)
 		}
+	}
+}
+
+// The pages are in the frame of their dashboard, and their language is marked. While the events service cannot be reached,
+// they are plain and people can leave.
+func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
+	p := start(t, nil)
+	v := p.offer(p.organization(25), p.listen(topic.Notices))
+	framed := func(title string, got page) {
+		t.Helper()
+		for _, want := range []string{"<title>" + title + " – frame of " + v.dashboard + "</title>", `<main id="main" tabindex="-1" class="small" lang="en">`, `<h1 class="title">` + title + "</h1>"} {
+			if !strings.Contains(got.text, want) {
+				t.Errorf("the page lacks %q: %s", want, got.text)
+			}
+		}
+		if got.header.Get("Content-Security-Policy") != "default-src 'none'; style-src 'sha256-frame'" {
+			t.Errorf("the policy is %s", got.header.Get("Content-Security-Policy"))
+		}
+	}
+	framed("Subscribe an endpoint", v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/webhook", url.Values{"url": {"x"}}))
+	framed("Not Found", v.must(http.StatusNotFound, http.MethodPost, v.base+"/gchat", nil))
+	used, manage := v.verified("hooks.example")
+	framed("Gone", v.must(http.StatusGone, http.MethodGet, used, nil))
+	framed("Manage the endpoint", v.must(http.StatusOK, http.MethodGet, manage, nil))
+	framed("Manage the endpoint", v.must(http.StatusUnprocessableEntity, http.MethodPost, manage, nil))
+	_, leave := v.verified("leave.example")
+	framed("The endpoint is removed", v.must(http.StatusOK, http.MethodPost, leave, url.Values{"action": {"unsubscribe"}}))
+	p.upstream.down.Store(true)
+	left := v.must(http.StatusOK, http.MethodPost, manage, url.Values{"action": {"unsubscribe"}})
+	p.upstream.down.Store(false)
+	if strings.Contains(left.text, "frame of") || !strings.Contains(left.text, `<html lang="en">`) || v.listed("hooks.example") != nil {
+		t.Errorf("without the frame: %s", left.text)
 	}
 }

@@ -103,8 +103,8 @@ func configure(documents, broker, events string) subscribers.Config {
 		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
 		Secret:    boot.Secret{Secret: secret},
 		Links:     boot.Links{LegacyBaseURL: "https://api.status.example.com", AppBaseURL: "https://status.example.com"},
-		EventsURL: events, IdentityURL: events,
-		Redis: boot.Redis{RedisURL: "redis://127.0.0.1:1"}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
+		EventsURL: events,
+		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1"}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
 	}
 	config.LogLevel = "info"
 	return config

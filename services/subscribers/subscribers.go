@@ -30,8 +30,7 @@ type Config struct {
 	boot.Redis        `embed:""`
 	boot.Confirmation `embed:""`
 
-	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
-	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
+	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 }
 
 // Legacy returns the resources that the service has on the legacy interface.
@@ -64,10 +63,10 @@ func Run(ctx context.Context, c Config) error {
 		Links:  links, Log: c.Log, Now: c.Now,
 	})
 	visitors := audience.NewVisitors(audience.VisitorOptions{
-		Audience: people, Sites: client.Sites{Events: events, Identity: peer.Identity{Client: s.Peer("identity", c.IdentityURL)}},
+		Audience: people, Sites: client.Sites{Events: events},
 		Quota: counter, Links: links, ConfirmWithin: c.ConfirmWithin,
 	})
-	if err := api.New(people, visitors, web.NewPages(c.Secret.Secret), c.LegacyBaseURL, c.Log).Mount(s.Engine); err != nil {
+	if err := api.New(people, visitors, events, web.NewPages(c.Secret.Secret), c.LegacyBaseURL, c.Log).Mount(s.Engine); err != nil {
 		return err
 	}
 	return s.Serve(ctx, service.Work{

@@ -1,6 +1,7 @@
 package subscribers_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,14 +30,13 @@ import (
 type public struct {
 	organization, dashboard, slug string
 	channels                      []topic.Channel
-	noPlan                        bool // the plan has no integrations
 }
 
-// publics adds the operations that the forms of visitors call, of events and of identity.
+// publics adds the operations that the forms of visitors call.
 func (e *events) publics(mux *http.ServeMux, signer *passport.Signer) {
-	serve := func(pattern, service string, find func(r *http.Request) (any, bool)) {
+	serve := func(pattern string, find func(r *http.Request) (any, bool)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			p, err := signer.Verify(r.Header.Get(passport.Header), service)
+			p, err := signer.Verify(r.Header.Get(passport.Header), "events")
 			if err != nil || p.Surface != passport.Peer {
 				refuse(w, fault.Denied)
 				return
@@ -53,7 +53,7 @@ func (e *events) publics(mux *http.ServeMux, signer *passport.Signer) {
 			json.NewEncoder(w).Encode(found)
 		})
 	}
-	serve("POST "+peer.Prefix+"/public-dashboards/lookup", "events", func(r *http.Request) (any, bool) {
+	serve("POST "+peer.Prefix+"/public-dashboards/lookup", func(r *http.Request) (any, bool) {
 		var at peer.PublicAddress
 		if json.NewDecoder(r.Body).Decode(&at) != nil {
 			return nil, false
@@ -69,15 +69,19 @@ func (e *events) publics(mux *http.ServeMux, signer *passport.Signer) {
 		}
 		return nil, false
 	})
-	serve("GET "+peer.Prefix+"/organizations/{organization}/features", "identity", func(r *http.Request) (any, bool) {
+	serve("GET "+peer.Prefix+"/dashboards/{id}/frame", func(r *http.Request) (any, bool) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		for _, found := range e.public {
-			if found.organization == r.PathValue("organization") && found.noPlan {
-				return passport.Features{API: true}, true
+		for _, boards := range e.boards {
+			for _, d := range boards {
+				if d.ID == r.PathValue("id") {
+					return peer.Frame{
+						Before: "<!DOCTYPE html><title>", Between: " – frame of " + d.ID + "</title>", Policy: "default-src 'none'; style-src 'sha256-frame'", Lang: cmp.Or(d.Locale, "en"),
+					}, true
+				}
 			}
 		}
-		return passport.Features{API: true, Integrations: true}, true
+		return nil, false
 	})
 }
 
@@ -272,8 +276,8 @@ func (v *visitors) request(address string, components ...string) string {
 func (v *visitors) confirmed(address string, components ...string) (used, manage string) {
 	v.t.Helper()
 	used = v.request(address, components...)
-	shown := v.must(http.StatusOK, http.MethodPost, used, nil).text
-	return used, "/public/" + between(v.t, shown, `<a href="`, `"`)
+	shown := v.must(http.StatusOK, http.MethodPost, used, nil)
+	return used, shown.manage(v.t)
 }
 
 // state returns what delivery gets for a message about an event to an address that has asked.
@@ -297,6 +301,12 @@ var tags = regexp.MustCompile(`<[^>]*>`)
 
 // plain returns the text of a page.
 func (p page) plain() string { return html.UnescapeString(tags.ReplaceAllString(p.text, "")) }
+
+// manage returns the path of the page that manages the subscription, to which a page leads.
+func (p page) manage(t testing.TB) string {
+	t.Helper()
+	return "/public/manage" + between(t, p.text, `href="manage`, `"`)
+}
 
 // between returns the text of a page between two others.
 func between(t testing.TB, text, before, after string) string {

@@ -1,6 +1,8 @@
 package subscribers_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -22,22 +24,8 @@ func TestVisitor_fromTheFormToTheEnd(t *testing.T) {
 	api, web, zurich := v.services[0].ID, v.services[1].ID, v.services[2].ID
 	const mail = "Vera@Example.com"
 
-	form := v.must(http.StatusOK, http.MethodGet, v.base, nil)
-	for _, want := range []string{`action="subscribe/email"`, `action="subscribe/sms"`, `action="subscribe/whatsapp"`, `href="subscribe/webhook"`, api, zurich, "Zürich", `<html lang="en">`} {
-		if !strings.Contains(form.text, want) {
-			t.Errorf("the forms lack %q: %s", want, form.text)
-		}
-	}
-	for _, never := range []string{web, "gchat", "<script"} {
-		if strings.Contains(form.text, never) {
-			t.Errorf("the forms have %q: %s", never, form.text)
-		}
-	}
 	if sent := v.ask(topic.Email, mail, api); sent.header.Get("Location") != "sent" || sent.text != "" {
 		t.Errorf("after the form: %v %q", sent.header, sent.text)
-	}
-	if sent := v.must(http.StatusOK, http.MethodGet, v.base+"/sent", nil); strings.Contains(sent.text, "<form") {
-		t.Errorf("after a mail: %s", sent.text)
 	}
 	asked := v.message(topic.SubscriberConfirm, mail, 1)
 	if !slices.Equal(asked.Names, []string{"API"}) || asked.Channel != topic.Email || asked.Dashboard.Name != "Acme" {
@@ -46,7 +34,7 @@ func TestVisitor_fromTheFormToTheEnd(t *testing.T) {
 	confirm := v.follow(asked.Link, "confirm")
 	for range 2 {
 		shown := v.must(http.StatusOK, http.MethodGet, confirm, nil)
-		if !strings.Contains(shown.text, `<form method="post">`) || !strings.Contains(shown.plain(), mail) || !strings.Contains(shown.plain(), "API") ||
+		if !strings.Contains(shown.text, `method="post"`) || !strings.Contains(shown.plain(), mail) || !strings.Contains(shown.plain(), "API") ||
 			shown.header.Get("Cache-Control") != "no-store" || shown.header.Get("Referrer-Policy") != "no-referrer" ||
 			shown.header.Get("X-Robots-Tag") != "noindex" || !strings.Contains(shown.header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("the page: %v %s", shown.header, shown.text)
@@ -64,7 +52,7 @@ func TestVisitor_fromTheFormToTheEnd(t *testing.T) {
 		v.must(http.StatusGone, method, confirm, nil)
 	}
 
-	manage := "/public/" + between(t, done.text, `<a href="`, `"`)
+	manage := done.manage(t)
 	if own := v.follow(v.state(mail).Manage, "manage"); own != manage {
 		t.Errorf("the page leads to %s, the mail to %s", manage, own)
 	}
@@ -73,7 +61,7 @@ func TestVisitor_fromTheFormToTheEnd(t *testing.T) {
 		t.Errorf("the page that manages it: %s", shown.text)
 	}
 	saved := v.must(http.StatusOK, http.MethodPost, manage, url.Values{"componentIds": {"", zurich}, "paused": {"on"}, "locale": {"de"}, "action": {"save"}})
-	if d := v.state(mail); d.State != topic.RecipientPaused || !strings.Contains(saved.text, `<html lang="de">`) || strings.Count(saved.text, "checked") != 2 {
+	if d := v.state(mail); d.State != topic.RecipientPaused || !strings.Contains(saved.text, `<main id="main" tabindex="-1" class="small" lang="de">`) || strings.Count(saved.text, "checked") != 2 {
 		t.Errorf("after a change: %+v, %s", d, saved.text)
 	}
 	v.must(http.StatusOK, http.MethodPost, manage, url.Values{"action": {"save"}})
@@ -98,7 +86,7 @@ func TestVisitor_fromTheFormToTheEnd(t *testing.T) {
 	// A lost link comes again.
 	v.ask(topic.Email, strings.ToLower(mail), api)
 	again := v.must(http.StatusOK, http.MethodPost, v.follow(v.message(topic.SubscriberConfirm, mail, 1).Link, "confirm"), nil)
-	if got := "/public/" + between(t, again.text, `<a href="`, `"`); got != manage {
+	if got := again.manage(t); got != manage {
 		t.Errorf("the link comes again as %s", got)
 	}
 	unsubscribe := v.follow(v.state(mail).Unsubscribe, "unsubscribe")
@@ -168,13 +156,8 @@ func TestVisitorConfirmsByCode(t *testing.T) {
 	}
 	for _, channel := range []topic.Channel{topic.SMS, topic.WhatsApp} {
 		number := "+491511234567" + map[topic.Channel]string{topic.SMS: "1", topic.WhatsApp: "2"}[channel]
-		sent := v.ask(channel, number, api)
-		if sent.header.Get("Location") != "sent?channel="+string(channel) {
+		if sent := v.ask(channel, number, api); sent.header.Get("Location") != "sent" {
 			t.Errorf("after the form: %v", sent.header)
-		}
-		shown := v.must(http.StatusOK, http.MethodGet, v.base+"/sent?channel="+string(channel), nil)
-		if !strings.Contains(shown.text, `action="https://status.example.com/public/confirm"`) || !strings.Contains(shown.header.Get("Content-Security-Policy"), "form-action 'self' https://status.example.com;") {
-			t.Errorf("the form for the code: %v %s", shown.header, shown.text)
 		}
 		first := v.message(topic.SubscriberConfirm, number, 1)
 		other.ask(channel, number, api)
@@ -494,11 +477,6 @@ func TestVisitorsOnTheDashboardsOwnHost(t *testing.T) {
 	p := start(t)
 	v := p.offer(p.organization(), p.listen(topic.Notices))
 	host := http.Header{"X-Forwarded-Host": {strings.ToUpper(v.dashboard) + ".EXAMPLE.:8443"}}
-	for path, want := range map[string]string{"/subscribe": `action="subscribe/email"`, "/subscribe/email": `name="email"`, "/subscribe/sms": `name="phone"`, "/subscribe/sent": "Check"} {
-		if got := v.send(http.MethodGet, path, "", host); got.status != http.StatusOK || !strings.Contains(got.text, want) {
-			t.Errorf("%s: %d %s", path, got.status, got.text)
-		}
-	}
 	got := v.send(http.MethodPost, "/subscribe/email", url.Values{"email": {"own@example.com"}}.Encode(), host)
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != "sent" {
 		t.Errorf("the request: %d %v", got.status, got.header)
@@ -511,46 +489,62 @@ func TestVisitorsOnTheDashboardsOwnHost(t *testing.T) {
 	if d := v.state("own@example.com"); d.Components != nil || !v.told(topic.Email, "own@example.com", v.services[0].ID) {
 		t.Errorf("of all components: %+v", d)
 	}
-	if got := v.send(http.MethodGet, "/subscribe", "", http.Header{"X-Forwarded-Host": {"nobody.example"}}); got.status != http.StatusNotFound {
+	if got := v.send(http.MethodPost, "/subscribe/email", "email=own%40example.com", http.Header{"X-Forwarded-Host": {"nobody.example"}}); got.status != http.StatusNotFound {
 		t.Errorf("another host: %d %s", got.status, got.text)
 	}
 }
 
-func TestVisitorsOverviewShowsWhatIsOffered(t *testing.T) {
+func TestVisitorsUseTheChannelsOfTheDashboard(t *testing.T) {
 	p := start(t)
-	v := p.offer(p.organization(), p.listen(topic.Notices), topic.Webhook, topic.Teams)
-	v.must(http.StatusNotFound, http.MethodGet, v.base+"/email", nil)
+	v := p.offer(p.organization(), p.listen(topic.Notices), topic.SMS, topic.Webhook)
 	v.must(http.StatusNotFound, http.MethodPost, v.base+"/email", url.Values{"email": {"ann@example.com"}})
-	if shown := v.must(http.StatusOK, http.MethodGet, v.base, nil); strings.Contains(shown.text, "<form") || !strings.Contains(shown.text, `href="subscribe/teams"`) {
-		t.Errorf("endpoints alone: %s", shown.text)
-	}
-	p.events.change(v, func(offered *public) { offered.noPlan = true })
-	v.must(http.StatusNotFound, http.MethodGet, v.base, nil)
-	p.events.change(v, func(offered *public) { offered.channels = []topic.Channel{topic.Email, topic.Webhook} })
-	if shown := v.must(http.StatusOK, http.MethodGet, v.base, nil); strings.Contains(shown.text, "webhook") || !strings.Contains(shown.text, `action="subscribe/email"`) {
-		t.Errorf("a plan without integrations: %s", shown.text)
-	}
-	// The words are those of the dashboard.
-	german := p.offerAt(v.organization, v.heard, p.events.addDashboard(v.id, v.services[0].ID).ID)
-	for _, path := range []string{german.base, german.base + "/email", german.base + "/sent", german.base + "/sent?channel=sms"} {
-		if shown := german.must(http.StatusOK, http.MethodGet, path, nil); !strings.Contains(shown.text, `<html lang="de">`) {
-			t.Errorf("%s: %s", path, shown.text)
-		}
-	}
-	if shown := german.send(http.MethodGet, "/public/manage?token=x", "", http.Header{"Accept-Language": {"fr, de-AT;q=0.8, en;q=0.5"}}); shown.status != http.StatusNotFound || !strings.Contains(shown.text, `<html lang="de">`) {
-		t.Errorf("an error: %d %s", shown.status, shown.text)
-	}
+	v.ask(topic.SMS, "+4915112345699")
+	v.must(http.StatusMethodNotAllowed, http.MethodGet, v.base+"/sms", nil) // the form is a file of the dashboard
 }
 
-// change changes what visitors find.
-func (e *events) change(v *visitors, change func(*public)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for at, offered := range e.public {
-		if offered.dashboard == v.dashboard {
-			change(&offered)
-			e.public[at] = offered
+// The pages are in the frame of their dashboard. A language that is not the dashboard's is marked.
+func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	h := p.listen(topic.Notices)
+	v, german := p.offer(o, h), p.offerAt(o, h, p.events.addDashboard(o.id, o.services[0].ID).ID)
+	framed := func(v *visitors, title, main string, got page) {
+		t.Helper()
+		for _, want := range []string{"<title>" + title + " – frame of " + v.dashboard + "</title>", `<main id="main" tabindex="-1" class="small"` + main + ">", `<h1 class="title">` + title + "</h1>"} {
+			if !strings.Contains(got.text, want) {
+				t.Errorf("the page lacks %q: %s", want, got.text)
+			}
 		}
+		if got.header.Get("Content-Security-Policy") != "default-src 'none'; style-src 'sha256-frame'" {
+			t.Errorf("the policy is %s", got.header.Get("Content-Security-Policy"))
+		}
+	}
+	framed(german, "Benachrichtigungen abonnieren", "", german.must(http.StatusUnprocessableEntity, http.MethodPost, german.base+"/email", url.Values{"email": {"nobody"}}))
+	framed(v, "Subscribe", "", v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/sms", url.Values{"phone": {"1"}}))
+	link := german.request("vera@example.com")
+	framed(german, "Abonnement bestätigen", "", german.must(http.StatusOK, http.MethodGet, link, nil))
+	manage := german.must(http.StatusOK, http.MethodPost, link, nil).manage(t)
+	framed(german, "This link has ended", ` lang="en"`, german.must(http.StatusGone, http.MethodGet, link, nil))
+	framed(german, "Manage your subscription", ` lang="en"`, german.must(http.StatusOK, http.MethodPost, manage, url.Values{"locale": {"en"}}))
+	framed(german, "Manage your subscription", ` lang="en"`, german.must(http.StatusUnprocessableEntity, http.MethodPost, manage, url.Values{"componentIds": {""}}))
+	unsubscribe := german.follow(german.state("vera@example.com").Unsubscribe, "unsubscribe")
+	framed(german, "Unsubscribe", ` lang="en"`, german.must(http.StatusOK, http.MethodGet, unsubscribe, nil))
+	german.lock("vera@example.com", true)
+	framed(german, "Locked", ` lang="en"`, german.must(http.StatusForbidden, http.MethodGet, manage, nil))
+	framed(german, "You are unsubscribed", ` lang="en"`, german.must(http.StatusOK, http.MethodPost, unsubscribe, url.Values{"List-Unsubscribe": {"One-Click"}}))
+	code := url.Values{"channel": {"sms"}, "phone": {"+4915112345678"}, "code": {"000000"}, "dashboardId": {v.dashboard}}
+	framed(v, "Confirm with the code", "", v.must(http.StatusUnprocessableEntity, http.MethodPost, "/public/confirm", code))
+
+	// A page without a dashboard has a style of its own.
+	plain := german.send(http.MethodGet, "/public/manage?token=x", "", http.Header{"Accept-Language": {"fr, de-AT;q=0.8, en;q=0.5"}})
+	style := sha256.Sum256([]byte(between(t, plain.text, "<style>", "</style>")))
+	if plain.status != http.StatusNotFound || !strings.Contains(plain.text, `<html lang="de">`) || strings.Contains(plain.text, "frame of") ||
+		!strings.Contains(plain.header.Get("Content-Security-Policy"), "style-src 'sha256-"+base64.StdEncoding.EncodeToString(style[:])+"'") {
+		t.Errorf("without a dashboard: %d %v %s", plain.status, plain.header, plain.text)
+	}
+	code.Set("dashboardId", "nobody")
+	if got := v.must(http.StatusUnprocessableEntity, http.MethodPost, "/public/confirm", code); strings.Contains(got.text, "frame of") {
+		t.Errorf("of an unknown dashboard: %s", got.text)
 	}
 }
 
@@ -633,12 +627,14 @@ func TestVisitorsDuringAnOutage(t *testing.T) {
 	link := v.request("ann@example.com")
 	_, manage := v.confirmed("bob@example.com")
 	p.events.down.Store(true)
-	for _, path := range []string{v.base, v.base + "/email", link, manage} {
+	for _, path := range []string{link, manage} {
 		v.must(http.StatusServiceUnavailable, http.MethodGet, path, nil)
 	}
 	v.must(http.StatusServiceUnavailable, http.MethodPost, v.base+"/email", url.Values{"email": {"new@example.com"}})
 	v.must(http.StatusServiceUnavailable, http.MethodPost, link, nil)
-	v.must(http.StatusOK, http.MethodPost, manage, url.Values{"action": {"unsubscribe"}})
+	if left := v.must(http.StatusOK, http.MethodPost, manage, url.Values{"action": {"unsubscribe"}}); !strings.Contains(left.text, `<h1 class="title">You are unsubscribed</h1>`) || strings.Contains(left.text, "frame of") {
+		t.Errorf("without the frame: %s", left.text)
+	}
 	p.events.down.Store(false)
 	v.must(http.StatusOK, http.MethodPost, link, nil)
 }

@@ -136,6 +136,17 @@ func (a api) peerPublicDashboard(c *gin.Context) error {
 	return nil
 }
 
+// peerFrame is the operation that peer.Events.Frame calls.
+func (a api) peerFrame(c *gin.Context) error {
+	file, err := a.catalog.DashboardFile(c.Request.Context(), c.Param("id"), peer.FrameFile)
+	if err != nil {
+		return err
+	}
+	plain, _ := file.In("identity")
+	c.Data(http.StatusOK, file.Media, plain.Body)
+	return nil
+}
+
 func (a api) peerComponents(c *gin.Context) error {
 	query, err := web.Body[peer.ComponentQuery](c)
 	if err != nil {

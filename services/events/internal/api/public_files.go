@@ -18,6 +18,8 @@ func publicFiles() []publicFile {
 		{"/components/{id}", "showComponent", "Show a component", htmlMedia},
 		{"/history", "showHistory", "Show the current month", htmlMedia},
 		{"/history/{month}", "showMonth", "Show a month", htmlMedia},
+		{"/subscribe", "showSubscribe", "Show the form of each channel", htmlMedia},
+		{"/subscribe/sent", "showSent", "Show what follows after a form", htmlMedia},
 		{"/embed", "showEmbed", "Show the state, for a frame of another page", htmlMedia},
 		{"/embed.js", "getEmbedScript", "Get the script that shows a banner on another page", "text/javascript"},
 		{"/feed.rss", "getRSS", "Get the feed of a dashboard as RSS", rssMedia},

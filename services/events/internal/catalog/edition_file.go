@@ -28,8 +28,25 @@ func (c *Catalog) EditionByHost(ctx context.Context, host string) (Page, error) 
 // FilesAtOnce returns the names of the files that the gateway reads with each edition.
 func (c *Catalog) FilesAtOnce() []string { return c.publication.Renderer.AtOnce() }
 
+// DashboardFile returns a file of the current edition of an enabled dashboard, or NotFound.
+func (c *Catalog) DashboardFile(ctx context.Context, dashboardID, name string) (File, error) {
+	page, err := c.store.Pages.Get(ctx, dashboardID)
+	if err == nil && !page.Enabled {
+		err = noDashboard()
+	}
+	if page, err = c.withEdition(ctx, page, err); err != nil {
+		return File{}, err
+	}
+	return c.EditionFile(ctx, page.EditionID, name)
+}
+
 func (c *Catalog) currentEdition(ctx context.Context, which find.Condition) (Page, error) {
 	page, err := c.enabledPage(ctx, which)
+	return c.withEdition(ctx, page, err)
+}
+
+// withEdition returns the page with an edition. A page that was stored before there were editions has none.
+func (c *Catalog) withEdition(ctx context.Context, page Page, err error) (Page, error) {
 	if err != nil || page.EditionID != "" {
 		return page, err
 	}

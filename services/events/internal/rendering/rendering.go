@@ -27,9 +27,9 @@ const brotliQuality = 6
 // Renderer implements catalog.Renderer.
 type Renderer struct{ site *site.Site }
 
-// New reads the templates and the words.
-func New() (Renderer, error) {
-	s, err := site.New()
+// New reads the templates and the words. confirm is the URL that takes the code of a visitor.
+func New(confirm string) (Renderer, error) {
+	s, err := site.New(confirm)
 	return Renderer{s}, err
 }
 

@@ -1,6 +1,12 @@
 package site
 
 import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
@@ -43,12 +49,54 @@ type noteFile struct {
 	Heading, Text string
 }
 
+// sentFile is the page after a form. It is the same for every address, so it always has the forms for a code.
+type sentFile struct {
+	noteFile
+	Confirm string // where a code is sent to
+	Codes   []channelForm
+}
+
 func (s *Site) sentPage(o order) (File, error) {
-	view := noteFile{frame: s.newFrame(o)}
+	view := sentFile{noteFile: noteFile{frame: s.newFrame(o)}, Confirm: s.confirm}
 	view.Heading, view.Text = view.word("sent.title"), view.word("sent.text")
 	view.Indexed = false
 	view.Title = view.Heading + " – " + o.Dashboard.Name
-	return s.html("note.html", view.frame, view)
+	if view.Subscribable() {
+		for _, channel := range o.Dashboard.Subscriptions.Channels() {
+			if channel == topic.SMS || channel == topic.WhatsApp {
+				view.Codes = append(view.Codes, channelForm{Channel: string(channel), Title: view.word("sent." + string(channel))})
+				view.Forms = originOf(s.confirm)
+			}
+		}
+	}
+	return s.html("sent.html", view.frame, view)
+}
+
+// shellFile is a page without content. Mark stands for the title and for the content.
+type shellFile struct {
+	frame
+	Mark string
+}
+
+// frameFile is the design around the pages that other services render, as JSON of peer.Frame. Its links are absolute,
+// because these pages are on the host of the platform too. On a private page it shows no more than the name and the
+// branding, because everybody who has a link to a subscription sees it.
+func (s *Site) frameFile(o order) (File, error) {
+	view := shellFile{s.newFrame(o), rand.Text()}
+	view.Indexed, view.Script, view.Canonical = false, "", ""
+	view.Bare = o.Dashboard.Access.Mode != catalog.AccessPublic
+	view.Up = o.URL + "/"
+	view.Title = view.Mark + " – " + o.Dashboard.Name
+	page, err := s.html("shell.html", view.frame, view)
+	if err != nil {
+		return File{}, err
+	}
+	parts := strings.Split(string(page.Body), view.Mark)
+	if len(parts) != 3 {
+		return File{}, fmt.Errorf("site: the frame has %d parts", len(parts))
+	}
+	body, err := json.Marshal(peer.Frame{Before: parts[0], Between: parts[1], After: parts[2], Policy: page.Policy, Lang: view.Lang})
+	return File{Media: "application/json", Body: body}, err
 }
 
 // missingPage says that there is no such page. Its links are absolute, because it is shown at any address.

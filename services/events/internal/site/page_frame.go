@@ -24,14 +24,14 @@ var styleText string
 //go:embed script.js
 var scriptText string
 
-// New returns a Site. It parses the templates once for each locale.
-func New() (*Site, error) {
+// New returns a Site. It parses the templates once for each locale. confirm is the URL that takes the code of a visitor.
+func New(confirm string) (*Site, error) {
 	words, err := readLocales()
 	if err != nil {
 		return nil, err
 	}
 	script := compact(scriptText)
-	s := &Site{pages: map[string]*template.Template{}, words: words, texts: newTexts(), style: styleText, script: script, scriptHash: hashOf(script)}
+	s := &Site{pages: map[string]*template.Template{}, words: words, texts: newTexts(), style: styleText, confirm: confirm, script: script, scriptHash: hashOf(script)}
 	for lang, l := range words {
 		parsed, err := template.New("").Funcs(template.FuncMap{"t": l.word}).ParseFS(templateFiles, "templates/*.html")
 		if err != nil {
@@ -71,11 +71,12 @@ type frame struct {
 	Bare        bool   // the page shows no more than the name and the branding
 	Embedded    bool   // the page is shown within another site
 	Canonical   string
-	Up          string // the relative address of the dashboard: empty or ../
+	Up          string // the address of the dashboard: empty or ../, or absolute with a slash at the end
 	Current     string // the entry of the navigation that leads to the page
 	Style       template.CSS
 	Script      template.JS // empty: the page has none
 	Rendered    moment
+	Forms       string // the origin of a form that is sent to the platform; empty: the page has none
 }
 
 // Home is the relative address of the page of the dashboard.
@@ -157,12 +158,13 @@ func (s *Site) policy(f frame) string {
 		parts = append(parts, "script-src "+s.scriptHash)
 	}
 	images := "img-src 'self'"
-	for _, address := range []string{f.Logo(), f.Icon()} {
-		if origin := imageOrigin(address); origin != "" && !strings.HasSuffix(images, " "+origin) {
+	for _, origin := range []string{originOf(f.Up), imageOrigin(f.Logo()), imageOrigin(f.Icon())} {
+		if origin != "" && !strings.HasSuffix(images, " "+origin) {
 			images += " " + origin
 		}
 	}
-	return strings.Join(append(parts, images, "connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors "+ancestors), "; ")
+	forms := strings.TrimSpace("form-action 'self' " + f.Forms)
+	return strings.Join(append(parts, images, "connect-src 'self'", forms, "base-uri 'none'", "frame-ancestors "+ancestors), "; ")
 }
 
 // loadable returns the address of an image, and no text if the policy cannot allow its origin.
@@ -171,6 +173,15 @@ func loadable(address string) string {
 		return ""
 	}
 	return address
+}
+
+// originOf returns the origin of an address of the platform or the dashboard; no text for a relative address.
+func originOf(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" {
+		return ""
+	}
+	return parsed.Scheme + "://" + parsed.Host
 }
 
 var originForm = regexp.MustCompile(`^[a-z0-9.-]+(:[0-9]+)?$`)

@@ -76,7 +76,7 @@ func TestPluralsHaveTheFormsOfTheLanguage(t *testing.T) {
 }
 
 // computedKeys are the beginnings of keys that the program completes with a value.
-var computedKeys = []string{"overall.", "state.", "status.", "kind.", "subscribe."}
+var computedKeys = []string{"overall.", "state.", "status.", "kind.", "subscribe.", "sent."}
 
 func TestEachWordIsUsed(t *testing.T) {
 	var sources strings.Builder

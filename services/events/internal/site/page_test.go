@@ -16,9 +16,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden pages")
 
+const confirmURL = "https://platform.example/public/confirm"
+
 func newSite(t testing.TB) *Site {
 	t.Helper()
-	s, err := New()
+	s, err := New(confirmURL)
 	if err != nil {
 		t.Fatal(err)
 	}

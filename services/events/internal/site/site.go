@@ -19,7 +19,7 @@ type File struct {
 	Policy string // the Content-Security-Policy; empty for a file that is no HTML
 }
 
-// The files that the gateway serves in place of others. No address of a dashboard leads to them. The links of a page
+// The files that are served in place of others, or as a part of others. No address of a dashboard leads to them. The links of a page
 // are relative, so the password form of an address such as events/{id} is another file than that of the page.
 const (
 	EnterFile      = "enter"       // the password form
@@ -27,6 +27,7 @@ const (
 	EnterWrongFile = "enter/wrong" // the response of POST /enter to a wrong password
 	EnterLateFile  = "enter/late"  // the response of POST /enter after too many wrong passwords
 	MissingFile    = "404"         // for an address that the dashboard does not have
+	FrameFile      = "frame"       // the design around the pages of other services, as JSON of peer.Frame
 )
 
 // AtOnce is the names of the files that the gateway reads with each edition. Others are read at their first request. A
@@ -41,6 +42,8 @@ type Site struct {
 	words map[string]*locale
 	texts *texts
 	style string
+	// confirm is the URL that takes the code of a visitor.
+	confirm string
 	// script and scriptHash are the script of all pages and its source in a Content-Security-Policy.
 	script, scriptHash string
 }
@@ -88,6 +91,7 @@ func rows() []row {
 		{EnterWrongFile, (*Site).enterPage},
 		{EnterLateFile, (*Site).enterPage},
 		{MissingFile, (*Site).missingPage},
+		{FrameFile, (*Site).frameFile},
 	}
 }
 

@@ -5,6 +5,7 @@ package api
 import (
 	"net/http"
 
+	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -16,12 +17,13 @@ import (
 type API struct {
 	endpoints *endpoint.Endpoints
 	kinds     []endpoint.Kind
+	frames    page.Frames
 	pages     web.Pages
 }
 
 // New returns the handlers.
-func New(endpoints *endpoint.Endpoints, kinds []endpoint.Kind, pages web.Pages) *API {
-	return &API{endpoints: endpoints, kinds: kinds, pages: pages}
+func New(endpoints *endpoint.Endpoints, kinds []endpoint.Kind, frames page.Frames, pages web.Pages) *API {
+	return &API{endpoints: endpoints, kinds: kinds, frames: frames, pages: pages}
 }
 
 // Operations declares what the service offers on the App interface for the kinds.

@@ -14,9 +14,8 @@ import (
 
 // mountVisitors adds the forms and pages of visitors.
 func (a *API) mountVisitors(engine *gin.Engine) {
-	public := page.Mount(engine, a.problem)
+	public := page.Mount(engine, a.frames, problem)
 	for _, base := range []string{"/d/:slug/subscribe", "/subscribe"} {
-		public.Get(base+"/:channel", a.askSubscribe)
 		public.Post(base+"/:channel", a.subscribe)
 	}
 	for name, of := range a.links() {
@@ -25,23 +24,15 @@ func (a *API) mountVisitors(engine *gin.Engine) {
 	}
 }
 
-// offered returns what the dashboard offers, and the kind that the path names.
+// offered returns what the dashboard offers, and the kind that the path names. The pages of the request are in its frame.
 func (a *API) offered(c *gin.Context) (endpoint.Offer, endpoint.Kind, error) {
 	offer, err := a.endpoints.Offer(c.Request.Context(), page.Site(c))
 	if err != nil {
 		return offer, endpoint.Kind{}, err
 	}
+	page.About(c, offer.Dashboard.ID)
 	kind, err := offer.Kind(c.Param("channel"))
 	return offer, kind, err
-}
-
-// askSubscribe serves the form. The subscribers service serves the page that leads to it, and the page after it.
-func (a *API) askSubscribe(c *gin.Context) error {
-	offer, kind, err := a.offered(c)
-	if err != nil {
-		return err
-	}
-	return a.show(c, http.StatusOK, formPage, formTitle, newForm(offer, kind))
 }
 
 type subscribeBody struct {
@@ -93,9 +84,7 @@ func (a *API) subscribeByForm(c *gin.Context, offer endpoint.Offer, kind endpoin
 	wish := endpoint.Wish{URL: form.Get("url"), ManagementEmail: form.Get("managementEmail"), ComponentIDs: page.Chosen(form)}
 	err = a.endpoints.Subscribe(c.Request.Context(), offer, kind, wish, web.Caller(c).IP)
 	if fault.Is(err, fault.Invalid) {
-		form := newForm(offer, kind)
-		form.refill(wish, page.Message(err))
-		return a.show(c, http.StatusUnprocessableEntity, formPage, formTitle, form)
+		return show(c, http.StatusUnprocessableEntity, formPage, formTitle, newForm(offer, kind, wish, err))
 	}
 	if err != nil {
 		return err
@@ -104,32 +93,41 @@ func (a *API) subscribeByForm(c *gin.Context, offer endpoint.Offer, kind endpoin
 }
 
 // problem responds with the page of an error.
-func (a *API) problem(c *gin.Context, p page.Problem) error {
-	return a.show(c, p.Status, textPage, http.StatusText(p.Status), textView{p.Text})
+func problem(c *gin.Context, p page.Problem) error {
+	return show(c, p.Status, textPage, http.StatusText(p.Status), p.Text)
 }
 
 const formTitle = "Subscribe an endpoint"
 
 // form is the form of one kind.
 type form struct {
-	Dashboard, Channel, Example string
-	Error                       string
-	URL, ManagementEmail        string
-	Components                  []endpoint.Choice
+	Dashboard, Channel   string
+	URL, ManagementEmail page.Field
+	Components           page.Boxes
 }
 
-func newForm(offer endpoint.Offer, kind endpoint.Kind) *form {
-	view := &form{Dashboard: offer.Dashboard.Name, Channel: string(kind.Channel), Example: kind.Example}
+// newForm returns the form with the values that the visitor has sent, and the error beside its field.
+func newForm(offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err error) form {
+	view := form{
+		Dashboard: offer.Dashboard.Name, Channel: string(kind.Channel),
+		URL: page.Field{Name: "url", Label: "URL that receives the messages", Type: "url", Value: wish.URL, Max: 2048, Hint: kind.Example},
+		ManagementEmail: page.Field{
+			Name: "managementEmail", Label: "Email address of the person in charge", Type: "email", Value: wish.ManagementEmail, Max: 254,
+			Autocomplete: "email", Hint: "We send the link that verifies the URL to this address.",
+		},
+		Components: page.Boxes{Legend: "Components", Hint: "If you select none, the URL receives messages about all of them."},
+	}
 	for _, component := range offer.Dashboard.Shown {
-		view.Components = append(view.Components, endpoint.Choice{Component: component})
+		view.Components.Choices = append(view.Components.Choices, page.Box{ID: component.ID, Name: component.Name})
+	}
+	view.Components.Choose(func(id string) bool { return slices.Contains(wish.ComponentIDs, id) })
+	switch fault.As(err).Field {
+	case view.ManagementEmail.Name:
+		view.ManagementEmail.Problem = page.Message(err)
+	case view.URL.Name:
+		view.URL.Problem = page.Message(err)
+	default:
+		view.Components.Problem = page.Message(err)
 	}
 	return view
-}
-
-// refill shows the values that the visitor has sent.
-func (f *form) refill(wish endpoint.Wish, failure string) {
-	f.URL, f.ManagementEmail, f.Error = wish.URL, wish.ManagementEmail, failure
-	for i, component := range f.Components {
-		f.Components[i].Chosen = slices.Contains(wish.ComponentIDs, component.ID)
-	}
 }

@@ -27,28 +27,39 @@ const manageTitle = "Manage the endpoint"
 
 // linkView is the view of the pages behind links.
 type linkView struct {
-	Note string
+	Note  string
+	Boxes page.Boxes
 	endpoint.Visit
+}
+
+func newLink(visit endpoint.Visit) linkView {
+	view := linkView{Visit: visit, Boxes: page.Boxes{Legend: "Components"}}
+	for _, choice := range visit.Components {
+		view.Boxes.Choices = append(view.Boxes.Choices, page.Box{ID: choice.ID, Name: choice.Name, Chosen: choice.Chosen})
+	}
+	return view
 }
 
 // ask returns the handler that shows what a link is about.
 func (a *API) ask(read func(ctx context.Context, token string) (endpoint.Visit, error), title, body string) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		visit, err := read(c.Request.Context(), c.Query("token"))
+		page.About(c, visit.DashboardID)
 		if err != nil {
 			return err
 		}
-		return a.show(c, http.StatusOK, body, title, linkView{Visit: visit})
+		return show(c, http.StatusOK, body, title, newLink(visit))
 	}
 }
 
 // verify verifies the endpoint and shows its secret.
 func (a *API) verify(c *gin.Context) error {
 	visit, err := a.endpoints.Verify(c.Request.Context(), c.Query("token"))
+	page.About(c, visit.DashboardID)
 	if err != nil {
 		return err
 	}
-	return a.show(c, http.StatusOK, verifiedPage, "The endpoint is verified", linkView{Visit: visit})
+	return show(c, http.StatusOK, verifiedPage, "The endpoint is verified", newLink(visit))
 }
 
 // manageForm describes the form. Its componentIds may be repeated.
@@ -64,27 +75,42 @@ func (a *API) manage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, token := c.Request.Context(), c.Query("token")
-	var view linkView
+	ctx, token, note := c.Request.Context(), c.Query("token"), ""
+	var visit endpoint.Visit
 	switch action := form.Get("action"); action {
 	case "", "save":
-		view.Note = "Your changes are saved."
-		view.Visit, err = a.save(ctx, token, form)
+		note = "Your changes are saved."
+		visit, err = a.save(ctx, token, form)
 	case "rotate":
-		view.Note = "The endpoint has a new secret. For 24 hours, messages are also signed with the former secret."
-		view.Visit, err = a.endpoints.Rotate(ctx, token)
+		note = "The endpoint has a new secret. For 24 hours, messages are also signed with the former secret."
+		visit, err = a.endpoints.Rotate(ctx, token)
 	case "unsubscribe":
-		if err := a.endpoints.Leave(ctx, token); err != nil {
-			return err
-		}
-		return a.removed(c)
+		return a.left(c, a.endpoints.Leave)
 	default:
 		err = fault.Field("action", "must be save, rotate or unsubscribe")
+	}
+	page.About(c, visit.DashboardID)
+	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
+		return a.manageAgain(c, token, err)
 	}
 	if err != nil {
 		return err
 	}
-	return a.show(c, http.StatusOK, managePage, manageTitle, view)
+	view := newLink(visit)
+	view.Note = note
+	return show(c, http.StatusOK, managePage, manageTitle, view)
+}
+
+// manageAgain shows the form as the endpoint is stored, with the error.
+func (a *API) manageAgain(c *gin.Context, token string, wrong error) error {
+	visit, err := a.endpoints.ShowManage(c.Request.Context(), token)
+	page.About(c, visit.DashboardID)
+	if err != nil {
+		return err
+	}
+	view := newLink(visit)
+	view.Boxes.Problem = page.Message(wrong)
+	return show(c, http.StatusUnprocessableEntity, managePage, manageTitle, view)
 }
 
 func (a *API) save(ctx context.Context, token string, form url.Values) (endpoint.Visit, error) {
@@ -97,13 +123,14 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (endpoint
 
 // unsubscribe deletes the endpoint. It ignores the body, so that it also takes the one-click request of mail programs
 // (RFC 8058).
-func (a *API) unsubscribe(c *gin.Context) error {
-	if err := a.endpoints.Unsubscribe(c.Request.Context(), c.Query("token")); err != nil {
+func (a *API) unsubscribe(c *gin.Context) error { return a.left(c, a.endpoints.Unsubscribe) }
+
+// left deletes the endpoint and shows that.
+func (a *API) left(c *gin.Context, leave func(ctx context.Context, token string) (endpoint.Visit, error)) error {
+	visit, err := leave(c.Request.Context(), c.Query("token"))
+	page.About(c, visit.DashboardID)
+	if err != nil {
 		return err
 	}
-	return a.removed(c)
-}
-
-func (a *API) removed(c *gin.Context) error {
-	return a.show(c, http.StatusOK, textPage, "The endpoint is removed", textView{"It receives no more messages."})
+	return show(c, http.StatusOK, textPage, "The endpoint is removed", "It receives no more messages.")
 }

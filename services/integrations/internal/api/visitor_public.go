@@ -18,7 +18,7 @@ func Public() []web.Public {
 		{"/d/{slug}/subscribe", "", "", slugChannelParameters{}},
 		{"/subscribe", "OnOwnHost", " Exists on a dashboard's own host only.", channelParameters{}},
 	} {
-		all = append(all, formOperations(at.base, at.suffix, at.description, at.channel)...)
+		all = append(all, formOperation(at.base, at.suffix, at.description, at.channel))
 	}
 	return append(all, linkOperations()...)
 }
@@ -32,13 +32,8 @@ type slugChannelParameters struct {
 	channelParameters
 }
 
-func formOperations(base, suffix, note string, channel any) []web.Public {
-	unknown := page.Refusal(404, "There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.")
-	return []web.Public{{
-		Method: "GET", Path: base + "/{channel}", ID: "askSubscribeEndpoint" + suffix, Tag: visitorTag, Summary: "Show the form that subscribes an endpoint",
-		Description: "No other origin may read the response." + note, Parameters: channel,
-		Responses: []web.Response{page.Shown(), unknown}, Errors: []int{503},
-	}, {
+func formOperation(base, suffix, note string, channel any) web.Public {
+	return web.Public{
 		Method: "POST", Path: base + "/{channel}", ID: "subscribeEndpoint" + suffix, Tag: visitorTag, Summary: "Subscribe an endpoint",
 		Description: "The management address gets a link that verifies the endpoint. The response does not depend on whether the URL is known, locked or suppressed. No other origin may read the response." + note,
 		Parameters:  channel,
@@ -47,10 +42,10 @@ func formOperations(base, suffix, note string, channel any) []web.Public {
 			{Media: "application/json", Of: subscribeBody{}, Example: `{"url": "https://hooks.example.com/bellbuoy", "managementEmail": "ops@example.com"}`},
 		},
 		Responses: page.Subscribed(
-			"There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.",
+			"There is no such dashboard, or the dashboard does not offer the channel.",
 			"A field is wrong. The form is shown again."),
 		Errors: []int{413, 503},
-	}}
+	}
 }
 
 func linkOperations() []web.Public {

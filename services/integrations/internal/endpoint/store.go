@@ -69,8 +69,7 @@ type Store struct {
 type Services interface {
 	// Dashboard returns a dashboard with its current components, or fault.NotFound.
 	Dashboard(ctx context.Context, organization, id string) (Dashboard, error)
-	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none,
-	// and fault.Denied if it is private.
+	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none.
 	PublicDashboard(ctx context.Context, at Site) (Public, error)
 	// Dashboards returns the dashboards that exist, by id, without their components. A dashboard may be
 	// 20 ms old.

@@ -30,7 +30,7 @@ type Request struct {
 // Site is where a visitor finds a dashboard: a slug, or a host of the dashboard.
 type Site struct{ Slug, Host string }
 
-// Public is a dashboard that every visitor may see.
+// Public is a dashboard as visitors see it.
 type Public struct {
 	Dashboard
 	Organization string
@@ -53,10 +53,10 @@ type Wish struct {
 }
 
 // Offer returns the kinds of endpoints for which a visitor of a dashboard may ask. It returns fault.NotFound if there
-// is none, or no such dashboard. Private dashboards offer nothing.
+// is none, or no such dashboard.
 func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
 	dashboard, err := s.Services.PublicDashboard(ctx, at)
-	if fault.Is(err, fault.Denied) || fault.Is(err, fault.NotFound) {
+	if fault.Is(err, fault.NotFound) {
 		return Offer{}, fault.Wrap(fault.NotFound, err, noOffer)
 	}
 	if err != nil {

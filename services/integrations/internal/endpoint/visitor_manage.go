@@ -31,7 +31,7 @@ func (s *Endpoints) ShowUnsubscribe(ctx context.Context, token string) (Visit, e
 func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings) (Visit, error) {
 	e, allow, err := s.linked(ctx, toManage, token)
 	if err != nil {
-		return Visit{}, err
+		return refused(e), err
 	}
 	chosen, err := componentSet(settings.ComponentIDs)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings)
 func (s *Endpoints) Rotate(ctx context.Context, token string) (Visit, error) {
 	e, allow, err := s.linked(ctx, toManage, token)
 	if err != nil {
-		return Visit{}, err
+		return refused(e), err
 	}
 	if !s.kind(e.Channel).Signed {
 		return Visit{}, fault.Field("action", "must be save or unsubscribe, because this kind of endpoint has no secret")
@@ -104,27 +104,27 @@ func (s *Endpoints) manage(ctx context.Context, id string, allow func(Endpoint) 
 	return e, endedIfMissing(err)
 }
 
-// Unsubscribe deletes the endpoint of a link that unsubscribes.
-func (s *Endpoints) Unsubscribe(ctx context.Context, token string) error {
+// Unsubscribe deletes the endpoint of a link that unsubscribes. The visit names no more than its dashboard.
+func (s *Endpoints) Unsubscribe(ctx context.Context, token string) (Visit, error) {
 	return s.unsubscribe(ctx, toUnsubscribe, token)
 }
 
-// Leave deletes the endpoint of a link that manages.
-func (s *Endpoints) Leave(ctx context.Context, token string) error {
+// Leave deletes the endpoint of a link that manages. The visit names no more than its dashboard.
+func (s *Endpoints) Leave(ctx context.Context, token string) (Visit, error) {
 	return s.unsubscribe(ctx, toManage, token)
 }
 
-func (s *Endpoints) unsubscribe(ctx context.Context, p purpose, token string) error {
+func (s *Endpoints) unsubscribe(ctx context.Context, p purpose, token string) (Visit, error) {
 	for {
 		e, allow, err := s.linked(ctx, p, token)
 		if err != nil {
-			return err
+			return refused(e), err
 		}
 		err = s.remove(ctx, e, func(e *Endpoint) ([]topic.Message, error) {
 			return audit.Entry(audit.From(ctx), "endpoint.unsubscribe", s.Now(), e, nil), allow(*e)
 		})
 		if !errors.Is(err, errAgain) {
-			return endedIfMissing(err)
+			return Visit{DashboardID: e.DashboardID}, endedIfMissing(err)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 type Visit struct {
 	Kind          Kind
 	URLDisplay    string
+	DashboardID   string
 	DashboardName string
 	Components    []Choice // that the dashboard shows
 	Paused        bool
@@ -39,16 +40,19 @@ func (s *Endpoints) ShowVerify(ctx context.Context, token string) (Visit, error)
 func (s *Endpoints) show(ctx context.Context, p purpose, token string) (Visit, error) {
 	e, _, err := s.linked(ctx, p, token)
 	if err != nil {
-		return Visit{}, err
+		return refused(e), err
 	}
 	dashboard, err := s.linkedDashboard(ctx, p, e)
 	if err != nil {
-		return Visit{}, err
+		return refused(e), err
 	}
 	return s.visit(ctx, e, dashboard)
 }
 
-// linked returns the endpoint of a link. allow returns an error if an endpoint, as it is stored, does not permit what
+// refused returns the visit of a link that is refused: it names no more than the dashboard, if the endpoint is known.
+func refused(e Endpoint) Visit { return Visit{DashboardID: e.DashboardID} }
+
+// linked returns the endpoint of a link, also of one that is refused if the endpoint is known. allow returns an error if an endpoint, as it is stored, does not permit what
 // the link is for.
 func (s *Endpoints) linked(ctx context.Context, p purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
 	link, err := s.Links.read(p, token)
@@ -82,7 +86,7 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard Dashboard) 
 	}
 	_, suppressed := suppressions[e.suppressionKey()]
 	v := Visit{
-		Kind: s.kind(e.Channel), URLDisplay: e.URLDisplay, DashboardName: dashboard.Name,
+		Kind: s.kind(e.Channel), URLDisplay: e.URLDisplay, DashboardID: e.DashboardID, DashboardName: dashboard.Name,
 		Paused: e.Paused, Suppressed: suppressed,
 		Manage: s.Links.token(toManage, e), Unsubscribe: s.Links.token(toUnsubscribe, e),
 	}
@@ -128,11 +132,11 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 	for {
 		e, allow, err := s.linked(ctx, toVerify, token)
 		if err != nil {
-			return Visit{}, err
+			return refused(e), err
 		}
 		dashboard, err := s.linkedDashboard(ctx, toVerify, e)
 		if err != nil {
-			return Visit{}, err
+			return refused(e), err
 		}
 		visit, err := s.visit(ctx, e, dashboard) // before the write, so that no outage can keep the secret from its owner
 		if err != nil {
@@ -150,7 +154,7 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 		case errors.Is(err, errAgain):
 			continue
 		case !claimed && fault.Is(err, fault.Forbidden): // the limit; a visitor cannot delete an endpoint of others
-			return Visit{}, fault.Wrap(fault.Forbidden, err, "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
+			return refused(e), fault.Wrap(fault.Forbidden, err, "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
 		case err == nil:
 			_, err = s.dropDeleted(ctx, e)
 		}

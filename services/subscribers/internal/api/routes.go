@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -18,14 +19,15 @@ import (
 type API struct {
 	audience *audience.Audience
 	visitors *audience.Visitors
+	frames   page.Frames
 	pages    web.Pages
 	base     string // LEGACY_BASE_URL
 	log      *slog.Logger
 }
 
 // New returns the handlers.
-func New(audience *audience.Audience, visitors *audience.Visitors, pages web.Pages, base string, log *slog.Logger) *API {
-	return &API{audience: audience, visitors: visitors, pages: pages, base: base, log: log}
+func New(audience *audience.Audience, visitors *audience.Visitors, frames page.Frames, pages web.Pages, base string, log *slog.Logger) *API {
+	return &API{audience: audience, visitors: visitors, frames: frames, pages: pages, base: base, log: log}
 }
 
 // kind holds the legacy interface's names for the addresses and subscriptions of one channel.

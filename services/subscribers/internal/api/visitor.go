@@ -18,12 +18,9 @@ import (
 
 // mountVisitors adds the forms and pages of visitors.
 func (a *API) mountVisitors(engine *gin.Engine) {
-	public := page.Mount(engine, problem)
+	public := page.Mount(engine, a.frames, problem)
 	for _, base := range []string{"/d/:slug/subscribe", "/subscribe"} {
-		public.Get(base, a.overview)
-		public.Get(base+"/sent", a.sent)
 		for _, channel := range topic.ChannelsOf(topic.Subscribers) {
-			public.Get(base+"/"+string(channel), a.askSubscribe(channel))
 			public.Post(base+"/"+string(channel), a.subscribe(channel))
 		}
 	}
@@ -33,63 +30,17 @@ func (a *API) mountVisitors(engine *gin.Engine) {
 	}
 }
 
-// overview serves the forms of all channels that the dashboard offers, and links to those of endpoints.
-func (a *API) overview(c *gin.Context) error {
-	offer, err := a.visitors.OfferAll(c.Request.Context(), page.Site(c))
-	if err != nil {
-		return inWords(err, wordsOfBrowser(c).NoOffer)
-	}
-	forms := newForms(offer, offer.Channels, "subscribe/")
-	forms.link(offer.Endpoints)
-	return show(c, http.StatusOK, formPage, forms.W.Subscribe, forms.W, forms)
-}
-
-// originOf returns the origin of a URL.
-func originOf(address string) string {
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host}).String()
-}
-
-// sent serves the page after a form. It is the same for every request on a channel.
-func (a *API) sent(c *gin.Context) error {
-	offer, err := a.visitors.Offer(c.Request.Context(), page.Site(c))
-	if err != nil {
-		return inWords(err, wordsOfBrowser(c).NoOffer)
-	}
-	w := wordsFor(offer.Dashboard.Locale)
-	view, head := codeView{W: w}, page.Head{Title: w.Sent, Lang: w.Lang}
-	if channel := c.Query("channel"); channel == string(topic.SMS) || channel == string(topic.WhatsApp) {
-		view = newCode(w, a.visitors.Links.CodeURL(), channel)
-		head.Forms = originOf(a.visitors.Links.CodeURL())
-	}
-	return showForms(c, http.StatusOK, sentPage, head, view)
-}
-
-// offered returns what the dashboard offers. It returns fault.NotFound if it does not offer the channel.
+// offered returns what the dashboard offers. The pages of the request are in its frame. It returns fault.NotFound if it does not offer the channel.
 func (a *API) offered(c *gin.Context, channel topic.Channel) (audience.Offer, error) {
 	offer, err := a.visitors.Offer(c.Request.Context(), page.Site(c))
 	if err == nil {
+		page.About(c, offer.Dashboard.ID)
 		err = offer.Has(channel)
 	}
 	if err != nil {
 		return offer, inWords(err, wordsOfBrowser(c).NoOffer)
 	}
 	return offer, nil
-}
-
-// askSubscribe returns the handler that serves the form of a channel.
-func (a *API) askSubscribe(channel topic.Channel) func(*gin.Context) error {
-	return func(c *gin.Context) error {
-		offer, err := a.offered(c, channel)
-		if err != nil {
-			return err
-		}
-		forms := newForms(offer, []topic.Channel{channel}, "")
-		return show(c, http.StatusOK, formPage, forms.W.Subscribe, forms.W, forms)
-	}
 }
 
 // addressField returns the name of the field with the address.
@@ -177,18 +128,13 @@ func (a *API) subscribeByForm(c *gin.Context, offer audience.Offer, channel topi
 		err = a.visitors.Subscribe(c.Request.Context(), offer, channel, wish, web.Caller(c).IP)
 	}
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
-		forms := newForms(offer, []topic.Channel{channel}, "")
-		forms.Forms[0].refill(wish, fault.As(err).Field)
-		return show(c, http.StatusUnprocessableEntity, formPage, forms.W.Subscribe, forms.W, forms)
+		w := wordsFor(offer.Dashboard.Locale)
+		return show(c, http.StatusUnprocessableEntity, formPage, w.Subscribe, w, newForm(w, offer, channel, wish, fault.As(err).Field))
 	}
 	if err != nil {
 		return err
 	}
-	next := "sent"
-	if channel != topic.Email {
-		next += "?channel=" + string(channel)
-	}
-	return page.SeeOther(c, next)
+	return page.SeeOther(c, "sent")
 }
 
 // onlyOnce returns an error if a form has one of the fields several times.
@@ -219,7 +165,7 @@ func problem(c *gin.Context, p page.Problem) error {
 	if own, is := errors.AsType[worded](p.Err); is {
 		text = own.text
 	}
-	return show(c, p.Status, textPage, title, w, textView{text})
+	return show(c, p.Status, textPage, title, w, text)
 }
 
 // errorOf returns the heading and the text of the page of an error. other is the text of an error without words of its

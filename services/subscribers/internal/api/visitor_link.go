@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,6 +26,7 @@ func (a *API) linkPages() map[string]linkPage {
 	asks := func(read func(context.Context, string) (audience.Visit, error), body string, title func(words) string) func(*gin.Context) error {
 		return func(c *gin.Context) error {
 			visit, err := read(c.Request.Context(), c.Query("token"))
+			page.About(c, visit.DashboardID)
 			if err != nil {
 				return err
 			}
@@ -51,6 +53,7 @@ func (a *API) confirm(c *gin.Context) error {
 		return a.confirmByCode(c)
 	}
 	visit, err := a.visitors.Confirm(c.Request.Context(), c.Query("token"))
+	page.About(c, visit.DashboardID)
 	if err != nil {
 		return err
 	}
@@ -70,9 +73,10 @@ type confirmCodeBody struct {
 
 // confirmCodeForm describes the form.
 type confirmCodeForm struct {
-	Channel string `json:"channel" required:"true" enum:"sms,whatsapp"`
-	Phone   string `json:"phone" required:"true"`
-	Code    string `json:"code" required:"true"`
+	Channel     string `json:"channel" required:"true" enum:"sms,whatsapp"`
+	Phone       string `json:"phone" required:"true"`
+	Code        string `json:"code" required:"true"`
+	DashboardID string `json:"dashboardId" description:"The dashboard whose design the page gets."`
 }
 
 type subscriptionConfirmedView struct {
@@ -101,19 +105,22 @@ func (a *API) confirmByCode(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	page.About(c, form.Get("dashboardId"))
 	if err = onlyOnce(form, "channel", "phone", "code"); err != nil {
 		return err
 	}
 	visit, err := a.visitors.ConfirmCode(ctx, topic.Channel(form.Get("channel")), strings.TrimSpace(form.Get("phone")), strings.TrimSpace(form.Get("code")), ip)
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
 		w := wordsOfBrowser(c)
-		view := newCode(w, "", form.Get("channel"))
-		view.Problem, view.Phone.Value = w.WrongCode, form.Get("phone")
-		return show(c, http.StatusUnprocessableEntity, codePage, w.ConfirmByCode, w, view)
+		return show(c, http.StatusUnprocessableEntity, codePage, w.ConfirmByCode, w, codeView{
+			Channel: form.Get("channel"), Dashboard: form.Get("dashboardId"), Button: w.ConfirmByCode, Phone: w.phoneField(form.Get("phone")),
+			Code: page.Field{Name: "code", Label: w.Code, Type: "text", Max: 12, Autocomplete: "one-time-code", Problem: w.WrongCode, Digits: true},
+		})
 	}
 	if err != nil {
 		return err
 	}
+	page.About(c, visit.DashboardID)
 	return confirmed(c, visit)
 }
 
@@ -140,6 +147,7 @@ func (a *API) manage(c *gin.Context) error {
 		return fault.Field("action", "must be save or unsubscribe")
 	}
 	visit, err := a.save(ctx, token, form)
+	page.About(c, visit.DashboardID)
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
 		return a.manageAgain(c, token, form, fault.As(err).Field)
 	}
@@ -181,6 +189,7 @@ func (a *API) manageAgain(c *gin.Context, token string, form url.Values, field s
 	if err != nil {
 		return err
 	}
+	page.About(c, visit.DashboardID)
 	view := newLink(visit)
 	switch name, _, _ := strings.Cut(field, "["); name {
 	case "componentIds":
@@ -191,9 +200,9 @@ func (a *API) manageAgain(c *gin.Context, token string, form url.Values, field s
 	case "locale":
 		view.LocaleProblem = view.W.WrongLocale
 	case "paused":
-		view.Note = view.W.Paused + ": " + view.W.WrongForm
+		view.Problem = view.W.Paused + ": " + view.W.WrongForm
 	default:
-		view.Note = view.W.WrongForm
+		view.Problem = view.W.WrongForm
 	}
 	return show(c, http.StatusUnprocessableEntity, managePage, view.W.Manage, view.W, view)
 }
@@ -213,9 +222,10 @@ func (a *API) unsubscribe(c *gin.Context) error {
 // left ends the subscription and shows that.
 func (a *API) left(c *gin.Context, leave func(ctx context.Context, token string) (audience.Visit, error)) error {
 	visit, err := leave(c.Request.Context(), c.Query("token"))
+	page.About(c, visit.DashboardID)
 	if err != nil {
 		return err
 	}
 	w := newLink(visit).W
-	return show(c, http.StatusOK, unsubscribedPage, w.Unsubscribed, w, linkView{W: w, Visit: visit})
+	return show(c, http.StatusOK, textPage, w.Unsubscribed, w, fmt.Sprintf(w.UnsubscribedText, visit.DashboardName))
 }

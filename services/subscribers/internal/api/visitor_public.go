@@ -14,44 +14,21 @@ func Public() []web.Public {
 	var all []web.Public
 	for _, at := range []struct {
 		base, suffix, note string
-		path, sent         any
+		path               any
 	}{
-		{"/d/{slug}/subscribe", "", "", page.SlugParameters{}, slugSentParameters{}},
-		{"/subscribe", "OnOwnHost", " Exists on a dashboard's own host only.", nil, sentParameters{}},
+		{"/d/{slug}/subscribe", "", "", page.SlugParameters{}},
+		{"/subscribe", "OnOwnHost", " Exists on a dashboard's own host only.", nil},
 	} {
-		all = append(all, pageOperations(at.base, at.suffix, at.note, at.path, at.sent)...)
 		for _, channel := range topic.ChannelsOf(topic.Subscribers) {
-			all = append(all, formOperations(at.base, at.suffix, at.note, at.path, channel)...)
+			all = append(all, formOperation(at.base, at.suffix, at.note, at.path, channel))
 		}
 	}
 	return append(all, linkOperations()...)
 }
 
-type sentParameters struct {
-	Channel string `query:"channel" description:"sms or whatsapp: the page has the form for the code of the message."`
-}
-
-type slugSentParameters struct {
-	page.SlugParameters
-	sentParameters
-}
-
 const forNobodyElse = "No other origin may read the response."
 
-func pageOperations(base, suffix, note string, path, sent any) []web.Public {
-	unknown := page.Refusal(404, "There is no such dashboard, the dashboard offers no channel, or the dashboard is private.")
-	return []web.Public{{
-		Method: "GET", Path: base, ID: "askSubscribe" + suffix, Tag: visitorTag, Summary: "Show the forms of a dashboard",
-		Description: "The forms for people, and links to those for endpoints. " + forNobodyElse + note, Parameters: path,
-		Responses: []web.Response{page.Shown(), unknown}, Errors: []int{503},
-	}, {
-		Method: "GET", Path: base + "/sent", ID: "showSent" + suffix, Tag: visitorTag, Summary: "Show what follows after a form",
-		Description: "The page is the same for every request." + note, Parameters: sent,
-		Responses: []web.Response{page.Shown(), unknown}, Errors: []int{503},
-	}}
-}
-
-func formOperations(base, suffix, note string, path any, channel topic.Channel) []web.Public {
+func formOperation(base, suffix, note string, path any, channel topic.Channel) web.Public {
 	name := map[topic.Channel]string{topic.Email: "Email", topic.SMS: "SMS", topic.WhatsApp: "WhatsApp"}[channel]
 	var body, form any = subscribePhoneBody{}, subscribePhoneForm{}
 	example := `{"phone": "+4915112345678"}`
@@ -60,14 +37,8 @@ func formOperations(base, suffix, note string, path any, channel topic.Channel) 
 		body, form, example = subscribeEmailBody{}, subscribeEmailForm{}, `{"email": "ann@example.com"}`
 		link = "The mail address gets a link that confirms the subscription."
 	}
-	unknown := page.Refusal(404, "There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.")
-	at := base + "/" + string(channel)
-	return []web.Public{{
-		Method: "GET", Path: at, ID: "askSubscribe" + name + suffix, Tag: visitorTag, Summary: "Show the form that subscribes by " + name,
-		Description: forNobodyElse + note, Parameters: path,
-		Responses: []web.Response{page.Shown(), unknown}, Errors: []int{503},
-	}, {
-		Method: "POST", Path: at, ID: "subscribe" + name + suffix, Tag: visitorTag, Summary: "Subscribe by " + name,
+	return web.Public{
+		Method: "POST", Path: base + "/" + string(channel), ID: "subscribe" + name + suffix, Tag: visitorTag, Summary: "Subscribe by " + name,
 		Description: link + " The response does not depend on whether the address is known, locked or suppressed. " + forNobodyElse + note,
 		Parameters:  path,
 		Bodies: []web.Content{
@@ -75,10 +46,10 @@ func formOperations(base, suffix, note string, path any, channel topic.Channel) 
 			{Media: "application/json", Of: body, Example: example},
 		},
 		Responses: page.Subscribed(
-			"There is no such dashboard, the dashboard does not offer the channel, or the dashboard is private.",
+			"There is no such dashboard, or the dashboard does not offer the channel.",
 			"A field is wrong. A browser gets the form again."),
 		Errors: []int{413, 503},
-	}}
+	}
 }
 
 // formParts describe the forms.

@@ -10,18 +10,15 @@ import (
 type words struct {
 	Lang string // BCP 47
 
-	Subscribe, Intro              string // the page with the forms
+	Subscribe, Intro              string // the page with a form that was wrong
 	Email, SMS, WhatsApp          string // headings of the forms
 	Address, Phone, PhoneHint     string
 	Components, NoneMeansAll      string
 	SubscribeButton               string
-	Endpoints                     string // heading of the links to the forms of endpoints
-	Webhook, Teams, GChat         string
 	WrongAddress, WrongPhone      string // beside the fields
 	WrongComponents, WrongChoice  string
 	WrongLocale                   string
-	Sent, SentMail, SentText      string // the page after a form
-	Code, CodeHint, WrongCode     string
+	Code, WrongCode               string
 	ConfirmByCode                 string
 	Confirm, ConfirmIntro         string // %s %s: the address and the dashboard
 	ConfirmAll                    string

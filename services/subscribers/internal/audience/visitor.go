@@ -15,7 +15,7 @@ const noOffer = "There is no dashboard that offers this to visitors."
 // Site is where a visitor finds a dashboard: a slug, or a host of the dashboard.
 type Site struct{ Slug, Host string }
 
-// Public is a dashboard that every visitor may see.
+// Public is a dashboard as visitors see it.
 type Public struct {
 	Dashboard
 	Organization string
@@ -24,11 +24,8 @@ type Public struct {
 
 // Sites finds the dashboards of visitors.
 type Sites interface {
-	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none,
-	// and fault.Denied if it is private.
+	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none.
 	PublicDashboard(ctx context.Context, at Site) (Public, error)
-	// HasIntegrations reports whether the plan of the organization includes endpoints.
-	HasIntegrations(ctx context.Context, organization string) (bool, error)
 }
 
 // Quota limits what visitors cause. quota.Counter implements and describes it.
@@ -65,14 +62,12 @@ type Offer struct {
 	Organization string
 	Dashboard    Dashboard       // with the components that its page shows
 	Channels     []topic.Channel // of people
-	Endpoints    []topic.Channel // of endpoints, if the plan of the organization includes them
 }
 
-// Offer returns the channels of a dashboard for visitors. It returns fault.NotFound if there is none, or no such
-// dashboard. Private dashboards offer nothing.
+// Offer returns the channels of a dashboard for visitors. It returns fault.NotFound if there is no such dashboard.
 func (v *Visitors) Offer(ctx context.Context, at Site) (Offer, error) {
 	dashboard, err := v.Sites.PublicDashboard(ctx, at)
-	if fault.Is(err, fault.Denied) || fault.Is(err, fault.NotFound) {
+	if fault.Is(err, fault.NotFound) {
 		return Offer{}, fault.Wrap(fault.NotFound, err, noOffer)
 	}
 	if err != nil {
@@ -82,31 +77,7 @@ func (v *Visitors) Offer(ctx context.Context, at Site) (Offer, error) {
 	for _, channel := range dashboard.Channels {
 		if channel.Keeper() == topic.Subscribers {
 			offer.Channels = append(offer.Channels, channel)
-		} else {
-			offer.Endpoints = append(offer.Endpoints, channel)
 		}
-	}
-	return offer, nil
-}
-
-// OfferAll is Offer with the endpoints that the plan of the organization includes. While the plan cannot be read, there
-// are none: the forms for people do not depend on it.
-func (v *Visitors) OfferAll(ctx context.Context, at Site) (Offer, error) {
-	offer, err := v.Offer(ctx, at)
-	if err != nil {
-		return offer, err
-	}
-	if len(offer.Endpoints) > 0 {
-		included, err := v.Sites.HasIntegrations(ctx, offer.Organization)
-		if err != nil && !fault.Is(err, fault.Unavailable) {
-			return offer, err
-		}
-		if !included {
-			offer.Endpoints = nil
-		}
-	}
-	if len(offer.Channels)+len(offer.Endpoints) == 0 {
-		return offer, fault.New(fault.NotFound, noOffer)
 	}
 	return offer, nil
 }

@@ -24,7 +24,7 @@ const (
 type Visit struct {
 	Channel                    topic.Channel
 	Address                    string
-	DashboardName              string
+	DashboardID, DashboardName string
 	DashboardLocale, Locale    string
 	Wanted                     []string // names of the components that wait for the confirmation; none: all
 	All                        bool     // the subscriber has all components, also future ones
@@ -49,13 +49,16 @@ func (v *Visitors) ShowConfirm(ctx context.Context, token string) (Visit, error)
 func (v *Visitors) show(ctx context.Context, p purpose, token string) (Visit, error) {
 	s, _, err := v.linked(ctx, p, token)
 	if err != nil {
-		return Visit{}, err
+		return refused(s), err
 	}
 	dashboard, err := v.dashboard(ctx, s)
 	return v.visit(s, dashboard), err
 }
 
-// linked returns the subscriber of a link. allow returns an error if a subscriber, as it is stored, does not permit what
+// refused returns the visit of a link that is refused: it names no more than the dashboard, if the subscriber is known.
+func refused(s Subscriber) Visit { return Visit{DashboardID: s.DashboardID} }
+
+// linked returns the subscriber of a link, also of one that is refused if the subscriber is known. allow returns an error if a subscriber, as it is stored, does not permit what
 // the link is for.
 func (v *Visitors) linked(ctx context.Context, p purpose, token string) (s Subscriber, allow func(Subscriber) error, err error) {
 	link, err := v.Links.read(p, token)
@@ -104,7 +107,7 @@ func endedIfMissing(err error) error {
 // visit returns the view of a subscriber for the pages.
 func (v *Visitors) visit(s Subscriber, dashboard Dashboard) Visit {
 	out := Visit{
-		Channel: s.Channel, Address: s.Address.Text, DashboardName: dashboard.Name, DashboardLocale: dashboard.Locale, Locale: s.Locale,
+		Channel: s.Channel, Address: s.Address.Text, DashboardID: s.DashboardID, DashboardName: dashboard.Name, DashboardLocale: dashboard.Locale, Locale: s.Locale,
 		All: s.has(""), Paused: s.Paused, Locked: s.Locked, Suppressed: s.Address.Suppression != nil, Manage: v.Links.token(toManage, s),
 	}
 	if s.Request != nil {
@@ -120,7 +123,7 @@ func (v *Visitors) visit(s Subscriber, dashboard Dashboard) Visit {
 func (v *Visitors) Confirm(ctx context.Context, token string) (Visit, error) {
 	s, allow, err := v.linked(ctx, toConfirm, token)
 	if err != nil {
-		return Visit{}, err
+		return refused(s), err
 	}
 	return v.confirm(ctx, s, allow)
 }

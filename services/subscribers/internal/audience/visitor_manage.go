@@ -40,7 +40,7 @@ func (v *Visitors) ShowUnsubscribe(ctx context.Context, token string) (Visit, er
 func (v *Visitors) Manage(ctx context.Context, token string, settings Settings) (Visit, error) {
 	s, allow, err := v.linked(ctx, toManage, token)
 	if err != nil {
-		return Visit{}, err
+		return refused(s), err
 	}
 	dashboard, err := v.dashboard(ctx, s)
 	if err != nil {
@@ -132,7 +132,7 @@ func (v *Visitors) Leave(ctx context.Context, token string) (Visit, error) {
 func (v *Visitors) unsubscribe(ctx context.Context, p purpose, token string) (Visit, error) {
 	s, allow, err := v.linked(ctx, p, token)
 	if err != nil {
-		return Visit{}, err
+		return refused(s), err
 	}
 	dashboard, err := v.dashboard(ctx, s)
 	if err != nil && !fault.Is(err, fault.Unavailable) && !fault.Is(err, fault.Gone) {

@@ -7,11 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// Sites implements audience.Sites with the events and identity services.
-type Sites struct {
-	Events   peer.Events
-	Identity peer.Identity
-}
+// Sites implements audience.Sites with the events service.
+type Sites struct{ Events peer.Events }
 
 // PublicDashboard implements audience.Sites.
 func (s Sites) PublicDashboard(ctx context.Context, at audience.Site) (audience.Public, error) {
@@ -20,10 +17,4 @@ func (s Sites) PublicDashboard(ctx context.Context, at audience.Site) (audience.
 		return audience.Public{}, err
 	}
 	return audience.Public{Dashboard: dashboardOf(found.Dashboard), Organization: found.Organization, Channels: found.Channels}, nil
-}
-
-// HasIntegrations implements audience.Sites.
-func (s Sites) HasIntegrations(ctx context.Context, organization string) (bool, error) {
-	features, err := s.Identity.Features(ctx, organization)
-	return features.Integrations, err
 }
