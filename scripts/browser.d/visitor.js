@@ -42,7 +42,7 @@ class Visitor {
     page.route(() => true, (route) => {
       const url = new URL(route.request().url());
       if (url.origin === this.origin || url.protocol === 'data:') return route.fallback();
-      if (known.includes(url.origin) && route.request().resourceType() === 'image') return route.fulfill({ contentType: 'image/svg+xml', body: image });
+      if (known.includes(url.origin) && ['image', 'other'].includes(route.request().resourceType())) return route.fulfill({ contentType: 'image/svg+xml', body: image });
       this.trouble.push(`request to ${url}`);
       return route.abort();
     });
