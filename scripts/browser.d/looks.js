@@ -31,7 +31,7 @@ async function look(bench, dashboard, names, theme, widths) {
         const here = await layout(visitor.page);
         if (theme !== 'scriptless') here.push(...await axe(visitor.page)); // axe waits for timers
         found.push(...here.map((text) => `${name} ${theme} ${width}: ${text}`));
-        if (bench.shows(name)) await shoot(bench, visitor, `${dashboard.name}-${name}-${theme}-${width}`);
+        if (bench.shows(name, width)) await shoot(bench, visitor, `${dashboard.name}-${name}-${theme}-${width}`);
       }
       found.push(...(await visitor.findings()).map((text) => `${name} ${theme}: ${text}`));
     }
@@ -53,7 +53,7 @@ async function magnify(bench, dashboard, names) {
         await visitor.go(`${dashboard.url}/${dashboard.pages[name]}`);
         await change(visitor.page);
         found.push(...[...await layout(visitor.page), ...await visitor.findings()].map((text) => `${name} ${change.name} ${width}: ${text}`));
-        if (bench.shows(name)) await shoot(bench, visitor, `${dashboard.name}-${name}-${change.name}-${width}`);
+        if (bench.shows(name, width)) await shoot(bench, visitor, `${dashboard.name}-${name}-${change.name}-${width}`);
       }
       await visitor.close();
     }
