@@ -69,6 +69,7 @@ async function main() {
 
   const pages = every(troubled).filter((name) => name !== 'missing');
   check('text of double size and with wide spacing', () => looks.magnify(bench, troubled, short ? ['index'] : pages));
+  if (!short) check('hostile text of double size and with wide spacing', () => looks.magnify(bench, hostile, every(hostile).filter((name) => name !== 'missing')));
   check('the same without script', () => looks.compare(bench, troubled, pages));
   check('a wrong password', () => looks.knock(bench, secret));
   check('Tab reaches everything', () => keyboard.walks(bench, troubled, pages));
