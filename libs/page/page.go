@@ -1,5 +1,5 @@
-// Package page writes the pages of visitors: a form, or a page behind a link in a mail. A page runs no script and
-// loads nothing.
+// Package page writes the pages of visitors: a form, or the page of a link in a mail. A page runs no script and
+// loads no other file.
 package page
 
 import (

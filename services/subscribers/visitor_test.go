@@ -400,6 +400,29 @@ func TestVisitorsRequestExpires(t *testing.T) {
 	}
 }
 
+// The lock of a subscriber outlives the visitor's request: nobody can subscribe the address again.
+func TestVisitorsExpiredRequestStaysLocked(t *testing.T) {
+	p := surround(t)
+	p.within = 2 * time.Second
+	p.run()
+	v := p.offer(p.organization(), p.listen(topic.Notices))
+	api := v.services[0].ID
+	link := v.request("locked@example.com", api)
+	v.lock("locked@example.com", true)
+	v.request("late@example.com", api) // expires after the locked one
+	p.ahead.Store(int64(2 * time.Second))
+	apitest.Eventually(t, "the other request vanishes", func() bool { return p.total(v.organization, "/api/v1/subscribers/email/") == 1 })
+	v.ask(topic.Email, "locked@example.com", api)
+	v.lock("locked@example.com", false)
+	v.must(http.StatusGone, http.MethodPost, link, nil)
+	v.ask(topic.Email, "locked@example.com", api)
+	second := v.message(topic.SubscriberConfirm, "locked@example.com", 2)
+	if n := len(v.notices(topic.SubscriberConfirm, "locked@example.com")); n != 2 {
+		t.Errorf("%d messages: the locked address got one", n)
+	}
+	v.must(http.StatusOK, http.MethodPost, v.follow(second.Link, "confirm"), nil)
+}
+
 // A link that confirms works once, however many use it at once.
 func TestVisitorsLinkWorksOnce(t *testing.T) {
 	p := start(t)
@@ -540,13 +563,13 @@ func TestVisitorsFormShowsWhatWasTyped(t *testing.T) {
 		form    url.Values
 		want    string
 	}{
-		"email":        {"email", url.Values{"email": {`"><script>ann`}, "componentIds": {api}}, "Enter a mail address"},
-		"header":       {"email", url.Values{"email": {"ann@example.com\r\nBcc: all@example.com"}, "componentIds": {api}}, "Enter a mail address"},
-		"two":          {"email", url.Values{"email": {"ann@example.com", "bob@example.com"}, "componentIds": {api}}, "Enter a mail address"},
+		"email":        {"email", url.Values{"email": {`"><script>ann`}, "componentIds": {api}}, "Enter an email address"},
+		"header":       {"email", url.Values{"email": {"ann@example.com\r\nBcc: all@example.com"}, "componentIds": {api}}, "Enter an email address"},
+		"two":          {"email", url.Values{"email": {"ann@example.com", "bob@example.com"}, "componentIds": {api}}, "Enter an email address"},
 		"phone":        {"sms", url.Values{"phone": {"<b>0151 ann"}, "componentIds": {api}}, "Enter a phone number"},
-		"componentIds": {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api, web}}, "Choose components"},
-		"locale":       {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api}, "locale": {"klingon speech"}}, "Choose a language"},
-		"encoding":     {"email", url.Values{"email": {"ann\xff\xfe@example.com"}, "componentIds": {api}}, "Enter a mail address"},
+		"componentIds": {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api, web}}, "Select components"},
+		"locale":       {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api}, "locale": {"klingon speech"}}, "Select a language"},
+		"encoding":     {"email", url.Values{"email": {"ann\xff\xfe@example.com"}, "componentIds": {api}}, "Enter an email address"},
 	} {
 		got := v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/"+test.channel, test.form)
 		if !strings.Contains(got.text, test.want) || strings.Contains(got.text, "<script") || strings.Contains(got.text, "<b>") ||

@@ -71,7 +71,7 @@ func (a *API) manage(c *gin.Context) error {
 		view.Note = "Your changes are saved."
 		view.Visit, err = a.save(ctx, token, form)
 	case "rotate":
-		view.Note = "The endpoint has a new secret. The former one signs too for 24 hours."
+		view.Note = "The endpoint has a new secret. For 24 hours, messages are also signed with the former secret."
 		view.Visit, err = a.endpoints.Rotate(ctx, token)
 	case "unsubscribe":
 		if err := a.endpoints.Leave(ctx, token); err != nil {

@@ -11,13 +11,13 @@ type textView struct{ Text string }
 const textPage = `<p>{{.Text}}</p>`
 
 // formPage is the form of one kind.
-const formPage = `<p>Messages of {{.Dashboard}} can go to a URL of yours. We send a link to the management address, and the endpoint receives messages once you have used the link.</p>
+const formPage = `<p>Messages from {{.Dashboard}} can go to a URL of yours. First we send a link to the management address. Messages start after you verify the URL with this link.</p>
 {{if .Error}}<p role="alert">{{.Error}}</p>{{end}}
 <form method="post">
 <h2>{{.Channel}}</h2>
 <p><label>URL <input type="url" name="url" required maxlength="2048" value="{{.URL}}"{{if .Example}} placeholder="{{.Example}}"{{end}}></label></p>
 <p><label>Management address <input type="email" name="managementEmail" required maxlength="254" value="{{.ManagementEmail}}"></label></p>
-<fieldset><legend>Components (none chosen: all)</legend>
+<fieldset><legend>Components (none selected: all)</legend>
 {{range .Components}}<p><label><input type="checkbox" name="componentIds" value="{{.ID}}"{{if .Chosen}} checked{{end}}> {{.Name}}</label></p>
 {{end}}</fieldset>
 <p><button type="submit">Subscribe</button></p>
@@ -25,22 +25,22 @@ const formPage = `<p>Messages of {{.Dashboard}} can go to a URL of yours. We sen
 `
 
 // suppressedNote is part of the pages about an endpoint.
-const suppressedNote = `{{if .Suppressed}}<p role="alert">Messages to this URL are stopped, because the receiver failed too often. The operator of the dashboard can start them again.</p>
+const suppressedNote = `{{if .Suppressed}}<p role="alert">Messages to this URL are stopped, because the receiver failed too often. The operator of the dashboard can resume them.</p>
 {{end}}`
 
-const verifyPage = `<p>Somebody asked to send the messages of {{.DashboardName}} to {{.URLDisplay}} ({{.Kind.Channel}}), about these components:</p>
+const verifyPage = `<p>Somebody asked to send the messages from {{.DashboardName}} to {{.URLDisplay}} ({{.Kind.Channel}}), about these components:</p>
 <ul>{{range .Components}}{{if .Chosen}}<li>{{.Name}}</li>{{end}}{{end}}</ul>
 ` + suppressedNote + `<form method="post"><button type="submit">Verify</button></form>`
 
-const secretNote = `{{if .Secret}}<p>The messages are signed as Standard Webhooks describes. This is the secret, which is shown this once:</p>
+const secretNote = `{{if .Secret}}<p>The messages are signed as Standard Webhooks describes. This is the secret. Only this page shows it:</p>
 <p><code>{{.Secret}}</code></p>
 {{end}}`
 
-const verifiedPage = `<p>The messages of {{.DashboardName}} go to {{.URLDisplay}} from now on.</p>
+const verifiedPage = `<p>Messages from {{.DashboardName}} now go to {{.URLDisplay}}.</p>
 ` + suppressedNote + secretNote + `<p><a href="manage?token={{.Manage}}">Manage the endpoint</a></p>`
 
 const managePage = `{{if .Note}}<p role="status">{{.Note}}</p>
-{{end}}<p>The messages of {{.DashboardName}} go to {{.URLDisplay}} ({{.Kind.Channel}}).</p>
+{{end}}<p>Messages from {{.DashboardName}} go to {{.URLDisplay}} ({{.Kind.Channel}}).</p>
 ` + suppressedNote + secretNote + `<form method="post">
 <fieldset><legend>Components</legend>
 {{range .Components}}<p><label><input type="checkbox" name="componentIds" value="{{.ID}}"{{if .Chosen}} checked{{end}}> {{.Name}}</label></p>
@@ -51,9 +51,9 @@ const managePage = `{{if .Note}}<p role="status">{{.Note}}</p>
 {{end}}<p><button type="submit" name="action" value="unsubscribe">Remove the endpoint</button></p>
 </form>`
 
-const unsubscribePage = `<p>The messages of {{.DashboardName}} go to {{.URLDisplay}} ({{.Kind.Channel}}).</p>
+const unsubscribePage = `<p>Messages from {{.DashboardName}} go to {{.URLDisplay}} ({{.Kind.Channel}}).</p>
 <form method="post"><button type="submit">Remove the endpoint</button></form>
-<p><a href="manage?token={{.Manage}}">Manage it instead</a></p>`
+<p><a href="manage?token={{.Manage}}">Manage the endpoint instead</a></p>`
 
 func (a *API) show(c *gin.Context, status int, body, title string, view any) error {
 	parsed, err := page.Parse(body)
