@@ -33,8 +33,11 @@ async function work() {
   await Promise.all(Array.from({ length: Math.min(4, os.availableParallelism()) }, next));
 }
 
+// first reports whether the page is the first of its kind.
+const first = (name) => !/-(?!1$)\d+$/.test(name);
+
 // every returns the pages of a dashboard, in the short form one of each kind.
-const every = (dashboard) => Object.keys(dashboard.pages).filter((name) => !short || !/-(?!1$)\d+$/.test(name));
+const every = (dashboard) => Object.keys(dashboard.pages).filter((name) => !short || first(name));
 
 function looksOf(bench, dashboard, names, variants) {
   for (const [theme, widths] of variants) {
@@ -51,7 +54,7 @@ async function main() {
   const bench = {
     browser: await launch(), screenshots,
     keep: (name, text) => fs.writeFileSync(path.join(html, `${name}.html`), text),
-    shows: (name) => !/-(?!1$)\d+$/.test(name),
+    shows: (name, width) => [360, 1280].includes(width) && first(name),
   };
   const { app, dashboards } = await create(JSON.parse(fs.readFileSync(credentials, 'utf8')));
   const sample = await samples.serve(sampleFolder);
@@ -66,6 +69,7 @@ async function main() {
 
   const pages = every(troubled).filter((name) => name !== 'missing');
   check('text of double size and with wide spacing', () => looks.magnify(bench, troubled, short ? ['index'] : pages));
+  if (!short) check('hostile text of double size and with wide spacing', () => looks.magnify(bench, hostile, every(hostile).filter((name) => name !== 'missing')));
   check('the same without script', () => looks.compare(bench, troubled, pages));
   check('a wrong password', () => looks.knock(bench, secret));
   check('Tab reaches everything', () => keyboard.walks(bench, troubled, pages));

@@ -52,9 +52,9 @@ func pageNames(s *catalog.Snapshot) []string {
 }
 
 // samplePages returns the samples by name. With SAMPLES=folder, TestGoldenPages writes their pages to the folder.
-func samplePages() map[string]*catalog.Snapshot {
+func samplePages(s *Site) map[string]*catalog.Snapshot {
 	all := map[string]*catalog.Snapshot{"calm": samplePage(), "trouble": troubledPage(), "large": largePage(), "hostile": hostilePage()}
-	for _, lang := range []string{"de", "ja"} {
+	for lang := range s.words {
 		all[lang] = troubledPage()
 		all[lang].Dashboard.Locale = lang
 		all[lang].Dashboard.Branding.PrimaryColor = "#0f9d8a"
@@ -66,7 +66,7 @@ func samplePages() map[string]*catalog.Snapshot {
 func TestGoldenPages(t *testing.T) {
 	s := newSite(t)
 	if folder := os.Getenv("SAMPLES"); folder != "" {
-		for label, snapshot := range samplePages() {
+		for label, snapshot := range samplePages(s) {
 			for _, name := range pageNames(snapshot) {
 				file := render(t, s, snapshot, name)
 				write(t, filepath.Join(folder, label, name, "index.html"), file.Body)
