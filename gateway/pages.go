@@ -25,8 +25,9 @@ const (
 	pageTimeout = 5 * time.Second
 	// patience is the time for which a visitor waits if there is a kept page.
 	patience = 500 * time.Millisecond
-	// restTime is the time for which the events service gets no request after a failure.
-	restTime = time.Second
+	// restTime is the time for which the events service gets no question after a failure, unless it responds to an
+	// earlier one. Visitors see a change within a second after the service is back.
+	restTime = 500 * time.Millisecond
 	// maxURI bounds the path and query of a kept page, in bytes. A page with a longer one is
 	// requested for each visitor.
 	maxURI = 1024
@@ -195,6 +196,7 @@ func (p *pages) ask(ctx context.Context, q question) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.rested.Store(nil)
 	if fresh == former {
 		fresh.confirmed.Store(p.now().UnixNano())
 		return fresh, nil
