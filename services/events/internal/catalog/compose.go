@@ -32,7 +32,7 @@ func (w cause) version() int64 {
 //
 // Every writer of a record renders the pages that show it, and passes the written record. So all that the former state
 // has of other records is right, or their writer corrects it, and a write costs about the same for any number of
-// events. Events are read only if the zone or the components change, and if an event is written that ended before the
+// events. Events are read only if the zone, the components or their beginnings change, and if an event is written that ended before the
 // time for which the state has all events.
 type composition struct {
 	*Catalog
@@ -60,7 +60,7 @@ func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, co
 // state follows. due: the former state has expired.
 func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, due bool) error {
 	m.changed = m.was == nil || due || !m.sameBasis()
-	if m.was == nil || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone {
+	if m.was == nil || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone || m.remeasured() {
 		return m.readAll(ctx)
 	}
 	m.keepEvents()
@@ -76,6 +76,14 @@ func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, 
 		return nil
 	}
 	return m.retally(ctx)
+}
+
+// remeasured reports whether a component of the former state has got another beginning, so that other days are measured.
+func (m *composition) remeasured() bool {
+	return slices.ContainsFunc(m.state.Snapshot.Components, func(c ShownComponent) bool {
+		former := m.was.component(c.ID)
+		return former != nil && !former.Since.Equal(c.Since)
+	})
 }
 
 // sameBasis reports whether the dashboard and the components are those of the former state.
