@@ -348,7 +348,7 @@ func (c *Catalog) rows(ctx context.Context, former *Page, was *State, dashboard 
 		})
 		one := shown[component.ID]
 		one.ID, one.LegacyID, one.Name, one.Description = component.ID, component.LegacyID, component.Name, component.Description
-		one.Since, one.UpdatedAt = component.CreatedAt, component.UpdatedAt
+		one.Since, one.UpdatedAt = component.Since(), component.UpdatedAt
 		shown[component.ID] = one
 	}
 	byID := make(map[string]*Row, len(rows))
