@@ -344,17 +344,21 @@ func (c *ShownComponent) on(date string) *ShownDay {
 	return &c.Days[at]
 }
 
+// zippers keeps gzip writers, because a new one allocates a megabyte.
+var zippers = sync.Pool{New: func() any {
+	zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
+	return zip
+}}
+
 func pack(value any) ([]byte, error) {
 	var out bytes.Buffer
-	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	if err := json.NewEncoder(zip).Encode(value); err != nil {
+	zip := zippers.Get().(*gzip.Writer)
+	defer zippers.Put(zip)
+	zip.Reset(&out)
+	if err := errors.Join(json.NewEncoder(zip).Encode(value), zip.Close()); err != nil {
 		return nil, fmt.Errorf("encode an edition: %w", err)
 	}
-	err = zip.Close()
-	return out.Bytes(), err
+	return out.Bytes(), nil
 }
 
 func unpack(body []byte, value any) error {

@@ -34,6 +34,9 @@ type Page struct {
 	// ClaimedUntil is the time until which a process has taken over what is due.
 	ClaimedUntil *time.Time `json:"claimedUntil"`
 	Seen         []Seen     `json:"seen"`
+	// Removed: the dashboard was deleted. The page stays until SweepAt, so that a rendering which began before conflicts
+	// with it, and so that what such a rendering has stored is deleted.
+	Removed bool `json:"removed"`
 }
 
 // Entrance is what decides who sees a page.
@@ -137,16 +140,17 @@ func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error
 	return c.render(ctx, page.DashboardID)
 }
 
-// DashboardWritten renders a dashboard's page, or deletes it.
+// DashboardWritten renders a dashboard's page. The page of a deleted dashboard is deleted by the scheduler.
 func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dashboard) error {
 	if current != nil {
 		_, err := c.render(ctx, id, cause{dashboard: true})
 		return err
 	}
-	if err := unlessMissing(c.store.Pages.Delete(ctx, id, nil)); err != nil {
-		return err
-	}
-	return c.deleteEditions(ctx, id, "", endless())
+	_, err := c.store.Pages.Upsert(ctx, id, func(page *Page, _ bool) ([]topic.Message, error) {
+		*page = Page{DashboardID: id, Removed: true, SweepAt: new(c.now().Add(sweepAfter))}
+		return nil, nil
+	})
+	return err
 }
 
 // rerender renders the pages that show a component of the event, or showed one by the former rows of its links.
@@ -282,7 +286,7 @@ func (c *Catalog) prepare(ctx context.Context, former *Page, current *issue, das
 		return nil, Page{}, err
 	}
 	page.DashboardID, page.Slug, page.Hosts, page.Enabled, page.Private = dashboard.ID, dashboard.Slug, dashboard.CustomDomains, dashboard.Enabled, dashboard.Access.private()
-	page.Rows, page.Entry = rows, c.entrance(&dashboard)
+	page.Rows, page.Entry, page.Removed = rows, c.entrance(&dashboard), false
 	m := c.begin(was, dashboard, dashboard.OrganizationID, components, now)
 	m.loaded = true
 	m.state.Snapshot.URL, m.state.Snapshot.FeedKey = c.publication.URL(&dashboard), page.Entry.FeedKey

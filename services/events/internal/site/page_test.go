@@ -3,8 +3,10 @@ package site
 import (
 	"bytes"
 	"flag"
+	"html"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -232,6 +234,31 @@ func TestSearchEnginesListPublicPagesOnly(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
+// TestFeedAddressesHaveTheKey checks that the feeds and the calendar of a private dashboard have the key in every address
+// that a visitor with access sees, and that no other page has the key.
+func TestFeedAddressesHaveTheKey(t *testing.T) {
+	s := newSite(t)
+	snapshot := troubledPage()
+	const key = "k+/y"
+	snapshot.Dashboard.Access.Mode, snapshot.FeedKey = catalog.AccessPassword, key
+	open := []string{EnterFile, EnterBelowFile, EnterWrongFile, EnterLateFile, MissingFile}
+	for _, name := range append(pageNames(snapshot), "feed.rss", "feed.atom", "feed.json", "components/"+snapshot.Components[0].ID+"/feed.atom") {
+		body := html.UnescapeString(string(render(t, s, snapshot, name).Body))
+		addresses := regexp.MustCompile(`[^"/]*(?:feed\.(?:rss|atom|json)|\.ics)[^"< ]*`).FindAllString(body, -1)
+		if len(addresses) == 0 && !slices.Contains(open, name) && name != "embed" {
+			t.Errorf("%q has no address of a feed", name)
+		}
+		for _, address := range addresses {
+			if keyed := strings.HasSuffix(address, "?key=k%2B%2Fy"); keyed == slices.Contains(open, name) {
+				t.Errorf("%q has the address %s", name, address)
+			}
+		}
+		if slices.Contains(open, name) && strings.Contains(body, "key=") {
+			t.Errorf("%q has the key", name)
 		}
 	}
 }
