@@ -372,6 +372,26 @@ func TestVisitorsNewerRequestReplacesTheOlder(t *testing.T) {
 	}
 }
 
+// A member has subscribed the address to all components, and its owner asks for some instead.
+func TestVisitorConfirmsLessThanAMemberAskedFor(t *testing.T) {
+	p := start(t)
+	v := p.offer(p.organization(), p.listen(topic.Notices))
+	api, zurich := v.services[0].ID, v.services[2].ID
+	const mail = "ann@example.com"
+	p.app(v.organization, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": v.dashboard, "email": mail})
+	all := v.follow(v.message(topic.SubscriberConfirm, mail, 1).Link, "confirm")
+	v.ask(topic.Email, mail, api)
+	v.must(http.StatusOK, http.MethodPost, v.follow(v.message(topic.SubscriberConfirm, mail, 2).Link, "confirm"), nil)
+	got := p.app(v.organization, http.StatusOK, http.MethodGet, "email", nil).Subscribers[0]
+	if !slices.Equal(got.ComponentIDs, []string{api}) || !got.Confirmed {
+		t.Errorf("the subscriber is %+v", got)
+	}
+	if !v.told(topic.Email, mail, api) || v.told(topic.Email, mail, zurich) {
+		t.Error("the owner is not notified of the chosen component alone")
+	}
+	v.must(http.StatusGone, http.MethodPost, all, nil)
+}
+
 func TestVisitorsRequestExpires(t *testing.T) {
 	p := surround(t)
 	p.within = 2 * time.Second
