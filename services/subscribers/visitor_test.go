@@ -443,6 +443,29 @@ func TestVisitorsExpiredRequestStaysLocked(t *testing.T) {
 	v.must(http.StatusOK, http.MethodPost, v.follow(second.Link, "confirm"), nil)
 }
 
+// An address that a visitor's request made goes with its last subscriber, whoever deletes that.
+func TestVisitorsAddressGoesWithItsSubscriber(t *testing.T) {
+	p := start(t)
+	o, h := p.organization(), p.listen(topic.Notices)
+	second := p.events.addDashboard(o.id, o.services[0].ID)
+	v, other := p.offer(o, h), p.offerAt(o, h, second.ID)
+	const both, gone, removed = "both@example.com", "gone@example.com", "removed@example.com"
+	other.request(both)
+	v.request(both)
+	other.request(gone)
+	v.request(removed)
+	p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+v.ids[removed], nil)
+	if n := p.total(o, "/api/v1/email/?email="+removed); n != 0 {
+		t.Error("the address of the deleted subscriber is left")
+	}
+	p.events.removeDashboard(o.id, second.ID)
+	p.publishTo(topic.DashboardChanges, topic.DashboardDeleted{Organization: o.id, DashboardID: second.ID, OccurredAt: p.now()})
+	apitest.Eventually(t, "the address on the deleted dashboard vanishes", func() bool { return p.total(o, "/api/v1/email/?email="+gone) == 0 })
+	if n := p.total(o, "/api/v1/email/"); n != 1 {
+		t.Errorf("%d addresses are left", n)
+	}
+}
+
 // A link that confirms works once, however many use it at once.
 func TestVisitorsLinkWorksOnce(t *testing.T) {
 	p := start(t)
