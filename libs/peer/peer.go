@@ -2,7 +2,7 @@
 //
 //	gateway                   -> identity        find the credential of a key
 //	identity                  -> events          create an organization's first dashboard
-//	integrations, subscribers -> events          find dashboards and components
+//	integrations, subscribers -> events          find dashboards with their frames, and components
 //	integrations              -> events          apply a message of a monitoring tool
 //	integrations              -> identity        find limits and features of an organization
 //	events                    -> integrations, subscribers   forget a deleted component

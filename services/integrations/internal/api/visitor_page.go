@@ -25,14 +25,14 @@ const verifyPage = `<p class="text">Somebody asked to send the messages from {{.
 <p><button class="btn" type="submit">Verify</button></p>
 </form>`
 
-const secretNote = `{{if .Secret}}<p>The messages are signed as Standard Webhooks describes. This is the secret. Only this page shows it:</p>
+const secretNote = `{{if .Secret}}<p class="text">The messages are signed as Standard Webhooks describes. This is the secret. Only this page shows it:</p>
 <p class="card"><code>{{.Secret}}</code></p>
 {{end}}`
 
 const verifiedPage = `<p class="text" role="status">Messages from {{.DashboardName}} now go to {{.URLDisplay}}.</p>
 ` + suppressedNote + secretNote + `<p><a class="btn" href="manage?token={{.Manage}}">Manage the endpoint</a></p>`
 
-const managePage = `{{with .Note}}<p class="note" role="status">{{.}}</p>
+const managePage = `{{with .Note}}<p class="text note" role="status">{{.}}</p>
 {{end}}<p class="text">Messages from {{.DashboardName}} go to {{.URLDisplay}} ({{.Kind.Channel}}).</p>
 ` + suppressedNote + secretNote + `<form class="card" method="post">
 {{template "boxes" .Boxes}}<p><label><input type="checkbox" name="paused" value="on"{{if .Paused}} checked{{end}}> Paused</label></p>

@@ -37,7 +37,7 @@ const (
 	confirmedPage = `<p class="text" role="status">{{printf .W.ConfirmedText .Visit.DashboardName .Visit.Address}}</p>
 {{template "problem" .Suppressed}}<p><a class="btn" href="manage?token={{.Visit.Manage}}">{{.W.Manage}}</a></p>`
 
-	managePage = `{{with .Note}}<p class="note" role="status">{{.}}</p>
+	managePage = `{{with .Note}}<p class="text note" role="status">{{.}}</p>
 {{end}}{{template "problem" .Problem}}<p class="text">{{printf .W.ManageIntro .Visit.DashboardName .Visit.Address}}</p>
 {{template "problem" .Suppressed}}<form class="card" method="post">
 <input type="hidden" name="componentIds" value="">
