@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -183,25 +184,22 @@ const patience = requestTimeout + time.Second
 func (c caller) ensure(ctx context.Context, key, path string, in any, find func() (bool, error)) error {
 	var failure error
 	for attempt := range 2 {
-		for began := time.Now(); time.Since(began) < patience; {
+		for began, tries := time.Now(), 0; time.Since(began) < patience; tries++ {
 			if found, err := find(); found || err != nil {
 				return err
 			}
-			failure = c.once(ctx, fmt.Sprintf("first start %d %s", attempt, key), http.MethodPost, path, in, nil)
-			refused, is := errors.AsType[*refusal](failure)
-			switch {
-			case failure == nil:
-				failure = fmt.Errorf("POST %s created nothing", path)
-			case !is || refused.status != http.StatusConflict:
-				return failure
-			default:
-				if err := pause(ctx); err != nil {
+			if tries > 0 {
+				if err := pause(ctx, patience/50); err != nil {
 					return err
 				}
 			}
+			failure = c.once(ctx, fmt.Sprintf("first start %d %s", attempt, key), http.MethodPost, path, in, nil)
+			if refused, is := errors.AsType[*refusal](failure); failure != nil && (!is || refused.status != http.StatusConflict) {
+				return failure
+			}
 		}
 	}
-	return failure
+	return cmp.Or(failure, fmt.Errorf("POST %s created nothing", path))
 }
 
 func (c caller) get(ctx context.Context, path string, out any) error {
@@ -213,11 +211,11 @@ func (c caller) call(ctx context.Context, method, path string, in, out any) erro
 	return c.once(ctx, "", method, path, in, out)
 }
 
-// once sends a request and decodes the response into out, if out is not nil. It repeats a request that gets status 503,
-// and one that can be repeated and gets no response, until ctx ends.
+// once sends a request and decodes the response into out, if out is not nil. It repeats a request that gets status 503
+// or exceeds the rate limit, and one that can be repeated and gets no response, until ctx ends.
 func (c caller) once(ctx context.Context, key, method, path string, in, out any) error {
 	for {
-		status, content, err := c.send(ctx, key, method, path, in)
+		status, content, limited, err := c.send(ctx, key, method, path, in)
 		switch {
 		case err == nil && status < http.StatusBadRequest:
 			if out == nil {
@@ -226,34 +224,35 @@ func (c caller) once(ctx context.Context, key, method, path string, in, out any)
 			return json.Unmarshal(content, out)
 		case err != nil && method != http.MethodGet && key == "":
 			return err
-		case err == nil && status != http.StatusServiceUnavailable:
+		case err == nil && status != http.StatusServiceUnavailable && limited == 0:
 			return &refusal{status, fmt.Sprintf("%s %s returned status %d: %s", method, path, status, bytes.TrimSpace(content))}
 		}
-		if err := pause(ctx); err != nil {
+		if err := pause(ctx, limited); err != nil {
 			return err
 		}
 	}
 }
 
-// pause waits before a repetition. It returns an error if ctx ends.
-func pause(ctx context.Context) error {
+// pause waits before a repetition, at least as long as told. It returns an error if ctx ends.
+func pause(ctx context.Context, least time.Duration) error {
 	select {
-	case <-time.After(5 * time.Millisecond):
+	case <-time.After(max(least, 5*time.Millisecond)):
 	case <-ctx.Done():
 	}
 	return ctx.Err()
 }
 
-func (c caller) send(ctx context.Context, key, method, path string, in any) (status int, content []byte, err error) {
+// send returns a response. limited is how long the caller must wait because of the rate limit.
+func (c caller) send(ctx context.Context, key, method, path string, in any) (status int, content []byte, limited time.Duration, err error) {
 	body := &bytes.Buffer{}
 	if in != nil {
 		if err := json.NewEncoder(body).Encode(in); err != nil {
-			return 0, nil, err
+			return 0, nil, 0, err
 		}
 	}
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.dial+path, body)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, 0, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	for header, value := range map[string]string{"Authorization": c.authorization, "Idempotency-Key": key} {
@@ -263,11 +262,14 @@ func (c caller) send(ctx context.Context, key, method, path string, in any) (sta
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, 0, err
 	}
 	defer response.Body.Close()
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && response.StatusCode == http.StatusForbidden {
+		limited = time.Duration(seconds) * time.Second
+	}
 	content, err = io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	return response.StatusCode, content, err
+	return response.StatusCode, content, limited, err
 }
 
 // firstStart creates the seed's records and writes credentials.json, whose contents it returns.

@@ -228,6 +228,11 @@ func (e *pastEvent) sow(ctx context.Context, c caller, ids map[string]string, no
 	return c.call(ctx, http.MethodPut, events+"/"+is.Event.ID+"/post-mortem", e.PostMortem, nil)
 }
 
+// over reports whether the timeline closes the event.
+func (e *pastEvent) over() bool {
+	return len(e.Timeline) > 0 && slices.Contains([]string{"resolved", "completed"}, e.Timeline[len(e.Timeline)-1].Status)
+}
+
 // body returns the body of the create. An event with a single entry is created closed.
 func (e *pastEvent) body(ids map[string]string, now time.Time) map[string]any {
 	begins := e.Begins.from(now)
@@ -242,7 +247,8 @@ func (e *pastEvent) body(ids map[string]string, now time.Time) map[string]any {
 	}
 	if e.Minutes > 0 {
 		in["scheduledStartAt"], in["scheduledEndAt"] = begins, begins.Add(time.Duration(e.Minutes)*time.Minute)
-		in["autoStart"], in["autoEnd"] = true, true
+		// The scheduler must not end a past maintenance before its timeline does.
+		in["autoStart"], in["autoEnd"] = !e.over(), !e.over()
 	}
 	switch len(e.Timeline) {
 	case 0: // it is planned
