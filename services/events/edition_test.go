@@ -433,7 +433,10 @@ func TestEditionsOfManyTexts(t *testing.T) {
 			text[at] = byte(random.Uint32())
 		}
 		made[i].ID, made[i].LegacyID = uuid.Must(uuid.NewV7()).String(), int64(1000+i)
-		made[i].Description.Text = base64.StdEncoding.EncodeToString(text)
+		made[i].Timeline = []catalog.Entry{{
+			StatusID: uuid.Must(uuid.NewV7()).String(), Status: catalog.StatusUpdate, Timestamp: made[i].StartAt, CreatedAt: made[i].StartAt,
+			Message: catalog.Rich{Format: "plain", Text: base64.StdEncoding.EncodeToString(text)},
+		}}
 	}
 	c.must(records.Events.(interface {
 		UpsertMany(ctx context.Context, items []catalog.Event) error
