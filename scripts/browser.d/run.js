@@ -63,8 +63,8 @@ async function main() {
   for (const dashboard of [troubled, hostile, secret]) looksOf(bench, dashboard, every(dashboard), short ? few : all);
   for (const dashboard of [calm, german, japanese, dark]) looksOf(bench, dashboard, short ? ['index'] : every(dashboard), short ? [['dark', [360]]] : all);
   for (const dashboard of [sample.trouble, sample.hostile]) looksOf(bench, dashboard, every(dashboard), short ? [['light', [768]]] : all);
-  const locales = Object.values(sample).filter((one) => one !== sample.trouble && one !== sample.hostile);
-  for (const dashboard of locales) looksOf(bench, dashboard, short ? ['index'] : ['index', 'subscribe', 'component-1'], short ? [['light', [360]]] : all);
+  const rest = short ? [sample.large, sample.pl] : Object.values(sample).filter((one) => one !== sample.trouble && one !== sample.hostile);
+  for (const dashboard of rest) looksOf(bench, dashboard, short ? ['index'] : ['index', 'subscribe', 'component-1'], short ? [['light', [360]]] : all);
   if (short) looksOf(bench, troubled, ['index', 'event-1'], [['forced', [768]], ['scriptless', [360]]]);
 
   const pages = every(troubled).filter((name) => name !== 'missing');
