@@ -117,18 +117,6 @@ func (c *Catalog) PublicDashboard(ctx context.Context, slug, host string) (Dashb
 	return dashboard, err
 }
 
-// enabledPage returns the page of an enabled dashboard, or NotFound.
-func (c *Catalog) enabledPage(ctx context.Context, which find.Condition) (Page, error) {
-	found, err := c.store.Pages.Find(ctx, find.Query{Where: []find.Condition{which}, Limit: 1})
-	if err != nil {
-		return Page{}, err
-	}
-	if len(found.Items) == 0 || !found.Items[0].Enabled {
-		return Page{}, noDashboard()
-	}
-	return found.Items[0], nil
-}
-
 func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error) {
 	page, err := c.enabledPage(ctx, which)
 	if err != nil {
