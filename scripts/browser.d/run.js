@@ -9,6 +9,7 @@ const { create } = require('./dashboards.js');
 const files = require('./files.js');
 const { vnu } = require('./html.js');
 const keyboard = require('./keyboard.js');
+const { links } = require('./links.js');
 const { live } = require('./live.js');
 const looks = require('./looks.js');
 const samples = require('./samples.js');
@@ -16,7 +17,7 @@ const { launch } = require('./visitor.js');
 
 const [credentials, sampleFolder, screenshots, mode] = process.argv.slice(2);
 const short = mode === '--short';
-setTimeout(() => process.exit(124), (short ? 10 : 60) * 60_000).unref();
+setTimeout(() => process.exit(124), (short ? 15 : 60) * 60_000).unref();
 
 const checks = [];
 const check = (name, run) => checks.push({ name, run });
@@ -52,7 +53,7 @@ const few = [['light', [360]], ['dark', [1280]]];
 async function main() {
   const html = fs.mkdtempSync(path.join(os.tmpdir(), 'html-'));
   const bench = {
-    browser: await launch(), screenshots,
+    browser: await launch(), screenshots, mails: path.join(path.dirname(credentials), 'mail'),
     keep: (name, text) => fs.writeFileSync(path.join(html, `${name}.html`), text),
     shows: (name, width) => [360, 1280].includes(width) && first(name),
   };
@@ -78,6 +79,10 @@ async function main() {
   check('a bar of today', () => keyboard.bar(bench, troubled));
   check('parts and the link to the content', () => keyboard.parts(bench, troubled));
   check('a live page', () => live(bench, dashboards.live, app));
+  for (const channel of ['email', 'webhook']) {
+    check(`hostile texts: ${channel}, from the form to the end`, () => links(bench, hostile, channel, { viewport: { width: 360, height: 740 } }));
+    if (!short) check(`${channel}, from the form to the end`, () => links(bench, german, channel, { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }));
+  }
   for (const [name, one] of Object.entries(files)) check(`hostile texts: ${name}`, () => one(bench, hostile));
   await work();
 
