@@ -1,7 +1,7 @@
 // Checks the pages of a started platform in Chromium: run.js CREDENTIALS SAMPLES SCREENSHOTS [--short], see scripts/browser.
 'use strict';
 
-const { execFileSync } = require('node:child_process');
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -9,6 +9,7 @@ const { create } = require('./dashboards.js');
 const files = require('./files.js');
 const { vnu } = require('./html.js');
 const keyboard = require('./keyboard.js');
+const { links } = require('./links.js');
 const { live } = require('./live.js');
 const looks = require('./looks.js');
 const samples = require('./samples.js');
@@ -16,7 +17,7 @@ const { launch } = require('./visitor.js');
 
 const [credentials, sampleFolder, screenshots, mode] = process.argv.slice(2);
 const short = mode === '--short';
-setTimeout(() => process.exit(124), (short ? 10 : 60) * 60_000).unref();
+setTimeout(() => process.exit(124), (short ? 15 : 60) * 60_000).unref();
 
 const checks = [];
 const check = (name, run) => checks.push({ name, run });
@@ -52,7 +53,7 @@ const few = [['light', [360]], ['dark', [1280]]];
 async function main() {
   const html = fs.mkdtempSync(path.join(os.tmpdir(), 'html-'));
   const bench = {
-    browser: await launch(), screenshots,
+    browser: await launch(), screenshots, mails: path.join(path.dirname(credentials), 'mail'),
     keep: (name, text) => fs.writeFileSync(path.join(html, `${name}.html`), text),
     shows: (name, width) => [360, 1280].includes(width) && first(name),
   };
@@ -63,8 +64,8 @@ async function main() {
   for (const dashboard of [troubled, hostile, secret]) looksOf(bench, dashboard, every(dashboard), short ? few : all);
   for (const dashboard of [calm, german, japanese, dark]) looksOf(bench, dashboard, short ? ['index'] : every(dashboard), short ? [['dark', [360]]] : all);
   for (const dashboard of [sample.trouble, sample.hostile]) looksOf(bench, dashboard, every(dashboard), short ? [['light', [768]]] : all);
-  const locales = Object.values(sample).filter((one) => one !== sample.trouble && one !== sample.hostile);
-  for (const dashboard of locales) looksOf(bench, dashboard, short ? ['index'] : ['index', 'subscribe', 'component-1'], short ? [['light', [360]]] : all);
+  const rest = short ? [sample.large, sample.pl] : Object.values(sample).filter((one) => one !== sample.trouble && one !== sample.hostile);
+  for (const dashboard of rest) looksOf(bench, dashboard, short ? ['index'] : ['index', 'subscribe', 'component-1'], short ? [['light', [360]]] : all);
   if (short) looksOf(bench, troubled, ['index', 'event-1'], [['forced', [768]], ['scriptless', [360]]]);
 
   const pages = every(troubled).filter((name) => name !== 'missing');
@@ -78,14 +79,17 @@ async function main() {
   check('a bar of today', () => keyboard.bar(bench, troubled));
   check('parts and the link to the content', () => keyboard.parts(bench, troubled));
   check('a live page', () => live(bench, dashboards.live, app));
+  for (const channel of ['email', 'webhook']) {
+    check(`hostile texts: ${channel}, from the form to the end`, () => links(bench, hostile, channel, { viewport: { width: 360, height: 740 } }));
+    if (!short) check(`${channel}, from the form to the end`, () => links(bench, german, channel, { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }));
+  }
   for (const [name, one] of Object.entries(files)) check(`hostile texts: ${name}`, () => one(bench, hostile));
   await work();
 
-  try {
-    execFileSync('java', ['-version'], { stdio: 'ignore' });
+  if (spawnSync('java', ['-version']).status === 0) {
     check(`the W3C checker on ${fs.readdirSync(html).length} documents`, () => vnu(html));
     await work();
-  } catch {
+  } else {
     console.log('there is no Java here; the W3C checker does not run');
   }
   await bench.browser.close();
