@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/redis/go-redis/v9"
 )
@@ -31,9 +33,10 @@ const (
 var keepScript string
 
 // backup keeps the newest edition of each dashboard in Redis, with the files that are
-// named by the edition, so that a gateway that starts while the events service is down can
-// serve them. There is a hash for each dashboard, and the id of the dashboard for each
-// address. The values are sealed: some are pages of private dashboards.
+// named by the edition, the 404 page and the password form, so that a gateway that starts
+// while the events service is down can serve them. There is a hash for each dashboard, and
+// one for each address, with the id of the dashboard and the legacy list. Pages are sealed:
+// some are of private dashboards.
 type backup struct {
 	redis  *redisClient
 	script *redis.Script
@@ -50,14 +53,27 @@ func newBackup(client *redisClient, secret string, now func() time.Time) *backup
 	}
 }
 
-// editionField is the field of the edition in the hash of a dashboard.
-const editionField = "edition"
+const (
+	editionField   = "edition"   // in the hash of a dashboard
+	dashboardField = "dashboard" // in the hash of an address
+	listField      = "list"      // in the hash of an address: the legacy list without a query
+)
 
 func fileField(name, coding string) string { return coding + " " + name }
 
 func filesKey(dashboard string) string { return "pages:" + dashboard }
 
-func addressKey(base string) string { return "page-of:" + base }
+func addressKey(base string) string { return "page-at:" + base }
+
+// savedFiles returns the names of the files that are saved. They include those that a visitor
+// may get in place of another file.
+func (e *edition) savedFiles() []string {
+	names := append(slices.Clone(e.Files), peer.MissingFile)
+	if e.entry != "" {
+		names = append(names, peer.EnterFile, peer.EnterBelowFile)
+	}
+	return names
+}
 
 // savedHead is a saved page without its body.
 type savedHead struct {
@@ -72,18 +88,16 @@ func (b *backup) load(ctx context.Context, q question) *page {
 	if b.redis.down.Load() {
 		return nil
 	}
-	dashboard, field := q.key.uri, fileField(q.key.file, q.key.coding)
-	if q.edition == nil {
-		base, is := strings.CutSuffix(q.uri, editionSuffix)
-		if !is {
-			return nil
-		}
-		field = editionField
-		if dashboard = b.read(b.redis.client.Get(ctx, addressKey(base))); dashboard == "" {
-			return nil
-		}
+	key, field := filesKey(q.key.uri), fileField(q.key.file, q.key.coding)
+	switch {
+	case q.edition != nil:
+	case q.list && q.query != "":
+		return nil
+	case q.list:
+		key, field = addressKey(q.base), listField
+	default:
+		key, field = filesKey(b.read(b.redis.client.HGet(ctx, addressKey(q.base), dashboardField))), editionField
 	}
-	key := filesKey(dashboard)
 	text, err := b.box.Open(b.read(b.redis.client.HGet(ctx, key, field)), key+" "+field)
 	head, body, _ := strings.Cut(text, "\n")
 	var saved savedHead
@@ -92,12 +106,15 @@ func (b *backup) load(ctx context.Context, q question) *page {
 	}
 	out := newPage(&http.Response{StatusCode: http.StatusOK, Header: saved.Header}, []byte(body))
 	out.confirmed.Store(saved.At)
-	if q.edition == nil {
-		out.edition, err = parseEdition(out.body)
-	} else if out.edition = q.edition; saved.Edition != q.edition.ID {
+	switch {
+	case q.edition != nil && saved.Edition != q.edition.ID:
 		older := *q.edition
 		older.ID = saved.Edition
 		out.edition = &older
+	case q.edition != nil:
+		out.edition = q.edition
+	case !q.list:
+		out.edition, err = parseEdition(out.body)
 	}
 	if err != nil {
 		return nil
@@ -143,7 +160,14 @@ func (p *pages) save(base string, current *page) {
 func (p *pages) saveFiles(ctx context.Context, base string, current *page) error {
 	b, of := p.backup, current.edition
 	key := filesKey(of.DashboardID)
-	if err := p.saveAddress(ctx, base, current); err != nil {
+	list, stale, err := p.get(ctx, listOf(base, "", "save-"+of.ID))
+	if err != nil {
+		return err
+	}
+	if stale || list.status != http.StatusOK {
+		return errNoPage
+	}
+	if err := p.saveAddress(ctx, base, current, list); err != nil {
 		return err
 	}
 	pipe := b.redis.client.Pipeline()
@@ -156,15 +180,8 @@ func (p *pages) saveFiles(ctx context.Context, base string, current *page) error
 		return nil
 	}
 	values := []any{of.Number, backupTime.Milliseconds()}
-	add := func(field string, saved *page, edition string) error {
-		head, err := json.Marshal(savedHead{saved.confirmed.Load(), saved.header, edition})
-		values = append(values, field, b.box.Seal(string(head)+"\n"+string(saved.body), key+" "+field))
-		return err
-	}
-	if err := add(editionField, current, ""); err != nil {
-		return err
-	}
-	for _, name := range of.Files {
+	values = append(values, editionField, b.seal(key, editionField, current, ""))
+	for _, name := range of.savedFiles() {
 		for _, coding := range []string{codingBrotli, codingGzip, codingPlain} {
 			file, stale, err := p.fileOf(ctx, of, false, name, coding, "save-"+of.ID)
 			switch {
@@ -173,27 +190,36 @@ func (p *pages) saveFiles(ctx context.Context, base string, current *page) error
 			case stale || file.status != http.StatusOK:
 				return errNoPage // a newer edition is current
 			}
-			if err := add(fileField(name, coding), file, of.ID); err != nil {
-				return err
-			}
+			values = append(values, fileField(name, coding), b.seal(key, fileField(name, coding), file, of.ID))
 		}
 	}
-	err := b.script.Run(ctx, b.redis.client, []string{key}, values...).Err()
+	err = b.script.Run(ctx, b.redis.client, []string{key}, values...).Err()
 	if err != nil {
 		b.redis.fail(err)
 	}
 	return err
 }
 
-// saveAddress saves the dashboard's id for an address if the edition is still current.
-func (p *pages) saveAddress(ctx context.Context, base string, current *page) error {
+// seal returns the sealed page. edition is that of a file.
+func (b *backup) seal(key, field string, saved *page, edition string) string {
+	head, _ := json.Marshal(savedHead{saved.confirmed.Load(), saved.header, edition}) // a number and strings: cannot fail
+	return b.box.Seal(string(head)+"\n"+string(saved.body), key+" "+field)
+}
+
+// saveAddress saves the dashboard's id and the list for an address if the edition is still current.
+func (p *pages) saveAddress(ctx context.Context, base string, current, list *page) error {
 	b := p.backup
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if kept, _ := p.kept.Peek(pageKey{uri: base + editionSuffix}); kept != current {
+	if kept, _ := p.kept.Peek(editionOf(base, "").key); kept != current {
 		return errNoPage
 	}
-	err := b.redis.client.Set(ctx, addressKey(base), current.edition.DashboardID, backupTime).Err()
+	key := addressKey(base)
+	_, err := b.redis.client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.HSet(ctx, key, dashboardField, current.edition.DashboardID, listField, b.seal(key, listField, list, ""))
+		pipe.PExpire(ctx, key, backupTime)
+		return nil
+	})
 	if err != nil {
 		b.redis.fail(err)
 	}

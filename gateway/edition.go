@@ -14,9 +14,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// editionSuffix ends the path of the question for the edition of a dashboard.
-const editionSuffix = "/edition"
-
 // edition is the parsed response to the question for the edition of a dashboard.
 type edition struct {
 	peer.Edition

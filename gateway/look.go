@@ -75,7 +75,7 @@ func (e *edge) serveUnknown(v *visit) {
 
 // findEdition sets the edition of the dashboard. If there is none, it refuses the request and returns false.
 func (e *edge) findEdition(l *look) bool {
-	current, stale, err := e.pages.get(l.ctx, asked(l.base+editionSuffix, l.id))
+	current, stale, err := e.pages.get(l.ctx, editionOf(l.base, l.id))
 	switch {
 	case err != nil:
 		e.refuseLook(l, err)
@@ -155,11 +155,7 @@ func (e *edge) sendFile(l *look) bool {
 }
 
 func (e *edge) sendList(l *look) {
-	uri := l.base + "/list"
-	if query := l.request.URL.RawQuery; query != "" {
-		uri += "?" + query
-	}
-	out, stale, err := e.pages.get(l.ctx, asked(uri, l.id))
+	out, stale, err := e.pages.get(l.ctx, listOf(l.base, l.request.URL.RawQuery, l.id))
 	if err != nil {
 		e.refuse(l.visit, err)
 		return

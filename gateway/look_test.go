@@ -338,7 +338,7 @@ func TestAGatewayStartsDuringAnOutage(t *testing.T) {
 	wantStatus(t, d.get(t, "/", ownHost), 200)
 	saved(2)
 	eventually(t, "the own host is in Redis", func() bool {
-		return w.redis.Exists(t.Context(), "page-of:/public/v1/hosts/status.acme.test").Val() == 1
+		return w.redis.Exists(t.Context(), "page-at:/public/v1/hosts/status.acme.test").Val() == 1
 	})
 	if left := w.redis.TTL(t.Context(), "pages:dashboard-1").Val(); left <= 23*time.Hour || left > 24*time.Hour {
 		t.Errorf("Redis keeps the files for %v", left)
@@ -366,8 +366,53 @@ func TestAGatewayStartsDuringAnOutage(t *testing.T) {
 	if g := again.get(t, "/d/main/", plainly(nil)); g.header.Get("Content-Security-Policy") != policy {
 		t.Errorf("%v", g.header)
 	}
+	for at, header := range map[string]map[string]string{"/d/main": nil, "": ownHost} {
+		base := map[bool]string{true: "/public/v1/dashboards/main", false: "/public/v1/hosts/status.acme.test"}[header == nil]
+		g := again.get(t, at+"/api/v1/dashboard/", header)
+		if g.status != 200 || g.body != "list "+base+"/list" || g.header.Get("Age") == "" || g.header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("the list below %q: %d %q %v", at, g.status, g.body, g.header)
+		}
+	}
+	if g := again.get(t, "/d/main/nothing", plainly(nil)); g.status != 404 || g.body != p.body(peer.MissingFile, codingPlain) {
+		t.Errorf("an unknown path: %d %q", g.status, g.body)
+	}
+	wantStatus(t, again.get(t, "/d/main/api/v1/dashboard/?limit=1", nil), 503)
 	wantStatus(t, again.get(t, "/d/main/history", plainly(nil)), 503)
 	wantStatus(t, again.get(t, "/d/other/", plainly(nil)), 503)
+}
+
+// A gateway that starts while events is down has the password form and the 404 page of a private dashboard, and admits
+// a visitor who has entered the password.
+func TestAGatewayStartsDuringAnOutageOfAPrivateDashboard(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	p.change(func(of *peer.Edition) {
+		of.Access = peer.Access{Mode: peer.AccessPassword, Password: "v1", FeedKey: "k"}
+	})
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 403)
+	eventually(t, "the files are in Redis", func() bool { return w.redis.Exists(t.Context(), "pages:dashboard-1").Val() == 1 })
+	w.services[events].server.Close()
+	again := w.gateway(t, nil)
+	tickets := peer.Entries(testSecret, func() time.Time { return time.Now() })
+	right := map[string]string{"Cookie": peer.EntryCookie + "=" + tickets.Issue(peer.EntryOwner("dashboard-1", "v1"), time.Hour)}
+	for _, coding := range []string{codingBrotli, codingGzip, codingPlain} {
+		for _, row := range []struct {
+			path   string
+			cookie string
+			status int
+			body   string
+		}{
+			{"/d/main/", "", 403, p.body(peer.EnterFile, coding)}, {"/d/main/events/e1", "", 403, p.body(peer.EnterBelowFile, coding)},
+			{"/d/main/", right["Cookie"], 200, p.body("", coding)}, {"/d/main/nothing", right["Cookie"], 404, p.body(peer.MissingFile, coding)},
+			{"/d/main/api/v1/dashboard/", right["Cookie"], 200, "list /public/v1/dashboards/main/list"}, {"/d/main/api/v1/dashboard/", "", 403, ""},
+		} {
+			g := again.get(t, row.path, map[string]string{"Accept-Encoding": coding, "Cookie": row.cookie})
+			if g.status != row.status || g.body != row.body || g.header.Get("Cache-Control") != cacheOfPrivate {
+				t.Errorf("%s with cookie %q in %s: %d %q %v", row.path, row.cookie, coding, g.status, g.body, g.header)
+			}
+		}
+	}
 }
 
 // Redis keeps no address of a dashboard that was disabled.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,15 +88,28 @@ type question struct {
 	key     pageKey
 	run     string // the key of the shared run
 	uri     string
+	base    string   // of the edition or the list
+	list    bool     // for a list with the query, not for an edition
+	query   string   // of a list
 	coding  string   // Accept-Encoding; empty: none
 	edition *edition // of a file
 	stale   bool     // the events service did not confirm edition
 	id      string   // X-Request-Id
 }
 
-// asked returns the question for an edition or a list.
-func asked(uri, id string) question {
-	return question{key: pageKey{uri: uri}, run: uri, uri: uri, id: id}
+// editionOf returns the question for the edition of a dashboard.
+func editionOf(base, id string) question {
+	uri := base + "/edition"
+	return question{key: pageKey{uri: uri}, run: uri, uri: uri, base: base, id: id}
+}
+
+// listOf returns the question for a legacy list.
+func listOf(base, query, id string) question {
+	uri := base + "/list"
+	if query != "" {
+		uri += "?" + query
+	}
+	return question{key: pageKey{uri: uri}, run: uri, uri: uri, base: base, list: true, query: query, id: id}
 }
 
 // current reports whether a kept page needs no confirmation, as a file of the edition.
@@ -188,8 +200,8 @@ func (p *pages) ask(ctx context.Context, q question) (*page, error) {
 		return fresh, nil
 	}
 	p.keep(q.key, fresh, true)
-	if base, is := strings.CutSuffix(q.uri, editionSuffix); is && fresh.status == http.StatusNotFound {
-		p.backup.forget(ctx, base)
+	if q.edition == nil && !q.list && fresh.status == http.StatusNotFound {
+		p.backup.forget(ctx, q.base)
 	}
 	return fresh, nil
 }
@@ -265,7 +277,7 @@ func (p *pages) received(q question, response *http.Response, body []byte) (out 
 	}
 	out = newPage(response, body)
 	out.confirmed.Store(p.now().UnixNano())
-	if strings.HasSuffix(q.uri, editionSuffix) && out.status == http.StatusOK {
+	if !q.list && out.status == http.StatusOK {
 		if out.edition, err = parseEdition(body); err != nil {
 			return nil, unreadable(errors.Join(errNoPage, err))
 		}

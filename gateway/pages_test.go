@@ -68,8 +68,10 @@ func TestDashboardList(t *testing.T) {
 	if full.Load() != 1 {
 		t.Errorf("events made the list %d times", full.Load())
 	}
-	if g := d.get(t, listPath+"?limit=1&offset=2", nil); g.body != "one /public/v1/dashboards/main/list?limit=1&offset=2" {
-		t.Errorf("%q", g.body)
+	for _, query := range []string{"?limit=1&offset=2", "?x=/edition"} {
+		if g := d.get(t, listPath+query, nil); g.body != "one /public/v1/dashboards/main/list"+query {
+			t.Errorf("%q", g.body)
+		}
 	}
 	for etag, status := range map[string]int{`"one"`: 304, `W/"one"`: 304, `"x", "one"`: 304, "*": 304, `"x"`: 200} {
 		g := d.get(t, listPath, map[string]string{"If-None-Match": etag})
@@ -98,7 +100,14 @@ func TestDashboardList(t *testing.T) {
 func TestAListWithALongQueryIsNotKept(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
-	_, _, full := publish(w)
+	publish(w)
+	serve, read := w.services[events].handler.Load(), atomic.Int64{}
+	w.services[events].handle(func(out http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" {
+			read.Add(1)
+		}
+		(*serve)(out, r)
+	})
 	query := "?other=" + strings.Repeat("x", maxURI) + "&limit=1"
 	for range 2 {
 		g := d.get(t, listPath+query, nil)
@@ -107,8 +116,8 @@ func TestAListWithALongQueryIsNotKept(t *testing.T) {
 			t.Errorf("%q %v", g.body, g.header)
 		}
 	}
-	if full.Load() != 2 {
-		t.Errorf("events made the list %d times", full.Load())
+	if read.Load() != 2 {
+		t.Errorf("events made the list %d times", read.Load())
 	}
 	wantStatus(t, d.get(t, listPath+query, map[string]string{"If-None-Match": `"one"`}), 304)
 	if g := d.do(t, "HEAD", listPath+query, "", nil); g.status != 200 || g.body != "" {

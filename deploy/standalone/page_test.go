@@ -1,11 +1,16 @@
 package main_test
 
 import (
+	"bytes"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway"
 )
@@ -44,7 +49,7 @@ func (l looker) visit(method, path string, form url.Values, header ...string) an
 		l.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	return readAnswer(l.t.(*testing.T), response)
+	return readAnswer(l.t, response)
 }
 
 // filePaths returns the paths of a dashboard's files, below its address.
@@ -61,6 +66,87 @@ func filePaths(component, event string) (paths []string) {
 		paths = append(paths, strings.NewReplacer("{id}", id, "{month}", "2020-01").Replace(below))
 	}
 	return paths
+}
+
+// fullDashboard fills the dashboard with 50 components in 7 groups, and with 60 incidents over 90 days, two of which are
+// open. It returns an id of a component and of the newest event.
+func (a actor) fullDashboard() (component, event string) {
+	a.t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func(words int) string {
+		list := strings.Fields("request queue node replica storage error latency region cache deploy network writes customers slowly traffic again restored monitoring identified database")
+		var out []string
+		for range words {
+			out = append(out, list[random.IntN(len(list))])
+		}
+		return strings.Join(out, " ")
+	}
+	var services []string
+	for n := range 50 {
+		var made struct {
+			URI string `json:"resource_uri"`
+		}
+		send(a.t, http.MethodPost, a.BaseURL+"/api/v1/service/", a.legacy(), map[string]any{
+			"service_name": fmt.Sprintf("Service %d %s", n, text(1)), "group": fmt.Sprintf("Group %d", n/8), "description": text(6),
+		}).expect(a.t, http.StatusCreated).into(a.t, &made)
+		services = append(services, made.URI)
+	}
+	for n := 59; n >= 0; n-- {
+		began := time.Now().UTC().Add(-time.Duration(n*36+3) * time.Hour)
+		event := incident(services[0], text(20))
+		event["start"], event["severity"] = began.Format("2006-01-02T15:04:05"), fmt.Sprintf("/api/v1/severity/%d/", 1+random.IntN(3))
+		event["event_service"] = []any{services[random.IntN(25)], services[25+random.IntN(25)]}
+		event["event_update"] = []any{map[string]any{"update": text(40)}, map[string]any{"update": text(40)}, map[string]any{"update": text(40)}}
+		if n >= 2 {
+			event["status"], event["end"] = "/api/v1/status/3/", began.Add(time.Hour).Format("2006-01-02T15:04:05")
+		}
+		delete(event, "notifications")
+		send(a.t, http.MethodPost, a.BaseURL+"/api/v1/event/list/", a.legacy(), event).expect(a.t, http.StatusCreated)
+	}
+	var summary struct {
+		Components []struct {
+			ID    string
+			Group bool
+		}
+		Incidents []struct{ ID string }
+	}
+	looker{t: a.t, base: a.DashboardURL}.visit("GET", "/api/v2/summary.json", nil).expect(a.t, http.StatusOK).into(a.t, &summary)
+	groups, single := 0, ""
+	for _, of := range summary.Components {
+		if of.Group {
+			groups++
+		} else {
+			single = of.ID
+		}
+	}
+	if len(summary.Components)-groups != 50 || groups != 7 || len(summary.Incidents) != 2 {
+		a.t.Fatalf("the dashboard has %d components in %d groups, and %d open incidents", len(summary.Components)-groups, groups, len(summary.Incidents))
+	}
+	return single, summary.Incidents[0].ID
+}
+
+var subresource = regexp.MustCompile(`(?i)<(link[^>]+rel="?(stylesheet|preload)|script[^>]+src|img|iframe|source|object)|@import|url\(`)
+
+// TestAPageIsOneSmallRequest loads a page with 50 components, 90 days of bars and 14 days of history.
+func TestAPageIsOneSmallRequest(t *testing.T) {
+	t.Parallel()
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
+	_, event := a.fullDashboard()
+	l := looker{t: t, base: a.DashboardURL}
+	for _, coding := range []string{"br", "gzip"} {
+		got := l.visit("GET", "/", nil, "Accept-Encoding", coding).expect(t, http.StatusOK)
+		if t.Logf("%d bytes in %s", len(got.body), coding); len(got.body) > 30_000 || got.header.Get("Content-Encoding") != coding {
+			t.Errorf("%d bytes, %v", len(got.body), got.header)
+		}
+	}
+	got := l.visit("GET", "/", nil, "Accept-Encoding", "identity").expect(t, http.StatusOK)
+	if found := subresource.Find(got.body); found != nil {
+		t.Errorf("the page loads something else: %s", found)
+	}
+	if bars := bytes.Count(got.body, []byte("<svg")); bars < 50 || !bytes.Contains(got.body, []byte(event)) {
+		t.Errorf("the page has %d drawings, or lacks the event %s: %s", bars, event, got.body)
+	}
 }
 
 // TestFilesOfADashboard visits every file of a dashboard, under its slug and on its own host.

@@ -279,17 +279,25 @@ func rawLoop() error {
 
 const clockTick = 10 * time.Millisecond // of /proc, on every Linux that Go runs on
 
-// cpu returns the processor time of the process.
+// cpu returns the processor time of the process and of its children.
 func (p *process) cpu() time.Duration {
 	p.t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", p.command.Process.Pid))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * clockTick
+	var ticks time.Duration
+	for _, pid := range append(strings.Fields(string(children)), strconv.Itoa(p.command.Process.Pid)) {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		ticks += time.Duration(user + system)
+	}
+	return ticks * clockTick
 }
 
 // quiet waits until the process is idle, and returns its processor time.

@@ -31,9 +31,9 @@
 // # Responses
 //
 // The first line is the status. Only the headers named are compared; "<none>" demands their absence. No body in the
-// script demands an empty body; "<any>" accepts any body. A JSON body is compared by structure: the order of members
-// is free, their set is not, unless the member "...": true allows others. A last element "..." of an array allows more
-// elements. "-- response exact --" compares the body byte for byte (but for the final newline) after variables are
+// script demands an empty body; "<any>" accepts any body. A JSON body is compared by structure: members may come in any
+// order. Further members are an error, unless the script has the member "...": true. A last element "..." of an array
+// allows more elements. "-- response exact --" compares the body byte for byte (but for the final newline) after variables are
 // replaced. "-- response within 5s --" repeats the request until the response fits, for effects that follow a response.
 //
 // # Tables

@@ -1,12 +1,11 @@
-// Package audit makes the entries of the audit log. The entry of a write is a message of the same write, so it
-// leaves the service through the outbox, exactly when the write is stored.
+// Package audit makes the entries of the audit log. The entry of a write is a message of the same write. The outbox
+// therefore publishes the entry if and only if the write is stored.
 //
-// Decision: an entry takes over only those fields of a record that have the tag audit (see snapshot). A new field
-// is therefore absent until somebody decides that it holds no secret.
+// Decision: an entry contains only the fields of a record that have the tag audit (see snapshot). A new field is
+// therefore absent until a developer decides that it contains no secret.
 //
-// A context without an Origin is the one of a consequence: a call of another service, a step that follows from a
-// stored write, the outcome of a delivery. Consequences leave no entries, because the write that caused them has
-// left one.
+// A write whose context has no Origin is a consequence: a call of another service, a step that follows a stored
+// write, or the outcome of a delivery. A consequence makes no entry, because the write that caused it has made one.
 package audit
 
 import (

@@ -1,7 +1,7 @@
-// Package boot is the start of every binary of the platform. It reads the settings (a flag
-// and an environment variable each), opens the listeners, and builds the logger, the traces and the
-// metrics. It serves before the engines can be reached and reports readiness when they can.
-// On SIGTERM it lets running work finish.
+// Package boot starts every binary of the platform. It reads the settings (each is a flag
+// and an environment variable), opens the listeners, and builds the logger, the traces and the
+// metrics. It serves before the engines are reachable, and reports readiness when they are.
+// On SIGTERM it waits until running work has finished.
 //
 // The Config of a service embeds Process and the groups of settings that the service needs.
 // Its Run(ctx, Config) is one sequence that ends in Process.Serve. Nothing here is

@@ -265,8 +265,11 @@ func (s *shape) writeTexts() writeTexts {
 		upsert:  insert + ` ON CONFLICT (key) DO UPDATE SET version = excluded.version, body = excluded.body` + excluded.String(),
 		refill:  update + ` WHERE id = ?`,
 	}
+	// After a wrong value FAIL keeps the rows before it, and the job or the transaction rolls them back. ABORT, the default,
+	// copies each page before it changes, to undo the statement alone.
+	runs := strings.Replace(insert, "INSERT", "INSERT OR FAIL", 1)
 	for i, n := range runLengths {
-		texts.insertRuns[i] = insert + strings.Repeat(", "+marks, n-1) + ` ON CONFLICT (key) DO NOTHING`
+		texts.insertRuns[i] = runs + strings.Repeat(", "+marks, n-1) + ` ON CONFLICT (key) DO NOTHING`
 	}
 	return texts
 }

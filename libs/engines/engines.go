@@ -1,9 +1,8 @@
-// Package engines provides the engines of the platform as one process: a Kafka broker
-// (kfake of the franz-go project) on a data folder, and Redis (miniredis) in memory. Both speak the
-// real protocols on a local address, so all code above them is the code that runs against
-// the real engines.
+// Package engines provides the engines of the platform within its process: a Kafka broker
+// (kfake of the franz-go project) with a data folder, and Redis (miniredis) in memory. Both serve the
+// real protocols on a local address, so the platform runs the same code as with the real engines.
 //
-// Both were made for tests. Decisions that let them carry a small installation:
+// Both were made for tests. These decisions make them fit for a small installation:
 //
 //   - The broker syncs its writes. An acknowledged record, a committed offset and a topic
 //     survive kill -9 and loss of power. A restart reads all data of the broker. The data
@@ -11,12 +10,12 @@
 //     group has committed it and it is an hour old, or when it is seven days old.
 //   - The broker's own retention is off. It can empty a partition, and an empty partition
 //     starts again at offset 0 after a restart, below the offsets that its groups have committed.
-//   - After a clean stop the broker remembers group members, as suits a broker whose clients
-//     outlive it. Here the clients ended with the process, and a group would wait for them
-//     until they time out. StartKafka removes this memory. After a kill there is none.
-//   - The keys of miniredis do not age. A goroutine ages them every 200 ms. The option of
-//     miniredis for this (ClockTTL) sorts all keys with each command.
-//   - Redis loses its data at a restart. The services allow for that.
+//   - After a clean stop the broker still knows its group members, because the clients of
+//     other brokers outlive them. Here the clients end with the process, and a group would wait
+//     until they time out. StartKafka deletes the members. After a kill there are none.
+//   - The keys of miniredis do not expire by themselves. A goroutine expires them every 200 ms. The
+//     option of miniredis for this (ClockTTL) sorts all keys with each command.
+//   - Redis loses its data at a restart. The services allow for this loss.
 package engines
 
 import (

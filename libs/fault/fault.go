@@ -1,7 +1,7 @@
-// Package fault is the error type from a store to the gateway, also across calls between
-// services. An error has a kind and a sentence for the client. Its cause goes to the log
-// only. Package web writes the App form of an error and package legacy the legacy form. Only
-// they turn a kind into a status code.
+// Package fault is the error type of all layers from a store to the gateway, also across
+// calls between services. An error has a kind and a sentence for the client. Its cause
+// appears in the log only. Package web writes the App form of an error, and package legacy
+// writes the legacy form. Only these two packages map a kind to a status code.
 package fault
 
 import (

@@ -2,10 +2,10 @@
 //
 // Decisions:
 //
-//   - A window begins with the first use and ends as a whole. Visitors need no sliding log, such as the gateway has
-//     for keys: the limits protect mailboxes, and nobody plans calls against them.
+//   - A window begins with the first use, and all its uses expire together. The gateway has a sliding log for keys.
+//     Visitors need none: the limits protect mailboxes, and no client plans its calls by them.
 //   - While Redis is down, each process counts in memory. A key can then reach its limit once in Redis and once in
-//     each process. The memory is bounded: if it is full, new keys are refused, so that an outage is no way around a limit.
+//     each process. The memory is bounded: if it is full, new keys are refused, so that an outage does not lift a limit.
 package quota
 
 import (

@@ -1,6 +1,6 @@
 // Package stream is the Kafka client of the services. It publishes records and consumes them
 // in a consumer group, at least once and in order per key. It wraps segmentio/kafka-go, whose
-// types have properties that every caller would have to allow for. Decisions about each:
+// types have properties that every caller would have to know. A decision about each property:
 //
 //   - A Writer waits one second before it sends. Here BatchTimeout is 5 ms, records are
 //     passed as slices, and every in-sync replica acknowledges (publish.go).
@@ -8,8 +8,8 @@
 //     by the id in its value. Publish sends portions that fit into one request, and sends a
 //     portion only after the one before it. A failure in the middle therefore lets no later
 //     record of a key overtake an earlier one.
-//   - A Reader hands out records after a rebalance that it fetched before it. This package
-//     uses ConsumerGroup, Generation and plain fetches instead. An assignment stops handing out
+//   - After a rebalance, a Reader still returns records that it fetched before. This package
+//     uses ConsumerGroup, Generation and plain fetches instead. An assignment returns no more
 //     records before its generation ends, and the group continues only after that
 //     (assignment.go).
 //   - A Reader uses one connection and one long poll per partition. Here one fetch
@@ -17,11 +17,11 @@
 //   - A commit keeps the highest offset. Here each partition commits only up to its
 //     lowest unfinished record (partition.go), every 100 ms and when an assignment ends.
 //   - A group that is new to a topic starts at the first record, explicitly.
-//   - A group whose topic is missing rejoins without a pause. Consume waits for its topics first.
+//   - A group whose topic is missing rejoins without a pause. Consume therefore waits for its topics.
 //   - Transport returns metadata from memory while the brokers are down. Ping sends a
 //     request to a broker. Idle time, metadata age, dial time and compression are explicit here
 //     (snappy: it needs little CPU, and every Kafka tool can read it).
-//   - An unreachable broker ends nothing. EnsureTopics and the consumers retry, with
+//   - An unreachable broker stops no consumer. EnsureTopics and the consumers retry, with
 //     a warning each time, at most one every five seconds. Publish returns fault.Unavailable
 //     after ten seconds, because its caller waits for the result.
 package stream

@@ -1,6 +1,6 @@
 // Package topic declares the data that services exchange: the Kafka topics and their messages, and the
-// recipients that delivery requests from other services. A Kafka message never holds a secret or a URL
-// with a token. Only audit entries hold a recipient's address. Delivery resolves addresses right before it sends.
+// recipients that delivery requests from other services. A Kafka message never contains a secret or a URL
+// with a token. Only audit entries contain a recipient's address. Delivery resolves addresses right before it sends.
 package topic
 
 import (

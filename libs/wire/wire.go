@@ -1,8 +1,8 @@
 // Package wire is an HTTP/1.1 client with kept connections. A request runs on the caller's goroutine.
 //
 // net/http's transport has two goroutines for each connection and wakes both for each request. For the gateway
-// and delivery, which mainly send small requests, that costs more than all their own work. This is the only
-// reason for the package. Other packages use net/http. The client sends small bodies from memory and reads
+// and delivery, which mainly send small requests, the goroutines cost more than all their own work. This cost is
+// the only reason for the package. Other packages use net/http. The client sends small bodies from memory and reads
 // responses with http.ReadResponse. It supports no redirects, proxies or compression.
 package wire
 

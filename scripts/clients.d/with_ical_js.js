@@ -21,7 +21,7 @@ run('ical.js', {
     const planned = found.get(sample(50));
     assert.deepEqual([planned.summary, planned.sequence, planned.startDate.toString(), planned.endDate.toString()],
       ['Move of the mail servers, part 2; at night', 5, '2026-03-30T01:00:00Z', '2026-03-30T03:30:00Z']);
-    assert.equal(planned.description, 'Planned\n\nAffected: Mail\n\nMail may arrive late.\nNothing is lost.');
+    assert.equal(planned.description, 'Planned\n\nAffected components: Mail\n\nMail may arrive late.\nNothing is lost.');
     assert.equal(found.get(sample(53)).summary, 'Größe日本🚢'.repeat(40));
     assert.equal(found.get(sample(54)).endDate.toString(), '2026-03-10T03:00:00Z');
   },

@@ -34,7 +34,7 @@ def maintenances():
           ("Move of the mail servers, part 2; at night", 5, "CONFIRMED"), "planned")
     equal((planned.decoded("DTSTART"), planned.decoded("DTEND")),
           (datetime(2026, 3, 30, 1, 0, tzinfo=timezone.utc), datetime(2026, 3, 30, 3, 30, tzinfo=timezone.utc)), "times")
-    equal(str(planned["DESCRIPTION"]), "Planned\n\nAffected: Mail\n\nMail may arrive late.\nNothing is lost.", "description")
+    equal(str(planned["DESCRIPTION"]), "Planned\n\nAffected components: Mail\n\nMail may arrive late.\nNothing is lost.", "description")
     equal(str(planned["URL"]), f"https://status.example.com/events/{sample(50)}", "url")
     equal(str(found[sample(53)]["SUMMARY"]), "Größe日本\U0001f6a2" * 40, "a long word")
 

@@ -1,6 +1,6 @@
 // Package delivery is the service that notifies. It consumes the changes of events, asks
 // integrations and subscribers for the recipients, sends to each recipient, retries after a
-// failure that may pass, and logs each attempt. It publishes the outcome of each delivery.
+// temporary failure, and logs each attempt. It publishes the outcome of each delivery.
 // Several processes share the work by partition.
 package delivery
 

@@ -45,7 +45,7 @@ func (r *restless) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 }
 
 // Retry-After of the API holds the account: of 500 texts and WhatsApp messages of two organizations, none starts before
-// the time has passed. Then they start one after the other. None is lost, repeated, or loses an attempt.
+// the time has passed. Then they do not start all together. None is lost, repeated, or loses an attempt.
 func TestSMS_retryAfterHoldsTheAccount(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {

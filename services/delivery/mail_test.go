@@ -347,6 +347,23 @@ func TestMail_replies(t *testing.T) {
 	}
 }
 
+// A server without SMTPUTF8 takes ASCII only.
+func TestMail_domainInASCII(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	office := newPostOffice(t, &postOffice{})
+	c := w.config()
+	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
+	person := reader("p1")
+	person.Address = "Mara@Bücher.example"
+	w.person(&c, person)
+	row, _ := w.mail(w.start(c))
+	const to = "Mara@xn--bcher-kva.example"
+	if mails, _, _ := office.got(); len(mails) != 1 || !slices.Equal(mails[0].to, []string{to}) || mails[0].header.Get("To") != "<"+to+">" {
+		t.Errorf("mails %+v, row %+v", mails, row)
+	}
+}
+
 func TestMail_login(t *testing.T) {
 	t.Parallel()
 	const localhost, elsewhere = "localhost", "0.0.0.0" // which is this machine too, but no loopback address

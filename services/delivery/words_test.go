@@ -120,7 +120,7 @@ func TestWords_cards(t *testing.T) {
 		return ""
 	}
 	for _, body := range []string{card(flows, "AdaptiveCard"), card(chat, "cardsV2")} {
-		for _, want := range []string{"Wird untersucht", "Betroffen", "Core / API (Ausgefallen)", "Beginn: 02.07.2026 00:30 CEST", "Meldung öffnen"} {
+		for _, want := range []string{"Wird untersucht", "Betroffen", "Core / API (Ausfall)", "Beginn: 02.07.2026 00:30 CEST", "Meldung öffnen"} {
 			if !strings.Contains(body, want) {
 				t.Errorf("%q is not in %s", want, body)
 			}

@@ -130,6 +130,16 @@ func (c countedIssued[T]) Insert(ctx context.Context, item T, messages ...topic.
 	return c.Issued.Insert(ctx, item, messages...)
 }
 
+func (c countedIssued[T]) GetMany(ctx context.Context, keys []string) ([]T, error) {
+	c.n.Add(1)
+	return c.Issued.GetMany(ctx, keys)
+}
+
+func (c countedIssued[T]) UpsertMany(ctx context.Context, items []T) error {
+	c.n.Add(1)
+	return c.Issued.UpsertMany(ctx, items)
+}
+
 func (c countedIssued[T]) DeleteMany(ctx context.Context, query find.Query) (int64, error) {
 	c.n.Add(2)
 	return c.Issued.DeleteMany(ctx, query)
@@ -152,7 +162,7 @@ func startCounted(t *testing.T) (*platform, *operations) {
 	records.Components = counted[catalog.Component]{records.Components, n}
 	records.Events = counted[catalog.Event]{records.Events, n}
 	records.Pages = counted[catalog.Page]{records.Pages, n}
-	records.Editions = countedIssued[catalog.Edition]{records.Editions, n}
+	records.Parts = countedIssued[catalog.Part]{records.Parts, n}
 	records.Files = countedIssued[catalog.KeptFile]{records.Files, n}
 	records.Links = countedRows[catalog.LinkRow]{records.Links, n}
 	records.Updates = countedRows[catalog.UpdateRow]{records.Updates, n}

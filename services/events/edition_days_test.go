@@ -43,6 +43,7 @@ func TestDaysFollowWrites(t *testing.T) {
 	for range 40 {
 		events = append(events, p.past(components[:1+random.IntN(3)], 1+random.IntN(390), 1+random.IntN(90), impacts[random.IntN(4)]))
 	}
+	p.past(components, 45, 5, "major_outage") // so that no uptime is 100
 	open := p.incident(components[0], fmt.Sprintf(`, "startAt": %q`, p.now().AddDate(0, 0, -120).Format(time.RFC3339)))
 	for i, id := range events {
 		path := "/app/events/" + id

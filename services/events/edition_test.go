@@ -54,18 +54,14 @@ func (p *platform) records() catalog.Store {
 // snapshot returns the snapshot of the current edition.
 func (p *platform) snapshot(records catalog.Store) catalog.Snapshot {
 	p.t.Helper()
-	edition, err := records.Editions.Get(p.t.Context(), p.edition().ID)
+	snapshot, err := records.Snapshot(p.t.Context(), p.edition().ID)
 	if fault.Is(err, fault.NotFound) { // the clock went on, and the edition was followed by another one and deleted
 		return p.snapshot(records)
 	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	state, err := edition.Decode()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return state.Snapshot
+	return snapshot
 }
 
 // file requests a file of an edition in a content coding.
@@ -293,8 +289,8 @@ func TestFormerEditionsAreDeleted(t *testing.T) {
 	if response := p.file(former.ID, "events/"+event, "br"); response.StatusCode != 200 {
 		t.Fatalf("the event: %d", response.StatusCode)
 	}
-	orphan := catalog.Edition{ID: "0190cccc-0000-7000-8000-000000000001", DashboardID: dashA, Number: former.Number + 1, CreatedAt: p.now()}
-	if err := records.Editions.Insert(t.Context(), orphan); err != nil { // of a process that was killed between its two writes
+	orphan := catalog.Part{ID: "0190cccc-0000-7000-8000-000000000001", DashboardID: dashA, Number: former.Number + 1, CreatedAt: p.now()}
+	if err := records.Parts.Insert(t.Context(), orphan); err != nil { // of a process that was killed between its two writes
 		t.Fatal(err)
 	}
 	p.must(201, "app admin a", "POST", "/app/events/"+event+"/timeline", `{"message": "Over.", "status": "resolved"}`)
@@ -308,12 +304,19 @@ func TestFormerEditionsAreDeleted(t *testing.T) {
 	}) int {
 		return len(from.Keys(find.Query{Where: []find.Condition{find.Eq(catalog.FieldDashboard, dashA)}}))
 	}
+	head, err := records.Parts.Get(t.Context(), kept.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	apitest.Eventually(t, "one edition is left", func() bool {
-		return left(keys(func(q find.Query) ([]find.Row, error) { return records.Editions.Keys(t.Context(), q) })) == 1 &&
+		return left(keys(func(q find.Query) ([]find.Row, error) { return records.Parts.Keys(t.Context(), q) })) == 1+len(head.Chunks)+len(head.Days) &&
 			left(keys(func(q find.Query) ([]find.Row, error) { return records.Files.Keys(t.Context(), q) })) == 0
 	})
 	if now := p.edition(); now.ID != kept.ID {
 		t.Errorf("the edition is %d, want %d", now.Number, kept.Number)
+	}
+	if snapshot := p.snapshot(records); len(snapshot.Events) != 1 || len(snapshot.Events[0].Entries) != 1 {
+		t.Errorf("the edition has %+v", snapshot.Events)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package events is the service of dashboards, components, incidents and maintenances, and of the public list of a
+// Package events is the service of dashboards, components, incidents and maintenances, and of the public files of a
 // dashboard. It publishes each change to Kafka and sends no notification itself.
 package events
 

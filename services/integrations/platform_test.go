@@ -144,6 +144,7 @@ type record struct {
 	Secret              string   `json:"secret"`
 	Suppressed          bool     `json:"suppressed"`
 	Paused              bool     `json:"paused"`
+	Locked              bool     `json:"locked"`
 	ComponentIDs        []string `json:"componentIds"`
 	ConsecutiveFailures int      `json:"consecutiveFailures"`
 	LastSuccessAt       *string  `json:"lastSuccessAt"`

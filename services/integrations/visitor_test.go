@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/evenly"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
@@ -190,7 +191,11 @@ func TestVisitorsDoNotLearnWhatIsKnown(t *testing.T) {
 		{"url": {"https://suppressed.example/hook"}, "managementEmail": {"other2@example.com"}},
 		{"url": {"https://enough.example/other"}, "managementEmail": {"enough@example.com"}},
 	} {
+		start := time.Now()
 		got := v.must(http.StatusSeeOther, http.MethodPost, v.base+"/webhook", request)
+		if took := time.Since(start); took < evenly.Beat {
+			t.Errorf("%v took %s: the time tells what is known", request, took)
+		}
 		got.header.Del("Date")
 		if i == 0 {
 			first = got
@@ -267,6 +272,31 @@ func TestVisitorsRequestExpires(t *testing.T) {
 	if e := v.listed("kept.example"); e == nil || !e.Verified {
 		t.Errorf("the verified endpoint is %+v", e)
 	}
+}
+
+// The lock of an endpoint outlives the visitor's request: nobody can ask for the URL again.
+func TestVisitorsExpiredRequestStaysLocked(t *testing.T) {
+	p := start(t, func(c *integrations.Config) { c.ConfirmWithin = 2 * time.Second })
+	v := p.offer(p.organization(25), p.listen(topic.Notices))
+	link := v.request("locked.example")
+	patch := object{"dashboardId": v.dashboard, "urlHash": v.listed("locked.example").URLHash, "locked": true}
+	p.call(v.organization, http.StatusOK, http.MethodPatch, path, patch)
+	v.request("late.example") // expires after the locked one
+	p.ahead.Store(int64(2 * time.Second))
+	apitest.Eventually(t, "the other request vanishes", func() bool { return v.listed("late.example") == nil })
+	if e := v.listed("locked.example"); e == nil || !e.Locked || e.Verified {
+		t.Fatalf("the locked endpoint is %+v", e)
+	}
+	v.subscribe("https://locked.example/hook", "ann@example.com", v.one)
+	v.request("next.example") // its mail follows one to the locked endpoint
+	if n := len(v.notices(topic.EndpointVerify, "locked.example")); n != 1 {
+		t.Errorf("%d mails about the locked endpoint", n)
+	}
+	patch["locked"] = false
+	p.call(v.organization, http.StatusOK, http.MethodPatch, path, patch)
+	v.must(http.StatusGone, http.MethodPost, link, nil)
+	v.subscribe("https://locked.example/hook", "ann@example.com", v.one)
+	v.must(http.StatusOK, http.MethodPost, v.follow(v.mail(topic.EndpointVerify, "locked.example", 2).Link, "verify"), nil)
 }
 
 // A link that verifies works once, however many use it at once.

@@ -383,6 +383,29 @@ func TestVisitorsRequestExpires(t *testing.T) {
 	}
 }
 
+// The lock of a subscriber outlives the visitor's request: nobody can subscribe the address again.
+func TestVisitorsExpiredRequestStaysLocked(t *testing.T) {
+	p := surround(t)
+	p.within = 2 * time.Second
+	p.run()
+	v := p.offer(p.organization(), p.listen(topic.Notices))
+	api := v.services[0].ID
+	link := v.request("locked@example.com", api)
+	v.lock("locked@example.com", true)
+	v.request("late@example.com", api) // expires after the locked one
+	p.ahead.Store(int64(2 * time.Second))
+	apitest.Eventually(t, "the other request vanishes", func() bool { return p.total(v.organization, "/api/v1/subscribers/email/") == 1 })
+	v.ask(topic.Email, "locked@example.com", api)
+	v.lock("locked@example.com", false)
+	v.must(http.StatusGone, http.MethodPost, link, nil)
+	v.ask(topic.Email, "locked@example.com", api)
+	second := v.message(topic.SubscriberConfirm, "locked@example.com", 2)
+	if n := len(v.notices(topic.SubscriberConfirm, "locked@example.com")); n != 2 {
+		t.Errorf("%d messages: the locked address got one", n)
+	}
+	v.must(http.StatusOK, http.MethodPost, v.follow(second.Link, "confirm"), nil)
+}
+
 // A link that confirms works once, however many use it at once.
 func TestVisitorsLinkWorksOnce(t *testing.T) {
 	p := start(t)
@@ -496,12 +519,12 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 			t.Errorf("the policy is %s", got.header.Get("Content-Security-Policy"))
 		}
 	}
-	framed(german, "Benachrichtigungen abonnieren", "", german.must(http.StatusUnprocessableEntity, http.MethodPost, german.base+"/email", url.Values{"email": {"nobody"}}))
+	framed(german, "Benachrichtigungen erhalten", "", german.must(http.StatusUnprocessableEntity, http.MethodPost, german.base+"/email", url.Values{"email": {"nobody"}}))
 	framed(v, "Subscribe", "", v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/sms", url.Values{"phone": {"1"}}))
 	link := german.request("vera@example.com")
 	framed(german, "Abonnement bestätigen", "", german.must(http.StatusOK, http.MethodGet, link, nil))
 	manage := german.must(http.StatusOK, http.MethodPost, link, nil).manage(t)
-	framed(german, "This link has ended", ` lang="en"`, german.must(http.StatusGone, http.MethodGet, link, nil))
+	framed(german, "This link no longer works", ` lang="en"`, german.must(http.StatusGone, http.MethodGet, link, nil))
 	framed(german, "Manage your subscription", ` lang="en"`, german.must(http.StatusOK, http.MethodPost, manage, url.Values{"locale": {"en"}}))
 	framed(german, "Manage your subscription", ` lang="en"`, german.must(http.StatusUnprocessableEntity, http.MethodPost, manage, url.Values{"componentIds": {""}}))
 	unsubscribe := german.follow(german.state("vera@example.com").Unsubscribe, "unsubscribe")
@@ -534,13 +557,13 @@ func TestVisitorsFormShowsWhatWasTyped(t *testing.T) {
 		form    url.Values
 		want    string
 	}{
-		"email":        {"email", url.Values{"email": {`"><script>ann`}, "componentIds": {api}}, "Enter a mail address"},
-		"header":       {"email", url.Values{"email": {"ann@example.com\r\nBcc: all@example.com"}, "componentIds": {api}}, "Enter a mail address"},
-		"two":          {"email", url.Values{"email": {"ann@example.com", "bob@example.com"}, "componentIds": {api}}, "Enter a mail address"},
+		"email":        {"email", url.Values{"email": {`"><script>ann`}, "componentIds": {api}}, "Enter an email address"},
+		"header":       {"email", url.Values{"email": {"ann@example.com\r\nBcc: all@example.com"}, "componentIds": {api}}, "Enter an email address"},
+		"two":          {"email", url.Values{"email": {"ann@example.com", "bob@example.com"}, "componentIds": {api}}, "Enter an email address"},
 		"phone":        {"sms", url.Values{"phone": {"<b>0151 ann"}, "componentIds": {api}}, "Enter a phone number"},
-		"componentIds": {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api, web}}, "Choose components"},
-		"locale":       {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api}, "locale": {"klingon speech"}}, "Choose a language"},
-		"encoding":     {"email", url.Values{"email": {"ann\xff\xfe@example.com"}, "componentIds": {api}}, "Enter a mail address"},
+		"componentIds": {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api, web}}, "Select components"},
+		"locale":       {"email", url.Values{"email": {"ann@example.com"}, "componentIds": {api}, "locale": {"klingon speech"}}, "Select a language"},
+		"encoding":     {"email", url.Values{"email": {"ann\xff\xfe@example.com"}, "componentIds": {api}}, "Enter an email address"},
 	} {
 		got := v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/"+test.channel, test.form)
 		if !strings.Contains(got.text, test.want) || strings.Contains(got.text, "<script") || strings.Contains(got.text, "<b>") ||

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/idna"
+
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
@@ -58,6 +60,17 @@ func newEmail(o Options) (email, error) {
 	return e, nil
 }
 
+// asciiDomain returns the address with its domain in ASCII (RFC 5890). A server without SMTPUTF8 refuses any other domain, and a
+// server with SMTPUTF8 finds the same mailbox.
+func asciiDomain(address string) string {
+	at := strings.LastIndexByte(address, '@') + 1
+	domain, err := idna.Lookup.ToASCII(address[at:])
+	if err != nil {
+		return address
+	}
+	return address[:at] + domain
+}
+
 // Send renders the mail and makes one attempt. The Message-ID contains the delivery's id, so it is the same
 // for all retries and receivers can detect a repetition.
 func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
@@ -65,7 +78,7 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
-	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: message.To.Address, body: written.content})
+	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: written.head.to.Address, body: written.content})
 	result.Sent = dispatch.Sent{Text: written.key, Header: written.head.logged(), Body: []byte(written.text)}
 	return result
 }
@@ -79,7 +92,7 @@ type writtenMail struct {
 
 // write returns the mail.
 func (e email) write(ctx context.Context, message dispatch.Message) (writtenMail, error) {
-	to, err := mail.ParseAddress(message.To.Address)
+	to, err := mail.ParseAddress(asciiDomain(message.To.Address))
 	if err != nil {
 		return writtenMail{}, err
 	}

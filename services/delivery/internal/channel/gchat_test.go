@@ -171,7 +171,7 @@ func TestCards_endpointTest(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"Test of this endpoint", "This is a test. Nothing happened: there is no incident and no maintenance.",
-			"Notifications of the dashboard Status arrive here.", `"Open the dashboard"`, `"` + dashboard.URL + `"`} {
+			"Notifications from the dashboard Status arrive here.", `"Open the dashboard"`, `"` + dashboard.URL + `"`} {
 			if !strings.Contains(string(body), want) {
 				t.Errorf("%s: %q is not in %s", name, want, body)
 			}

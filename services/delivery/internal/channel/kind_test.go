@@ -73,7 +73,7 @@ func TestKinds(t *testing.T) {
 		{topic.MaintenanceScheduled, "planning", "Planned: Move", "Planned", "maintenance planned, starts 2026-03-04 05:06 UTC"},
 		{topic.MaintenanceReschedule, "planning", "Planned: Move", "Planned (rescheduled)", "maintenance rescheduled, starts 2026-03-04 05:06 UTC"},
 		{topic.MaintenanceReschedule, "started", "Started: Move", "Started (rescheduled)", "maintenance rescheduled"},
-		{topic.MaintenanceReminder, "planning", "Reminder: Move starts at 4 March 2026, 05:06 UTC", "Planned (reminder)", "maintenance reminder, starts 2026-03-04 05:06 UTC"},
+		{topic.MaintenanceReminder, "planning", "Reminder: Move starts on 4 March 2026, 05:06 UTC", "Planned (reminder)", "maintenance reminder, starts 2026-03-04 05:06 UTC"},
 		{topic.MaintenanceStarted, "started", "Started: Move", "Started", "maintenance started"},
 		{topic.MaintenanceUpdated, "inprogress", "In progress: Move", "In progress", "maintenance in progress"},
 		{topic.MaintenanceUpdated, "verifying", "Verifying: Move", "Verifying", "maintenance verifying"},

@@ -27,16 +27,16 @@ func report() *topic.EndpointReport {
 // The whole text of each mail about an endpoint.
 func TestNotice_golden(t *testing.T) {
 	const link = ": https://status.test/public/endpoints/page?token=a&b=c\n"
-	const footer = "\n--\nYou get this mail because your address is the management address of this endpoint.\n"
-	failures := "Failures in a row: 5\nFirst failure: 4 March 2026, 05:06 UTC\nLast error: HTTP 500, the receiver reported an error of its own\n"
+	const footer = "\n--\nYou get this email because your address is the management address of this endpoint.\n"
+	failures := "Failures in a row: 5\nFirst failure: 4 March 2026, 05:06 UTC\nLast error: HTTP 500, the receiver reported an internal error\n"
 	for kind, want := range map[topic.Kind]string{
-		topic.EndpointVerify: "Confirm your webhook\n\nSomebody asked to send the notifications of the dashboard Status to this webhook.\n\nWebhook: hooks.test/abc…\n\nConfirm it" + link +
-			"\nThe link works once, and for a limited time. Nothing is sent to the webhook before you confirm it.\n\nIf you did not ask for this, ignore this mail.\n",
-		topic.EndpointManage: "Manage your webhook\n\nThis webhook gets the notifications of the dashboard Status.\n\nWebhook: hooks.test/abc…\n\nChange or remove it" + link +
+		topic.EndpointVerify: "Confirm your webhook\n\nSomebody asked to send notifications from the dashboard Status to this webhook.\n\nWebhook: hooks.test/abc…\n\nConfirm" + link +
+			"\nThe link works once and for a limited time. Nothing is sent to the webhook before you confirm.\n\nIf you did not ask for this, ignore this email.\n",
+		topic.EndpointManage: "Manage your webhook\n\nThis webhook gets notifications from the dashboard Status.\n\nWebhook: hooks.test/abc…\n\nChange or remove" + link +
 			"\nEverybody who has this link can change or remove the webhook.\n",
-		topic.EndpointFailing: "Notifications to your webhook fail\n\nThis webhook did not accept the last notifications of the dashboard Status.\n\nWebhook: hooks.test/abc…\n" + failures + "\nChange or remove it" + link +
+		topic.EndpointFailing: "Notifications to your webhook fail\n\nThis webhook did not accept the last notifications from the dashboard Status.\n\nWebhook: hooks.test/abc…\n" + failures + "\nChange or remove" + link +
 			"\nPlease check the receiver. Notifications are still sent.\n\nIf more notifications fail in a row, the webhook is suppressed. Then nothing is sent to it until the suppression is cleared.\n",
-		topic.EndpointSuppressed: "Your webhook is suppressed\n\nNothing is sent to this webhook of the dashboard Status until the suppression is cleared.\n\nWebhook: hooks.test/abc…\n" + failures + "\nChange or remove it" + link +
+		topic.EndpointSuppressed: "Your webhook is suppressed\n\nNothing is sent to this webhook of the dashboard Status until the suppression is cleared.\n\nWebhook: hooks.test/abc…\n" + failures + "\nChange or remove" + link +
 			"\nPlease repair the receiver first.\n\nA user of the organization with the role admin or subscriber can then clear the suppression.\n",
 	} {
 		got, err := mailTo(t, noticed(kind, report()))
@@ -108,8 +108,8 @@ func TestNotice_facts(t *testing.T) {
 		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 404, "http_4xx" }, "HTTP 404, the receiver refused the request\n", "4xx"},
 		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 302, "http_3xx" }, "HTTP 302, the receiver redirected", "3xx"},
 		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 429, "rate_limited" }, "HTTP 429, the receiver got too many requests\n", "rate"},
-		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 0, "dns" }, "the name of the host was not found\n", "dns"},
-		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 0, "connect" }, "the receiver accepted no connection\n", "HTTP"},
+		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 0, "dns" }, "the host name was not found\n", "dns"},
+		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 0, "connect" }, "the receiver did not accept the connection\n", "HTTP"},
 		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 0, "tls" }, "the connection is not secure", "HTTP"},
 		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 0, "blocked_address" }, "the address of the host is not public\n", "HTTP"},
 		{func(r *topic.EndpointReport) { r.HTTPStatus, r.ErrorCode = 0, "unsendable" }, "Last error: Unsendable\n", "HTTP"},

@@ -13,21 +13,21 @@
 //     same id to the new URL. The log and the progress show both.
 //   - A delivery that succeeds quickly at the first attempt is the member of a Block. Every other delivery is a row. So a
 //     fan-out stores one record for each batch and bucket, not one for each delivery.
-//   - Only the owner of a partition stores first attempts. A result that arrives after the partition has moved is given
-//     up, because the new owner makes the delivery. So no delivery is stored twice. A process that has lost its partition
-//     and does not know it yet may break that rule. Then the log shows both attempts.
+//   - Only the owner of a partition stores first attempts. A result that arrives after the partition has moved is
+//     dropped, because the new owner makes the delivery. So no delivery is stored twice. The exception is a process that
+//     has lost its partition and does not know it yet. Then the log shows both attempts.
 //   - A row is inserted once, and the first insert wins. Later changes are updates guarded by the row's
 //     version. Rows that wait for a retry are in the database. The owner of their partition keeps the
 //     due times in memory.
-//   - Each attempt has one log, which never changes. The row or member is the first log. A later log is stored before its row changes, and the first log with a number wins. So kill
-//     -9 stores no log twice and loses none.
+//   - Each attempt has one log, which never changes. The row or member is the first log. A later log is stored before its
+//     row changes, and the first log with a number wins. So kill -9 stores no log twice and loses none.
 //   - Logs never show a secret. Deliveries of a change with the same text share one stored request. The response is
 //     stored after every spelling of the URL, the signatures and the address was replaced.
 //   - Each recipient has at most one attempt at a time. Its lock is held until the row is durable, so that
 //     no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a newer
 //     delivery of the same event replaces it.
 //   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved
-//     again, so that a pause holds for all attempts that start later.
+//     again, so that a pause applies to all attempts that start later.
 //   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
 //     another. A slow attempt moves to a slow slot (slots), so that it does not delay fast attempts.
 //   - A delivery on an Account (texts, WhatsApp) is at most once per attempt: it is stored as sending before the request,

@@ -1,4 +1,4 @@
-// Package locale holds the words and the templates of messages. The shipped ones are in files/. An operator's folder
+// Package locale loads the words and the templates of messages. The shipped ones are in files/. An operator's folder
 // overrides them and adds locales.
 //
 // Decisions: The words of a locale are one flat file, so that a translator needs no Go and a test compares the keys.

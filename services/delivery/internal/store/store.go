@@ -2,9 +2,8 @@
 //
 // The collection "changes" holds one document for each change, and "requests" one for each text that was sent. Deliveries
 // that succeed at the first attempt are members of "blocks" (blocks.go). The collection "deliveries" holds one row for each
-// other delivery, and the later logs of deliveries with several attempts. The indexes of rows are in logs.go, but for due,
-// for retries and retention. A list merges rows and members of blocks (merge.go). "pages" holds what was planned
-// (progress.go).
+// other delivery, and the later logs of deliveries with several attempts. The indexes that serve the lists
+// are in logs.go. A list merges rows and members of blocks (merge.go). "pages" holds the planned deliveries (progress.go).
 package store
 
 import (

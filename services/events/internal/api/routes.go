@@ -1,5 +1,5 @@
-// Package api is the catalog over HTTP: the legacy resources, the App lists, the routes for peers, and the public
-// list of a dashboard. A handler binds, makes one call and shows the result.
+// Package api serves the catalog over HTTP: the legacy resources, the App interface, the calls of peers, and the public
+// files of a dashboard. A handler decodes the request, makes one call of the domain and returns its view.
 package api
 
 import (

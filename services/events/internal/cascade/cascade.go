@@ -1,6 +1,6 @@
-// Package cascade reports the deletion of a component to other services, so that the caller finds it gone there after
-// the response. The call may fail, because topic.ComponentDeleted reports the deletion too. Before a deletion it asks
-// the integrations service whether an endpoint needs the component.
+// Package cascade reports the deletion of a component to other services before the caller gets the response. So the
+// caller no longer finds the component there. A call that fails is logged only, because topic.ComponentDeleted reports
+// the deletion too. Before a deletion, the package asks the integrations service whether an endpoint needs the component.
 package cascade
 
 import (

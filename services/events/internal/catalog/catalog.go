@@ -1,6 +1,6 @@
 // Package catalog holds what an organization publishes: dashboards, the components on them, and events (incidents
-// and maintenances) with their timelines. It contains the rules and the operations. It knows no engine, no HTTP
-// and no Kafka.
+// and maintenances) with their timelines. It contains the rules and the operations. It uses no database engine, HTTP
+// or Kafka directly.
 //
 //   - An event is one record with its links to components and its timeline. Every operation on an event is
 //     one atomic write, with the message about the change. Every interface uses CreateEvent and ChangeEvent with
@@ -8,9 +8,10 @@
 //   - Concurrent writes of one event in one process share one load and one replace, so that they do not compete
 //     for the version of the record.
 //   - Rows derived from the event serve the legacy lists of links and updates, and nothing else.
-//   - The response that visitors of a dashboard get is rendered when a record changes, never on read.
-//   - The steps of the removal of a component are ordered so that repeating them completes them. They follow from
-//     the first write by the store's Derive, which is repeated after a crash.
+//   - The public list of a dashboard, and the snapshot behind all its other files (an edition), are made when a record
+//     changes. A file is rendered from the snapshot at its first request, and stored.
+//   - A component is removed in several steps. Their order allows each step to run again. The store's Derive runs
+//     the steps after the first write, and again after a crash.
 package catalog
 
 import (
@@ -53,7 +54,9 @@ type Rows[T any] interface {
 // Issued stores records that nobody changes.
 type Issued[T any] interface {
 	Get(ctx context.Context, key string) (T, error)
+	GetMany(ctx context.Context, keys []string) ([]T, error)
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
+	UpsertMany(ctx context.Context, items []T) error
 	Keys(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error)
 	DeleteMany(ctx context.Context, query find.Query) (int64, error)
 }
@@ -66,7 +69,7 @@ type Store struct {
 	Events     Collection[Event]
 	Removals   Collection[Removals]
 	Pages      Collection[Page]
-	Editions   Issued[Edition]
+	Parts      Issued[Part]
 	Files      Issued[KeptFile]
 	Links      Rows[LinkRow]
 	Updates    Rows[UpdateRow]

@@ -61,7 +61,7 @@ func TestKindOfWrites(t *testing.T) {
 }
 
 func TestStatuses(t *testing.T) {
-	var snapshot Snapshot
+	var state State
 	for _, e := range []struct {
 		status    Status
 		start     time.Time
@@ -76,14 +76,14 @@ func TestStatuses(t *testing.T) {
 		if !Incident.allows(e.status) {
 			event.Type = Maintenance
 		}
-		snapshot.Events = append(snapshot.Events, event)
+		state.chunks = state.chunks.with(shownEvent{Event: &event})
 	}
-	snapshot.At = at(2, 0)
-	statuses := snapshot.statuses()
+	state.Snapshot.At = at(2, 0)
+	statuses := state.statuses()
 	if len(statuses) != 2 || statuses["both"] != RowIncident || statuses["maintenance"] != RowMaintenance {
 		t.Errorf("visible are %v", statuses)
 	}
-	if changesAt := snapshot.nextStart(); changesAt == nil || !changesAt.Equal(at(8, 0)) {
+	if changesAt := state.nextStart(); changesAt == nil || !changesAt.Equal(at(8, 0)) {
 		t.Errorf("it changes at %v", changesAt)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -40,27 +41,29 @@ type composition struct {
 	state    State
 	calendar calendar
 	names    map[string]string // of the shown components, by id
+	loaded   bool              // the dashboard and the components were read
 	changed  bool
 	redo     map[string]bool // the dates whose numbers are computed again
-	chunks   map[int64]bool  // those with an event that differs from the former state
+	allDays  bool            // the days of all dates may differ from the former state
 }
 
 // begin returns a composition with the dashboard and its components; the components have no numbers yet.
 func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, components []ShownComponent, now time.Time) *composition {
-	m := &composition{Catalog: c, was: was, calendar: newCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}, chunks: map[int64]bool{}}
+	m := &composition{Catalog: c, was: was, calendar: newCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}}
 	for _, component := range components {
 		m.names[component.ID] = component.Name
 	}
-	m.state = State{OrganizationID: organization, Spans: map[string][]Span{}}
-	m.state.Snapshot = Snapshot{At: now, Dashboard: dashboard.shown(m.names), Components: components, Events: []ShownEvent{}, Withdrawn: []ShownEvent{}}
+	m.state = State{OrganizationID: organization}
+	m.state.Snapshot = Snapshot{At: now, Dashboard: dashboard.shown(m.names), Components: components, Withdrawn: []ShownEvent{}}
 	return m
 }
 
 // follow makes the state from the former one and the changes. seen is the versions of the events that the former
 // state follows. due: the former state has expired.
 func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, due bool) error {
-	m.changed = m.was == nil || due || !m.sameBasis()
+	m.changed = m.was == nil || due || m.loaded && !m.sameBasis()
 	if m.was == nil || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone {
+		m.allDays = true
 		return m.readAll(ctx)
 	}
 	m.keepEvents()
@@ -78,6 +81,9 @@ func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, 
 	return m.retally(ctx)
 }
 
+// stale reports whether the days of a date may differ from the former state.
+func (m *composition) stale(date string) bool { return m.allDays || m.redo[date] }
+
 // sameBasis reports whether the dashboard and the components are those of the former state.
 func (m *composition) sameBasis() bool {
 	was, now := &m.was.Snapshot, &m.state.Snapshot
@@ -89,24 +95,32 @@ func (m *composition) keepEvents() {
 	former := &m.was.Snapshot
 	m.state.FirstMonth = m.was.FirstMonth
 	m.state.Snapshot.Withdrawn = slices.Clone(former.Withdrawn)
-	same := len(former.Components) == len(m.names)
+	m.state.chunks = slices.Clone(m.was.chunks)
 	for _, component := range former.Components {
-		name, there := m.names[component.ID]
-		same = same && there && name == component.Name
+		if name, there := m.names[component.ID]; !there || name != component.Name {
+			m.rename()
+			break
+		}
 	}
-	for _, event := range former.Events {
-		spans := m.was.Spans[event.ID]
-		if !same {
-			if event = event.on(m.names); len(event.Impacts) == 0 {
-				m.chunks[chunkOf(&event)] = true
-				continue
-			}
-			spans = slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { _, there := m.names[s.ComponentID]; return !there })
+	m.allDays = len(former.Components) != len(m.names) || slices.ContainsFunc(former.Components, func(c ShownComponent) bool { return m.names[c.ID] == "" })
+	since := m.calendar.recentFrom()
+	for at := len(m.state.chunks) - 1; at >= 0; at-- {
+		if !since.Before(m.state.chunks[at].recentUntil) {
+			m.state.chunks = m.state.chunks.without(at, func(e shownEvent) bool { return !e.Event.recent(since) })
 		}
-		if !same || !event.recent(m.calendar.recentFrom()) {
-			m.chunks[chunkOf(&event)] = true
+	}
+}
+
+// rename makes the events show the present components.
+func (m *composition) rename() {
+	former := m.state.chunks
+	m.state.chunks = nil
+	for e := range former.all() {
+		event := e.Event.on(m.names)
+		spans := slices.DeleteFunc(slices.Clone(e.Spans), func(s Span) bool { _, there := m.names[s.ComponentID]; return !there })
+		if len(event.Impacts) > 0 {
+			m.put(shownEvent{&event, spans})
 		}
-		m.keep(shownEvent{&event, spans})
 	}
 }
 
@@ -124,39 +138,22 @@ func (e ShownEvent) on(names map[string]string) ShownEvent {
 	return e
 }
 
-// put is keep for an event that may differ from the former state.
+// put adds an event to the state, unless the event ended too long ago.
 func (m *composition) put(event shownEvent) {
-	m.chunks[chunkOf(event.Event)] = true
-	m.keep(event)
-}
-
-// keep adds an event to the state, unless the event ended too long ago.
-func (m *composition) keep(event shownEvent) {
 	if event.Event.recent(m.calendar.recentFrom()) {
-		m.state.Snapshot.Events = append(m.state.Snapshot.Events, *event.Event)
-		if len(event.Spans) > 0 {
-			m.state.Spans[event.Event.ID] = event.Spans
-		}
+		m.state.chunks = m.state.chunks.with(event)
 	}
 }
 
 // drop removes an event and returns what the state had of it.
 func (m *composition) drop(id string) shownEvent {
-	at := m.at(id)
+	at, in := m.state.chunks.find(id)
 	if at < 0 {
 		return shownEvent{}
 	}
-	event := m.state.Snapshot.Events[at]
-	former := shownEvent{&event, m.state.Spans[id]}
-	m.chunks[chunkOf(&event)] = true
-	m.state.Snapshot.Events = slices.Delete(m.state.Snapshot.Events, at, at+1)
-	delete(m.state.Spans, id)
+	former := m.state.chunks[at].events[in]
+	m.state.chunks = m.state.chunks.without(at, func(e shownEvent) bool { return e.Event.ID == id })
 	return former
-}
-
-// at returns the index of the event in the snapshot, or -1.
-func (m *composition) at(id string) int {
-	return slices.IndexFunc(m.state.Snapshot.Events, func(e ShownEvent) bool { return e.ID == id })
 }
 
 // apply makes the state follow a written event.
@@ -166,23 +163,26 @@ func (m *composition) apply(written cause, seen []Seen) {
 		return
 	}
 	var now shownEvent
-	if at := m.at(written.event); at >= 0 && written.current != nil && m.state.Snapshot.Events[at].Version > written.current.ShownVersion {
-		return // readAdded has read a newer version, whose writer renders the page too
-	}
 	if written.current != nil {
 		now = written.current.shownOn(m.names)
 	}
-	former := m.drop(written.event)
+	former := m.state.chunks.get(written.event)
+	if former.Event != nil && written.current != nil && former.Event.Version > written.current.ShownVersion {
+		return // readAdded has read a newer version, whose writer renders the page too
+	}
 	if now.Event != nil {
 		m.since(now.Event.StartAt)
-		m.put(now)
 	}
 	if !m.differs(former, now, written, last) {
 		return
 	}
+	m.drop(written.event)
+	if now.Event != nil {
+		m.put(now)
+	}
 	m.changed = true
 	m.withdraw(written.event, former.Event, now.Event)
-	if former.Event == nil { // then the days say when the event counted
+	if former.Event == nil && written.version() > 1 { // then the days say when the event counted
 		for i := range m.was.Snapshot.Components {
 			for _, d := range m.was.Snapshot.Components[i].Days {
 				if slices.Contains(d.EventIDs, written.event) {
@@ -251,64 +251,70 @@ func (m *composition) retally(ctx context.Context) error {
 		m.redo[d.date] = true
 	}
 	since := m.calendar.recentFrom()
-	var old, young []day
-	for _, d := range m.calendar.days {
+	var old []day
+	var young [][]day // runs of successive days
+	last := -1
+	for i, d := range m.calendar.days {
 		switch {
 		case !m.redo[d.date]:
 		case d.from.Before(since):
 			old = append(old, d)
+		case last < i-1 || len(young) == 0:
+			young, last = append(young, []day{d}), i
 		default:
-			young = append(young, d)
+			young[len(young)-1], last = append(young[len(young)-1], d), i
 		}
 	}
 	spans := map[string][]span{}
-	for id, of := range m.state.Spans {
-		collect(spans, id, of)
-	}
-	var oldSpans map[string][]span
 	if len(old) > 0 {
 		var err error
-		if oldSpans, err = m.read(ctx, []string{""}, old, func(shownEvent) {}); err != nil {
+		if spans, err = m.read(ctx, []string{""}, old, func(shownEvent) {}); err != nil {
 			return err
 		}
 	}
-	for i := range m.state.Snapshot.Components {
-		component := &m.state.Snapshot.Components[i]
-		former := m.was.component(component.ID)
-		if former == nil {
-			continue // readAdded has computed all days
-		}
-		days := slices.DeleteFunc(slices.Clone(former.Days), func(d ShownDay) bool { return m.redo[d.Date] || d.Date < m.calendar.days[0].date })
-		days = append(days, m.calendar.tallied(component, oldSpans[component.ID], old)...)
-		days = append(days, m.calendar.tallied(component, spans[component.ID], young)...)
-		slices.SortFunc(days, func(a, b ShownDay) int { return strings.Compare(a.Date, b.Date) })
-		component.Days = days
+	m.tally(old, spans)
+	for _, days := range young {
+		m.tally(days, m.state.chunks.spans(days[0].from, days[len(days)-1].to))
 	}
 	return nil
+}
+
+// tally computes the numbers of days. spans is all that overlap the days, by component.
+func (m *composition) tally(days []day, spans map[string][]span) {
+	anew := func(d ShownDay) bool {
+		return slices.ContainsFunc(days, func(one day) bool { return one.date == d.Date })
+	}
+	for i := range m.state.Snapshot.Components {
+		component := &m.state.Snapshot.Components[i]
+		fresh := m.calendar.tallied(component, spans[component.ID], days)
+		if len(fresh) > 0 || slices.ContainsFunc(component.Days, anew) {
+			component.Days = append(slices.DeleteFunc(slices.Clone(component.Days), anew), fresh...)
+			slices.SortFunc(component.Days, func(a, b ShownDay) int { return strings.Compare(a.Date, b.Date) })
+		}
+	}
 }
 
 // finish completes what follows from events and days.
 func (m *composition) finish() {
 	snapshot := &m.state.Snapshot
-	slices.SortFunc(snapshot.Events, newestFirst)
 	snapshot.Withdrawn = slices.DeleteFunc(snapshot.Withdrawn, func(e ShownEvent) bool {
 		return e.UpdatedAt.Before(snapshot.At.AddDate(0, 0, -withdrawnDays))
 	})
 	snapshot.Months = m.calendar.months(m.state.FirstMonth)
 	uptime := snapshot.Dashboard.Content.Uptime
 	states := map[string]Impact{}
-	for i := range snapshot.Events {
-		if event := &snapshot.Events[i]; event.active(snapshot.At) {
-			for _, impact := range event.Impacts {
-				if impact.Impact.worse(states[impact.ComponentID]) {
-					states[impact.ComponentID] = impact.Impact
-				}
+	for event := range m.state.active() {
+		for _, impact := range event.Impacts {
+			if impact.Impact.worse(states[impact.ComponentID]) {
+				states[impact.ComponentID] = impact.Impact
 			}
 		}
 	}
+	first := m.calendar.days[0].date
 	for i := range snapshot.Components {
 		component := &snapshot.Components[i]
-		if component.Days == nil {
+		at, _ := slices.BinarySearchFunc(component.Days, first, func(d ShownDay, date string) int { return strings.Compare(d.Date, date) })
+		if component.Days = component.Days[at:]; component.Days == nil {
 			component.Days = []ShownDay{}
 		}
 		component.State = cmp.Or(states[component.ID], Operational)
@@ -316,18 +322,29 @@ func (m *composition) finish() {
 	}
 }
 
+// active returns the events that have reached their start and go on.
+func (s *State) active() iter.Seq[*ShownEvent] {
+	return func(yield func(*ShownEvent) bool) {
+		for event := range s.chunks.open() {
+			if event.active(s.Snapshot.At) && !yield(event) {
+				return
+			}
+		}
+	}
+}
+
 // expires returns when the state is not right any more without a write: an event begins, the day ends, or an uptime
 // changes, of which pages show whole minutes. A maintenance does not change an uptime.
 func (m *composition) expires() time.Time {
-	snapshot := &m.state.Snapshot
 	next := m.calendar.today().to
-	if start := snapshot.nextStart(); start != nil {
+	if start := m.state.nextStart(); start != nil {
 		next = earlier(next, *start)
 	}
-	for _, spans := range m.state.Spans {
+	at := m.state.Snapshot.At
+	for _, spans := range m.state.chunks.spans(at, at.Add(1)) {
 		for _, s := range spans {
-			if s.Impact != UnderMaintenance && !s.From.After(snapshot.At) && s.To.After(snapshot.At) {
-				return earlier(next, snapshot.At.Truncate(time.Minute).Add(time.Minute))
+			if s.impact != UnderMaintenance {
+				return earlier(next, at.Truncate(time.Minute).Add(time.Minute))
 			}
 		}
 	}
@@ -335,10 +352,9 @@ func (m *composition) expires() time.Time {
 }
 
 // nextStart returns the next time at which an event reaches its start.
-func (s *Snapshot) nextStart() (next *time.Time) {
-	for i := range s.Events {
-		event := &s.Events[i]
-		if event.Status.underway() && event.StartAt.After(s.At) && (next == nil || event.StartAt.Before(*next)) {
+func (s *State) nextStart() (next *time.Time) {
+	for event := range s.chunks.open() {
+		if event.Status.underway() && event.StartAt.After(s.Snapshot.At) && (next == nil || event.StartAt.Before(*next)) {
 			next = &event.StartAt
 		}
 	}
@@ -346,13 +362,9 @@ func (s *Snapshot) nextStart() (next *time.Time) {
 }
 
 // statuses returns the statuses of the components on the public list.
-func (s *Snapshot) statuses() map[string]RowStatus {
+func (s *State) statuses() map[string]RowStatus {
 	statuses := map[string]RowStatus{}
-	for i := range s.Events {
-		event := &s.Events[i]
-		if !event.active(s.At) {
-			continue
-		}
+	for event := range s.active() {
 		for _, impact := range event.Impacts {
 			switch {
 			case impact.Impact == Operational:

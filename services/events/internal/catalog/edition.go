@@ -5,8 +5,10 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,35 +16,48 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Edition is an immutable record of what the public files of a dashboard show. The Page record names the current one.
-type Edition struct {
-	ID          string    `json:"id"` // uuid v7
-	DashboardID string    `json:"dashboardId"`
-	Number      int64     `json:"number"`
-	CreatedAt   time.Time `json:"createdAt"`
-	State       []byte    `json:"state"`  // a State without events, as JSON in gzip
-	Chunks      []Chunk   `json:"chunks"` // the events, the newest first
-}
-
 // State is a snapshot, and what the next snapshot follows from.
 type State struct {
-	Snapshot       Snapshot `json:"snapshot"`
+	Snapshot       Snapshot `json:"snapshot"` // without Events, which chunks has
 	OrganizationID string   `json:"organizationId"`
 	FirstMonth     string   `json:"firstMonth"` // of history, yyyy-mm
-	// Spans is the times that Snapshot.Events count, by the id of the event. With them today's numbers are computed
-	// without reading an event.
-	Spans map[string][]Span `json:"spans"`
+	chunks         chunks
 }
 
-// Chunk is the events of a State that began on one day, as JSON in gzip. An edition takes the chunks of the former one
-// that did not change, so that a write encodes only the events of few days.
-type Chunk struct {
-	Day  int64  `json:"day"` // since 1970, in UTC
+// shown returns the snapshot with the events.
+func (s *State) shown() Snapshot {
+	snapshot := s.Snapshot
+	snapshot.Events = []ShownEvent{}
+	for e := range s.chunks.all() {
+		snapshot.Events = append(snapshot.Events, *e.Event)
+	}
+	return snapshot
+}
+
+// Part is a stored part of the editions of a dashboard: the head of an edition, or what several editions share. The id
+// of the head is that of the edition, which the Page record names. Parts never change.
+//
+// Decision. An edition is several records, because MongoDB refuses a record of more than 16 MiB, and because a write
+// then encodes and stores only the parts that it changes. Head and parts are stored in one collection, so that a write
+// needs one operation.
+type Part struct {
+	ID          string    `json:"id"` // uuid v7
+	DashboardID string    `json:"dashboardId"`
+	CreatedAt   time.Time `json:"createdAt"`
+	// Number is the number of the edition; 0: the part is no head.
+	Number int64     `json:"number"`
+	Chunks []string  `json:"chunks"` // of a head: the parts that each have a chunk, in their order
+	Days   []DayPart `json:"days"`   // of a head: the parts that each have a day, the oldest first
+	// Body is JSON in gzip. A head has the State without the days of its components, a chunk has its events, and a day has
+	// a ShownDay by the id of the component.
 	Body []byte `json:"body"`
 }
 
-// chunkOf returns Chunk.Day of an event.
-func chunkOf(e *ShownEvent) int64 { return e.StartAt.Unix() / (24 * 60 * 60) }
+// DayPart names the part with the days of components on a date.
+type DayPart struct {
+	Date string `json:"date"` // yyyy-mm-dd
+	ID   string `json:"id"`
+}
 
 // File is a rendered file in its codings.
 type File struct {
@@ -121,18 +136,33 @@ func (c *Catalog) Publish(p Publication) { c.publication = p }
 
 // issue is an edition with its decoded state. Nobody changes it.
 type issue struct {
-	Edition
-	state State
+	Part   // the head, without its body
+	state  State
+	former string // the id of the edition that this one follows; empty if the process has read this one
+	// snapshot returns the snapshot with the events.
+	snapshot func() Snapshot
+}
+
+func newIssue(head Part, state State) *issue {
+	head.Body = nil
+	return &issue{Part: head, state: state, snapshot: sync.OnceValue(state.shown)}
 }
 
 // size returns about how many bytes the issue uses.
 func (e *issue) size() int {
-	n := len(e.State)
-	for _, chunk := range e.Chunks {
-		n += len(chunk.Body)
+	n := 0
+	for _, one := range e.state.chunks {
+		n += one.size
 	}
-	return n * 8 // as it is decoded
+	for i := range e.state.Snapshot.Components {
+		component := &e.state.Snapshot.Components[i]
+		n += 512 + len(component.Description) + 256*len(component.Days)
+	}
+	return n
 }
+
+// deletedAtOnce bounds the keys of one deletion.
+const deletedAtOnce = 500
 
 // maxIssues bounds the editions that a process remembers, in bytes.
 const maxIssues = 64 << 20
@@ -150,16 +180,17 @@ func (i *issues) get(id string) *issue {
 	return i.byID[id]
 }
 
-// remember adds an edition in place of the former one, which may be nil.
-func (i *issues) remember(fresh *issue, former string) {
+// remember adds an edition. It forgets the one before its former one: a gateway may still read files of the former one.
+func (i *issues) remember(fresh *issue) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.byID == nil {
 		i.byID = map[string]*issue{}
 	}
-	for _, id := range []string{former, fresh.ID} {
-		i.forget(id)
+	if former := i.byID[fresh.former]; former != nil {
+		i.forget(former.former)
 	}
+	i.forget(fresh.ID)
 	for id := range i.byID {
 		if i.size+fresh.size() <= maxIssues {
 			break
@@ -182,82 +213,135 @@ func (c *Catalog) edition(ctx context.Context, id string) (*issue, error) {
 	if known := c.issues.get(id); known != nil {
 		return known, nil
 	}
-	record, err := c.store.Editions.Get(ctx, id)
+	read, err := c.store.edition(ctx, id)
+	if err == nil {
+		c.issues.remember(read)
+	}
+	return read, err
+}
+
+// Snapshot returns the snapshot of an edition, or NotFound.
+func (s *Store) Snapshot(ctx context.Context, edition string) (Snapshot, error) {
+	read, err := s.edition(ctx, edition)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return read.snapshot(), nil
+}
+
+// edition reads an edition. It returns NotFound if one of the parts is missing.
+func (s *Store) edition(ctx context.Context, id string) (*issue, error) {
+	head, err := s.Parts.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	read := &issue{Edition: record}
-	if read.state, err = record.Decode(); err != nil {
+	wanted := head.uses()
+	parts, err := s.Parts.GetMany(ctx, wanted)
+	if err != nil {
 		return nil, err
 	}
-	c.issues.remember(read, "")
-	return read, nil
-}
-
-// chunkState is what a chunk holds of a State.
-type chunkState struct {
-	Events []ShownEvent      `json:"events"`
-	Spans  map[string][]Span `json:"spans"`
-}
-
-// encode sets State and Chunks. It takes the chunks of former whose days are not in changed.
-func (e *issue) encode(former *issue, changed map[int64]bool) (err error) {
-	head := e.state
-	head.Snapshot.Events, head.Spans = nil, nil
-	if e.State, err = pack(head); err != nil {
-		return err
+	if head.Number == 0 || len(parts) < len(wanted) {
+		return nil, fault.New(fault.NotFound, "The edition %s is not complete.", id)
 	}
-	known := map[int64]Chunk{}
-	if former != nil {
-		for _, chunk := range former.Chunks {
-			known[chunk.Day] = chunk
+	var state State
+	if err := unpack(head.Body, &state); err != nil {
+		return nil, err
+	}
+	for _, part := range parts[:len(head.Chunks)] {
+		var events []shownEvent
+		if err := unpack(part.Body, &events); err != nil {
+			return nil, err
+		}
+		one := newChunk(events)
+		one.id = part.ID
+		state.chunks = append(state.chunks, one)
+	}
+	for _, part := range parts[len(head.Chunks):] {
+		var days map[string]ShownDay
+		if err := unpack(part.Body, &days); err != nil {
+			return nil, err
+		}
+		for i := range state.Snapshot.Components {
+			component := &state.Snapshot.Components[i]
+			if day, there := days[component.ID]; there {
+				component.Days = append(component.Days, day)
+			}
 		}
 	}
-	e.Chunks = []Chunk{}
-	for events := e.state.Snapshot.Events; len(events) > 0; {
-		n, day := 1, chunkOf(&events[0])
-		for n < len(events) && chunkOf(&events[n]) == day {
-			n++
-		}
-		chunk, there := known[day]
-		if !there || changed[day] {
-			if chunk, err = e.chunk(day, events[:n]); err != nil {
+	return newIssue(head, state), nil
+}
+
+// uses returns the ids of the parts of a head.
+func (p *Part) uses() []string {
+	ids := slices.Clone(p.Chunks)
+	for _, day := range p.Days {
+		ids = append(ids, day.ID)
+	}
+	return ids
+}
+
+// pressing makes the parts of an edition.
+type pressing struct {
+	head  Part
+	parts []Part // new ones
+}
+
+// add adds a part and returns its id.
+func (p *pressing) add(value any) (string, error) {
+	body, err := pack(value)
+	part := Part{ID: newID(), DashboardID: p.head.DashboardID, CreatedAt: p.head.CreatedAt, Body: body}
+	p.parts = append(p.parts, part)
+	return part.ID, err
+}
+
+// addChunks adds the chunks that are not stored yet.
+func (p *pressing) addChunks(of chunks) (err error) {
+	for _, one := range of {
+		if one.id == "" {
+			if one.id, err = p.add(one.events); err != nil {
 				return err
 			}
 		}
-		e.Chunks = append(e.Chunks, chunk)
-		events = events[n:]
+		p.head.Chunks = append(p.head.Chunks, one.id)
 	}
 	return nil
 }
 
-func (e *issue) chunk(day int64, events []ShownEvent) (Chunk, error) {
-	of := chunkState{Events: events, Spans: map[string][]Span{}}
-	for i := range events {
-		if spans := e.state.Spans[events[i].ID]; len(spans) > 0 {
-			of.Spans[events[i].ID] = spans
+// addDays adds the days of components on the dates since first that stale reports. It takes other days from former.
+func (p *pressing) addDays(components []ShownComponent, dates []day, stale func(date string) bool, former []DayPart) (err error) {
+	known := make(map[string]string, len(former))
+	for _, one := range former {
+		known[one.Date] = one.ID
+	}
+	for _, d := range dates {
+		id := known[d.date]
+		if stale(d.date) {
+			days := map[string]ShownDay{}
+			for i := range components {
+				if one := components[i].on(d.date); one != nil {
+					days[components[i].ID] = *one
+				}
+			}
+			if id = ""; len(days) > 0 {
+				if id, err = p.add(days); err != nil {
+					return err
+				}
+			}
+		}
+		if id != "" {
+			p.head.Days = append(p.head.Days, DayPart{d.date, id})
 		}
 	}
-	body, err := pack(of)
-	return Chunk{day, body}, err
+	return nil
 }
 
-// Decode returns the state of the edition.
-func (e *Edition) Decode() (State, error) {
-	var state State
-	if err := unpack(e.State, &state); err != nil {
-		return State{}, err
+// on returns the day of a date; nil if nothing happened.
+func (c *ShownComponent) on(date string) *ShownDay {
+	at, there := slices.BinarySearchFunc(c.Days, date, func(d ShownDay, date string) int { return strings.Compare(d.Date, date) })
+	if !there {
+		return nil
 	}
-	state.Snapshot.Events, state.Spans = []ShownEvent{}, map[string][]Span{}
-	for _, chunk := range e.Chunks {
-		var part chunkState
-		if err := unpack(chunk.Body, &part); err != nil {
-			return State{}, err
-		}
-		state.Snapshot.Events = append(state.Snapshot.Events, part.Events...)
-		maps.Copy(state.Spans, part.Spans)
-	}
-	return state, nil
+	return &c.Days[at]
 }
 
 func pack(value any) ([]byte, error) {
@@ -284,32 +368,45 @@ func unpack(body []byte, value any) error {
 	return nil
 }
 
-// insertEdition stores the edition of a snapshot. changed is the days of the chunks that differ from those of the former
-// edition.
-func (c *Catalog) insertEdition(ctx context.Context, page *Page, state *State, former *issue, changed map[int64]bool) (*issue, error) {
-	made := &issue{
-		Edition: Edition{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now()},
-		state:   *state,
+// insertEdition stores the edition of a composition that follows former, which may be nil.
+func (c *Catalog) insertEdition(ctx context.Context, page *Page, m *composition, former *issue) (*issue, error) {
+	state := m.state
+	p := pressing{head: Part{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now()}}
+	var days []DayPart
+	if former != nil {
+		days = former.Days
 	}
-	if err := made.encode(former, changed); err != nil {
+	if err := errors.Join(p.addChunks(state.chunks), p.addDays(state.Snapshot.Components, m.calendar.days, m.stale, days)); err != nil {
 		return nil, err
 	}
-	return made, c.store.Editions.Insert(ctx, made.Edition)
+	bare := state
+	bare.Snapshot.Components = slices.Clone(state.Snapshot.Components)
+	for i := range bare.Snapshot.Components {
+		bare.Snapshot.Components[i].Days = []ShownDay{}
+	}
+	var err error
+	if p.head.Body, err = pack(bare); err != nil {
+		return nil, err
+	}
+	made := newIssue(p.head, state)
+	if former != nil {
+		made.former = former.ID
+	}
+	return made, c.store.Parts.UpsertMany(ctx, append(p.parts, p.head))
 }
 
 // deleteEditions deletes the editions of a dashboard from before a time, with their files, except the kept one. It finds
 // the files by themselves too: one may be rendered while its edition is deleted.
 func (c *Catalog) deleteEditions(ctx context.Context, dashboardID, kept string, before time.Time) error {
-	query := find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID), find.Lte(FieldCreatedAt, before)}}
 	return together(
-		func() error { return deleteAll(ctx, c.store.Files, query, kept) },
-		func() error { return deleteAll(ctx, c.store.Editions, query, kept) },
+		func() error { return c.deleteFiles(ctx, dashboardID, kept, before) },
+		func() error { return c.deleteParts(ctx, dashboardID, kept, before) },
 	)
 }
 
-// deleteAll deletes the records that the query finds and that are not of the kept edition.
-func deleteAll[T any](ctx context.Context, from Issued[T], query find.Query, kept string) error {
-	rows, err := from.Keys(ctx, query, FieldEdition)
+func (c *Catalog) deleteFiles(ctx context.Context, dashboardID, kept string, before time.Time) error {
+	where := []find.Condition{find.Eq(FieldDashboard, dashboardID), find.Lte(FieldCreatedAt, before)}
+	rows, err := c.store.Files.Keys(ctx, find.Query{Where: where}, FieldEdition)
 	if err != nil {
 		return err
 	}
@@ -319,9 +416,49 @@ func deleteAll[T any](ctx context.Context, from Issued[T], query find.Query, kep
 			gone = append(gone, row.Key)
 		}
 	}
-	if len(gone) == 0 {
+	return deleteAll(ctx, c.store.Files, dashboardID, gone)
+}
+
+// deleteParts deletes the parts from before a time that no edition uses which stays. An edition that is stored meanwhile
+// uses those of the kept one, and younger parts.
+func (c *Catalog) deleteParts(ctx context.Context, dashboardID, kept string, before time.Time) error {
+	rows, err := c.store.Parts.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}}, FieldCreatedAt, FieldNumber)
+	if err != nil {
+		return err
+	}
+	var old, heads []string
+	for _, row := range rows {
+		created, _ := row.Values[0].(int64)
+		stays := row.Key == kept || created > before.UnixMilli()
+		if !stays {
+			old = append(old, row.Key)
+		} else if row.Values[1] != int64(0) {
+			heads = append(heads, row.Key)
+		}
+	}
+	if len(old) == 0 {
 		return nil
 	}
-	_, err = from.DeleteMany(ctx, find.Query{Where: append(query.Where, find.In(FieldID, gone...)), Scan: IndexDashboard})
-	return err
+	staying, err := c.store.Parts.GetMany(ctx, heads)
+	if err != nil {
+		return err
+	}
+	used := map[string]bool{}
+	for i := range staying {
+		for _, id := range staying[i].uses() {
+			used[id] = true
+		}
+	}
+	return deleteAll(ctx, c.store.Parts, dashboardID, slices.DeleteFunc(old, func(id string) bool { return used[id] }))
+}
+
+// deleteAll deletes the records of a dashboard with the keys.
+func deleteAll[T any](ctx context.Context, from Issued[T], dashboardID string, keys []string) error {
+	for some := range slices.Chunk(keys, deletedAtOnce) {
+		query := find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID), find.In(FieldID, some...)}, Scan: IndexDashboard}
+		if _, err := from.DeleteMany(ctx, query); err != nil {
+			return err
+		}
+	}
+	return nil
 }

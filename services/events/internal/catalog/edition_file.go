@@ -85,7 +85,8 @@ func (c *Catalog) renderFile(ctx context.Context, of *issue, name string) (File,
 	if err != nil {
 		return File{}, err
 	}
-	if fresh.File, err = c.publication.Renderer.Render(&of.state.Snapshot, name, asked); err != nil {
+	snapshot := of.snapshot()
+	if fresh.File, err = c.publication.Renderer.Render(&snapshot, name, asked); err != nil {
 		return File{}, err
 	}
 	err = c.store.Files.Insert(ctx, fresh)
@@ -110,10 +111,8 @@ func (c *Catalog) askedFor(ctx context.Context, of *issue, name string) (asked A
 
 // eventOf returns an event of any age as the dashboard of an edition shows it, or NotFound.
 func (c *Catalog) eventOf(ctx context.Context, of *issue, id string) (*ShownEvent, error) {
-	for i := range of.state.Snapshot.Events {
-		if of.state.Snapshot.Events[i].ID == id {
-			return &of.state.Snapshot.Events[i], nil
-		}
+	if recent := of.state.chunks.get(id).Event; recent != nil {
+		return recent, nil
 	}
 	if uuid.Validate(id) != nil {
 		return nil, noFile()
@@ -151,11 +150,15 @@ func (c *Catalog) monthOf(ctx context.Context, of *issue, name string) (*ShownMo
 	m := &composition{Catalog: c, calendar: calendar, names: of.names(), state: State{OrganizationID: of.state.OrganizationID}}
 	out := &ShownMonth{Month: name, Events: []ShownEvent{}, Uptimes: map[string]*float64{}}
 	from, to := calendar.days[0].from, calendar.today().to
-	spans, err := m.readBetween(ctx, []string{""}, from, &to, func(event shownEvent) { out.Events = append(out.Events, *event.Event) })
+	var found []shownEvent
+	spans, err := m.readBetween(ctx, []string{""}, from, &to, func(event shownEvent) { found = append(found, event) })
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(out.Events, newestFirst)
+	slices.SortFunc(found, newestFirst)
+	for _, event := range found {
+		out.Events = append(out.Events, *event.Event)
+	}
 	for i := range snapshot.Components {
 		component := snapshot.Components[i]
 		component.Days = calendar.tallied(&component, spans[component.ID], calendar.days)

@@ -34,8 +34,9 @@ const (
 	FieldEvent     = "event" // of a row: the event's id; with FactField: the prefix
 	FieldComponent = "component"
 
-	FieldDashboard = "dashboard" // of an edition and its files
-	FieldEdition   = "edition"   // the edition's id
+	FieldDashboard = "dashboard" // of a part and a file
+	FieldEdition   = "edition"   // of a file: the edition's id
+	FieldNumber    = "number"    // of a part
 	FieldCreatedAt = "createdAt"
 )
 

@@ -191,9 +191,8 @@ func (c *Catalog) renderAll(ctx context.Context, dashboards []string, written ca
 func (c *Catalog) render(ctx context.Context, dashboardID string, written ...cause) (Page, error) {
 	return c.renders.share(ctx, dashboardID, written, func(ctx context.Context, written []cause) (Page, error) {
 		var made *issue
-		var former string
 		page, err := c.store.Pages.Upsert(ctx, dashboardID, func(page *Page, _ bool) ([]topic.Message, error) {
-			former, made = page.EditionID, nil
+			made = nil
 			next, edition, err := c.compose(ctx, page, dashboardID, written)
 			if err != nil {
 				return nil, err
@@ -202,7 +201,7 @@ func (c *Catalog) render(ctx context.Context, dashboardID string, written ...cau
 			return nil, nil
 		})
 		if err == nil && made != nil {
-			c.issues.remember(made, former)
+			c.issues.remember(made)
 		}
 		return page, err
 	})
@@ -233,23 +232,23 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	}
 	page.see(written, now)
 	if !m.changed {
-		page.setStatuses(&current.state.Snapshot)
+		page.setStatuses(&current.state)
 		return page, nil, nil
 	}
 	m.finish()
 	m.state.Snapshot.Edition = former.Edition + 1
-	made, err := c.insertEdition(ctx, &page, &m.state, current, m.chunks)
+	made, err := c.insertEdition(ctx, &page, m, current)
 	if err != nil {
 		return Page{}, nil, err
 	}
-	page.setStatuses(&m.state.Snapshot)
+	page.setStatuses(&m.state)
 	page.EditionID, page.Edition = made.ID, made.Number
-	page.ChangesAt, page.ExpiresAt, page.ClaimedUntil = m.state.Snapshot.nextStart(), new(m.expires()), nil
+	page.ChangesAt, page.ExpiresAt, page.ClaimedUntil = m.state.nextStart(), new(m.expires()), nil
 	page.SweepAt = cmp.Or(page.SweepAt, new(now.Add(sweepAfter)))
 	return page, made, nil
 }
 
-func (p *Page) setStatuses(of *Snapshot) {
+func (p *Page) setStatuses(of *State) {
 	statuses := of.statuses()
 	for i := range p.Rows {
 		p.Rows[i].Status = cmp.Or(statuses[p.Rows[i].ComponentID], RowOperational)
@@ -285,6 +284,7 @@ func (c *Catalog) prepare(ctx context.Context, former *Page, current *issue, das
 	page.DashboardID, page.Slug, page.Hosts, page.Enabled, page.Private = dashboard.ID, dashboard.Slug, dashboard.CustomDomains, dashboard.Enabled, dashboard.Access.private()
 	page.Rows, page.Entry = rows, c.entrance(&dashboard)
 	m := c.begin(was, dashboard, dashboard.OrganizationID, components, now)
+	m.loaded = true
 	m.state.Snapshot.URL, m.state.Snapshot.FeedKey = c.publication.URL(&dashboard), page.Entry.FeedKey
 	return m, page, nil
 }

@@ -8,8 +8,8 @@ import (
 
 // shownEvent is everything of an event that dashboards may show, and the times that they count.
 type shownEvent struct {
-	Event *ShownEvent // nil: no dashboard shows the event
-	Spans []Span
+	Event *ShownEvent `json:"event"` // nil: no dashboard shows the event
+	Spans []Span      `json:"spans"`
 }
 
 // Span is a time in which an event affects a component. To is endless for an open event.
@@ -152,9 +152,11 @@ func (e *ShownEvent) active(at time.Time) bool { return e.Status.underway() && !
 
 // recent reports whether the event is open, or began or ended after since.
 func (e *ShownEvent) recent(since time.Time) bool {
-	end := cmp.Or(e.EndAt, e.ScheduledEndAt, &e.StartAt)
-	return e.open() || end.After(since) || e.StartAt.After(since)
+	return e.open() || e.end().After(since) || e.StartAt.After(since)
 }
+
+// end returns the end of a closed event.
+func (e *ShownEvent) end() time.Time { return *cmp.Or(e.EndAt, e.ScheduledEndAt, &e.StartAt) }
 
 // withdrawn returns the event as a calendar shows it after it was deleted or hidden.
 func (e *ShownEvent) withdrawn(now time.Time) ShownEvent {
@@ -163,11 +165,6 @@ func (e *ShownEvent) withdrawn(now time.Time) ShownEvent {
 		ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt, CreatedAt: e.CreatedAt, UpdatedAt: now,
 		Version: e.Version + 1, Description: Rich{Format: e.Description.Format}, Impacts: []ShownImpact{}, Entries: []ShownEntry{},
 	}
-}
-
-// newestFirst orders events by their start.
-func newestFirst(a, b ShownEvent) int {
-	return -cmp.Or(a.StartAt.Compare(b.StartAt), cmp.Compare(a.ID, b.ID))
 }
 
 // shown returns the dashboard as visitors see it. Placements of other components than shown, and what decides the

@@ -1,5 +1,5 @@
-// Package rendering renders the files of a dashboard by package site, and compresses them. It stands between the
-// catalog, which knows no library, and site, which knows no coding.
+// Package rendering renders the files of a dashboard with package site and compresses them. It is a package of its own
+// because the catalog imports no renderer, and because site returns plain bytes.
 package rendering
 
 import (

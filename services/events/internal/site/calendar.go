@@ -90,7 +90,7 @@ func calendarDescription(event *catalog.ShownEvent, word wording, texts *texts) 
 		names = append(names, oneLine(impact.Name))
 	}
 	if len(names) > 0 {
-		parts = append(parts, word("calendar.affected")+": "+strings.Join(names, ", "))
+		parts = append(parts, word("calendar.affected")+" "+strings.Join(names, ", "))
 	}
 	shown := []string{texts.plain.of(event.Description)}
 	if len(event.Entries) > 0 {

@@ -54,7 +54,7 @@ func TestCalendar(t *testing.T) {
 	}
 	for id, want := range map[string]calendarEvent{
 		itemID(50): {"STATUS": "CONFIRMED", "SEQUENCE": "5", "SUMMARY": "Move of the mail servers, part 2; at night", "DTSTART": "20260330T010000Z", "DTEND": "20260330T033000Z",
-			"DTSTAMP": "20260326T090000Z", "URL": "https://status.example.com/events/" + itemID(50), "DESCRIPTION": "Planned\n\nAffected: Mail\n\nMail may arrive late.\nNothing is lost."},
+			"DTSTAMP": "20260326T090000Z", "URL": "https://status.example.com/events/" + itemID(50), "DESCRIPTION": "Planned\n\nAffected components: Mail\n\nMail may arrive late.\nNothing is lost."},
 		itemID(53): {"STATUS": "CONFIRMED", "SUMMARY": longWord(), "DTSTART": "20260329T114500Z"},
 		itemID(52): {"STATUS": "CONFIRMED", "DTSTART": "20260329T113000Z", "DTEND": "20260330T033000Z"}, // has begun early
 		itemID(54): {"STATUS": "CONFIRMED", "DTSTART": "20260310T020000Z", "DTEND": "20260310T030000Z", "DESCRIPTION": "Completed\n\nMail may arrive late.\nNothing is lost.\n\nDone."},

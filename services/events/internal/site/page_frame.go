@@ -158,8 +158,8 @@ func (s *Site) policy(f frame) string {
 		parts = append(parts, "script-src "+s.scriptHash)
 	}
 	images := "img-src 'self'"
-	for _, origin := range []string{originOf(f.Up), imageOrigin(f.Dashboard.Branding.LogoURL), imageOrigin(f.Dashboard.Branding.FaviconURL)} {
-		if origin != "" && !strings.HasSuffix(images, " "+origin) {
+	for _, origin := range []string{originOf(f.Up), imageOrigin(f.Logo()), imageOrigin(f.Icon())} {
+		if origin != "" && !strings.Contains(images+" ", " "+origin+" ") {
 			images += " " + origin
 		}
 	}

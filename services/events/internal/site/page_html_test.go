@@ -350,11 +350,29 @@ func poison(v reflect.Value) {
 	}
 }
 
-// Hostile texts stay texts: the page has no element that can run or load something and no address that a page with
-// harmless texts does not have.
+// marks returns the names of all elements of a page, and of their attributes, such as "a" and "a href".
+func (d document) marks() []string {
+	var all []string
+	for _, n := range d.elements {
+		all = append(all, n.Data)
+		for _, a := range n.Attr {
+			all = append(all, n.Data+" "+a.Key)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Hostile texts stay texts: a page has no address that the same page with harmless texts does not have, and no element or
+// attribute that no page with harmless texts has, other than the elements of rich text. The number of elements that can run or
+// load something is the same.
 func TestHostileTextsStayText(t *testing.T) {
 	s, hostile, harmless := newSite(t), hostilePage(), troubledPage()
 	harmless.Dashboard.Branding.LogoURL = "https://x.example/logo.png"
+	known := strings.Fields("p br strong em b i code pre blockquote hr ul ol li a")
+	for _, name := range pageNames(harmless) {
+		known = append(known, read(t, name, render(t, s, harmless, name)).marks()...)
+	}
 	active := []string{"script", "style", "img", "form", "input", "rect"}
 	for _, name := range pageNames(hostile) {
 		d := read(t, name, render(t, s, hostile, name))
@@ -365,6 +383,11 @@ func TestHostileTextsStayText(t *testing.T) {
 			t.Errorf("%s does not show the text", name)
 		}
 		same := read(t, name, render(t, s, harmless, name))
+		for _, mark := range d.marks() {
+			if !slices.Contains(known, mark) {
+				t.Errorf("%s has the mark %q", name, mark)
+			}
+		}
 		for _, tag := range active {
 			if got, want := len(d.all(tag)), len(same.all(tag)); got != want {
 				t.Errorf("%s has %d %s, want %d", name, got, tag, want)

@@ -82,7 +82,7 @@ func TestSentence(t *testing.T) {
 		{catalog.Operational, []catalog.ShownEvent{open}, stateView{"d", "An incident is open"}},
 		{catalog.UnderMaintenance, []catalog.ShownEvent{open}, stateView{"d", "An incident is open"}},
 		{catalog.Operational, []catalog.ShownEvent{upkeep}, stateView{"m", "Maintenance is in progress"}},
-		{catalog.Degraded, []catalog.ShownEvent{open}, stateView{"d", "Some systems are degraded"}},
+		{catalog.Degraded, []catalog.ShownEvent{open}, stateView{"d", "Some systems have degraded performance"}},
 		{catalog.PartialOutage, nil, stateView{"p", "Some systems have a partial outage"}},
 		{catalog.MajorOutage, []catalog.ShownEvent{open, upkeep}, stateView{"x", "Some systems have a major outage"}},
 	} {
@@ -120,7 +120,7 @@ func TestBar(t *testing.T) {
 	if want := "API: last 90 days, 99.97% uptime, events on 4 days"; b.Label != want {
 		t.Errorf("the label is %q", b.Label)
 	}
-	if got, want := b.Links[2], (dayLink{336, "events/" + sampleID("a", 4), "November 17, 2026: Major outage (1 h 35 min). Sign-in is not possible"}); got != want {
+	if got, want := b.Links[2], (dayLink{336, "events/" + sampleID("a", 4), "November 17, 2026: Major outage (1\u00a0h 35\u00a0min). Sign-in is not possible"}); got != want {
 		t.Errorf("the link is %+v", got)
 	}
 	if got, want := b.Links[3].Href, "components/"+sampleID("c", 1)+"#d-2026-11-22"; got != want {
@@ -220,7 +220,7 @@ func TestComponentDays(t *testing.T) {
 	if n := count(all); n != 365 || all[0].Name != "2026-11" || all[len(all)-1].Name != "2025-11" || !all[0].Open || !all[1].Open || all[3].Open {
 		t.Errorf("%d days in %d months", n, len(all))
 	}
-	if last := all[0].Days[0]; last.ID != "2026-11-22" || last.Lasted != "1 h 30 min" || len(last.Events) != 2 || last.State.Class != "p" {
+	if last := all[0].Days[0]; last.ID != "2026-11-22" || last.Lasted != "1\u00a0h 30\u00a0min" || len(last.Events) != 2 || last.State.Class != "p" {
 		t.Errorf("%+v", last)
 	}
 	if n := count(f.componentMonths(&snapshot.Components[2])); n != 41 {

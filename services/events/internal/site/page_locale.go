@@ -121,13 +121,14 @@ func (l *locale) duration(d time.Duration) string {
 	days, hours := minutes/(24*60), minutes/60%24
 	minutes %= 60
 	var parts []string
-	for _, part := range []struct {
-		n   int
-		key string
-	}{{days, "unit.day"}, {hours, "unit.hour"}, {minutes, "unit.minute"}} {
-		if part.n > 0 && len(parts) < 2 {
-			parts = append(parts, l.word(part.key, "n", part.n))
-		}
+	if days > 0 {
+		parts = append(parts, l.count("unit.day", days))
+	}
+	if hours > 0 {
+		parts = append(parts, l.word("unit.hour", "n", hours))
+	}
+	if minutes > 0 && len(parts) < 2 {
+		parts = append(parts, l.word("unit.minute", "n", minutes))
 	}
 	if len(parts) == 0 {
 		return l.word("unit.less")

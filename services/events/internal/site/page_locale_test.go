@@ -50,6 +50,16 @@ func TestLocalesHaveTheSameKeysAndPlaceholders(t *testing.T) {
 	}
 }
 
+// French has a narrow space that does not break before double punctuation and the percent sign.
+func TestFrenchPunctuation(t *testing.T) {
+	marks := regexp.MustCompile("[^\u202f][:;?!%]")
+	for key, text := range newSite(t).words["fr"].Words {
+		if marks.MatchString(text) {
+			t.Errorf("%s has no narrow space: %s", key, text)
+		}
+	}
+}
+
 // Each plural has exactly the forms that the language uses for whole numbers.
 func TestPluralsHaveTheFormsOfTheLanguage(t *testing.T) {
 	for lang, l := range newSite(t).words {
@@ -136,17 +146,27 @@ func TestNumbers(t *testing.T) {
 		want     string
 	}{
 		{"en", 100, 2, "100.00%"}, {"en", 99.999999, 3, "99.999%"}, {"en", 99.98, 2, "99.98%"}, {"en", 99.996, 2, "99.99%"}, {"en", 99.9, 0, "99%"},
-		{"de", 99.5, 1, "99,5\u00a0%"}, {"pl", 0, 0, "0%"},
+		{"de", 99.5, 1, "99,5\u00a0%"}, {"fr", 99.5, 1, "99,5\u202f%"}, {"pl", 0, 0, "0%"},
 	} {
 		if got := s.words[one.lang].percent(one.value, one.decimals); got != one.want {
 			t.Errorf("%s: %v with %d decimals is %q, want %q", one.lang, one.value, one.decimals, got, one.want)
 		}
 	}
-	for d, want := range map[time.Duration]string{
-		30 * time.Second: "less than a minute", time.Minute: "1 min", 95 * time.Minute: "1 h 35 min", 2 * time.Hour: "2 h", 49*time.Hour + 5*time.Minute: "2 d 1 h",
+	for _, one := range []struct {
+		lang string
+		of   time.Duration
+		want string
+	}{
+		{"en", 30 * time.Second, "less than a minute"},
+		{"en", time.Minute, "1\u00a0min"},
+		{"en", 95 * time.Minute, "1\u00a0h 35\u00a0min"},
+		{"en", 2 * time.Hour, "2\u00a0h"},
+		{"en", 49*time.Hour + 5*time.Minute, "2\u00a0days 1\u00a0h"},
+		{"de", 24*time.Hour + 5*time.Minute, "1\u00a0Tag 5\u00a0Min."},
+		{"pl", 5 * 24 * time.Hour, "5\u00a0dni"},
 	} {
-		if got := s.words["en"].duration(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
+		if got := s.words[one.lang].duration(one.of); got != one.want {
+			t.Errorf("%s: %v is %q, want %q", one.lang, one.of, got, one.want)
 		}
 	}
 	for n, want := range map[int]string{1: "1 komponent", 3: "3 komponenty", 5: "5 komponentów", 22: "22 komponenty", 112: "112 komponentów"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-var update = flag.Bool("update", false, "write the golden pages, and with LOOK=folder sample pages to look at")
+var update = flag.Bool("update", false, "write the golden pages")
 
 const confirmURL = "https://platform.example/public/confirm"
 
@@ -51,7 +51,7 @@ func pageNames(s *catalog.Snapshot) []string {
 	return names
 }
 
-// samplePages returns the samples by name. With LOOK, TestGoldenPages writes their pages to a folder.
+// samplePages returns the samples by name. With SAMPLES=folder, TestGoldenPages writes their pages to the folder.
 func samplePages() map[string]*catalog.Snapshot {
 	all := map[string]*catalog.Snapshot{"calm": samplePage(), "trouble": troubledPage(), "large": largePage(), "hostile": hostilePage()}
 	for _, lang := range []string{"de", "ja"} {
@@ -65,10 +65,12 @@ func samplePages() map[string]*catalog.Snapshot {
 // The golden pages have no style and no script, so that they show the structure alone.
 func TestGoldenPages(t *testing.T) {
 	s := newSite(t)
-	if folder := os.Getenv("LOOK"); *update && folder != "" {
+	if folder := os.Getenv("SAMPLES"); folder != "" {
 		for label, snapshot := range samplePages() {
 			for _, name := range pageNames(snapshot) {
-				write(t, filepath.Join(folder, label, name, "index.html"), render(t, s, snapshot, name).Body)
+				file := render(t, s, snapshot, name)
+				write(t, filepath.Join(folder, label, name, "index.html"), file.Body)
+				write(t, filepath.Join(folder, label, name, "policy"), []byte(file.Policy))
 			}
 		}
 	}

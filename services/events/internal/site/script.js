@@ -46,7 +46,8 @@ const bars = () => $$('.bar',main).forEach(bar => {
   bar.onpointerleave = e => e.relatedTarget != tip && hide()
 })
 tip.onpointerleave = hide
-d.onkeydown = e => e.key == 'Escape' && hide()
+// The handler must not return false: that would cancel every other key.
+d.onkeydown = e => { if (e.key == 'Escape') hide() }
 
 // A part that the visitor has opened or closed stays so: was is how the page has it.
 $$('details').forEach(e => e.was = e.open)

@@ -28,7 +28,7 @@ func Declare(db *document.Database, follower func() Follower) catalog.Store {
 		Events:     document.Declare(db, events(follower)),
 		Removals:   document.Declare(db, removals(follower)),
 		Pages:      document.Declare(db, pages()),
-		Editions:   document.Declare(db, editions()),
+		Parts:      document.Declare(db, parts()),
 		Files:      document.Declare(db, files()),
 		Links:      document.Declare(db, links()),
 		Updates:    document.Declare(db, updates()),
@@ -190,17 +190,13 @@ func pages() document.Schema[catalog.Page] {
 	}
 }
 
-func editions() document.Schema[catalog.Edition] {
-	type record = catalog.Edition
+func parts() document.Schema[catalog.Part] {
+	type record = catalog.Part
 	return document.Schema[record]{
-		Name: "editions",
-		Key:  func(e *record) string { return e.ID },
-		Fields: []document.Field[record]{
-			{Name: catalog.FieldID, Value: func(e *record) any { return e.ID }},
-			{Name: catalog.FieldDashboard, Value: func(e *record) any { return e.DashboardID }},
-			{Name: catalog.FieldEdition, Value: func(e *record) any { return e.ID }},
-			{Name: catalog.FieldCreatedAt, Value: func(e *record) any { return e.CreatedAt }},
-		},
+		Name: "parts",
+		Key:  func(p *record) string { return p.ID },
+		Fields: append(members[record](catalog.FieldID, catalog.FieldCreatedAt, catalog.FieldNumber),
+			document.Field[record]{Name: catalog.FieldDashboard, Value: func(p *record) any { return p.DashboardID }}),
 		Indexes: []document.Index{{Name: catalog.IndexDashboard, Fields: []string{catalog.FieldDashboard, catalog.FieldCreatedAt}}},
 	}
 }

@@ -20,7 +20,7 @@
 //
 // If the process is killed between the steps, or Redis is down, StaleSince stays set. While Redis is down,
 // gateways ask identity for each request. But an entry from before the outage may return with Redis, or this
-// process may be the only process without a connection. So the response is Unavailable: it says that the change
+// process may be the only process without a connection. The response is then Unavailable: the change
 // is stored but not confirmed. Sweep voids the entries when Redis accepts writes again, also after a restart.
 // A client that repeats the request confirms the change immediately: a repeated revocation or deletion
 // succeeds as long as StaleSince is set.

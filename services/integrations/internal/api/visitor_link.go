@@ -82,7 +82,7 @@ func (a *API) manage(c *gin.Context) error {
 		note = "Your changes are saved."
 		visit, err = a.save(ctx, token, form)
 	case "rotate":
-		note = "The endpoint has a new secret. The former one signs too for 24 hours."
+		note = "The endpoint has a new secret. For 24 hours, messages are also signed with the former secret."
 		visit, err = a.endpoints.Rotate(ctx, token)
 	case "unsubscribe":
 		return a.left(c, a.endpoints.Leave)

@@ -1,6 +1,6 @@
 // Package client calls other services for the domain: events for dashboards with their components,
 // identity for the limits of an organization. It does not cache, so that a caller can use a component that
-// was created one call before. The exception are names and URLs of dashboards, which stay cached for 20 ms,
+// was created one call before. The exceptions are names and URLs of dashboards, which are cached for 20 ms,
 // because delivery resolves hundreds of shards of one event at the same time.
 package client
 

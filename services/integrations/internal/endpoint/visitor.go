@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/evenly"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/google/uuid"
@@ -85,8 +86,8 @@ func (o Offer) Kind(channel string) (Kind, error) {
 
 // Subscribe stores what a visitor at an IP address asks for, and sends a link to the management address. An endpoint
 // that is verified already does not change; its owner gets the link that manages it. If the endpoint is locked, or the
-// address has got enough mail, nothing happens. The result does not depend on any of that, so a visitor does not
-// learn which URLs and addresses are known.
+// address has got enough mail, nothing happens. Neither the result nor its time depends on any of that, so a visitor does
+// not learn which URLs and addresses are known.
 func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish Wish, ip string) error {
 	asked, address, err := s.asked(offer, kind, wish)
 	if err != nil {
@@ -95,9 +96,17 @@ func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish 
 	if wait := s.Quota.MailFrom(ctx, ip); wait > 0 {
 		return fault.Throttled{Wait: wait}
 	}
-	if s.Quota.MailTo(ctx, wish.ManagementEmail) > 0 {
-		return nil
-	}
+	_, err = evenly.Run(ctx, func() (struct{}, error) {
+		if s.Quota.MailTo(ctx, wish.ManagementEmail) > 0 {
+			return struct{}{}, nil
+		}
+		return struct{}{}, s.request(ctx, asked, address)
+	})
+	return err
+}
+
+// request stores what a visitor asked for.
+func (s *Endpoints) request(ctx context.Context, asked Endpoint, address Address) error {
 	for range maxTries {
 		known, err := s.one(ctx, asked.OrganizationID, asked.Channel, Target{DashboardID: asked.DashboardID, URLHash: asked.URLHash})
 		switch {

@@ -10,7 +10,8 @@ import (
 
 const expireBatch = 500
 
-// ExpireRequests deletes visitors' requests that nobody verified in time.
+// ExpireRequests deletes visitors' requests that nobody verified in time. A locked endpoint stays, because without it a
+// visitor could ask for the URL again.
 func (s *Endpoints) ExpireRequests(ctx context.Context) error {
 	expired := find.Query{Where: []find.Condition{find.Lte(FieldExpires, s.Now())}, Order: []find.Order{{Field: FieldExpires}}, Limit: expireBatch}
 	for {
@@ -19,16 +20,7 @@ func (s *Endpoints) ExpireRequests(ctx context.Context) error {
 			return err
 		}
 		for _, e := range page.Items {
-			err := s.Store.Endpoints.Delete(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
-				if e.Request == nil || e.Request.ExpiresAt.After(s.Now()) {
-					return nil, fault.ErrUnchanged
-				}
-				return nil, nil
-			})
-			if err == nil { // a verification that failed at the limit left counters
-				err = s.deleteCounters(ctx, e.ID)
-			}
-			if unlessMissing(err) != nil {
+			if err := s.expireRequest(ctx, e); unlessMissing(err) != nil {
 				return err
 			}
 		}
@@ -36,4 +28,33 @@ func (s *Endpoints) ExpireRequests(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// expireRequest deletes an endpoint with its request, or the request of a locked endpoint, unless it has changed since it
+// was read.
+func (s *Endpoints) expireRequest(ctx context.Context, e Endpoint) error {
+	expired := func(e *Endpoint, locked bool) bool {
+		return e.Request != nil && !e.Request.ExpiresAt.After(s.Now()) && e.Locked == locked
+	}
+	if e.Locked {
+		_, err := s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
+			if !expired(e, true) {
+				return fault.ErrUnchanged
+			}
+			e.Request = nil
+			return nil
+		})
+		return err
+	}
+	deleted := false
+	err := s.Store.Endpoints.Delete(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
+		if deleted = expired(e, false); !deleted {
+			return nil, fault.ErrUnchanged
+		}
+		return nil, nil
+	})
+	if err != nil || !deleted {
+		return err
+	}
+	return s.deleteCounters(ctx, e.ID) // of a verification that failed at the limit
 }

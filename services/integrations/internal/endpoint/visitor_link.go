@@ -91,5 +91,5 @@ func noLink() error {
 }
 
 func endedLink() error {
-	return fault.New(fault.Gone, "This link is used, has expired, or was replaced by a newer one.")
+	return fault.New(fault.Gone, "This link was used, has expired, or was replaced by a newer one.")
 }

@@ -1,12 +1,12 @@
 // Package inbound receives the signed messages of monitoring tools, which open and resolve incidents: signing keys,
-// signatures, the formats of tools, and the log of messages. The events service applies a message by the rules that
-// hold for a person.
+// signatures, the formats of tools, and the log of messages. The events service applies a message by the same rules
+// as a request of a person.
 //
-// It is a domain of its own beside package endpoint, because the two share no record and no rule.
+// The domain is separate from package endpoint, because the two share no record and no rule.
 //
 // A message is applied once. The events service stores its id in the event that it changes. This package stores the
-// response in the log, and a unique index on the id keeps one response. A process that dies between the two writes leaves
-// an event that knows the message, and the sender's next attempt completes the log.
+// response in the log, and a unique index on the id keeps one response. If a process dies between the two
+// writes, the event has the id of the message, and the sender's next attempt completes the log.
 package inbound
 
 import (

@@ -1,5 +1,5 @@
-// Package api serves the App interface of subscribers, the legacy resources of addresses and subscriptions, the pages where
-// people unsubscribe, and the calls of peers. Only this package contains the names of the interfaces.
+// Package api serves the App interface of subscribers, the legacy resources of addresses and subscriptions, the forms and
+// pages of visitors, and the calls of peers. Only this package contains the names of the interfaces.
 package api
 
 import (

@@ -1,17 +1,17 @@
 // Package audience is the domain of the people who subscribe to a dashboard by mail, SMS or WhatsApp.
 //
-// There are two records. An Address is a mail address or a phone number of an organization. It holds what is true of the
-// address everywhere: its text, and whether messages to it are suppressed. A Subscriber is the subscription of one
+// There are two records. An Address is a mail address or a phone number of an organization. It holds what applies on every
+// dashboard: the text of the address, and whether messages to it are suppressed. A Subscriber is the subscription of one
 // address to one dashboard. It holds an Entry for each component, with a confirmation of its own, or one Entry for all
 // components. The recipients of a change are subscribers.
 //
-// The key of a Subscriber follows from its dashboard and the id of its address. So there is one, and the write decides who of
-// several creates it. Nobody can compute the key from the text of an address, because the id of the address is random and in
-// no response to a visitor. A subscriber without entries does not exist: no query finds it, and Derive deletes it.
+// The key of a Subscriber is computed from its dashboard and the id of its address. So an address has at most one on each
+// dashboard: of several concurrent writes, one creates it. Nobody can compute the key from the text of an address, because
+// the id of the address is random and in no response to a visitor. A subscriber without entries does not exist: no query
+// finds it, and Derive deletes it.
 //
 // A subscriber holds a copy of its address. A Subscription is a copy of an entry for the lists of the legacy interface.
-// AddressWritten and SubscriberWritten keep the copies in step. The store calls them after each write, and repeats them
-// after a crash.
+// AddressWritten and SubscriberWritten update the copies. The store calls them after each write, and again after a crash.
 package audience
 
 import (

@@ -40,7 +40,7 @@ type Quota interface {
 // Visitors are the operations of people who have no key: they subscribe on a dashboard, and follow the links in
 // messages. A link concerns one subscriber, that is one dashboard and one address.
 //
-// Nobody learns which addresses are known. The result of an operation does not depend on that, and evenly makes the time
+// Nobody learns which addresses are known. The result of an operation does not depend on that, and evenly.Run makes the time
 // that it takes the same.
 type Visitors struct{ VisitorOptions }
 
@@ -94,20 +94,4 @@ func (o Offer) Has(channel topic.Channel) error {
 func (d Dashboard) public() Dashboard {
 	d.Components = slices.DeleteFunc(slices.Clone(d.Components), func(c Component) bool { return c.Hidden })
 	return d
-}
-
-// beat is the unit of the time that an operation takes, and longer than the operation on a healthy platform.
-const beat = 100 * time.Millisecond
-
-// evenly runs an operation of a visitor, and returns when a whole number of beats has passed. So the time of a response
-// does not tell a stored address from an unknown one: an unknown one costs more writes.
-func evenly[T any](ctx context.Context, operation func() (T, error)) (T, error) {
-	start := time.Now()
-	result, err := operation()
-	rest := beat - time.Since(start)%beat
-	select {
-	case <-ctx.Done():
-	case <-time.After(rest):
-	}
-	return result, err
 }

@@ -17,7 +17,7 @@ func (v *Visitors) expired(s Subscriber) bool {
 }
 
 // Expire deletes the requests of visitors that nobody confirmed in time. A subscriber goes with its request if it has
-// nothing else.
+// nothing else. A locked subscriber stays, because without it a visitor could subscribe the address again.
 func (v *Visitors) Expire(ctx context.Context) error {
 	a := v.Audience
 	query := find.Query{
@@ -42,7 +42,7 @@ func (v *Visitors) Expire(ctx context.Context) error {
 // expireRequest deletes the Request of a subscriber, or the subscriber, unless it has changed since it was read.
 func (v *Visitors) expireRequest(ctx context.Context, s Subscriber) error {
 	a := v.Audience
-	if !s.pending() {
+	if s.Locked || !s.pending() {
 		_, err := a.Store.Subscribers.Change(ctx, s.ID, func(s *Subscriber) error {
 			if s.Request == nil || !v.expired(*s) {
 				return fault.ErrUnchanged
@@ -53,7 +53,7 @@ func (v *Visitors) expireRequest(ctx context.Context, s Subscriber) error {
 		return unlessMissing(err)
 	}
 	err := a.Store.Subscribers.Delete(ctx, s.ID, func(s *Subscriber) ([]topic.Message, error) {
-		if s.Request == nil || !v.expired(*s) || !s.pending() {
+		if s.Request == nil || !v.expired(*s) || s.Locked || !s.pending() {
 			return nil, fault.ErrUnchanged
 		}
 		return nil, nil

@@ -1,0 +1,42 @@
+package evenly_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/evenly"
+)
+
+func TestRun(t *testing.T) {
+	failed := errors.New("failed")
+	for took, want := range map[time.Duration]time.Duration{
+		0: evenly.Beat, time.Millisecond: evenly.Beat, evenly.Beat - 1: evenly.Beat, evenly.Beat + 1: 2 * evenly.Beat,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			result, err := evenly.Run(t.Context(), func() (int, error) {
+				time.Sleep(took)
+				return 7, failed
+			})
+			if got := time.Since(start); got != want || result != 7 || err != failed {
+				t.Errorf("an operation of %s returns %d, %v after %s, want %s", took, result, err, got, want)
+			}
+		})
+	}
+}
+
+// Nobody waits for the response to a request that has ended.
+func TestRunEndsWithTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		_, _ = evenly.Run(ctx, func() (int, error) { return 0, nil })
+		if got := time.Since(start); got != time.Millisecond {
+			t.Errorf("it returns after %s", got)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+// A visitor without a mouse.
+'use strict';
+
+const assert = require('node:assert/strict');
+const { Visitor } = require('./visitor.js');
+
+// walk presses Tab from the start of the page to its end. It returns the elements that Tab misses, reaches out of order,
+// hides, or shows without a mark of the focus.
+async function walk(page) {
+  const total = await page.evaluate(() => {
+    const parts = document.querySelectorAll('a[href], button, input, select, textarea, summary, .bar');
+    window.stops = [...parts].filter((e) => e.tabIndex >= 0 && e.checkVisibility({ visibilityProperty: true }));
+    return window.stops.length;
+  });
+  const found = [];
+  for (let n = 0; n < total; n++) {
+    await page.keyboard.press('Tab');
+    found.push(...await page.evaluate((at) => {
+      const e = document.activeElement;
+      const wrong = [];
+      const name = `${at + 1}. <${e.localName} class="${e.getAttribute('class') ?? ''}"> ${(e.ariaLabel ?? e.textContent).trim().slice(0, 40)}`;
+      if (window.stops[at] !== e) return [`${name} has the focus in place of ${window.stops[at].outerHTML.slice(0, 80)}`];
+      const style = getComputedStyle(e);
+      if (style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2) wrong.push(`${name} has no outline`);
+      const rect = e.getClientRects()[0];
+      if (rect.bottom < 1 || rect.top > innerHeight - 1 || rect.right < 1 || rect.left > innerWidth - 1) return [...wrong, `${name} is out of sight`];
+      const over = document.elementFromPoint(rect.left + rect.width / 2, Math.max(1, Math.min(rect.top + rect.height / 2, innerHeight - 1)));
+      if (!e.contains(over) && !over?.closest('label')?.contains(e)) wrong.push(`${name} is behind ${over?.outerHTML.slice(0, 80)}`);
+      return wrong;
+    }, n));
+  }
+  await page.keyboard.press('Tab');
+  const rest = await page.evaluate(() => document.activeElement !== document.body && window.stops.indexOf(document.activeElement) !== 0 && document.activeElement.outerHTML.slice(0, 80));
+  if (rest) found.push(`${rest} has the focus after the last`);
+  return found;
+}
+
+// walks checks the order of pages.
+async function walks(bench, dashboard, names, status = 200) {
+  const found = [];
+  const visitor = await Visitor.open(bench.browser, { viewport: { width: 1280, height: 800 } });
+  for (const name of names) {
+    await visitor.go(`${dashboard.url}/${dashboard.pages[name]}`, status);
+    found.push(...(await walk(visitor.page)).map((text) => `${name}: ${text}`));
+  }
+  await visitor.close();
+  return found;
+}
+
+// bar selects days of a bar that has events on several days, with the keys and with the pointer.
+async function bar(bench, dashboard) {
+  const visitor = await Visitor.open(bench.browser, { viewport: { width: 1280, height: 800 } });
+  const { page } = visitor;
+  await visitor.go(`${dashboard.url}/`);
+  const tip = () => page.textContent('#tip');
+  const one = page.locator('.bar[role=group]').first();
+  await one.focus();
+  assert.equal(await page.evaluate(() => document.activeElement.querySelectorAll('[tabindex="0"]').length), 0, 'a bar is one tab stop');
+  const today = await tip();
+  assert.notEqual(today, '');
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await tip(), today, 'no day after today');
+  await page.keyboard.press('ArrowLeft');
+  const yesterday = await tip();
+  assert.notEqual(yesterday, today);
+  await page.keyboard.press('Home');
+  const first = await tip();
+  await page.keyboard.press('ArrowRight');
+  assert.notEqual(await tip(), first);
+  await page.keyboard.press('ArrowLeft');
+  assert.equal(await tip(), first);
+  await page.keyboard.press('Escape');
+  assert.equal(await tip(), '', 'Escape hides the text of the day');
+  await page.keyboard.press('End');
+  assert.equal(await tip(), today);
+  const seen = await page.locator('#tip').boundingBox();
+  assert.ok(seen.x >= 0 && seen.x + seen.width <= 1280, 'the text of the day is on the page');
+  const links = await one.evaluate((e) => Object.fromEntries([...e.querySelectorAll('a')].map((a) => [a.ariaLabel, a.href.baseVal])));
+  let label = await tip();
+  for (let n = 0; !(label in links) && n < 90; n++) {
+    await page.keyboard.press('ArrowLeft');
+    label = await tip();
+  }
+  await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
+  assert.equal(page.url(), new URL(links[label], `${dashboard.url}/`).href, 'Enter opens what happened');
+  await visitor.go(`${dashboard.url}/`);
+  const { width, height } = await one.boundingBox();
+  await one.hover({ position: { x: width - 2, y: height / 2 } });
+  assert.equal(await tip(), today, 'the pointer shows the day');
+  await page.keyboard.press('Escape');
+  assert.equal(await tip(), '');
+  const found = await visitor.findings();
+  await visitor.close();
+  return found;
+}
+
+// parts opens and closes a part, and jumps over the header.
+async function parts(bench, dashboard) {
+  const visitor = await Visitor.open(bench.browser, { viewport: { width: 1280, height: 800 } });
+  const { page } = visitor;
+  await visitor.go(`${dashboard.url}/`);
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'main', 'the first link leads to the content');
+  const part = page.locator('main details').first();
+  const open = await part.evaluate((e) => e.open);
+  await part.locator('summary').focus();
+  await page.keyboard.press('Enter');
+  assert.equal(await part.evaluate((e) => e.open), !open);
+  await page.keyboard.press('Space');
+  assert.equal(await part.evaluate((e) => e.open), open);
+  const found = await visitor.findings();
+  await visitor.close();
+  return found;
+}
+
+module.exports = { walks, bar, parts };

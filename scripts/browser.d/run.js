@@ -1,0 +1,94 @@
+// Checks the pages of a started platform in Chromium: run.js CREDENTIALS SAMPLES SCREENSHOTS [--short], see scripts/browser.
+'use strict';
+
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { create } = require('./dashboards.js');
+const files = require('./files.js');
+const { vnu } = require('./html.js');
+const keyboard = require('./keyboard.js');
+const { live } = require('./live.js');
+const looks = require('./looks.js');
+const samples = require('./samples.js');
+const { launch } = require('./visitor.js');
+
+const [credentials, sampleFolder, screenshots, mode] = process.argv.slice(2);
+const short = mode === '--short';
+setTimeout(() => process.exit(124), (short ? 10 : 60) * 60_000).unref();
+
+const checks = [];
+const check = (name, run) => checks.push({ name, run });
+
+// work runs the checks, as many at once as the machine has processors, and shows the result of each.
+async function work() {
+  const next = async () => {
+    for (let one = checks.shift(); one; one = checks.shift()) {
+      const found = await one.run().catch((error) => [error.stack]);
+      if (found.length > 0) process.exitCode = 1;
+      console.log([`${found.length > 0 ? 'not ok' : 'ok'} browser: ${one.name}`, ...found].join('\n'));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(4, os.availableParallelism()) }, next));
+}
+
+// every returns the pages of a dashboard, in the short form one of each kind.
+const every = (dashboard) => Object.keys(dashboard.pages).filter((name) => !short || !/-(?!1$)\d+$/.test(name));
+
+function looksOf(bench, dashboard, names, variants) {
+  for (const [theme, widths] of variants) {
+    check(`${dashboard.name} ${theme} ${widths}: ${names.length} pages`, () => looks.look(bench, dashboard, names, theme, widths));
+  }
+}
+
+const widths = [360, 768, 1280, 1920];
+const all = [['light', widths], ['dark', widths], ['forced', [360, 1280]], ['scriptless', [360, 1280]]];
+const few = [['light', [360]], ['dark', [1280]]];
+
+async function main() {
+  const html = fs.mkdtempSync(path.join(os.tmpdir(), 'html-'));
+  const bench = {
+    browser: await launch(), screenshots,
+    keep: (name, text) => fs.writeFileSync(path.join(html, `${name}.html`), text),
+    shows: (name) => !/-(?!1$)\d+$/.test(name),
+  };
+  const { app, dashboards } = await create(JSON.parse(fs.readFileSync(credentials, 'utf8')));
+  const sample = await samples.serve(sampleFolder);
+  const { calm, troubled, hostile, german, japanese, dark, private: secret } = dashboards;
+
+  for (const dashboard of [troubled, hostile, secret]) looksOf(bench, dashboard, every(dashboard), short ? few : all);
+  for (const dashboard of [calm, german, japanese, dark]) looksOf(bench, dashboard, short ? ['index'] : every(dashboard), short ? [['dark', [360]]] : all);
+  for (const dashboard of [sample.trouble, sample.hostile]) looksOf(bench, dashboard, every(dashboard), short ? [['light', [768]]] : all);
+  const locales = Object.values(sample).filter((one) => one !== sample.trouble && one !== sample.hostile);
+  for (const dashboard of locales) looksOf(bench, dashboard, short ? ['index'] : ['index', 'subscribe', 'component-1'], short ? [['light', [360]]] : all);
+  if (short) looksOf(bench, troubled, ['index', 'event-1'], [['forced', [768]], ['scriptless', [360]]]);
+
+  const pages = every(troubled).filter((name) => name !== 'missing');
+  check('text of double size and with wide spacing', () => looks.magnify(bench, troubled, short ? ['index'] : pages));
+  check('the same without script', () => looks.compare(bench, troubled, pages));
+  check('a wrong password', () => looks.knock(bench, secret));
+  check('Tab reaches everything', () => keyboard.walks(bench, troubled, pages));
+  check('Tab reaches everything of a sample', () => keyboard.walks(bench, sample.trouble, every(sample.trouble)));
+  check('a bar', () => keyboard.bar(bench, sample.trouble));
+  check('a bar of today', () => keyboard.bar(bench, troubled));
+  check('parts and the link to the content', () => keyboard.parts(bench, troubled));
+  check('a live page', () => live(bench, dashboards.live, app));
+  for (const [name, one] of Object.entries(files)) check(`hostile texts: ${name}`, () => one(bench, hostile));
+  await work();
+
+  try {
+    execFileSync('java', ['-version'], { stdio: 'ignore' });
+    check(`the W3C checker on ${fs.readdirSync(html).length} documents`, () => vnu(html));
+    await work();
+  } catch {
+    console.log('there is no Java here; the W3C checker does not run');
+  }
+  await bench.browser.close();
+  fs.rmSync(html, { recursive: true });
+}
+
+main().catch((error) => {
+  console.log(`not ok browser: ${error.stack}`);
+  process.exit(1);
+});

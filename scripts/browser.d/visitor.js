@@ -1,0 +1,70 @@
+// A visitor opens pages in Chromium. All that a page must never do is collected: errors and warnings on the console, reports
+// of the Content-Security-Policy, dialogs, downloads, other windows, and requests to another origin.
+'use strict';
+
+const { chromium } = require('playwright-core');
+
+const image = '<svg xmlns="http://www.w3.org/2000/svg" width="160" height="40"><rect width="160" height="40" fill="#f60"/></svg>';
+
+// The origins of the logos of dashboards.
+const logos = ['https://img.example.com', 'https://x.example'];
+
+const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+
+class Visitor {
+  // open returns a visitor with a page. expected are the statuses of documents that are no error, besides 2xx.
+  static async open(browser, options = {}) {
+    const visitor = new Visitor();
+    visitor.trouble = [];
+    visitor.context = await browser.newContext({ locale: 'en', timezoneId: 'America/New_York', reducedMotion: 'reduce', ...options });
+    await visitor.context.addInitScript(() => {
+      window.reports = [];
+      document.addEventListener('securitypolicyviolation', (e) => window.reports.push(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`));
+    });
+    visitor.page = await visitor.context.newPage();
+    visitor.watch(visitor.page);
+    visitor.context.on('page', (page) => visitor.trouble.push(`a window opened: ${page.url()}`));
+    return visitor;
+  }
+
+  watch(page) {
+    page.on('console', (message) => {
+      const refused = message.text().startsWith('Failed to load resource'); // the status of a page is checked by go
+      if (['error', 'warning'].includes(message.type()) && !refused) this.trouble.push(`console: ${message.text()}`);
+    });
+    page.on('pageerror', (error) => this.trouble.push(`error: ${error.message}`));
+    page.on('download', (download) => this.trouble.push(`download: ${download.url()}`));
+    page.on('dialog', (dialog) => {
+      this.trouble.push(`dialog: ${dialog.message()}`);
+      dialog.dismiss();
+    });
+    page.route(() => true, (route) => {
+      const url = new URL(route.request().url());
+      if (url.origin === this.origin || url.protocol === 'data:') return route.fallback();
+      if (logos.includes(url.origin)) return route.fulfill({ contentType: 'image/svg+xml', body: image });
+      this.trouble.push(`request to ${url}`);
+      return route.abort();
+    });
+  }
+
+  // go opens the address and returns its HTML. The response has the status.
+  async go(url, status = 200) {
+    this.origin = new URL(url).origin;
+    const response = await this.page.goto(url, { waitUntil: 'load' });
+    if (response.status() !== status) throw new Error(`${url} has the status ${response.status()}`);
+    return response.text();
+  }
+
+  // findings returns what was collected since the last call.
+  async findings() {
+    const found = this.trouble.splice(0);
+    const reports = await this.page.evaluate(() => window.reports?.splice(0) ?? []);
+    return [...found, ...reports.map((report) => `policy: ${report}`)];
+  }
+
+  close() {
+    return this.context.close();
+  }
+}
+
+module.exports = { launch, Visitor };

@@ -1,0 +1,158 @@
+package catalog
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+)
+
+// A chunk has at most chunkEvents events. It has at most chunkBytes of texts, unless it is one event.
+const (
+	chunkEvents = 32
+	chunkBytes  = 1 << 20
+)
+
+// chunk is successive events of a state. Editions share their chunks, so nobody changes one. A write therefore copies and
+// encodes the events of few chunks, however many events the dashboard has.
+type chunk struct {
+	id     string       // of the Part with the events; empty: not stored yet
+	events []shownEvent // the newest first, at least one
+	open   bool         // one of the events is open
+	// recentUntil is the last time since which all closed events are recent.
+	recentUntil time.Time
+	from, to    time.Time // all Spans are between these times
+	size        int       // bytes in memory, about
+}
+
+func newChunk(events []shownEvent) *chunk {
+	c := &chunk{events: events, recentUntil: endless(), from: endless()}
+	for _, e := range events {
+		c.size += e.Event.size()
+		c.open = c.open || e.Event.open()
+		if !e.Event.open() {
+			c.recentUntil = earlier(c.recentUntil, later(e.Event.end(), e.Event.StartAt))
+		}
+		for _, s := range e.Spans {
+			c.from, c.to = earlier(c.from, s.From), later(c.to, s.To)
+		}
+	}
+	return c
+}
+
+// chunks is the events of a state, the newest first.
+type chunks []*chunk
+
+// all returns the events.
+func (c chunks) all() iter.Seq[shownEvent] {
+	return func(yield func(shownEvent) bool) {
+		for _, one := range c {
+			for _, e := range one.events {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// open returns the events that are planned or go on.
+func (c chunks) open() iter.Seq[*ShownEvent] {
+	return func(yield func(*ShownEvent) bool) {
+		for _, one := range c {
+			for _, e := range one.events {
+				if one.open && e.Event.open() && !yield(e.Event) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// spans returns the times between from and to that the events count, by component.
+func (c chunks) spans(from, to time.Time) map[string][]span {
+	spans := map[string][]span{}
+	for _, one := range c {
+		if !one.from.Before(to) || !from.Before(one.to) {
+			continue
+		}
+		for _, e := range one.events {
+			collect(spans, e.Event.ID, slices.DeleteFunc(slices.Clone(e.Spans), func(s Span) bool { return !s.From.Before(to) || !from.Before(s.To) }))
+		}
+	}
+	return spans
+}
+
+// find returns the position of an event: the index of its chunk, and its index there; -1 if there is no such event.
+func (c chunks) find(id string) (at, in int) {
+	for at, one := range c {
+		for in := range one.events {
+			if one.events[in].Event.ID == id {
+				return at, in
+			}
+		}
+	}
+	return -1, -1
+}
+
+// get returns the event with the id; the zero shownEvent if there is none.
+func (c chunks) get(id string) shownEvent {
+	if at, in := c.find(id); at >= 0 {
+		return c[at].events[in]
+	}
+	return shownEvent{}
+}
+
+// with returns c, which it changes, with one more event.
+func (c chunks) with(e shownEvent) chunks {
+	if len(c) == 0 {
+		return chunks{newChunk([]shownEvent{e})}
+	}
+	at, _ := slices.BinarySearchFunc(c, e, func(one *chunk, e shownEvent) int { return newestFirst(one.events[len(one.events)-1], e) })
+	at = min(at, len(c)-1)
+	in, _ := slices.BinarySearchFunc(c[at].events, e, newestFirst)
+	return slices.Replace(c, at, at+1, split(slices.Insert(slices.Clone(c[at].events), in, e))...)
+}
+
+// without returns c, which it changes, without the events that leave.
+func (c chunks) without(at int, leaves func(shownEvent) bool) chunks {
+	events := slices.DeleteFunc(slices.Clone(c[at].events), leaves)
+	if len(events) == 0 {
+		return slices.Delete(c, at, at+1)
+	}
+	c[at] = newChunk(events)
+	return c
+}
+
+// split returns the chunks of successive events.
+func split(events []shownEvent) chunks {
+	c := newChunk(events)
+	if half := len(events) / 2; len(events) > chunkEvents || c.size > chunkBytes && half > 0 {
+		return append(split(events[:half:half]), split(events[half:])...)
+	}
+	return chunks{c}
+}
+
+// newestFirst orders events by their start.
+func newestFirst(a, b shownEvent) int {
+	return -cmp.Or(a.Event.StartAt.Compare(b.Event.StartAt), cmp.Compare(a.Event.ID, b.Event.ID))
+}
+
+// size returns about how many bytes the event uses.
+func (e *ShownEvent) size() int {
+	n := 512 + len(e.Title) + len(e.Description.Text) + 128*len(e.Impacts)
+	for i := range e.Entries {
+		n += 256 + len(e.Entries[i].Message.Text) + 64*len(e.Entries[i].Impacts)
+	}
+	if p := e.PostMortem; p != nil {
+		for _, text := range []*Rich{&p.Summary, p.RootCause, p.Impact, p.Resolution, p.LessonsLearned} {
+			if text != nil {
+				n += len(text.Text)
+			}
+		}
+		for _, item := range p.ActionItems {
+			n += 64 + len(item.Text)
+		}
+	}
+	return n
+}
