@@ -21,8 +21,9 @@ const (
 	backupTime = 24 * time.Hour
 	// renewTime is the time after which unchanged files are saved again.
 	renewTime = 12 * time.Hour
-	// saveAgain is the time after which a save that failed is tried again.
-	saveAgain = 10 * time.Second
+	// checkTime is the time after which a visitor makes the gateway check what Redis keeps: a save may have failed, and
+	// Redis may have lost its data.
+	checkTime = 10 * time.Second
 	// saveTimeout bounds the time to read and save the files of an edition.
 	saveTimeout = 30 * time.Second
 	// savesAtOnce bounds the editions that are saved at the same time.
@@ -131,8 +132,8 @@ func (b *backup) read(reply *redis.StringCmd) string {
 	return value
 }
 
-// save saves the edition of a dashboard with its files if that is due. It returns at once,
-// because visitors wait.
+// save saves the edition of a dashboard with its files, unless that was checked within
+// checkTime. It returns at once, because visitors wait.
 func (p *pages) save(base string, current *page) {
 	now, due := p.now(), current.saveAt.Load()
 	if now.UnixNano() < due || p.backup.redis.down.Load() || !current.saveAt.CompareAndSwap(due, now.Add(saveTimeout).UnixNano()) {
@@ -148,11 +149,8 @@ func (p *pages) save(base string, current *page) {
 		defer func() { <-p.backup.places }()
 		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 		defer cancel()
-		next := renewTime
-		if err := p.saveFiles(ctx, base, current); err != nil {
-			next = saveAgain
-		}
-		current.saveAt.Store(p.now().Add(next).UnixNano())
+		_ = p.saveFiles(ctx, base, current) // an error: the next check saves them
+		current.saveAt.Store(p.now().Add(checkTime).UnixNano())
 	}()
 }
 

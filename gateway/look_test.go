@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -270,6 +271,23 @@ func TestVisitorsOfAPageShareQuestions(t *testing.T) {
 	}
 }
 
+// Visitors who come one after the other share a question too, if they come within questionTime.
+func TestQuestionsAreSpaced(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
+	from, _ := p.asked("")
+	began := time.Now()
+	for range 300 {
+		wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
+	}
+	editions, _ := p.asked("")
+	if took := time.Since(began); time.Duration(editions-from-1)*questionTime > took {
+		t.Errorf("events was asked %d times for the edition in %v", editions-from, took)
+	}
+}
+
 func TestPagesOutliveEvents(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -411,6 +429,24 @@ func TestAGatewayStartsDuringAnOutageOfAPrivateDashboard(t *testing.T) {
 			if g.status != row.status || g.body != row.body || g.header.Get("Cache-Control") != cacheOfPrivate {
 				t.Errorf("%s with cookie %q in %s: %d %q %v", row.path, row.cookie, coding, g.status, g.body, g.header)
 			}
+		}
+	}
+}
+
+// Redis that has lost its data is filled again, although the edition is the same.
+func TestFilesAreSavedAgain(t *testing.T) {
+	w := newWorld(t)
+	var ahead atomic.Int64
+	d := w.gateway(t, func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
+	newPublication(w)
+	for range 2 {
+		eventually(t, "the files and the address are in Redis", func() bool {
+			ahead.Add(int64(checkTime / 50))
+			wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
+			return w.redis.Exists(t.Context(), "pages:dashboard-1", "page-at:/public/v1/dashboards/main").Val() == 2
+		})
+		if err := w.redis.Del(t.Context(), "pages:dashboard-1", "page-at:/public/v1/dashboards/main").Err(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -25,8 +26,12 @@ const (
 	pageTimeout = 5 * time.Second
 	// patience is the time for which a visitor waits if there is a kept page.
 	patience = 500 * time.Millisecond
-	// restTime is the time for which the events service gets no request after a failure.
-	restTime = time.Second
+	// restTime is the time for which the events service gets no question after a failure, unless it responds to an
+	// earlier one. Visitors see a change within a second after the service is back.
+	restTime = 500 * time.Millisecond
+	// questionTime is the least time between two questions for the same edition or list. Visitors who come meanwhile
+	// share a question. On a busy dashboard a question costs as much as several visits.
+	questionTime = 500 * time.Microsecond
 	// maxURI bounds the path and query of a kept page, in bytes. A page with a longer one is
 	// requested for each visitor.
 	maxURI = 1024
@@ -79,6 +84,8 @@ type page struct {
 	edition *edition
 	// confirmed is the time in ns at which the events service returned or confirmed the page.
 	confirmed atomic.Int64
+	// asked is the time in ns at which the newest question for the page began that has a response.
+	asked atomic.Int64
 	// saveAt is the time in ns from which an edition is to be saved in Redis.
 	saveAt atomic.Int64
 }
@@ -132,7 +139,7 @@ func (p *pages) get(ctx context.Context, q question) (out *page, stale bool, err
 		return former, true, nil
 	}
 	work := context.WithoutCancel(ctx)
-	result := p.runs.begin(q.run, func() (*page, error) { return p.ask(work, q) })
+	result := p.runs.begin(q.run, func() { p.pause(q) }, func() (*page, error) { return p.ask(work, q) })
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for range 2 {
@@ -185,16 +192,26 @@ func unreadable(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment. Try again shortly.")
 }
 
+// pause waits until questionTime after the former question for an edition or a list began.
+func (p *pages) pause(q question) {
+	if former, kept := p.kept.Peek(q.key); kept && q.edition == nil {
+		time.Sleep(min(questionTime, questionTime-p.now().Sub(time.Unix(0, former.asked.Load()))))
+	}
+}
+
 // ask returns the current page from the events service and keeps it.
 func (p *pages) ask(ctx context.Context, q question) (*page, error) {
 	former, _ := p.kept.Get(q.key)
 	if former != nil && q.current(former) { // another run has kept it
 		return former, nil
 	}
+	began := p.now().UnixNano()
 	fresh, err := p.request(ctx, q, former)
 	if err != nil {
 		return nil, err
 	}
+	fresh.asked.Store(began)
+	p.rested.Store(nil)
 	if fresh == former {
 		fresh.confirmed.Store(p.now().UnixNano())
 		return fresh, nil
@@ -332,6 +349,9 @@ func (p *page) writeAs(w http.ResponseWriter, r *http.Request, status int) {
 	}
 	if status != p.status {
 		delete(out, "Etag") // that of the page with its own status
+	}
+	if r.Method != http.MethodHead {
+		boot.Gather(r.Context(), len(p.body))
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {

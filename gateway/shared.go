@@ -16,7 +16,7 @@ type sharedRuns[V any] struct{ next, current singleflight.Group }
 // depend on ctx, because the run may serve other callers. do returns early if ctx ends.
 func (s *sharedRuns[V]) do(ctx context.Context, key string, work func() (V, error)) (V, error) {
 	select {
-	case r := <-s.begin(key, work):
+	case r := <-s.begin(key, func() {}, work):
 		return resultOf[V](r)
 	case <-ctx.Done():
 		var none V
@@ -24,11 +24,12 @@ func (s *sharedRuns[V]) do(ctx context.Context, key string, work func() (V, erro
 	}
 }
 
-// begin returns a channel that receives the result of do.
-func (s *sharedRuns[V]) begin(key string, work func() (V, error)) <-chan singleflight.Result {
+// begin returns a channel that receives the result of do. Callers that come while pause waits share the run after it.
+func (s *sharedRuns[V]) begin(key string, pause func(), work func() (V, error)) <-chan singleflight.Result {
 	return s.next.DoChan(key, func() (value any, err error) {
 		for began := false; !began; { // Do waits for the end of another run, if there is one
 			value, err, _ = s.current.Do(key, func() (any, error) {
+				pause()
 				began = true
 				s.next.Forget(key)
 				return work()

@@ -3,6 +3,7 @@ package main_test
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -198,6 +199,16 @@ func TestFilesOfADashboard(t *testing.T) {
 	}
 }
 
+// feedAddress returns the address in a file that has a path and a query.
+func feedAddress(t *testing.T, body []byte, path string) string {
+	t.Helper()
+	found := regexp.MustCompile(regexp.QuoteMeta(path) + `\?key=[^"]+`).Find(body)
+	if found == nil {
+		t.Fatalf("no address of %s in %s", path, body)
+	}
+	return html.UnescapeString(string(found))
+}
+
 // TestPrivateDashboard enters the password of a dashboard.
 func TestPrivateDashboard(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
@@ -232,8 +243,13 @@ func TestPrivateDashboard(t *testing.T) {
 	for _, path := range []string{"/", "/history", "/feed.rss", "/api/v2/summary.json", "/api/v1/dashboard/", "/components/" + component} {
 		l.visit("GET", slug+path, nil).expect(t, http.StatusOK)
 	}
+	feed := feedAddress(t, l.visit("GET", slug+"/components/"+component, nil).body, "components/"+component+"/feed.rss")
+	reader := looker{t: t, base: base}
+	self := feedAddress(t, reader.visit("GET", slug+"/"+feed, nil).expect(t, http.StatusOK).body, slug+"/components/"+component+"/feed.rss")
+	reader.visit("GET", self, nil).expect(t, http.StatusOK)
 	access(map[string]any{"mode": "password", "password": "another horse"})
 	refused()
+	reader.visit("GET", slug+"/"+feed, nil).expect(t, http.StatusForbidden)
 	for range 9 {
 		l.visit("POST", slug+"/enter", url.Values{"password": {"wrong"}}).expect(t, http.StatusForbidden)
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -221,7 +220,7 @@ func bind[C any, P interface {
 func (p *platform) sower(name string) *sower {
 	return &sower{
 		base: p.links.LegacyBaseURL, dashboards: p.links.DashboardBaseURL, dial: p.listeners[name].Addr().String(),
-		operatorToken: p.settings.OperatorToken, client: &http.Client{Timeout: 10 * time.Second},
+		operatorToken: p.settings.OperatorToken, client: &http.Client{Timeout: requestTimeout},
 	}
 }
 
@@ -241,7 +240,10 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 			return err
 		}
 		p.seeded.Store(true)
-		credentials = fmt.Sprintf("The first start created an organization. %s has the credentials:\n%s", folder.file(credentialsFile), made)
+		if seed.Showcase != nil {
+			credentials = fmt.Sprintf("  sample dashboard   %s/d/%s/\n", p.links.DashboardBaseURL, seed.Showcase.Slug)
+		}
+		credentials += fmt.Sprintf("The first start created an organization. %s has the credentials:\n%s", folder.file(credentialsFile), made)
 	}
 	if err := gateway.ready(ctx); err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -11,12 +12,17 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 )
 
 //go:embed seed.json
 var builtInSeed []byte
 
+//go:embed demo.json
+var demoSeed []byte
+
+// seed is what the first start creates.
 type seed struct {
 	Organization struct {
 		Name string `json:"name"`
@@ -29,11 +35,15 @@ type seed struct {
 		LastName  string   `json:"lastName,omitempty"`
 		Roles     []string `json:"roles"`
 	} `json:"user"`
-	Components []struct {
-		Name        string `json:"service_name"`
-		Group       string `json:"group,omitempty"`
-		Description string `json:"description,omitempty"`
-	} `json:"components"`
+	Components []seedComponent `json:"components"`
+	// Showcase is another dashboard, with components and events of its own.
+	Showcase *showcase `json:"showcase,omitempty"`
+}
+
+type seedComponent struct {
+	Name        string `json:"service_name"`
+	Group       string `json:"group,omitempty"`
+	Description string `json:"description,omitempty"`
 }
 
 // credentials are the contents of credentials.json, which the first start also prints.
@@ -63,11 +73,11 @@ func (f *folder) pendingSeed(setting string) (*seed, error) {
 	if setting == "" {
 		return nil, nil
 	}
-	content := builtInSeed
-	if setting != builtIn {
+	content := map[string][]byte{builtIn: builtInSeed, demo: demoSeed}[setting]
+	if content == nil {
 		var err error
 		if content, err = os.ReadFile(setting); err != nil {
-			return nil, fmt.Errorf("BELLBUOY_SEED: %w", err)
+			return nil, fmt.Errorf("BELLBUOY_SEED: it must be %s, %s, a file or empty: %w", builtIn, demo, err)
 		}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
@@ -82,9 +92,9 @@ func (f *folder) pendingSeed(setting string) (*seed, error) {
 	return &s, nil
 }
 
-// sower creates the seed's records through the platform's public address, with the rights of an
-// operator. Each step first looks for the record that a killed first start may have
-// created, so a first start can be repeated.
+// sower creates the seed's records through the platform's public address. It looks for each record before it creates
+// the record, and creates records of the App interface with an Idempotency-Key. So a first start that was killed can be
+// repeated, and two processes that start at the same time create each of these records once.
 type sower struct {
 	base          string // base URL of the legacy interface
 	dashboards    string // base URL of the dashboards
@@ -93,109 +103,173 @@ type sower struct {
 	client        *http.Client
 }
 
-// sow creates the records. After the first error it sends no more requests.
+// sow creates the records.
 func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
-	var failure error
-	authorization := "Operator " + s.operatorToken
-	call := func(method, path string, in, out any) {
-		if failure == nil {
-			failure = s.call(ctx, authorization, method, path, in, out)
-		}
-	}
-	const organizations = "/operator/v1/organizations"
 	type record struct{ ID, Name, Username, Slug string }
-	var found struct{ Organizations, Users []record }
+	const organizations = "/operator/v1/organizations"
+	operator := s.as("Operator " + s.operatorToken)
 	var home struct{ Organization, Dashboard record }
-	call(http.MethodGet, organizations+"?limit=100", nil, &found)
-	if i := slices.IndexFunc(found.Organizations, func(o record) bool { return o.Name == seed.Organization.Name }); i >= 0 {
-		call(http.MethodGet, organizations+"/"+found.Organizations[i].ID, nil, &home)
-	} else {
-		call(http.MethodPost, organizations, seed.Organization, &home)
-	}
-
-	users := organizations + "/" + home.Organization.ID + "/users"
-	var made struct{ User record }
-	call(http.MethodGet, users, nil, &found)
-	if i := slices.IndexFunc(found.Users, func(u record) bool { return u.Username == seed.User.Username }); i >= 0 {
-		made.User = found.Users[i]
-	} else {
-		call(http.MethodPost, users, seed.User, &made)
-	}
-
-	var app struct{ APIKey string }
-	call(http.MethodPost, "/operator/v1/users/"+made.User.ID+"/api-keys", map[string]string{"name": "first start"}, &app)
-	var legacy struct{ Key string }
-	call(http.MethodPost, "/operator/v1/users/"+made.User.ID+"/legacy-key", nil, &legacy)
-
-	authorization = "ApiKey " + seed.User.Username + ":" + legacy.Key
-	type named struct {
-		Name string `json:"service_name"`
-	}
-	var list struct{ Objects []named }
-	call(http.MethodGet, "/api/v1/service/?limit=1000", nil, &list)
-	for _, component := range seed.Components {
-		if !slices.Contains(list.Objects, named{component.Name}) {
-			call(http.MethodPost, "/api/v1/service/", component, nil)
+	err := operator.ensure(ctx, "organization", organizations, seed.Organization, func() (bool, error) {
+		var list struct{ Organizations []record }
+		err := operator.get(ctx, organizations+"?limit=100", &list)
+		i := slices.IndexFunc(list.Organizations, func(o record) bool { return o.Name == seed.Organization.Name })
+		if err != nil || i < 0 {
+			return false, err
 		}
+		return true, operator.get(ctx, organizations+"/"+list.Organizations[i].ID, &home)
+	})
+	if err != nil {
+		return credentials{}, err
+	}
+	var user record
+	users := organizations + "/" + home.Organization.ID + "/users"
+	err = operator.ensure(ctx, "user", users, seed.User, func() (bool, error) {
+		var list struct{ Users []record }
+		err := operator.get(ctx, users, &list)
+		i := slices.IndexFunc(list.Users, func(u record) bool { return u.Username == seed.User.Username })
+		if i >= 0 {
+			user = list.Users[i]
+		}
+		return i >= 0, err
+	})
+	if err != nil {
+		return credentials{}, err
+	}
+	var app struct{ APIKey string }
+	var legacy struct{ Key string }
+	keys := "/operator/v1/users/" + user.ID
+	if err := cmp.Or(
+		operator.call(ctx, http.MethodPost, keys+"/api-keys", map[string]string{"name": "first start"}, &app),
+		operator.call(ctx, http.MethodPost, keys+"/legacy-key", nil, &legacy),
+	); err != nil {
+		return credentials{}, err
 	}
 	return credentials{
-		OrganizationID: home.Organization.ID, UserID: made.User.ID, Username: seed.User.Username, LegacyKey: legacy.Key, AppKey: app.APIKey,
+		OrganizationID: home.Organization.ID, UserID: user.ID, Username: seed.User.Username, LegacyKey: legacy.Key, AppKey: app.APIKey,
 		DashboardID: home.Dashboard.ID, DashboardSlug: home.Dashboard.Slug, DashboardURL: s.dashboards + "/d/" + home.Dashboard.Slug,
 		OperatorToken: s.operatorToken, BaseURL: s.base,
-	}, failure
+	}, seed.sow(ctx, s.as("Bearer "+app.APIKey), home.Dashboard.ID)
 }
 
 // ready waits until the part at the sower's address is ready.
-func (s *sower) ready(ctx context.Context) error {
-	return s.call(ctx, "", http.MethodGet, "/readyz", nil, nil)
+func (s *sower) ready(ctx context.Context) error { return s.as("").get(ctx, "/readyz", nil) }
+
+// as returns a caller with the header Authorization.
+func (s *sower) as(authorization string) caller { return caller{s, authorization} }
+
+// caller sends requests to the platform.
+type caller struct {
+	*sower
+	authorization string
 }
 
-// call sends a request and decodes the response into out, if out is not nil. It repeats a
-// request that gets status 503, and a GET that gets no response, until ctx ends.
-func (s *sower) call(ctx context.Context, authorization, method, path string, in, out any) error {
+// refusal is an error with the status of a response.
+type refusal struct {
+	status int
+	text   string
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.text }
+
+// requestTimeout bounds a request of the first start.
+const requestTimeout = 10 * time.Second
+
+// patience is longer than a request of another process is under way.
+const patience = requestTimeout + time.Second
+
+// ensure posts a record until find finds it. A key names the record among those of a first start. A conflict says that
+// another process posts the record, or that a killed process did. It is over after patience: if the record still does not
+// exist, the key is of a record that is gone, and ensure uses another one.
+func (c caller) ensure(ctx context.Context, key, path string, in any, find func() (bool, error)) error {
+	var failure error
+	for attempt := range 2 {
+		for began, tries := time.Now(), 0; time.Since(began) < patience; tries++ {
+			if found, err := find(); found || err != nil {
+				return err
+			}
+			if tries > 0 {
+				if err := pause(ctx, patience/50); err != nil {
+					return err
+				}
+			}
+			failure = c.once(ctx, fmt.Sprintf("first start %d %s", attempt, key), http.MethodPost, path, in, nil)
+			if refused, is := errors.AsType[*refusal](failure); failure != nil && (!is || refused.status != http.StatusConflict) {
+				return failure
+			}
+		}
+	}
+	return cmp.Or(failure, fmt.Errorf("POST %s created nothing", path))
+}
+
+func (c caller) get(ctx context.Context, path string, out any) error {
+	return c.call(ctx, http.MethodGet, path, nil, out)
+}
+
+// call is once without an Idempotency-Key.
+func (c caller) call(ctx context.Context, method, path string, in, out any) error {
+	return c.once(ctx, "", method, path, in, out)
+}
+
+// once sends a request and decodes the response into out, if out is not nil. It repeats a request that gets status 503
+// or exceeds the rate limit, and one that can be repeated and gets no response, until ctx ends.
+func (c caller) once(ctx context.Context, key, method, path string, in, out any) error {
 	for {
-		status, content, err := s.send(ctx, authorization, method, path, in)
+		status, content, limited, err := c.send(ctx, key, method, path, in)
 		switch {
 		case err == nil && status < http.StatusBadRequest:
 			if out == nil {
 				return nil
 			}
 			return json.Unmarshal(content, out)
-		case err != nil && method != http.MethodGet:
+		case err != nil && method != http.MethodGet && key == "":
 			return err
-		case err == nil && status != http.StatusServiceUnavailable:
-			return fmt.Errorf("%s %s returned status %d: %s", method, path, status, bytes.TrimSpace(content))
+		case err == nil && status != http.StatusServiceUnavailable && limited == 0:
+			return &refusal{status, fmt.Sprintf("%s %s returned status %d: %s", method, path, status, bytes.TrimSpace(content))}
 		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause(ctx, limited); err != nil {
+			return err
 		}
 	}
 }
 
-func (s *sower) send(ctx context.Context, authorization, method, path string, in any) (status int, content []byte, err error) {
+// pause waits before a repetition, at least as long as told. It returns an error if ctx ends.
+func pause(ctx context.Context, least time.Duration) error {
+	select {
+	case <-time.After(max(least, 5*time.Millisecond)):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// send returns a response. limited is how long the caller must wait because of the rate limit.
+func (c caller) send(ctx context.Context, key, method, path string, in any) (status int, content []byte, limited time.Duration, err error) {
 	body := &bytes.Buffer{}
 	if in != nil {
 		if err := json.NewEncoder(body).Encode(in); err != nil {
-			return 0, nil, err
+			return 0, nil, 0, err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.dial+path, body)
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.dial+path, body)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, 0, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if authorization != "" {
-		request.Header.Set("Authorization", authorization)
+	for header, value := range map[string]string{"Authorization": c.authorization, "Idempotency-Key": key} {
+		if value != "" {
+			request.Header.Set(header, value)
+		}
 	}
-	response, err := s.client.Do(request)
+	response, err := c.client.Do(request)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, 0, err
 	}
 	defer response.Body.Close()
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && response.StatusCode == http.StatusForbidden {
+		limited = time.Duration(seconds) * time.Second
+	}
 	content, err = io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	return response.StatusCode, content, err
+	return response.StatusCode, content, limited, err
 }
 
 // firstStart creates the seed's records and writes credentials.json, whose contents it returns.

@@ -7,8 +7,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery"
 )
 
-// builtIn selects the seed that is built into the program, deploy/seed.json.
-const builtIn = "built-in"
+// builtIn and demo select seeds that are built into the program: deploy/seed.json and demo.json.
+const (
+	builtIn = "built-in"
+	demo    = "demo"
+)
 
 // settings are the settings of the platform: those of every service. Engines that they do not
 // name are embedded, and secrets that they do not contain are generated.
@@ -27,7 +30,7 @@ type settings struct {
 	boot.Templates    `embed:""`
 
 	Data          string   `name:"data" env:"BELLBUOY_DATA" default:"./data" check:"filled" help:"Folder of the platform's files."`
-	Seed          string   `name:"seed" env:"BELLBUOY_SEED" default:"built-in" help:"File with the organization that the first start creates (see deploy/seed.json, which is built in); empty: none."`
+	Seed          string   `name:"seed" env:"BELLBUOY_SEED" default:"built-in" help:"File with the organization that the first start creates (see deploy/seed.json, which is built in); demo: the same and a dashboard with a history; empty: none."`
 	OperatorToken string   `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" check:"secret" help:"Token of /operator; if empty, the first start generates one and stores it in the data folder."`
 	Secret        string   `name:"secret" env:"BELLBUOY_SECRET" check:"secret" help:"Signs passports and page tokens and seals stored secrets; at least 32 characters; if empty, the first start generates one and stores it in the data folder."`
 	DocumentsURL  string   `name:"documents-url" env:"DOCUMENTS_URL" check:"documents" help:"Database: mongodb://host:port/prefix or sqlite:FOLDER; if empty, SQLite in the data folder."`

@@ -120,10 +120,11 @@ func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, gatherKey{}, c) },
 	}
 	return Together(ctx,
 		func(context.Context) error {
-			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			if err := server.Serve(gatherListener{listener}); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 			}
 			return nil

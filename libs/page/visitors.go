@@ -113,7 +113,7 @@ func Site(c *gin.Context) struct{ Slug, Host string } {
 
 // IsForm reports whether the body is a form, and not JSON.
 func IsForm(c *gin.Context) (bool, error) {
-	switch c.ContentType() {
+	switch media(c) {
 	case FormMedia:
 		return true, nil
 	case "application/json":
@@ -122,10 +122,13 @@ func IsForm(c *gin.Context) (bool, error) {
 	return false, fault.New(fault.Invalid, "The body must be a form or JSON, with the header Content-Type: %s or application/json.", FormMedia)
 }
 
+// media returns the media type of the body, which is the same in any case (RFC 9110, 8.3.1).
+func media(c *gin.Context) string { return strings.ToLower(c.ContentType()) }
+
 // Form returns the form in the body, as browsers and mail programs send it.
 func Form(c *gin.Context) (url.Values, error) {
 	var err error
-	switch c.ContentType() {
+	switch media(c) {
 	case "multipart/form-data":
 		err = c.Request.ParseMultipartForm(maxBody)
 	case FormMedia:

@@ -113,6 +113,8 @@ type Event struct {
 type EventState struct {
 	Published  bool     `json:"published"`  // false: a draft, of which nobody is notified
 	Components []string `json:"components"` // ids of the affected components that messages may name
+	// Dashboards are the dashboards that show each of the components, by its id. Nil: the events service has not said.
+	Dashboards map[string][]string `json:"dashboards"`
 }
 
 // Component is an affected component and the dashboards that show it.

@@ -145,7 +145,7 @@ async function create(credentials) {
 // pagesOf returns the paths of the pages by their names.
 function pagesOf(dashboard) {
   const pages = {
-    index: '', history: 'history', month: `history/${at(0).slice(0, 7)}`, embed: 'embed', missing: 'nothing-here',
+    index: '', history: 'history', month: `history/${at(0).slice(0, 7)}`, subscribe: 'subscribe', sent: 'subscribe/sent', embed: 'embed', missing: 'nothing-here',
   };
   for (const [n, id] of dashboard.events.entries()) pages[`event-${n + 1}`] = `events/${id}`;
   for (const [n, id] of dashboard.components.entries()) pages[`component-${n + 1}`] = `components/${id}`;

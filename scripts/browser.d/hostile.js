@@ -19,18 +19,21 @@ const short = [
 // texts returns the texts, cut to the greatest length of a field.
 const texts = (length) => short.map((text) => Array.from(text).slice(0, length).join(''));
 
-const everything = [
-  ...short, '<svg onload=alert(6)><style>body{display:none}</style></svg>', '<iframe srcdoc="<script>alert(7)</script>"></iframe>',
-  '<a href="javascript:alert(8)" style="position:fixed;inset:0" onclick=alert(9)>x</a>', '<base href="https://evil.example/">',
+// Markup that rich text does not allow. The last one hides what follows from a parser that reads the text as HTML.
+const markup = [
+  '<svg onload=alert(6)><style>body{display:none}</style></svg>', '<iframe srcdoc="<script>alert(7)</script>"></iframe>',
+  '<a href="javascript:alert(8)" style="position:fixed;inset:0" onclick=alert(9)>a link</a>', '<base href="https://evil.example/">',
   '<meta http-equiv=refresh content="0;url=https://evil.example/">', '<link rel=stylesheet href="https://evil.example/x.css">',
-  '<img src="https://evil.example/x.png" width=9999><table width=9999><tr><td>x</table>', '<form action="https://evil.example/"><input autofocus onfocus=alert(10)>',
-  '<div class="hero x" id="main" style="width:9999px">x</div>', '<h1>x</h1><h6>y</h6>', '</main></body></html>', 'a\r\nBEGIN:VALARM\u2028\u2029\u0085b\u0007',
-].join('\n');
+  '<img src="https://evil.example/x.png" width=9999><table width=9999><tr><td>a cell</table>', '<form action="https://evil.example/"><input autofocus onfocus=alert(10)></form>',
+  '<div class="hero x" id="main" style="width:9999px">a box</div>', '<h1>large</h1><h6>small</h6>', '</main></body></html>', 'a\r\nBEGIN:VALARM\u2028\u2029\u0085b\u0007',
+];
+const plain = short.filter((text) => !text.includes('<'));
+const everything = [...plain, ...markup, ...short.filter((text) => text.includes('<'))].join('\n');
 
 // Each format of rich text: HTML, plain text, and a structured document.
 const rich = [
-  `<p>${everything}</p><ul><li>${'W'.repeat(500)}<ol><li>x</ol></ul><blockquote><pre>${'p'.repeat(500)}</pre></blockquote>`,
-  everything,
+  `<p>${markup.join(' ')}</p><ul><li>${'W'.repeat(500)}<ol><li>x</ol></ul><blockquote><pre>${'p'.repeat(500)}</pre></blockquote>${everything}`,
+  plain.join('\n'),
   JSON.stringify({
     type: 'doc', content: [
       { type: 'paragraph', content: short.map((text) => ({ type: 'text', text, marks: [{ type: 'bold' }] })) },

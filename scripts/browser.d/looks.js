@@ -31,7 +31,7 @@ async function look(bench, dashboard, names, theme, widths) {
         const here = await layout(visitor.page);
         if (theme !== 'scriptless') here.push(...await axe(visitor.page)); // axe waits for timers
         found.push(...here.map((text) => `${name} ${theme} ${width}: ${text}`));
-        if (bench.shows(name)) await shoot(bench, visitor, `${dashboard.name}-${name}-${theme}-${width}`);
+        if (bench.shows(name, width)) await shoot(bench, visitor, `${dashboard.name}-${name}-${theme}-${width}`);
       }
       found.push(...(await visitor.findings()).map((text) => `${name} ${theme}: ${text}`));
     }
@@ -43,20 +43,19 @@ async function look(bench, dashboard, names, theme, widths) {
 
 const shoot = (bench, visitor, name) => visitor.page.screenshot({ path: path.join(bench.screenshots, `${name}.png`), fullPage: true });
 
-// magnify checks pages with text of double size and with wide spacing.
+// magnify checks pages with text of double size and with wide spacing, and in the width of a page that is enlarged four times.
 async function magnify(bench, dashboard, names) {
   const found = [];
-  for (const width of [640, 1280]) {
-    for (const change of [enlarge, space]) {
-      const visitor = await Visitor.open(bench.browser, { viewport: { width, height: 800 } });
-      for (const name of names) {
-        await visitor.go(`${dashboard.url}/${dashboard.pages[name]}`);
-        await change(visitor.page);
-        found.push(...[...await layout(visitor.page), ...await visitor.findings()].map((text) => `${name} ${change.name} ${width}: ${text}`));
-        if (bench.shows(name)) await shoot(bench, visitor, `${dashboard.name}-${name}-${change.name}-${width}`);
-      }
-      await visitor.close();
+  const asIs = async () => {};
+  for (const [width, change] of [[320, asIs], [640, enlarge], [1280, enlarge], [640, space], [1280, space]]) {
+    const visitor = await Visitor.open(bench.browser, { viewport: { width, height: 800 } });
+    for (const name of names) {
+      await visitor.go(`${dashboard.url}/${dashboard.pages[name]}`);
+      await change(visitor.page);
+      found.push(...[...await layout(visitor.page), ...await visitor.findings()].map((text) => `${name} ${change.name} ${width}: ${text}`));
+      if (bench.shows(name, width)) await shoot(bench, visitor, `${dashboard.name}-${name}-${change.name}-${width}`);
     }
+    await visitor.close();
   }
   return found;
 }

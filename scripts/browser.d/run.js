@@ -1,7 +1,7 @@
 // Checks the pages of a started platform in Chromium: run.js CREDENTIALS SAMPLES SCREENSHOTS [--short], see scripts/browser.
 'use strict';
 
-const { execFileSync } = require('node:child_process');
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -9,6 +9,7 @@ const { create } = require('./dashboards.js');
 const files = require('./files.js');
 const { vnu } = require('./html.js');
 const keyboard = require('./keyboard.js');
+const { links } = require('./links.js');
 const { live } = require('./live.js');
 const looks = require('./looks.js');
 const samples = require('./samples.js');
@@ -16,7 +17,7 @@ const { launch } = require('./visitor.js');
 
 const [credentials, sampleFolder, screenshots, mode] = process.argv.slice(2);
 const short = mode === '--short';
-setTimeout(() => process.exit(124), (short ? 10 : 60) * 60_000).unref();
+setTimeout(() => process.exit(124), (short ? 15 : 60) * 60_000).unref();
 
 const checks = [];
 const check = (name, run) => checks.push({ name, run });
@@ -33,8 +34,11 @@ async function work() {
   await Promise.all(Array.from({ length: Math.min(4, os.availableParallelism()) }, next));
 }
 
+// first reports whether the page is the first of its kind.
+const first = (name) => !/-(?!1$)\d+$/.test(name);
+
 // every returns the pages of a dashboard, in the short form one of each kind.
-const every = (dashboard) => Object.keys(dashboard.pages).filter((name) => !short || !/-(?!1$)\d+$/.test(name));
+const every = (dashboard) => Object.keys(dashboard.pages).filter((name) => !short || first(name));
 
 function looksOf(bench, dashboard, names, variants) {
   for (const [theme, widths] of variants) {
@@ -49,9 +53,9 @@ const few = [['light', [360]], ['dark', [1280]]];
 async function main() {
   const html = fs.mkdtempSync(path.join(os.tmpdir(), 'html-'));
   const bench = {
-    browser: await launch(), screenshots,
+    browser: await launch(), screenshots, mails: path.join(path.dirname(credentials), 'mail'),
     keep: (name, text) => fs.writeFileSync(path.join(html, `${name}.html`), text),
-    shows: (name) => !/-(?!1$)\d+$/.test(name),
+    shows: (name, width) => [360, 1280].includes(width) && first(name),
   };
   const { app, dashboards } = await create(JSON.parse(fs.readFileSync(credentials, 'utf8')));
   const sample = await samples.serve(sampleFolder);
@@ -60,12 +64,13 @@ async function main() {
   for (const dashboard of [troubled, hostile, secret]) looksOf(bench, dashboard, every(dashboard), short ? few : all);
   for (const dashboard of [calm, german, japanese, dark]) looksOf(bench, dashboard, short ? ['index'] : every(dashboard), short ? [['dark', [360]]] : all);
   for (const dashboard of [sample.trouble, sample.hostile]) looksOf(bench, dashboard, every(dashboard), short ? [['light', [768]]] : all);
-  const locales = Object.values(sample).filter((one) => one !== sample.trouble && one !== sample.hostile);
-  for (const dashboard of locales) looksOf(bench, dashboard, short ? ['index'] : ['index', 'subscribe', 'component-1'], short ? [['light', [360]]] : all);
+  const rest = short ? [sample.large, sample.pl] : Object.values(sample).filter((one) => one !== sample.trouble && one !== sample.hostile);
+  for (const dashboard of rest) looksOf(bench, dashboard, short ? ['index'] : ['index', 'subscribe', 'component-1'], short ? [['light', [360]]] : all);
   if (short) looksOf(bench, troubled, ['index', 'event-1'], [['forced', [768]], ['scriptless', [360]]]);
 
   const pages = every(troubled).filter((name) => name !== 'missing');
   check('text of double size and with wide spacing', () => looks.magnify(bench, troubled, short ? ['index'] : pages));
+  if (!short) check('hostile text of double size and with wide spacing', () => looks.magnify(bench, hostile, every(hostile).filter((name) => name !== 'missing')));
   check('the same without script', () => looks.compare(bench, troubled, pages));
   check('a wrong password', () => looks.knock(bench, secret));
   check('Tab reaches everything', () => keyboard.walks(bench, troubled, pages));
@@ -74,14 +79,17 @@ async function main() {
   check('a bar of today', () => keyboard.bar(bench, troubled));
   check('parts and the link to the content', () => keyboard.parts(bench, troubled));
   check('a live page', () => live(bench, dashboards.live, app));
+  for (const channel of ['email', 'webhook']) {
+    check(`hostile texts: ${channel}, from the form to the end`, () => links(bench, hostile, channel, { viewport: { width: 360, height: 740 } }));
+    if (!short) check(`${channel}, from the form to the end`, () => links(bench, german, channel, { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }));
+  }
   for (const [name, one] of Object.entries(files)) check(`hostile texts: ${name}`, () => one(bench, hostile));
   await work();
 
-  try {
-    execFileSync('java', ['-version'], { stdio: 'ignore' });
+  if (spawnSync('java', ['-version']).status === 0) {
     check(`the W3C checker on ${fs.readdirSync(html).length} documents`, () => vnu(html));
     await work();
-  } catch {
+  } else {
     console.log('there is no Java here; the W3C checker does not run');
   }
   await bench.browser.close();

@@ -6,13 +6,14 @@ const { chromium } = require('playwright-core');
 
 const image = '<svg xmlns="http://www.w3.org/2000/svg" width="160" height="40"><rect width="160" height="40" fill="#f60"/></svg>';
 
-// The origins of the logos of dashboards.
-const logos = ['https://img.example.com', 'https://x.example'];
+// The origins of images that pages may load: the logos of dashboards, and the samples' own host, which the page for an unknown
+// address names.
+const known = ['https://img.example.com', 'https://x.example', 'https://status.example.com'];
 
 const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 
 class Visitor {
-  // open returns a visitor with a page. expected are the statuses of documents that are no error, besides 2xx.
+  // open returns a visitor with a page. The options are those of a context of the browser.
   static async open(browser, options = {}) {
     const visitor = new Visitor();
     visitor.trouble = [];
@@ -41,7 +42,7 @@ class Visitor {
     page.route(() => true, (route) => {
       const url = new URL(route.request().url());
       if (url.origin === this.origin || url.protocol === 'data:') return route.fallback();
-      if (logos.includes(url.origin)) return route.fulfill({ contentType: 'image/svg+xml', body: image });
+      if (known.includes(url.origin) && ['image', 'other'].includes(route.request().resourceType())) return route.fulfill({ contentType: 'image/svg+xml', body: image });
       this.trouble.push(`request to ${url}`);
       return route.abort();
     });

@@ -19,7 +19,7 @@ const secondComponent = "0190a000-0000-7000-8000-0000000000c2"
 
 // While the delivery of a message waits for its retry, the event is deleted, becomes a draft again, or its components are
 // hidden from notifications. Then the message is not sent, its log and the progress say why, and it cannot be replayed. Of
-// several components, those that were hidden are no longer named. While the events service is down, the message is sent.
+// several components, those that were hidden, or have left the dashboard of the endpoint, are no longer named. While the events service is down, the message is sent.
 func TestRetry_ofWithdrawnEvent(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
@@ -39,6 +39,10 @@ func TestRetry_ofWithdrawnEvent(t *testing.T) {
 		{"one component hidden", func(event string) {
 			w.incidents.set(organization, event, topic.EventState{Published: true, Components: both[1:]})
 		}, both[1:], http.StatusAccepted},
+		{"one component on another dashboard", func(event string) {
+			shown := map[string][]string{componentID: {dashboardID}, secondComponent: {"another"}}
+			w.incidents.set(organization, event, topic.EventState{Published: true, Components: both, Dashboards: shown})
+		}, both[:1], http.StatusAccepted},
 		{"unchanged", func(string) {}, both, http.StatusAccepted},
 		{"the events service is down", func(string) { w.incidents.server.Close() }, both, http.StatusAccepted},
 	} {

@@ -3,6 +3,7 @@ package events_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -82,6 +83,40 @@ func TestDaysFollowWrites(t *testing.T) {
 	if !same(followed.Events, read.Events) || !same(followed.Months, read.Months) || len(read.Months) < 13 || len(read.Events) < 5 {
 		t.Errorf("the months %v and %d events, want %v and %d", followed.Months, len(followed.Events), read.Months, len(read.Events))
 	}
+}
+
+// TestComponentIsMeasuredFromItsStart checks that the days and the uptime of a component follow its startAt.
+func TestComponentIsMeasuredFromItsStart(t *testing.T) {
+	p := start(t, startBroker(t))
+	records := p.records()
+	ago := func(days int) string { return p.now().AddDate(0, 0, -days).Format(time.RFC3339) }
+	api := created("component", p.must(201, "app admin a", "POST", "/app/components", fmt.Sprintf(`{"name": "API", "startAt": %q}`, ago(60))))
+	p.past([]string{api}, 50, 24, "major_outage")
+	p.past([]string{api}, 200, 24, "major_outage")
+	expect := func(when string, days, months int, uptime float64) {
+		t.Helper()
+		snapshot := p.snapshot(records)
+		got := snapshot.Components[0]
+		measured := 100.0 // if the component began to exist in this second
+		if got.Uptime != nil {
+			measured = *got.Uptime
+		}
+		if len(got.Days) != days || math.Abs(measured-uptime) > 0.05 || len(snapshot.Months) < months {
+			t.Errorf("%s: %d days, %.3f %%, months %v", when, len(got.Days), measured, snapshot.Months)
+		}
+	}
+	// An outage of 24 h is on two dates unless it begins at midnight.
+	days := 2
+	if now := p.now(); now.Hour() == 0 && now.Minute() == 0 {
+		days = 1
+	}
+	expect("since 60 days", days, 2, 100*59/60.)
+	p.must(200, "app admin a", "PATCH", "/app/components/"+api, fmt.Sprintf(`{"startAt": %q}`, ago(300)))
+	expect("since 300 days", 2*days, 9, 100*89/90.)
+	p.must(200, "app admin a", "PATCH", "/app/components/"+api, fmt.Sprintf(`{"startAt": %q}`, ago(10)))
+	expect("since 10 days", 0, 1, 100)
+	p.must(200, "app admin a", "PATCH", "/app/components/"+api, `{"startAt": null}`)
+	expect("since the creation", 0, 1, 100)
 }
 
 // past returns the days before today.

@@ -3,9 +3,12 @@ package events_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,6 +24,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+	"github.com/google/uuid"
 )
 
 const acme = "/public/v1/dashboards/acme-status"
@@ -408,4 +412,61 @@ func TestWithdrawnMaintenance(t *testing.T) {
 	}
 	p.ahead.Add(int64(31 * 24 * time.Hour))
 	apitest.Eventually(t, "30 days are over", func() bool { return len(ids()) == 0 })
+}
+
+// TestEditionsOfManyTexts checks that no record of an edition grows with the texts of a page, because MongoDB allows 16 MiB,
+// and that a write stores few parts and shares the others with the former edition.
+func TestEditionsOfManyTexts(t *testing.T) {
+	const events, textSize = 60, 100_000
+	p := start(t, startBroker(t))
+	records := p.records()
+	api := p.component("API")
+	c := &copier{p: p, records: records}
+	p.must(201, "", "POST", "/api/v1/event/list/", fmt.Sprintf(`{"type": {"id": 1}, "status": {"status": "resolved"}, "description": "d", "start": %q, "event_service": ["/api/v1/service/1/"]}`, p.now().AddDate(0, 0, -1).Format("2006-01-02T15:04:05")))
+	c.read(t.Context())
+	random := rand.New(rand.NewPCG(1, 2))
+	made := make([]catalog.Event, events)
+	for i := range made {
+		made[i] = c.events[0]
+		text := make([]byte, textSize*3/4)
+		for at := range text {
+			text[at] = byte(random.Uint32())
+		}
+		made[i].ID, made[i].LegacyID = uuid.Must(uuid.NewV7()).String(), int64(1000+i)
+		made[i].Timeline = []catalog.Entry{{
+			StatusID: uuid.Must(uuid.NewV7()).String(), Status: catalog.StatusUpdate, Timestamp: made[i].StartAt, CreatedAt: made[i].StartAt,
+			Message: catalog.Rich{Format: "plain", Text: base64.StdEncoding.EncodeToString(text)},
+		}}
+	}
+	c.must(records.Events.(interface {
+		UpsertMany(ctx context.Context, items []catalog.Event) error
+	}).UpsertMany(t.Context(), made))
+	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"timezone": "Asia/Tokyo"}`) // reads all events
+	parts := func() (keys []string) {
+		rows, err := records.Parts.Keys(t.Context(), find.Query{Where: []find.Condition{find.Eq(catalog.FieldDashboard, dashA)}})
+		c.must(err)
+		for _, row := range rows {
+			keys = append(keys, row.Key)
+		}
+		return keys
+	}
+	apitest.Eventually(t, "all events are shown", func() bool { return len(p.snapshot(records).Events) == events+1 })
+	before := parts()
+	total, largest := 0, 0
+	found, err := records.Parts.GetMany(t.Context(), before)
+	c.must(err)
+	for _, part := range found {
+		total, largest = total+len(part.Body), max(largest, len(part.Body))
+	}
+	if total < 4<<20 || largest > 1<<20 {
+		t.Errorf("the parts have %d bytes, and the largest has %d", total, largest)
+	}
+	p.incident(api, "")
+	added := slices.DeleteFunc(parts(), func(key string) bool { return slices.Contains(before, key) })
+	if len(added) > 4 { // the head, a day, and two halves of a chunk
+		t.Errorf("a write has stored %d of %d parts", len(added), len(before))
+	}
+	if got := len(p.snapshot(records).Events); got != events+2 {
+		t.Errorf("%d events are shown, want %d", got, events+2)
+	}
 }

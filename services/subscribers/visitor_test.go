@@ -355,6 +355,26 @@ func TestVisitorsNewerRequestReplacesTheOlder(t *testing.T) {
 	}
 }
 
+// A member has subscribed the address to all components, and its owner asks for some instead.
+func TestVisitorConfirmsLessThanAMemberAskedFor(t *testing.T) {
+	p := start(t)
+	v := p.offer(p.organization(), p.listen(topic.Notices))
+	api, zurich := v.services[0].ID, v.services[2].ID
+	const mail = "ann@example.com"
+	p.app(v.organization, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": v.dashboard, "email": mail})
+	all := v.follow(v.message(topic.SubscriberConfirm, mail, 1).Link, "confirm")
+	v.ask(topic.Email, mail, api)
+	v.must(http.StatusOK, http.MethodPost, v.follow(v.message(topic.SubscriberConfirm, mail, 2).Link, "confirm"), nil)
+	got := p.app(v.organization, http.StatusOK, http.MethodGet, "email", nil).Subscribers[0]
+	if !slices.Equal(got.ComponentIDs, []string{api}) || !got.Confirmed {
+		t.Errorf("the subscriber is %+v", got)
+	}
+	if !v.told(topic.Email, mail, api) || v.told(topic.Email, mail, zurich) {
+		t.Error("the owner is not notified of the chosen component alone")
+	}
+	v.must(http.StatusGone, http.MethodPost, all, nil)
+}
+
 func TestVisitorsRequestExpires(t *testing.T) {
 	p := surround(t)
 	p.within = 2 * time.Second
@@ -404,6 +424,29 @@ func TestVisitorsExpiredRequestStaysLocked(t *testing.T) {
 		t.Errorf("%d messages: the locked address got one", n)
 	}
 	v.must(http.StatusOK, http.MethodPost, v.follow(second.Link, "confirm"), nil)
+}
+
+// An address that a visitor's request made goes with its last subscriber, whoever deletes that.
+func TestVisitorsAddressGoesWithItsSubscriber(t *testing.T) {
+	p := start(t)
+	o, h := p.organization(), p.listen(topic.Notices)
+	second := p.events.addDashboard(o.id, o.services[0].ID)
+	v, other := p.offer(o, h), p.offerAt(o, h, second.ID)
+	const both, gone, removed = "both@example.com", "gone@example.com", "removed@example.com"
+	other.request(both)
+	v.request(both)
+	other.request(gone)
+	v.request(removed)
+	p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+v.ids[removed], nil)
+	if n := p.total(o, "/api/v1/email/?email="+removed); n != 0 {
+		t.Error("the address of the deleted subscriber is left")
+	}
+	p.events.removeDashboard(o.id, second.ID)
+	p.publishTo(topic.DashboardChanges, topic.DashboardDeleted{Organization: o.id, DashboardID: second.ID, OccurredAt: p.now()})
+	apitest.Eventually(t, "the address on the deleted dashboard vanishes", func() bool { return p.total(o, "/api/v1/email/?email="+gone) == 0 })
+	if n := p.total(o, "/api/v1/email/"); n != 1 {
+		t.Errorf("%d addresses are left", n)
+	}
 }
 
 // A link that confirms works once, however many use it at once.

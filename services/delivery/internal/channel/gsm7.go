@@ -64,9 +64,15 @@ func fits(text string, segments int) bool {
 
 // plain replaces typographic characters by characters of the alphabet, so that they do not make a message
 // UCS-2. It composes letters and their marks (the alphabet has ä, but no diaeresis), replaces white space by single
-// spaces, and omits invisible characters.
+// spaces, and omits invisible characters and control characters.
 func plain(text string) string {
-	return strings.Join(strings.Fields(standIns.Replace(norm.NFC.String(text))), " ")
+	shown := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(standIns.Replace(norm.NFC.String(shown))), " ")
 }
 
 // plainLines is plain, but keeps the lines that are not empty.

@@ -64,6 +64,7 @@ func TestPlain(t *testing.T) {
 		"a\u00a0b\tc\r\n d\u2009": "a b c d",
 		"«Zürich»\u200b — §5":     `"Zürich" - §5`,
 		"🚨 Привет":                "🚨 Привет",
+		"a\x00b\x1b \u0085\x7fc":  "ab c",
 		"  ":                      "",
 		"Gru\u0308\u00dfe":        "Grüße", // decomposed, as from a Mac
 		"Büro™ №5 ½ ﬁx":           "BüroTM No5 1/2 fix",

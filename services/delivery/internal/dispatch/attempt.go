@@ -97,7 +97,7 @@ func (s *Sender) decided(m *member, row *Delivery, event *topic.EventState, slot
 	now := s.Now()
 	m.components = m.shard.change.Event.Components
 	if !m.shard.ofNotice() {
-		m.components = nameable(event, m.shard.change.componentsFor(m.to))
+		m.components = nameable(event, m.shard.change.componentsFor(m.to, event))
 	}
 	receiver := s.receivers.get(m.limit())
 	switch {

@@ -90,3 +90,11 @@ func nameable(state *topic.EventState, components []topic.Component) []topic.Com
 	}
 	return slices.DeleteFunc(slices.Clone(components), func(c topic.Component) bool { return !slices.Contains(state.Components, c.ID) })
 }
+
+// dashboardsOf returns the dashboards that show the component, or those at the time of the change if the state does not say.
+func dashboardsOf(c topic.Component, state *topic.EventState) []string {
+	if state == nil || state.Dashboards == nil {
+		return c.Dashboards
+	}
+	return state.Dashboards[c.ID]
+}

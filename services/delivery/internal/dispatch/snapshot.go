@@ -88,11 +88,11 @@ func (s *Snapshot) leave() {
 }
 
 // componentsFor returns the change's components that the destination subscribed to. An endpoint belongs to one dashboard,
-// so it is not notified of a component that has left the dashboard.
-func (s *Snapshot) componentsFor(to *topic.Destination) []topic.Component {
+// so it is not notified of a component that has left the dashboard. The state is that of eventStates.of.
+func (s *Snapshot) componentsFor(to *topic.Destination, state *topic.EventState) []topic.Component {
 	other := func(c topic.Component) bool {
 		if to.Components == nil || to.Channel.Keeper() == topic.Integrations {
-			if !slices.Contains(c.Dashboards, to.Dashboard.ID) {
+			if !slices.Contains(dashboardsOf(c, state), to.Dashboard.ID) {
 				return true
 			}
 		}

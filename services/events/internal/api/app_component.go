@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -15,7 +16,7 @@ func (a api) componentOperations() []web.Operation {
 	const component = `{"id": "01890a5d-ac96-774b-bcce-b302099a8061", "legacyId": 4, "name": "Checkout", "description": "",
 		"groupName": "default", "hidden": false, "hiddenFromNotifications": false, "position": 1, "status": "degraded_performance",
 		"activeEventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"], "dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "externalRefs": ["checkout-prod"],
-		"createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
+		"startAt": "2025-06-01T00:00:00.000Z", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
 	one := web.Example{Response: `{"component": ` + component + `}`}
 	created, changed := one, one
 	created.Request = `{"name": "Checkout", "groupName": "Shop", "externalRefs": ["checkout-prod"]}`
@@ -59,6 +60,7 @@ type componentView struct {
 	ActiveEventIDs          []string       `json:"activeEventIds"`
 	DashboardIDs            []string       `json:"dashboardIds"`
 	ExternalRefs            []string       `json:"externalRefs"`
+	StartAt                 web.Time       `json:"startAt" description:"The time since which the component exists. Earlier time is not measured."`
 	CreatedAt               web.Time       `json:"createdAt"`
 	UpdatedAt               web.Time       `json:"updatedAt"`
 	Version                 int64          `json:"version"`
@@ -109,12 +111,13 @@ func (a api) getComponent(c *web.Call[componentParameters, web.None]) (oneCompon
 
 // componentBody is the members of a create and of a change.
 type componentBody struct {
-	Description             optional.Value[string]   `json:"description" maxLength:"250"`
-	GroupName               optional.Value[string]   `json:"groupName" maxLength:"50" description:"On create \"default\" if absent."`
-	Hidden                  optional.Value[bool]     `json:"hidden" description:"True: no dashboard shows the component."`
-	HiddenFromNotifications optional.Value[bool]     `json:"hiddenFromNotifications"`
-	Position                optional.Value[int64]    `json:"position" minimum:"0" maximum:"1000000"`
-	ExternalRefs            optional.Value[[]string] `json:"externalRefs" description:"At most 20 ids of 1 to 255 characters, which other tools use. No two components of an organization have one in common."`
+	Description             optional.Value[string]    `json:"description" maxLength:"250"`
+	GroupName               optional.Value[string]    `json:"groupName" maxLength:"50" description:"On create \"default\" if absent."`
+	Hidden                  optional.Value[bool]      `json:"hidden" description:"True: no dashboard shows the component."`
+	HiddenFromNotifications optional.Value[bool]      `json:"hiddenFromNotifications"`
+	Position                optional.Value[int64]     `json:"position" minimum:"0" maximum:"1000000"`
+	ExternalRefs            optional.Value[[]string]  `json:"externalRefs" description:"At most 20 ids of 1 to 255 characters, which other tools use. No two components of an organization have one in common."`
+	StartAt                 optional.Value[time.Time] `json:"startAt" nullable:"true" description:"The time since which the component exists, not in the future. Earlier time is not measured. Null and on create absent: the time of creation."`
 }
 
 type newComponentBody struct {
@@ -161,6 +164,7 @@ func (b componentBody) apply(c *catalog.Component) {
 	assign(&c.HiddenFromNotifications, b.HiddenFromNotifications.Pointer())
 	assign(&c.Position, b.Position.Pointer())
 	assign(&c.ExternalRefs, b.ExternalRefs.Pointer())
+	b.StartAt.SetNullable(&c.StartAt)
 }
 
 // oneComponent returns the response that shows a component, or err.
@@ -182,6 +186,6 @@ func viewComponent(c catalog.Component, health catalog.Health, dashboards []stri
 		HiddenFromNotifications: c.HiddenFromNotifications, Position: c.Position,
 		Status: cmp.Or(health.Status, catalog.Operational), ActiveEventIDs: append([]string{}, health.EventIDs...),
 		DashboardIDs: append([]string{}, dashboards...), ExternalRefs: append([]string{}, c.ExternalRefs...),
-		CreatedAt: web.Time(c.CreatedAt), UpdatedAt: web.Time(c.UpdatedAt), Version: c.Version,
+		StartAt: web.Time(c.Since()), CreatedAt: web.Time(c.CreatedAt), UpdatedAt: web.Time(c.UpdatedAt), Version: c.Version,
 	}
 }

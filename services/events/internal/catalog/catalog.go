@@ -105,6 +105,7 @@ type Catalog struct {
 	files   sharedRun[struct{}, File]        // by edition and name
 	placed  placed
 	issues  issues
+	marked  pageMemo
 
 	publication Publication
 	hashing     chan struct{}             // has an entry for each password that is compared

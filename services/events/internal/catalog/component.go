@@ -17,20 +17,22 @@ import (
 
 // Component is a part of a system whose state dashboards show. The legacy interface calls it a service.
 type Component struct {
-	ID                      string    `json:"id" audit:"id"`
-	LegacyID                int64     `json:"legacyId" audit:"legacyId"`
-	OrganizationID          string    `json:"organizationId"`
-	Name                    string    `json:"name" audit:"name"`
-	Description             string    `json:"description" audit:"description"`
-	Group                   string    `json:"group" audit:"groupName"`
-	Hidden                  bool      `json:"hidden" audit:"hidden"`                                   // not on any dashboard
-	HiddenFromNotifications bool      `json:"hiddenFromNotifications" audit:"hiddenFromNotifications"` // notifications do not name it
-	Position                int64     `json:"position" audit:"position"`
-	ExternalRefs            []string  `json:"externalRefs" audit:"externalRefs"`
-	CreatedAt               time.Time `json:"createdAt" audit:"createdAt"`
-	UpdatedAt               time.Time `json:"updatedAt" audit:"updatedAt,quiet"`
-	Version                 int64     `json:"version" audit:"version,quiet"`
-	Leaving                 bool      `json:"leaving"` // is being removed, and no query finds it
+	ID                      string   `json:"id" audit:"id"`
+	LegacyID                int64    `json:"legacyId" audit:"legacyId"`
+	OrganizationID          string   `json:"organizationId"`
+	Name                    string   `json:"name" audit:"name"`
+	Description             string   `json:"description" audit:"description"`
+	Group                   string   `json:"group" audit:"groupName"`
+	Hidden                  bool     `json:"hidden" audit:"hidden"`                                   // not on any dashboard
+	HiddenFromNotifications bool     `json:"hiddenFromNotifications" audit:"hiddenFromNotifications"` // notifications do not name it
+	Position                int64    `json:"position" audit:"position"`
+	ExternalRefs            []string `json:"externalRefs" audit:"externalRefs"`
+	// StartAt is the time since which the component exists, if that is not CreatedAt.
+	StartAt   *time.Time `json:"startAt" audit:"startAt"`
+	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
+	UpdatedAt time.Time  `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version   int64      `json:"version" audit:"version,quiet"`
+	Leaving   bool       `json:"leaving"` // is being removed, and no query finds it
 }
 
 const (
@@ -43,9 +45,17 @@ const (
 	maxExternalRef          = 255
 )
 
+// Since returns the time since which the component exists. Earlier time is not measured.
+func (c *Component) Since() time.Time {
+	if c.StartAt != nil {
+		return *c.StartAt
+	}
+	return c.CreatedAt
+}
+
 // check returns an Invalid fault that names the first wrong field. It sets the default group, and names each external
 // reference once.
-func (c *Component) check() error {
+func (c *Component) check(now time.Time) error {
 	if blank(c.Group) {
 		c.Group = DefaultGroup
 	}
@@ -60,6 +70,8 @@ func (c *Component) check() error {
 		return fault.Field("groupName", "must be at most %d characters", maxGroupName)
 	case c.Position < 0 || c.Position > maxPosition:
 		return fault.Field("position", "must be from 0 to %d", maxPosition)
+	case c.Since().After(now):
+		return fault.Field("startAt", "must not be in the future")
 	}
 	refs := []string{}
 	for i, ref := range c.ExternalRefs {
@@ -84,7 +96,7 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill fun
 	component := Component{
 		ID: newID(), OrganizationID: command.Organization, ExternalRefs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
-	if err := cmp.Or(fill(&component), component.check()); err != nil {
+	if err := cmp.Or(fill(&component), component.check(now)); err != nil {
 		return Component{}, err
 	}
 	if err := c.checkRefs(ctx, &component); err != nil {
@@ -135,13 +147,14 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 		}
 		before := *component
 		before.ExternalRefs = slices.Clone(component.ExternalRefs)
-		if err := cmp.Or(change(component), component.check()); err != nil {
+		now := c.now()
+		if err := cmp.Or(change(component), component.check(now)); err != nil {
 			return nil, err
 		}
 		if reflect.DeepEqual(before, *component) {
 			return nil, fault.ErrUnchanged
 		}
-		component.UpdatedAt = c.now()
+		component.UpdatedAt = now
 		component.Version++
 		wanted = *component
 		after := component

@@ -33,7 +33,7 @@ func (w cause) version() int64 {
 //
 // Every writer of a record renders the pages that show it, and passes the written record. So all that the former state
 // has of other records is right, or their writer corrects it, and a write costs about the same for any number of
-// events. Events are read only if the zone or the components change, and if an event is written that ended before the
+// events. Events are read only if the zone, the components or their beginnings change, and if an event is written that ended before the
 // time for which the state has all events.
 type composition struct {
 	*Catalog
@@ -62,7 +62,7 @@ func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, co
 // state follows. due: the former state has expired.
 func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, due bool) error {
 	m.changed = m.was == nil || due || m.loaded && !m.sameBasis()
-	if m.was == nil || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone {
+	if m.was == nil || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone || m.loaded && m.remeasured() {
 		m.allDays = true
 		return m.readAll(ctx)
 	}
@@ -83,6 +83,14 @@ func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, 
 
 // stale reports whether the days of a date may differ from the former state.
 func (m *composition) stale(date string) bool { return m.allDays || m.redo[date] }
+
+// remeasured reports whether a component of the former state has got another beginning, so that other days are measured.
+func (m *composition) remeasured() bool {
+	return slices.ContainsFunc(m.state.Snapshot.Components, func(c ShownComponent) bool {
+		former := m.was.component(c.ID)
+		return former != nil && !former.Since.Equal(c.Since)
+	})
+}
 
 // sameBasis reports whether the dashboard and the components are those of the former state.
 func (m *composition) sameBasis() bool {

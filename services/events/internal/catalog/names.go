@@ -10,6 +10,7 @@ const (
 	FieldVersion      = "version" // of a dashboard
 	FieldSlug         = "slug"
 	FieldHosts        = "hosts"        // multi-valued
+	FieldMark         = "mark"         // Page.Mark
 	FieldComponents   = "components"   // multi-valued
 	FieldExternalRefs = "externalRefs" // multi-valued
 

@@ -213,8 +213,15 @@ func (c *Catalog) EventState(ctx context.Context, organization, id string) (topi
 		return topic.EventState{}, err
 	}
 	components, err := c.ComponentsByID(ctx, organization, event.ComponentIDs())
+	if err != nil {
+		return topic.EventState{}, err
+	}
 	nameable := slices.DeleteFunc(components, func(component Component) bool { return component.HiddenFromNotifications })
-	return topic.EventState{Published: event.Published, Components: ComponentKeys(nameable)}, err
+	state := topic.EventState{Published: event.Published, Components: ComponentKeys(nameable), Dashboards: map[string][]string{}}
+	if len(nameable) > 0 {
+		state.Dashboards, err = c.DashboardsHolding(ctx, organization, state.Components)
+	}
+	return state, err
 }
 
 // kind returns the kind of the message about the write. before is nil for a new event.

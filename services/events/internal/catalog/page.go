@@ -34,6 +34,9 @@ type Page struct {
 	// ClaimedUntil is the time until which a process has taken over what is due.
 	ClaimedUntil *time.Time `json:"claimedUntil"`
 	Seen         []Seen     `json:"seen"`
+	// Removed: the dashboard was deleted. The page stays until SweepAt, so that a rendering which began before conflicts
+	// with it, and so that what such a rendering has stored is deleted.
+	Removed bool `json:"removed"`
 }
 
 // Entrance is what decides who sees a page.
@@ -114,18 +117,6 @@ func (c *Catalog) PublicDashboard(ctx context.Context, slug, host string) (Dashb
 	return dashboard, err
 }
 
-// enabledPage returns the page of an enabled dashboard, or NotFound.
-func (c *Catalog) enabledPage(ctx context.Context, which find.Condition) (Page, error) {
-	found, err := c.store.Pages.Find(ctx, find.Query{Where: []find.Condition{which}, Limit: 1})
-	if err != nil {
-		return Page{}, err
-	}
-	if len(found.Items) == 0 || !found.Items[0].Enabled {
-		return Page{}, noDashboard()
-	}
-	return found.Items[0], nil
-}
-
 func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error) {
 	page, err := c.enabledPage(ctx, which)
 	if err != nil {
@@ -137,16 +128,17 @@ func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error
 	return c.render(ctx, page.DashboardID)
 }
 
-// DashboardWritten renders a dashboard's page, or deletes it.
+// DashboardWritten renders a dashboard's page. The page of a deleted dashboard is deleted by the scheduler.
 func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dashboard) error {
 	if current != nil {
 		_, err := c.render(ctx, id, cause{dashboard: true})
 		return err
 	}
-	if err := unlessMissing(c.store.Pages.Delete(ctx, id, nil)); err != nil {
-		return err
-	}
-	return c.deleteEditions(ctx, id, "", endless())
+	_, err := c.store.Pages.Upsert(ctx, id, func(page *Page, _ bool) ([]topic.Message, error) {
+		*page = Page{DashboardID: id, Removed: true, SweepAt: new(c.now().Add(sweepAfter))}
+		return nil, nil
+	})
+	return err
 }
 
 // rerender renders the pages that show a component of the event, or showed one by the former rows of its links.
@@ -282,7 +274,7 @@ func (c *Catalog) prepare(ctx context.Context, former *Page, current *issue, das
 		return nil, Page{}, err
 	}
 	page.DashboardID, page.Slug, page.Hosts, page.Enabled, page.Private = dashboard.ID, dashboard.Slug, dashboard.CustomDomains, dashboard.Enabled, dashboard.Access.private()
-	page.Rows, page.Entry = rows, c.entrance(&dashboard)
+	page.Rows, page.Entry, page.Removed = rows, c.entrance(&dashboard), false
 	m := c.begin(was, dashboard, dashboard.OrganizationID, components, now)
 	m.loaded = true
 	m.state.Snapshot.URL, m.state.Snapshot.FeedKey = c.publication.URL(&dashboard), page.Entry.FeedKey
@@ -348,7 +340,7 @@ func (c *Catalog) rows(ctx context.Context, former *Page, was *State, dashboard 
 		})
 		one := shown[component.ID]
 		one.ID, one.LegacyID, one.Name, one.Description = component.ID, component.LegacyID, component.Name, component.Description
-		one.Since, one.UpdatedAt = component.CreatedAt, component.UpdatedAt
+		one.Since, one.UpdatedAt = component.Since(), component.UpdatedAt
 		shown[component.ID] = one
 	}
 	byID := make(map[string]*Row, len(rows))

@@ -102,8 +102,19 @@ func (c *Catalog) renewPage(ctx context.Context, id string) error {
 }
 
 // sweep deletes the editions of a page that are not current: former ones, and those that a process stored and did not
-// live to name.
+// live to name. It deletes the page of a deleted dashboard with all editions.
 func (c *Catalog) sweep(ctx context.Context, page Page, now time.Time) error {
+	if page.Removed {
+		if err := c.deleteEditions(ctx, page.DashboardID, "", now); err != nil {
+			return err
+		}
+		return unlessMissing(c.store.Pages.Delete(ctx, page.DashboardID, func(p *Page) ([]topic.Message, error) {
+			if !p.Removed { // the dashboard was created again
+				return nil, fault.ErrUnchanged
+			}
+			return nil, nil
+		}))
+	}
 	if err := c.deleteEditions(ctx, page.DashboardID, page.EditionID, now.Add(-sweepAfter)); err != nil {
 		return err
 	}

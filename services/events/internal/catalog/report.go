@@ -134,7 +134,7 @@ func (c *Catalog) spans(ctx context.Context, organization string, components []C
 // uptimeOf returns a component's part of a report. The time before the component existed is not measured.
 func uptimeOf(component Component, spans []span, days []day, end time.Time) ComponentUptime {
 	part := ComponentUptime{ComponentID: component.ID, Name: component.Name, Days: []DayUptime{}, EventIDs: []string{}}
-	from := later(days[0].from, wholeSecond(component.CreatedAt))
+	from := later(days[0].from, wholeSecond(component.Since()))
 	states := segments(from, end, spans)
 	for _, d := range days {
 		if !d.from.Before(end) {

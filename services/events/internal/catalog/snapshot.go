@@ -28,7 +28,7 @@ type ShownComponent struct {
 	Group       string     `json:"group"` // the dashboard's, or the component's own
 	Description string     `json:"description"`
 	State       Impact     `json:"state"`
-	Since       time.Time  `json:"since"` // the creation; earlier days are not measured
+	Since       time.Time  `json:"since"` // earlier time is not measured
 	UpdatedAt   time.Time  `json:"updatedAt"`
 	Days        []ShownDay `json:"days"` // of the last 12 months, the oldest first; without the days on which nothing happened
 	// Uptime is the percentage over the days of the bar, by the dashboard's weight; nil if nothing was measured.

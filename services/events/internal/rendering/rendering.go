@@ -21,7 +21,9 @@ const (
 	Brotli   = "br"
 )
 
-// brotliQuality is below the highest, 11, because a writer waits for the compression.
+// brotliQuality is the quality after which a file shrinks little, because the first visitor of an edition waits for the
+// compression. Of a page of 122 KB, quality 4 makes 16.9 KB, 5 makes 15.1 KB and 6 makes 14.9 KB in about the same time.
+// Quality 9 makes 14.6 KB in 3 times the time, and 11 makes 13.3 KB in 100 times the time.
 const brotliQuality = 6
 
 // Renderer implements catalog.Renderer.

@@ -49,6 +49,7 @@ func feedOf(s *catalog.Snapshot, component, file string, word wording, texts *te
 		f.ID, f.Home, f.Self = component, componentURL(s, component), componentURL(s, component)+"/"+file
 		f.Title = dashboard + " – " + oneLine(s.Components[at].Name)
 	}
+	f.Self = keyed(f.Self, s.FeedKey) // some readers follow it, and who reads the feed has access
 	f.Subtitle = f.Title
 	if text := oneLine(s.Dashboard.Description); text != "" {
 		f.Subtitle = text

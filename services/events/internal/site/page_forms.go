@@ -99,11 +99,12 @@ func (s *Site) frameFile(o order) (File, error) {
 	return File{Media: "application/json", Body: body}, err
 }
 
-// missingPage says that there is no such page. Its links are absolute, because it is shown at any address.
+// missingPage says that there is no such page. Its links are absolute, because it is shown at any address. It has no key
+// of feeds: a visitor without access gets it after POST /enter of a dashboard without a password.
 func (s *Site) missingPage(o order) (File, error) {
 	view := noteFile{frame: s.newFrame(o)}
 	view.Heading, view.Text = view.word("missing.title"), view.word("missing.text")
-	view.Indexed, view.Script, view.Canonical = false, "", ""
+	view.Indexed, view.Script, view.Canonical, view.key = false, "", "", ""
 	view.Up = o.URL + "/"
 	view.Title = view.Heading + " – " + o.Dashboard.Name
 	return s.html("note.html", view.frame, view)
@@ -124,7 +125,7 @@ func (s *Site) enterPage(o order) (File, error) {
 	case EnterLateFile:
 		view.Problem, view.Up = view.word("enter.late"), ""
 	}
-	view.Indexed, view.Bare, view.Script, view.Canonical = false, true, "", ""
+	view.Indexed, view.Bare, view.Script, view.Canonical, view.key = false, true, "", "", ""
 	view.Title = o.Dashboard.Name
 	return s.html("enter.html", view.frame, view)
 }

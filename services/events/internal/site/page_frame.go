@@ -73,6 +73,7 @@ type frame struct {
 	Canonical   string
 	Up          string // the address of the dashboard: empty or ../, or absolute with a slash at the end
 	Current     string // the entry of the navigation that leads to the page
+	key         string // Snapshot.FeedKey; empty on pages that visitors without access may see
 	Style       template.CSS
 	Script      template.JS // empty: the page has none
 	Rendered    moment
@@ -98,10 +99,22 @@ func (f frame) Subscribable() bool {
 // Feeds is the addresses of the feeds.
 func (f frame) Feeds() []feedLink {
 	return []feedLink{
-		{f.Up + "feed.rss", "RSS", "application/rss+xml"},
-		{f.Up + "feed.atom", "Atom", "application/atom+xml"},
-		{f.Up + "feed.json", "JSON Feed", "application/feed+json"},
+		{f.Keyed("feed.rss"), "RSS", "application/rss+xml"},
+		{f.Keyed("feed.atom"), "Atom", "application/atom+xml"},
+		{f.Keyed("feed.json"), "JSON Feed", "application/feed+json"},
 	}
+}
+
+// Keyed returns the relative address of a file below the dashboard that a program reads. On a private page it has the
+// key, because the program has no cookie.
+func (f frame) Keyed(name string) string { return f.Up + keyed(name, f.key) }
+
+// keyed returns the address of a feed or of the calendar with the key of a private page.
+func keyed(address, key string) string {
+	if key == "" {
+		return address
+	}
+	return address + "?key=" + url.QueryEscape(key)
 }
 
 type feedLink struct{ Href, Name, Media string }
@@ -125,6 +138,7 @@ func (s *Site) newFrame(o order) frame {
 		Style:    template.CSS(paletteCSS(o.Dashboard.Branding) + s.style), // our own text
 		Script:   template.JS(s.script),                                    // our own text
 		Rendered: d.moment(o.At),
+		key:      o.FeedKey,
 	}
 	return f
 }

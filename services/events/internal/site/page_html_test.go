@@ -215,7 +215,7 @@ func TestLinksAreRelativeAndLeadToFiles(t *testing.T) {
 					continue
 				}
 				file, below := strings.CutPrefix(to.Path, "/d/slug/")
-				if !below || to.Scheme != "https" || to.RawQuery != "" {
+				if !below || to.Scheme != "https" || to.RawQuery != "" && (s.FeedKey == "" || to.Query().Get("key") != s.FeedKey) {
 					d.errorf("%s %q", key, value)
 					continue
 				}

@@ -3,8 +3,10 @@ package site
 import (
 	"bytes"
 	"flag"
+	"html"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -52,9 +54,9 @@ func pageNames(s *catalog.Snapshot) []string {
 }
 
 // samplePages returns the samples by name. With SAMPLES=folder, TestGoldenPages writes their pages to the folder.
-func samplePages() map[string]*catalog.Snapshot {
+func samplePages(s *Site) map[string]*catalog.Snapshot {
 	all := map[string]*catalog.Snapshot{"calm": samplePage(), "trouble": troubledPage(), "large": largePage(), "hostile": hostilePage()}
-	for _, lang := range []string{"de", "ja"} {
+	for lang := range s.words {
 		all[lang] = troubledPage()
 		all[lang].Dashboard.Locale = lang
 		all[lang].Dashboard.Branding.PrimaryColor = "#0f9d8a"
@@ -66,7 +68,7 @@ func samplePages() map[string]*catalog.Snapshot {
 func TestGoldenPages(t *testing.T) {
 	s := newSite(t)
 	if folder := os.Getenv("SAMPLES"); folder != "" {
-		for label, snapshot := range samplePages() {
+		for label, snapshot := range samplePages(s) {
 			for _, name := range pageNames(snapshot) {
 				file := render(t, s, snapshot, name)
 				write(t, filepath.Join(folder, label, name, "index.html"), file.Body)
@@ -232,6 +234,31 @@ func TestSearchEnginesListPublicPagesOnly(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
+// TestFeedAddressesHaveTheKey checks that the feeds and the calendar of a private dashboard have the key in every address
+// that a visitor with access sees, and that no other page has the key.
+func TestFeedAddressesHaveTheKey(t *testing.T) {
+	s := newSite(t)
+	snapshot := troubledPage()
+	const key = "k+/y"
+	snapshot.Dashboard.Access.Mode, snapshot.FeedKey = catalog.AccessPassword, key
+	open := []string{EnterFile, EnterBelowFile, EnterWrongFile, EnterLateFile, MissingFile}
+	for _, name := range append(pageNames(snapshot), "feed.rss", "feed.atom", "feed.json", "components/"+snapshot.Components[0].ID+"/feed.atom") {
+		body := html.UnescapeString(string(render(t, s, snapshot, name).Body))
+		addresses := regexp.MustCompile(`[^"/]*(?:feed\.(?:rss|atom|json)|\.ics)[^"< ]*`).FindAllString(body, -1)
+		if len(addresses) == 0 && !slices.Contains(open, name) && name != "embed" {
+			t.Errorf("%q has no address of a feed", name)
+		}
+		for _, address := range addresses {
+			if keyed := strings.HasSuffix(address, "?key=k%2B%2Fy"); keyed == slices.Contains(open, name) {
+				t.Errorf("%q has the address %s", name, address)
+			}
+		}
+		if slices.Contains(open, name) && strings.Contains(body, "key=") {
+			t.Errorf("%q has the key", name)
 		}
 	}
 }

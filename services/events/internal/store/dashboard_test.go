@@ -2,20 +2,30 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-func addDashboard(t *testing.T, c *catalog.Catalog, name string) catalog.Dashboard {
+func addDashboard(t *testing.T, c *catalog.Catalog, name string, components ...string) catalog.Dashboard {
 	t.Helper()
-	made, err := c.AddDashboard(t.Context(), ours, func(d *catalog.Dashboard) error { d.Name = name; return nil })
+	made, err := c.AddDashboard(t.Context(), ours, func(d *catalog.Dashboard) error {
+		d.Name = name
+		for _, id := range components {
+			d.Components = append(d.Components, catalog.Placement{ComponentID: id})
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +109,99 @@ func TestInterruptedDashboardRemoval(t *testing.T) {
 	addDashboard(t, catalogs, "another")
 	if err := catalogs.DeleteDashboard(t.Context(), ours, stays.ID); err != nil {
 		t.Errorf("a dashboard beside another one is not deleted: %v", err)
+	}
+}
+
+// heldIssued lets a test do something before records are stored.
+type heldIssued[T any] struct {
+	catalog.Issued[T]
+	before func()
+}
+
+func (h heldIssued[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
+	h.before()
+	return h.Issued.Insert(ctx, item, messages...)
+}
+
+func (h heldIssued[T]) UpsertMany(ctx context.Context, items []T) error {
+	h.before()
+	return h.Issued.UpsertMany(ctx, items)
+}
+
+// name renders files that have their name.
+type name struct{}
+
+func (name) AtOnce() []string { return nil }
+
+func (name) Render(_ *catalog.Snapshot, name string, _ catalog.Asked) (catalog.File, error) {
+	return catalog.File{Name: name, Codings: []catalog.Coding{{Name: "identity", Body: []byte(name)}}}, nil
+}
+
+// TestDashboardIsDeletedWhileItsPageIsRendered checks that nothing is left of a dashboard that is deleted after a rendering
+// of its page or of a file has read it, and before the rendering stores its result.
+func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
+	for _, c := range []struct{ rendered, stored string }{{"first page", "parts"}, {"page", "parts"}, {"file", "files"}} {
+		t.Run(c.rendered, func(t *testing.T) {
+			t.Cleanup(func() { ahead.Store(0) })
+			folder := t.TempDir()
+			var before atomic.Pointer[func()]
+			hold := func(records string) func() {
+				return func() {
+					if then := before.Load(); records == c.stored && then != nil && before.CompareAndSwap(then, nil) {
+						(*then)()
+					}
+				}
+			}
+			catalogs, records := open(t, folder, false, func(s *catalog.Store) {
+				s.Parts, s.Files = heldIssued[catalog.Part]{s.Parts, hold("parts")}, heldIssued[catalog.KeptFile]{s.Files, hold("files")}
+			})
+			catalogs.Publish(catalog.Publication{Renderer: name{}, URL: func(*catalog.Dashboard) string { return "" }, Sign: func(_, _ string) string { return "" }})
+			deaf, _ := open(t, folder, true)
+			component := add(t, catalogs, "API")
+			addDashboard(t, catalogs, "stays")
+			creator := catalogs
+			if c.rendered == "first page" {
+				creator = deaf
+			}
+			goes := addDashboard(t, creator, "goes", component.ID)
+			page, err := catalogs.EditionBySlug(t.Context(), goes.Slug)
+			if fault.Is(err, fault.NotFound) != (c.rendered == "first page") {
+				t.Fatal(err)
+			}
+			deleted := make(chan error, 1)
+			before.Store(new(func() { deleted <- catalogs.DeleteDashboard(t.Context(), ours, goes.ID) }))
+			if c.rendered == "file" {
+				_, _ = catalogs.EditionFile(t.Context(), page.EditionID, "x") // either response is right
+			} else {
+				incident(t, catalogs, component.ID)
+			}
+			select {
+			case err = <-deleted:
+			default:
+				t.Fatal("nothing was rendered")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := catalogs.EditionBySlug(t.Context(), goes.Slug); !fault.Is(err, fault.NotFound) {
+				t.Errorf("the page: %v", err)
+			}
+			ahead.Store(int64(2 * time.Minute))
+			ctx, stop := context.WithCancel(t.Context())
+			ran := make(chan error, 1)
+			go func() { ran <- catalogs.RunPages(ctx, slog.New(slog.DiscardHandler)) }()
+			query := find.Query{Where: []find.Condition{find.Eq(catalog.FieldDashboard, goes.ID)}}
+			apitest.Eventually(t, "nothing is left", func() bool {
+				parts, err := records.Parts.Keys(t.Context(), query)
+				files, failed := records.Files.Keys(t.Context(), query)
+				_, gone := records.Pages.Get(t.Context(), goes.ID)
+				return errors.Join(err, failed) == nil && len(parts) == 0 && len(files) == 0 && fault.Is(gone, fault.NotFound)
+			})
+			stop()
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

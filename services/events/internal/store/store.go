@@ -181,6 +181,7 @@ func pages() document.Schema[catalog.Page] {
 		Key:  func(p *record) string { return p.DashboardID },
 		Fields: append(members[record](catalog.FieldSlug, catalog.FieldHosts),
 			document.Field[record]{Name: catalog.FieldDueAt, Value: func(p *record) any { return p.DueAt() }},
+			document.Field[record]{Name: catalog.FieldMark, Value: func(p *record) any { return p.Mark() }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},

@@ -47,11 +47,15 @@ func (a *Audience) forget(ctx context.Context, subscriber, component string) err
 	return unlessMissing(err)
 }
 
-// ForgetDashboard deletes the subscribers of a deleted dashboard. Their addresses stay.
+// ForgetDashboard deletes the subscribers of a deleted dashboard, and the addresses that visitors' requests made and nobody
+// else uses.
 func (a *Audience) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Eq(FieldDashboard, dashboard)), func(s Subscriber) error {
-			return unlessMissing(a.Store.Subscribers.Delete(ctx, s.ID, nil))
+			if err := a.Store.Subscribers.Delete(ctx, s.ID, nil); err != nil {
+				return unlessMissing(err)
+			}
+			return a.forgetAddress(ctx, s)
 		})
 		if err != nil {
 			return err

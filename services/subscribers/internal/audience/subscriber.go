@@ -250,7 +250,8 @@ func (s *Subscriber) confirm(confirmed bool, now time.Time) {
 	}
 }
 
-// fulfil confirms the Request of the subscriber. Other entries stay as they are.
+// fulfil confirms the Request of the subscriber. Other entries stay as they are. An unconfirmed entry for all components
+// goes, because its owner has chosen some.
 func (s *Subscriber) fulfil(now time.Time) {
 	wanted := s.Request.Entries
 	s.Request, s.UpdatedAt = nil, now
@@ -261,7 +262,7 @@ func (s *Subscriber) fulfil(now time.Time) {
 	if s.All() && s.Entries[0].Confirmed {
 		return // it has each of them
 	}
-	s.drop(func(e Entry) bool { return e.Deleted })
+	s.drop(func(e Entry) bool { return e.Deleted || e.ComponentID == "" })
 	for _, e := range wanted {
 		e.confirm(true, now)
 		switch at := s.entry(e.ComponentID); {

@@ -270,14 +270,20 @@ func (a *Audience) clear(ctx context.Context, s Subscriber) (Subscriber, error) 
 	return after, err
 }
 
-// RemoveSubscriber deletes a subscriber. Its address stays.
+// RemoveSubscriber deletes a subscriber, and its address if a visitor's request made it and nobody else uses it.
 func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, channel topic.Channel, id string) error {
-	return a.remove(ctx, id, "", func(s *Subscriber) error {
+	var removed Subscriber
+	err := a.remove(ctx, id, "", func(s *Subscriber) error {
 		if s.OrganizationID != organization || s.Channel != channel || s.Gone() {
 			return noSubscriber()
 		}
+		removed = *s
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return a.forgetAddress(ctx, removed)
 }
 
 // remove deletes a subscriber that check allows. The action is of the audit entry.
