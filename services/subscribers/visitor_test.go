@@ -562,7 +562,7 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 			t.Errorf("the policy is %s", got.header.Get("Content-Security-Policy"))
 		}
 	}
-	framed(german, "Benachrichtigungen abonnieren", "", german.must(http.StatusUnprocessableEntity, http.MethodPost, german.base+"/email", url.Values{"email": {"nobody"}}))
+	framed(german, "Benachrichtigungen erhalten", "", german.must(http.StatusUnprocessableEntity, http.MethodPost, german.base+"/email", url.Values{"email": {"nobody"}}))
 	framed(v, "Subscribe", "", v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/sms", url.Values{"phone": {"1"}}))
 	link := german.request("vera@example.com")
 	framed(german, "Abonnement bestätigen", "", german.must(http.StatusOK, http.MethodGet, link, nil))

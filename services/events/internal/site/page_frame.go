@@ -173,7 +173,7 @@ func (s *Site) policy(f frame) string {
 	}
 	images := "img-src 'self'"
 	for _, origin := range []string{originOf(f.Up), imageOrigin(f.Logo()), imageOrigin(f.Icon())} {
-		if origin != "" && !strings.HasSuffix(images, " "+origin) {
+		if origin != "" && !strings.Contains(images+" ", " "+origin+" ") {
 			images += " " + origin
 		}
 	}

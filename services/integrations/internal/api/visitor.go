@@ -112,7 +112,7 @@ func newForm(offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err e
 		Dashboard: offer.Dashboard.Name, Channel: string(kind.Channel),
 		URL: page.Field{Name: "url", Label: "URL that receives the messages", Type: "url", Value: wish.URL, Max: 2048, Hint: kind.Example},
 		ManagementEmail: page.Field{
-			Name: "managementEmail", Label: "Email address of the person in charge", Type: "email", Value: wish.ManagementEmail, Max: 254,
+			Name: "managementEmail", Label: "Management address", Type: "email", Value: wish.ManagementEmail, Max: 254,
 			Autocomplete: "email", Hint: "We send the link that verifies the URL to this address.",
 		},
 		Components: page.Boxes{Legend: "Components", Hint: "If you select none, the URL receives messages about all of them."},
