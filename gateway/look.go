@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -211,10 +212,11 @@ func (e *edge) sendInstead(l *look, name string, status int) {
 	out.writeAs(l, l.request, status)
 }
 
-// refuseLook writes an error: in JSON below /api, else as text.
+// refuseLook writes an error: in JSON below /api and to a program that sends a form, else as text.
 func (e *edge) refuseLook(l *look, err error) {
 	f := fault.As(err)
-	if l.file.kind == fileList || l.isAPI() || f.Kind != fault.NotFound && f.Kind != fault.Unavailable {
+	program := l.file.kind == fileForm && !strings.Contains(l.request.Header.Get("Accept"), "text/html")
+	if l.file.kind == fileList || program || l.isAPI() || f.Kind != fault.NotFound && f.Kind != fault.Unavailable {
 		e.refuse(l.visit, err)
 		return
 	}

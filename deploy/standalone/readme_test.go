@@ -31,6 +31,9 @@ func TestReadmeTourWorksWordForWord(t *testing.T) {
 	output := string(out)
 	active := strings.Index(output, `"service_name":"Checkout","status":"active incident"`)
 	operational := strings.Index(output, `"service_name":"Checkout","status":"operational"`)
+	if !regexp.MustCompile(`(?m)^a dashboard with a history: http://127\.0\.0\.1:\d+/d/demo/$`).MatchString(output) {
+		t.Errorf("the demo does not print the address of its dashboard:\n%s", output)
+	}
 	if active < 0 || operational < active || strings.Count(output, "signature right") != 2 {
 		t.Errorf("the tour shows something else:\n%s", output)
 	}
@@ -64,7 +67,7 @@ func TestReadmeLinksToExistingFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	links := regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(string(content), -1)
+	links := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)#"]+)[)"]`).FindAllStringSubmatch(string(content), -1)
 	if len(links) < 10 {
 		t.Fatalf("only %d links were found", len(links))
 	}

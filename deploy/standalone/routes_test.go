@@ -90,7 +90,7 @@ func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
 				continue // on a dashboard's own host only; the handler is that of /d/{slug}/subscribe
 			}
 			authorization := map[passport.Surface]string{passport.Legacy: c.legacy(), passport.App: c.app(), passport.Operator: c.operator()}[route.Surface]
-			path := strings.NewReplacer("{id}", "1").Replace(route.Path)
+			path := strings.NewReplacer("{id}", "1", "{slug}", c.DashboardSlug).Replace(route.Path)
 			for _, name := range slices.Sorted(maps.Keys(bodies)) {
 				if method == http.MethodPut && strings.HasPrefix(name, "every field") && !strings.Contains(path, "service/1") {
 					continue // on a PUT an unknown field is ignored, as clients send back what they got

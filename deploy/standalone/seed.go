@@ -93,8 +93,8 @@ func (f *folder) pendingSeed(setting string) (*seed, error) {
 }
 
 // sower creates the seed's records through the platform's public address. It looks for each record before it creates
-// the record, and creates it with an Idempotency-Key. So a first start that was killed can be repeated, and two
-// processes that start at the same time create one record.
+// the record, and creates records of the App interface with an Idempotency-Key. So a first start that was killed can be
+// repeated, and two processes that start at the same time create each of these records once.
 type sower struct {
 	base          string // base URL of the legacy interface
 	dashboards    string // base URL of the dashboards

@@ -143,6 +143,7 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 		{"standalone", "REDIS_URL=nonsense"},
 		{"standalone", "OTEL_EXPORTER_OTLP_ENDPOINT=jaeger"},
 		{"standalone", "BELLBUOY_SEED=/nowhere/seed.json"},
+		{"standalone", "BELLBUOY_SEED=dmeo"},
 		{"standalone", "BELLBUOY_LOG_LEVEL=loud"},
 		{"standalone", "LEGACY_RATE_PER_HOUR=0"},
 		{"standalone", "LEGACY_RATE_PER_HOUR=many"},

@@ -25,7 +25,7 @@ func TestAHiddenComponentIsNotNamedToConfirm(t *testing.T) {
 			t.Errorf("the message names %s, not %s", got, want)
 		}
 		shown := v.must(http.StatusOK, http.MethodGet, v.follow(message.Link, "confirm"), nil).text
-		if strings.Contains(shown, "Web") || strings.Contains(shown, "All components") || !strings.Contains(shown, "<li>"+strings.Trim(want, "[]")+"</li>") {
+		if strings.Contains(shown, "Web") || strings.Contains(shown, "All components") || !strings.Contains(shown, "<li><bdi>"+strings.Trim(want, "[]")+"</bdi></li>") {
 			t.Errorf("the page is %s", shown)
 		}
 	}

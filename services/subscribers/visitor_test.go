@@ -567,7 +567,7 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 	link := german.request("vera@example.com")
 	framed(german, "Abonnement bestätigen", "", german.must(http.StatusOK, http.MethodGet, link, nil))
 	manage := german.must(http.StatusOK, http.MethodPost, link, nil).manage(t)
-	framed(german, "This link has ended", ` lang="en"`, german.must(http.StatusGone, http.MethodGet, link, nil))
+	framed(german, "This link no longer works", ` lang="en"`, german.must(http.StatusGone, http.MethodGet, link, nil))
 	framed(german, "Manage your subscription", ` lang="en"`, german.must(http.StatusOK, http.MethodPost, manage, url.Values{"locale": {"en"}}))
 	framed(german, "Manage your subscription", ` lang="en"`, german.must(http.StatusUnprocessableEntity, http.MethodPost, manage, url.Values{"componentIds": {""}}))
 	unsubscribe := german.follow(german.state("vera@example.com").Unsubscribe, "unsubscribe")

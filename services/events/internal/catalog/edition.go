@@ -280,35 +280,36 @@ func (p *Part) uses() []string {
 	return ids
 }
 
-// pressing makes the parts of an edition.
-type pressing struct {
+// encoder makes the parts of an edition.
+type encoder struct {
 	head  Part
-	parts []Part // new ones
+	parts []Part // without the head and those of former editions
 }
 
 // add adds a part and returns its id.
-func (p *pressing) add(value any) (string, error) {
+func (e *encoder) add(value any) (string, error) {
 	body, err := pack(value)
-	part := Part{ID: newID(), DashboardID: p.head.DashboardID, CreatedAt: p.head.CreatedAt, Body: body}
-	p.parts = append(p.parts, part)
+	part := Part{ID: newID(), DashboardID: e.head.DashboardID, CreatedAt: e.head.CreatedAt, Body: body}
+	e.parts = append(e.parts, part)
 	return part.ID, err
 }
 
 // addChunks adds the chunks that are not stored yet.
-func (p *pressing) addChunks(of chunks) (err error) {
+func (e *encoder) addChunks(of chunks) (err error) {
 	for _, one := range of {
 		if one.id == "" {
-			if one.id, err = p.add(one.events); err != nil {
+			if one.id, err = e.add(one.events); err != nil {
 				return err
 			}
 		}
-		p.head.Chunks = append(p.head.Chunks, one.id)
+		e.head.Chunks = append(e.head.Chunks, one.id)
 	}
 	return nil
 }
 
-// addDays adds the days of components on the dates since first that stale reports. It takes other days from former.
-func (p *pressing) addDays(components []ShownComponent, dates []day, stale func(date string) bool, former []DayPart) (err error) {
+// addDays adds the days of components on the dates for which stale returns true. It takes the parts of other dates from
+// former.
+func (e *encoder) addDays(components []ShownComponent, dates []day, stale func(date string) bool, former []DayPart) (err error) {
 	known := make(map[string]string, len(former))
 	for _, one := range former {
 		known[one.Date] = one.ID
@@ -323,13 +324,13 @@ func (p *pressing) addDays(components []ShownComponent, dates []day, stale func(
 				}
 			}
 			if id = ""; len(days) > 0 {
-				if id, err = p.add(days); err != nil {
+				if id, err = e.add(days); err != nil {
 					return err
 				}
 			}
 		}
 		if id != "" {
-			p.head.Days = append(p.head.Days, DayPart{d.date, id})
+			e.head.Days = append(e.head.Days, DayPart{d.date, id})
 		}
 	}
 	return nil
@@ -375,12 +376,12 @@ func unpack(body []byte, value any) error {
 // insertEdition stores the edition of a composition that follows former, which may be nil.
 func (c *Catalog) insertEdition(ctx context.Context, page *Page, m *composition, former *issue) (*issue, error) {
 	state := m.state
-	p := pressing{head: Part{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now()}}
+	e := encoder{head: Part{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now()}}
 	var days []DayPart
 	if former != nil {
 		days = former.Days
 	}
-	if err := errors.Join(p.addChunks(state.chunks), p.addDays(state.Snapshot.Components, m.calendar.days, m.stale, days)); err != nil {
+	if err := errors.Join(e.addChunks(state.chunks), e.addDays(state.Snapshot.Components, m.calendar.days, m.stale, days)); err != nil {
 		return nil, err
 	}
 	bare := state
@@ -389,14 +390,14 @@ func (c *Catalog) insertEdition(ctx context.Context, page *Page, m *composition,
 		bare.Snapshot.Components[i].Days = []ShownDay{}
 	}
 	var err error
-	if p.head.Body, err = pack(bare); err != nil {
+	if e.head.Body, err = pack(bare); err != nil {
 		return nil, err
 	}
-	made := newIssue(p.head, state)
+	made := newIssue(e.head, state)
 	if former != nil {
 		made.former = former.ID
 	}
-	return made, c.store.Parts.UpsertMany(ctx, append(p.parts, p.head))
+	return made, c.store.Parts.UpsertMany(ctx, append(e.parts, e.head))
 }
 
 // deleteEditions deletes the editions of a dashboard from before a time, with their files, except the kept one. It finds

@@ -18,6 +18,7 @@ type eventView struct {
 	Affected        []affectedView
 	Began, Ended    *moment // nil for a maintenance that has not begun
 	Planned, Until  *moment // of a maintenance
+	Ends            *moment // the planned end of a maintenance in progress, unless it is past
 	Lasted          string
 	description     catalog.Rich
 	Newest          *entryView // nil: no entries
@@ -100,6 +101,8 @@ func (f frame) newEvent(e *catalog.ShownEvent) eventView {
 		if end := endOf(e); end != nil {
 			v.Ended = f.dates.maybe(end)
 			v.Lasted = f.duration(end.Sub(e.StartAt))
+		} else if end := e.ScheduledEndAt; end != nil && end.After(f.At) {
+			v.Ends = v.Until
 		}
 	} else if v.Planned == nil {
 		v.Planned = f.dates.maybe(&e.StartAt)

@@ -2,6 +2,7 @@ package site
 
 import (
 	"html/template"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
@@ -81,9 +82,11 @@ func (f frame) module(name string) (moduleView, bool) {
 	case "activeMaintenance":
 		return f.events(on.ActiveMaintenance, func(e *catalog.ShownEvent) bool { return e.Type == catalog.Maintenance && isOpen(f.Snapshot, e) })
 	case "upcomingMaintenance":
-		return f.events(on.UpcomingMaintenance, func(e *catalog.ShownEvent) bool {
+		view, shown := f.events(on.UpcomingMaintenance, func(e *catalog.ShownEvent) bool {
 			return e.Type == catalog.Maintenance && !closed(e) && !isOpen(f.Snapshot, e)
 		})
+		slices.Reverse(view.Events) // the next one first
+		return view, shown
 	case "components":
 		groups := f.groups(true, on.UptimeHistory)
 		return moduleView{Groups: groups}, on.Components && len(groups) > 0
