@@ -411,6 +411,7 @@ func wantError(t testing.TB, g got, status int, message string) {
 // The errors that several tests expect.
 const (
 	noPath        = "There is nothing at this path."
+	noBoard       = "There is no dashboard at this address."
 	noMethod      = "The path does not have this method."
 	noService     = "A part of the platform cannot be reached. Try again shortly."
 	noPage        = "The dashboard cannot be read at the moment. Try again shortly."

@@ -84,7 +84,7 @@ func (e *edge) findEdition(l *look) bool {
 		current.write(l, l.request)
 		return false
 	case current.edition == nil:
-		e.refuseLook(l, unknownPath())
+		e.refuseLook(l, fault.New(fault.NotFound, "There is no dashboard at this address."))
 		return false
 	}
 	l.edition, l.editionPage, l.stale = current.edition, current, stale

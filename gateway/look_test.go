@@ -126,8 +126,8 @@ func TestWrongAddressesOfADashboard(t *testing.T) {
 		{"/d/main/history/2020-01", nil, missing, htmlType}, {"/d/main/events/a%2F..%2Fb", nil, missing, htmlType}, {"/d/main/events/..", nil, missing, htmlType},
 		{"/d/main/enter/below", nil, missing, htmlType}, {"/d/main/404", nil, missing, htmlType}, {"/d/main/events/%00", nil, missing, htmlType},
 		{"/d/main/components/none/badge.svg", nil, noAddress, "text/plain; charset=utf-8"}, {"/d/main/components/none/feed.rss", nil, noAddress, "text/plain; charset=utf-8"},
-		{"/d/none/", nil, noAddress, "text/plain; charset=utf-8"}, {"/", map[string]string{"Host": "other.test"}, noAddress, "text/plain; charset=utf-8"},
-		{"/d/none/events/e1", nil, noAddress, "text/plain; charset=utf-8"}, {"/d/MAIN/", nil, noAddress, "text/plain; charset=utf-8"},
+		{"/d/none/", nil, noBoard + "\n", "text/plain; charset=utf-8"}, {"/", map[string]string{"Host": "other.test"}, noBoard + "\n", "text/plain; charset=utf-8"},
+		{"/d/none/events/e1", nil, noBoard + "\n", "text/plain; charset=utf-8"}, {"/d/MAIN/", nil, noAddress, "text/plain; charset=utf-8"},
 		{"/", map[string]string{"Host": "other_host.test"}, noAddress, "text/plain; charset=utf-8"},
 	} {
 		g := d.get(t, row.path, plainly(row.header))
@@ -139,7 +139,7 @@ func TestWrongAddressesOfADashboard(t *testing.T) {
 		path, error string
 		header      map[string]string
 	}{
-		{"/d/main/api/v2/nothing.json", noPath, nil}, {"/d/none/api/v2/summary.json", noPath, nil}, {"/d/main/api/v1/service/", noPath, nil},
+		{"/d/main/api/v2/nothing.json", noPath, nil}, {"/d/none/api/v2/summary.json", noBoard, nil}, {"/d/main/api/v1/service/", noPath, nil},
 		{"/d/main/api/v2/incidents.json", noPath, nil}, {"/api/v2/nothing.json", noPath, ownHost},
 	} {
 		wantError(t, d.get(t, row.path, row.header), 404, row.error)

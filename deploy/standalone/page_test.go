@@ -254,7 +254,7 @@ func TestPrivateDashboard(t *testing.T) {
 		l.visit("POST", slug+"/enter", url.Values{"password": {"wrong"}}).expect(t, http.StatusForbidden)
 	}
 	late := l.visit("POST", slug+"/enter", url.Values{"password": {"another horse"}}).expect(t, http.StatusTooManyRequests)
-	if late.header.Get("Retry-After") == "" || !strings.Contains(string(late.body), "too many wrong passwords") {
+	if late.header.Get("Retry-After") == "" || !strings.Contains(string(late.body), "Too many wrong passwords") {
 		t.Errorf("%v %s", late.header, late.body)
 	}
 	access(map[string]any{"mode": "ipAllowlist", "allowedIps": []string{"192.0.2.0/24"}})

@@ -57,6 +57,9 @@ func Launch(t testing.TB, process boot.Process, run func(context.Context) error)
 	return url, stop
 }
 
+// givenAddresses are the results of FreeAddress.
+var givenAddresses sync.Map
+
 // FreeAddress returns a loopback address with a free port, for a server that gets its address as a setting and may
 // start again on the same address. The port is outside the range of outgoing connections, because such a connection
 // could take the port before the server starts.
@@ -65,6 +68,9 @@ func FreeAddress(t testing.TB) string {
 	const first, ports, tries = 10000, 20000, 100
 	for range tries {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(ports)))
+		if _, given := givenAddresses.LoadOrStore(address, true); given {
+			continue // its server may not listen yet
+		}
 		if listener, err := net.Listen("tcp", address); err == nil {
 			listener.Close()
 			return address
