@@ -86,6 +86,9 @@ func (f *folder) pendingSeed(setting string) (*seed, error) {
 	if err := decoder.Decode(&s); err != nil {
 		return nil, fmt.Errorf("BELLBUOY_SEED: %s is not a valid seed: %w", setting, err)
 	}
+	if creates := len(s.Components) > 0 || s.Showcase != nil; creates && !slices.Contains(s.User.Roles, "admin") {
+		return nil, fmt.Errorf("BELLBUOY_SEED: the roles of the user in %s must contain admin, because the user creates the components", setting)
+	}
 	if _, err := os.Stat(f.file(seededMark)); !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}

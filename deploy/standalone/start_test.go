@@ -107,6 +107,21 @@ func TestSeedFromAFile(t *testing.T) {
 	}
 }
 
+// The user of a seed creates its components. A user without that right would end the first start half way.
+func TestSeedWhoseUserMayNotCreateItsComponents(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "seed.json")
+	content := `{"organization": {"name": "Owls"}, "user": {"username": "owl", "email": "owl@example.com", "roles": ["api"]},
+		"components": [{"service_name": "Nest"}]}`
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := standalone(t, "BELLBUOY_SEED="+file)
+	p.start()
+	if code := p.exit(10 * time.Second); code == 0 || !strings.Contains(p.output(), "must contain admin") {
+		t.Errorf("the platform ended with code %d: %s", code, p.output())
+	}
+}
+
 func TestCredentialsContainTheBaseURLs(t *testing.T) {
 	p, base := started(t, "LEGACY_BASE_URL=https://api.example.com/status/", "DASHBOARD_BASE_URL=https://status.example.com:8443")
 	c := seeded(t, p)
