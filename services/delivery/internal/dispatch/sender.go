@@ -181,6 +181,7 @@ func (s *Sender) deliver(m *member, slot *slot) {
 	slot.start()
 	defer slot.release()
 	row, wait, err := s.attempt(m, slot)
+	slot.keep()
 	if err == nil && wait == 0 && m.row == nil {
 		s.writer.rows <- newRow{row, m}
 		return

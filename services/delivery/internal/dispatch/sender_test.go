@@ -143,6 +143,48 @@ func TestSender_serviceSlow(t *testing.T) {
 	})
 }
 
+// slowStore is a Store that takes a time to store results.
+type slowStore struct {
+	plainParts
+	took time.Duration
+}
+
+func (s slowStore) InsertBlocks(ctx context.Context, blocks []Block) error {
+	time.Sleep(s.took)
+	return s.plainParts.InsertBlocks(ctx, blocks)
+}
+
+// While the store is slow, no more attempts start than a kill -9 may repeat, although results wait for longer than fastTime.
+func TestSender_storeSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const took, shards = 5 * time.Second, 8
+		hooks := &sending{}
+		s := NewSender(Parts{Store: slowStore{took: took}, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Webhook: hooks},
+			Keepers: map[topic.Keeper]Recipients{topic.Integrations: directory{}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { _ = s.Run(ctx); close(ended) }()
+		s.Assigned(ctx, []int{0}, func() bool { return true })
+		for shard := range shards {
+			recipients := make([]string, shardSize)
+			for i := range recipients {
+				recipients[i] = strconv.Itoa(shard*shardSize + i)
+			}
+			s.Take(ctx, 0, topic.Shard{ID: recipients[0], ChangeID: "c", Organization: "o", Channel: topic.Webhook, Recipients: recipients}, plainParts{})
+		}
+		time.Sleep(took - time.Second)
+		if n := hooks.sent.Load(); n < int64(cap(s.slots.fast)) || n > maxFastSlots+unstoredResults {
+			t.Errorf("%d attempts were made and none is stored", n)
+		}
+		time.Sleep(shards * shardSize / batchRows * 2 * took)
+		if n := hooks.sent.Load(); n != shards*shardSize {
+			t.Errorf("%d of %d were sent", n, shards*shardSize)
+		}
+		stop()
+		<-ended
+	})
+}
+
 // A pause holds for every attempt that starts more than 100 ms after the response to it.
 func TestSender_pause(t *testing.T) {
 	for name, asking := range map[string]directory{

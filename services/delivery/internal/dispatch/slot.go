@@ -44,6 +44,7 @@ type slot struct {
 	mu       sync.Mutex
 	slow     bool
 	released bool
+	kept     bool
 }
 
 // start starts the time after which the slot becomes a slow one. All slots share a timer: one for each delivery would be a
@@ -80,18 +81,27 @@ func (l *slots) watch() {
 	l.started, l.watching = nil, false
 }
 
-// left reports whether the slot was released or is a slow one.
+// keep ends the time of the slot: a fast one stays fast until it is released. It is called when the result of the attempt
+// waits for the store. If such slots became slow ones while the store is slow, more attempts would start, and a kill -9
+// would repeat more than the bound.
+func (s *slot) keep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = true
+}
+
+// left reports whether the slot does not become a slow one any more.
 func (s *slot) left() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.released || s.slow
+	return s.released || s.slow || s.kept
 }
 
 // move turns the slot into a slow one. It returns false if all slow slots are in use.
 func (s *slot) move() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.released || s.slow {
+	if s.released || s.slow || s.kept {
 		return true
 	}
 	select {
