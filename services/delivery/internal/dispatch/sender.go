@@ -81,7 +81,7 @@ func NewSender(parts Parts) *Sender {
 	s.idle = make(chan struct{}, cap(s.slots.fast))
 	s.queue = newQueue(s.open)
 	s.writer = &batchWriter{Parts: parts, owned: s.retries.owns, stored: s.stored, finish: s.queue.finish,
-		rows: make(chan newRow, waitingRows), batches: make(chan outcomeBatch, waitingBatches), done: make(chan struct{})}
+		rows: make(chan newRow), batches: make(chan outcomeBatch, waitingBatches), done: make(chan struct{})}
 	return s
 }
 

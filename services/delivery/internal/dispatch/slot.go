@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	fastPerCore  = 64 // more attempts would wait for the processor and delay everything else
-	maxFastSlots = 256 - unstoredResults
+	fastPerCore  = 64  // more attempts would wait for the processor and delay everything else
+	maxFastSlots = 128 // see batchRows
 	slowSlots    = 1024
 	fastTime     = 200 * time.Millisecond // how long an attempt may use a fast slot
 	moveAgain    = 20 * time.Millisecond  // before the next try to move, while all slow slots are in use
