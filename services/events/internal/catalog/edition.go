@@ -1,19 +1,12 @@
 package catalog
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // State is a snapshot, and what the next snapshot follows from.
@@ -161,9 +154,6 @@ func (e *issue) size() int {
 	return n
 }
 
-// deletedAtOnce bounds the keys of one deletion.
-const deletedAtOnce = 500
-
 // maxIssues bounds the editions that a process remembers, in bytes.
 const maxIssues = 64 << 20
 
@@ -278,192 +268,4 @@ func (p *Part) uses() []string {
 		ids = append(ids, day.ID)
 	}
 	return ids
-}
-
-// encoder makes the parts of an edition.
-type encoder struct {
-	head  Part
-	parts []Part // without the head and those of former editions
-}
-
-// add adds a part and returns its id.
-func (e *encoder) add(value any) (string, error) {
-	body, err := pack(value)
-	part := Part{ID: newID(), DashboardID: e.head.DashboardID, CreatedAt: e.head.CreatedAt, Body: body}
-	e.parts = append(e.parts, part)
-	return part.ID, err
-}
-
-// addChunks adds the chunks that are not stored yet.
-func (e *encoder) addChunks(of chunks) (err error) {
-	for _, one := range of {
-		if one.id == "" {
-			if one.id, err = e.add(one.events); err != nil {
-				return err
-			}
-		}
-		e.head.Chunks = append(e.head.Chunks, one.id)
-	}
-	return nil
-}
-
-// addDays adds the days of components on the dates for which stale returns true. It takes the parts of other dates from
-// former.
-func (e *encoder) addDays(components []ShownComponent, dates []day, stale func(date string) bool, former []DayPart) (err error) {
-	known := make(map[string]string, len(former))
-	for _, one := range former {
-		known[one.Date] = one.ID
-	}
-	for _, d := range dates {
-		id := known[d.date]
-		if stale(d.date) {
-			days := map[string]ShownDay{}
-			for i := range components {
-				if one := components[i].on(d.date); one != nil {
-					days[components[i].ID] = *one
-				}
-			}
-			if id = ""; len(days) > 0 {
-				if id, err = e.add(days); err != nil {
-					return err
-				}
-			}
-		}
-		if id != "" {
-			e.head.Days = append(e.head.Days, DayPart{d.date, id})
-		}
-	}
-	return nil
-}
-
-// on returns the day of a date; nil if nothing happened.
-func (c *ShownComponent) on(date string) *ShownDay {
-	at, there := slices.BinarySearchFunc(c.Days, date, func(d ShownDay, date string) int { return strings.Compare(d.Date, date) })
-	if !there {
-		return nil
-	}
-	return &c.Days[at]
-}
-
-// zippers keeps gzip writers, because a new one allocates a megabyte.
-var zippers = sync.Pool{New: func() any {
-	zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
-	return zip
-}}
-
-func pack(value any) ([]byte, error) {
-	var out bytes.Buffer
-	zip := zippers.Get().(*gzip.Writer)
-	defer zippers.Put(zip)
-	zip.Reset(&out)
-	if err := errors.Join(json.NewEncoder(zip).Encode(value), zip.Close()); err != nil {
-		return nil, fmt.Errorf("encode an edition: %w", err)
-	}
-	return out.Bytes(), nil
-}
-
-func unpack(body []byte, value any) error {
-	zip, err := gzip.NewReader(bytes.NewReader(body))
-	if err == nil {
-		err = json.NewDecoder(zip).Decode(value)
-	}
-	if err != nil {
-		return fmt.Errorf("decode an edition: %w", err)
-	}
-	return nil
-}
-
-// insertEdition stores the edition of a composition that follows former, which may be nil.
-func (c *Catalog) insertEdition(ctx context.Context, page *Page, m *composition, former *issue) (*issue, error) {
-	state := m.state
-	e := encoder{head: Part{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now()}}
-	var days []DayPart
-	if former != nil {
-		days = former.Days
-	}
-	if err := errors.Join(e.addChunks(state.chunks), e.addDays(state.Snapshot.Components, m.calendar.days, m.stale, days)); err != nil {
-		return nil, err
-	}
-	bare := state
-	bare.Snapshot.Components = slices.Clone(state.Snapshot.Components)
-	for i := range bare.Snapshot.Components {
-		bare.Snapshot.Components[i].Days = []ShownDay{}
-	}
-	var err error
-	if e.head.Body, err = pack(bare); err != nil {
-		return nil, err
-	}
-	made := newIssue(e.head, state)
-	if former != nil {
-		made.former = former.ID
-	}
-	return made, c.store.Parts.UpsertMany(ctx, append(e.parts, e.head))
-}
-
-// deleteEditions deletes the editions of a dashboard from before a time, with their files, except the kept one. It finds
-// the files by themselves too: one may be rendered while its edition is deleted.
-func (c *Catalog) deleteEditions(ctx context.Context, dashboardID, kept string, before time.Time) error {
-	return together(
-		func() error { return c.deleteFiles(ctx, dashboardID, kept, before) },
-		func() error { return c.deleteParts(ctx, dashboardID, kept, before) },
-	)
-}
-
-func (c *Catalog) deleteFiles(ctx context.Context, dashboardID, kept string, before time.Time) error {
-	where := []find.Condition{find.Eq(FieldDashboard, dashboardID), find.Lte(FieldCreatedAt, before)}
-	rows, err := c.store.Files.Keys(ctx, find.Query{Where: where}, FieldEdition)
-	if err != nil {
-		return err
-	}
-	var gone []string
-	for _, row := range rows {
-		if row.Values[0] != kept {
-			gone = append(gone, row.Key)
-		}
-	}
-	return deleteAll(ctx, c.store.Files, dashboardID, gone)
-}
-
-// deleteParts deletes the parts from before a time that no edition uses which stays. An edition that is stored meanwhile
-// uses those of the kept one, and younger parts.
-func (c *Catalog) deleteParts(ctx context.Context, dashboardID, kept string, before time.Time) error {
-	rows, err := c.store.Parts.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}}, FieldCreatedAt, FieldNumber)
-	if err != nil {
-		return err
-	}
-	var old, heads []string
-	for _, row := range rows {
-		created, _ := row.Values[0].(int64)
-		stays := row.Key == kept || created > before.UnixMilli()
-		if !stays {
-			old = append(old, row.Key)
-		} else if row.Values[1] != int64(0) {
-			heads = append(heads, row.Key)
-		}
-	}
-	if len(old) == 0 {
-		return nil
-	}
-	staying, err := c.store.Parts.GetMany(ctx, heads)
-	if err != nil {
-		return err
-	}
-	used := map[string]bool{}
-	for i := range staying {
-		for _, id := range staying[i].uses() {
-			used[id] = true
-		}
-	}
-	return deleteAll(ctx, c.store.Parts, dashboardID, slices.DeleteFunc(old, func(id string) bool { return used[id] }))
-}
-
-// deleteAll deletes the records of a dashboard with the keys.
-func deleteAll[T any](ctx context.Context, from Issued[T], dashboardID string, keys []string) error {
-	for some := range slices.Chunk(keys, deletedAtOnce) {
-		query := find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID), find.In(FieldID, some...)}, Scan: IndexDashboard}
-		if _, err := from.DeleteMany(ctx, query); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,80 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// deletedAtOnce bounds the keys of one deletion.
+const deletedAtOnce = 500
+
+// deleteEditions deletes the editions of a dashboard from before a time, with their files, except the kept one. It finds
+// the files by themselves too: one may be rendered while its edition is deleted.
+func (c *Catalog) deleteEditions(ctx context.Context, dashboardID, kept string, before time.Time) error {
+	return together(
+		func() error { return c.deleteFiles(ctx, dashboardID, kept, before) },
+		func() error { return c.deleteParts(ctx, dashboardID, kept, before) },
+	)
+}
+
+func (c *Catalog) deleteFiles(ctx context.Context, dashboardID, kept string, before time.Time) error {
+	where := []find.Condition{find.Eq(FieldDashboard, dashboardID), find.Lte(FieldCreatedAt, before)}
+	rows, err := c.store.Files.Keys(ctx, find.Query{Where: where}, FieldEdition)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, row := range rows {
+		if row.Values[0] != kept {
+			gone = append(gone, row.Key)
+		}
+	}
+	return deleteAll(ctx, c.store.Files, dashboardID, gone)
+}
+
+// deleteParts deletes the parts from before a time that no edition uses which stays. An edition that is stored meanwhile
+// uses those of the kept one, and younger parts.
+func (c *Catalog) deleteParts(ctx context.Context, dashboardID, kept string, before time.Time) error {
+	rows, err := c.store.Parts.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}}, FieldCreatedAt, FieldNumber)
+	if err != nil {
+		return err
+	}
+	var old, heads []string
+	for _, row := range rows {
+		created, _ := row.Values[0].(int64)
+		stays := row.Key == kept || created > before.UnixMilli()
+		if !stays {
+			old = append(old, row.Key)
+		} else if row.Values[1] != int64(0) {
+			heads = append(heads, row.Key)
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	staying, err := c.store.Parts.GetMany(ctx, heads)
+	if err != nil {
+		return err
+	}
+	used := map[string]bool{}
+	for i := range staying {
+		for _, id := range staying[i].uses() {
+			used[id] = true
+		}
+	}
+	return deleteAll(ctx, c.store.Parts, dashboardID, slices.DeleteFunc(old, func(id string) bool { return used[id] }))
+}
+
+// deleteAll deletes the records of a dashboard with the keys.
+func deleteAll[T any](ctx context.Context, from Issued[T], dashboardID string, keys []string) error {
+	for some := range slices.Chunk(keys, deletedAtOnce) {
+		query := find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID), find.In(FieldID, some...)}, Scan: IndexDashboard}
+		if _, err := from.DeleteMany(ctx, query); err != nil {
+			return err
+		}
+	}
+	return nil
+}

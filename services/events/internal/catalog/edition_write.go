@@ -1,0 +1,133 @@
+package catalog
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// encoder makes the parts of an edition.
+type encoder struct {
+	head  Part
+	parts []Part // without the head and those of former editions
+}
+
+// add adds a part and returns its id.
+func (e *encoder) add(value any) (string, error) {
+	body, err := pack(value)
+	part := Part{ID: newID(), DashboardID: e.head.DashboardID, CreatedAt: e.head.CreatedAt, Body: body}
+	e.parts = append(e.parts, part)
+	return part.ID, err
+}
+
+// addChunks adds the chunks that are not stored yet.
+func (e *encoder) addChunks(of chunks) (err error) {
+	for _, one := range of {
+		if one.id == "" {
+			if one.id, err = e.add(one.events); err != nil {
+				return err
+			}
+		}
+		e.head.Chunks = append(e.head.Chunks, one.id)
+	}
+	return nil
+}
+
+// addDays adds the days of components on the dates for which stale returns true. It takes the parts of other dates from
+// former.
+func (e *encoder) addDays(components []ShownComponent, dates []day, stale func(date string) bool, former []DayPart) (err error) {
+	known := make(map[string]string, len(former))
+	for _, one := range former {
+		known[one.Date] = one.ID
+	}
+	for _, d := range dates {
+		id := known[d.date]
+		if stale(d.date) {
+			days := map[string]ShownDay{}
+			for i := range components {
+				if one := components[i].on(d.date); one != nil {
+					days[components[i].ID] = *one
+				}
+			}
+			if id = ""; len(days) > 0 {
+				if id, err = e.add(days); err != nil {
+					return err
+				}
+			}
+		}
+		if id != "" {
+			e.head.Days = append(e.head.Days, DayPart{d.date, id})
+		}
+	}
+	return nil
+}
+
+// on returns the day of a date; nil if nothing happened.
+func (c *ShownComponent) on(date string) *ShownDay {
+	at, there := slices.BinarySearchFunc(c.Days, date, func(d ShownDay, date string) int { return strings.Compare(d.Date, date) })
+	if !there {
+		return nil
+	}
+	return &c.Days[at]
+}
+
+// zippers keeps gzip writers, because a new one allocates a megabyte.
+var zippers = sync.Pool{New: func() any {
+	zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
+	return zip
+}}
+
+func pack(value any) ([]byte, error) {
+	var out bytes.Buffer
+	zip := zippers.Get().(*gzip.Writer)
+	defer zippers.Put(zip)
+	zip.Reset(&out)
+	if err := errors.Join(json.NewEncoder(zip).Encode(value), zip.Close()); err != nil {
+		return nil, fmt.Errorf("encode an edition: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func unpack(body []byte, value any) error {
+	zip, err := gzip.NewReader(bytes.NewReader(body))
+	if err == nil {
+		err = json.NewDecoder(zip).Decode(value)
+	}
+	if err != nil {
+		return fmt.Errorf("decode an edition: %w", err)
+	}
+	return nil
+}
+
+// insertEdition stores the edition of a composition that follows former, which may be nil.
+func (c *Catalog) insertEdition(ctx context.Context, page *Page, m *composition, former *issue) (*issue, error) {
+	state := m.state
+	e := encoder{head: Part{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now()}}
+	var days []DayPart
+	if former != nil {
+		days = former.Days
+	}
+	if err := errors.Join(e.addChunks(state.chunks), e.addDays(state.Snapshot.Components, m.calendar.days, m.stale, days)); err != nil {
+		return nil, err
+	}
+	bare := state
+	bare.Snapshot.Components = slices.Clone(state.Snapshot.Components)
+	for i := range bare.Snapshot.Components {
+		bare.Snapshot.Components[i].Days = []ShownDay{}
+	}
+	var err error
+	if e.head.Body, err = pack(bare); err != nil {
+		return nil, err
+	}
+	made := newIssue(e.head, state)
+	if former != nil {
+		made.former = former.ID
+	}
+	return made, c.store.Parts.UpsertMany(ctx, append(e.parts, e.head))
+}
