@@ -3,7 +3,6 @@ package main_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -200,34 +199,4 @@ func TestDemoSeedKilledAtAnyMomentIsCompletedByTheNext(t *testing.T) {
 			expectOneOrganization(t, base, c)
 		})
 	}
-}
-
-// TestDemoSeedByTwoProcessesAtTheSameTime needs a database for several processes. The operator interface takes no
-// Idempotency-Key, so two organizations can have the name; both processes use the first.
-func TestDemoSeedByTwoProcessesAtTheSameTime(t *testing.T) {
-	broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer broker.Close()
-	server, err := engines.StartRedis("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	documents := os.Getenv("BELLBUOY_TEST_MONGODB")
-	if documents == "" {
-		t.Skip("BELLBUOY_TEST_MONGODB names no server, and SQLite is for one process")
-	}
-	documents = fmt.Sprintf("%s/demo%d", strings.TrimSuffix(documents, "/"), time.Now().UnixNano())
-	env := []string{"BELLBUOY_SEED=demo", "BELLBUOY_SECRET=" + secret, "BELLBUOY_OPERATOR_TOKEN=" + operatorToken,
-		"DOCUMENTS_URL=" + documents, "KAFKA_BROKERS=" + broker.Addr(), "REDIS_URL=" + server.URL()}
-	first, base := standalone(t, env...)
-	second, other := standalone(t, env...)
-	first.start()
-	second.start()
-	eventually(t, 120*time.Second, "the first is ready", ready(base))
-	eventually(t, 120*time.Second, "the second is ready", ready(other))
-	expectDemo(t, base, seeded(t, first))
-	expectDemo(t, other, seeded(t, second))
 }

@@ -97,7 +97,7 @@ func (f *folder) pendingSeed(setting string) (*seed, error) {
 
 // sower creates the seed's records through the platform's public address. It looks for each record before it creates
 // the record, and creates records of the App interface with an Idempotency-Key. So a first start that was killed can be
-// repeated, and two processes that start at the same time create each of these records once.
+// repeated.
 type sower struct {
 	base          string // base URL of the legacy interface
 	dashboards    string // base URL of the dashboards
@@ -182,7 +182,7 @@ const requestTimeout = 10 * time.Second
 const patience = requestTimeout + time.Second
 
 // ensure posts a record until find finds it. A key names the record among those of a first start. A conflict says that
-// another process posts the record, or that a killed process did. It is over after patience: if the record still does not
+// a request of a killed process is under way. It is over after patience: if the record still does not
 // exist, the key is of a record that is gone, and ensure uses another one.
 func (c caller) ensure(ctx context.Context, key, path string, in any, find func() (bool, error)) error {
 	var failure error
