@@ -426,7 +426,8 @@ func TestVisitorsExpiredRequestStaysLocked(t *testing.T) {
 	v.must(http.StatusOK, http.MethodPost, v.follow(second.Link, "confirm"), nil)
 }
 
-// An address that a visitor's request made goes with its last subscriber, whoever deletes that.
+// The last subscriber of an address that a visitor's request created is deleted by a member, or with its dashboard. Then the
+// address is deleted too.
 func TestVisitorsAddressGoesWithItsSubscriber(t *testing.T) {
 	p := start(t)
 	o, h := p.organization(), p.listen(topic.Notices)

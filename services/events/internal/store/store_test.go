@@ -24,7 +24,7 @@ const (
 	board = "0190dddd-0000-7000-8000-00000000000a"
 )
 
-// ahead is how far the clock of all catalogs is ahead, in nanoseconds.
+// ahead is added to the present time that all catalogs read, in nanoseconds.
 var ahead atomic.Int64
 
 // open returns a catalog over records in folder. A deaf catalog runs nothing after its writes, like a
