@@ -45,8 +45,19 @@ type edge struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	v := e.open(w, r)
+func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.serve(w, r, e.router.find(r)) }
+
+// read returns the handler of a request that package reads can serve: one for a file of a dashboard. Else it returns nil.
+func (e *edge) read(r *http.Request) http.Handler {
+	found := e.router.find(r)
+	if found.route == nil || found.route.file == nil || found.route.file.kind == fileEnter || found.route.file.kind == fileForm {
+		return nil
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.serve(w, r, found) })
+}
+
+func (e *edge) serve(w http.ResponseWriter, r *http.Request, found found) {
+	v := e.open(w, r, found)
 	defer e.close(v)
 	switch v.found.surface {
 	case passport.Legacy:
@@ -223,11 +234,11 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// open begins a visit: it sets the id, finds the row and starts the span. It does not use
+// open begins a visit: it sets the id and starts the span. It does not use
 // otelhttp, which has no route until the handler returns, and costs as much as all the
 // checks together.
-func (e *edge) open(w http.ResponseWriter, r *http.Request) *visit {
-	v := &visit{ResponseWriter: w, request: r, start: time.Now(), found: e.router.find(r)}
+func (e *edge) open(w http.ResponseWriter, r *http.Request, found found) *visit {
+	v := &visit{ResponseWriter: w, request: r, start: time.Now(), found: found}
 	v.bare = v.found.surface == passport.Legacy && r.Method == http.MethodPost && legacy.Method(r) == http.MethodHead
 	v.id = requestID(r.Header)
 	v.ip, v.scheme = e.proxies.client(r)

@@ -33,6 +33,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/gateway/internal/reads"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -77,6 +78,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer edge.guard.redis.client.Close() // after the last request
+	listener := reads.Listen(c.Listener, edge.read)
+	defer listener.Wait()
+	c.Listener = listener
 	return c.Serve(ctx, boot.Service{
 		Handler:    edge,
 		Ready:      ready(c, edge),

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -349,9 +348,6 @@ func (p *page) writeAs(w http.ResponseWriter, r *http.Request, status int) {
 	}
 	if status != p.status {
 		delete(out, "Etag") // that of the page with its own status
-	}
-	if r.Method != http.MethodHead {
-		boot.Gather(r.Context(), len(p.body))
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {

@@ -20,9 +20,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+const checkTimeout = 2 * time.Second
+
+// The time limits of a server.
 const (
-	checkTimeout = 2 * time.Second
-	stopTimeout  = 15 * time.Second
+	HeaderTimeout = 5 * time.Second  // of the head of a request
+	WriteTimeout  = 60 * time.Second // of a response, from the end of the request's head
+	IdleTimeout   = 2 * time.Minute  // between two requests on a connection
+	StopTimeout   = 15 * time.Second // of running requests after a stop begins
 )
 
 // Service is what the Run of a service passes to Serve.
@@ -115,23 +120,22 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
+		ReadHeaderTimeout: HeaderTimeout,
 		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      60 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		WriteTimeout:      WriteTimeout,
+		IdleTimeout:       IdleTimeout,
 		MaxHeaderBytes:    32 << 10,
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, gatherKey{}, c) },
 	}
 	return Together(ctx,
 		func(context.Context) error {
-			if err := server.Serve(gatherListener{listener}); !errors.Is(err, http.ErrServerClosed) {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 			}
 			return nil
 		},
 		func(ctx context.Context) error {
 			<-ctx.Done()
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopTimeout)
 			defer cancel()
 			if err := server.Shutdown(ctx); err != nil {
 				return errors.Join(fmt.Errorf("requests did not end in time at the stop: %w", err), server.Close())

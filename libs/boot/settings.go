@@ -108,7 +108,7 @@ type Suppression struct {
 }
 
 const (
-	maxTimeout = stopTimeout - time.Second // an attempt must be able to end within a stop
+	maxTimeout = StopTimeout - time.Second // an attempt must be able to end within a stop
 	maxWaits   = 20
 	maxWait    = 24 * time.Hour
 )

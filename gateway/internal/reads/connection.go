@@ -1,0 +1,152 @@
+package reads
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+)
+
+const (
+	// maxHead bounds the head of a request that is served here, in bytes. net/http serves longer ones.
+	maxHead = 4 << 10
+	// slack is the time by which a time limit may end too early. Without it, each request would set two limits.
+	slack = time.Second
+)
+
+// refusal is the response to a request that net/http should serve, but the process stops.
+const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+// connection is a connection of a client.
+type connection struct {
+	net.Conn
+	listener *Listener
+	in       *bufio.Reader // nil after the connection is handed over and in is empty
+	out      response
+	used     atomic.Bool // a whole head was read
+	// readLimit and writeLimit are the time limits that the connection has.
+	readLimit, writeLimit time.Time
+}
+
+// serve serves reads until the connection ends or is handed over. A handler that panics ends its connection; it has
+// logged the cause itself.
+func (c *connection) serve() {
+	defer c.listener.remove(c)
+	ended := true
+	defer func() {
+		if recover() != nil || ended {
+			_ = c.Conn.Close() // the end of the connection for both sides
+		}
+	}()
+	address := c.RemoteAddr().String()
+	for !c.used.Load() || !c.listener.closing.Load() {
+		head, err := c.readHead()
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return // the client has left, or was silent for too long
+		}
+		request, handler := parse(head), http.Handler(nil)
+		if request != nil {
+			request.RemoteAddr = address
+			handler = c.listener.take(request)
+		}
+		if handler == nil {
+			ended = !c.handOver()
+			return
+		}
+		_, _ = c.in.Discard(len(head)) // they are in the buffer
+		if err := extend(&c.writeLimit, boot.WriteTimeout, c.SetWriteDeadline); err != nil {
+			return
+		}
+		if err := c.out.serve(handler, request, c.listener.closing.Load()); err != nil {
+			return
+		}
+	}
+}
+
+// readHead returns the head of the next request with the empty line. The buffer still has it.
+func (c *connection) readHead() ([]byte, error) {
+	if err := c.awaitRequest(); err != nil {
+		return nil, err
+	}
+	for limited := false; ; limited = true {
+		seen, _ := c.in.Peek(c.in.Buffered()) // cannot fail
+		if end := bytes.Index(seen, []byte("\r\n\r\n")); end >= 0 {
+			c.used.Store(true)
+			return seen[:end+4], nil
+		}
+		if !limited { // the rest of the head has one limit, however slowly it comes
+			c.readLimit = time.Now().Add(boot.HeaderTimeout)
+			if err := c.SetReadDeadline(c.readLimit); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := c.in.Peek(len(seen) + 1); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// awaitRequest waits for the first byte of a request.
+func (c *connection) awaitRequest() error {
+	if c.in.Buffered() > 0 {
+		return nil
+	}
+	patience := boot.IdleTimeout
+	if !c.used.Load() {
+		patience = boot.HeaderTimeout
+	}
+	if err := extend(&c.readLimit, patience, c.SetReadDeadline); err != nil {
+		return err
+	}
+	if c.used.Load() && c.listener.closing.Load() { // Close may have set its own limit before this one
+		return net.ErrClosed
+	}
+	_, err := c.in.Peek(1)
+	return err
+}
+
+// extend sets a time limit, unless the current one ends at most slack too early.
+func extend(limit *time.Time, by time.Duration, set func(time.Time) error) error {
+	until := time.Now().Add(by)
+	if until.Sub(*limit) <= slack {
+		return nil
+	}
+	*limit = until
+	return set(until)
+}
+
+// handOver gives the connection to net/http, which sets its own limits. It returns false if net/http serves no more.
+func (c *connection) handOver() bool {
+	if err := c.SetDeadline(time.Time{}); err != nil {
+		return false
+	}
+	if c.listener.hand(accepted{conn: c}) {
+		return true
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(boot.HeaderTimeout)) // fails only if the connection has ended
+	_, _ = c.Conn.Write([]byte(refusal))
+	return false
+}
+
+// Read implements net.Conn for net/http.
+func (c *connection) Read(to []byte) (int, error) {
+	if c.in != nil && c.in.Buffered() > 0 {
+		return c.in.Read(to)
+	}
+	c.in = nil
+	return c.Conn.Read(to)
+}
+
+// CloseWrite ends the connection for what this side writes. net/http calls it before Close, so that the client can read
+// the last response.
+func (c *connection) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+// Package reads is the part of the gateway's HTTP/1.1 server that serves the reads of dashboards. net/http serves
+// everything else.
+//
+// A Listener reads the head of each request. It serves the requests that take accepts: reads without a body, with
+// usual headers. At the first other request, it hands the connection over to net/http with all bytes that it has read,
+// and net/http serves the connection to its end. So this package needs to understand only the requests that it serves:
+// whatever is unusual or wrong about a request is the business of net/http.
+//
+// It is our own code because net/http alone costs about twice as much for a page as all that the gateway does for it:
+// it starts a goroutine that waits for the next request during each response, sets four deadlines, and writes a head
+// and a body of more than 4 KB apart.
+package reads
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+)
+
+// Listener is the listener of a server of net/http. Accept returns the connections that are handed over.
+type Listener struct {
+	net.Listener
+	take    func(*http.Request) http.Handler
+	handed  chan accepted
+	closing atomic.Bool
+	closed  chan struct{}
+	running sync.WaitGroup
+	mu      sync.Mutex
+	open    map[*connection]struct{}
+}
+
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
+// Listen serves the reads on the connections of inner. take returns the handler of a read, or nil if net/http is to
+// serve it. Such a handler sets Content-Type, does not keep the request, and responds in a short time even if the client
+// has left: the context of the request does not end.
+func Listen(inner net.Listener, take func(*http.Request) http.Handler) *Listener {
+	l := &Listener{Listener: inner, take: take, handed: make(chan accepted), closed: make(chan struct{}), open: map[*connection]struct{}{}}
+	go l.acceptAll()
+	return l
+}
+
+func (l *Listener) acceptAll() {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			// net/http waits before it tries again. This loop waits as long.
+			if !l.hand(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue
+		}
+		c := &connection{Conn: conn, listener: l, in: bufio.NewReaderSize(conn, maxHead), out: response{conn: conn, header: http.Header{}}}
+		if l.add(c) {
+			go c.serve()
+		}
+	}
+}
+
+func (l *Listener) add(c *connection) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing.Load() {
+		_ = c.Conn.Close() // nothing was read or written
+		return false
+	}
+	l.open[c] = struct{}{}
+	l.running.Add(1)
+	return true
+}
+
+func (l *Listener) remove(c *connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+	l.running.Done()
+}
+
+// hand gives a connection or an error to Accept. It returns false after Close.
+func (l *Listener) hand(a accepted) bool {
+	select {
+	case l.handed <- a:
+		return true
+	case <-l.closed:
+		return false
+	}
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case a := <-l.handed:
+		return a.conn, a.err
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener. It ends the connections on which no response is under way. The others end after their
+// response, or after boot.StopTimeout. A new connection has boot.HeaderTimeout for its first request, as with net/http.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing.Swap(true) {
+		return nil
+	}
+	close(l.closed)
+	for c := range l.open {
+		if c.used.Load() {
+			_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // fails only if the connection has ended
+		}
+	}
+	time.AfterFunc(boot.StopTimeout, l.endAll)
+	return l.Listener.Close()
+}
+
+// Wait waits after Close for the end of the responses that are under way.
+func (l *Listener) Wait() { l.running.Wait() }
+
+func (l *Listener) endAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		_ = c.Conn.Close() // ends its goroutine
+	}
+}

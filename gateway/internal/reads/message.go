@@ -1,0 +1,148 @@
+package reads
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// parse returns the request of a head, or nil if net/http is to read it: if it is not a GET or HEAD of HTTP/1.1 with one
+// Host, if it announces a body or a wish about the connection, or if anything in it is unusual or wrong.
+func parse(head []byte) *http.Request {
+	line, rest, _ := strings.Cut(string(head), "\r\n")
+	method, line, _ := strings.Cut(line, " ")
+	target, protocol, _ := strings.Cut(line, " ")
+	if method != http.MethodGet && method != http.MethodHead || !strings.HasPrefix(target, "/") || protocol != "HTTP/1.1" {
+		return nil
+	}
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return nil
+	}
+	request := &http.Request{
+		Method: method, URL: u, RequestURI: target, Proto: protocol, ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
+		Header: make(http.Header, strings.Count(rest, "\n")),
+	}
+	for line, rest, _ = strings.Cut(rest, "\r\n"); line != ""; line, rest, _ = strings.Cut(rest, "\r\n") {
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.Trim(value, " \t")
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil
+		}
+		switch name = http.CanonicalHeaderKey(name); name {
+		case "Host":
+			if request.Host != "" || !httpguts.ValidHostHeader(value) {
+				return nil
+			}
+			request.Host = value
+			continue
+		case "Connection":
+			if !strings.EqualFold(value, "keep-alive") {
+				return nil
+			}
+		case "Content-Length", "Transfer-Encoding", "Trailer", "Expect", "Upgrade", "Http2-Settings":
+			return nil
+		}
+		request.Header[name] = append(request.Header[name], value)
+	}
+	if request.Host == "" {
+		return nil
+	}
+	return request
+}
+
+// response implements http.ResponseWriter. The head and the first part of the body go out in one write.
+type response struct {
+	conn    net.Conn
+	request *http.Request
+	header  http.Header // kept for the next response, like head
+	head    []byte
+	last    bool // the connection ends with this response
+	status  int
+	sent    bool // the head
+	missing int  // the bytes of the body that are not written yet
+}
+
+var errLength = errors.New("reads: the body does not have the length that its head states")
+
+// serve writes the response of the handler. After an error, the connection cannot serve another request.
+func (r *response) serve(handler http.Handler, request *http.Request, last bool) error {
+	clear(r.header)
+	*r = response{conn: r.conn, header: r.header, head: r.head[:0], request: request, last: last}
+	handler.ServeHTTP(r, request)
+	if !r.sent {
+		if _, err := r.Write(nil); err != nil {
+			return err
+		}
+	}
+	if r.missing != 0 {
+		return errLength
+	}
+	return nil
+}
+
+// Header implements http.ResponseWriter.
+func (r *response) Header() http.Header { return r.header }
+
+// WriteHeader implements http.ResponseWriter. The head is sent with the body, or when the handler returns.
+func (r *response) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+// Write implements http.ResponseWriter. A response without Content-Length has no body.
+func (r *response) Write(data []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	size := len(data)
+	if r.request.Method == http.MethodHead {
+		data = nil
+	}
+	if r.sent {
+		return r.write(net.Buffers{data}, size)
+	}
+	r.sent = true
+	if values := r.header["Content-Length"]; len(values) == 1 && r.request.Method != http.MethodHead {
+		r.missing, _ = strconv.Atoi(values[0]) // of our own number
+	}
+	r.appendHead()
+	return r.write(net.Buffers{r.head, data}, size)
+}
+
+// write sends the parts, of which the last is one of the body.
+func (r *response) write(parts net.Buffers, size int) (int, error) {
+	if r.missing -= len(parts[len(parts)-1]); r.missing < 0 {
+		return 0, errLength
+	}
+	if _, err := parts.WriteTo(r.conn); err != nil {
+		r.missing = -1
+		return 0, err
+	}
+	return size, nil
+}
+
+// appendHead writes the head as net/http does.
+func (r *response) appendHead() {
+	head := append(r.head, "HTTP/1.1 "...)
+	head = strconv.AppendInt(head, int64(r.status), 10)
+	head = append(append(head, ' '), http.StatusText(r.status)...)
+	for name, values := range r.header {
+		for _, value := range values {
+			if strings.ContainsAny(value, "\r\n") {
+				continue // it would end the line
+			}
+			head = append(append(append(append(head, "\r\n"...), name...), ": "...), value...)
+		}
+	}
+	if r.last {
+		head = append(head, "\r\nConnection: close"...)
+	}
+	head = time.Now().UTC().AppendFormat(append(head, "\r\nDate: "...), http.TimeFormat)
+	r.head = append(head, "\r\n\r\n"...)
+}
