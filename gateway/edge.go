@@ -39,6 +39,7 @@ type edge struct {
 	discovery  []byte
 	docs       map[string]*page // by path
 	log        *slog.Logger
+	access     *slog.Logger // a line for each request
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 	seconds    *prometheus.HistogramVec
@@ -275,7 +276,7 @@ func (e *edge) close(v *visit) {
 	}
 	v.span.End()
 	e.seconds.WithLabelValues(knownMethod(v.request.Method), route, strconv.Itoa(v.status)).Observe(took.Seconds())
-	e.log.LogAttrs(v.ctx, slog.LevelInfo, "request", slog.String("method", knownMethod(v.request.Method)), slog.String("route", route),
+	e.access.LogAttrs(v.ctx, slog.LevelInfo, "request", slog.String("method", knownMethod(v.request.Method)), slog.String("route", route),
 		slog.Int("status", v.status), slog.Int64("us", took.Microseconds()),
 		slog.String("organization", v.organization), slog.String("request_id", v.id))
 	if failure != nil || v.status == statusGone {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -46,7 +47,7 @@ func (c *connection) serve() {
 	address := c.RemoteAddr().String()
 	for !c.used.Load() || !c.listener.closing.Load() {
 		head, err := c.readHead()
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		if err != nil {
 			return // the client has left, or was silent for too long
 		}
 		request, handler := parse(head), http.Handler(nil)
@@ -68,16 +69,20 @@ func (c *connection) serve() {
 	}
 }
 
-// readHead returns the head of the next request with the empty line. The buffer still has it.
+// readHead returns the head of the next request with the empty line, or a beginning that is not the head of a read. The
+// buffer still has it.
 func (c *connection) readHead() ([]byte, error) {
 	if err := c.awaitRequest(); err != nil {
 		return nil, err
 	}
 	for limited := false; ; limited = true {
 		seen, _ := c.in.Peek(c.in.Buffered()) // cannot fail
-		if end := bytes.Index(seen, []byte("\r\n\r\n")); end >= 0 {
+		if end := bytes.Index(seen, []byte("\n\r\n")); end >= 0 {
 			c.used.Store(true)
-			return seen[:end+4], nil
+			return seen[:end+3], nil
+		}
+		if len(seen) == maxHead || bytes.Contains(seen, []byte("\n\n")) {
+			return seen, nil
 		}
 		if !limited { // the rest of the head has one limit, however slowly it comes
 			c.readLimit = time.Now().Add(boot.HeaderTimeout)
@@ -85,7 +90,9 @@ func (c *connection) readHead() ([]byte, error) {
 				return nil, err
 			}
 		}
-		if _, err := c.in.Peek(len(seen) + 1); err != nil {
+		if _, err := c.in.Peek(len(seen) + 1); errors.Is(err, io.EOF) {
+			return seen, nil
+		} else if err != nil {
 			return nil, err
 		}
 	}

@@ -15,7 +15,11 @@ import (
 // parse returns the request of a head, or nil if net/http is to read it: if it is not a GET or HEAD of HTTP/1.1 with one
 // Host, if it announces a body or a wish about the connection, or if anything in it is unusual or wrong.
 func parse(head []byte) *http.Request {
-	line, rest, _ := strings.Cut(string(head), "\r\n")
+	text, whole := strings.CutSuffix(string(head), "\r\n\r\n")
+	if !whole {
+		return nil
+	}
+	line, rest, _ := strings.Cut(text, "\r\n")
 	method, line, _ := strings.Cut(line, " ")
 	target, protocol, _ := strings.Cut(line, " ")
 	if method != http.MethodGet && method != http.MethodHead || !strings.HasPrefix(target, "/") || protocol != "HTTP/1.1" {
@@ -27,9 +31,9 @@ func parse(head []byte) *http.Request {
 	}
 	request := &http.Request{
 		Method: method, URL: u, RequestURI: target, Proto: protocol, ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
-		Header: make(http.Header, strings.Count(rest, "\n")),
+		Header: make(http.Header, strings.Count(rest, "\n")+1),
 	}
-	for line, rest, _ = strings.Cut(rest, "\r\n"); line != ""; line, rest, _ = strings.Cut(rest, "\r\n") {
+	for line := range strings.SplitSeq(rest, "\r\n") {
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
