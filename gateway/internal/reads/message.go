@@ -34,14 +34,14 @@ func parse(head []byte) *http.Request {
 		Header: make(http.Header, strings.Count(rest, "\n")+1),
 	}
 	for line := range strings.SplitSeq(rest, "\r\n") {
-		name, value, _ := strings.Cut(line, ":")
+		name, value, isField := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
-		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+		if !isField || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			return nil
 		}
 		switch name = http.CanonicalHeaderKey(name); name {
 		case "Host":
-			if request.Host != "" || !httpguts.ValidHostHeader(value) {
+			if request.Host != "" || value == "" || !httpguts.ValidHostHeader(value) {
 				return nil
 			}
 			request.Host = value

@@ -133,7 +133,8 @@ func exchange(t testing.TB, address string, sent []byte) string {
 	return readable(received, sent)
 }
 
-// readable returns the responses in the order of their headers' names, without the date.
+// readable returns the responses in the order of their headers' names, without the date. It leaves out a 400 after
+// another response: net/http drops some wrong bytes between requests, or ends the connection without a 400.
 func readable(received, sent []byte) string {
 	var out strings.Builder
 	in := bufio.NewReader(bytes.NewReader(received))
@@ -144,8 +145,12 @@ func readable(received, sent []byte) string {
 	for {
 		response, err := http.ReadResponse(in, &http.Request{Method: method})
 		if err != nil {
-			rest, _ := io.ReadAll(in) // of a buffer
-			fmt.Fprintf(&out, "rest %q", rest)
+			if rest, _ := io.ReadAll(in); len(rest) > 0 { // of a buffer
+				fmt.Fprintf(&out, "rest %q", rest)
+			}
+			return out.String()
+		}
+		if response.StatusCode == http.StatusBadRequest && out.Len() > 0 {
 			return out.String()
 		}
 		body, err := io.ReadAll(response.Body)
@@ -183,12 +188,14 @@ var requests = []string{
 	"GET /read/a HTTP/1.1\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\nHost:\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+	"GET /read/a HTTP/1.1\r\nHost:\r\nHost: y\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\nHost: x y\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\nHost: x\r\nA: b\x00c\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
+	"GET /read/a HTTP/1.1\r\nHost: x\r\nname\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\nHost: x\r\n: no name\r\n\r\n",
 	"GET /read/a HTTP/1.1\r\n Host: x\r\n\r\n",
 	"GET /read/a HTTP/1.1\nHost: x\n\n",
