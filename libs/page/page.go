@@ -151,7 +151,8 @@ main:focus{outline:0}
 label,legend{font-weight:600}
 input[id],select{display:block;width:100%;margin-top:.375rem;padding:.625rem;border:1px solid var(--soft);border-radius:.5rem;background:var(--ground);color:inherit;font:inherit}
 .boxes{list-style:none;margin:0;padding:0}
-.boxes label{display:block;padding:.25rem 0;font-weight:400}
+label:has([type=checkbox]){display:flex;gap:.5rem}
+.boxes label{padding:.25rem 0;font-weight:400}
 .btn{border:0;border-radius:.5rem;padding:.625rem 1.125rem;background:var(--accent);color:var(--ground);font:inherit;font-weight:600;text-decoration:none;cursor:pointer}
 .meta{color:var(--soft)}
 .problem{display:block;color:var(--x);font-weight:600}

@@ -21,14 +21,14 @@ const (
 func badge(s *catalog.Snapshot, component string, word wording) (File, error) {
 	if component == "" {
 		of := overallOf(s)
-		return drawBadge(s.Dashboard.Name, word(of.word()), of.level()), nil
+		return drawBadge(s.Dashboard.Name, word(of.word()), of.level(), word), nil
 	}
 	at := slices.IndexFunc(s.Components, func(c catalog.ShownComponent) bool { return c.ID == component })
 	if at < 0 {
 		return File{}, unknownFile()
 	}
 	state := worst(s.Components[at].State)
-	return drawBadge(s.Components[at].Name, word("state."+string(state)), state), nil
+	return drawBadge(s.Components[at].Name, word("state."+string(state)), state, word), nil
 }
 
 // badgeColor returns a colour on which white text has a contrast of at least 4.5:1.
@@ -47,20 +47,20 @@ func badgeColor(state catalog.Impact) string {
 }
 
 // drawBadge draws two boxes. textLength fits each text into its box in every font.
-func drawBadge(name, word string, state catalog.Impact) File {
+func drawBadge(name, state string, level catalog.Impact, word wording) File {
 	label := shorten(oneLine(name), maxBadgeLabel)
-	left, right := badgeWidth(label), badgeWidth(word)
+	left, right := badgeWidth(label), badgeWidth(state)
 	full := left + right + 4*badgePadding
 	boundary := left + 2*badgePadding
-	title := escapeXML(label + ": " + word)
+	title := escapeXML(label + word("format.colon") + state)
 	text := func(x, width int, text string) string {
 		return fmt.Sprintf(`<text x="%d" y="14" textLength="%d" lengthAdjust="spacingAndGlyphs">%s</text>`, x, width, escapeXML(text))
 	}
 	body := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="20" role="img" aria-label="%s"><title>%s</title>`, full, title, title) +
 		fmt.Sprintf(`<clipPath id="c"><rect width="%d" height="20" rx="4"/></clipPath><g clip-path="url(#c)">`, full) +
-		fmt.Sprintf(`<path fill="#33373d" d="M0 0h%dv20H0z"/><path fill="%s" d="M%d 0h%dv20H%dz"/></g>`, boundary, badgeColor(state), boundary, full-boundary, boundary) +
+		fmt.Sprintf(`<path fill="#33373d" d="M0 0h%dv20H0z"/><path fill="%s" d="M%d 0h%dv20H%dz"/></g>`, boundary, badgeColor(level), boundary, full-boundary, boundary) +
 		`<g fill="#fff" font-family="system-ui,sans-serif" font-size="11" aria-hidden="true">` +
-		text(badgePadding, left, label) + text(boundary+badgePadding, right, word) + `</g></svg>`
+		text(badgePadding, left, label) + text(boundary+badgePadding, right, state) + `</g></svg>`
 	return File{Media: svgMedia, Body: []byte(body)}
 }
 

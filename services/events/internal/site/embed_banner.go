@@ -17,6 +17,7 @@ type embedSettings struct {
 	Page    string            `json:"page"`
 	Status  string            `json:"status"` // the address of status.json
 	Lang    string            `json:"lang"`
+	Colon   string            `json:"colon"` // between a name and its state
 	Close   string            `json:"close"`
 	Details string            `json:"details"`
 	Words   map[string]string `json:"words"`  // by the description in status.json
@@ -27,7 +28,7 @@ type embedSettings struct {
 func embedJS(s *catalog.Snapshot, word wording) (File, error) {
 	settings, err := json.Marshal(embedSettings{ // escapes < and >, so the script may also be inside HTML
 		Name: oneLine(s.Dashboard.Name), Page: s.URL + "/", Status: s.URL + "/api/v2/status.json", Lang: s.Dashboard.Locale,
-		Close: word("embed.close"), Details: word("embed.details"),
+		Colon: word("format.colon"), Close: word("embed.close"), Details: word("embed.details"),
 		Words: map[string]string{
 			"Partially Degraded Service": word("state.degraded_performance"),
 			"Minor Service Outage":       word("state.incident"),

@@ -43,7 +43,7 @@
     var text = element('p', banner, 'flex:1;min-width:0;overflow-wrap:anywhere');
     text.setAttribute('role', 'status');
     element('bdi', text, 'font-weight:600', settings.name);
-    element('span', text, '', ': ' + (own(settings.words, message) ? settings.words[message] : message) + ' ');
+    element('span', text, '', settings.colon + (own(settings.words, message) ? settings.words[message] : message) + ' ');
     var link = element('a', text, 'text-decoration:underline;cursor:pointer', settings.details);
     link.href = settings.page;
     link.rel = 'noopener';

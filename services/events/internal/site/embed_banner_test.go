@@ -27,7 +27,7 @@ func TestEmbedJS(t *testing.T) {
 	}
 	want := embedSettings{
 		Name: s.Dashboard.Name, Page: "https://status.example.com/", Status: "https://status.example.com/api/v2/status.json", Lang: "en",
-		Close: german("embed.close"), Details: german("embed.details"), Words: map[string]string{}, Colors: got.Colors,
+		Colon: german("format.colon"), Close: german("embed.close"), Details: german("embed.details"), Words: map[string]string{}, Colors: got.Colors,
 	}
 	for _, state := range impacts()[1:] {
 		s.Components, s.Events = s.Components[:1], nil

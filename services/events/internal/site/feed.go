@@ -108,7 +108,7 @@ func feedSources(s *catalog.Snapshot, event *catalog.ShownEvent) []feedSource {
 func (f feedSource) item(word wording, texts *texts) feedItem {
 	status := word("status." + string(f.status))
 	item := feedItem{
-		ID: f.id, URL: f.url, Title: status + ": " + oneLine(f.event.Title), HTML: texts.html.of(f.text),
+		ID: f.id, URL: f.url, Title: status + word("format.colon") + oneLine(f.event.Title), HTML: texts.html.of(f.text),
 		Published: f.published, Updated: f.updated, Tags: []string{},
 	}
 	if item.HTML == "" {

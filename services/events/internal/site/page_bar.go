@@ -81,7 +81,7 @@ func (f frame) newBar(c *catalog.ShownComponent) *bar {
 		}
 	}
 	b.Columns = columnsOf(classes)
-	b.Label = plainLabel(c.Name) + ": " + f.barSummary(b)
+	b.Label = plainLabel(c.Name) + f.word("format.colon") + f.barSummary(b)
 	return b
 }
 
@@ -127,7 +127,7 @@ func (f frame) dayHref(c *catalog.ShownComponent, d catalog.ShownDay) string {
 func (f frame) dayTitle(d day, shown catalog.ShownDay) string {
 	text := f.dates.title(d).Text
 	if shown.Tally.Worst != "" {
-		text += ": " + f.state(shown.Tally.Worst).Word
+		text += f.word("format.colon") + f.state(shown.Tally.Worst).Word
 	}
 	if affected := affectedTime(shown.Tally); affected > 0 {
 		text += " (" + f.duration(affected) + ")"

@@ -48,7 +48,7 @@ func (s *Site) componentPage(o order) (File, error) {
 	state := f.state(c.State)
 	view := componentFile{frame: f, ID: c.ID, Component: componentView{Name: c.Name, Description: c.Description, State: &state}}
 	view.Title = c.Name + " – " + o.Dashboard.Name
-	view.Description = c.Name + ": " + state.Word
+	view.Description = c.Name + f.word("format.colon") + state.Word
 	if c.Group != catalog.DefaultGroup {
 		view.Group = c.Group
 	}

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"strings"
 	"time"
 )
 
@@ -26,6 +27,21 @@ func newDates(l *locale, zone string, now time.Time) dates {
 func (d dates) moment(t time.Time) moment {
 	t = t.In(d.zone).Truncate(time.Second)
 	return moment{t.Format(time.RFC3339), d.date("format.time", t)}
+}
+
+// period returns the ends of a period, or one moment if it has no end. If both ends are on the same day, the first has no
+// zone and the last has no date.
+func (d dates) period(from time.Time, to *time.Time) []moment {
+	first := d.moment(from)
+	if to == nil {
+		return []moment{first}
+	}
+	last := d.moment(*to)
+	before, after, _ := strings.Cut(last.Text, clock(to.In(d.zone)))
+	if start := clock(from.In(d.zone)); first.Text == before+start+after {
+		first.Text, last.Text = before+start, strings.TrimPrefix(last.Text, before)
+	}
+	return []moment{first, last}
 }
 
 // maybe returns nil for no time.

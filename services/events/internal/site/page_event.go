@@ -16,9 +16,9 @@ type eventView struct {
 	Kind, Status    string
 	Open            bool
 	Affected        []affectedView
-	Began, Ended    *moment // nil for a maintenance that has not begun
-	Planned, Until  *moment // of a maintenance
-	Ends            *moment // the planned end of a maintenance in progress, unless it is past
+	Began, Ended    *moment  // nil for a maintenance that has not begun
+	Planned         []moment // of a maintenance: its start, and its end if that is known
+	Lasts           []moment // from the beginning to the end, the planned one until then; the planned period before the beginning
 	Lasted          string
 	description     catalog.Rich
 	Newest          *entryView // nil: no entries
@@ -93,19 +93,28 @@ func (f frame) newEvent(e *catalog.ShownEvent) eventView {
 		ID: e.ID, Href: f.Up + "events/" + e.ID, Title: e.Title, State: f.state(eventState(e)), Kind: f.word("kind." + string(e.Type)),
 		Status: f.word("status." + string(e.Status)), Open: !closed(e), description: e.Description,
 	}
+	var until *time.Time
 	if e.Type == catalog.Maintenance {
-		v.Planned, v.Until = f.dates.maybe(e.ScheduledStartAt), f.dates.maybe(e.ScheduledEndAt)
+		until = e.ScheduledEndAt
+		if e.ScheduledStartAt != nil {
+			v.Planned = f.dates.period(*e.ScheduledStartAt, until)
+		}
 	}
 	if f.begun(e) {
 		v.Began = f.dates.maybe(&e.StartAt)
-		if end := endOf(e); end != nil {
+		end := endOf(e)
+		if end != nil {
 			v.Ended = f.dates.maybe(end)
 			v.Lasted = f.duration(end.Sub(e.StartAt))
-		} else if end := e.ScheduledEndAt; end != nil && end.After(f.At) {
-			v.Ends = v.Until
+		} else if until != nil && until.After(f.At) {
+			end = until
 		}
-	} else if v.Planned == nil {
-		v.Planned = f.dates.maybe(&e.StartAt)
+		v.Lasts = f.dates.period(e.StartAt, end)
+	} else {
+		if v.Planned == nil {
+			v.Planned = f.dates.period(e.StartAt, until)
+		}
+		v.Lasts = v.Planned
 	}
 	for _, impact := range e.Impacts {
 		state := impact.Impact

@@ -38,7 +38,7 @@ func TestFrameIsAPageWithoutContent(t *testing.T) {
 		if len(d.all("script")) != 0 || len(d.all("form")) != 0 || len(d.all("main")) != 1 || len(d.all("nav")) != 1 {
 			d.errorf("%s", d.file.Body)
 		}
-		for _, want := range []string{"style-src " + hashOf(textOf(d.all("style")[0])), "form-action 'self';", "img-src 'self' https://status.example.com"} {
+		for _, want := range []string{"style-src " + hashOf(textOf(d.all("style")[0])), "form-action 'self';", "img-src data:"} {
 			if !strings.Contains(frame.Policy, want) {
 				d.errorf("the policy lacks %q: %s", want, frame.Policy)
 			}
@@ -48,7 +48,7 @@ func TestFrameIsAPageWithoutContent(t *testing.T) {
 		}
 		for _, n := range d.elements {
 			for _, key := range []string{"href", "src"} {
-				if to, is := attribute(n, key); is && !strings.HasPrefix(to, "https://") && !strings.HasPrefix(to, "#") && !strings.HasPrefix(to, "mailto:") {
+				if to, is := attribute(n, key); is && !strings.HasPrefix(to, "https://") && !strings.HasPrefix(to, "#") && !strings.HasPrefix(to, "mailto:") && !isIcon(n) {
 					d.errorf("the relative address %q", to)
 				}
 			}

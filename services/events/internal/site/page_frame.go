@@ -42,8 +42,10 @@ func New(confirm string) (*Site, error) {
 	return s, nil
 }
 
-// compact returns a script without indentation, empty lines and lines of comments.
+// compact returns a script without indentation, empty lines, lines of comments, and the blanks around = and =>. No text
+// in the script has such blanks.
 func compact(script string) string {
+	script = strings.NewReplacer(" = ", "=", " => ", "=>").Replace(script)
 	var out strings.Builder
 	for line := range strings.Lines(script) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
@@ -85,11 +87,6 @@ func (f frame) Home() string { return cmp.Or(f.Up, "./") }
 
 // Logo is the address of the dashboard's logo. Empty: none, or the policy cannot allow its origin.
 func (f frame) Logo() string { return loadable(f.Dashboard.Branding.LogoURL) }
-
-// Icon is the address of the dashboard's icon; without one, that of its badge.
-func (f frame) Icon() string {
-	return cmp.Or(loadable(f.Dashboard.Branding.FaviconURL), f.Up+"badge.svg")
-}
 
 // Subscribable reports whether visitors may subscribe.
 func (f frame) Subscribable() bool {
@@ -171,9 +168,9 @@ func (s *Site) policy(f frame) string {
 	if f.Script != "" {
 		parts = append(parts, "script-src "+s.scriptHash)
 	}
-	images := "img-src 'self'"
-	for _, origin := range []string{originOf(f.Up), imageOrigin(f.Logo()), imageOrigin(f.Icon())} {
-		if origin != "" && !strings.Contains(images+" ", " "+origin+" ") {
+	images := "img-src data:" // the icon
+	for _, address := range []string{f.Logo(), string(f.Icon())} {
+		if origin := imageOrigin(address); origin != "" && !strings.Contains(images+" ", " "+origin+" ") {
 			images += " " + origin
 		}
 	}

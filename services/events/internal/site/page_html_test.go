@@ -203,7 +203,7 @@ func TestLinksAreRelativeAndLeadToFiles(t *testing.T) {
 		for _, n := range d.elements {
 			for _, key := range []string{"href", "src", "action"} {
 				value, is := attribute(n, key)
-				if !is || strings.HasPrefix(value, "#") || n.Data == "use" {
+				if !is || strings.HasPrefix(value, "#") || n.Data == "use" || isIcon(n) {
 					continue
 				}
 				to, err := at.Parse(value)
@@ -225,6 +225,38 @@ func TestLinksAreRelativeAndLeadToFiles(t *testing.T) {
 			}
 		}
 	})
+}
+
+// isIcon reports whether the element links the icon that is inside the page.
+func isIcon(n *html.Node) bool {
+	rel, _ := attribute(n, "rel")
+	to, _ := attribute(n, "href")
+	return rel == "icon" && strings.HasPrefix(to, "data:image/svg+xml,%3csvg")
+}
+
+// The icon of a page that follows the state shows the state. That of another page shows no more than the dashboard's colour:
+// the page may be one that everybody sees. The page loads no icon, because visitors without access would not get it.
+func TestIconIsInsideThePage(t *testing.T) {
+	calm, troubled := samplePage(), troubledPage()
+	for _, one := range []struct {
+		s          *catalog.Snapshot
+		name, want string
+	}{
+		{calm, "", badgeColor(catalog.Operational)}, {troubled, "", badgeColor(catalog.PartialOutage)}, {troubled, "history/2026-10", badgeColor(catalog.PartialOutage)},
+		{calm, EnterFile, "#2456c8"}, {troubled, EnterBelowFile, "#2456c8"}, {troubled, MissingFile, "#2456c8"},
+	} {
+		d := read(t, one.name, render(t, newSite(t), one.s, one.name))
+		var icons []string
+		for _, n := range d.all("link") {
+			if isIcon(n) {
+				address, _ := attribute(n, "href")
+				icons = append(icons, address)
+			}
+		}
+		if len(icons) != 1 || !strings.Contains(icons[0], "fill=%22%23"+one.want[1:]) || strings.Contains(string(d.file.Body), "badge.svg") {
+			t.Errorf("%q: the icons are %q, want one with %s", one.name, icons, one.want)
+		}
+	}
 }
 
 // exists reports whether the dashboard has the file.
@@ -294,7 +326,7 @@ func TestImageOriginIsOneSource(t *testing.T) {
 		t.Error("the page loads an image that its policy cannot allow")
 	}
 	s.Dashboard.Branding = catalog.Branding{LogoURL: "https://a.example/l.png", FaviconURL: "https://a.example/f.ico"}
-	if policy := render(t, newSite(t), s, "").Policy; !strings.Contains(policy, "; img-src 'self' https://a.example; ") {
+	if policy := render(t, newSite(t), s, "").Policy; !strings.Contains(policy, "; img-src data: https://a.example; ") {
 		t.Error(policy)
 	}
 }
@@ -395,7 +427,7 @@ func TestHostileTextsStayText(t *testing.T) {
 		}
 		for _, n := range d.elements {
 			for _, a := range n.Attr {
-				if to, err := url.Parse(a.Val); slices.Contains([]string{"href", "src", "action"}, a.Key) && (err != nil || !slices.Contains([]string{"", "https", "http", "mailto"}, to.Scheme)) {
+				if to, err := url.Parse(a.Val); !isIcon(n) && slices.Contains([]string{"href", "src", "action"}, a.Key) && (err != nil || !slices.Contains([]string{"", "https", "http", "mailto"}, to.Scheme)) {
 					t.Errorf("%s: the address %q", name, a.Val)
 				}
 				if a.Key == "aria-label" && strings.ContainsAny(a.Val, "\u202E\u2066") {

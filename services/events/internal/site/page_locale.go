@@ -140,8 +140,11 @@ func (l *locale) duration(d time.Duration) string {
 func (l *locale) date(format string, t time.Time) string {
 	month := int(t.Month())
 	return l.word(format, "d", t.Day(), "m", month, "y", t.Year(), "month", l.Months[month-1], "short", l.ShortMonths[month-1],
-		"title", l.MonthTitles[month-1], "clock", t.Format("15:04"), "zone", zoneName(t))
+		"title", l.MonthTitles[month-1], "clock", clock(t), "zone", zoneName(t))
 }
+
+// clock writes the time of day.
+func clock(t time.Time) string { return t.Format("15:04") }
 
 // zoneName returns the abbreviation of a zone, or its offset from UTC if it has none.
 func zoneName(t time.Time) string {

@@ -230,7 +230,7 @@ func TestSearchEnginesListPublicPagesOnly(t *testing.T) {
 	text := string(render(t, s, samplePage(), "history/2026-10").Body)
 	for _, want := range []string{
 		`<link rel="canonical" href="https://status.example.com/history/2026-10">`, `<meta property="og:url" content="https://status.example.com/history/2026-10">`,
-		` title="RSS" href="../feed.rss">`, `<link rel="icon" href="../badge.svg">`,
+		` title="RSS" href="../feed.rss">`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s", want)

@@ -8,9 +8,10 @@ let main = $('main'),shown = main.innerHTML,seen = Date.now(),fails = 0,tag = '"
 const word = (e,text) => write(e,e.dataset.text+' '+text)
 const date = intl({dateStyle: 'long'},'UTC')
 const time = intl({year: 'numeric',month: 'short',day: 'numeric',hour: '2-digit',minute: '2-digit',hourCycle: 'h23',timeZoneName: 'short'})
-const local = e => $$('time[datetime*=T]',e).forEach(t => {
+const local = e => $$('.range,time[datetime*=T]',e).forEach(t => {
+  const [from,to] = $$('time',t).map(x => new Date(x.dateTime))
   t.title = t.textContent
-  write(t,time.format(new Date(t.dateTime)))
+  write(t,to ? time.formatRange(from,to) : time.format(new Date(t.dateTime)))
 })
 
 // A bar is one tab stop. Arrow keys and the pointer select a day.
@@ -30,7 +31,7 @@ const bars = () => $$('.bar',main).forEach(bar => {
     day = within(0,at,last)
     const {left,width,bottom} = box(),{style,dataset} = tip
     bar.insertAdjacentHTML('beforeend',`<rect class="at" x="${day*4}" width="3" height="36"/>`)
-    write(tip,links[day]?.ariaLabel || date.format(Date.parse(today) - (last-day)*864e5)+': '+(day < from ? dataset.before : dataset.none))
+    write(tip,links[day]?.ariaLabel || date.format(Date.parse(today) - (last-day)*864e5)+dataset.colon+(day < from ? dataset.before : dataset.none))
     style.left = scrollX+within(16,left+(day+.5)/n*width-tip.offsetWidth/2,root.clientWidth-tip.offsetWidth-16)+'px'
     style.top = scrollY+bottom+'px'
   }
@@ -57,7 +58,8 @@ const gist = e => $$('.state,.pill,.rich,h3',e).map(x => x.textContent)+e.datase
 // key selects the element that has the focus in the next page.
 const key = e => e.id ? '#'+e.id : e.localName == 'summary' ? key(e.parentNode)+'>summary' : `[href="${e.getAttribute('href')}"]`
 function replace(page) {
-  const next = $('main',page),html = next.innerHTML,at = $('.low time',page)
+  const next = $('main',page),html = next.innerHTML,at = $('.low time',page),icon = '[rel=icon]'
+  $(icon).href = $(icon,page).href
   if (at) $('.low time').replaceWith(at),local(at.parentNode)
   if (html == shown) return
   const e = d.activeElement,focus = main.contains(e) && key(e),y = scrollY,told = gist(main)

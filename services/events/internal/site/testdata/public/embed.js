@@ -37,7 +37,7 @@ banner.setAttribute('aria-label', settings.name);
 var text = element('p', banner, 'flex:1;min-width:0;overflow-wrap:anywhere');
 text.setAttribute('role', 'status');
 element('bdi', text, 'font-weight:600', settings.name);
-element('span', text, '', ': ' + (own(settings.words, message) ? settings.words[message] : message) + ' ');
+element('span', text, '', settings.colon + (own(settings.words, message) ? settings.words[message] : message) + ' ');
 var link = element('a', text, 'text-decoration:underline;cursor:pointer', settings.details);
 link.href = settings.page;
 link.rel = 'noopener';
@@ -66,4 +66,4 @@ fetch(settings.status, { credentials: 'omit', referrerPolicy: 'no-referrer' })
 }
 document.addEventListener('visibilitychange', check);
 if (document.body) check(); else document.addEventListener('DOMContentLoaded', check);
-})({"name":"Acme \u0026 Söhne","page":"https://status.example.com/","status":"https://status.example.com/api/v2/status.json","lang":"en","close":"Close","details":"Details","words":{"Major System Outage":"Major outage","Minor Service Outage":"Incident","Partial System Outage":"Partial outage","Partially Degraded Service":"Degraded performance","Service Under Maintenance":"Under maintenance"},"colors":{"critical":"#b3202c","maintenance":"#2b5fb3","major":"#b04a00","minor":"#8a6100"}});
+})({"name":"Acme \u0026 Söhne","page":"https://status.example.com/","status":"https://status.example.com/api/v2/status.json","lang":"en","colon":": ","close":"Close","details":"Details","words":{"Major System Outage":"Major outage","Minor Service Outage":"Incident","Partial System Outage":"Partial outage","Partially Degraded Service":"Degraded performance","Service Under Maintenance":"Under maintenance"},"colors":{"critical":"#b3202c","maintenance":"#2b5fb3","major":"#b04a00","minor":"#8a6100"}});
