@@ -28,29 +28,39 @@ const (
 	saveTimeout = 30 * time.Second
 	// savesAtOnce bounds the editions that are saved at the same time.
 	savesAtOnce = 4
+	// othersRoom bounds the other files of a dashboard in Redis, in bytes. A page is 5 to 15 KB in brotli.
+	othersRoom = 2 << 20
+	// othersAtOnce bounds the other files that are saved at the same time.
+	othersAtOnce = 256
 )
 
 //go:embed keep.lua
 var keepScript string
 
+//go:embed keep_other.lua
+var keepOtherScript string
+
 // backup keeps the newest edition of each dashboard in Redis, with the files that are
 // named by the edition, the 404 page and the password form, so that a gateway that starts
-// while the events service is down can serve them. There is a hash for each dashboard, and
-// one for each address, with the id of the dashboard and the legacy list. Pages are sealed:
-// some are of private dashboards.
+// while the events service is down can serve them. It also keeps the other files that
+// visitors ask for, in the content coding that they ask for, within othersRoom. There is a
+// hash for each dashboard, one for its other files, and one for each address, with the id
+// of the dashboard and the legacy list. Pages are sealed: some are of private dashboards.
 type backup struct {
 	redis  *redisClient
 	script *redis.Script
 	box    seal.Box
 	now    func() time.Time
+	other  *redis.Script
 	places chan struct{} // a place for each save at the same time
+	others chan struct{} // the same for the other files
 	mu     sync.Mutex    // of writes to addresses: a save under way must not undo forget
 }
 
 func newBackup(client *redisClient, secret string, now func() time.Time) *backup {
 	return &backup{
 		redis: client, script: redis.NewScript(keepScript), box: seal.NewBox(secret, "pages"), now: now,
-		places: make(chan struct{}, savesAtOnce),
+		other: redis.NewScript(keepOtherScript), places: make(chan struct{}, savesAtOnce), others: make(chan struct{}, othersAtOnce),
 	}
 }
 
@@ -64,6 +74,8 @@ func fileField(name, coding string) string { return coding + " " + name }
 
 func filesKey(dashboard string) string { return "pages:" + dashboard }
 
+func othersKey(dashboard string) string { return "pages-asked:" + dashboard }
+
 func addressKey(base string) string { return "page-at:" + base }
 
 // savedFiles returns the names of the files that are saved. They include those that a visitor
@@ -75,6 +87,9 @@ func (e *edition) savedFiles() []string {
 	}
 	return names
 }
+
+// saves reports whether the file is one of savedFiles.
+func (e *edition) saves(name string) bool { return slices.Contains(e.savedFiles(), name) }
 
 // savedHead is a saved page without its body.
 type savedHead struct {
@@ -91,6 +106,8 @@ func (b *backup) load(ctx context.Context, q question) *page {
 	}
 	key, field := filesKey(q.key.uri), fileField(q.key.file, q.key.coding)
 	switch {
+	case q.edition != nil && !q.edition.saves(q.key.file):
+		key = othersKey(q.key.uri)
 	case q.edition != nil:
 	case q.list && q.query != "":
 		return nil
@@ -99,7 +116,11 @@ func (b *backup) load(ctx context.Context, q question) *page {
 	default:
 		key, field = filesKey(b.read(b.redis.client.HGet(ctx, addressKey(q.base), dashboardField))), editionField
 	}
-	text, err := b.box.Open(b.read(b.redis.client.HGet(ctx, key, field)), key+" "+field)
+	sealed := b.read(b.redis.client.HGet(ctx, key, field))
+	if _, other, numbered := strings.Cut(sealed, " "); numbered {
+		sealed = other
+	}
+	text, err := b.box.Open(sealed, key+" "+field)
 	head, body, _ := strings.Cut(text, "\n")
 	var saved savedHead
 	if err != nil || json.Unmarshal([]byte(head), &saved) != nil {
@@ -196,6 +217,32 @@ func (p *pages) saveFiles(ctx context.Context, base string, current *page) error
 		b.redis.fail(err)
 	}
 	return err
+}
+
+// saveOther saves a file that a visitor asked for, unless saveFiles does. It deletes a file that the edition does not have
+// any more. It returns at once, because visitors wait. A file that is not saved, because Redis is down or too many are being saved,
+// is saved when a visitor asks for it in the next edition.
+func (b *backup) saveOther(q question, fresh *page) {
+	if q.edition == nil || q.edition.saves(q.key.file) || b.redis.down.Load() {
+		return
+	}
+	select {
+	case b.others <- struct{}{}:
+	default:
+		return
+	}
+	go func() {
+		defer func() { <-b.others }()
+		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+		defer cancel()
+		key, field, text := othersKey(q.key.uri), fileField(q.key.file, q.key.coding), ""
+		if fresh.status == http.StatusOK {
+			text = b.seal(key, field, fresh, q.edition.ID)
+		}
+		if err := b.other.Run(ctx, b.redis.client, []string{key}, field, q.edition.Number, text, othersRoom, backupTime.Milliseconds()).Err(); err != nil {
+			b.redis.fail(err)
+		}
+	}()
 }
 
 // seal returns the sealed page. edition is that of a file.

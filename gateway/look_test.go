@@ -433,6 +433,93 @@ func TestAGatewayStartsDuringAnOutageOfAPrivateDashboard(t *testing.T) {
 	}
 }
 
+// A gateway that starts while events is down serves the other files too that visitors have asked for, those of an older
+// edition if nobody has asked since, but none that a visitor has found missing since.
+func TestAGatewayStartsDuringAnOutageWithOtherFiles(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	kept := func(name string) string {
+		return w.redis.HGet(t.Context(), "pages-asked:dashboard-1", codingBrotli+" "+name).Val()
+	}
+	ask := func(name string, status int, edition string) {
+		t.Helper()
+		wantStatus(t, d.get(t, "/d/main/"+name, map[string]string{"Accept-Encoding": codingBrotli}), status)
+		eventually(t, name+" is in Redis", func() bool {
+			number, sealed, _ := strings.Cut(kept(name), " ")
+			return number == edition && !strings.Contains(sealed, name)
+		})
+	}
+	names := []string{"events/e1", "components/c1", "history", "history/2026-01", "embed", "robots.txt", "subscribe"}
+	for _, name := range names {
+		ask(name, 200, "1")
+	}
+	bodies := map[string]string{"history": p.body("history", codingBrotli)}
+	p.change(nil)
+	ask("events/e1", 200, "2")
+	bodies["events/e1"] = p.body("events/e1", codingBrotli)
+	p.mu.Lock()
+	delete(p.media, "subscribe")
+	p.mu.Unlock()
+	ask("subscribe", 404, "")
+	eventually(t, "the edition is in Redis", func() bool {
+		number, _ := w.redis.HGet(t.Context(), "pages:dashboard-1", "number").Int64()
+		wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
+		return number == 2
+	})
+	w.services[events].server.Close()
+	again := w.gateway(t, nil)
+	for _, name := range names {
+		want := map[bool]int{true: 503, false: 200}[name == "subscribe"]
+		for range 2 {
+			g := again.get(t, "/d/main/"+name, map[string]string{"Accept-Encoding": codingBrotli})
+			if g.status != want || bodies[name] != "" && g.body != bodies[name] || want == 200 && (g.header.Get("Age") == "" || g.header.Get("Content-Type") != p.media[name]) {
+				t.Errorf("%s: %d %q %v", name, g.status, g.body, g.header)
+			}
+		}
+	}
+}
+
+// Redis keeps at most othersRoom bytes of the other files of a dashboard.
+func TestOtherFilesInRedisAreBounded(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	p.padding = 300 << 10
+	total := func() (count, size int) {
+		for field, value := range w.redis.HGetAll(t.Context(), "pages-asked:dashboard-1").Val() {
+			if field != "size" {
+				count, size = count+1, size+len(value)
+			}
+		}
+		return count, size
+	}
+	const room = 5 // files of 400 KB in base64
+	for range 2 {
+		asked := 0
+		for name := range p.media {
+			if strings.Contains(name, "/") && !strings.HasPrefix(name, "enter") && name != "api/v2/summary.json" {
+				wantStatus(t, d.get(t, "/d/main/"+name, plainly(nil)), 200)
+				asked++
+				eventually(t, "the file is in Redis", func() bool {
+					return w.redis.HExists(t.Context(), "pages-asked:dashboard-1", codingPlain+" "+name).Val()
+				})
+			}
+			if count, size := total(); size > othersRoom || count != min(asked, room) && p.edition.Number == 1 {
+				t.Fatalf("after %d files Redis keeps %d files with %d bytes", asked, count, size)
+			}
+		}
+		p.change(nil)
+	}
+	p.padding = 2 << 20
+	p.change(nil)
+	wantStatus(t, d.get(t, "/d/main/history", plainly(nil)), 200)
+	eventually(t, "a file that is too large is not in Redis", func() bool { count, _ := total(); return count == 0 })
+	if left := w.redis.TTL(t.Context(), "pages-asked:dashboard-1").Val(); left > 24*time.Hour {
+		t.Errorf("Redis keeps the files for %v", left)
+	}
+}
+
 // Redis that has lost its data is filled again, although the edition is the same.
 func TestFilesAreSavedAgain(t *testing.T) {
 	w := newWorld(t)

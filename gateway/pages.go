@@ -216,6 +216,7 @@ func (p *pages) ask(ctx context.Context, q question) (*page, error) {
 		return fresh, nil
 	}
 	p.keep(q.key, fresh, true)
+	p.backup.saveOther(q, fresh)
 	if q.edition == nil && !q.list && fresh.status == http.StatusNotFound {
 		p.backup.forget(ctx, q.base)
 	}

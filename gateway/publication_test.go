@@ -24,6 +24,7 @@ type publication struct {
 	editions int
 	files    map[string]int
 	uris     []string
+	padding  int // bytes at the end of each file
 	enter    func(http.ResponseWriter, *http.Request)
 }
 
@@ -112,7 +113,7 @@ func (p *publication) serve(out http.ResponseWriter, r *http.Request) {
 
 // body returns what a file has in the current edition.
 func (p *publication) body(name, coding string) string {
-	return name + " of " + p.edition.ID + " in " + coding
+	return name + " of " + p.edition.ID + " in " + coding + strings.Repeat(".", p.padding)
 }
 
 func send(out http.ResponseWriter, r *http.Request, media string, body []byte) {
