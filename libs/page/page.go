@@ -84,10 +84,15 @@ type Frames interface {
 const (
 	framesKey    = "page.frames"
 	dashboardKey = "page.dashboard"
+	localeKey    = "page.locale"
+	frameKey     = "page.frame " // and the dashboard
 )
 
-// About makes the page of the request, also that of an error, one of a dashboard.
-func About(c *gin.Context, dashboardID string) { c.Set(dashboardKey, dashboardID) }
+// About makes the page of the request, also that of an error, one of a dashboard, for a visitor with a locale (BCP 47; empty: unknown).
+func About(c *gin.Context, dashboardID, locale string) {
+	c.Set(dashboardKey, dashboardID)
+	c.Set(localeKey, locale)
+}
 
 // Show responds with the page. body is a template of package html/template, which shows the view.
 func Show(c *gin.Context, status int, head Head, body string, view any) error {
@@ -122,17 +127,29 @@ const frameTime = time.Second
 // frameOf returns the frame of the dashboard that the page is about. It returns the plain frame if there is no such
 // dashboard, or if the events service cannot be reached: people confirm and leave during an outage too.
 func frameOf(c *gin.Context, lang string) peer.Frame {
+	if frame := dashboardFrame(c); frame.Before != "" {
+		return frame
+	}
+	return plainFrame(lang)
+}
+
+// dashboardFrame returns the frame of the dashboard that the page is about, or none. It asks once for each request.
+func dashboardFrame(c *gin.Context) (frame peer.Frame) {
 	frames, is := c.Value(framesKey).(Frames)
 	dashboard := c.GetString(dashboardKey)
 	if !is || dashboard == "" {
-		return plainFrame(lang)
+		return frame
+	}
+	if former, asked := c.Value(frameKey + dashboard).(peer.Frame); asked {
+		return former
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), frameTime)
 	defer cancel()
 	frame, err := frames.Frame(ctx, dashboard)
 	if err != nil {
-		return plainFrame(lang)
+		frame = peer.Frame{}
 	}
+	c.Set(frameKey+dashboard, frame)
 	return frame
 }
 

@@ -30,7 +30,7 @@ func shown(t *testing.T, of frames, dashboard string) *httptest.ResponseRecorder
 		c.Request = c.Request.WithContext(passport.With(c.Request.Context(), passport.Passport{Surface: passport.Public}))
 	})
 	page.Mount(engine, of, nil).Get("/", func(c *gin.Context) error {
-		page.About(c, dashboard)
+		page.About(c, dashboard, "")
 		field := page.Field{Name: "email", Label: "<Mail>", Type: "email", Value: `"><b>`, Max: 9, Hint: "hint", Problem: "wrong"}
 		return page.Show(c, http.StatusOK, page.Head{Title: "A <b> & c", Lang: "en"}, `{{template "field" .}}`, field)
 	})

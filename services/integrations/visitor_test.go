@@ -148,13 +148,14 @@ func TestVisitorsOnTheDashboardsOwnHost(t *testing.T) {
 func TestVisitorsFormShowsWhatWasTyped(t *testing.T) {
 	p := start(t, nil)
 	v := p.offer(p.organization(25), p.listen(topic.Notices))
+	texts := map[string]string{"url": "Geben Sie eine öffentliche URL ein, die mit https:// beginnt", "managementEmail": "Geben Sie eine E-Mail-Adresse ein", "componentIds": "Wählen Sie Komponenten"}
 	for name, form := range map[string]url.Values{
 		"url":             {"url": {`http://x.example/"><script>`}, "managementEmail": {"ann@example.com"}, "componentIds": {v.two}},
 		"managementEmail": {"url": {"https://x.example/"}, "managementEmail": {`<b>"ann`}, "componentIds": {v.two}},
 		"componentIds":    {"url": {"https://x.example/"}, "managementEmail": {"ann@example.com"}, "componentIds": {v.two, v.hidden}},
 	} {
 		got := v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/webhook", form)
-		if !strings.Contains(got.text, name+": must") || !strings.Contains(got.text, `method="post"`) || strings.Contains(got.text, "<script") || strings.Contains(got.text, "<b>") ||
+		if !strings.Contains(got.text, texts[name]) || !strings.Contains(got.text, `method="post"`) || strings.Contains(got.text, "<script") || strings.Contains(got.text, "<b>") ||
 			strings.Count(got.text, "checked") != 1 || !strings.Contains(got.text, "ann") || !strings.Contains(got.text, "x.example") {
 			t.Errorf("a wrong %s: %s", name, got.text)
 		}
@@ -335,7 +336,7 @@ func TestVisitorsVerificationTakesTheSlot(t *testing.T) {
 	v.must(http.StatusOK, http.MethodPost, links[0], nil)
 	v.must(http.StatusOK, http.MethodPost, links[1], nil)
 	full := v.must(http.StatusForbidden, http.MethodPost, links[2], nil)
-	if !strings.Contains(full.text, "has no room") || strings.Contains(full.text, "whsec_") {
+	if !strings.Contains(full.text, "hat keinen Platz") || strings.Contains(full.text, "whsec_") {
 		t.Errorf("at the limit: %s", full.text)
 	}
 	p.call(v.organization, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": v.dashboard, "urlHash": v.listed("slot0.example").URLHash})
@@ -368,12 +369,12 @@ func TestAdminsDecideOverVisitorsRequests(t *testing.T) {
 	}
 	v.must(http.StatusNotFound, http.MethodPost, unsubscribe, nil) // a token is for one purpose
 	lock(false)
-	if shown := v.must(http.StatusOK, http.MethodGet, manage, nil).text; strings.Contains(shown, "are stopped") {
+	if shown := v.must(http.StatusOK, http.MethodGet, manage, nil).text; strings.Contains(shown, "werden keine Nachrichten gesendet") {
 		t.Errorf("the page says that it is suppressed: %s", shown)
 	}
 	p.call(v.organization, http.StatusNoContent, http.MethodDelete, path, object{"dashboardId": v.dashboard, "urlHash": v.listed("taken.example").URLHash})
 	p.suppress(v.organization, p.only(v.organization, v.one), v.listed("locked.example").URLHash)
-	if shown := v.must(http.StatusOK, http.MethodGet, manage, nil).text; !strings.Contains(shown, "are stopped") {
+	if shown := v.must(http.StatusOK, http.MethodGet, manage, nil).text; !strings.Contains(shown, "werden keine Nachrichten gesendet") {
 		t.Errorf("the page does not say that it is suppressed: %s", shown)
 	}
 
@@ -396,7 +397,7 @@ func TestVisitorsLinkNeedsTheOffer(t *testing.T) {
 	}
 	p.upstream.publish(peer.PublicAddress{Slug: v.dashboard}, v.id, offered, topic.Email, topic.Teams)
 	v.must(http.StatusForbidden, http.MethodGet, link, nil)
-	if refused := v.must(http.StatusForbidden, http.MethodPost, link, nil); !strings.Contains(refused.text, "takes no endpoints of this kind") {
+	if refused := v.must(http.StatusForbidden, http.MethodPost, link, nil); !strings.Contains(refused.text, "nimmt keine Endpunkte dieser Art") {
 		t.Errorf("without the offer: %s", refused.text)
 	}
 	v.must(http.StatusOK, http.MethodGet, manage, nil)
@@ -504,7 +505,7 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 	v := p.offer(p.organization(25), p.listen(topic.Notices))
 	framed := func(title string, got page) {
 		t.Helper()
-		for _, want := range []string{"<title>" + title + " – frame of " + v.dashboard + "</title>", `<main id="main" tabindex="-1" class="small" lang="en">`, `<h1 class="title">` + title + "</h1>"} {
+		for _, want := range []string{"<title>" + title + " – frame of " + v.dashboard + "</title>", `<main id="main" tabindex="-1" class="small">`, `<h1 class="title">` + title + "</h1>"} {
 			if !strings.Contains(got.text, want) {
 				t.Errorf("the page lacks %q: %s", want, got.text)
 			}
@@ -513,14 +514,14 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 			t.Errorf("the policy is %s", got.header.Get("Content-Security-Policy"))
 		}
 	}
-	framed("Subscribe an endpoint", v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/webhook", url.Values{"url": {"x"}}))
-	framed("Not Found", v.must(http.StatusNotFound, http.MethodPost, v.base+"/gchat", nil))
+	framed("Einen Endpunkt abonnieren", v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/webhook", url.Values{"url": {"x"}}))
+	framed("Nicht gefunden", v.must(http.StatusNotFound, http.MethodPost, v.base+"/gchat", nil))
 	used, manage := v.verified("hooks.example")
-	framed("Gone", v.must(http.StatusGone, http.MethodGet, used, nil))
-	framed("Manage the endpoint", v.must(http.StatusOK, http.MethodGet, manage, nil))
-	framed("Manage the endpoint", v.must(http.StatusUnprocessableEntity, http.MethodPost, manage, nil))
+	framed("Dieser Link gilt nicht mehr", v.must(http.StatusGone, http.MethodGet, used, nil))
+	framed("Endpunkt verwalten", v.must(http.StatusOK, http.MethodGet, manage, nil))
+	framed("Endpunkt verwalten", v.must(http.StatusUnprocessableEntity, http.MethodPost, manage, nil))
 	_, leave := v.verified("leave.example")
-	framed("The endpoint is removed", v.must(http.StatusOK, http.MethodPost, leave, url.Values{"action": {"unsubscribe"}}))
+	framed("Der Endpunkt ist entfernt", v.must(http.StatusOK, http.MethodPost, leave, url.Values{"action": {"unsubscribe"}}))
 	p.upstream.down.Store(true)
 	left := v.must(http.StatusOK, http.MethodPost, manage, url.Values{"action": {"unsubscribe"}})
 	p.upstream.down.Store(false)

@@ -568,7 +568,7 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 	link := german.request("vera@example.com")
 	framed(german, "Abonnement bestätigen", "", german.must(http.StatusOK, http.MethodGet, link, nil))
 	manage := german.must(http.StatusOK, http.MethodPost, link, nil).manage(t)
-	framed(german, "This link no longer works", ` lang="en"`, german.must(http.StatusGone, http.MethodGet, link, nil))
+	framed(german, "Dieser Link gilt nicht mehr", "", german.must(http.StatusGone, http.MethodGet, link, nil))
 	framed(german, "Manage your subscription", ` lang="en"`, german.must(http.StatusOK, http.MethodPost, manage, url.Values{"locale": {"en"}}))
 	framed(german, "Manage your subscription", ` lang="en"`, german.must(http.StatusUnprocessableEntity, http.MethodPost, manage, url.Values{"componentIds": {""}}))
 	unsubscribe := german.follow(german.state("vera@example.com").Unsubscribe, "unsubscribe")
@@ -580,7 +580,7 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 	framed(v, "Confirm with the code", "", v.must(http.StatusUnprocessableEntity, http.MethodPost, "/public/confirm", code))
 
 	// A page without a dashboard has a style of its own.
-	plain := german.send(http.MethodGet, "/public/manage?token=x", "", http.Header{"Accept-Language": {"fr, de-AT;q=0.8, en;q=0.5"}})
+	plain := german.send(http.MethodGet, "/public/manage?token=x", "", http.Header{"Accept-Language": {"sv, de-AT;q=0.8, en;q=0.5"}})
 	style := sha256.Sum256([]byte(between(t, plain.text, "<style>", "</style>")))
 	if plain.status != http.StatusNotFound || !strings.Contains(plain.text, `<html lang="de">`) || strings.Contains(plain.text, "frame of") ||
 		!strings.Contains(plain.header.Get("Content-Security-Policy"), "style-src 'sha256-"+base64.StdEncoding.EncodeToString(style[:])+"'") {

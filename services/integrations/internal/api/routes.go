@@ -19,6 +19,7 @@ type API struct {
 	kinds     []endpoint.Kind
 	frames    page.Frames
 	pages     web.Pages
+	words     page.Languages[words]
 }
 
 // New returns the handlers.
@@ -41,7 +42,10 @@ func (a *API) operations() []web.Operation {
 }
 
 // Mount adds the routes to the engine.
-func (a *API) Mount(engine *gin.Engine) error {
+func (a *API) Mount(engine *gin.Engine) (err error) {
+	if a.words, err = readLanguages(); err != nil {
+		return err
+	}
 	web.MountRecipients(engine, a.endpoints)
 	engine.GET(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/endpoints/components/:component/only", web.Surface(passport.Peer),
 		web.Handle(a.isOnlyComponent))

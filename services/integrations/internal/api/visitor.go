@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 
@@ -14,7 +15,7 @@ import (
 
 // mountVisitors adds the forms and pages of visitors.
 func (a *API) mountVisitors(engine *gin.Engine) {
-	public := page.Mount(engine, a.frames, problem)
+	public := page.Mount(engine, a.frames, a.problem)
 	for _, base := range []string{"/d/:slug/subscribe", "/subscribe"} {
 		public.Post(base+"/:channel", a.subscribe)
 	}
@@ -30,7 +31,7 @@ func (a *API) offered(c *gin.Context) (endpoint.Offer, endpoint.Kind, error) {
 	if err != nil {
 		return offer, endpoint.Kind{}, err
 	}
-	page.About(c, offer.Dashboard.ID)
+	page.About(c, offer.Dashboard.ID, offer.Dashboard.Locale)
 	kind, err := offer.Kind(c.Param("channel"))
 	return offer, kind, err
 }
@@ -84,7 +85,8 @@ func (a *API) subscribeByForm(c *gin.Context, offer endpoint.Offer, kind endpoin
 	wish := endpoint.Wish{URL: form.Get("url"), ManagementEmail: form.Get("managementEmail"), ComponentIDs: page.Chosen(form)}
 	err = a.endpoints.Subscribe(c.Request.Context(), offer, kind, wish, web.Caller(c).IP)
 	if fault.Is(err, fault.Invalid) {
-		return show(c, http.StatusUnprocessableEntity, formPage, formTitle, newForm(offer, kind, wish, err))
+		w := a.words.For(c)
+		return show(c, http.StatusUnprocessableEntity, formPage, w.Subscribe, w, newForm(w, offer, kind, wish, err))
 	}
 	if err != nil {
 		return err
@@ -93,29 +95,39 @@ func (a *API) subscribeByForm(c *gin.Context, offer endpoint.Offer, kind endpoin
 }
 
 // problem responds with the page of an error.
-func problem(c *gin.Context, p page.Problem) error {
-	return show(c, p.Status, textPage, http.StatusText(p.Status), p.Text)
+func (a *API) problem(c *gin.Context, p page.Problem) error {
+	w := a.words.For(c)
+	title, text := w.Error(p.Status, w.LockedText, p.Text)
+	switch {
+	case errors.Is(p.Err, endpoint.ErrNotTaken): // because there is no offer
+		title, text = w.Wrong, w.NotTaken
+	case errors.Is(p.Err, endpoint.ErrNoOffer):
+		text = w.NoOffer
+	case errors.Is(p.Err, endpoint.ErrFull):
+		title, text = w.Wrong, w.Full
+	case p.Status == http.StatusConflict:
+		text = w.RotatedOften
+	}
+	return show(c, p.Status, textPage, title, w, text)
 }
-
-const formTitle = "Subscribe an endpoint"
 
 // form is the form of one kind.
 type form struct {
+	W                    words
 	Dashboard, Channel   string
 	URL, ManagementEmail page.Field
 	Components           page.Boxes
 }
 
 // newForm returns the form with the values that the visitor has sent, and the error beside its field.
-func newForm(offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err error) form {
+func newForm(w words, offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err error) form {
 	view := form{
-		Dashboard: offer.Dashboard.Name, Channel: string(kind.Channel),
-		URL: page.Field{Name: "url", Label: "URL that receives the messages", Type: "url", Value: wish.URL, Max: 2048, Hint: kind.Example},
+		W: w, Dashboard: offer.Dashboard.Name, Channel: channelName(kind.Channel),
+		URL: page.Field{Name: "url", Label: w.URL, Type: "url", Value: wish.URL, Max: 2048, Hint: kind.Example},
 		ManagementEmail: page.Field{
-			Name: "managementEmail", Label: "Management address", Type: "email", Value: wish.ManagementEmail, Max: 254,
-			Autocomplete: "email", Hint: "We send the link that verifies the URL to this address.",
+			Name: "managementEmail", Label: w.ManagementEmail, Type: "email", Value: wish.ManagementEmail, Max: 254, Autocomplete: "email", Hint: w.ManagementHint,
 		},
-		Components: page.Boxes{Legend: "Components", Hint: "If you select none, the URL receives messages about all of them."},
+		Components: page.Boxes{Legend: w.Components, Hint: w.NoneMeansAll},
 	}
 	for _, component := range offer.Dashboard.Shown {
 		view.Components.Choices = append(view.Components.Choices, page.Box{ID: component.ID, Name: component.Name})
@@ -123,11 +135,11 @@ func newForm(offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err e
 	view.Components.Choose(func(id string) bool { return slices.Contains(wish.ComponentIDs, id) })
 	switch fault.As(err).Field {
 	case view.ManagementEmail.Name:
-		view.ManagementEmail.Problem = page.Message(err)
+		view.ManagementEmail.Problem = w.WrongAddress
 	case view.URL.Name:
-		view.URL.Problem = page.Message(err)
+		view.URL.Problem = w.wrongURL(kind)
 	default:
-		view.Components.Problem = page.Message(err)
+		view.Components.Problem = w.WrongComponents
 	}
 	return view
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/page"
@@ -17,23 +18,24 @@ type link struct{ show, act func(c *gin.Context) error }
 // links returns the pages by the last segment of their path.
 func (a *API) links() map[string]link {
 	return map[string]link{
-		"verify":      {a.ask(a.endpoints.ShowVerify, "Verify the endpoint", verifyPage), a.verify},
-		"manage":      {a.ask(a.endpoints.ShowManage, manageTitle, managePage), a.manage},
-		"unsubscribe": {a.ask(a.endpoints.ShowUnsubscribe, "Remove the endpoint", unsubscribePage), a.unsubscribe},
+		"verify":      {a.ask(a.endpoints.ShowVerify, func(w words) string { return w.Verify }, verifyPage), a.verify},
+		"manage":      {a.ask(a.endpoints.ShowManage, func(w words) string { return w.Manage }, managePage), a.manage},
+		"unsubscribe": {a.ask(a.endpoints.ShowUnsubscribe, func(w words) string { return w.Remove }, unsubscribePage), a.unsubscribe},
 	}
 }
 
-const manageTitle = "Manage the endpoint"
-
 // linkView is the view of the pages behind links.
 type linkView struct {
-	Note  string
-	Boxes page.Boxes
+	W             words
+	Note, Problem string
+	Receiver      string // the URL and its kind
+	Boxes         page.Boxes
 	endpoint.Visit
 }
 
-func newLink(visit endpoint.Visit) linkView {
-	view := linkView{Visit: visit, Boxes: page.Boxes{Legend: "Components"}}
+func (a *API) newLink(c *gin.Context, visit endpoint.Visit) linkView {
+	w := a.words.For(c)
+	view := linkView{W: w, Visit: visit, Receiver: visit.URLDisplay + " (" + channelName(visit.Kind.Channel) + ")", Boxes: page.Boxes{Legend: w.Components}}
 	for _, choice := range visit.Components {
 		view.Boxes.Choices = append(view.Boxes.Choices, page.Box{ID: choice.ID, Name: choice.Name, Chosen: choice.Chosen})
 	}
@@ -41,25 +43,27 @@ func newLink(visit endpoint.Visit) linkView {
 }
 
 // ask returns the handler that shows what a link is about.
-func (a *API) ask(read func(ctx context.Context, token string) (endpoint.Visit, error), title, body string) func(*gin.Context) error {
+func (a *API) ask(read func(ctx context.Context, token string) (endpoint.Visit, error), title func(words) string, body string) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		visit, err := read(c.Request.Context(), c.Query("token"))
-		page.About(c, visit.DashboardID)
+		page.About(c, visit.DashboardID, "")
 		if err != nil {
 			return err
 		}
-		return show(c, http.StatusOK, body, title, newLink(visit))
+		view := a.newLink(c, visit)
+		return show(c, http.StatusOK, body, title(view.W), view.W, view)
 	}
 }
 
 // verify verifies the endpoint and shows its secret.
 func (a *API) verify(c *gin.Context) error {
 	visit, err := a.endpoints.Verify(c.Request.Context(), c.Query("token"))
-	page.About(c, visit.DashboardID)
+	page.About(c, visit.DashboardID, "")
 	if err != nil {
 		return err
 	}
-	return show(c, http.StatusOK, verifiedPage, "The endpoint is verified", newLink(visit))
+	view := a.newLink(c, visit)
+	return show(c, http.StatusOK, verifiedPage, view.W.Verified, view.W, view)
 }
 
 // manageForm describes the form. Its componentIds may be repeated.
@@ -75,42 +79,50 @@ func (a *API) manage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, token, note := c.Request.Context(), c.Query("token"), ""
+	ctx, token := c.Request.Context(), c.Query("token")
 	var visit endpoint.Visit
 	switch action := form.Get("action"); action {
 	case "", "save":
-		note = "Your changes are saved."
 		visit, err = a.save(ctx, token, form)
 	case "rotate":
-		note = "The endpoint has a new secret. For 24 hours, messages are also signed with the former secret."
 		visit, err = a.endpoints.Rotate(ctx, token)
 	case "unsubscribe":
 		return a.left(c, a.endpoints.Leave)
 	default:
 		err = fault.Field("action", "must be save, rotate or unsubscribe")
 	}
-	page.About(c, visit.DashboardID)
+	page.About(c, visit.DashboardID, "")
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
-		return a.manageAgain(c, token, err)
+		return a.manageAgain(c, token, form, err)
 	}
 	if err != nil {
 		return err
 	}
-	view := newLink(visit)
-	view.Note = note
-	return show(c, http.StatusOK, managePage, manageTitle, view)
+	view := a.newLink(c, visit)
+	view.Note = view.W.Saved
+	if form.Get("action") == "rotate" {
+		view.Note = view.W.Rotated
+	}
+	return show(c, http.StatusOK, managePage, view.W.Manage, view.W, view)
 }
 
 // manageAgain shows the form as the endpoint is stored, with the error.
-func (a *API) manageAgain(c *gin.Context, token string, wrong error) error {
+func (a *API) manageAgain(c *gin.Context, token string, form url.Values, wrong error) error {
 	visit, err := a.endpoints.ShowManage(c.Request.Context(), token)
-	page.About(c, visit.DashboardID)
+	page.About(c, visit.DashboardID, "")
 	if err != nil {
 		return err
 	}
-	view := newLink(visit)
-	view.Boxes.Problem = page.Message(wrong)
-	return show(c, http.StatusUnprocessableEntity, managePage, manageTitle, view)
+	view := a.newLink(c, visit)
+	if field, _, _ := strings.Cut(fault.As(wrong).Field, "["); field == "componentIds" {
+		view.Boxes.Problem = view.W.WrongComponents
+		if len(page.Chosen(form)) == 0 {
+			view.Boxes.Problem = view.W.WrongChoice
+		}
+	} else {
+		view.Problem = view.W.WrongForm
+	}
+	return show(c, http.StatusUnprocessableEntity, managePage, view.W.Manage, view.W, view)
 }
 
 func (a *API) save(ctx context.Context, token string, form url.Values) (endpoint.Visit, error) {
@@ -128,9 +140,10 @@ func (a *API) unsubscribe(c *gin.Context) error { return a.left(c, a.endpoints.U
 // left deletes the endpoint and shows that.
 func (a *API) left(c *gin.Context, leave func(ctx context.Context, token string) (endpoint.Visit, error)) error {
 	visit, err := leave(c.Request.Context(), c.Query("token"))
-	page.About(c, visit.DashboardID)
+	page.About(c, visit.DashboardID, "")
 	if err != nil {
 		return err
 	}
-	return show(c, http.StatusOK, textPage, "The endpoint is removed", "It receives no more messages.")
+	w := a.words.For(c)
+	return show(c, http.StatusOK, textPage, w.Removed, w, w.RemovedText)
 }

@@ -52,7 +52,7 @@ func linkOperations() []web.Public {
 	ended := []web.Response{
 		page.Refusal(403, "The operator of the dashboard has locked the endpoint, or the dashboard has no room for it or takes none from visitors any more."),
 		page.Refusal(404, "The link is not valid."),
-		page.Refusal(410, "The link is used, has expired, or was replaced."),
+		page.Refusal(410, "The link was used, has expired or was replaced, or what it was for no longer exists."),
 	}
 	operation := func(method, path, id, summary, description string, responses ...web.Response) web.Public {
 		return web.Public{

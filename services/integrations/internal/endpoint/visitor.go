@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +18,16 @@ import (
 // maxTries bounds the tries to store a request while others store requests for the same URL.
 const maxTries = 8
 
-// noOffer is the refusal of visitors, which does not say whether there is a dashboard.
-const noOffer = "There is no dashboard that offers this to visitors."
+// The causes of refusals that pages explain in their own words.
+var (
+	ErrNoOffer  = errors.New("endpoint: no offer")               // which does not say whether there is a dashboard
+	ErrNotTaken = errors.New("endpoint: the offer has ended")    // since the visitor asked
+	ErrFull     = errors.New("endpoint: the limit is exhausted") // of the organization
+)
+
+func noOffer(cause error) error {
+	return fault.Wrap(fault.NotFound, errors.Join(ErrNoOffer, cause), "There is no dashboard that offers this to visitors.")
+}
 
 // Request marks an endpoint that a visitor asked for and has not verified. Such an endpoint receives nothing, takes no
 // slot, and vanishes at ExpiresAt. A later request for the URL replaces it.
@@ -57,7 +66,7 @@ type Wish struct {
 func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
 	dashboard, err := s.Services.PublicDashboard(ctx, at)
 	if fault.Is(err, fault.NotFound) {
-		return Offer{}, fault.Wrap(fault.NotFound, err, noOffer)
+		return Offer{}, noOffer(err)
 	}
 	if err != nil {
 		return Offer{}, err
@@ -69,7 +78,7 @@ func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
 		}
 	}
 	if len(offer.Kinds) == 0 {
-		return Offer{}, fault.New(fault.NotFound, noOffer)
+		return Offer{}, noOffer(nil)
 	}
 	return offer, nil
 }
@@ -81,7 +90,7 @@ func (o Offer) Kind(channel string) (Kind, error) {
 			return kind, nil
 		}
 	}
-	return Kind{}, fault.New(fault.NotFound, noOffer)
+	return Kind{}, noOffer(nil)
 }
 
 // Subscribe stores what a visitor at an IP address asks for, and sends a link to the management address. An endpoint

@@ -112,7 +112,7 @@ func (s *Endpoints) linkedDashboard(ctx context.Context, p purpose, e Endpoint) 
 		_, err = offer.Kind(string(e.Channel))
 	}
 	if fault.Is(err, fault.NotFound) {
-		err = fault.Wrap(fault.Forbidden, err, "The dashboard takes no endpoints of this kind from visitors any more.")
+		err = fault.Wrap(fault.Forbidden, errors.Join(ErrNotTaken, err), "The dashboard takes no endpoints of this kind from visitors any more.")
 	}
 	return dashboard, err
 }
@@ -154,7 +154,7 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 		case errors.Is(err, errAgain):
 			continue
 		case !claimed && fault.Is(err, fault.Forbidden): // the limit; a visitor cannot delete an endpoint of others
-			return refused(e), fault.Wrap(fault.Forbidden, err, "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
+			return refused(e), fault.Wrap(fault.Forbidden, errors.Join(ErrFull, err), "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
 		case err == nil:
 			_, err = s.dropDeleted(ctx, e)
 		}

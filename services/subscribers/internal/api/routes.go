@@ -22,6 +22,7 @@ type API struct {
 	frames   page.Frames
 	pages    web.Pages
 	base     string // LEGACY_BASE_URL
+	words    page.Languages[words]
 	log      *slog.Logger
 }
 
@@ -52,7 +53,10 @@ func (a *API) resources() []legacy.Declared {
 }
 
 // Mount adds the routes to the engine.
-func (a *API) Mount(engine *gin.Engine) error {
+func (a *API) Mount(engine *gin.Engine) (err error) {
+	if a.words, err = readLanguages(); err != nil {
+		return err
+	}
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log, BaseURL: a.base}, a.resources()...)
 
 	a.mountVisitors(engine)

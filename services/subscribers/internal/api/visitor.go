@@ -18,7 +18,7 @@ import (
 
 // mountVisitors adds the forms and pages of visitors.
 func (a *API) mountVisitors(engine *gin.Engine) {
-	public := page.Mount(engine, a.frames, problem)
+	public := page.Mount(engine, a.frames, a.problem)
 	for _, base := range []string{"/d/:slug/subscribe", "/subscribe"} {
 		for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 			public.Post(base+"/"+string(channel), a.subscribe(channel))
@@ -34,11 +34,11 @@ func (a *API) mountVisitors(engine *gin.Engine) {
 func (a *API) offered(c *gin.Context, channel topic.Channel) (audience.Offer, error) {
 	offer, err := a.visitors.Offer(c.Request.Context(), page.Site(c))
 	if err == nil {
-		page.About(c, offer.Dashboard.ID)
+		page.About(c, offer.Dashboard.ID, offer.Dashboard.Locale)
 		err = offer.Has(channel)
 	}
 	if err != nil {
-		return offer, inWords(err, wordsOfBrowser(c).NoOffer)
+		return offer, inWords(err, a.words.For(c).NoOffer)
 	}
 	return offer, nil
 }
@@ -128,7 +128,7 @@ func (a *API) subscribeByForm(c *gin.Context, offer audience.Offer, channel topi
 		err = a.visitors.Subscribe(c.Request.Context(), offer, channel, wish, web.Caller(c).IP)
 	}
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
-		w := wordsFor(offer.Dashboard.Locale)
+		w := a.words.For(c)
 		return show(c, http.StatusUnprocessableEntity, formPage, w.Subscribe, w, newForm(w, offer, channel, wish, fault.As(err).Field))
 	}
 	if err != nil {
@@ -159,29 +159,11 @@ func (e worded) Unwrap() error { return e.error }
 func inWords(err error, text string) error { return worded{err, text} }
 
 // problem responds with the page of an error.
-func problem(c *gin.Context, p page.Problem) error {
-	w := wordsOfBrowser(c)
-	title, text := w.errorOf(p.Status, p.Text)
+func (a *API) problem(c *gin.Context, p page.Problem) error {
+	w := a.words.For(c)
+	title, text := w.Error(p.Status, w.LockedText, p.Text)
 	if own, is := errors.AsType[worded](p.Err); is {
 		text = own.text
 	}
 	return show(c, p.Status, textPage, title, w, text)
-}
-
-// errorOf returns the heading and the text of the page of an error. other is the text of an error without words of its
-// own.
-func (w words) errorOf(status int, other string) (title, text string) {
-	switch status {
-	case http.StatusNotFound:
-		return w.NotFound, w.NoLink
-	case http.StatusGone:
-		return w.Gone, w.EndedLink
-	case http.StatusForbidden:
-		return w.Locked, w.LockedText
-	case http.StatusTooManyRequests:
-		return w.TooMany, w.TooManyText
-	case http.StatusUnprocessableEntity:
-		return w.Wrong, w.WrongForm
-	}
-	return w.Wrong, other
 }

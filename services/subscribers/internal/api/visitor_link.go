@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -26,11 +27,11 @@ func (a *API) linkPages() map[string]linkPage {
 	asks := func(read func(context.Context, string) (audience.Visit, error), body string, title func(words) string) func(*gin.Context) error {
 		return func(c *gin.Context) error {
 			visit, err := read(c.Request.Context(), c.Query("token"))
-			page.About(c, visit.DashboardID)
+			about(c, visit)
 			if err != nil {
 				return err
 			}
-			view := newLink(visit)
+			view := a.newLink(c, visit)
 			return show(c, http.StatusOK, body, title(view.W), view.W, view)
 		}
 	}
@@ -47,21 +48,26 @@ func (a *API) linkPages() map[string]linkPage {
 	}
 }
 
+// about makes the page of the request one about the visit, in its language.
+func about(c *gin.Context, visit audience.Visit) {
+	page.About(c, visit.DashboardID, cmp.Or(visit.Locale, visit.DashboardLocale))
+}
+
 // confirm confirms by the link if the URL has a token, else by the code in the body.
 func (a *API) confirm(c *gin.Context) error {
 	if _, linked := c.GetQuery("token"); !linked {
 		return a.confirmByCode(c)
 	}
 	visit, err := a.visitors.Confirm(c.Request.Context(), c.Query("token"))
-	page.About(c, visit.DashboardID)
+	about(c, visit)
 	if err != nil {
 		return err
 	}
-	return confirmed(c, visit)
+	return a.confirmed(c, visit)
 }
 
-func confirmed(c *gin.Context, visit audience.Visit) error {
-	view := newLink(visit)
+func (a *API) confirmed(c *gin.Context, visit audience.Visit) error {
+	view := a.newLink(c, visit)
 	return show(c, http.StatusOK, confirmedPage, view.W.Confirmed, view.W, view)
 }
 
@@ -105,13 +111,13 @@ func (a *API) confirmByCode(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page.About(c, form.Get("dashboardId"))
+	page.About(c, form.Get("dashboardId"), "")
 	if err = onlyOnce(form, "channel", "phone", "code"); err != nil {
 		return err
 	}
 	visit, err := a.visitors.ConfirmCode(ctx, topic.Channel(form.Get("channel")), strings.TrimSpace(form.Get("phone")), strings.TrimSpace(form.Get("code")), ip)
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
-		w := wordsOfBrowser(c)
+		w := a.words.For(c)
 		return show(c, http.StatusUnprocessableEntity, codePage, w.ConfirmByCode, w, codeView{
 			Channel: form.Get("channel"), Dashboard: form.Get("dashboardId"), Button: w.ConfirmByCode, Phone: w.phoneField(form.Get("phone")),
 			Code: page.Field{Name: "code", Label: w.Code, Type: "text", Max: 12, Autocomplete: "one-time-code", Problem: w.WrongCode, Digits: true},
@@ -120,8 +126,8 @@ func (a *API) confirmByCode(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	page.About(c, visit.DashboardID)
-	return confirmed(c, visit)
+	about(c, visit)
+	return a.confirmed(c, visit)
 }
 
 // manageSubscriptionForm describes the form. Its componentIds may be repeated.
@@ -147,14 +153,14 @@ func (a *API) manage(c *gin.Context) error {
 		return fault.Field("action", "must be save or unsubscribe")
 	}
 	visit, err := a.save(ctx, token, form)
-	page.About(c, visit.DashboardID)
+	about(c, visit)
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
 		return a.manageAgain(c, token, form, fault.As(err).Field)
 	}
 	if err != nil {
 		return err
 	}
-	view := newLink(visit)
+	view := a.newLink(c, visit)
 	view.Note = view.W.Saved
 	return show(c, http.StatusOK, managePage, view.W.Manage, view.W, view)
 }
@@ -189,8 +195,8 @@ func (a *API) manageAgain(c *gin.Context, token string, form url.Values, field s
 	if err != nil {
 		return err
 	}
-	page.About(c, visit.DashboardID)
-	view := newLink(visit)
+	about(c, visit)
+	view := a.newLink(c, visit)
 	switch name, _, _ := strings.Cut(field, "["); name {
 	case "componentIds":
 		view.Components.Problem = view.W.WrongComponents
@@ -199,8 +205,6 @@ func (a *API) manageAgain(c *gin.Context, token string, form url.Values, field s
 		}
 	case "locale":
 		view.LocaleProblem = view.W.WrongLocale
-	case "paused":
-		view.Problem = view.W.Paused + ": " + view.W.WrongForm
 	default:
 		view.Problem = view.W.WrongForm
 	}
@@ -222,10 +226,10 @@ func (a *API) unsubscribe(c *gin.Context) error {
 // left ends the subscription and shows that.
 func (a *API) left(c *gin.Context, leave func(ctx context.Context, token string) (audience.Visit, error)) error {
 	visit, err := leave(c.Request.Context(), c.Query("token"))
-	page.About(c, visit.DashboardID)
+	about(c, visit)
 	if err != nil {
 		return err
 	}
-	w := newLink(visit).W
+	w := a.newLink(c, visit).W
 	return show(c, http.StatusOK, textPage, w.Unsubscribed, w, fmt.Sprintf(w.UnsubscribedText, visit.DashboardName))
 }

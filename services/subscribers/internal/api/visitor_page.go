@@ -30,7 +30,7 @@ const (
 
 	confirmPage = `<p class="text">{{printf .W.ConfirmIntro .Visit.Address .Visit.DashboardName}}</p>
 <form class="card" method="post">
-<ul>{{if .Visit.Wanted}}{{range .Visit.Wanted}}<li><bdi>{{.}}</bdi></li>{{end}}{{else}}<li>{{.W.ConfirmAll}}</li>{{end}}</ul>
+<ul>{{if .Visit.Wanted}}{{range .Visit.Wanted}}<li><bdi>{{.}}</bdi></li>{{end}}{{else}}<li>{{.W.AllComponents}}</li>{{end}}</ul>
 <p><button class="btn" type="submit">{{.W.ConfirmButton}}</button></p>
 </form>`
 
@@ -123,8 +123,8 @@ type localeView struct {
 // everything is the box that stands for all components, also those that are added later.
 const everything = "all"
 
-func newLink(visit audience.Visit) linkView {
-	w := wordsFor(visit.Locale, visit.DashboardLocale)
+func (a *API) newLink(c *gin.Context, visit audience.Visit) linkView {
+	w := a.words.For(c)
 	view := linkView{W: w, Visit: visit, Components: page.Boxes{Legend: w.Components, Choices: []page.Box{{ID: everything, Name: w.AllComponents, Chosen: visit.All}}}}
 	if visit.Suppressed {
 		view.Suppressed = w.Suppressed
@@ -132,23 +132,13 @@ func newLink(visit audience.Visit) linkView {
 	for _, choice := range visit.Components {
 		view.Components.Choices = append(view.Components.Choices, page.Box{ID: choice.ID, Name: choice.Name, Chosen: choice.Chosen})
 	}
-	names := map[string]string{"en": "English", "de": "Deutsch"}
-	values := []string{""}
-	for _, shipped := range languages() {
-		values = append(values, shipped.Lang)
+	view.Locales = []localeView{{"", w.DashboardsOwn, visit.Locale == ""}}
+	for _, shipped := range a.words.All() {
+		view.Locales = append(view.Locales, localeView{shipped.Lang, shipped.Language, shipped.Lang == visit.Locale})
 	}
-	if !slices.Contains(values, visit.Locale) {
-		values = append(values, visit.Locale)
+	if !slices.ContainsFunc(view.Locales, func(l localeView) bool { return l.Chosen }) {
+		view.Locales = append(view.Locales, localeView{visit.Locale, visit.Locale, true})
 	}
-	for _, value := range values {
-		view.Locales = append(view.Locales, localeView{value, names[value], value == visit.Locale})
-	}
-	for i, locale := range view.Locales {
-		if locale.Name == "" {
-			view.Locales[i].Name = locale.Value
-		}
-	}
-	view.Locales[0].Name = w.DashboardsOwn
 	return view
 }
 

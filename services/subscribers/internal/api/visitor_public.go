@@ -74,7 +74,7 @@ type confirmParameters struct {
 
 func linkOperations() []web.Public {
 	locked := page.Refusal(403, "The operator of the dashboard has locked the subscription.")
-	gone := page.Refusal(410, "The link is used, has expired, or was replaced.")
+	gone := page.Refusal(410, "The link was used, has expired or was replaced, or what it was for no longer exists.")
 	wrong := page.Refusal(422, "A field is wrong.")
 	operation := func(method, path, id, summary, description string, responses ...web.Response) web.Public {
 		responses = append([]web.Response{page.Shown(), page.Refusal(404, "The link is not valid."), gone}, responses...)

@@ -56,7 +56,7 @@ func (v *Visitors) show(ctx context.Context, p purpose, token string) (Visit, er
 }
 
 // refused returns the visit of a link that is refused: it names no more than the dashboard, if the subscriber is known.
-func refused(s Subscriber) Visit { return Visit{DashboardID: s.DashboardID} }
+func refused(s Subscriber) Visit { return Visit{DashboardID: s.DashboardID, Locale: s.Locale} }
 
 // linked returns the subscriber of a link, also of one that is refused if the subscriber is known. allow returns an error if a subscriber, as it is stored, does not permit what
 // the link is for.
