@@ -46,6 +46,11 @@ type NewDashboard struct {
 	Name string `json:"name"`
 }
 
+// Plan is what the plan of an organization includes, as far as its dashboards show it.
+type Plan struct {
+	Integrations bool `json:"integrations"`
+}
+
 // Inbound is a message of a monitoring tool whose signature is valid.
 type Inbound struct {
 	ID        string `json:"id"`        // webhook-id
@@ -120,6 +125,11 @@ func (e Events) CreateDashboard(ctx context.Context, organization, id string, in
 	var out Dashboard
 	err := e.call(ctx, organization, http.MethodPut, organizationPath(organization, "/dashboards/"+url.PathEscape(id)), in, &out)
 	return out, err
+}
+
+// SetPlan makes the dashboards of the organization follow its plan.
+func (e Events) SetPlan(ctx context.Context, organization string, in Plan) error {
+	return e.call(ctx, organization, http.MethodPut, organizationPath(organization, "/plan"), in, &in)
 }
 
 // Components returns the organization's components that match the query, ordered by legacy id.

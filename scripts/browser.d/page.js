@@ -62,7 +62,7 @@ function content(page) {
   return page.evaluate(() => {
     const main = document.querySelector('main').cloneNode(true);
     const links = [...main.querySelectorAll('[href]')].map((a) => a.getAttribute('href'));
-    main.querySelectorAll('time, .bar').forEach((e) => e.remove());
+    main.querySelectorAll('time, .range, .bar').forEach((e) => e.remove());
     return { links, text: main.textContent.replace(/\s+/g, ' ') };
   });
 }

@@ -1,6 +1,8 @@
 package events_test
 
 import (
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +49,39 @@ func TestPublicDashboard(t *testing.T) {
 	change(`{"access": {"mode": "public"}, "enabled": false}`)
 	if _, err := ask(peer.PublicAddress{Slug: "acme-status"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a disabled dashboard: %v", err)
+	}
+}
+
+// The page offers no endpoints that the plan of the organization does not include, and no link to a form without channels.
+func TestPlanWithoutIntegrations(t *testing.T) {
+	p := start(t, startBroker(t))
+	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"subscriptions": {"webhook": true, "gchat": true, "email": true}}`)
+	text := func(name string) string {
+		t.Helper()
+		response := p.file(p.edition().ID, name, "")
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatal(response.Status, err)
+		}
+		return string(body)
+	}
+	for _, included := range []bool{false, true, false} {
+		for range 2 {
+			if err := p.peers.SetPlan(t.Context(), orgA, peer.Plan{Integrations: included}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := p.peers.PublicDashboard(t.Context(), peer.PublicAddress{Slug: "acme-status"})
+		if err != nil || slices.Contains(got.Channels, topic.Webhook) != included || !slices.Contains(got.Channels, topic.Email) {
+			t.Errorf("%v: the channels are %v (%v)", included, got.Channels, err)
+		}
+		if page := text("subscribe"); strings.Contains(page, "subscribe/webhook") != included || strings.Contains(page, "subscribe/gchat") != included || !strings.Contains(page, "subscribe/email") {
+			t.Errorf("%v: the forms are %s", included, page)
+		}
+	}
+	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"subscriptions": {"email": false}}`)
+	if page := text(""); strings.Contains(page, `href="subscribe"`) {
+		t.Errorf("a link to no form: %s", page)
 	}
 }
 

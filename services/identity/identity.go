@@ -57,6 +57,9 @@ func Run(ctx context.Context, c Config) error {
 			dashboard, err := events.CreateDashboard(ctx, organization, id, peer.NewDashboard{Name: name})
 			return dashboard.Slug, err
 		},
+		Plan: func(ctx context.Context, organization string, of account.Features) error {
+			return events.SetPlan(ctx, organization, peer.Plan{Integrations: of.Integrations})
+		},
 		LegacyPerHour: c.LegacyRatePerHour, AppPerMinute: c.AppRatePerMinute, Log: c.Log, Now: c.Now,
 	})
 	if err := api.Mount(s.Engine, accounts, web.NewPages(c.Secret.Secret), c.Log); err != nil {

@@ -221,7 +221,7 @@ func (m member) app() passport.Passport {
 	}
 }
 
-// events is the other end of the one call that identity makes: it makes dashboards,
+// events is the other end of the calls that identity makes: it makes dashboards and notes plans,
 // or fails while it is told to.
 type events struct {
 	server *httptest.Server
@@ -229,12 +229,13 @@ type events struct {
 
 	mu         sync.Mutex
 	dashboards map[string]peer.Dashboard
+	plans      map[string]peer.Plan // by organization
 	// lastOrganization is the one a dashboard was last asked for.
 	lastOrganization string
 }
 
 func startEvents(t testing.TB, signer *passport.Signer) *events {
-	e := &events{dashboards: map[string]peer.Dashboard{}}
+	e := &events{dashboards: map[string]peer.Dashboard{}, plans: map[string]peer.Plan{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT "+peer.Prefix+"/organizations/{organization}/dashboards/{id}", func(w http.ResponseWriter, r *http.Request) {
 		e.mu.Lock()
@@ -260,6 +261,23 @@ func startEvents(t testing.TB, signer *passport.Signer) *events {
 			e.dashboards[dashboard.ID] = dashboard
 		}
 		json.NewEncoder(w).Encode(dashboard)
+	})
+	mux.HandleFunc("PUT "+peer.Prefix+"/organizations/{organization}/plan", func(w http.ResponseWriter, r *http.Request) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		p, err := signer.Verify(r.Header.Get(passport.Header), "events")
+		var in peer.Plan
+		switch {
+		case err != nil || p.Surface != passport.Peer || p.Organization != r.PathValue("organization"):
+			refuse(w, fault.Denied)
+		case e.down.Load():
+			refuse(w, fault.Unavailable)
+		case json.NewDecoder(r.Body).Decode(&in) != nil:
+			refuse(w, fault.Invalid)
+		default:
+			e.plans[p.Organization] = in
+			json.NewEncoder(w).Encode(in)
+		}
 	})
 	e.server = httptest.NewServer(mux)
 	t.Cleanup(e.server.Close)

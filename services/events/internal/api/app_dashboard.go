@@ -138,7 +138,7 @@ func (a api) createDashboard(c *web.Call[web.None, newDashboardBody]) (oneDashbo
 		return oneDashboardView{}, err
 	}
 	dashboard, err := a.catalog.AddDashboard(c, appCommand(c), func(d *catalog.Dashboard) (err error) {
-		d.Name = in.Name.Value
+		d.Name, d.NoIntegrations = in.Name.Value, !c.Caller.Features.Integrations
 		if err := in.apply(d); err != nil {
 			return err
 		}

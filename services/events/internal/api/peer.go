@@ -48,6 +48,18 @@ func (a api) peerCreateDashboard(c *gin.Context) error {
 	return a.showDashboard(c, dashboard)
 }
 
+func (a api) peerPlan(c *gin.Context) error {
+	in, err := web.Body[peer.Plan](c)
+	if err != nil {
+		return err
+	}
+	if err := a.catalog.SetIntegrations(c.Request.Context(), c.Param(web.OrganizationParam), in.Integrations); err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, in)
+	return nil
+}
+
 func (a api) peerEvent(c *gin.Context) error {
 	state, err := a.catalog.EventState(c.Request.Context(), c.Param(web.OrganizationParam), c.Param("id"))
 	if err != nil {
@@ -131,7 +143,7 @@ func (a api) peerPublicDashboard(c *gin.Context) error {
 		return err
 	}
 	c.PureJSON(http.StatusOK, peer.PublicDashboard{
-		Dashboard: views[0], Organization: dashboard.OrganizationID, Channels: dashboard.Subscriptions.Channels(),
+		Dashboard: views[0], Organization: dashboard.OrganizationID, Channels: dashboard.Channels(),
 	})
 	return nil
 }

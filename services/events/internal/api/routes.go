@@ -68,6 +68,7 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	peers.GET("/dashboards/first", web.Handle(a.peerFirstDashboard))
 	peers.PUT("/dashboards/:id", web.Handle(a.peerCreateDashboard))
 	peers.POST("/dashboards/lookup", web.Handle(a.peerDashboards))
+	peers.PUT("/plan", web.Handle(a.peerPlan))
 	peers.GET("/events/:id", web.Handle(a.peerEvent))
 	peers.POST("/components/lookup", web.Handle(a.peerComponents))
 	peers.POST("/inbound", web.Handle(a.peerIngest))

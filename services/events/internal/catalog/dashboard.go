@@ -31,13 +31,15 @@ type Dashboard struct {
 	Branding       Branding      `json:"branding" audit:"branding"`
 	Links          Links         `json:"links" audit:"links"`
 	Subscriptions  Subscriptions `json:"subscriptions" audit:"subscriptions"`
-	SearchIndexing bool          `json:"searchIndexing" audit:"searchIndexing"`
-	Access         Access        `json:"access" audit:"access"`
-	Content        Content       `json:"content" audit:"content"`
-	Components     []Placement   `json:"components" audit:"components"` // in the wanted order
-	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
-	UpdatedAt      time.Time     `json:"updatedAt" audit:"updatedAt,quiet"`
-	Version        int64         `json:"version" audit:"version,quiet"`
+	// NoIntegrations: the plan of the organization includes no endpoints, so visitors cannot subscribe any.
+	NoIntegrations bool        `json:"noIntegrations"`
+	SearchIndexing bool        `json:"searchIndexing" audit:"searchIndexing"`
+	Access         Access      `json:"access" audit:"access"`
+	Content        Content     `json:"content" audit:"content"`
+	Components     []Placement `json:"components" audit:"components"` // in the wanted order
+	CreatedAt      time.Time   `json:"createdAt" audit:"createdAt"`
+	UpdatedAt      time.Time   `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version        int64       `json:"version" audit:"version,quiet"`
 }
 
 const (
@@ -183,6 +185,31 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 		err = cmp.Or(failed, dashboardConflict(taken))
 	}
 	return changed, err
+}
+
+// SetIntegrations makes the dashboards of an organization follow its plan.
+func (c *Catalog) SetIntegrations(ctx context.Context, organization string, included bool) error {
+	for after := ""; ; {
+		page, err := c.PageOfDashboards(ctx, organization, maxDashboards, after)
+		if err != nil {
+			return err
+		}
+		for _, dashboard := range page.Items {
+			_, err := c.store.Dashboards.Update(ctx, dashboard.ID, func(d *Dashboard) ([]topic.Message, error) {
+				if d.NoIntegrations == !included {
+					return nil, fault.ErrUnchanged
+				}
+				d.NoIntegrations = !included
+				return nil, nil
+			})
+			if unlessMissing(err) != nil {
+				return err
+			}
+		}
+		if after = page.Next; after == "" {
+			return nil
+		}
+	}
 }
 
 func noDashboard() error { return fault.New(fault.NotFound, "There is no such dashboard.") }

@@ -63,16 +63,16 @@ type Subscriptions struct {
 	GChat    bool `json:"gchat" audit:"gchat"`
 }
 
-// Channels returns the registered channels that visitors may subscribe to.
-func (s Subscriptions) Channels() []topic.Channel {
-	channels := []topic.Channel{}
+// Channels returns the channels that visitors may subscribe to.
+func (d *Dashboard) Channels() []topic.Channel {
+	channels, s := []topic.Channel{}, d.Subscriptions
 	for _, of := range []struct {
 		channel topic.Channel
 		allowed bool
 	}{
 		{topic.Email, s.Email}, {topic.SMS, s.SMS}, {topic.WhatsApp, s.WhatsApp}, {topic.Webhook, s.Webhook}, {topic.Teams, s.Teams}, {topic.GChat, s.GChat},
 	} {
-		if of.allowed {
+		if of.allowed && !(d.NoIntegrations && of.channel.Keeper() == topic.Integrations) {
 			channels = append(channels, of.channel)
 		}
 	}

@@ -32,7 +32,7 @@ func (s *Site) subscribePage(o order) (File, error) {
 	view.Title = view.word("subscribe.title") + " – " + o.Dashboard.Name
 	view.frame.Description = view.Title
 	if o.Dashboard.Content.Modules.Subscribe {
-		for i, channel := range o.Dashboard.Subscriptions.Channels() {
+		for i, channel := range o.Dashboard.Channels() {
 			view.Forms = append(view.Forms, channelForm{
 				Channel: string(channel), Title: view.word("subscribe." + string(channel)), Open: i == 0, Components: o.Components,
 				Email: channel == topic.Email, Phone: channel == topic.SMS || channel == topic.WhatsApp,
@@ -62,7 +62,7 @@ func (s *Site) sentPage(o order) (File, error) {
 	view.Indexed = false
 	view.Title = view.Heading + " – " + o.Dashboard.Name
 	if view.Subscribable() {
-		for _, channel := range o.Dashboard.Subscriptions.Channels() {
+		for _, channel := range o.Dashboard.Channels() {
 			if channel == topic.SMS || channel == topic.WhatsApp {
 				view.Codes = append(view.Codes, channelForm{Channel: string(channel), Title: view.word("sent." + string(channel))})
 				view.Forms = originOf(s.confirm)

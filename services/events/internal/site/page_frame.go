@@ -90,7 +90,7 @@ func (f frame) Logo() string { return loadable(f.Dashboard.Branding.LogoURL) }
 
 // Subscribable reports whether visitors may subscribe.
 func (f frame) Subscribable() bool {
-	return f.Dashboard.Content.Modules.Subscribe && len(f.Dashboard.Subscriptions.Channels()) > 0
+	return f.Dashboard.Content.Modules.Subscribe && len(f.Dashboard.Channels()) > 0
 }
 
 // Feeds is the addresses of the feeds.

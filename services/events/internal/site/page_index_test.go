@@ -135,6 +135,20 @@ func TestBar(t *testing.T) {
 	}
 }
 
+// An incident that has just begun has lasted no time yet, but today has its colour.
+func TestBarOfAnIncidentThatHasJustBegun(t *testing.T) {
+	s := samplePage()
+	s.Components[0].State = catalog.MajorOutage
+	f := newSite(t).newFrame(order{Snapshot: s})
+	columns := f.newBar(&s.Components[0]).Columns
+	if last := columns[len(columns)-1]; last.Class != "x" || last.Path != "M356 18h4" {
+		t.Errorf("the last day is %+v", last)
+	}
+	if months := f.componentMonths(&s.Components[0]); months[0].Days[0].State.Class != "x" || months[0].Days[1].State.Class != "o" {
+		t.Errorf("the last days are %+v", months[0].Days[:2])
+	}
+}
+
 // A day ends in the dashboard's zone.
 func TestDaysOfTheZone(t *testing.T) {
 	snapshot := samplePage()

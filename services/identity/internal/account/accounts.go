@@ -104,6 +104,8 @@ type Options struct {
 	Gateways Gateways
 	// Dashboard creates an organization's first dashboard with the id, unless it exists, and returns its slug.
 	Dashboard func(ctx context.Context, organization, id, name string) (slug string, err error)
+	// Plan makes the dashboards of an organization follow its plan.
+	Plan func(ctx context.Context, organization string, of Features) error
 	// LegacyPerHour and AppPerMinute are the rates of the default plan.
 	LegacyPerHour int
 	AppPerMinute  int

@@ -70,6 +70,9 @@ func (a *Accounts) AddOrganization(ctx context.Context, in NewOrganization) (Org
 // complete creates the dashboard of a pending organization and marks the organization as ready.
 func (a *Accounts) complete(ctx context.Context, o Organization) (Organization, error) {
 	slug, err := a.Dashboard(ctx, o.ID, o.DashboardID, o.Name)
+	if err == nil {
+		err = a.Plan(ctx, o.ID, a.Terms(o).Features)
+	}
 	if err != nil {
 		return Organization{}, err
 	}

@@ -53,7 +53,10 @@ func (a *Accounts) sweep(ctx context.Context, pendingBefore time.Time) error {
 		return nil
 	})
 	organizations := each(ctx, a.Store.Organizations, find.Eq(FieldStale, true), func(o Organization) error {
-		return a.voidOrganization(ctx, o)
+		if err := a.voidOrganization(ctx, o); err != nil {
+			return err
+		}
+		return a.announce(ctx, o)
 	})
 	users := each(ctx, a.Store.Users, find.Eq(FieldStale, true), func(u User) error {
 		if err := a.voidUser(ctx, u); err != nil || u.DeletedAt == nil {

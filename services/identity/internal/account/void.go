@@ -85,11 +85,14 @@ func (a *Accounts) changeTerms(ctx context.Context, id string, change func(*Orga
 	if err := a.voidOrganization(ctx, o); err != nil {
 		return Organization{}, unconfirmed(err)
 	}
+	if err := a.announce(ctx, o); err != nil { // the rights are in force; Sweep repeats this
+		a.Log.WarnContext(ctx, "the dashboards do not follow the plan yet", "organization", o.ID, "error", err)
+	}
 	o.StaleSince = nil
 	return o, nil
 }
 
-// voidOrganization voids the keys of all users of the organization at the gateways, and then clears StaleSince.
+// voidOrganization voids the keys of all users of the organization at the gateways.
 func (a *Accounts) voidOrganization(ctx context.Context, o Organization) error {
 	var refs []KeyRef
 	err := a.Store.Users.Each(ctx, find.Query{
@@ -101,10 +104,15 @@ func (a *Accounts) voidOrganization(ctx context.Context, o Organization) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Gateways.Void(ctx, refs); err != nil {
+	return a.Gateways.Void(ctx, refs)
+}
+
+// announce makes the dashboards of the organization follow its plan, and then clears StaleSince. The keys must be void.
+func (a *Accounts) announce(ctx context.Context, o Organization) error {
+	if err := a.Plan(ctx, o.ID, a.Terms(o).Features); err != nil {
 		return err
 	}
-	_, err = a.Store.Organizations.Change(ctx, o.ID, func(current *Organization) error {
+	_, err := a.Store.Organizations.Change(ctx, o.ID, func(current *Organization) error {
 		return clearStale(&current.StaleSince, o.StaleSince)
 	})
 	return err

@@ -89,6 +89,7 @@ func open(t *testing.T) *setting {
 	s.Accounts = account.New(account.Options{
 		Store: s.store, Gateways: s.gateways, LegacyPerHour: 1000, AppPerMinute: 600,
 		Dashboard: func(context.Context, string, string, string) (string, error) { return "acme", nil },
+		Plan:      func(context.Context, string, account.Features) error { return nil },
 		Log:       slog.New(slog.DiscardHandler),
 		Now:       func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) },
 	})
