@@ -37,6 +37,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	tries "github.com/bellbuoy/bellbuoy/libs/quota"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -77,6 +78,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer edge.guard.redis.client.Close() // after the last request
+	defer edge.tries.Close()
 	return c.Serve(ctx, boot.Service{
 		Handler:    edge,
 		Ready:      ready(c, edge),
@@ -93,6 +95,10 @@ func newEdge(c Config) (*edge, error) {
 		return nil, err
 	}
 	redis, err := newRedisClient(c.Redis, c.Log, c.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	wrong, err := tries.New(c.Redis, c.Log, c.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +124,7 @@ func newEdge(c Config) (*edge, error) {
 		pages:   newPages(proxy, signer, newBackup(redis, c.Secret.Secret, c.Now), c.Now),
 		entries: peer.Entries(c.Secret.Secret, c.Now),
 		once:    &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
-		signer:  signer, proxies: trusted, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
+		signer:  signer, proxies: trusted, operator: c.OperatorToken, tries: wrong, discovery: legacy.Discovery(), docs: docs,
 		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
 }
