@@ -221,10 +221,25 @@ func (g *guard) passport(c *caller, service string, surface passport.Surface, ip
 	return token
 }
 
-// isOperator reports whether the Authorization header has the operator token. It compares
-// in constant time.
-func isOperator(header http.Header, token string) bool {
+// admitOperator returns nil if the Authorization header has the operator token. It compares in
+// constant time. After several wrong tokens from an address it refuses every token from there
+// for a time, also the right one: otherwise the limit would not stop a guess. Other addresses
+// are not affected. A request without a token is refused and not counted.
+func (e *edge) admitOperator(ctx context.Context, header http.Header, ip string) error {
 	scheme, given := authorization(header)
-	same := subtle.ConstantTimeCompare([]byte(seal.Digest(given)), []byte(seal.Digest(token)))
-	return same == 1 && strings.EqualFold(scheme, "operator")
+	if given == "" || !strings.EqualFold(scheme, "operator") {
+		return fault.New(fault.Denied, "The operator token is missing.")
+	}
+	count := e.tries.OperatorWasWrong
+	right := subtle.ConstantTimeCompare([]byte(seal.Digest(given)), []byte(seal.Digest(e.operator))) == 1
+	if right {
+		count = e.tries.OperatorWait
+	}
+	switch wait := count(ctx, ip); {
+	case wait > 0:
+		return throttled{wait}
+	case !right:
+		return fault.New(fault.Denied, "The operator token is wrong.")
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	tries "github.com/bellbuoy/bellbuoy/libs/quota"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
@@ -35,7 +36,8 @@ type edge struct {
 	once       *once
 	signer     *passport.Signer
 	proxies    proxies
-	operator   string // the token; empty: there is no operator surface
+	operator   string         // the token; empty: there is no operator surface
+	tries      *tries.Counter // of wrong operator tokens
 	discovery  []byte
 	docs       map[string]*page // by path
 	log        *slog.Logger
@@ -123,8 +125,8 @@ func (e *edge) serveOperator(v *visit) {
 		e.refuse(v, unknownPath())
 		return
 	}
-	if !isOperator(v.request.Header, e.operator) {
-		e.refuse(v, fault.New(fault.Denied, "The operator token is wrong."))
+	if err := e.admitOperator(v.ctx, v.request.Header, v.ip); err != nil {
+		e.refuse(v, err)
 		return
 	}
 	if route := e.knownRoute(v); route != nil {

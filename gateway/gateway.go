@@ -39,6 +39,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	tries "github.com/bellbuoy/bellbuoy/libs/quota"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -79,6 +80,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer edge.guard.redis.client.Close() // after the last request
+	defer edge.tries.Close()
 	listener := reads.Listen(c.Listener, edge.read)
 	defer listener.Wait()
 	c.Listener = listener
@@ -98,6 +100,10 @@ func newEdge(c Config) (*edge, error) {
 		return nil, err
 	}
 	redis, err := newRedisClient(c.Redis, c.Log, c.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	wrong, err := tries.New(c.Redis, c.Log, c.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +129,7 @@ func newEdge(c Config) (*edge, error) {
 		pages:   newPages(proxy, signer, newBackup(redis, c.Secret.Secret, c.Now), c.Now),
 		entries: peer.Entries(c.Secret.Secret, c.Now),
 		once:    &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
-		signer:  signer, proxies: trusted, operator: c.OperatorToken, discovery: legacy.Discovery(), docs: docs,
+		signer:  signer, proxies: trusted, operator: c.OperatorToken, tries: wrong, discovery: legacy.Discovery(), docs: docs,
 		log: c.Log, access: c.AccessLog, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
 }

@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
@@ -200,6 +203,42 @@ func TestOperatorSurface(t *testing.T) {
 	for _, path := range []string{"/operator/v1/organizations", "/operator/v1/nothing", "/operator", "/operator/x"} {
 		wantError(t, without.get(t, path, right), 404, noPath)
 		wantError(t, without.get(t, path, map[string]string{"Authorization": "Operator "}), 404, noPath)
+	}
+}
+
+// After ten wrong operator tokens an address is refused for a time, also with the right token. Other addresses are not
+// affected, and right tokens and requests without a token are not counted.
+func TestWrongOperatorTokensAreThrottled(t *testing.T) {
+	w := newWorld(t)
+	for name, url := range map[string]string{"redis": w.redisURL, "memory": "redis://" + apitest.FreeAddress(t)} {
+		t.Run(name, func(t *testing.T) {
+			d := w.gateway(t, func(c *Config) { c.TrustedProxies, c.Redis.RedisURL = []string{"127.0.0.1/32"}, url })
+			try := func(ip, token string) got {
+				t.Helper()
+				header := map[string]string{"X-Forwarded-For": ip}
+				if token != "" {
+					header["Authorization"] = "Operator " + token
+				}
+				return d.get(t, "/operator/v1/organizations", header)
+			}
+			for range 30 {
+				wantStatus(t, try("192.0.2.1", operatorToken), 200)
+				wantEmpty403(t, try("192.0.2.1", ""))
+			}
+			for i := range 15 {
+				g := try("192.0.2.1", fmt.Sprint("wrong", i))
+				wantEmpty403(t, g)
+				if late := g.header.Get("Retry-After"); (late != "") != (i >= 10) {
+					t.Errorf("wrong token %d: Retry-After %q", i, late)
+				}
+			}
+			g := try("192.0.2.1", operatorToken)
+			wantEmpty403(t, g)
+			if late, _ := strconv.Atoi(g.header.Get("Retry-After")); late < 800 || late > 900 {
+				t.Errorf("the right token waits for %d seconds", late)
+			}
+			wantStatus(t, try("192.0.2.2", operatorToken), 200)
+		})
 	}
 }
 

@@ -113,7 +113,7 @@ func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 		p.kafka.KafkaBrokers = []string{broker.Addr()}
 	}
 	if p.redis.RedisURL == "" {
-		server, err := engines.StartRedis("127.0.0.1:0")
+		server, err := engines.KeepRedis("127.0.0.1:0", folder.file("redis"), "rate:", "quota:", "idempotency:")
 		if err != nil {
 			return fmt.Errorf("the embedded Redis cannot start: %w", err)
 		}

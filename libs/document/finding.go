@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -9,7 +10,8 @@ import (
 
 // Find returns a page of the records that match q. A declared index must serve the conditions and the order, or q.Scan
 // must name an index: the records within its prefix are then examined one by one. Without q.Order the records have the
-// order of the index. The key is always the last part of the order.
+// order of the index. The key is always the last part of the order. q.MaxBytes can end the page
+// earlier.
 func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
 	defer c.span(&ctx, "find")()
 	var page find.Page[T]
@@ -24,9 +26,13 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 	if err != nil {
 		return page, c.opaque(err, "find")
 	}
-	more := q.Limit > 0 && len(records) > q.Limit
-	if more {
-		records = records[:q.Limit]
+	read := filling{limit: q.MaxBytes}
+	more := false
+	for i, r := range records {
+		if more = i == q.Limit && q.Limit > 0 || read.full(r); more {
+			records = records[:i]
+			break
+		}
 	}
 	decoder := newDecoder()
 	page.Items = make([]T, len(records))
@@ -43,6 +49,19 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 		page.Next, err = p.position(last)
 	}
 	return page, c.opaque(err, "find")
+}
+
+// filling counts the bytes of a page while an engine reads its records.
+type filling struct{ limit, bytes int }
+
+// errFull ends a read.
+var errFull = errors.New("document: the page is full")
+
+// full adds a record. It returns true if the records before it reach the limit, so that it belongs to the next page.
+func (f *filling) full(r *record) bool {
+	was := f.bytes
+	f.bytes += len(r.body)
+	return f.limit > 0 && was >= f.limit
 }
 
 // Each calls visit for every record that matches q, in order. It reads page by page: a record that exists all the time

@@ -18,7 +18,7 @@ func (e *mongoEngine) find(ctx context.Context, p *plan) ([]*record, error) {
 	if !p.sorted {
 		how.SetAllowDiskUse(true)
 	}
-	return e.records(ctx, p.shape, p.filter(), how)
+	return e.records(ctx, p.shape, p.filter(), how, &filling{limit: p.bytes})
 }
 
 func (e *mongoEngine) keys(ctx context.Context, p *plan, fields []int) ([][]any, error) {

@@ -118,23 +118,31 @@ func (e *mongoEngine) loadMany(ctx context.Context, s *shape, keys []string) ([]
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	return e.records(ctx, s, bson.D{oneOfMany(keys), there("b", true)}, options.Find())
+	return e.records(ctx, s, bson.D{oneOfMany(keys), there("b", true)}, options.Find(), &filling{})
 }
 
-func (e *mongoEngine) records(ctx context.Context, s *shape, filter bson.D, how *options.FindOptionsBuilder) ([]*record, error) {
+func (e *mongoEngine) records(ctx context.Context, s *shape, filter bson.D, how *options.FindOptionsBuilder, page *filling) ([]*record, error) {
 	c, err := e.collection(s)
 	if err != nil {
 		return nil, err
 	}
-	documents, err := mongoFind[mongoDocument](ctx, c, filter, how.SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
+	cursor, err := c.Find(ctx, filter, how.SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
 	if err != nil {
-		return nil, err
+		return nil, mongoError(err)
 	}
-	out := make([]*record, len(documents))
-	for i := range documents {
-		out[i] = documents[i].record()
+	defer cursor.Close(context.WithoutCancel(ctx))
+	var out []*record
+	for cursor.Next(ctx) {
+		var d mongoDocument
+		if err := cursor.Decode(&d); err != nil {
+			return nil, mongoError(err)
+		}
+		out = append(out, d.record())
+		if page.full(out[len(out)-1]) {
+			break
+		}
 	}
-	return out, nil
+	return out, mongoError(cursor.Err())
 }
 
 // mongoFind returns all results of a query.

@@ -354,6 +354,43 @@ func TestFindPagesAreStable(t *testing.T) {
 	})
 }
 
+// A page ends with the record with which its records reach MaxBytes. The pages together have every record once.
+func TestFindPagesAreBoundedInBytes(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		_, c := fleet(t, address)
+		var want []string
+		for i := range 9 {
+			b := boat{ID: fmt.Sprint("b", i), Owner: "ann", Name: strings.Repeat("n", 1000), Built: time.UnixMilli(int64(i)).UTC()}
+			if i == 4 {
+				b.Log = []logLine{{Tags: map[string]string{"text": strings.Repeat("x", 100_000)}}}
+			}
+			if err := c.Insert(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, b.ID)
+		}
+		q := find.Query{Where: []find.Condition{find.Eq("owner", "ann")}, Order: []find.Order{{Field: "built"}}, MaxBytes: 3000}
+		for limit, sizes := range map[int][]int{0: {3, 2, 3, 1}, 100: {3, 2, 3, 1}, 2: {2, 2, 1, 2, 2}} {
+			var got []string
+			var pages []int
+			q.After, q.Limit = "", limit
+			for more := true; more; more = q.After != "" {
+				page, err := c.Find(t.Context(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, b := range page.Items {
+					got = append(got, b.ID)
+				}
+				pages, q.After = append(pages, len(page.Items)), page.Next
+			}
+			if !slices.Equal(got, want) || !slices.Equal(pages, sizes) {
+				t.Errorf("limit %d: pages of %v with %v", limit, pages, got)
+			}
+		}
+	})
+}
+
 func TestFindRefusesForeignPositions(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		_, c := fleet(t, address)

@@ -21,6 +21,7 @@ type plan struct {
 	order  []term // its last term is the key
 	sorted bool   // the index has the order, so nothing is sorted
 	limit  int
+	bytes  int // of the bodies that a page has at its end; 0: no bound
 	offset int
 	after  []any  // the position after which the page starts: the values of order
 	inside clause // on SQLite, see outer
@@ -47,7 +48,7 @@ type term struct {
 // plan checks a query against the declaration and chooses its index. If no index serves the query, it returns an
 // Internal error, because that is a programming error.
 func (s *shape) plan(q find.Query) (*plan, error) {
-	p := &plan{shape: s, limit: q.Limit, offset: q.Offset}
+	p := &plan{shape: s, limit: q.Limit, bytes: q.MaxBytes, offset: q.Offset}
 	for _, c := range q.Where {
 		if err := p.condition(c); err != nil {
 			return nil, s.refuse(q, err.Error())

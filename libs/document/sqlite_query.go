@@ -43,7 +43,7 @@ const maxArms = find.MaxMerged
 
 func (e *sqliteEngine) find(ctx context.Context, p *plan) ([]*record, error) {
 	q, extra := p.outer().selection()
-	return e.records(ctx, q, extra)
+	return e.records(ctx, q, extra, &filling{limit: p.bytes})
 }
 
 func (e *sqliteEngine) count(ctx context.Context, p *plan, distinct int) (int64, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -61,11 +62,11 @@ func (e *sqliteEngine) loadMany(ctx context.Context, s *shape, keys []string) ([
 		return nil, err
 	}
 	q := clause{`SELECT key, version, body FROM ` + quote(s.name) + ` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}}
-	return e.records(ctx, q, 0)
+	return e.records(ctx, q, 0, &filling{})
 }
 
 // records reads key, version and body. It ignores extra columns after them, which serve the order only.
-func (e *sqliteEngine) records(ctx context.Context, q clause, extra int) ([]*record, error) {
+func (e *sqliteEngine) records(ctx context.Context, q clause, extra int, page *filling) ([]*record, error) {
 	var out []*record
 	dest := make([]any, 3+extra)
 	for i := range dest {
@@ -75,8 +76,17 @@ func (e *sqliteEngine) records(ctx context.Context, q clause, extra int) ([]*rec
 		r := &record{}
 		dest[0], dest[1], dest[2] = &r.key, &r.version, &r.body
 		out = append(out, r)
-		return rows.Scan(dest...)
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		if page.full(r) {
+			return errFull
+		}
+		return nil
 	})
+	if errors.Is(err, errFull) {
+		err = nil
+	}
 	return out, err
 }
 

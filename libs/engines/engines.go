@@ -1,5 +1,5 @@
 // Package engines provides the engines of the platform within its process: a Kafka broker
-// (kfake of the franz-go project) with a data folder, and Redis (miniredis) in memory. Both serve the
+// (kfake of the franz-go project) with a data folder, and Redis (miniredis), which can keep keys in a file. Both serve the
 // real protocols on a local address, so the platform runs the same code as with the real engines.
 //
 // Both were made for tests. These decisions make them fit for a small installation:
@@ -15,7 +15,9 @@
 //     until they time out. StartKafka deletes the members. After a kill there are none.
 //   - The keys of miniredis do not expire by themselves. A goroutine expires them every 200 ms. The
 //     option of miniredis for this (ClockTTL) sorts all keys with each command.
-//   - Redis loses its data at a restart. The services allow for this loss.
+//   - miniredis has no persistence. A journal (see journal.go) keeps the keys that the caller names: rates, quotas and
+//     Idempotency-Keys survive kill -9 and a restart. A loss of power can lose their last second. Caches are not kept:
+//     a cached credential must not outlive the entry that voids it.
 package engines
 
 import (

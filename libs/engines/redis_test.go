@@ -1,6 +1,11 @@
 package engines
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -97,5 +102,213 @@ func TestRedis_address(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// keepRedis starts a server that keeps keys in the file. The server is not stopped at the end: a kill stops nothing.
+func keepRedis(t *testing.T, file string) (*Redis, *redis.Client) {
+	t.Helper()
+	server, err := KeepRedis("127.0.0.1:0", file, "kept:", "log:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := redis.ParseURL(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	return server, client
+}
+
+// copyOf copies the file as a kill at this moment would leave it.
+func copyOf(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := filepath.Join(t.TempDir(), "redis")
+	if err := os.WriteFile(killed, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return killed
+}
+
+// All kept keys survive a kill with their times to live: those that a client changes, and those that a script does.
+func TestKeepRedis_kill(t *testing.T) {
+	ctx := t.Context()
+	file := filepath.Join(t.TempDir(), "redis")
+	server, client := keepRedis(t, file)
+	defer server.Close()
+	script := redis.NewScript(`
+		redis.call("INCR", KEYS[1])
+		redis.call("RPUSH", KEYS[2], redis.call("TIME")[1], ARGV[1])
+		redis.call("LSET", KEYS[2], 0, "first")
+		if redis.call("LLEN", KEYS[2]) > 4 then redis.call("LPOP", KEYS[2]) end
+		return redis.call("PEXPIRE", KEYS[2], 3600000)`)
+	first, err := client.SetArgs(ctx, "kept:once", "mine\x00\xff", redis.SetArgs{Mode: "NX", Get: true, TTL: time.Hour}).Result()
+	if first != "" || !errors.Is(err, redis.Nil) {
+		t.Fatal(first, err)
+	}
+	for i := range 5 {
+		if err := script.Run(ctx, client, []string{"kept:number", "log:calls"}, i).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"kept:soon", "kept:gone", "cache"} {
+		if err := client.Set(ctx, key, "x", time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(client.PExpire(ctx, "kept:soon", time.Millisecond).Err(), client.Del(ctx, "cache", "kept:gone").Err(), client.Set(ctx, "cache", "x", 0).Err()); err != nil {
+		t.Fatal(err)
+	}
+	want := client.LRange(ctx, "log:calls", 0, -1).Val()
+	again, client := keepRedis(t, copyOf(t, file))
+	defer again.Close()
+	if err := errors.Join(client.Get(ctx, "kept:once").Err(), client.Get(ctx, "kept:number").Err()); err != nil {
+		t.Fatal(err)
+	}
+	if got := client.Get(ctx, "kept:once").Val(); got != "mine\x00\xff" {
+		t.Errorf("the claim is %q", got)
+	}
+	if got := client.Get(ctx, "kept:number").Val(); got != "5" {
+		t.Errorf("the number is %q", got)
+	}
+	if got := client.LRange(ctx, "log:calls", 0, -1).Val(); !slices.Equal(got, want) || len(got) < 4 {
+		t.Errorf("the log is %q, not %q", got, want)
+	}
+	for _, key := range []string{"kept:once", "log:calls"} {
+		if left := client.PTTL(ctx, key).Val(); left > time.Hour || left < time.Hour-time.Minute {
+			t.Errorf("%s has %v left", key, left)
+		}
+	}
+	if n := client.Exists(ctx, "kept:gone", "kept:soon", "cache").Val(); n != 0 {
+		t.Errorf("%d keys exist that were deleted, have expired or are not kept", n)
+	}
+}
+
+// A key that expired and was set again has its later value and time to live, also if the file has both.
+func TestKeepRedis_expiry(t *testing.T) {
+	ctx := t.Context()
+	file := filepath.Join(t.TempDir(), "redis")
+	server, client := keepRedis(t, file)
+	defer server.Close()
+	if err := client.RPush(ctx, "log:a", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(client.PExpire(ctx, "log:a", 500*time.Millisecond).Err(), client.RPush(ctx, "log:b", "1").Err(), client.PExpire(ctx, "log:b", 500*time.Millisecond).Err()); err != nil {
+		t.Fatal(err)
+	}
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for began := time.Now(); time.Since(began) < 250*time.Millisecond; <-ticker.C {
+	}
+	if err := errors.Join(client.RPush(ctx, "log:b", "2").Err(), client.PExpire(ctx, "log:b", time.Hour).Err()); err != nil {
+		t.Fatal(err)
+	}
+	for client.Exists(ctx, "log:a").Val() > 0 {
+		<-ticker.C
+	}
+	if err := client.RPush(ctx, "log:a", "2").Err(); err != nil {
+		t.Fatal(err)
+	}
+	again, client := keepRedis(t, copyOf(t, file))
+	defer again.Close()
+	if a, b := client.LRange(ctx, "log:a", 0, -1).Val(), client.LRange(ctx, "log:b", 0, -1).Val(); !slices.Equal(a, []string{"2"}) || !slices.Equal(b, []string{"1", "2"}) {
+		t.Errorf("the logs are %q and %q", a, b)
+	}
+	if left := client.PTTL(ctx, "log:a").Val(); left != -1 {
+		t.Errorf("a list without a time to live has %v", left)
+	}
+}
+
+// The file is replaced when it has grown, also while clients write, and loses nothing.
+func TestKeepRedis_grows(t *testing.T) {
+	ctx := t.Context()
+	file := filepath.Join(t.TempDir(), "redis")
+	server, client := keepRedis(t, file)
+	defer server.Close()
+	text := strings.Repeat("x", 64<<10)
+	shrunk, size := false, int64(0)
+	for i := 0; !shrunk; i++ {
+		if err := client.Set(ctx, "kept:"+strconv.Itoa(i%7), text+strconv.Itoa(i), 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shrunk, size = info.Size() < size, info.Size()
+		if i > 100_000 {
+			t.Fatal("the file only grows")
+		}
+	}
+	if err := client.Set(ctx, "kept:last", "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	again, kept := keepRedis(t, copyOf(t, file))
+	defer again.Close()
+	for i := range 7 {
+		key := "kept:" + strconv.Itoa(i)
+		if client.Get(ctx, key).Val() != kept.Get(ctx, key).Val() {
+			t.Errorf("%s differs", key)
+		}
+	}
+	if kept.Exists(ctx, "kept:last").Val() != 1 {
+		t.Error("the last key is lost")
+	}
+}
+
+// The end of a file can be damaged by a loss of power. What a replay cannot repeat is refused.
+func TestKeepRedis_damage(t *testing.T) {
+	ctx := t.Context()
+	file := filepath.Join(t.TempDir(), "redis")
+	server, client := keepRedis(t, file)
+	defer server.Close()
+	for i := range 3 {
+		if err := client.Set(ctx, "kept:"+strconv.Itoa(i), "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if client.HSet(ctx, "kept:hash", "a", "b").Err() == nil || client.Exists(ctx, "kept:hash").Val() != 0 {
+		t.Error("a hash is kept")
+	}
+	if _, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error { pipe.Set(ctx, "kept:3", "x", 0); return nil }); err == nil || client.Exists(ctx, "kept:3").Val() != 0 {
+		t.Error("a transaction changes a kept key")
+	}
+	if _, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error { pipe.HSet(ctx, "other", "a", "b"); return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := client.Set(ctx, "kept:0", "y", 0).Err(); err != nil {
+		t.Errorf("after a transaction: %v", err)
+	}
+	for name, damage := range map[string]func([]byte) []byte{
+		"a part is missing": func(content []byte) []byte { return content[:len(content)-3] },
+		"zeros behind":      func(content []byte) []byte { return append(content, make([]byte, 4096)...) },
+		"letters behind":    func(content []byte) []byte { return append(content, "garbage"...) },
+	} {
+		damaged := copyOf(t, file)
+		content, _ := os.ReadFile(damaged)
+		if err := os.WriteFile(damaged, damage(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, client := keepRedis(t, damaged)
+		if n := client.Exists(ctx, "kept:0", "kept:1", "kept:2").Val(); n != 3 {
+			t.Errorf("%s: %d of 3 keys exist", name, n)
+		}
+		if err := client.Set(ctx, "kept:4", "x", 0).Err(); err != nil {
+			t.Error(name, err)
+		}
+		again.Close()
+		third, client := keepRedis(t, damaged)
+		if client.Exists(ctx, "kept:4").Val() != 1 {
+			t.Errorf("%s: a key written behind it is lost", name)
+		}
+		third.Close()
+	}
+	if _, err := KeepRedis("127.0.0.1:0", filepath.Join(t.TempDir(), "no", "redis"), "kept:"); err == nil {
+		t.Error("a file that cannot be created is accepted")
 	}
 }

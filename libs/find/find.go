@@ -93,6 +93,9 @@ type Query struct {
 	Order []Order
 	// Limit is the maximum number of records; 0 means all.
 	Limit int
+	// MaxBytes ends a page with the record with which the stored records of the page reach so many bytes; 0 means no
+	// bound. The page then has fewer records than Limit, and a Next. Only Find of a collection observes it.
+	MaxBytes int
 	// Offset is the number of records to skip. The legacy interface pages by offset.
 	Offset int
 	// After is Next of a Page: the position after which this page starts.

@@ -31,6 +31,7 @@ package legacy
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"strings"
 
@@ -61,9 +62,12 @@ type Resource[T any] struct {
 	// List returns records of the caller's organization, and their number before Limit and Offset. The query has no
 	// condition on the organization. It always has an Order, and a Scan if Indexes do not serve it.
 	List func(ctx context.Context, caller passport.Passport, query find.Query) (items []T, total int64, err error)
-	// Get returns one record or fault.NotFound. Without it List is used.
+	// Pages is List for records that may be large: it returns them in pages, and reads a page when it is asked for. A
+	// resource has either List or Pages.
+	Pages func(ctx context.Context, caller passport.Passport, query find.Query) (pages Pages[T], total int64, err error)
+	// Get returns one record or fault.NotFound. Without it List or Pages is used.
 	Get func(ctx context.Context, caller passport.Passport, id int64) (T, error)
-	// GetMany returns the records that exist, in any order. Without it List is used.
+	// GetMany returns the records that exist, in any order. Without it List or Pages is used.
 	GetMany func(ctx context.Context, caller passport.Passport, ids []int64) ([]T, error)
 	// Create stores a new record. The input has all required fields, and defaults for the others.
 	Create func(ctx context.Context, caller passport.Passport, in Input) (T, error)
@@ -72,6 +76,9 @@ type Resource[T any] struct {
 	// Delete removes a record or returns fault.NotFound.
 	Delete func(ctx context.Context, caller passport.Passport, id int64) error
 }
+
+// Pages are the records of a list, in order and in parts. The error of a part is the last part.
+type Pages[T any] = iter.Seq2[[]T, error]
 
 // Index is a declared index (organization, Equal..., id). It serves a query that compares exactly these fields for
 // equality and is ordered by id. Other queries scan the index that has the most of their equalities.

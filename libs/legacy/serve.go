@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -29,7 +30,9 @@ func (r Resource[T]) handler(options Options) gin.HandlerFunc {
 	e := endpoint[T]{Resource: r, options: options, known: known}
 	return func(c *gin.Context) {
 		defer func() {
-			if cause := recover(); cause != nil {
+			if cause := recover(); cause == http.ErrAbortHandler {
+				panic(cause)
+			} else if cause != nil {
 				WriteError(c.Writer, c.Request, options.Log, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 			}
 		}()
@@ -117,25 +120,64 @@ func (e endpoint[T]) list(w http.ResponseWriter, r *http.Request, caller passpor
 		return err
 	}
 	query.Scan = scanIn(e.Indexes, query)
-	var items []T
-	var total int64
+	pages, total := Pages[T](func(func([]T, error) bool) {}), int64(0)
 	if !matchesNothing(query.Where) {
-		if items, total, err = e.List(r.Context(), caller, query); err != nil {
+		if pages, total, err = e.pages(r.Context(), caller, query); err != nil {
 			return err
 		}
 	}
-	objects := make([]any, len(items))
-	for i, item := range items {
-		objects[i] = e.View(item)
+	out := newObjectsWriter(w, r, listHead{new(page.Meta(ListURI(e.Name), total))})
+	for items, err := range pages {
+		if err == nil {
+			err = e.add(out, items)
+		}
+		if err != nil {
+			return e.broken(out, err)
+		}
 	}
-	return e.ok(w, r, http.StatusOK, Envelope{Meta: page.Meta(ListURI(e.Name), total), Objects: objects})
+	out.end(listHead{})
+	return nil
+}
+
+// add writes the views of the items.
+func (e endpoint[T]) add(out *objectsWriter, items []T) error {
+	for _, item := range items {
+		if err := out.add(e.View(item)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// broken returns the error for the client. If a part of the response was sent, it logs the error and closes the connection.
+func (e endpoint[T]) broken(out *objectsWriter, err error) error {
+	if !out.begun() {
+		return err
+	}
+	if !errors.Is(err, context.Canceled) {
+		e.options.Log.ErrorContext(out.r.Context(), "a list broke off", "resource", e.Name, "error", err)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// pages returns the records that List or Pages finds.
+func (e endpoint[T]) pages(ctx context.Context, caller passport.Passport, query find.Query) (Pages[T], int64, error) {
+	if e.Pages != nil {
+		return e.Pages(ctx, caller, query)
+	}
+	items, total, err := e.List(ctx, caller, query)
+	return func(yield func([]T, error) bool) { yield(items, nil) }, total, err
+}
+
+type listHead struct {
+	Meta *Meta `json:"meta,omitempty"`
 }
 
 func (e endpoint[T]) get(r *http.Request, caller passport.Passport, id int64) (T, error) {
 	if e.Get != nil {
 		return e.Get(r.Context(), caller, id)
 	}
-	items, err := e.listMany(r.Context(), caller, []int64{id})
+	items, _, err := e.firstPage(r.Context(), caller, []int64{id})
 	if err == nil && len(items) == 0 {
 		err = fault.New(fault.NotFound, "There is no %s %d.", e.Name, id)
 	}
@@ -151,50 +193,81 @@ func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport
 	if len(asked) > maxLimit {
 		return invalid("A set must name at most %d objects.", maxLimit)
 	}
+	out := newObjectsWriter(w, r, setTail{})
+	var tail setTail
+	for part := len(asked); len(asked) > 0; {
+		part = min(part, len(asked))
+		found, whole, err := e.members(r.Context(), caller, asked[:part])
+		if err == nil && !whole { // together they are too large
+			part = max(1, part/2)
+			continue
+		}
+		for _, text := range asked[:part] {
+			id, _ := parseID(text)
+			if item, ok := found[id]; ok && err == nil {
+				err = out.add(e.View(item))
+			} else {
+				tail.NotFound = append(tail.NotFound, text)
+			}
+		}
+		if err != nil {
+			return e.broken(out, err)
+		}
+		asked = asked[part:]
+	}
+	out.end(tail)
+	return nil
+}
+
+type setTail struct {
+	NotFound []string `json:"not_found,omitempty"`
+}
+
+// members returns the records of a set by id. Whole is false if they have several pages.
+func (e endpoint[T]) members(ctx context.Context, caller passport.Passport, asked []string) (found map[int64]T, whole bool, err error) {
 	var ids []int64
 	for _, text := range asked {
 		if id, ok := parseID(text); ok {
 			ids = append(ids, id)
 		}
 	}
-	found := make(map[int64]T, len(ids))
-	if len(ids) > 0 {
-		many := e.GetMany
-		if many == nil {
-			many = e.listMany
-		}
-		items, err := many(r.Context(), caller, ids)
-		if err != nil {
-			return err
-		}
-		for _, item := range items {
-			found[e.ID(item)] = item
-		}
+	if len(ids) == 0 {
+		return nil, true, nil
 	}
-	response := struct {
-		Objects  []any    `json:"objects"`
-		NotFound []string `json:"not_found,omitempty"`
-	}{Objects: []any{}}
-	for _, text := range asked {
-		id, _ := parseID(text)
-		if item, ok := found[id]; ok {
-			response.Objects = append(response.Objects, e.View(item))
-		} else {
-			response.NotFound = append(response.NotFound, text)
-		}
+	var items []T
+	if e.GetMany != nil {
+		items, err = e.GetMany(ctx, caller, ids)
+		whole = true
+	} else {
+		items, whole, err = e.firstPage(ctx, caller, ids)
 	}
-	return e.ok(w, r, http.StatusOK, response)
+	found = make(map[int64]T, len(items))
+	for _, item := range items {
+		found[e.ID(item)] = item
+	}
+	return found, whole || len(ids) == 1, err
 }
 
-func (e endpoint[T]) listMany(ctx context.Context, caller passport.Passport, ids []int64) ([]T, error) {
+// firstPage returns the first page of the records with the ids. Whole reports whether it is the only one.
+func (e endpoint[T]) firstPage(ctx context.Context, caller passport.Passport, ids []int64) (items []T, whole bool, err error) {
 	where := find.In(findID, ids...)
 	if len(ids) == 1 {
 		where = find.Eq(findID, ids[0])
 	}
 	query := find.Query{Where: []find.Condition{where}, Order: []find.Order{{Field: findID}}, Limit: len(ids)}
 	query.Scan = scanIn(e.Indexes, query)
-	items, _, err := e.List(ctx, caller, query)
-	return items, err
+	pages, _, err := e.pages(ctx, caller, query)
+	if err != nil {
+		return nil, false, err
+	}
+	next, stop := iter.Pull2(pages)
+	defer stop()
+	items, err, _ = next()
+	if err != nil {
+		return nil, false, err
+	}
+	_, err, more := next()
+	return items, !more, err
 }
 
 // write creates a record, or updates the record with an id that is not 0.
@@ -244,8 +317,8 @@ func (r Resource[T]) Check() error {
 	if !known {
 		return fmt.Errorf("legacy: %s is not in the table of resources", r.Name)
 	}
-	if r.ID == nil || r.View == nil || r.List == nil {
-		return fmt.Errorf("legacy: %s lacks ID, View or List", r.Name)
+	if r.ID == nil || r.View == nil || (r.List == nil) == (r.Pages == nil) {
+		return fmt.Errorf("legacy: %s lacks ID, View, or one of List and Pages", r.Name)
 	}
 	has := map[string]bool{http.MethodPost: r.Create != nil, http.MethodPut: r.Update != nil, http.MethodDelete: r.Delete != nil}
 	methods := strings.Join(append(row.List, row.Detail...), ",") + ","

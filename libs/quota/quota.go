@@ -1,4 +1,4 @@
-// Package quota counts how often visitors cause messages, in Redis for all processes of a service.
+// Package quota counts how often visitors cause messages or try secrets, in Redis for all processes of a service.
 //
 // Decisions:
 //
@@ -71,12 +71,17 @@ func (c *Counter) Close() error { return c.client.Close() }
 // Take uses the key once and returns 0. If the limit is reached, it returns the time until the key can be used again.
 // The key must not contain an address in clear text.
 func (c *Counter) Take(ctx context.Context, key string, limit Limit) (wait time.Duration) {
-	left, err := c.script.Run(ctx, c.client, []string{"quota:" + key}, limit.Uses, limit.Window.Milliseconds()).Int64()
+	return c.use(ctx, key, limit, 1)
+}
+
+// use is Take for one use, or with no use only returns the time until the key can be used again.
+func (c *Counter) use(ctx context.Context, key string, limit Limit, uses int) (wait time.Duration) {
+	left, err := c.script.Run(ctx, c.client, []string{"quota:" + key}, limit.Uses, limit.Window.Milliseconds(), uses).Int64()
 	if err != nil {
 		if ctx.Err() == nil && !c.down.Swap(true) {
-			c.log.ErrorContext(ctx, "Redis cannot be reached: memory counts what visitors send")
+			c.log.ErrorContext(ctx, "Redis cannot be reached: memory counts instead")
 		}
-		return c.takeInMemory(key, limit)
+		return c.useInMemory(key, limit, uses)
 	}
 	if c.down.Swap(false) {
 		c.log.InfoContext(ctx, "Redis is back")
@@ -97,7 +102,7 @@ func (c *Counter) giveBack(ctx context.Context, key string) {
 	}
 }
 
-func (c *Counter) takeInMemory(key string, limit Limit) time.Duration {
+func (c *Counter) useInMemory(key string, limit Limit, uses int) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
@@ -107,6 +112,9 @@ func (c *Counter) takeInMemory(key string, limit Limit) time.Duration {
 	}
 	if used.uses >= limit.Uses {
 		return used.ends.Sub(now)
+	}
+	if uses == 0 {
+		return 0
 	}
 	if !known {
 		if len(c.memory) >= maxKeys {

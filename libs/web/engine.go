@@ -87,11 +87,13 @@ func method(name string) string {
 }
 
 // recovery responds to a panic with an Internal fault. The log contains the panic and its stack, the
-// response does not.
+// response does not. http.ErrAbortHandler is passed to the server, which closes the connection.
 func recovery(log *slog.Logger) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		defer func() {
-			if cause := recover(); cause != nil {
+			if cause := recover(); cause == http.ErrAbortHandler {
+				panic(cause)
+			} else if cause != nil {
 				log.ErrorContext(c.Request.Context(), "panic", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 				Fail(c, fault.As(fmt.Errorf("panic: %v", cause)))
 			}

@@ -34,7 +34,7 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 		FaultFields: map[string]string{"affectedComponents": "event", "componentId": "service"},
 		ID:          func(l catalog.LinkDetail) int64 { return l.LegacyID },
 		View:        func(l catalog.LinkDetail) any { return viewEventService(l.Event.LegacyID, l.LegacyID, l.Component) },
-		List:        listOf(a.catalog.ListLinks),
+		Pages:       pagesOf(a.catalog.ListLinks),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.LinkDetail, error) {
 			service := in.Ref("service").Key
 			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error {
@@ -86,7 +86,7 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 		FaultFields: map[string]string{"timeline": "event"},
 		ID:          func(u catalog.UpdateRow) int64 { return u.LegacyID },
 		View:        func(u catalog.UpdateRow) any { return viewUpdate(u) },
-		List:        listOf(a.catalog.ListUpdates),
+		Pages:       pagesOf(a.catalog.ListUpdates),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.UpdateRow, error) {
 			detail, err := a.catalog.ChangeEvent(ctx, command(caller).As(catalog.ActionTimelineCreate), in.Ref("event").Key,
 				func(d *catalog.Draft) error { return applyUpdate(d, in) })

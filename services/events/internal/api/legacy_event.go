@@ -24,11 +24,11 @@ func ofCaller[Q, R any](operation func(context.Context, string, Q) (R, error)) f
 	}
 }
 
-// listOf is ofCaller for an operation that also returns the total number of records.
-func listOf[R any](
-	list func(context.Context, string, find.Query) ([]R, int64, error),
-) func(context.Context, passport.Passport, find.Query) ([]R, int64, error) {
-	return func(ctx context.Context, caller passport.Passport, query find.Query) ([]R, int64, error) {
+// pagesOf is ofCaller for an operation that also returns the total number of records.
+func pagesOf[R any](
+	list func(context.Context, string, find.Query) (catalog.Pages[R], int64, error),
+) func(context.Context, passport.Passport, find.Query) (legacy.Pages[R], int64, error) {
+	return func(ctx context.Context, caller passport.Passport, query find.Query) (legacy.Pages[R], int64, error) {
 		return list(ctx, caller.Organization, query)
 	}
 }
@@ -58,10 +58,10 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 			"endAt": "end", "scheduledEndAt": "end", "timeline": "event_update",
 			"affectedComponents": "event_service", "componentId": "event_service",
 		},
-		ID:   func(e catalog.EventDetail) int64 { return e.LegacyID },
-		View: func(e catalog.EventDetail) any { return viewLegacyEvent(e) },
-		List: listOf(a.catalog.ListEvents),
-		Get:  ofCaller(a.catalog.EventByLegacyID),
+		ID:    func(e catalog.EventDetail) int64 { return e.LegacyID },
+		View:  func(e catalog.EventDetail) any { return viewLegacyEvent(e) },
+		Pages: pagesOf(a.catalog.ListEvents),
+		Get:   ofCaller(a.catalog.EventByLegacyID),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.EventDetail, error) {
 			return a.catalog.CreateEvent(ctx, command(caller), func(d *catalog.Draft) error { return applyEvent(d, in) })
 		},
@@ -207,7 +207,7 @@ func (a api) services() legacy.Resource[catalog.Component] {
 		FaultFields: map[string]string{"name": "service_name"},
 		ID:          func(c catalog.Component) int64 { return c.LegacyID },
 		View:        func(c catalog.Component) any { return viewService(c) },
-		List:        listOf(a.catalog.ListComponents),
+		Pages:       pagesOf(a.catalog.ListComponents),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Component, error) {
 			return a.catalog.CreateComponent(ctx, command(caller), func(c *catalog.Component) error { return applyService(c, in) })
 		},

@@ -17,6 +17,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync"
 	"time"
 
@@ -189,14 +190,44 @@ func unlessMissing(err error) error {
 	return err
 }
 
-func listed[T any](ctx context.Context, from Finder[T], query find.Query) ([]T, int64, error) {
+// Pages are the records of a list in parts. The error of a part is the last part.
+type Pages[T any] = iter.Seq2[[]T, error]
+
+// maxPage bounds the stored records in a page of a list, in bytes: a page ends with the record that reaches it. An event may
+// have megabytes, and a list a thousand events.
+const maxPage = 2 << 20
+
+// listed returns the records that the query finds as shown returns them, and their number before its Limit and Offset. It
+// reads a page when it is asked for. Records that are added or deleted meanwhile move no others.
+func listed[T, R any](ctx context.Context, from Finder[T], query find.Query, shown func([]T) ([]R, error)) (Pages[R], int64, error) {
 	total, err := from.Count(ctx, find.Query{Where: query.Where, Scan: query.Scan})
-	if err != nil || total <= int64(query.Offset) {
-		return nil, total, err
+	if err != nil {
+		return nil, 0, err
 	}
-	page, err := from.Find(ctx, query)
-	return page.Items, total, err
+	query.MaxBytes = maxPage
+	return func(yield func([]R, error) bool) {
+		left := int(total) - query.Offset
+		if query.Limit > 0 {
+			left = min(left, query.Limit)
+		}
+		for left > 0 {
+			query.Limit = left
+			page, err := from.Find(ctx, query)
+			var records []R
+			if err == nil {
+				records, err = shown(page.Items)
+			}
+			if !yield(records, err) || err != nil || page.Next == "" {
+				return
+			}
+			left -= len(page.Items)
+			query.After, query.Offset = page.Next, 0
+		}
+	}, total, nil
 }
+
+// whole shows records as they are stored.
+func whole[T any](records []T) ([]T, error) { return records, nil }
 
 // byLegacyID returns the organization's record with the legacy id, or NotFound.
 func byLegacyID[T any](ctx context.Context, from Finder[T], organization string, id int64) (T, error) {

@@ -189,8 +189,9 @@ func (c *Catalog) ComponentID(ctx context.Context, organization string, legacyID
 	return component.ID, err
 }
 
-func (c *Catalog) ListComponents(ctx context.Context, organization string, query find.Query) ([]Component, int64, error) {
-	return listed[Component](ctx, c.store.Components, owned(organization, query))
+// ListComponents is like ListEvents.
+func (c *Catalog) ListComponents(ctx context.Context, organization string, query find.Query) (Pages[Component], int64, error) {
+	return listed(ctx, c.store.Components, owned(organization, query), whole[Component])
 }
 
 func (c *Catalog) PageOfComponents(ctx context.Context, organization string, limit int, after string) (find.Page[Component], error) {

@@ -206,18 +206,17 @@ func (c *Catalog) EventByLegacyID(ctx context.Context, organization string, lega
 	return EventDetail{Event: event, Components: components}, err
 }
 
-func (c *Catalog) ListEvents(ctx context.Context, organization string, query find.Query) ([]EventDetail, int64, error) {
+// ListEvents returns the events that the query finds, page by page, and their number before its Limit and Offset.
+func (c *Catalog) ListEvents(ctx context.Context, organization string, query find.Query) (Pages[EventDetail], int64, error) {
 	query.Scan = eventsIndex(query)
-	events, total, err := listed[Event](ctx, c.store.Events, owned(organization, query))
-	if err != nil {
-		return nil, 0, err
-	}
-	var ids []string
-	for i := range events {
-		ids = append(ids, events[i].ComponentIDs()...)
-	}
-	components, err := c.componentsOf(ctx, organization, ids)
-	return each(events, func(event Event) EventDetail { return EventDetail{Event: event, Components: components} }), total, err
+	return listed(ctx, c.store.Events, owned(organization, query), func(events []Event) ([]EventDetail, error) {
+		var ids []string
+		for i := range events {
+			ids = append(ids, events[i].ComponentIDs()...)
+		}
+		components, err := c.componentsOf(ctx, organization, ids)
+		return each(events, func(event Event) EventDetail { return EventDetail{Event: event, Components: components} }), err
+	})
 }
 
 // eventsIndex returns the index of a condition on ids or children, which few events satisfy, else the query's own.
@@ -272,21 +271,21 @@ func (c *Catalog) Update(ctx context.Context, organization string, legacyID int6
 	return byLegacyID[UpdateRow](ctx, c.store.Updates, organization, legacyID)
 }
 
-func (c *Catalog) ListLinks(ctx context.Context, organization string, query find.Query) ([]LinkDetail, int64, error) {
-	rows, total, err := listed[LinkRow](ctx, c.store.Links, owned(organization, query))
-	if err != nil {
-		return nil, 0, err
-	}
-	components, err := c.componentsOf(ctx, organization, each(rows, func(row LinkRow) string { return row.ComponentID }))
-	details := make([]LinkDetail, 0, len(rows))
-	for _, row := range rows {
-		if component, there := components[row.ComponentID]; there { // else it is being removed
-			details = append(details, LinkDetail{LinkRow: row, Component: component})
+// ListLinks is like ListEvents.
+func (c *Catalog) ListLinks(ctx context.Context, organization string, query find.Query) (Pages[LinkDetail], int64, error) {
+	return listed(ctx, c.store.Links, owned(organization, query), func(rows []LinkRow) ([]LinkDetail, error) {
+		components, err := c.componentsOf(ctx, organization, each(rows, func(row LinkRow) string { return row.ComponentID }))
+		details := make([]LinkDetail, 0, len(rows))
+		for _, row := range rows {
+			if component, there := components[row.ComponentID]; there { // else it is being removed
+				details = append(details, LinkDetail{LinkRow: row, Component: component})
+			}
 		}
-	}
-	return details, total, err
+		return details, err
+	})
 }
 
-func (c *Catalog) ListUpdates(ctx context.Context, organization string, query find.Query) ([]UpdateRow, int64, error) {
-	return listed[UpdateRow](ctx, c.store.Updates, owned(organization, query))
+// ListUpdates is like ListEvents.
+func (c *Catalog) ListUpdates(ctx context.Context, organization string, query find.Query) (Pages[UpdateRow], int64, error) {
+	return listed(ctx, c.store.Updates, owned(organization, query), whole[UpdateRow])
 }

@@ -170,9 +170,14 @@ func TestLinkToGone(t *testing.T) {
 	if stored, err = records.Events.Get(t.Context(), event.ID); err != nil || len(stored.Links) != 1 || stored.Links[0].ComponentID != stays.ID {
 		t.Errorf("the links are %+v, %v", stored.Links, err)
 	}
-	links, total, err := c.ListLinks(t.Context(), org, find.Query{Order: []find.Order{{Field: "legacyId"}}})
-	if err != nil || total != 1 || links[0].Component.ID != stays.ID {
-		t.Errorf("the list of links has %d: %+v, %v", total, links, err)
+	pages, total, err := c.ListLinks(t.Context(), org, find.Query{Order: []find.Order{{Field: "legacyId"}}})
+	if err != nil || total != 1 {
+		t.Fatalf("the list of links has %d: %v", total, err)
+	}
+	for links, err := range pages {
+		if err != nil || len(links) != 1 || links[0].Component.ID != stays.ID {
+			t.Errorf("the list of links is %+v, %v", links, err)
+		}
 	}
 	// A later link to the component is refused.
 	if linked, err := c.ChangeEvent(t.Context(), ours, event.ID, link(goes.ID)); !fault.Is(err, fault.Invalid) {

@@ -46,7 +46,8 @@ func kindSet(kinds []topic.Kind) ([]topic.Kind, error) {
 	return distinct(kinds), nil
 }
 
-// checkEmail accepts an address without a name and without quoting.
+// checkEmail accepts an address without a name and without quoting, whose domain has a dot: mail to another domain would
+// stay on the server.
 func checkEmail(text string) error {
 	const field = "managementEmail"
 	if text == "" {
@@ -58,6 +59,9 @@ func checkEmail(text string) error {
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text || address.Name != "" || strings.ContainsAny(text, "\"<>()[],;:\\") || strings.ContainsFunc(text, isInvisible) {
 		return fault.Field(field, "must be an email address")
+	}
+	if !strings.Contains(text[strings.LastIndexByte(text, '@'):], ".") {
+		return fault.Field(field, "must be an email address whose domain has a dot")
 	}
 	return nil
 }

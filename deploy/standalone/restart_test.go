@@ -1,0 +1,52 @@
+package main_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What Redis holds and no database repeats survives kill -9: the rates, the quotas, and the first responses to writes with
+// an Idempotency-Key.
+func TestKillKeepsRatesAndIdempotencyKeys(t *testing.T) {
+	t.Parallel()
+	p, base := started(t, "LEGACY_RATE_PER_HOUR=5")
+	c := seeded(t, p)
+	once := func() answer {
+		t.Helper()
+		request, err := http.NewRequest(http.MethodPost, base+"/app/components", strings.NewReader(`{"name": "Once"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{"Authorization": {c.app()}, "Content-Type": {"application/json"}, "Idempotency-Key": {"restart"}}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return readAnswer(t, response)
+	}
+	first := once().expect(t, http.StatusCreated)
+	status := http.StatusOK
+	for calls := 0; status == http.StatusOK; calls++ {
+		if status = send(t, http.MethodGet, base+"/api/v1/service/", c.legacy(), nil).status; calls > 5 {
+			t.Fatal("the rate has no limit")
+		}
+	}
+	for range 10 {
+		send(t, http.MethodGet, base+"/operator/v1/organizations", "Operator wrong", nil).expect(t, http.StatusForbidden)
+	}
+	p.kill()
+	p.start()
+	eventually(t, 30*time.Second, "ready again", ready(base))
+	if again := once().expect(t, http.StatusCreated); again.header.Get("Idempotency-Replayed") != "true" || string(again.body) != string(first.body) {
+		t.Errorf("the repeated write has %v %s, the first %s", again.header, again.body, first.body)
+	}
+	for name, key := range map[string]string{"service": c.legacy(), "operator": c.operator()} {
+		url := base + map[string]string{"service": "/api/v1/service/", "operator": "/operator/v1/organizations"}[name]
+		if got := send(t, http.MethodGet, url, key, nil).expect(t, http.StatusForbidden); got.header.Get("Retry-After") == "" {
+			t.Errorf("%s: no Retry-After", name)
+		}
+	}
+}

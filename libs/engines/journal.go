@@ -1,0 +1,264 @@
+package engines
+
+import (
+	"bufio"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+const (
+	// journalSpare and journalWork bound the journal behind its first part, which restores the keys: in bytes, and in keys
+	// that a replay ages.
+	journalSpare = 4 << 20
+	journalWork  = 2_000_000
+	// journalSync is the time between two syncs of the file.
+	journalSync = time.Second
+)
+
+// journal keeps the keys with some prefixes in a file.
+//
+// It writes each command that changes such a key to the file before the command runs, so that a kill of the process loses
+// nothing that a client knows of. A script is not written, but the commands that it calls are: they do not depend on the
+// clock. A loss of power can lose the last second, as with "appendfsync everysec" of Redis.
+//
+// A command is stored with the time until which the keys had aged then. A replay ages the keys by the same steps, so keys
+// expire between the same commands as before. At each start, and when the file has grown, the file is replaced by one with
+// the commands that restore the keys.
+type journal struct {
+	path     string
+	prefixes []string
+	server   *miniredis.Miniredis
+
+	clients sync.Map // *server.Peer to *client; other peers are scripts
+
+	mu     sync.Mutex // held while a command of a client runs
+	aged   time.Time  // until when the keys have aged
+	file   *journalFile
+	broken bool      // the file may end in a part of an entry, so that it must be replaced
+	base   int       // size of the first part of the file, in bytes
+	steps  int       // different times in the entries behind the first part
+	last   time.Time // of the last entry
+	dirty  bool      // something was written since synced
+	synced time.Time
+}
+
+// journalFile is an open file of entries.
+type journalFile struct {
+	*os.File
+	encoder *gob.Encoder
+	size    int // in bytes
+}
+
+// Write implements io.Writer for the encoder.
+func (f *journalFile) Write(data []byte) (int, error) {
+	n, err := f.File.Write(data)
+	f.size += n
+	return n, err
+}
+
+// client is the state of a connection. Only the goroutine of the connection uses it.
+type client struct{ running, transaction bool }
+
+// entry is a command in the file.
+type entry struct {
+	Aged    time.Time
+	Command []string
+}
+
+// changes are the commands that may change a kept key. The first argument is the key.
+var changes = []string{"SET", "SETNX", "INCR", "DECR", "DEL", "RPUSH", "LPOP", "LSET", "EXPIRE", "PEXPIRE"}
+
+// open restores the keys from the file and begins to write.
+func (j *journal) open(s *miniredis.Miniredis) error {
+	j.server, j.aged = s, time.Now()
+	if err := j.replay(); err != nil {
+		return fmt.Errorf("read %s: %w", j.path, err)
+	}
+	if err := j.replace(); err != nil {
+		return fmt.Errorf("write %s: %w", j.path, err)
+	}
+	s.Server().SetPreHook(j.run)
+	return nil
+}
+
+// replay runs the commands in the file until an entry that cannot be read: after a loss of power the end may be damaged.
+func (j *journal) replay() error {
+	file, err := os.Open(j.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	decoder, peer := gob.NewDecoder(bufio.NewReader(file)), server.NewPeer(bufio.NewWriter(io.Discard))
+	var aged time.Time
+	for {
+		var e entry
+		if decoder.Decode(&e) != nil {
+			break
+		}
+		if !aged.IsZero() && e.Aged.After(aged) {
+			j.server.FastForward(e.Aged.Sub(aged))
+		}
+		aged = e.Aged
+		j.server.Server().Dispatch(peer, e.Command)
+		peer.Flush()
+	}
+	if !aged.IsZero() {
+		j.server.FastForward(max(0, j.aged.Sub(aged)))
+	}
+	return nil
+}
+
+// run is called before each command of a client or a script. It returns true if the command must not run any more.
+func (j *journal) run(peer *server.Peer, command string, args ...string) (done bool) {
+	if _, known := j.clients.Load(peer); !known && peer.Ctx == nil { // the first command of a client; a script has a Ctx
+		j.clients.Store(peer, &client{})
+		peer.OnDisconnect(func() { j.clients.Delete(peer) })
+	}
+	known, isClient := j.clients.Load(peer)
+	if !isClient {
+		return j.refused(peer, false, command, args)
+	}
+	c := known.(*client)
+	if c.running {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.refused(peer, c.transaction, command, args) {
+		return true
+	}
+	c.transaction = command == "MULTI" || c.transaction && command != "EXEC" && command != "DISCARD"
+	c.running = true
+	j.server.Server().Dispatch(peer, append([]string{command}, args...))
+	c.running = false
+	return true
+}
+
+// refused writes the command to the file if it changes a kept key. It responds with an error and returns true if that
+// fails, or if a replay could not repeat the command.
+func (j *journal) refused(peer *server.Peer, transaction bool, command string, args []string) bool {
+	keys := args[:min(1, len(args))]
+	if command == "DEL" {
+		keys = args
+	}
+	if !slices.ContainsFunc(keys, j.kept) || j.server.Server().IsReadOnlyCommand(command) {
+		return false
+	}
+	err := errors.New("a transaction cannot change a kept key")
+	switch {
+	case !slices.Contains(changes, command):
+		err = fmt.Errorf("%s cannot change a kept key", command)
+	case !transaction:
+		err = j.write(append([]string{command}, args...)...)
+	}
+	if err != nil {
+		peer.WriteError("ERR " + err.Error())
+	}
+	return err != nil
+}
+
+func (j *journal) kept(key string) bool {
+	return slices.ContainsFunc(j.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
+
+func (j *journal) write(command ...string) error {
+	if j.broken {
+		if err := j.replace(); err != nil {
+			return err
+		}
+	}
+	if !j.aged.Equal(j.last) {
+		j.last = j.aged
+		j.steps++
+	}
+	j.dirty = true
+	err := j.file.encoder.Encode(entry{j.aged, command})
+	j.broken = err != nil
+	return err
+}
+
+// age ages the keys, syncs the file, and replaces it when it has grown.
+func (j *journal) age(_ context.Context, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.server.FastForward(max(0, now.Sub(j.aged)))
+	j.aged = now
+	if !j.dirty || now.Sub(j.synced) < journalSync {
+		return
+	}
+	if j.file.size > 2*j.base+journalSpare || j.steps*len(j.server.Keys()) > journalWork {
+		_ = j.replace() // after an error the present file grows, and the next age tries again
+	}
+	if j.file.Sync() == nil {
+		j.dirty, j.synced = false, now
+	}
+}
+
+// replace replaces the file by one with the commands that restore the kept keys. After an error the former file is in use.
+func (j *journal) replace() (err error) {
+	temporary, err := os.OpenFile(j.path+".new", os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, temporary.Close(), os.Remove(temporary.Name()))
+		}
+	}()
+	next := &journalFile{File: temporary}
+	next.encoder = gob.NewEncoder(next)
+	for _, key := range j.server.Keys() {
+		if !j.kept(key) {
+			continue
+		}
+		for _, command := range j.restoring(key) {
+			if err := next.encoder.Encode(entry{j.aged, command}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(next.Sync(), os.Rename(next.Name(), j.path)); err != nil {
+		return err
+	}
+	if j.file != nil {
+		_ = j.file.Close() // nothing of it is needed any more
+	}
+	j.file, j.base, j.steps, j.last, j.broken = next, next.size, 0, j.aged, false
+	return nil
+}
+
+// restoring returns the commands that create the key.
+func (j *journal) restoring(key string) [][]string {
+	var commands [][]string
+	if text, err := j.server.Get(key); err == nil {
+		commands = [][]string{{"SET", key, text}}
+	} else if list, err := j.server.List(key); err == nil {
+		commands = [][]string{append([]string{"RPUSH", key}, list...)}
+	}
+	if left := j.server.TTL(key); left > 0 {
+		commands = append(commands, []string{"PEXPIRE", key, strconv.FormatInt(left.Milliseconds(), 10)})
+	}
+	return commands
+}
+
+// close ends the writing. A later command of a client would fail.
+func (j *journal) close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return errors.Join(j.file.Sync(), j.file.Close())
+}
