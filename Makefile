@@ -17,7 +17,9 @@ test: ## every test of every module; `make lint` runs vet
 	go test $(RACE) -vet=off -timeout 12m $(MODULES:%=%/...)
 
 up: .env ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the six binaries
-	docker compose up --build --detach --wait
+	docker compose --profile first-start build
+	docker compose up --detach --wait
+	@docker compose run --rm -T first-start
 
 down: ## stop the containers and keep their volumes
 	docker compose down

@@ -157,18 +157,21 @@ func platformHosts(links boot.Links) func(host string) bool {
 	}
 }
 
-// ready returns the checks behind /readyz: Redis, and the readiness of each service but delivery. While delivery is
-// down, the gateway lacks the delivery logs only, and notifications wait in Kafka.
+// ready returns the checks behind /readyz: Redis, and the readiness of each service. While delivery is down, the
+// gateway is ready: it lacks the delivery logs only, and notifications wait in Kafka.
 func ready(c Config, e *edge) map[string]func(context.Context) error {
 	checks := map[string]func(context.Context) error{
 		"redis": func(ctx context.Context) error { return e.guard.redis.client.Ping(ctx).Err() },
 	}
 	client := &http.Client{Transport: e.proxy.usual, Timeout: 2 * time.Second}
 	for name, base := range c.byName() {
-		if name == delivery {
-			continue
+		checks[name] = func(ctx context.Context) error {
+			err := readyUpstream(ctx, client, base)
+			if err != nil && name == delivery {
+				return boot.Tolerable{Err: err}
+			}
+			return err
 		}
-		checks[name] = func(ctx context.Context) error { return readyUpstream(ctx, client, base) }
 	}
 	return checks
 }

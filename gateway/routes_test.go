@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -306,17 +307,27 @@ func TestFormsOfVisitorsReachTheServiceOfTheChannel(t *testing.T) {
 	}
 }
 
+// /readyz names everything that is missing. Without delivery the gateway is ready nevertheless.
 func TestReadiness(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	wantStatus(t, d.get(t, "/healthz", nil), 204)
-	wantStatus(t, d.get(t, "/readyz", nil), 200)
-	w.services[delivery].server.Close()
-	wantStatus(t, d.get(t, "/readyz", nil), 200)
-	w.services[subscribers].server.Close()
-	g := d.get(t, "/readyz", nil)
-	if g.status != 503 || !strings.Contains(g.body, "subscribers") {
-		t.Errorf("%d %s", g.status, g.body)
+	lines := "gateway: ready\n"
+	for _, name := range []string{"", delivery, subscribers, identity, integrations, events} {
+		if name != "" {
+			w.services[name].server.Close()
+			lines += "gateway: " + name + " is not ready\n"
+		}
+		status := 200
+		if name != "" && name != delivery {
+			status, lines = 503, strings.TrimPrefix(lines, "gateway: ready\n")
+		}
+		g := d.get(t, "/readyz", nil)
+		want := strings.SplitAfter(lines, "\n")
+		slices.Sort(want)
+		if got := strings.SplitAfter(g.body, "\n"); g.status != status || !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+			t.Errorf("without %s: %d %q, want %d %q", name, g.status, got, status, want)
+		}
 	}
 	wantStatus(t, d.get(t, "/healthz", nil), 204)
 }

@@ -8,61 +8,142 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/goccy/go-yaml"
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// docker-compose.yml contains each of the six binaries. Each variable of a service is a setting
-// of its binary, with the same default. Each service on which it depends has a health check. The test
-// needs no container engine.
-func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(repository, "docker-compose.yml"))
+// six are the services of the platform. Their binaries have the same names.
+var six = []string{"gateway", "identity", "events", "subscribers", "integrations", "delivery"}
+
+// loadCompose returns docker-compose.yml as Docker Compose reads it: checked by the schema, with all profiles.
+func loadCompose(t *testing.T, variables map[string]string) *types.Project {
+	t.Helper()
+	variables["BELLBUOY_SECRET"] = strings.Repeat("s", 32)
+	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
+		WorkingDir:  repository,
+		ConfigFiles: []types.ConfigFile{{Filename: filepath.Join(repository, "docker-compose.yml")}},
+		Environment: variables,
+	}, func(o *loader.Options) { o.Profiles = []string{"*"} })
 	if err != nil {
 		t.Fatal(err)
 	}
-	var compose struct {
-		Services map[string]struct {
-			Build struct {
-				Dockerfile string
-				Args       map[string]string
-			}
-			Environment map[string]string
-			Ports       []string
-			DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
-			Healthcheck map[string]any
+	return project
+}
+
+// docker-compose.yml contains each of the six binaries and the first start. Each variable of a container is a setting of
+// its binary. Each setting of a binary can be set, and has the same default. The test needs no container engine.
+func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
+	byDefault := loadCompose(t, map[string]string{})
+	variables := map[string]string{}
+	for _, service := range byDefault.Services {
+		for key := range service.Environment {
+			variables[key] = "/another/value"
 		}
 	}
-	if err := yaml.Unmarshal(content, &compose); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"gateway", "identity", "events", "subscribers", "integrations", "delivery"} {
-		service, there := compose.Services[name]
-		if !there || service.Build.Args["SERVICE"] != name || service.Build.Dockerfile != "deploy/Dockerfile" {
-			t.Errorf("%s is not built from the one Dockerfile: %+v", name, service.Build)
+	set := loadCompose(t, variables)
+	for container, service := range byDefault.Services {
+		if service.Build == nil {
+			continue // an engine
+		}
+		name := *service.Build.Args["SERVICE"]
+		if service.Build.Dockerfile != "deploy/Dockerfile" || name != container && (name != "standalone" || container != "first-start") {
+			t.Errorf("%s is not built from the one Dockerfile: %+v", container, service.Build)
+			continue
 		}
 		help, err := exec.CommandContext(t.Context(), filepath.Join(binaries, name), "-h").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for variable, value := range service.Environment {
-			if !strings.Contains(string(help), "$"+variable) && !slices.Contains(shared, variable) {
-				t.Errorf("%s has the variable %s, which is not one of its settings", name, variable)
+		for key, value := range service.Environment {
+			if !strings.Contains(string(help), "$"+key) && !slices.Contains(shared, key) {
+				t.Errorf("%s has the variable %s, which is not one of its settings", container, key)
 			}
-			_, byDefault, _ := strings.Cut(strings.TrimSuffix(value, "}"), ":-")
-			if byDefault != "" && !regexp.MustCompile(`=`+regexp.QuoteMeta(byDefault)+`[\s,][^$]*\$`+variable+`\b`).Match(help) {
-				t.Errorf("%s has %s by default as %s, which is not the default of its setting", name, byDefault, variable)
-			}
-		}
-		for engine, wait := range service.DependsOn {
-			if wait.Condition != "service_healthy" || compose.Services[engine].Healthcheck == nil {
-				t.Errorf("%s depends on %s, which has no health check", name, engine)
+			canBeSet := *set.Services[container].Environment[key] != *value
+			if canBeSet && *value != "" && !slices.Contains(links, key) &&
+				!regexp.MustCompile(`=`+regexp.QuoteMeta(*value)+`[\s,][^$]*\$`+key+`\b`).Match(help) {
+				t.Errorf("%s has %s by default as %s, which is not the default of its setting", container, key, *value)
 			}
 		}
-		if name == "delivery" && len(service.Ports) > 0 {
-			t.Error("delivery publishes a port: it could not be scaled")
+		for _, match := range regexp.MustCompile(`\$([A-Z_]+)`).FindAllSubmatch(help, -1) {
+			if _, there := service.Environment[string(match[1])]; !there && name == container && !slices.Contains(fixed, string(match[1])) {
+				t.Errorf("%s does not get its setting %s", container, match[1])
+			}
+		}
+	}
+	for _, name := range six {
+		if byDefault.Services[name].Build == nil {
+			t.Errorf("the file has no service %s", name)
 		}
 	}
 }
 
-// shared are the variables that all six services have, although not every service uses them.
-var shared = []string{"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL"}
+// Each container runs a pinned image without rights and with bounded memory and logs. Its state is in a named volume, and
+// it stops in time. Only the gateway and Jaeger publish a port, on loopback.
+func TestComposeFileBoundsEachContainer(t *testing.T) {
+	project := loadCompose(t, map[string]string{})
+	pinned := regexp.MustCompile(`:\d+\.\d+\.\d+(-[a-z0-9.]+)?$`)
+	for name, service := range project.Services {
+		job := name == "first-start"
+		for what, right := range map[string]bool{
+			"a pinned image":              service.Build != nil || pinned.MatchString(service.Image),
+			"a user":                      service.Build != nil || service.User != "" && service.User != "root" && service.User != "0",
+			"a read-only root":            service.ReadOnly,
+			"no capabilities":             slices.Equal(service.CapDrop, []string{"ALL"}) && !service.Privileged,
+			"no new privileges":           slices.Contains(service.SecurityOpt, "no-new-privileges:true"),
+			"a memory limit":              service.MemLimit > 0,
+			"the restart policy":          service.Restart == types.RestartPolicyUnlessStopped || job && service.Restart == types.RestartPolicyNo,
+			"rotated logs":                service.Logging != nil && service.Logging.Options["max-size"] != "" && service.Logging.Options["max-file"] != "",
+			"time to stop":                service.StopGracePeriod != nil && time.Duration(*service.StopGracePeriod) >= 20*time.Second,
+			"a check of health":           service.Build != nil || service.HealthCheck != nil && len(service.HealthCheck.Test) > 0,
+			"no check of health by a JVM": service.HealthCheck == nil || !strings.Contains(strings.Join(service.HealthCheck.Test, " "), ".sh"),
+		} {
+			if !right {
+				t.Errorf("%s does not have %s", name, what)
+			}
+		}
+		for other, dependency := range service.DependsOn {
+			if dependency.Condition != types.ServiceConditionStarted {
+				t.Errorf("%s waits until %s is ready", name, other)
+			}
+		}
+		for _, volume := range service.Volumes {
+			if _, named := project.Volumes[volume.Source]; !named && volume.Type != types.VolumeTypeBind || volume.Type == types.VolumeTypeBind && !volume.ReadOnly {
+				t.Errorf("%s writes to %s %q at %s", name, volume.Type, volume.Source, volume.Target)
+			}
+		}
+		for _, port := range service.Ports {
+			if port.HostIP != "127.0.0.1" || name != "gateway" && name != "jaeger" {
+				t.Errorf("%s publishes %s:%s", name, port.HostIP, port.Published)
+			}
+		}
+	}
+	dockerfile, err := os.ReadFile(filepath.Join(repository, "deploy", "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, image, _ := strings.Cut(string(dockerfile), "ARG SERVICE")
+	if strings.Count(compiled, "go build") != 1 || strings.Contains(image, "go build") {
+		t.Error("the Dockerfile compiles more than once: the argument SERVICE comes before the compilation")
+	}
+	for _, match := range regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(string(dockerfile), -1) {
+		if !pinned.MatchString(match[1]) {
+			t.Errorf("the Dockerfile does not pin %s", match[1])
+		}
+	}
+	for _, line := range []string{"\nUSER 10001:10001\n", "\nHEALTHCHECK "} {
+		if !strings.Contains(image, line) {
+			t.Errorf("the image does not have the line %q", line)
+		}
+	}
+}
+
+var (
+	// links are the settings whose default is the published address.
+	links = []string{"LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL"}
+	// shared are the variables that all six services have, although not every service uses them.
+	shared = append([]string{"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "GOMEMLIMIT"}, links...)
+	// fixed are the settings whose default is right in a container.
+	fixed = []string{"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "DELIVERY_URL"}
+)

@@ -127,6 +127,7 @@ replace github.com/bellbuoy/bellbuoy/services/delivery => ../../services/deliver
 
 require (
 	github.com/bellbuoy/bellbuoy/gateway v0.0.0-00010101000000-000000000000
+	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/emersion/go-smtp v0.25.1
 	github.com/goccy/go-yaml v1.19.2
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
@@ -140,7 +141,16 @@ require github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indire
 
 require (
 	github.com/andybalholm/brotli v1.2.8 // indirect
+	github.com/distribution/reference v0.5.0 // indirect
+	github.com/docker/go-connections v0.4.0 // indirect
+	github.com/docker/go-units v0.5.0 // indirect
+	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
+	github.com/mattn/go-shellwords v1.0.12 // indirect
 	github.com/nyaruka/phonenumbers v1.8.1 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+	github.com/sirupsen/logrus v1.10.1 // indirect
+	github.com/xhit/go-str2duration/v2 v2.1.0 // indirect
+	go.yaml.in/yaml/v4 v4.0.0-rc.4 // indirect
 )
 
 require (

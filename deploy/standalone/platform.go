@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -51,6 +51,9 @@ func run(ctx context.Context, s settings) error {
 	seed, err := folder.pendingSeed(s.Seed)
 	if err != nil {
 		return err
+	}
+	if s.FirstStartAt != "" {
+		return startElsewhere(ctx, s, folder, seed)
 	}
 	p := &platform{settings: s, registry: prometheus.NewRegistry(), listeners: map[string]net.Listener{}}
 	p.documents.DocumentsURL = cmp.Or(s.DocumentsURL, "sqlite:"+folder.file("documents"))
@@ -218,30 +221,46 @@ func bind[C any, P interface {
 }
 
 func (p *platform) sower(name string) *sower {
-	return &sower{
-		base: p.links.LegacyBaseURL, dashboards: p.links.DashboardBaseURL, dial: p.listeners[name].Addr().String(),
-		operatorToken: p.settings.OperatorToken, client: &http.Client{Timeout: requestTimeout},
-	}
+	return newSower(p.links, p.listeners[name].Addr().String(), p.settings.OperatorToken)
 }
 
-// welcome waits for the services, does a pending first start, waits for the gateway and
-// prints the addresses. The gateway is ready without delivery, so welcome asks each service itself.
+// patienceElsewhere bounds the wait for a platform that runs as containers.
+const patienceElsewhere = time.Minute
+
+// startElsewhere does a pending first start of the platform whose gateway the settings name.
+func startElsewhere(ctx context.Context, s settings, folder *folder, seed *seed) error {
+	links := s.links(s.FirstStartAt)
+	gateway := newSower(links, s.FirstStartAt, s.OperatorToken)
+	waiting, cancel := context.WithTimeout(ctx, patienceElsewhere)
+	defer cancel()
+	if err := gateway.ready(waiting); err != nil {
+		return fmt.Errorf("FIRST_START_AT: the platform at %s is not ready: %w", s.FirstStartAt, err)
+	}
+	return welcome(ctx, folder, seed, gateway, links, func() {})
+}
+
+// welcome waits for the services, and welcomes at the gateway. The gateway is ready without delivery, so welcome asks
+// each service itself.
 func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
 	for _, name := range names[:len(names)-1] {
 		if err := p.sower(name).ready(ctx); err != nil {
 			return err
 		}
 	}
-	gateway := p.sower("gateway")
+	return welcome(ctx, folder, seed, p.sower("gateway"), p.links, func() { p.seeded.Store(true) })
+}
+
+// welcome does a pending first start, calls seeded, waits for the gateway and prints the addresses.
+func welcome(ctx context.Context, folder *folder, seed *seed, gateway *sower, links boot.Links, seeded func()) error {
 	var credentials string
 	if seed != nil {
 		made, err := folder.firstStart(ctx, seed, gateway)
 		if err != nil {
 			return err
 		}
-		p.seeded.Store(true)
+		seeded()
 		if seed.Showcase != nil {
-			credentials = fmt.Sprintf("  sample dashboard   %s/d/%s/\n", p.links.DashboardBaseURL, seed.Showcase.Slug)
+			credentials = fmt.Sprintf("  sample dashboard   %s/d/%s/\n", links.DashboardBaseURL, seed.Showcase.Slug)
 		}
 		credentials += fmt.Sprintf("The first start created an organization. %s has the credentials:\n%s", folder.file(credentialsFile), made)
 	}
@@ -249,7 +268,7 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 		return err
 	}
 	fmt.Printf("Bellbuoy is ready.\n  legacy interface   %s/api/v1/\n  App interface      %s/app/\n  dashboards         %s/d/{slug}\n  files              %s\n%s",
-		p.links.LegacyBaseURL, p.links.AppBaseURL, p.links.DashboardBaseURL, folder.path, credentials)
+		links.LegacyBaseURL, links.AppBaseURL, links.DashboardBaseURL, folder.path, credentials)
 	return nil
 }
 

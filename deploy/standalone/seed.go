@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
 //go:embed seed.json
@@ -104,6 +106,14 @@ type sower struct {
 	dial          string // address to dial
 	operatorToken string
 	client        *http.Client
+}
+
+// newSower returns a sower that dials the address of a part of the platform.
+func newSower(links boot.Links, dial, operatorToken string) *sower {
+	return &sower{
+		base: links.LegacyBaseURL, dashboards: links.DashboardBaseURL, dial: dial,
+		operatorToken: operatorToken, client: &http.Client{Timeout: requestTimeout},
+	}
 }
 
 // sow creates the records.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -31,6 +34,7 @@ type settings struct {
 
 	Data          string   `name:"data" env:"BELLBUOY_DATA" default:"./data" check:"filled" help:"Folder of the platform's files."`
 	Seed          string   `name:"seed" env:"BELLBUOY_SEED" default:"built-in" help:"File with the organization that the first start creates (see deploy/seed.json, which is built in); demo: the same and a dashboard with a history; empty: none."`
+	FirstStartAt  string   `name:"first-start-at" env:"FIRST_START_AT" default:"" placeholder:"HOST:PORT" help:"Address of a running platform's gateway: create the seed there with its operator token, once, and end. Empty: run the platform."`
 	OperatorToken string   `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" check:"secret" help:"Token of /operator; if empty, the first start generates one and stores it in the data folder."`
 	Secret        string   `name:"secret" env:"BELLBUOY_SECRET" check:"secret" help:"Signs passports and page tokens and seals stored secrets; at least 32 characters; if empty, the first start generates one and stores it in the data folder."`
 	DocumentsURL  string   `name:"documents-url" env:"DOCUMENTS_URL" check:"documents" help:"Database: mongodb://host:port/prefix or sqlite:FOLDER; if empty, SQLite in the data folder."`
@@ -39,7 +43,17 @@ type settings struct {
 }
 
 // Validate checks what only a service can check. The parser of settings calls it.
-func (s settings) Validate() error { return delivery.Config{Templates: s.Templates}.Validate() }
+func (s settings) Validate() error {
+	if s.FirstStartAt != "" {
+		if _, _, err := net.SplitHostPort(s.FirstStartAt); err != nil {
+			return fmt.Errorf("FIRST_START_AT must be host:port, not %q", s.FirstStartAt)
+		}
+		if s.OperatorToken == "" {
+			return errors.New("FIRST_START_AT needs BELLBUOY_OPERATOR_TOKEN, the token of that platform")
+		}
+	}
+	return delivery.Config{Templates: s.Templates}.Validate()
+}
 
 // links returns the base URLs. The default is the address of the platform.
 func (s settings) links(address string) boot.Links {

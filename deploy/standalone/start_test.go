@@ -337,7 +337,7 @@ func TestReadyzWaitsForTheCredentialsOfTheFirstStart(t *testing.T) {
 	p.start()
 	eventually(t, 30*time.Second, "only the first start is missing", func() error {
 		got, err := try(t.Context(), http.MethodGet, base+"/readyz", "", nil)
-		if err == nil && (got.status != http.StatusServiceUnavailable || string(got.body) != "gateway: first start is not ready\n") {
+		if err == nil && (got.status != http.StatusServiceUnavailable || string(got.body) != "gateway: delivery is not ready\ngateway: first start is not ready\n") {
 			err = fmt.Errorf("%d %s", got.status, got.body)
 		}
 		return err
@@ -380,6 +380,40 @@ func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
 	for _, service := range []string{"gateway", "identity", "events", "subscribers", "integrations", "delivery"} {
 		if !strings.Contains(got, `service="`+service+`"`) {
 			t.Errorf("no metrics of %s", service)
+		}
+	}
+}
+
+// FIRST_START_AT creates the seed at a platform that runs without one, as `make up` does, and only once.
+func TestFirstStartElsewhere(t *testing.T) {
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	elsewhere := func(env ...string) *process {
+		t.Helper()
+		p, _ := standalone(t, append([]string{"FIRST_START_AT=" + strings.TrimPrefix(base, "http://"), "BELLBUOY_OPERATOR_TOKEN=" + operatorToken}, env...)...)
+		return p
+	}
+	p := elsewhere().start()
+	if status := p.exit(time.Minute); status != 0 {
+		t.Fatalf("status %d: %s", status, p.output())
+	}
+	made := seeded(t, p)
+	if !strings.Contains(p.output(), made.LegacyKey) {
+		t.Errorf("the credentials are not printed: %s", p.output())
+	}
+	if made.BaseURL != base {
+		t.Errorf("base URL %s, want %s", made.BaseURL, base)
+	}
+	send(t, http.MethodGet, base+"/api/v1/service/", "ApiKey "+made.Username+":"+made.LegacyKey, nil).expect(t, http.StatusOK)
+	if p.start(); p.exit(time.Minute) != 0 || seeded(t, p) != made {
+		t.Error("the second run is a first start again")
+	}
+	for want, p := range map[string]*process{
+		"FIRST_START_AT must be host:port":              elsewhere("FIRST_START_AT=nowhere"),
+		"FIRST_START_AT needs BELLBUOY_OPERATOR_TOKEN":  elsewhere("BELLBUOY_OPERATOR_TOKEN="),
+		"/operator/v1/organizations?limit=100 returned": elsewhere("BELLBUOY_OPERATOR_TOKEN=" + strings.Repeat("x", 40)),
+	} {
+		if p.start(); p.exit(time.Minute) == 0 || !strings.Contains(p.output(), want) {
+			t.Errorf("want %q, got %s", want, p.output())
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package boot
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +35,8 @@ type Service struct {
 	// Start prepares the engines, in order. Each step waits for its engine and logs that it
 	// waits. Until the last step has returned, every request gets status 503.
 	Start []func(ctx context.Context) error
-	// Ready are the checks behind /readyz, by the name of the checked engine or service.
+	// Ready are the checks behind /readyz, by the name of the checked engine or service. A Tolerable error is reported
+	// there, and the service is ready nevertheless.
 	Ready map[string]func(ctx context.Context) error
 	// Background are consumers and relays. They run from the end of Start until ctx ends, and
 	// may then finish running work before they return.
@@ -86,7 +86,13 @@ func (p *Process) Serve(ctx context.Context, s Service) error {
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// readyz responds with 200, or with 503 and one line for each check that fails.
+// Tolerable is the error of a check without which the service works.
+type Tolerable struct{ Err error }
+
+// Error implements error.
+func (t Tolerable) Error() string { return t.Err.Error() }
+
+// readyz responds with one line for each check that fails, and with 503 unless all of these are tolerable.
 func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, checks map[string]func(context.Context) error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if !started {
@@ -97,21 +103,26 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
 	lines := make([]string, len(checks))
+	var missing atomic.Bool
 	var group sync.WaitGroup
 	for i, name := range slices.Sorted(maps.Keys(checks)) {
 		group.Go(func() {
 			if err := checks[name](ctx); err != nil {
 				p.Log.DebugContext(ctx, "not ready", "check", name, "error", err)
+				if _, tolerable := errors.AsType[Tolerable](err); !tolerable {
+					missing.Store(true)
+				}
 				lines[i] = fmt.Sprintf("%s: %s is not ready\n", p.Name, name)
 			}
 		})
 	}
 	group.Wait()
-	text := strings.Join(lines, "")
-	if text != "" {
+	state := p.Name + ": ready\n"
+	if missing.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)
+		state = ""
 	}
-	fmt.Fprint(w, cmp.Or(text, p.Name+": ready\n"))
+	fmt.Fprint(w, state+strings.Join(lines, ""))
 }
 
 // ServeHTTP serves handler on the listener until ctx ends. It returns after the running

@@ -74,7 +74,7 @@ func Start(addr, host, caFile string) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(caFile), 0o700), os.WriteFile(caFile, authority, 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(caFile), 0o700), os.WriteFile(caFile, authority, 0o644)); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	r := &Receiver{addr: listener.Addr().String(), arrived: make(chan struct{})}
