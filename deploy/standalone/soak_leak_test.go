@@ -58,8 +58,8 @@ func (s *soak) leaks(before, after map[string]usage) {
 	}{
 		{"goroutines", func(u usage) float64 { return u.goroutines }, func(n float64) float64 { return n*1.1 + 20 }},
 		{"open files", func(u usage) float64 { return u.files }, func(n float64) float64 { return n*1.1 + 10 }},
-		{"MiB of heap", func(u usage) float64 { return u.heap }, func(n float64) float64 { return n*1.25 + 8 }},
-		{"MiB of memory (RSS)", func(u usage) float64 { return u.rss }, func(n float64) float64 { return n*1.5 + 32 }},
+		{"MiB of heap", func(u usage) float64 { return u.heap }, func(n float64) float64 { return n*1.25 + 12 }},
+		{"MiB of memory (RSS)", func(u usage) float64 { return u.rss }, func(n float64) float64 { return n*1.5 + 64 }},
 	}
 	over := func() (names []string) {
 		for name, now := range after {
@@ -140,11 +140,21 @@ func tableRows(t testing.TB, file string) map[string]int {
 	return counts
 }
 
-// kept are the tables whose rows stay after the records are deleted, each with the reason.
-var kept = map[string]string{}
+// more returns how many rows more than before the load a table may have after all records are deleted; -1 for any number.
+func (s *soak) more(table string) int {
+	switch name, _, _ := strings.Cut(table, "~"); name {
+	case "delivery.blocks", "delivery.changes", "delivery.deliveries", "delivery.pages", "delivery.requests", "identity.audit", "integrations.inbound_logs":
+		return -1 // logs, which a sweep deletes after their retention
+	case "integrations.healthy":
+		return soakHooks // one for each endpoint
+	case "integrations.endpoints":
+		return len(s.failures) // an interrupted creation leaves a record that no query finds
+	}
+	return 20 // counters, one for each value that they count; the parts of the last editions
+}
 
-// removes deletes all events, and whatever a failed request may have left. It checks that each table then has no more rows
-// than before the load, but for those of kept.
+// removes deletes all events, and whatever a failed request may have left. It checks that no table then has more rows than
+// before the load, but for those that stay by design.
 func (s *soak) removes() {
 	s.t.Helper()
 	s.removeAll("/app/events?limit=100", "events", func(row map[string]any) (string, any) { return "/app/events/" + fmt.Sprint(row["id"]), nil })
@@ -161,17 +171,32 @@ func (s *soak) removes() {
 		}
 		return "/app/integrations/webhooks/outbound/endpoints", map[string]any{"dashboardId": row["dashboardId"], "urlHash": row["urlHash"]}
 	})
+	for { // an address that a member created stays without its subscriber
+		var list page
+		send(s.t, http.MethodGet, s.BaseURL+"/api/v1/email/?limit=100", s.legacy(), nil).expect(s.t, http.StatusOK).into(s.t, &list)
+		for _, row := range list.Objects {
+			send(s.t, http.MethodDelete, s.BaseURL+row["resource_uri"].(string), s.legacy(), nil).expect(s.t, http.StatusNoContent)
+		}
+		if len(list.Objects) == 0 {
+			break
+		}
+	}
 	var more []string
-	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(time.Second) {
+	for began, changes := time.Now(), 0; ; <-time.After(time.Second) {
 		more = nil
 		rows := s.rows()
 		for _, table := range slices.Sorted(maps.Keys(rows)) {
-			if _, stays := kept[table]; !stays && rows[table] > s.rowsBefore[table] {
+			if most := s.more(table); most >= 0 && rows[table] > s.rowsBefore[table]+most {
 				more = append(more, fmt.Sprintf("%s %d -> %d", table, s.rowsBefore[table], rows[table]))
 			}
 		}
-		if len(more) == 0 || time.Now().After(deadline) {
+		if len(more) == 0 || time.Since(began) > 4*time.Minute {
 			break
+		}
+		if time.Since(began) > time.Duration(changes+1)*65*time.Second { // a sweep of former editions follows a change by a minute
+			changes++
+			_, id := s.actor.service(fmt.Sprint("churn ", changes))
+			send(s.t, http.MethodDelete, s.BaseURL+"/app/components/"+id, s.app(), nil).expect(s.t, http.StatusNoContent)
 		}
 	}
 	s.check("no row stays of what was deleted", len(more) == 0, "%d tables; more rows: %v", len(s.rowsBefore), more)

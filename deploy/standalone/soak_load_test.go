@@ -20,7 +20,11 @@ func (s *soak) request(ctx context.Context, gateway, method, path, authorization
 	got, err := try(limited, method, "http://"+s.cluster.addresses[gateway]+path, authorization, in)
 	page := strings.HasPrefix(path, "/d/")
 	s.judge(began, gateway, fmt.Sprintf("%s %s", method, path), page, got, err, want)
-	return got, err == nil && slices.Contains(want, got.status)
+	good := err == nil && slices.Contains(want, got.status)
+	if !good {
+		rest(ctx)
+	}
+	return got, good
 }
 
 func (s *soak) judge(began time.Time, gateway, what string, page bool, got answer, err error, want []int) {

@@ -283,8 +283,8 @@ func (s *soak) explained() {
 			unexplained = append(unexplained, failure.from.Sub(s.began).Round(time.Millisecond).String()+" "+failure.gateway+": "+failure.text)
 		}
 	}
-	s.check("an outage explains every failure", len(unexplained) == 0, "%d requests failed in %d outages, %d unexplained\n%s",
-		len(s.failures), len(s.outages), len(unexplained), strings.Join(unexplained[:min(10, len(unexplained))], "\n"))
+	s.check("an outage explains every failure", len(unexplained) == 0, "%d requests failed in %d outages, %d unexplained: %q",
+		len(s.failures), len(s.outages), len(unexplained), unexplained[:min(10, len(unexplained))])
 }
 
 // lost checks that the platform has every acknowledged event, and that every endpoint got every acknowledged update.
