@@ -210,9 +210,9 @@ func (s *soak) kill(victim *process) {
 	victim.start()
 	began := time.Now()
 	if address, engine := s.engines[victim]; engine {
-		eventually(s.t, time.Minute, victim.name, listens(address))
+		eventually(s.t, 2*time.Minute, victim.name, listens(address))
 	} else {
-		eventually(s.t, time.Minute, victim.name, ready("http://"+s.cluster.addresses[victim.name]))
+		eventually(s.t, 2*time.Minute, victim.name, ready("http://"+s.cluster.addresses[victim.name]))
 	}
 	s.mu.Lock()
 	s.outages[at].to = time.Now().Add(soakGrace)
