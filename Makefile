@@ -7,7 +7,7 @@ C_IN_GO := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race $(C_IN_GO:%=-gcflags=%=-race=false))
 MODULES = $(shell go list -m -f '{{.Dir}}')
 
-.PHONY: run test up down lint tidy generate bench proof help
+.PHONY: run test test-long up down lint tidy generate bench proof help
 .DEFAULT_GOAL := help
 
 run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
@@ -15,6 +15,9 @@ run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
 
 test: ## every test of every module; `make lint` runs vet
 	go test $(RACE) -vet=off -timeout 12m $(MODULES:%=%/...)
+
+test-long: ## what takes too long for CI: Jaeger, the soak, the proofs, fuzzing, the browser; about four hours
+	scripts/long
 
 up: .env ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the six binaries
 	docker compose --profile first-start build
@@ -40,7 +43,7 @@ proof: ## the long forms of the tests that kill processes; about an hour
 	scripts/proof
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .env:
 	@umask 077 && for name in BELLBUOY_SECRET BELLBUOY_OPERATOR_TOKEN; do \

@@ -96,6 +96,7 @@ type cluster struct {
 	names     []string // of the processes, in the order of their start
 	processes map[string]*process
 	addresses map[string]string
+	internal  map[string]string // addresses of metrics and profiles
 }
 
 // services are the processes of a cluster in the order of their start. The second delivery runs on MongoDB only: one
@@ -117,12 +118,12 @@ func eachDocuments(t *testing.T, test func(t *testing.T, documents string)) {
 // and Redis are those of env, or real ones when the environment of the tests names them, else in-process ones.
 func startCluster(t testing.TB, env ...string) *cluster {
 	t.Helper()
-	c := &cluster{processes: map[string]*process{}, addresses: map[string]string{}, names: slices.Clone(services)}
+	c := &cluster{processes: map[string]*process{}, addresses: map[string]string{}, internal: map[string]string{}, names: slices.Clone(services)}
 	if !slices.ContainsFunc(env, func(setting string) bool { return strings.HasPrefix(setting, "DOCUMENTS_URL=mongodb") }) {
 		c.names = slices.DeleteFunc(c.names, func(name string) bool { return name == "delivery-2" })
 	}
 	for _, name := range c.names {
-		c.addresses[name] = apitest.FreeAddress(t)
+		c.addresses[name], c.internal[name] = apitest.FreeAddress(t), apitest.FreeAddress(t)
 	}
 	c.base = "http://" + c.addresses["gateway"]
 	c.gateways = []string{c.base, "http://" + c.addresses["gateway-2"]}
@@ -140,7 +141,7 @@ func startCluster(t testing.TB, env ...string) *cluster {
 			binary = "gateway"
 		}
 		c.processes[name] = newProcess(t, name, binary, append([]string{
-			"BELLBUOY_ADDR=" + c.addresses[name], "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
+			"BELLBUOY_ADDR=" + c.addresses[name], "BELLBUOY_INTERNAL_ADDR=" + c.internal[name],
 			"BELLBUOY_SECRET=" + secret, "BELLBUOY_OPERATOR_TOKEN=" + operatorToken,
 			"DOCUMENTS_URL=sqlite:" + filepath.Join(data, "documents"), "KAFKA_BROKERS=" + kafka, "REDIS_URL=" + redis,
 			"LEGACY_BASE_URL=" + c.base, "APP_BASE_URL=" + c.base, "DASHBOARD_BASE_URL=" + c.base,

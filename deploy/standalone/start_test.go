@@ -157,6 +157,9 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 		{"standalone", "KAFKA_BROKERS=nonsense"},
 		{"standalone", "REDIS_URL=nonsense"},
 		{"standalone", "OTEL_EXPORTER_OTLP_ENDPOINT=jaeger"},
+		{"standalone", "OTEL_TRACES_SAMPLER_ARG=1.01"},
+		{"standalone", "OTEL_TRACES_SAMPLER_ARG=NaN"},
+		{"standalone", "OTEL_TRACES_SAMPLER_ARG=half"},
 		{"standalone", "BELLBUOY_SEED=/nowhere/seed.json"},
 		{"standalone", "BELLBUOY_SEED=dmeo"},
 		{"standalone", "BELLBUOY_LOG_LEVEL=loud"},
@@ -230,7 +233,7 @@ func mentions(line, variable string) bool {
 func TestHelpExplainsEverySetting(t *testing.T) {
 	for binary, settings := range map[string][]string{
 		"standalone": {"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "BELLBUOY_DATA", "BELLBUOY_SEED", "BELLBUOY_OPERATOR_TOKEN", "BELLBUOY_SECRET",
-			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL",
+			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL",
 			"DELIVERY_RESOLVE", "DELIVERY_CA_FILE", "DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT", "ALERT_AFTER", "SUPPRESS_AFTER",
 			"TEAMS_WORKFLOW_HOSTS", "TEAMS_PLATFORM_HOSTS", "TEAMS_CONNECTOR_HOSTS", "SMTP_URL", "MAIL_FROM", "SMS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE",
 			"CONFIRM_WITHIN", "BELLBUOY_TRUSTED_PROXIES", "BELLBUOY_TEMPLATES"},

@@ -29,6 +29,7 @@ type tally struct {
 
 	mu         sync.Mutex
 	seen       map[string]map[string]int // requests by update of an event and by delivery
+	ids        map[string]string         // of events, by title
 	last       map[string]int64          // the newest update that an endpoint got of an event
 	requests   int
 	inversions int
@@ -39,7 +40,7 @@ type tally struct {
 
 func newTally(t testing.TB) *tally {
 	t.Helper()
-	l := &tally{t: t, seen: map[string]map[string]int{}, last: map[string]int64{}}
+	l := &tally{t: t, seen: map[string]map[string]int{}, ids: map[string]string{}, last: map[string]int64{}}
 	l.server = httptest.NewUnstartedServer(l)
 	l.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // killed senders break connections
 	l.server.StartTLS()
@@ -73,6 +74,7 @@ func (l *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := update(got.Event.ID, got.Sequence)
+	l.ids[got.Event.Title] = got.Event.ID
 	if l.seen[name] == nil {
 		l.seen[name] = map[string]int{}
 	}

@@ -1,11 +1,15 @@
 package main_test
 
 import (
+	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -85,31 +89,166 @@ func path(spans []span, id string) []string {
 	return services
 }
 
-func TestOneTraceRunsFromTheCallToTheOutgoingRequest(t *testing.T) {
-	traces, endpoint := startTracesReceiver(t)
-	r, env := startReceiver(t)
-	cluster := startCluster(t, append(env, "OTEL_EXPORTER_OTLP_ENDPOINT="+endpoint)...)
-	c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
-	tour(t, c, r)
+// traceStore is a receiver of traces, and a way to read a trace by its id.
+type traceStore struct {
+	endpoint string
+	spans    func(id string) []span
+}
 
-	for _, request := range r.Requests() {
-		parts := strings.Split(request.Header.Get("traceparent"), "-")
-		if len(parts) != 4 {
-			t.Fatalf("the outgoing request's traceparent is %q", request.Header.Get("traceparent"))
-		}
-		eventually(t, 60*time.Second, "the trace of "+request.ID(), func() error {
-			spans := traces.spans(parts[1])
-			if got := path(spans, parts[2]); len(got) < 3 || got[0] != "gateway" || got[1] != "events" || got[len(got)-1] != "delivery" {
-				return fmt.Errorf("the outgoing request's span hangs on %v among %v", got, spans)
+// eachTraceStore runs the test with a receiver in this process. Where BELLBUOY_TEST_JAEGER names the OTLP and the query
+// address of a Jaeger, separated by a comma, it runs the test with that, too.
+func eachTraceStore(t *testing.T, test func(*testing.T, traceStore)) {
+	t.Run("receiver", func(t *testing.T) {
+		traces, endpoint := startTracesReceiver(t)
+		test(t, traceStore{endpoint, traces.spans})
+	})
+	if endpoint, query, found := strings.Cut(os.Getenv("BELLBUOY_TEST_JAEGER"), ","); found {
+		t.Run("Jaeger", func(t *testing.T) {
+			test(t, traceStore{endpoint, func(id string) []span { return jaegerSpans(t, query, id) }})
+		})
+	}
+}
+
+// jaegerSpans asks Jaeger for the spans of a trace. It returns none if Jaeger does not know the trace.
+func jaegerSpans(t *testing.T, query, id string) (spans []span) {
+	t.Helper()
+	got := send(t, http.MethodGet, query+"/api/traces/"+id, "", nil)
+	if got.status == http.StatusNotFound {
+		return nil
+	}
+	var found struct {
+		Data []struct {
+			Spans []struct {
+				SpanID, OperationName, ProcessID string
+				References                       []struct{ RefType, SpanID string }
 			}
-			for _, service := range []string{"gateway", "events", "integrations", "delivery"} {
-				if !slices.ContainsFunc(spans, func(s span) bool { return s.service == service }) {
-					return fmt.Errorf("no span of %s among %v", service, spans)
+			Processes map[string]struct{ ServiceName string }
+		}
+	}
+	got.expect(t, http.StatusOK).into(t, &found)
+	for _, trace := range found.Data {
+		for _, s := range trace.Spans {
+			made := span{service: trace.Processes[s.ProcessID].ServiceName, name: s.OperationName, id: s.SpanID}
+			for _, reference := range s.References {
+				if reference.RefType == "CHILD_OF" {
+					made.parent = reference.SpanID
+				}
+			}
+			spans = append(spans, made)
+		}
+	}
+	return spans
+}
+
+func TestTraceRunsFromTheCallToTheOutgoingRequest(t *testing.T) {
+	eachTraceStore(t, func(t *testing.T, traces traceStore) {
+		r, env := startReceiver(t)
+		cluster := startCluster(t, append(env, "OTEL_EXPORTER_OTLP_ENDPOINT="+traces.endpoint)...)
+		c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
+		tour(t, c, r)
+
+		for _, request := range r.Requests() {
+			parts := strings.Split(request.Header.Get("traceparent"), "-")
+			if len(parts) != 4 {
+				t.Fatalf("the outgoing request's traceparent is %q", request.Header.Get("traceparent"))
+			}
+			eventually(t, 60*time.Second, "the trace of "+request.ID(), func() error {
+				spans := traces.spans(parts[1])
+				if got := path(spans, parts[2]); len(got) < 3 || got[0] != "gateway" || got[1] != "events" || got[len(got)-1] != "delivery" {
+					return fmt.Errorf("the outgoing request's span hangs on %v among %v", got, spans)
+				}
+				for _, service := range []string{"gateway", "events", "integrations", "delivery"} {
+					if !slices.ContainsFunc(spans, func(s span) bool { return s.service == service }) {
+						return fmt.Errorf("no span of %s among %v", service, spans)
+					}
+				}
+				return nil
+			})
+		}
+	})
+}
+
+// A part of the traces is sent, each of them with the spans of all services. A caller's traceparent decides about the
+// caller's trace.
+func TestTraceIsSampledAsAWhole(t *testing.T) {
+	eachTraceStore(t, func(t *testing.T, traces traceStore) {
+		const requests = 64 // all or none of them are sent once in 2^63 runs
+		p, base := started(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+traces.endpoint, "OTEL_TRACES_SAMPLER_ARG=0.5")
+		c := seeded(t, p)
+		get := func(traceparent string) {
+			t.Helper()
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/app/components", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", c.app())
+			if traceparent != "" {
+				request.Header.Set("traceparent", traceparent)
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readAnswer(t, response).expect(t, http.StatusOK)
+		}
+		for range requests {
+			get("")
+		}
+		wanted, refused := traceID(), traceID()
+		get("00-" + wanted + "-00f067aa0ba902b7-01")
+		get("00-" + refused + "-00f067aa0ba902b7-00")
+		if code := p.stop(); code != 0 { // sends the last traces
+			t.Fatalf("the platform ended with code %d", code)
+		}
+
+		ids := gatewayTraces(p.output())
+		sent := 0
+		eventually(t, 30*time.Second, "traces with the spans of both services", func() error {
+			sent = 0
+			for id := range ids {
+				spans := traces.spans(id)
+				of := func(service string) bool {
+					return slices.ContainsFunc(spans, func(s span) bool { return s.service == service })
+				}
+				switch {
+				case of("gateway") != of("events"):
+					return fmt.Errorf("a part of the trace %s was sent: %v", id, spans)
+				case id == wanted && len(spans) == 0:
+					return errors.New("the trace of the caller that wants it is missing")
+				case id == refused && len(spans) > 0:
+					return errors.New("the trace of the caller that does not want it was sent")
+				case len(spans) > 0:
+					sent++
 				}
 			}
 			return nil
 		})
+		if all := len(ids); all < requests+2 || sent == 1 || sent == all-1 {
+			t.Errorf("%d of %d traces were sent", sent, all)
+		}
+	})
+}
+
+// traceID returns a new trace id.
+func traceID() string {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	return hex.EncodeToString(id)
+}
+
+// gatewayTraces returns the trace ids of the requests to /app/components that the gateway logged.
+func gatewayTraces(log string) map[string]bool {
+	ids := map[string]bool{}
+	for line := range strings.Lines(log) {
+		var entry struct {
+			Service, Msg, Route string
+			TraceID             string `json:"trace_id"`
+		}
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Service == "gateway" && entry.Msg == "request" && strings.HasSuffix(entry.Route, "/app/components") {
+			ids[entry.TraceID] = true
+		}
 	}
+	return ids
 }
 
 func allSpans(r *tracesReceiver) []span {

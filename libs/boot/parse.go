@@ -77,6 +77,10 @@ func problem(check, value string) string {
 		if number, _ := strconv.Atoi(value); number < 1 {
 			return "must be at least 1"
 		}
+	case "ratio":
+		if number, err := strconv.ParseFloat(value, 64); err != nil || !(number >= 0 && number <= 1) {
+			return "must be a number from 0 to 1"
+		}
 	case "secret":
 		if value != "" && len(value) < seal.MinSecret {
 			return fmt.Sprintf("must have at least %d characters", seal.MinSecret)

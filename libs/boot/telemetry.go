@@ -46,7 +46,9 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 		if err != nil {
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 		}
-		options = append(options, sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(time.Second)))
+		// The gateway decides by the trace id, and everything behind it follows: a trace is sent as a whole or not at all.
+		options = append(options, sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(time.Second)),
+			sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(p.TraceRatio))))
 	} else {
 		// Without a receiver no span is recorded, but the ids still exist, so log lines of one trace can be found.
 		options = append(options, sdktrace.WithSampler(sdktrace.NeverSample()))

@@ -12,14 +12,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// BenchmarkLogs measures the list of logs for an organization with BENCH_LOGS (100,000) logs and for one with 1,000, of
+// BenchmarkLogs measures the list of logs for an organization with BENCH_RECORDS (100,000) logs and for one with 1,000, of
 // 100 URLs, 5 dashboards and one event for each 100 logs. Requests to the two alternate. For each filter it reports the
 // 99th percentiles of 200 requests and their ratio. It runs on SQLite, or on the MongoDB server that apitest.Documents
 // names:
 //
-//	BENCH_LOGS=1000000 go test -run NONE -bench Logs -benchtime 1x .
+//	BENCH_RECORDS=1000000 go test -run NONE -bench Logs -benchtime 1x .
 func BenchmarkLogs(b *testing.B) {
-	many, err := strconv.Atoi(orElse("BENCH_LOGS", "100000"))
+	many, err := strconv.Atoi(orElse("BENCH_RECORDS", "100000"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,8 +1,11 @@
 package events_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,17 +19,27 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-const fewRecords, manyRecords, benchRounds = 1000, 100000, 100
+const fewRecords, benchRounds = 1000, 100
+
+// manyRecords returns BENCH_RECORDS.
+func manyRecords(b *testing.B) int {
+	b.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_RECORDS"), "100000"))
+	if err != nil {
+		b.Fatalf("BENCH_RECORDS: %v", err)
+	}
+	return n
+}
 
 // BenchmarkAppLists measures the App's lists of events and components over HTTP, for an organization with 1,000
-// records and for one with 100,000. Requests to the two alternate. The benchmark reports the 99th percentiles of 100
+// records and for one with BENCH_RECORDS (100,000). Requests to the two alternate. The benchmark reports the 99th percentiles of 100
 // requests and their ratio, for the first page, the page in the middle and the last page of each filter. It runs on
 // SQLite, or on the MongoDB server that apitest.Documents names:
 //
 //	go test -run NONE -bench AppLists -benchtime 1x .
 func BenchmarkAppLists(b *testing.B) {
 	broker := startBroker(b)
-	small, large := appCrowd(b, broker, fewRecords), appCrowd(b, broker, manyRecords)
+	small, large := appCrowd(b, broker, fewRecords), appCrowd(b, broker, manyRecords(b))
 	filters := []struct{ name, query string }{
 		{"all", ""}, {"type", "type=maintenance"}, {"status", "status=resolved"}, {"a rare status", "status=verifying"},
 		{"active", "active=true"}, {"not active", "active=false"}, {"dashboard", "dashboardId=" + dashA}, {"component", "componentId=" + benchComponent(3)},

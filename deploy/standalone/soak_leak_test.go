@@ -1,0 +1,234 @@
+//go:build soak
+
+package main_test
+
+import (
+	"bufio"
+	"database/sql"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+)
+
+// usage is what a process uses.
+type usage struct{ goroutines, files, heap, rss float64 } // heap and rss in MiB
+
+// usage returns what the process uses, right after a garbage collection.
+func (s *soak) usage(name string) usage {
+	s.t.Helper()
+	base := "http://" + s.cluster.internal[name]
+	send(s.t, http.MethodGet, base+"/debug/pprof/heap?gc=1", "", nil).expect(s.t, http.StatusOK)
+	values := map[string]float64{}
+	lines := bufio.NewScanner(strings.NewReader(string(send(s.t, http.MethodGet, base+"/metrics", "", nil).expect(s.t, http.StatusOK).body)))
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		name, _, _ = strings.Cut(name, "{")
+		values[name], _ = strconv.ParseFloat(value, 64)
+	}
+	return usage{values["go_goroutines"], values["process_open_fds"], values["go_memstats_heap_alloc_bytes"] / (1 << 20), values["process_resident_memory_bytes"] / (1 << 20)}
+}
+
+// settled waits until nothing is under way, and returns what each process then uses.
+func (s *soak) settled() map[string]usage {
+	s.t.Helper()
+	s.drain()
+	client.CloseIdleConnections()
+	all := map[string]usage{}
+	for _, name := range s.cluster.names {
+		all[name] = s.usage(name)
+	}
+	return all
+}
+
+// leaks checks that no process uses more than before. Idle connections end after a minute or two, so the check waits.
+func (s *soak) leaks(before, after map[string]usage) {
+	s.t.Helper()
+	kinds := []struct {
+		what  string
+		value func(usage) float64
+		limit func(float64) float64
+		cache float64 // what the editions that the events service remembers (catalog.maxIssues) may add
+	}{
+		{"goroutines", func(u usage) float64 { return u.goroutines }, func(n float64) float64 { return n*1.1 + 20 }, 0},
+		{"open files", func(u usage) float64 { return u.files }, func(n float64) float64 { return n*1.1 + 10 }, 0},
+		{"MiB of heap", func(u usage) float64 { return u.heap }, func(n float64) float64 { return n*1.25 + 12 }, 64},
+		{"MiB of memory (RSS)", func(u usage) float64 { return u.rss }, func(n float64) float64 { return n*1.5 + 64 }, 128},
+	}
+	within := func(name string, kind int) bool {
+		limit := kinds[kind].limit(kinds[kind].value(before[name]))
+		if name == "events" {
+			limit += kinds[kind].cache
+		}
+		return kinds[kind].value(after[name]) <= limit
+	}
+	over := func() (names []string) {
+		for _, name := range s.cluster.names {
+			for kind := range kinds {
+				if !within(name, kind) {
+					names = append(names, name)
+					break
+				}
+			}
+		}
+		return names
+	}
+	for deadline := time.Now().Add(150 * time.Second); time.Now().Before(deadline) && len(over()) > 0; {
+		<-time.After(5 * time.Second)
+		for _, name := range over() {
+			after[name] = s.usage(name)
+		}
+	}
+	for n, kind := range kinds {
+		good, parts := true, []string{}
+		for _, name := range s.cluster.names {
+			was, is := kind.value(before[name]), kind.value(after[name])
+			good = good && within(name, n) && was > 0
+			parts = append(parts, fmt.Sprintf("%s %.0f -> %.0f", name, was, is))
+		}
+		s.check("no leak of "+kind.what, good, "%s", strings.Join(parts, ", "))
+	}
+}
+
+// rows counts the rows of each table of each service's database.
+func (s *soak) rows() map[string]int {
+	s.t.Helper()
+	files, err := filepath.Glob(s.documents + "/*.db")
+	if err != nil || len(files) != 5 {
+		s.t.Fatalf("%d databases: %v", len(files), err)
+	}
+	counts := map[string]int{}
+	for _, file := range files {
+		service := strings.TrimSuffix(filepath.Base(file), ".db")
+		for table, n := range tableRows(s.t, file) {
+			counts[service+"."+table] = n
+		}
+	}
+	return counts
+}
+
+func tableRows(t testing.TB, file string) map[string]int {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro&_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	names, err := db.QueryContext(t.Context(), "SELECT name FROM sqlite_master WHERE type = 'table'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer names.Close()
+	var tables []string
+	for names.Next() {
+		var name string
+		if err := names.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, name)
+	}
+	if err := names.Err(); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, table := range tables {
+		var n int
+		if err := db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM "`+table+`" NOT INDEXED`).Scan(&n); err != nil {
+			t.Fatalf("%s: %v", table, err)
+		}
+		counts[table] = n
+	}
+	return counts
+}
+
+// more returns how many rows more than before the load a table may have after all records are deleted; -1 for any number.
+func (s *soak) more(table string) int {
+	switch name, _, _ := strings.Cut(table, "~"); name {
+	case "delivery.blocks", "delivery.changes", "delivery.deliveries", "delivery.pages", "delivery.requests", "identity.audit", "integrations.inbound_logs":
+		return -1 // logs, which a sweep deletes after their retention
+	case "integrations.healthy":
+		return soakHooks // one for each endpoint
+	case "integrations.endpoints":
+		return len(s.failures) // an interrupted creation leaves a record that no query finds
+	}
+	return 20 // counters, one for each value that they count; the parts of the last editions
+}
+
+// removes deletes all events, and whatever a failed request may have left. It checks that no table then has more rows than
+// before the load, but for those that stay by design.
+func (s *soak) removes() {
+	s.t.Helper()
+	s.removeAll("/app/events?limit=100", "events", func(row map[string]any) (string, any) { return "/app/events/" + fmt.Sprint(row["id"]), nil })
+	s.removeAll("/app/subscribers/email?limit=100", "subscribers", func(row map[string]any) (string, any) { return "/app/subscribers/email/" + fmt.Sprint(row["id"]), nil })
+	s.removeAll("/app/components?limit=100", "components", func(row map[string]any) (string, any) {
+		if !strings.HasPrefix(fmt.Sprint(row["name"]), "churn ") {
+			return "", nil
+		}
+		return "/app/components/" + fmt.Sprint(row["id"]), nil
+	})
+	s.removeAll("/app/integrations/webhooks/outbound/endpoints?limit=100", "endpoints", func(row map[string]any) (string, any) {
+		if slices.Contains(row["componentIds"].([]any), any(s.component)) {
+			return "", nil
+		}
+		return "/app/integrations/webhooks/outbound/endpoints", map[string]any{"dashboardId": row["dashboardId"], "urlHash": row["urlHash"]}
+	})
+	for { // an address that a member created stays without its subscriber
+		var list page
+		send(s.t, http.MethodGet, s.BaseURL+"/api/v1/email/?limit=100", s.legacy(), nil).expect(s.t, http.StatusOK).into(s.t, &list)
+		for _, row := range list.Objects {
+			send(s.t, http.MethodDelete, s.BaseURL+row["resource_uri"].(string), s.legacy(), nil).expect(s.t, http.StatusNoContent)
+		}
+		if len(list.Objects) == 0 {
+			break
+		}
+	}
+	var more []string
+	for began, changes := time.Now(), 0; ; <-time.After(time.Second) {
+		more = nil
+		rows := s.rows()
+		for _, table := range slices.Sorted(maps.Keys(rows)) {
+			if most := s.more(table); most >= 0 && rows[table] > s.rowsBefore[table]+most {
+				more = append(more, fmt.Sprintf("%s %d -> %d", table, s.rowsBefore[table], rows[table]))
+			}
+		}
+		if len(more) == 0 || time.Since(began) > 4*time.Minute {
+			break
+		}
+		if time.Since(began) > time.Duration(changes+1)*65*time.Second { // a sweep of former editions follows a change by a minute
+			changes++
+			_, id := s.actor.service(fmt.Sprint("churn ", changes))
+			send(s.t, http.MethodDelete, s.BaseURL+"/app/components/"+id, s.app(), nil).expect(s.t, http.StatusNoContent)
+		}
+	}
+	s.check("no row stays of what was deleted", len(more) == 0, "%d tables; more rows: %v", len(s.rowsBefore), more)
+}
+
+// removeAll deletes the rows of a list for which remove returns a path.
+func (s *soak) removeAll(list, member string, remove func(row map[string]any) (path string, body any)) {
+	s.t.Helper()
+	var rows []map[string]any
+	for next := ""; ; {
+		var page map[string]any
+		send(s.t, http.MethodGet, s.BaseURL+list+next, s.app(), nil).expect(s.t, http.StatusOK).into(s.t, &page)
+		for _, row := range page[member].([]any) {
+			rows = append(rows, row.(map[string]any))
+		}
+		token, more := page["nextToken"].(string)
+		if !more {
+			break
+		}
+		next = "&nextToken=" + token
+	}
+	for _, row := range rows {
+		if path, body := remove(row); path != "" {
+			send(s.t, http.MethodDelete, s.BaseURL+path, s.app(), body).expect(s.t, http.StatusNoContent)
+		}
+	}
+}
