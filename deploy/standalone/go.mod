@@ -129,6 +129,7 @@ require (
 	github.com/bellbuoy/bellbuoy/gateway v0.0.0-00010101000000-000000000000
 	github.com/emersion/go-smtp v0.25.1
 	github.com/goccy/go-yaml v1.19.2
+	github.com/jotaen/kong-completion v0.0.4
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	github.com/swaggest/jsonschema-go v0.3.74
@@ -140,7 +141,12 @@ require github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indire
 
 require (
 	github.com/andybalholm/brotli v1.2.8 // indirect
+	github.com/hashicorp/errwrap v1.1.0 // indirect
+	github.com/hashicorp/go-multierror v1.1.1 // indirect
 	github.com/nyaruka/phonenumbers v1.8.1 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
+	github.com/posener/complete v1.2.3 // indirect
+	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
 )
 
 require (
