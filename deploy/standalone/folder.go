@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
@@ -19,18 +19,8 @@ type folder struct {
 // openFolder creates the folder if it does not exist, and locks it. It returns an error if
 // another process uses the folder.
 func openFolder(path string) (*folder, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
-	}
-	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("BELLBUOY_DATA: the folder %s is in use by another platform", path)
-	}
-	return &folder{path, lock}, nil
+	lock, err := datafolder.Lock(path)
+	return &folder{path, lock}, err
 }
 
 func (f *folder) close() error { return f.lock.Close() }
@@ -90,9 +80,5 @@ func (f *folder) write(name string, content []byte) error {
 	if err := os.Rename(temporary.Name(), f.file(name)); err != nil {
 		return err
 	}
-	parent, err := os.Open(f.path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(parent.Sync(), parent.Close())
+	return datafolder.Sync(f.path)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/command"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
@@ -22,14 +23,19 @@ import (
 const gcPercent = 200
 
 func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if command.Asked(os.Args[1:]) {
+		command.Main(ctx, os.Args[1:])
+		return
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	var s settings
-	boot.Parse(&s, "bellbuoy", "The Bellbuoy status dashboard platform as one process.",
+	boot.Parse(&s, "bellbuoy", "The Bellbuoy status dashboard platform as one process. "+
+		"It also has commands: backup, restore, org, user, key and completion; bellbuoy COMMAND -h explains one.",
 		kong.Vars{"addr": "127.0.0.1:8080", "internal_addr": "127.0.0.1:8081", "base_url": ""})
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if err := run(ctx, s); err != nil {
 		fmt.Fprintf(os.Stderr, "bellbuoy: error: %v\n", err)
 		os.Exit(1)

@@ -120,7 +120,7 @@ func (e *sqliteEngine) connect(pragmas ...string) (*sql.DB, error) {
 	}
 	v := url.Values{"_dqs": {"0"}, "_pragma": append(
 		[]string{fmt.Sprintf("busy_timeout(%d)", sqliteBusyMillis), "temp_store(MEMORY)", "cache_size(-16000)"}, pragmas...)}
-	return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(e.path), RawQuery: v.Encode()}).String())
+	return sql.Open("sqlite", fileURL(e.path, v))
 }
 
 var errInUse = errors.New("another process uses it")

@@ -1,0 +1,301 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// command runs a command of the platform's binary. It returns what the command wrote and its exit code.
+func command(t testing.TB, env []string, arguments ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	run := exec.CommandContext(t.Context(), filepath.Join(binaries, "standalone"), arguments...)
+	run.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
+	var out, failure strings.Builder
+	run.Stdout, run.Stderr = &out, &failure
+	if err := run.Run(); run.ProcessState == nil {
+		t.Fatalf("%v: %v", arguments, err)
+	}
+	return out.String(), failure.String(), run.ProcessState.ExitCode()
+}
+
+// succeed runs a command that must succeed, and returns what it wrote.
+func succeed(t testing.TB, env []string, arguments ...string) string {
+	t.Helper()
+	out, failure, code := command(t, env, arguments...)
+	if code != 0 || failure != "" {
+		t.Fatalf("%v ended with code %d: %s", arguments, code, failure)
+	}
+	return out
+}
+
+// refuse runs a command that must fail with one line that contains the words.
+func refuse(t testing.TB, words string, env []string, arguments ...string) {
+	t.Helper()
+	out, failure, code := command(t, env, arguments...)
+	line := strings.TrimSuffix(failure, "\n")
+	if code == 0 || out != "" || strings.Contains(line, "\n") || !strings.Contains(line, words) {
+		t.Errorf("%v ended with code %d and wrote %q, %q; no line about %q", arguments, code, out, failure, words)
+	}
+}
+
+// everything returns all rows of an App list, by pages.
+func (a actor) everything(path, member string) (rows []map[string]any) {
+	a.t.Helper()
+	for next := ""; ; {
+		var page map[string]json.RawMessage
+		send(a.t, http.MethodGet, a.BaseURL+path+"?limit=100"+next, a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &page)
+		var some []map[string]any
+		var token *string
+		if err := json.Unmarshal(page[member], &some); err != nil {
+			a.t.Fatalf("%s: %v", path, err)
+		}
+		if err := json.Unmarshal(page["nextToken"], &token); err != nil {
+			a.t.Fatalf("%s: %v", path, err)
+		}
+		rows = append(rows, some...)
+		if token == nil {
+			return rows
+		}
+		next = "&nextToken=" + *token
+	}
+}
+
+// members returns a member of each row.
+func members(rows []map[string]any, name string) map[string]bool {
+	out := map[string]bool{}
+	for _, row := range rows {
+		out[fmt.Sprint(row[name])] = true
+	}
+	return out
+}
+
+// load writes on every interface until its end. It keeps the names of what was acknowledged, by kind.
+type load struct {
+	mu           sync.Mutex
+	acknowledged map[string][]string
+	group        sync.WaitGroup
+}
+
+// start begins to write. A write returns true when it was acknowledged.
+func (l *load) start(ctx context.Context, kind string, write func(name string) bool) {
+	l.group.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			name := fmt.Sprintf("%s-%d", kind, n)
+			if write(name) {
+				l.mu.Lock()
+				l.acknowledged[kind] = append(l.acknowledged[kind], name)
+				l.mu.Unlock()
+			}
+		}
+	})
+}
+
+func (l *load) soFar() map[string][]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string][]string{}
+	for kind, names := range l.acknowledged {
+		out[kind] = slices.Clone(names)
+	}
+	return out
+}
+
+// writers starts writers on the legacy, App, inbound and operator interfaces, and of subscribers. Events go to the
+// endpoint of the component, and incidents of the legacy interface also by mail.
+func (a actor) writers(ctx context.Context, t *testing.T, service, component string) *load {
+	l := &load{acknowledged: map[string][]string{}}
+	post := func(path, authorization string, body any) (answer, bool) {
+		got, err := try(ctx, http.MethodPost, a.BaseURL+path, authorization, body)
+		return got, err == nil && got.status == http.StatusCreated
+	}
+	l.start(ctx, "legacy", func(name string) bool {
+		event := incident(service, name)
+		event["notifications"].(map[string]any)["email"] = map[string]any{"enabled": true}
+		_, made := post("/api/v1/event/list/", a.legacy(), event)
+		return made
+	})
+	l.start(ctx, "app", func(name string) bool {
+		_, made := post("/app/events", a.app(), map[string]any{"type": "incident", "title": name,
+			"affectedComponents": []any{map[string]any{"componentId": component}}, "notify": map[string]any{"webhook": true}})
+		return made
+	})
+	l.start(ctx, "endpoint", func(name string) bool {
+		got, made := post("/app/components", a.app(), map[string]any{"name": name})
+		var view struct{ Component struct{ ID string } }
+		if !made || json.Unmarshal(got.body, &view) != nil {
+			return false
+		}
+		_, made = post("/app/integrations/webhooks/outbound/endpoints", a.app(), map[string]any{"dashboardId": a.DashboardID,
+			"url": "https://" + receiverHost + "/hooks/" + name, "managementEmail": name + "@example.com", "componentIds": []string{view.Component.ID}})
+		return made
+	})
+	l.start(ctx, "user", func(name string) bool {
+		_, made := post("/operator/v1/organizations/"+a.OrganizationID+"/users", a.operator(),
+			map[string]any{"username": name, "email": name + "@example.com", "roles": []string{"api"}})
+		return made
+	})
+	l.start(ctx, "mail", func(name string) bool {
+		_, made := post("/api/v1/email/", a.legacy(), map[string]any{"email": name + "@example.com"})
+		return made
+	})
+	key, signing := a.signingKey("Alertmanager")
+	tool := inboundTool{t, a.BaseURL, key, signing}
+	l.start(ctx, "inbound", func(name string) bool {
+		_, made := tool.send(ctx, name, fmt.Sprintf(`{"action": "trigger", "externalId": %q, "title": %q, "components": ["checkout"]}`, name, name))
+		return made
+	})
+	return l
+}
+
+// A backup is made while writers use every interface and deliveries are under way. Then the platform dies, and the
+// backup is restored to an empty folder. Whatever was acknowledged before the backup began is there, in all services,
+// and is delivered. What the backup has as delivered is not delivered again.
+func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
+	t.Parallel()
+	r, env := startReceiver(t)
+	p, base := started(t, append(env, "LEGACY_RATE_PER_HOUR=1000000", "APP_RATE_PER_MINUTE=1000000")...)
+	data := dataFolder(p)
+	a := actor{t, seeded(t, p)}
+	send(t, http.MethodPatch, base+"/operator/v1/organizations/"+a.OrganizationID, a.operator(),
+		map[string]any{"limits": map[string]any{"uniqueEndpoints": 100_000}}).expect(t, http.StatusOK)
+	component := a.component("Checkout", "checkout")
+	var services page
+	send(t, http.MethodGet, base+"/api/v1/service/?limit=0", a.legacy(), nil).expect(t, http.StatusOK).into(t, &services)
+	service := services.Objects[slices.IndexFunc(services.Objects, func(o map[string]any) bool { return o["service_name"] == "Checkout" })]["resource_uri"].(string)
+	a.endpoint("https://"+receiverHost+"/hooks/1", component)
+	a.subscribe(service, []string{"ann@example.com"})
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	l := a.writers(ctx, t, service, component)
+	// progress waits until n more writes of each kind are acknowledged.
+	progress := func(n int) {
+		t.Helper()
+		before := l.soFar()
+		eventually(t, time.Minute, "writes of every kind", func() error {
+			now := l.soFar()
+			for _, kind := range []string{"legacy", "app", "endpoint", "user", "mail", "inbound"} {
+				if len(now[kind]) < len(before[kind])+n {
+					return fmt.Errorf("%d writes of %s after %d", len(now[kind]), kind, len(before[kind]))
+				}
+			}
+			return nil
+		})
+	}
+	progress(20)
+	delivered := map[string]bool{} // by delivery id
+	for _, row := range a.everything("/app/notifications/webhook/logs", "logs") {
+		if row["status"] == "success" {
+			delivered[fmt.Sprint(row["deliveryId"])] = true
+		}
+	}
+	before, arrivedBefore := l.soFar(), len(r.Requests())
+	file := filepath.Join(t.TempDir(), "backup.zip")
+	began := time.Now()
+	t.Log(strings.TrimSpace(succeed(t, []string{"BELLBUOY_DATA=" + data}, "backup", file)))
+	took := time.Since(began)
+	progress(5) // the backup leaves the platform as it was
+	p.kill()
+	stop()
+	l.group.Wait()
+	_, atKill := titles(t, r.Requests())
+	underWay := len(r.Requests()) - arrivedBefore
+
+	restored := filepath.Join(t.TempDir(), "restored")
+	refuse(t, "not empty", []string{"BELLBUOY_DATA=" + data}, "restore", file)
+	succeed(t, []string{"BELLBUOY_DATA=" + restored}, "restore", file)
+	p.env = append(p.env, "BELLBUOY_DATA="+restored)
+	p.start()
+	eventually(t, 30*time.Second, "the restored platform is ready", ready(base))
+
+	events := a.everything("/app/events", "events")
+	components := a.everything("/app/components", "components")
+	endpoints := a.everything("/app/integrations/webhooks/outbound/endpoints", "endpoints")
+	var users struct{ Users []map[string]any }
+	send(t, http.MethodGet, base+"/operator/v1/organizations/"+a.OrganizationID+"/users", a.operator(), nil).expect(t, http.StatusOK).into(t, &users)
+	var mails page
+	send(t, http.MethodGet, base+"/api/v1/email/?limit=0", a.legacy(), nil).expect(t, http.StatusOK).into(t, &mails)
+	has := map[string]map[string]bool{"user": members(users.Users, "username"), "endpoint": members(components, "name"), "mail": {}}
+	for address := range members(mails.Objects, "email") {
+		has["mail"][strings.TrimSuffix(address, "@example.com")] = true
+	}
+	all := members(events, "title")
+	has["legacy"], has["app"], has["inbound"] = all, all, all
+	for kind, names := range before {
+		for _, name := range names {
+			if !has[kind][name] {
+				t.Errorf("%s was acknowledged before the backup began and is not in it", name)
+			}
+		}
+	}
+	// No record names a record that another service lacks.
+	known := members(components, "id")
+	registered := map[string]bool{}
+	for _, endpoint := range endpoints {
+		registered[fmt.Sprint(endpoint["managementEmail"])] = true
+		for _, id := range endpoint["componentIds"].([]any) {
+			if !known[id.(string)] {
+				t.Errorf("the endpoint %v is for a component that is not there", endpoint["urlDisplay"])
+			}
+		}
+	}
+	for _, name := range before["endpoint"] {
+		if !registered[name+"@example.com"] {
+			t.Errorf("%s was acknowledged before the backup began and has no endpoint", name)
+		}
+	}
+	ids := members(events, "id")
+	for _, row := range a.everything("/app/notifications/webhook/logs", "logs") {
+		if !ids[fmt.Sprint(row["eventId"])] {
+			t.Errorf("a delivery is of an event that is not there: %v", row)
+		}
+	}
+
+	// Every event of the backup is delivered, and a new one.
+	send(t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), incident(service, "after it all")).expect(t, http.StatusCreated)
+	titled := []string{"after it all"}
+	for title := range all {
+		titled = append(titled, title)
+	}
+	expectEveryPosted(t, r, titled)
+	eventually(t, time.Minute, "the mails of the incidents", func() error {
+		subjects := ""
+		for _, letter := range letters(t, restored) {
+			subjects += letter.subject + "\n"
+		}
+		for _, title := range before["legacy"] {
+			if !strings.Contains(subjects, title+"\n") {
+				return fmt.Errorf("no mail of %s among %s", title, subjects)
+			}
+		}
+		return nil
+	})
+	quiet(t, r)
+	repeated := 0
+	_, atEnd := titles(t, r.Requests())
+	for id, n := range atKill {
+		repeated += atEnd[id] - n
+		if delivered[id] && atEnd[id] != n {
+			t.Errorf("%s was logged as delivered before the backup began, and is delivered again", id)
+		}
+	}
+	const unstored = 256 // bound of the deliveries whose result a kill loses
+	if repeated > underWay+unstored {
+		t.Errorf("%d deliveries are repeated, %d arrived after the backup began", repeated, underWay)
+	}
+	if len(delivered) == 0 {
+		t.Error("nothing was delivered before the backup")
+	}
+	t.Logf("the backup took %v; %d events in it, %d delivered before; %d deliveries arrived after it began, %d were repeated",
+		took, len(events), len(delivered), underWay, repeated)
+}

@@ -1,0 +1,328 @@
+// Package backup copies the data folder of the platform as one process into one file while the platform runs, and
+// restores the folder from the file.
+//
+// A backup is what kill -9 would leave. It has the state of one moment of the five databases and of the files beside
+// them, above all those of the embedded Kafka broker. So the restored platform starts as after a kill: a change that was
+// acknowledged before the backup began is in the backup with its messages and deliveries, no record names a record that
+// is missing, and a delivery is repeated only if its result was not stored at that moment.
+//
+// The moment is made in these steps:
+//
+//  1. All writers of all databases are stopped (document.TakeSnapshot). A consumer stores the effect of a message and
+//     then commits its offset; a relay publishes a message and then deletes it from the outbox. From here on, each
+//     message is in an outbox, or it is in Kafka.
+//  2. The files are opened and their sizes noted. The broker goes on. Its log of groups comes first: each offset in it
+//     was committed when its effect was in a database or in another partition, which is copied later. All files grow at
+//     their end or are replaced by a rename, so the noted beginning of an open file does not change.
+//  3. Reading transactions begin in the databases, and the writers go on. Steps 1 to 3 take some milliseconds.
+//
+// The command works on the folder and not through the platform. So a backup can be made whatever the platform does, the
+// platform has no address that returns all secrets, and the rights on the folder decide who may make one.
+//
+// The file is a ZIP archive. Its last member, the manifest, has the size and the SHA-256 sum of the others.
+package backup
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
+	"github.com/bellbuoy/bellbuoy/libs/document"
+)
+
+const (
+	format       = "bellbuoy-backup"
+	version      = 1 // of the format; Restore refuses a higher one
+	manifestName = "manifest.json"
+	documents    = "documents"
+	// holdTime bounds the time to stop the writers. It is below the time that a write waits (10 s), so no write fails.
+	holdTime = 5 * time.Second
+)
+
+// firstFile is the log of groups of the broker. It must be opened before the partitions.
+var firstFile = filepath.Join("kafka", "groups.log")
+
+// letters are folders of files that never change: mails and texts. There may be many, so they are opened late.
+var letters = []string{"mail", "sms"}
+
+// Manifest describes a backup.
+type Manifest struct {
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Taken   time.Time `json:"taken"` // the moment of the state, in UTC
+	Program string    `json:"program"`
+	Files   []File    `json:"files"`
+}
+
+// File is a file of a backup.
+type File struct {
+	Name   string `json:"name"` // relative to the data folder, with slashes
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+}
+
+// Has reports whether the backup has the file.
+func (m Manifest) Has(name string) bool {
+	return slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name })
+}
+
+// Bytes returns the sum of the sizes of the files.
+func (m Manifest) Bytes() (sum int64) {
+	for _, f := range m.Files {
+		sum += f.Size
+	}
+	return sum
+}
+
+// kept is a file of the data folder that belongs to the state of the moment.
+type kept struct {
+	name string
+	file *os.File // nil for letters
+	size int64    // of file
+}
+
+// Write copies the data folder into file, which it creates or replaces. program names the version of the program. The
+// file appears only when it is whole, synced and verified. Only the owner can read it: it has the secrets of the
+// platform.
+func Write(ctx context.Context, data, file, program string) (m Manifest, err error) {
+	if err := checkPlaces(data, file); err != nil {
+		return m, err
+	}
+	temporary, err := os.MkdirTemp(filepath.Dir(file), ".bellbuoy-backup-*") // mode 0700
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	m = Manifest{Format: format, Version: version, Program: program}
+	archive := filepath.Join(temporary, "backup.zip")
+	if err := m.write(ctx, data, archive, temporary); err != nil {
+		return m, err
+	}
+	if _, err := Verify(ctx, archive); err != nil {
+		return m, fmt.Errorf("the new backup is not whole: %w", err)
+	}
+	if err := os.Rename(archive, file); err != nil {
+		return m, err
+	}
+	return m, datafolder.Sync(filepath.Dir(file))
+}
+
+// checkPlaces refuses a data folder that is none, and a file within the folder: the next backup would contain it.
+func checkPlaces(data, file string) error {
+	if _, err := os.Stat(filepath.Join(data, datafolder.Restoring)); err == nil {
+		return fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish", data)
+	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", file)
+	}
+	for _, name := range []string{documents, "kafka"} {
+		if _, err := os.Stat(filepath.Join(data, name)); err != nil {
+			return fmt.Errorf("BELLBUOY_DATA: %s is not the data folder of a platform on embedded engines: %w", data, err)
+		}
+	}
+	inside, err := filepath.EvalSymlinks(data)
+	outside, failed := filepath.EvalSymlinks(filepath.Dir(file))
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	if inside, err = filepath.Abs(inside); err != nil {
+		return err
+	}
+	if outside, err = filepath.Abs(outside); err != nil {
+		return err
+	}
+	if relative, err := filepath.Rel(inside, outside); err == nil && filepath.IsLocal(relative) {
+		return fmt.Errorf("%s is inside of the data folder; choose another place", file)
+	}
+	return nil
+}
+
+func (m *Manifest) write(ctx context.Context, data, archive, temporary string) (err error) {
+	var files []kept
+	defer func() {
+		for _, k := range files {
+			if k.file != nil {
+				k.file.Close()
+			}
+		}
+	}()
+	holding, cancel := context.WithTimeout(ctx, holdTime)
+	defer cancel()
+	snapshot, err := document.TakeSnapshot(holding, filepath.Join(data, documents), func() (err error) {
+		m.Taken = time.Now().UTC().Truncate(time.Millisecond)
+		files, err = list(data)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("take the state of the databases: %w", err)
+	}
+	defer snapshot.Close()
+	return writeArchive(archive, m, func(w *archiveWriter) error {
+		for _, k := range files {
+			err := w.addKept(ctx, data, k)
+			if deleted := k.file == nil && errors.Is(err, fs.ErrNotExist); err != nil && !deleted {
+				return err
+			}
+		}
+		for _, name := range snapshot.Names {
+			copied := filepath.Join(temporary, name)
+			if err := snapshot.Copy(ctx, name, copied); err != nil {
+				return err
+			}
+			if err := w.addFile(ctx, documents+"/"+name, copied); err != nil {
+				return err
+			}
+			if err := os.Remove(copied); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// list opens the files of the data folder, except the databases, and notes their sizes.
+func list(data string) (files []kept, err error) {
+	add := func(name string) error {
+		k, err := open(data, name)
+		if err == nil {
+			files = append(files, k)
+		} else if errors.Is(err, fs.ErrNotExist) { // the broker has deleted or renamed it
+			return nil
+		}
+		return err
+	}
+	if err := add(firstFile); err != nil {
+		return files, err
+	}
+	return files, filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(data, path)
+		switch {
+		case err != nil:
+			return err
+		case name == documents:
+			return fs.SkipDir
+		case !entry.Type().IsRegular() || name == firstFile || name == datafolder.LockFile || strings.HasPrefix(entry.Name(), ".draft-"):
+			return nil
+		}
+		return add(name)
+	})
+}
+
+func open(data, name string) (kept, error) {
+	path := filepath.Join(data, name)
+	if slices.Contains(letters, filepath.Dir(name)) {
+		return kept{name: name}, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return kept{}, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return kept{}, errors.Join(err, file.Close())
+	}
+	return kept{name, file, info.Size()}, nil
+}
+
+// archiveWriter writes the members of an archive and notes them in a manifest.
+type archiveWriter struct {
+	zip      *zip.Writer
+	manifest *Manifest
+}
+
+// writeArchive writes and syncs an archive with the members that fill adds, and the manifest.
+func writeArchive(path string, m *Manifest, fill func(*archiveWriter) error) (err error) {
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	w := &archiveWriter{zip.NewWriter(out), m}
+	w.zip.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
+	if err := fill(w); err != nil {
+		return err
+	}
+	member, err := w.zip.Create(manifestName)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(member)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(m); err != nil {
+		return err
+	}
+	if err := w.zip.Close(); err != nil {
+		return err
+	}
+	return out.Sync()
+}
+
+func (w *archiveWriter) addKept(ctx context.Context, data string, k kept) error {
+	if k.file == nil {
+		return w.addFile(ctx, filepath.ToSlash(k.name), filepath.Join(data, k.name))
+	}
+	return w.add(ctx, filepath.ToSlash(k.name), io.NewSectionReader(k.file, 0, k.size), k.size)
+}
+
+func (w *archiveWriter) addFile(ctx context.Context, name, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return w.add(ctx, name, file, info.Size())
+}
+
+func (w *archiveWriter) add(ctx context.Context, name string, from io.Reader, size int64) error {
+	member, err := w.zip.Create(name)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	copied, err := io.Copy(io.MultiWriter(member, sum), untilEnd{ctx, from})
+	if err == nil && copied != size {
+		err = fmt.Errorf("it has %d bytes instead of %d", copied, size)
+	}
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", name, err)
+	}
+	w.manifest.Files = append(w.manifest.Files, File{name, size, hex.EncodeToString(sum.Sum(nil))})
+	return nil
+}
+
+// untilEnd is a reader that returns an error when ctx has ended.
+type untilEnd struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (r untilEnd) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}

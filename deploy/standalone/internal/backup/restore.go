@@ -1,0 +1,165 @@
+package backup
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
+	"github.com/bellbuoy/bellbuoy/libs/document"
+)
+
+// maxManifest bounds the manifest, in bytes. A file takes about 150.
+const maxManifest = 256 << 20
+
+// Restore verifies the file and then fills the data folder from it. The folder must be missing or empty, and no platform
+// may use it. If Restore is interrupted, the platform and the next Restore refuse the folder.
+func Restore(ctx context.Context, file, data string) (m Manifest, err error) {
+	if m, err = Verify(ctx, file); err != nil {
+		return m, err
+	}
+	data = filepath.Clean(data)
+	lock, err := datafolder.Lock(data)
+	if err != nil {
+		return m, err
+	}
+	defer lock.Close()
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		return m, err
+	}
+	for _, entry := range entries {
+		if entry.Name() != datafolder.LockFile {
+			return m, fmt.Errorf("BELLBUOY_DATA: the folder %s is not empty; restore into an empty one", data)
+		}
+	}
+	mark := filepath.Join(data, datafolder.Restoring)
+	if err := errors.Join(os.WriteFile(mark, nil, 0o600), datafolder.Sync(data)); err != nil {
+		return m, err
+	}
+	folders := map[string]bool{data: true, filepath.Dir(data): true}
+	if _, err := each(ctx, file, func(f File, content io.Reader) error { return extract(data, f, content, folders) }); err != nil {
+		return m, err
+	}
+	for folder := range folders {
+		if err := datafolder.Sync(folder); err != nil {
+			return m, err
+		}
+	}
+	for _, f := range m.Files {
+		if path.Ext(f.Name) == ".db" {
+			if err := document.CheckFile(ctx, filepath.Join(data, filepath.FromSlash(f.Name))); err != nil {
+				return m, err
+			}
+		}
+	}
+	return m, errors.Join(os.Remove(mark), datafolder.Sync(data))
+}
+
+// extract writes and syncs a file. It notes the folders in which names were created.
+func extract(data string, f File, content io.Reader, folders map[string]bool) error {
+	target := filepath.Join(data, filepath.FromSlash(f.Name))
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return err
+	}
+	for folder := filepath.Dir(target); !folders[folder]; folder = filepath.Dir(folder) {
+		folders[folder] = true
+	}
+	out, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, content)
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// Verify returns the manifest of a backup. It returns an error unless the file is a whole backup that this program can
+// restore.
+func Verify(ctx context.Context, file string) (Manifest, error) {
+	return each(ctx, file, func(_ File, content io.Reader) error {
+		_, err := io.Copy(io.Discard, content)
+		return err
+	})
+}
+
+// each calls do with each file of the manifest. do reads the content to its end, at most the size in the manifest. each
+// returns an error if the content does not have the size or the sum of the manifest.
+func each(ctx context.Context, file string, do func(File, io.Reader) error) (m Manifest, err error) {
+	archive, err := zip.OpenReader(file)
+	if errors.Is(err, zip.ErrFormat) {
+		return m, fmt.Errorf("%s is not a backup, or it is cut", file)
+	}
+	if err != nil {
+		return m, err
+	}
+	defer archive.Close()
+	members := map[string]*zip.File{}
+	for _, member := range archive.File {
+		members[member.Name] = member
+	}
+	if m, err = readManifest(members[manifestName]); err != nil {
+		return m, fmt.Errorf("%s is not a backup: %w", file, err)
+	}
+	if len(archive.File) != len(m.Files)+1 {
+		return m, fmt.Errorf("%s is damaged: it does not have the files of its manifest", file)
+	}
+	for _, f := range m.Files {
+		if err := f.pass(ctx, members[f.Name], do); err != nil {
+			return m, fmt.Errorf("%s is damaged: %s: %w", file, f.Name, err)
+		}
+	}
+	return m, nil
+}
+
+func readManifest(member *zip.File) (m Manifest, err error) {
+	if member == nil {
+		return m, errors.New("it has no manifest")
+	}
+	content, err := member.Open()
+	if err != nil {
+		return m, err
+	}
+	defer content.Close()
+	if err := json.NewDecoder(io.LimitReader(content, maxManifest)).Decode(&m); err != nil {
+		return m, fmt.Errorf("its manifest cannot be read: %w", err)
+	}
+	if m.Format != format {
+		return m, errors.New("its manifest is of another format")
+	}
+	if m.Version < 1 || m.Version > version {
+		return m, fmt.Errorf("it has version %d of the format; this program reads up to version %d", m.Version, version)
+	}
+	return m, nil
+}
+
+// pass calls do with the content of a member.
+func (f File) pass(ctx context.Context, member *zip.File, do func(File, io.Reader) error) error {
+	if member == nil {
+		return errors.New("it is missing")
+	}
+	if !filepath.IsLocal(filepath.FromSlash(f.Name)) || f.Size < 0 {
+		return errors.New("its name or size is not valid")
+	}
+	content, err := member.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	sum := sha256.New()
+	limited := &io.LimitedReader{R: content, N: f.Size + 1}
+	if err := do(f, io.TeeReader(untilEnd{ctx, limited}, sum)); err != nil {
+		return err
+	}
+	if limited.N != 1 || hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
+		return errors.New("its content has another size or sum than in the manifest")
+	}
+	return nil
+}

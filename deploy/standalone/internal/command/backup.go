@@ -1,0 +1,80 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/backup"
+)
+
+// place is the setting of the data folder.
+type place struct {
+	Data string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder of the platform's files."`
+}
+
+// Validate returns an error if the environment names engines outside of the data folder. The parser calls it.
+func (p place) Validate() error {
+	if p.Data == "" {
+		return errors.New("BELLBUOY_DATA must not be empty")
+	}
+	for _, name := range []string{"DOCUMENTS_URL", "KAFKA_BROKERS"} {
+		if os.Getenv(name) != "" {
+			return fmt.Errorf("%s is set: the data folder has only the records of embedded engines; use the tools of the engine that it names", name)
+		}
+	}
+	return nil
+}
+
+type backupCommand struct {
+	place
+	File string `arg:"" help:"File to write. An existing backup is replaced when the new one is whole."`
+}
+
+// Run makes a backup.
+func (c *backupCommand) Run(ctx context.Context) error {
+	m, err := backup.Write(ctx, c.Data, c.File, program())
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s has the state of %s: %d files, %d bytes.\n", c.File, m.Taken.Format(time.RFC3339Nano), len(m.Files), m.Bytes())
+	if !m.Has("secret") {
+		fmt.Println("The data folder has no secret. Keep BELLBUOY_SECRET: without it the records cannot be opened.")
+	}
+	return nil
+}
+
+type restoreCommand struct {
+	place
+	File string `arg:"" help:"File that backup has written."`
+}
+
+// Run restores a backup.
+func (c *restoreCommand) Run(ctx context.Context) error {
+	m, err := backup.Restore(ctx, c.File, c.Data)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s has the state of %s: %d files, %d bytes.\n", c.Data, m.Taken.Format(time.RFC3339Nano), len(m.Files), m.Bytes())
+	if !m.Has("secret") {
+		fmt.Println("The backup has no secret. Start the platform with the BELLBUOY_SECRET of its records.")
+	}
+	return nil
+}
+
+// program returns the version of this program.
+func program() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,44 @@
+// Package command is the command line of the operator of an installation: backup and restore of a data folder, and the
+// operator interface (/operator/v1) as commands.
+//
+// Results go to the standard output: tables for people, or with --json the JSON of the interface. An error is one line on
+// the standard error output, and an exit code other than 0. The operator token comes from the environment only, because
+// other users of the machine can read arguments.
+package command
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
+)
+
+// grammar declares the commands.
+type grammar struct {
+	Backup     backupCommand             `cmd:"" help:"Copy the data folder into FILE while the platform runs. The file has the platform's secrets."`
+	Restore    restoreCommand            `cmd:"" help:"Fill an empty data folder from FILE, which backup has written. Then start the platform."`
+	Org        organizationCommands      `cmd:"" help:"Organizations: list, show, create, change."`
+	User       userCommands              `cmd:"" help:"Users of an organization: list, create, change, delete."`
+	Key        keyCommands               `cmd:"" help:"Keys of a user: create, legacy."`
+	Completion kongcompletion.Completion `cmd:"" help:"Print how to switch on the completion of commands in bash, zsh or fish."`
+}
+
+// Asked reports whether the arguments (without the program) name a command. Otherwise they are settings of the platform.
+func Asked(arguments []string) bool {
+	_, completing := os.LookupEnv("COMP_LINE") // set by the completion of shells
+	return completing || len(arguments) > 0 && !strings.HasPrefix(arguments[0], "-")
+}
+
+// Main runs the command of the arguments until it is done or ctx ends. If the command fails, Main ends the process.
+func Main(ctx context.Context, arguments []string) {
+	parser := kong.Must(&grammar{}, kong.Name("bellbuoy"), kong.Description("Operates an installation of Bellbuoy."),
+		kong.BindTo(ctx, (*context.Context)(nil)))
+	kongcompletion.Register(parser)
+	parsed, err := parser.Parse(arguments)
+	if err == nil {
+		err = parsed.Run()
+	}
+	parser.FatalIfErrorf(err)
+}

@@ -1,0 +1,48 @@
+// Package datafolder locks the data folder of the platform. The platform holds the lock while it runs, and a restore
+// while it fills the folder. A backup needs no lock (see package backup).
+package datafolder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// LockFile is the name of the file that is locked. Restoring is the name of a file that exists while a restore fills
+// the folder.
+const (
+	LockFile  = "lock"
+	Restoring = "restoring"
+)
+
+// Lock creates the folder if it does not exist, and locks it until the returned file is closed or the process ends. It
+// returns an error if another process has the lock, or if a restore into the folder did not finish.
+func Lock(path string) (*os.File, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, LockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("BELLBUOY_DATA: the folder %s is in use by another platform", path)
+	}
+	if _, err := os.Stat(filepath.Join(path, Restoring)); !errors.Is(err, os.ErrNotExist) {
+		lock.Close()
+		return nil, fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish; delete the folder and restore again", path)
+	}
+	return lock, nil
+}
+
+// Sync makes renamed, created and deleted files of a folder durable.
+func Sync(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,208 @@
+package document
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Snapshot is the state of all SQLite databases of a folder at one moment. Other processes may use the databases.
+//
+// All databases have the state of the same moment, because records of one service name records of another. SQLite lets
+// one connection at a time have a transaction that writes, also among processes. TakeSnapshot first begins one in each
+// database. This stops all writers between two of their transactions. Before it lets them go on, it begins a reading
+// transaction in each database. WAL keeps the state of that moment for the reader.
+type Snapshot struct {
+	Names   []string // of the database files
+	sources map[string]*source
+}
+
+// source is one database of a Snapshot.
+type source struct {
+	db             *sql.DB
+	reader, writer *sql.Conn
+}
+
+const (
+	// lockPoll is the pause between two attempts to stop the writers of a database. SQLite has no queue for them, and a
+	// busy writer lets another one in for some microseconds only. The pauses of SQLite itself (up to 100 ms) are too long.
+	lockPoll = 200 * time.Microsecond
+	// copyPages is the number of pages that Copy copies between two looks at its context.
+	copyPages = 4096
+)
+
+// TakeSnapshot takes the state of the databases folder/*.db. While no database can be written, it calls still, which
+// looks at other files whose state must be of the same moment. Meanwhile writes wait, and fail after 10 s. TakeSnapshot
+// returns an error if there is no database, or if ctx ends.
+func TakeSnapshot(ctx context.Context, folder string, still func() error) (*Snapshot, error) {
+	s := &Snapshot{sources: map[string]*source{}}
+	err := s.open(ctx, folder)
+	if err == nil {
+		err = s.take(ctx, still)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Snapshot) open(ctx context.Context, folder string) error {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if name := file.Name(); filepath.Ext(name) == ".db" {
+			s.Names, s.sources[name] = append(s.Names, name), &source{}
+			if err := s.sources[name].open(ctx, filepath.Join(folder, name)); err != nil {
+				return fmt.Errorf("open %s: %w", name, err)
+			}
+		}
+	}
+	if len(s.Names) == 0 {
+		return fmt.Errorf("%s contains no database", folder)
+	}
+	return nil
+}
+
+func (s *Snapshot) take(ctx context.Context, still func() error) error {
+	for _, name := range s.Names {
+		defer s.sources[name].release()
+		if err := s.sources[name].hold(ctx); err != nil {
+			return fmt.Errorf("stop the writers of %s: %w", name, err)
+		}
+	}
+	if err := still(); err != nil {
+		return err
+	}
+	for _, name := range s.Names {
+		if err := s.sources[name].pin(ctx); err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Copy writes a database as one new file to path, and checks the file. It does not sync the file.
+func (s *Snapshot) Copy(ctx context.Context, name, path string) error {
+	err := s.sources[name].reader.Raw(func(conn any) error {
+		// A copy that a crash interrupts is useless anyway.
+		to := fileURL(path, url.Values{"_pragma": {"journal_mode(OFF)", "synchronous(OFF)"}})
+		backup, err := conn.(interface {
+			NewBackup(string) (*sqlite.Backup, error)
+		}).NewBackup(to)
+		if err != nil {
+			return err
+		}
+		for more := true; more && err == nil; {
+			if more, err = backup.Step(copyPages); err == nil {
+				err = ctx.Err()
+			}
+		}
+		return errors.Join(err, backup.Finish())
+	})
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", name, err)
+	}
+	return CheckFile(ctx, path)
+}
+
+// Close ends the reading transactions. SQLite can then reuse the space of the WAL files.
+func (s *Snapshot) Close() error {
+	var errs []error
+	for _, source := range s.sources {
+		if source.reader != nil {
+			errs = append(errs, source.reader.Close())
+		}
+		if source.db != nil {
+			errs = append(errs, source.db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CheckFile returns an error unless the file is a database that SQLite finds whole. No process may write to the file.
+func CheckFile(ctx context.Context, path string) error {
+	if err := registerText(); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", fileURL(path, url.Values{"mode": {"ro"}, "immutable": {"1"}}))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var result string
+	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result); err != nil {
+		return fmt.Errorf("%s is damaged: %w", filepath.Base(path), err)
+	}
+	if result != "ok" {
+		return fmt.Errorf("%s is damaged: %s", filepath.Base(path), strings.ReplaceAll(result, "\n", "; "))
+	}
+	return nil
+}
+
+func (s *source) open(ctx context.Context, file string) (err error) {
+	if err := registerText(); err != nil {
+		return err
+	}
+	// The mode keeps SQLite from creating a file that was deleted meanwhile.
+	s.db, err = sql.Open("sqlite", fileURL(file, url.Values{"mode": {"rw"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", sqliteBusyMillis)}}))
+	if err != nil {
+		return err
+	}
+	if s.reader, err = s.db.Conn(ctx); err != nil {
+		return err
+	}
+	if s.writer, err = s.db.Conn(ctx); err != nil {
+		return err
+	}
+	_, err = s.writer.ExecContext(ctx, "PRAGMA busy_timeout = 0")
+	return err
+}
+
+// hold begins a transaction that stops all other writers.
+func (s *source) hold(ctx context.Context) error {
+	for {
+		_, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE")
+		if e, ok := errors.AsType[*sqlite.Error](err); !ok || e.Code()&0xff != sqlite3.SQLITE_BUSY {
+			return err
+		}
+		select {
+		case <-time.After(lockPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// pin begins a transaction that reads the present state until it ends.
+func (s *source) pin(ctx context.Context) error {
+	if _, err := s.reader.ExecContext(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	return s.reader.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(new(int))
+}
+
+// release lets the writers go on.
+func (s *source) release() {
+	if s.writer == nil {
+		return
+	}
+	// It fails if hold has failed. The transaction ends at the latest when the connection is closed.
+	_, _ = s.writer.ExecContext(context.Background(), "ROLLBACK")
+	_ = s.writer.Close()
+	s.writer = nil
+}
+
+func fileURL(path string, parameters url.Values) string {
+	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: parameters.Encode()}).String()
+}
