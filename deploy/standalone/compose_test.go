@@ -62,7 +62,7 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 			}
 			canBeSet := *set.Services[container].Environment[key] != *value
 			if canBeSet && *value != "" && !slices.Contains(links, key) &&
-				!regexp.MustCompile(`=`+regexp.QuoteMeta(*value)+`[\s,][^$]*\$`+key+`\b`).Match(help) {
+				!regexp.MustCompile(`="?`+regexp.QuoteMeta(*value)+`"?[\s,][^$]*\$`+key+`\b`).Match(help) {
 				t.Errorf("%s has %s by default as %s, which is not the default of its setting", container, key, *value)
 			}
 		}
