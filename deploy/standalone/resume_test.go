@@ -79,7 +79,7 @@ func engineProcesses(t testing.TB) (addresses map[*process]string, env []string)
 	}
 	for engine, address := range addresses {
 		engine.start()
-		eventually(t, time.Minute, engine.name, listens(address))
+		eventually(t, 3*time.Minute, engine.name, listens(address)) // Apache Kafka takes its time on a busy machine
 	}
 	return addresses, env
 }

@@ -55,19 +55,14 @@ func (s *soak) leaks(before, after map[string]usage) {
 		what  string
 		value func(usage) float64
 		limit func(float64) float64
-		cache float64 // what the editions that the events service remembers (catalog.maxIssues) may add
 	}{
-		{"goroutines", func(u usage) float64 { return u.goroutines }, func(n float64) float64 { return n*1.1 + 20 }, 0},
-		{"open files", func(u usage) float64 { return u.files }, func(n float64) float64 { return n*1.1 + 10 }, 0},
-		{"MiB of heap", func(u usage) float64 { return u.heap }, func(n float64) float64 { return n*1.25 + 12 }, 64},
-		{"MiB of memory (RSS)", func(u usage) float64 { return u.rss }, func(n float64) float64 { return n*1.5 + 64 }, 128},
+		{"goroutines", func(u usage) float64 { return u.goroutines }, func(n float64) float64 { return n*1.1 + 20 }},
+		{"open files", func(u usage) float64 { return u.files }, func(n float64) float64 { return n*1.1 + 10 }},
+		{"MiB of heap", func(u usage) float64 { return u.heap }, func(n float64) float64 { return n*1.25 + 12 }},
+		{"MiB of memory (RSS)", func(u usage) float64 { return u.rss }, func(n float64) float64 { return n*1.5 + 64 }},
 	}
 	within := func(name string, kind int) bool {
-		limit := kinds[kind].limit(kinds[kind].value(before[name]))
-		if name == "events" {
-			limit += kinds[kind].cache
-		}
-		return kinds[kind].value(after[name]) <= limit
+		return kinds[kind].value(after[name]) <= kinds[kind].limit(kinds[kind].value(before[name]))
 	}
 	over := func() (names []string) {
 		for _, name := range s.cluster.names {

@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -168,6 +169,8 @@ func TestKill_everyPoint(t *testing.T) {
 	for _, at := range retryPoints() {
 		kill(at)
 	}
+	repeats := l.repeated()
+	t.Logf("%d points, at most %d repeated", len(repeats), slices.Max(repeats))
 }
 
 // The service dies at random moments while a change is sent to all endpoints: mostly when so many have arrived, sometimes

@@ -170,15 +170,18 @@ func (i *issues) get(id string) *issue {
 	return i.byID[id]
 }
 
-// remember adds an edition. It forgets the one before its former one: a gateway may still read files of the former one.
+// remember adds an edition. It forgets the older ones of the dashboard but the former one, of which a gateway may still
+// read files. The older ones include those that the process has read for a gateway.
 func (i *issues) remember(fresh *issue) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.byID == nil {
 		i.byID = map[string]*issue{}
 	}
-	if former := i.byID[fresh.former]; former != nil {
-		i.forget(former.former)
+	for id, old := range i.byID {
+		if old.DashboardID == fresh.DashboardID && old.Number < fresh.Number && id != fresh.former {
+			i.forget(id)
+		}
 	}
 	i.forget(fresh.ID)
 	for id := range i.byID {
