@@ -6,6 +6,8 @@ SHELL := /bin/bash
 C_IN_GO := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race $(C_IN_GO:%=-gcflags=%=-race=false))
 MODULES = $(shell go list -m -f '{{.Dir}}')
+# The tests of the Helm chart are outside the workspace. There, their requirements would change the versions of others.
+CHART = deploy/kubernetes/tests
 
 .PHONY: run test test-long up down lint tidy generate bench proof help
 .DEFAULT_GOAL := help
@@ -15,8 +17,9 @@ run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
 
 test: ## every test of every module; `make lint` runs vet
 	go test $(RACE) -vet=off -timeout 12m $(MODULES:%=%/...)
+	cd $(CHART) && GOWORK=off go test -vet=off ./...
 
-test-long: ## what takes too long for CI: Jaeger, the soak, the proofs, fuzzing, the browser; about four hours
+test-long: ## what takes too long for CI: Helm, Jaeger, the soak, the proofs, fuzzing, the browser; about four hours
 	scripts/long
 
 up: .env ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the six binaries
@@ -31,7 +34,7 @@ lint: ## formatting; each module without the workspace: tidy, compiled, vetted
 	scripts/lint
 
 tidy: ## go mod tidy in every module
-	@for module in $(MODULES); do (cd $$module && GOWORK=off go mod tidy) || exit 1; done
+	@for module in $(MODULES) $(CHART) $(CHART)/helm; do (cd $$module && GOWORK=off go mod tidy) || exit 1; done
 
 generate: ## the OpenAPI documents, from the operations that the services declare
 	go run ./deploy/standalone/generate

@@ -93,6 +93,8 @@ type Tolerable struct{ Err error }
 func (t Tolerable) Error() string { return t.Err.Error() }
 
 // readyz responds with one line for each check that fails, and with 503 unless all of these are tolerable.
+// ?exclude=NAME leaves a check out. An orchestrator asks so, because a service without Kafka still serves requests. An
+// unknown name gets 400.
 func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, checks map[string]func(context.Context) error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if !started {
@@ -100,12 +102,23 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 		fmt.Fprintf(w, "%s: starting\n", p.Name)
 		return
 	}
+	excluded := r.URL.Query()["exclude"]
+	for _, name := range excluded {
+		if checks[name] == nil {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, "%s: exclude names a check that does not exist\n", p.Name)
+			return
+		}
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
 	lines := make([]string, len(checks))
 	var missing atomic.Bool
 	var group sync.WaitGroup
 	for i, name := range slices.Sorted(maps.Keys(checks)) {
+		if slices.Contains(excluded, name) {
+			continue
+		}
 		group.Go(func() {
 			if err := checks[name](ctx); err != nil {
 				p.Log.DebugContext(ctx, "not ready", "check", name, "error", err)

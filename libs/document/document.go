@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -38,6 +39,7 @@ type Options struct {
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
 	Propagator propagation.TextMapPropagator // writes the trace of a write into its messages; default W3C trace context
+	Metrics    prometheus.Registerer         // of the age of the outbox; nil: none
 	// Observe is called with the name of each command sent to MongoDB. On SQLite it is called with "read" for each
 	// query and "write" for each write. Tests count operations with it. It must be safe for concurrent use.
 	Observe func(operation string)
@@ -53,6 +55,7 @@ type Database struct {
 	propagator  propagation.TextMapPropagator
 	writers     gate
 	derivations derivations
+	backlog     backlog
 
 	mu      sync.Mutex
 	shapes  []*shape
@@ -102,6 +105,9 @@ func Open(address, name string, options Options) (*Database, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if options.Metrics != nil {
+		options.Metrics.MustRegister(db.backlog.gauge())
 	}
 	return db, nil
 }

@@ -81,6 +81,7 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 			continue
 		}
 		more, err := r.round(ctx, shapes)
+		db.backlog.ended(err, r.held)
 		if more || err != nil {
 			searched = time.Time{}
 		}
@@ -130,7 +131,8 @@ type relay struct {
 type heldBack struct {
 	until   time.Time
 	pause   time.Duration
-	cleared int // relay.cleared at that time
+	oldest  time.Time // of its messages
+	cleared int       // relay.cleared at that time
 }
 
 // round claims, derives, publishes and clears once. It returns true if messages are left.
@@ -139,6 +141,7 @@ func (r *relay) round(ctx context.Context, shapes []*shape) (more bool, err erro
 	if err != nil || len(claims) == 0 {
 		return false, err
 	}
+	r.db.backlog.claimed(claims)
 	// A stop of the relay does not interrupt the rest: the result of a publication is stored.
 	lasting := context.WithoutCancel(ctx)
 	if r.shared != nil {
@@ -278,7 +281,7 @@ func (r *relay) hold(c claim) {
 	if last.pause > 0 && last.cleared != r.cleared {
 		pause = min(2*pause, longestHold)
 	}
-	r.held[c.name()] = heldBack{until: time.Now().Add(pause), pause: pause, cleared: r.cleared}
+	r.held[c.name()] = heldBack{until: time.Now().Add(pause), pause: pause, oldest: oldest([]claim{c}), cleared: r.cleared}
 }
 
 // skips reports whether the relay must not claim a document now.

@@ -37,7 +37,7 @@ type Service struct {
 // Service. With no brokers in kafka the service has no Kafka client.
 func Open(name string, process boot.Process, documents boot.Documents, kafka boot.Kafka, secret boot.Secret) (*Service, error) {
 	database, err := document.Open(documents.DocumentsURL, name, document.Options{
-		Log: process.Log, Tracer: process.Tracer, Propagator: process.Propagator,
+		Log: process.Log, Tracer: process.Tracer, Propagator: process.Propagator, Metrics: process.Metrics,
 	})
 	if err != nil {
 		return nil, err

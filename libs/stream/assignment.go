@@ -143,6 +143,7 @@ func (a *assignment) held() bool { return a.pulse.beat() == a.gaps }
 
 func (a *assignment) announce() {
 	for _, topic := range a.subscription.Topics {
+		a.client.metrics.begin(a.subscription.Group, topic)
 		var ids []int
 		for _, assigned := range a.generation.Assignments[topic] {
 			ids = append(ids, assigned.ID)

@@ -28,3 +28,10 @@ func register(registerer prometheus.Registerer) *metrics {
 			[]string{"group", "topic", "partition"}),
 	}
 }
+
+// begin exports the group's metrics as 0. Otherwise the first error would be no increase of a counter.
+func (m *metrics) begin(group, topic string) {
+	m.consumed.WithLabelValues(group, topic)
+	m.failed.WithLabelValues(group, topic)
+	m.unfinished.WithLabelValues(group, topic)
+}

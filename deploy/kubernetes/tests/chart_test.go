@@ -1,0 +1,327 @@
+package tests
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// object is an object of Kubernetes.
+type object map[string]any
+
+// at returns the value below the keys and positions of path, or nil.
+func at(value any, path ...any) any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			switch m := value.(type) {
+			case object:
+				value = m[step]
+			case map[string]any:
+				value = m[step]
+			default:
+				return nil
+			}
+		case int:
+			list, _ := value.([]any)
+			if step >= len(list) {
+				return nil
+			}
+			value = list[step]
+		}
+	}
+	return value
+}
+
+// list returns the list below path.
+func list(value any, path ...any) []any {
+	found, _ := at(value, path...).([]any)
+	return found
+}
+
+func (o object) name() string { return fmt.Sprint(o["kind"], "/", at(o, "metadata", "name")) }
+
+// objects renders the chart and returns its objects by kind and name.
+func objects(t *testing.T, values map[string]any) map[string]object {
+	t.Helper()
+	rendered, err := Render(Folder, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]object{}
+	for file, text := range rendered {
+		if !strings.HasSuffix(file, ".yaml") {
+			continue
+		}
+		for document := range strings.SplitSeq("\n"+text, "\n---") {
+			var o object
+			if err := yaml.UnmarshalWithOptions([]byte(document), &o, yaml.Strict()); err != nil {
+				t.Fatalf("%s: %v\n%s", file, err, document)
+			}
+			if o == nil {
+				continue
+			}
+			if found[o.name()] != nil {
+				t.Errorf("%s is rendered twice", o.name())
+			}
+			found[o.name()] = o
+		}
+	}
+	return found
+}
+
+// given is a service in services.yaml.
+type given struct{ Calls, Settings, Secrets []string }
+
+func services(t *testing.T) map[string]given {
+	t.Helper()
+	out := map[string]given{}
+	if err := Read(filepath.Join(Folder, "services.yaml"), &out); err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != 6 {
+		t.Fatalf("services.yaml has %d services", len(out))
+	}
+	return out
+}
+
+const release = Release + "-bellbuoy"
+
+func TestEachServiceHasItsObjects(t *testing.T) {
+	for name, values := range map[string]map[string]any{"minimal": Minimal(), "full": Full()} {
+		all := objects(t, values)
+		for service := range services(t) {
+			for _, kind := range []string{"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"} {
+				o := all[kind+"/"+release+"-"+service]
+				if o == nil {
+					t.Errorf("%s: %s has no %s", name, service, kind)
+					continue
+				}
+				// Each selects exactly the pods of its service.
+				selector := at(o, "spec", "selector")
+				if kind == "NetworkPolicy" {
+					selector = at(o, "spec", "podSelector")
+				}
+				if kind != "Service" {
+					selector = at(selector, "matchLabels")
+				}
+				labels := at(all["Deployment/"+release+"-"+service], "spec", "template", "metadata", "labels")
+				want := map[string]any{"app.kubernetes.io/name": "bellbuoy", "app.kubernetes.io/instance": Release, "app.kubernetes.io/component": service}
+				if got, _ := selector.(map[string]any); !maps.Equal(got, want) {
+					t.Errorf("%s: the %s of %s selects %v", name, kind, service, selector)
+				}
+				for label, value := range want {
+					if at(labels, label) != value {
+						t.Errorf("%s: the pods of %s have the labels %v", name, service, labels)
+					}
+				}
+			}
+		}
+		if more := name == "full"; (all["ScaledObject/"+release+"-delivery"] != nil) != more || (all["Ingress/"+release] != nil) != more ||
+			(all["PodMonitor/"+release] != nil) != more || (all["PrometheusRule/"+release] != nil) != more ||
+			(all["ConfigMap/"+release+"-dashboard"] != nil) != more || (all["Secret/"+release] != nil) != more {
+			t.Errorf("%s: %v", name, slices.Sorted(maps.Keys(all)))
+		}
+		// An autoscaler and a fixed number would contradict each other.
+		for service := range services(t) {
+			fixed := at(all["Deployment/"+release+"-"+service], "spec", "replicas") != nil
+			if fixed != (name == "minimal" || service != "delivery") {
+				t.Errorf("%s: %s has a number of replicas: %v", name, service, fixed)
+			}
+		}
+	}
+}
+
+// Each variable is one that services.yaml gives to the service. No setting is lost.
+func TestVariables(t *testing.T) {
+	for name, values := range map[string]map[string]any{"minimal": Minimal(), "full": Full()} {
+		all := objects(t, values)
+		settings := values["settings"].(map[string]any)
+		for service, given := range services(t) {
+			got := map[string]any{}
+			for _, variable := range list(all["Deployment/"+release+"-"+service], "spec", "template", "spec", "containers", 0, "env") {
+				text, _ := at(variable, "name").(string)
+				if got[text] != nil {
+					t.Errorf("%s: %s has %s twice", name, service, text)
+				}
+				got[text] = at(variable, "value")
+				if got[text] == nil {
+					got[text] = at(variable, "valueFrom", "secretKeyRef")
+				}
+			}
+			want := map[string]any{"BELLBUOY_ADDR": ":8080", "BELLBUOY_INTERNAL_ADDR": ":8081"}
+			if service == "delivery" {
+				want["BELLBUOY_DATA"] = "/data"
+			}
+			for _, called := range given.Calls {
+				want[strings.ToUpper(called)+"_URL"] = "http://" + release + "-" + called + ":8080"
+			}
+			for _, setting := range append([]string{"BELLBUOY_LOG_LEVEL", "OTEL_EXPORTER_OTLP_ENDPOINT"}, given.Settings...) {
+				if settings[setting] != nil {
+					want[setting] = settings[setting]
+				}
+			}
+			secret := map[string]string{"minimal": "bellbuoy-secrets", "full": release}[name]
+			for _, variable := range given.Secrets {
+				reference := map[string]any{"name": secret, "key": variable}
+				if !slices.Contains([]string{"BELLBUOY_SECRET", "DOCUMENTS_URL", "REDIS_URL"}, variable) {
+					reference["optional"] = true
+				}
+				want[variable] = reference
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: %s has the variables\n%v, not\n%v", name, service, got, want)
+			}
+		}
+	}
+}
+
+func TestPodsAreConfined(t *testing.T) {
+	for _, values := range []map[string]any{Minimal(), Full()} {
+		all := objects(t, values)
+		for service := range services(t) {
+			pod := at(all["Deployment/"+release+"-"+service], "spec", "template", "spec")
+			container := at(pod, "containers", 0)
+			for _, row := range []struct {
+				in   any
+				path []any
+				want any
+			}{
+				{pod, []any{"automountServiceAccountToken"}, false},
+				{pod, []any{"securityContext", "runAsNonRoot"}, true},
+				{pod, []any{"securityContext", "seccompProfile", "type"}, "RuntimeDefault"},
+				{container, []any{"securityContext", "allowPrivilegeEscalation"}, false},
+				{container, []any{"securityContext", "readOnlyRootFilesystem"}, true},
+				{container, []any{"securityContext", "capabilities", "drop", 0}, "ALL"},
+				{container, []any{"livenessProbe", "httpGet", "path"}, "/healthz"},
+				{container, []any{"startupProbe", "httpGet", "path"}, "/healthz"},
+				{container, []any{"readinessProbe", "httpGet", "path"}, map[bool]string{true: "/healthz", false: "/readyz?exclude=kafka"}[service == "gateway"]},
+			} {
+				if got := at(row.in, row.path...); got != row.want {
+					t.Errorf("%s: %v is %v, not %v", service, row.path, got, row.want)
+				}
+			}
+			for _, path := range [][]any{{"resources", "requests", "cpu"}, {"resources", "requests", "memory"}, {"resources", "limits", "memory"}} {
+				if at(container, path...) == nil {
+					t.Errorf("%s has no %v", service, path)
+				}
+			}
+			if len(list(pod, "containers")) != 1 || at(pod, "hostNetwork") != nil {
+				t.Errorf("%s has another container or the network of the host", service)
+			}
+		}
+	}
+}
+
+// Without peers in the values, the gateway is open, each other service accepts its callers only, and each service connects
+// to what it calls and to its engines only.
+func TestNetworkPolicies(t *testing.T) {
+	all, given := objects(t, Minimal()), services(t)
+	ports := func(rule any) (out []string) {
+		for _, port := range list(rule, "ports") {
+			out = append(out, fmt.Sprint(at(port, "port")))
+		}
+		return out
+	}
+	pods := func(rule any, side string) (out []string) {
+		for _, peer := range list(rule, side) {
+			component, _ := at(peer, "podSelector", "matchLabels", "app.kubernetes.io/component").(string)
+			out = append(out, component)
+		}
+		slices.Sort(out)
+		return out
+	}
+	for service := range given {
+		policy := all["NetworkPolicy/"+release+"-"+service]
+		if types := list(policy, "spec", "policyTypes"); len(types) != 2 {
+			t.Errorf("%s restricts %v only", service, types)
+		}
+		var callers []string
+		for caller, g := range given {
+			if slices.Contains(g.Calls, service) {
+				callers = append(callers, caller)
+			}
+		}
+		slices.Sort(callers)
+		in := list(policy, "spec", "ingress")
+		if len(in) != 2 || !slices.Equal(ports(in[0]), []string{"8080"}) || !slices.Equal(pods(in[0], "from"), callers) ||
+			(at(in[0], "from") == nil) != (service == "gateway") || !slices.Equal(ports(in[1]), []string{"8081"}) || at(in[1], "from") == nil {
+			t.Errorf("%s accepts %v", service, in)
+		}
+		out := list(policy, "spec", "egress")
+		calls := slices.Sorted(slices.Values(given[service].Calls))
+		if len(out) < 3 || !slices.Equal(ports(out[0]), []string{"53", "53"}) || !slices.Equal(pods(out[1], "to"), calls) || !slices.Equal(ports(out[1]), []string{"8080"}) {
+			t.Fatalf("%s connects to %v", service, out)
+		}
+		var engines []string
+		for _, rule := range out[2:] {
+			engines = append(engines, ports(rule)...)
+		}
+		want := map[string][]string{"gateway": {"6379"}, "delivery": {"9092", "27017", "443", "465", "587"}}[service]
+		if want == nil {
+			want = []string{"9092", "27017", "6379"}
+		}
+		if !slices.Equal(engines, want) {
+			t.Errorf("%s connects to the ports %v, not %v", service, engines, want)
+		}
+		if private := list(out[len(out)-1], "to", 0, "ipBlock", "except"); (len(private) > 0) != (service == "delivery") {
+			t.Errorf("%s reaches the internet except %v", service, private)
+		}
+	}
+}
+
+// Secrets are in the Secret only.
+func TestSecretsAreNotShown(t *testing.T) {
+	rendered, err := Render(Folder, Full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range rendered {
+		if strings.Contains(text, "hush") {
+			t.Errorf("%s shows a secret", file)
+		}
+	}
+	if notes := rendered["NOTES.txt"]; !strings.Contains(notes, "https://status.example") {
+		t.Error(notes)
+	}
+	if data, _ := at(objects(t, Full())["Secret/"+release], "data").(map[string]any); len(data) != 6 {
+		t.Errorf("the Secret has %d values", len(data))
+	}
+}
+
+// A missing, unknown or wrong value is refused. Each problem is one change of valid values.
+func TestSchemaRefuses(t *testing.T) {
+	type m = map[string]any
+	values := m{"secret": m{"existing": "", "values": m{
+		"BELLBUOY_SECRET": strings.Repeat("s", 32), "DOCUMENTS_URL": "mongodb://m/b", "REDIS_URL": "redis://r:6379/0",
+	}}}
+	if _, err := Render(Folder, overlay(Minimal(), values)); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []m{
+		{"image": m{"repository": ""}},
+		{"settings": m{"KAFKA_BROKERS": ""}},
+		{"settings": m{"KAFKA_BROKERS": "kafka"}},
+		{"settings": m{"APP_BASE_URL": "status.example"}},
+		{"settings": m{"DELIVERY_TIMEOUTS": "10s"}},
+		{"settings": m{"ALERT_AFTER": 5}},
+		{"settings": m{"SMTP_URL": "smtp://password"}},
+		{"secret": m{"existing": ""}},
+		{"secret": m{"values": m{"REDIS_URL": "redis://r:6379/0"}}},
+		overlay(values, m{"secret": m{"existing": "", "values": m{"BELLBUOY_SECRET": "short", "DOCUMENTS_URL": "mongodb://m/b", "REDIS_URL": "redis://r:6379/0"}}}),
+		{"services": m{"delivery": m{"replicas": -1}}},
+		{"services": m{"mailer": m{"replicas": 1}}},
+		{"autoscaler": m{"maxReplicas": 49}},
+		{"ingress": m{"enabled": true}},
+		{"gatewayservice": m{}},
+	} {
+		if _, err := Render(Folder, overlay(Minimal(), change)); err == nil {
+			t.Errorf("accepted: %v", change)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package document
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// backlog measures the age of the outbox: the time since the write of the oldest message that the relay of this process
+// has claimed and not published. It needs no query. While the broker is down, each relay sees some of the messages, and
+// their age grows until all of them are published.
+type backlog struct {
+	since   atomic.Int64 // in Unix milliseconds; 0: none waits
+	failing time.Time    // time of the oldest message of the failed rounds; zero if the last round was successful
+}
+
+func (b *backlog) gauge() prometheus.GaugeFunc {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "bellbuoy_outbox_age_seconds",
+		Help: "Age of the oldest message that this process tries to publish; 0 if it publishes all messages at once.",
+	}, func() float64 {
+		since := b.since.Load()
+		if since == 0 {
+			return 0
+		}
+		return max(0, time.Since(time.UnixMilli(since)).Seconds())
+	})
+}
+
+// claimed notes that the relay is about to publish claims.
+func (b *backlog) claimed(claims []claim) { b.set(earlier(b.failing, oldest(claims))) }
+
+// ended notes the end of a round. The messages of a successful round are published, and those of a failed round wait.
+// A held document counts until the relay should have claimed it again: otherwise another process has published it.
+func (b *backlog) ended(err error, held map[string]heldBack) {
+	if b.failing = (time.Time{}); err != nil && b.since.Load() != 0 {
+		b.failing = time.UnixMilli(b.since.Load())
+	}
+	waiting := b.failing
+	for _, h := range held {
+		if time.Since(h.until) < firstHold {
+			waiting = earlier(waiting, h.oldest)
+		}
+	}
+	b.set(waiting)
+}
+
+func (b *backlog) set(since time.Time) {
+	if since.IsZero() {
+		b.since.Store(0)
+		return
+	}
+	b.since.Store(since.UnixMilli())
+}
+
+// oldest returns the time of the oldest message of claims, from its id.
+func oldest(claims []claim) (first time.Time) {
+	for i := range claims {
+		if len(claims[i].entries) == 0 {
+			continue
+		}
+		if id, err := uuid.Parse(claims[i].entries[0].ID); err == nil {
+			first = earlier(first, time.Unix(id.Time().UnixTime()))
+		}
+	}
+	return first
+}
+
+// earlier returns the earlier time. The zero time counts as none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
