@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -90,7 +91,10 @@ func (c connection) call(ctx context.Context, method, path string, in, out any) 
 // refusal returns the error of a response.
 func refusal(method, path string, response *http.Response, content []byte) error {
 	var said struct{ Error string }
+	wait, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	switch {
+	case response.StatusCode == http.StatusForbidden && len(content) == 0 && err == nil:
+		return fmt.Errorf("too many wrong operator tokens came from this address; check %s and try again in %d s", tokenSetting, wait)
 	case response.StatusCode == http.StatusForbidden && len(content) == 0:
 		return fmt.Errorf("the operator token is refused; check %s", tokenSetting)
 	case json.Unmarshal(content, &said) == nil && said.Error != "":
