@@ -1,6 +1,9 @@
 package main_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/backup"
 )
 
 // command runs a command of the platform's binary. It returns what the command wrote and its exit code.
@@ -195,7 +200,7 @@ func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 	progress(20)
 	delivered := map[string]bool{} // by delivery id
 	for _, row := range a.everything("/app/notifications/webhook/logs", "logs") {
-		if row["status"] == "success" {
+		if row["status"] == "delivered" {
 			delivered[fmt.Sprint(row["deliveryId"])] = true
 		}
 	}
@@ -298,4 +303,163 @@ func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 	}
 	t.Logf("the backup took %v; %d events in it, %d delivered before; %d deliveries arrived after it began, %d were repeated",
 		took, len(events), len(delivered), underWay, repeated)
+}
+
+// backedUp starts the platform, makes a backup and stops the platform.
+func backedUp(t *testing.T) (data, file string) {
+	t.Helper()
+	p, _ := started(t)
+	seeded(t, p)
+	data, file = dataFolder(p), filepath.Join(t.TempDir(), "backup.zip")
+	succeed(t, []string{"BELLBUOY_DATA=" + data}, "backup", file)
+	refuse(t, "in use", []string{"BELLBUOY_DATA=" + data}, "restore", file)
+	p.stop()
+	return data, file
+}
+
+func TestRestoreRefusesWhatIsNoBackup(t *testing.T) {
+	t.Parallel()
+	data, file := backedUp(t)
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup has mode %v, %v", info.Mode(), err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest := slices.MaxFunc(content.File, func(a, b *zip.File) int { return cmp.Compare(a.CompressedSize64, b.CompressedSize64) })
+	at, err := largest.DataOffset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := slices.Clone(whole)
+	damaged[at+int64(largest.CompressedSize64/2)] ^= 0x40
+	foreign := &bytes.Buffer{}
+	archive := zip.NewWriter(foreign)
+	if member, err := archive.Create("manifest.json"); err != nil || json.NewEncoder(member).Encode(map[string]any{"format": "other"}) != nil || archive.Close() != nil {
+		t.Fatal("cannot write an archive")
+	}
+	newer := rewritten(t, whole, func(m *backup.Manifest) { m.Version++ })
+	outside := rewritten(t, whole, func(m *backup.Manifest) { m.Files[0].Name = "../" + m.Files[0].Name })
+	for name, test := range map[string]struct {
+		content []byte
+		words   string
+	}{
+		"empty":          {nil, "is not a backup"},
+		"text":           {[]byte("not a backup\n"), "is not a backup"},
+		"cut":            {whole[:len(whole)-1000], "is not a backup"},
+		"damaged":        {damaged, "is damaged"},
+		"foreign":        {foreign.Bytes(), "is not a backup"},
+		"of the future":  {newer, "version 2 of the format"},
+		"escapes":        {outside, "is damaged"},
+		"without a file": {rewritten(t, whole, func(m *backup.Manifest) { m.Files = m.Files[1:] }), "is damaged"},
+		"another sum":    {rewritten(t, whole, func(m *backup.Manifest) { m.Files[2].SHA256 = m.Files[1].SHA256 }), "is damaged"},
+		"another size":   {rewritten(t, whole, func(m *backup.Manifest) { m.Files[0].Size-- }), "is damaged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, wrong := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "wrong.zip")
+			if err := os.WriteFile(wrong, test.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			refuse(t, test.words, []string{"BELLBUOY_DATA=" + target}, "restore", wrong)
+			if _, err := os.Stat(target); err == nil {
+				t.Error("the data folder was created")
+			}
+		})
+	}
+	refuse(t, "not empty", []string{"BELLBUOY_DATA=" + data}, "restore", file)
+	refuse(t, "no such file", []string{"BELLBUOY_DATA=" + t.TempDir()}, "restore", filepath.Join(data, "none.zip"))
+}
+
+// rewritten returns the archive with another manifest.
+func rewritten(t *testing.T, whole []byte, change func(*backup.Manifest)) []byte {
+	t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &bytes.Buffer{}
+	copied := zip.NewWriter(out)
+	for _, member := range archive.File {
+		if member.Name != "manifest.json" {
+			if err := copied.Copy(member); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		content, err := member.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m backup.Manifest
+		if err := json.NewDecoder(content).Decode(&m); err != nil {
+			t.Fatal(err)
+		}
+		change(&m)
+		changed, err := copied.Create("manifest.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.NewEncoder(changed).Encode(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := copied.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// A restore that was killed leaves a folder that nobody takes for a whole one.
+func TestUnfinishedRestoreIsRefused(t *testing.T) {
+	t.Parallel()
+	data, file := backedUp(t)
+	if err := os.WriteFile(filepath.Join(data, "restoring"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"BELLBUOY_DATA=" + data, "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0"}
+	refuse(t, "did not finish", env)
+	refuse(t, "did not finish", env, "restore", file)
+	refuse(t, "did not finish", env, "backup", file)
+}
+
+func TestBackupRefusesWrongPlaces(t *testing.T) {
+	t.Parallel()
+	data, file := backedUp(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(data, link); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"BELLBUOY_DATA=" + data}
+	refuse(t, "inside of the data folder", env, "backup", filepath.Join(data, "backup.zip"))
+	refuse(t, "inside of the data folder", env, "backup", filepath.Join(link, "mail", "..", "backup.zip"))
+	refuse(t, "regular file", env, "backup", t.TempDir())
+	refuse(t, "no such file", env, "backup", filepath.Join(t.TempDir(), "none", "backup.zip"))
+	refuse(t, "is not the data folder", []string{"BELLBUOY_DATA=" + t.TempDir()}, "backup", file)
+	refuse(t, "must not be empty", []string{"BELLBUOY_DATA="}, "backup", file)
+	for _, engine := range []string{"DOCUMENTS_URL=mongodb://127.0.0.1/x", "KAFKA_BROKERS=127.0.0.1:9092"} {
+		refuse(t, strings.Split(engine, "=")[0], append(env, engine), "backup", file)
+	}
+	// A backup that fails leaves the former one.
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "documents", "delivery.db"), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, "delivery.db", env, "backup", file)
+	after, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the former backup has changed: %v", err)
+	}
+	rest, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(rest) != 1 {
+		t.Errorf("a backup that failed left %v, %v", rest, err)
+	}
 }
