@@ -33,9 +33,12 @@ func readChart(t *testing.T, name string, into any) {
 // The chart gives each binary exactly the variables that its -h explains. So each required variable is among them, and no
 // setting is out of an operator's reach.
 func TestChartAgreesWithTheBinaries(t *testing.T) {
-	var services map[string]struct{ Calls, Settings, Secrets []string }
-	readChart(t, "services.yaml", &services)
-	for service, given := range services {
+	var chart struct {
+		Common   []string
+		Services map[string]struct{ Calls, Settings, Secrets []string }
+	}
+	readChart(t, "services.yaml", &chart)
+	for service, given := range chart.Services {
 		help, err := exec.CommandContext(t.Context(), filepath.Join(binaries, service), "-h").Output()
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +47,7 @@ func TestChartAgreesWithTheBinaries(t *testing.T) {
 		for _, match := range regexp.MustCompile(`\(\$([A-Z_]+)\)`).FindAllStringSubmatch(string(help), -1) {
 			explained = append(explained, match[1])
 		}
-		set := slices.Concat(given.Settings, given.Secrets, []string{"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "BELLBUOY_LOG_LEVEL", "OTEL_EXPORTER_OTLP_ENDPOINT"})
+		set := slices.Concat(chart.Common, given.Settings, given.Secrets, []string{"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR"})
 		for _, called := range given.Calls {
 			set = append(set, strings.ToUpper(called)+"_URL")
 		}
@@ -57,7 +60,7 @@ func TestChartAgreesWithTheBinaries(t *testing.T) {
 			t.Errorf("the chart gives %s the variables\n%v, and -h explains\n%v", service, set, explained)
 		}
 	}
-	if got := slices.Sorted(maps.Keys(services)); len(got) != 6 {
+	if got := slices.Sorted(maps.Keys(chart.Services)); len(got) != 6 {
 		t.Errorf("the chart has the services %v", got)
 	}
 }

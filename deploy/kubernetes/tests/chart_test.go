@@ -78,16 +78,24 @@ func objects(t *testing.T, values map[string]any) map[string]object {
 // given is a service in services.yaml.
 type given struct{ Calls, Settings, Secrets []string }
 
+// services returns the services of services.yaml. The settings of each contain the common ones.
 func services(t *testing.T) map[string]given {
 	t.Helper()
-	out := map[string]given{}
-	if err := Read(filepath.Join(Folder, "services.yaml"), &out); err != nil {
+	var all struct {
+		Common   []string
+		Services map[string]given
+	}
+	if err := Read(filepath.Join(Folder, "services.yaml"), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(out) != 6 {
-		t.Fatalf("services.yaml has %d services", len(out))
+	if len(all.Services) != 6 {
+		t.Fatalf("services.yaml has %d services", len(all.Services))
 	}
-	return out
+	for name, given := range all.Services {
+		given.Settings = append(given.Settings, all.Common...)
+		all.Services[name] = given
+	}
+	return all.Services
 }
 
 const release = Release + "-bellbuoy"
@@ -161,7 +169,7 @@ func TestVariables(t *testing.T) {
 			for _, called := range given.Calls {
 				want[strings.ToUpper(called)+"_URL"] = "http://" + release + "-" + called + ":8080"
 			}
-			for _, setting := range append([]string{"BELLBUOY_LOG_LEVEL", "OTEL_EXPORTER_OTLP_ENDPOINT"}, given.Settings...) {
+			for _, setting := range given.Settings {
 				if settings[setting] != nil {
 					want[setting] = settings[setting]
 				}
