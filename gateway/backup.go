@@ -179,7 +179,7 @@ func (p *pages) save(base string, current *page) {
 func (p *pages) saveFiles(ctx context.Context, base string, current *page) error {
 	b, of := p.backup, current.edition
 	key := filesKey(of.DashboardID)
-	list, stale, err := p.get(ctx, listOf(base, "", "save-"+of.ID))
+	list, stale, err := p.get(ctx, listOf(base, "", of, "save-"+of.ID))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,6 @@ type edge struct {
 	discovery  []byte
 	docs       map[string]*page // by path
 	log        *slog.Logger
-	access     *slog.Logger // a line for each request
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 	seconds    *prometheus.HistogramVec
@@ -278,7 +277,11 @@ func (e *edge) close(v *visit) {
 	}
 	v.span.End()
 	e.seconds.WithLabelValues(knownMethod(v.request.Method), route, strconv.Itoa(v.status)).Observe(took.Seconds())
-	e.access.LogAttrs(v.ctx, slog.LevelInfo, "request", slog.String("method", knownMethod(v.request.Method)), slog.String("route", route),
+	level := slog.LevelInfo
+	if v.found.route != nil && v.found.route.file != nil && v.status < http.StatusBadRequest {
+		level = slog.LevelDebug // the metric counts them. A line for each visitor would be most of the log, and a tenth of the time
+	}
+	e.log.LogAttrs(v.ctx, level, "request", slog.String("method", knownMethod(v.request.Method)), slog.String("route", route),
 		slog.Int("status", v.status), slog.Int64("us", took.Microseconds()),
 		slog.String("organization", v.organization), slog.String("request_id", v.id))
 	if failure != nil || v.status == statusGone {

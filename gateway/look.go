@@ -155,13 +155,16 @@ func (e *edge) sendFile(l *look) bool {
 }
 
 func (e *edge) sendList(l *look) {
-	out, stale, err := e.pages.get(l.ctx, listOf(l.base, l.request.URL.RawQuery, l.id))
+	out, stale, err := e.pages.get(l.ctx, listOf(l.base, l.request.URL.RawQuery, l.edition, l.id))
 	if err != nil {
 		e.refuse(l.visit, err)
 		return
 	}
-	if stale {
+	switch {
+	case stale:
 		e.setAge(l, out)
+	case l.stale:
+		e.setAge(l, l.editionPage)
 	}
 	if l.edition.private {
 		out = &page{status: out.status, header: maps.Clone(out.header), body: out.body, etag: out.etag}

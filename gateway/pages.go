@@ -14,6 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
@@ -30,17 +31,18 @@ const (
 	restTime = 500 * time.Millisecond
 	// questionTime is the least time between two questions for the same edition or list. Visitors who come meanwhile
 	// share a question. On a busy dashboard a question costs as much as several visits.
-	questionTime = 500 * time.Microsecond
+	questionTime = 150 * time.Microsecond
 	// maxURI bounds the path and query of a kept page, in bytes. A page with a longer one is
 	// requested for each visitor.
 	maxURI = 1024
 )
 
 // pages keeps responses of the events service in memory: the editions of dashboards, the
-// files of editions, and the legacy lists. The events service confirms an edition and a
-// list after the visitor's request (If-None-Match, one request for all visitors who wait),
-// so every visitor sees a change from the moment when its writer has the response. A file
-// never changes within an edition, so it needs no confirmation. While the events service
+// files of editions, and the legacy lists. The events service confirms an edition after the
+// visitor's request (If-None-Match, one request for all visitors who wait), so every
+// visitor sees a change from the moment when its writer has the response. A file never
+// changes within an edition, and a list never within the state that the edition names, so
+// they need no confirmation. While the events service
 // is down, pages serves the last good response, from memory or from Redis.
 type pages struct {
 	proxy  *proxy
@@ -79,6 +81,7 @@ type page struct {
 	header http.Header
 	body   []byte
 	etag   string
+	state  string // of a list: Edition.List; empty: unknown
 	// edition is set for the response to the question for an edition, and for a file.
 	edition *edition
 	// confirmed is the time in ns at which the events service returned or confirmed the page.
@@ -97,6 +100,7 @@ type question struct {
 	base    string   // of the edition or the list
 	list    bool     // for a list with the query, not for an edition
 	query   string   // of a list
+	state   string   // of a list: Edition.List of the dashboard; empty: unknown
 	coding  string   // Accept-Encoding; empty: none
 	edition *edition // of a file
 	stale   bool     // the events service did not confirm edition
@@ -109,17 +113,20 @@ func editionOf(base, id string) question {
 	return question{key: pageKey{uri: uri}, run: uri, uri: uri, base: base, id: id}
 }
 
-// listOf returns the question for a legacy list.
-func listOf(base, query, id string) question {
+// listOf returns the question for a legacy list of a dashboard with the edition.
+func listOf(base, query string, of *edition, id string) question {
 	uri := base + "/list"
 	if query != "" {
 		uri += "?" + query
 	}
-	return question{key: pageKey{uri: uri}, run: uri, uri: uri, base: base, list: true, query: query, id: id}
+	return question{key: pageKey{uri: uri}, run: uri, uri: uri, base: base, list: true, query: query, state: of.List, id: id}
 }
 
-// current reports whether a kept page needs no confirmation, as a file of the edition.
+// current reports whether a kept page needs no confirmation, as a file of the edition or a list in its state.
 func (q *question) current(kept *page) bool {
+	if q.list {
+		return q.state != "" && kept.state == q.state
+	}
 	return q.edition != nil && kept.edition.ID == q.edition.ID
 }
 
@@ -271,8 +278,11 @@ func (p *pages) request(ctx context.Context, q question, former *page) (*page, e
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotModified && former != nil {
-		if q.edition != nil { // the file is the same in both editions
+		switch {
+		case q.edition != nil: // the file is the same in both editions
 			return p.file(q, former.status, former.header, former.body), nil
+		case q.list:
+			return p.list(response, former.status, former.header, former.body), nil
 		}
 		return former, nil
 	}
@@ -292,14 +302,25 @@ func (p *pages) received(q question, response *http.Response, body []byte) (out 
 		response.Header.Del("Cache-Control") // that of the visitor's response depends on the access
 		return p.file(q, response.StatusCode, response.Header, body), nil
 	}
+	if q.list {
+		return p.list(response, response.StatusCode, response.Header, body), nil
+	}
 	out = newPage(response, body)
 	out.confirmed.Store(p.now().UnixNano())
-	if !q.list && out.status == http.StatusOK {
+	if out.status == http.StatusOK {
 		if out.edition, err = parseEdition(body); err != nil {
 			return nil, unreadable(errors.Join(errNoPage, err))
 		}
 	}
 	return out, nil
+}
+
+// list returns the legacy list in the state that the response names.
+func (p *pages) list(response *http.Response, status int, header http.Header, body []byte) *page {
+	out := newPage(&http.Response{StatusCode: status, Header: header}, body)
+	out.state = response.Header.Get(peer.ListHeader)
+	out.confirmed.Store(p.now().UnixNano())
+	return out
 }
 
 // file returns a file of an edition.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
 const listPath = "/d/main/api/v1/dashboard/"
@@ -95,6 +96,47 @@ func TestDashboardList(t *testing.T) {
 		t.Errorf("%d %v", g.status, g.header)
 	}
 	wantError(t, d.get(t, "/d/unknown/api/v1/dashboard/", nil), 404, "no dashboard")
+}
+
+// A list is read once for each state that an edition names. It counts for the state that came with it, not for that of
+// the edition: the list may have changed between the two questions, and change back.
+func TestAListIsReadOnceForEachState(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	var ofEdition, ofList atomic.Pointer[string]
+	var read atomic.Int64
+	w.services[events].handle(func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/edition") {
+			io.WriteString(out, `{"id": "e1", "number": 1, "dashboardId": "d1", "access": {"mode": "public"}, "list": "`+*ofEdition.Load()+`"}`)
+			return
+		}
+		if r.URL.RawQuery != "" { // the gateway itself reads the list without a query, and files, for Redis
+			read.Add(1)
+		}
+		tag := strconv.Quote(*ofList.Load())
+		out.Header().Set(peer.ListHeader, *ofList.Load())
+		out.Header().Set("Etag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			out.WriteHeader(http.StatusNotModified)
+			return
+		}
+		io.WriteString(out, *ofList.Load()+r.URL.RawQuery)
+	})
+	for i, step := range []struct {
+		edition, list, query, want string
+		reads                      int64
+	}{
+		{"a", "a", "x", "ax", 1}, {"a", "a", "x", "ax", 1}, {"a", "a", "y", "ay", 2}, {"b", "b", "x", "bx", 3}, {"b", "b", "x", "bx", 3},
+		{"a", "c", "x", "cx", 4}, {"a", "a", "x", "ax", 5}, {"a", "a", "x", "ax", 5}, {"", "a", "x", "ax", 6}, {"", "a", "x", "ax", 7}, {"a", "a", "x", "ax", 7},
+	} {
+		ofEdition.Store(&step.edition)
+		ofList.Store(&step.list)
+		g := d.get(t, listPath+"?"+step.query, nil)
+		if g.status != 200 || g.body != step.want || read.Load() != step.reads || g.header.Get(peer.ListHeader) != "" {
+			t.Errorf("step %d: %d %q after %d reads", i, g.status, g.body, read.Load())
+		}
+	}
 }
 
 func TestAListWithALongQueryIsNotKept(t *testing.T) {

@@ -42,7 +42,6 @@ type Process struct {
 	Name       string                        `kong:"-"`
 	Listener   net.Listener                  `kong:"-"`
 	Log        *slog.Logger                  `kong:"-"`
-	AccessLog  *slog.Logger                  `kong:"-"` // of a line for each request, which may be written a little later
 	Tracer     trace.TracerProvider          `kong:"-"`
 	Propagator propagation.TextMapPropagator `kong:"-"`
 	Metrics    prometheus.Registerer         `kong:"-"`

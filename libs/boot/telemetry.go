@@ -22,7 +22,7 @@ const flushTimeout = 3 * time.Second
 
 // Open sets the process's logger, tracer provider and metrics, all under name. The logger
 // writes JSON lines to logs, each with the service's name, the trace's id and the time in
-// UTC. The returned function writes the last lines of the access log and sends the last traces.
+// UTC. The returned function sends the last traces.
 func (p *Process) Open(ctx context.Context, name string, registry prometheus.Registerer, logs io.Writer) (func(), error) {
 	p.Name = name
 	p.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) } // the precision of the platform
@@ -31,11 +31,7 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 	if err := level.UnmarshalText([]byte(p.LogLevel)); err != nil {
 		return nil, fmt.Errorf("BELLBUOY_LOG_LEVEL: %w", err)
 	}
-	logger := func(to io.Writer) *slog.Logger {
-		return slog.New(logHandler{slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level})}).With("service", name)
-	}
-	access := newBatchWriter(logs)
-	p.Log, p.AccessLog = logger(logs), logger(access)
+	p.Log = slog.New(logHandler{slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})}).With("service", name)
 	p.Metrics = prometheus.WrapRegistererWith(prometheus.Labels{"service": name}, registry)
 	p.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	options := []sdktrace.TracerProviderOption{
@@ -56,7 +52,6 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 	provider := sdktrace.NewTracerProvider(options...)
 	p.Tracer = provider
 	return func() {
-		access.flush()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {

@@ -13,10 +13,17 @@ type Edition struct {
 	Number      int64  `json:"number"`
 	DashboardID string `json:"dashboardId"`
 	Access      Access `json:"access"`
+	// List names the state of the legacy list: two lists of a dashboard are the same if ListHeader of both is the same.
+	// If it is empty, the gateway asks for each list.
+	List string `json:"list"`
 	// Files are the names of the files that exist from the start of the edition. Others are rendered at their first
 	// request. A name is the path below the dashboard's address; that of the page is empty.
 	Files []string `json:"files"`
 }
+
+// ListHeader is the header in which the events service returns Edition.List with a legacy list. The gateway does not
+// pass it on.
+const ListHeader = "Bellbuoy-List"
 
 // The names of the files that the gateway serves in place of others. No address of a dashboard leads to them. The links
 // of a page are relative, so the password form of an address with a slash is a file of its own.

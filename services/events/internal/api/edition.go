@@ -19,12 +19,12 @@ import (
 )
 
 func (a api) editionBySlug(c *gin.Context) error {
-	page, err := a.catalog.EditionBySlug(c.Request.Context(), c.Param("slug"))
+	page, err := a.catalog.PublicBySlug(c.Request.Context(), c.Param("slug"))
 	return a.showEdition(c, page, err)
 }
 
 func (a api) editionByHost(c *gin.Context) error {
-	page, err := a.catalog.EditionByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
+	page, err := a.catalog.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
 	return a.showEdition(c, page, err)
 }
 
@@ -36,6 +36,7 @@ func (a api) showEdition(c *gin.Context, page catalog.Page, err error) error {
 	body, err := json.Marshal(peer.Edition{
 		ID: page.EditionID, Number: page.Edition, DashboardID: page.DashboardID,
 		Access: peer.Access{Mode: string(entry.Mode), AllowedIPs: append([]string{}, entry.AllowedIPs...), Password: entry.Password, FeedKey: entry.FeedKey},
+		List:   page.List,
 		Files:  a.catalog.FilesAtOnce(),
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/gin-gonic/gin"
@@ -102,6 +103,7 @@ func list(c *gin.Context, page catalog.Page, path string) error {
 	tag := etag.Of(body)
 	header := c.Writer.Header()
 	header.Set("ETag", tag)
+	header.Set(peer.ListHeader, page.List)
 	header.Set("Cache-Control", "no-cache")
 	header.Set("Vary", "Accept")
 	if etag.Match(c.Request.Header.Values("If-None-Match"), tag) {

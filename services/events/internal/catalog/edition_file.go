@@ -7,23 +7,11 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/google/uuid"
 )
 
 // maxFileName bounds the name of a file, in bytes.
 const maxFileName = 255
-
-// EditionBySlug returns the page of an enabled dashboard with its current edition, or NotFound. Unlike the public list
-// it is returned for a private page too: its reader decides who gets the files.
-func (c *Catalog) EditionBySlug(ctx context.Context, slug string) (Page, error) {
-	return c.currentEdition(ctx, find.Eq(FieldSlug, slug))
-}
-
-// EditionByHost is EditionBySlug by a custom domain of the dashboard.
-func (c *Catalog) EditionByHost(ctx context.Context, host string) (Page, error) {
-	return c.currentEdition(ctx, find.Has(FieldHosts, host))
-}
 
 // FilesAtOnce returns the names of the files that the gateway reads with each edition.
 func (c *Catalog) FilesAtOnce() []string { return c.publication.Renderer.AtOnce() }
@@ -38,19 +26,6 @@ func (c *Catalog) DashboardFile(ctx context.Context, dashboardID, name string) (
 		return File{}, err
 	}
 	return c.EditionFile(ctx, page.EditionID, name)
-}
-
-func (c *Catalog) currentEdition(ctx context.Context, which find.Condition) (Page, error) {
-	page, err := c.enabledPage(ctx, which)
-	return c.withEdition(ctx, page, err)
-}
-
-// withEdition returns the page with an edition. A page that was stored before there were editions has none.
-func (c *Catalog) withEdition(ctx context.Context, page Page, err error) (Page, error) {
-	if err != nil || page.EditionID != "" {
-		return page, err
-	}
-	return c.render(ctx, page.DashboardID)
 }
 
 // EditionFile returns a file of an edition, or NotFound. It is rendered at its first request and then stored. Rendering

@@ -21,6 +21,7 @@ type Page struct {
 	Enabled     bool     `json:"enabled"`
 	Private     bool     `json:"private"` // some visitors must not see the page
 	Rows        []Row    `json:"rows"`
+	List        string   `json:"list"`    // a digest of Rows; empty in a page that was stored before there was one
 	// ChangesAt is the next time at which an event reaches its start, so that the list changes without a write.
 	ChangesAt *time.Time `json:"changesAt"`
 
@@ -87,8 +88,8 @@ const (
 	RowIncident    RowStatus = "active incident" // wins over a maintenance
 )
 
-// PublicBySlug returns the page of an enabled dashboard, or NotFound. The gateway decides who gets the list of a
-// private dashboard.
+// PublicBySlug returns the page of an enabled dashboard with its current edition, or NotFound. It returns private
+// dashboards too: the gateway decides who asks.
 func (c *Catalog) PublicBySlug(ctx context.Context, slug string) (Page, error) {
 	return c.public(ctx, find.Eq(FieldSlug, slug))
 }
@@ -99,7 +100,7 @@ func (c *Catalog) PublicByHost(ctx context.Context, host string) (Page, error) {
 }
 
 // PublicDashboard returns the dashboard with the slug, or with the host if slug is empty, under the conditions of
-// PublicBySlug. It returns private dashboards too: the gateway decides who asks.
+// PublicBySlug.
 func (c *Catalog) PublicDashboard(ctx context.Context, slug, host string) (Dashboard, error) {
 	which := find.Eq(FieldSlug, slug)
 	if slug == "" {
@@ -119,11 +120,14 @@ func (c *Catalog) PublicDashboard(ctx context.Context, slug, host string) (Dashb
 
 func (c *Catalog) public(ctx context.Context, which find.Condition) (Page, error) {
 	page, err := c.enabledPage(ctx, which)
-	if err != nil {
-		return Page{}, err
-	}
-	if page.ChangesAt == nil || c.now().Before(*page.ChangesAt) {
-		return page, nil
+	return c.withEdition(ctx, page, err)
+}
+
+// withEdition returns the page with an edition that is right now. A page that was stored before there were editions has
+// none.
+func (c *Catalog) withEdition(ctx context.Context, page Page, err error) (Page, error) {
+	if err != nil || page.EditionID != "" && (page.ChangesAt == nil || c.now().Before(*page.ChangesAt)) {
+		return page, err
 	}
 	return c.render(ctx, page.DashboardID)
 }
@@ -245,6 +249,7 @@ func (p *Page) setStatuses(of *State) {
 	for i := range p.Rows {
 		p.Rows[i].Status = cmp.Or(statuses[p.Rows[i].ComponentID], RowOperational)
 	}
+	p.List = digest(p.Rows)
 }
 
 // prepare returns the page and a composition with the dashboard and the components. It loads them only if one of

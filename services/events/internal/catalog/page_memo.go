@@ -15,8 +15,10 @@ import (
 const maxMarked = 256
 
 // Mark returns a digest of the page. It is a declared field: reading it costs much less than reading the page.
-func (p *Page) Mark() string {
-	text, _ := json.Marshal(p) // strings, numbers and times: cannot fail
+func (p *Page) Mark() string { return digest(p) }
+
+func digest(of any) string {
+	text, _ := json.Marshal(of) // strings, numbers and times: cannot fail
 	sum := sha256.Sum256(text)
 	return base64.RawStdEncoding.EncodeToString(sum[:])
 }

@@ -164,7 +164,7 @@ func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
 				creator = deaf
 			}
 			goes := addDashboard(t, creator, "goes", component.ID)
-			page, err := catalogs.EditionBySlug(t.Context(), goes.Slug)
+			page, err := catalogs.PublicBySlug(t.Context(), goes.Slug)
 			if fault.Is(err, fault.NotFound) != (c.rendered == "first page") {
 				t.Fatal(err)
 			}
@@ -183,7 +183,7 @@ func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := catalogs.EditionBySlug(t.Context(), goes.Slug); !fault.Is(err, fault.NotFound) {
+			if _, err := catalogs.PublicBySlug(t.Context(), goes.Slug); !fault.Is(err, fault.NotFound) {
 				t.Errorf("the page: %v", err)
 			}
 			ahead.Store(int64(2 * time.Minute))
