@@ -124,6 +124,7 @@ func TestWrongAddressesOfADashboard(t *testing.T) {
 	}{
 		{"/d/main/nothing", nil, missing, htmlType}, {"/nothing", ownHost, missing, htmlType}, {"/d/main/events/none", nil, missing, htmlType},
 		{"/d/main/history/2020-01", nil, missing, htmlType}, {"/d/main/events/a%2F..%2Fb", nil, missing, htmlType}, {"/d/main/events/..", nil, missing, htmlType},
+		{"//", ownHost, missing, htmlType}, {"/d/main//", nil, missing, htmlType},
 		{"/d/main/enter/below", nil, missing, htmlType}, {"/d/main/404", nil, missing, htmlType}, {"/d/main/events/%00", nil, missing, htmlType},
 		{"/d/main/components/none/badge.svg", nil, noAddress, "text/plain; charset=utf-8"}, {"/d/main/components/none/feed.rss", nil, noAddress, "text/plain; charset=utf-8"},
 		{"/d/none/", nil, noBoard + "\n", "text/plain; charset=utf-8"}, {"/", map[string]string{"Host": "other.test"}, noBoard + "\n", "text/plain; charset=utf-8"},
