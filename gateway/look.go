@@ -276,7 +276,8 @@ func (e *edge) serveEnter(l *look) {
 	if retry := response.Header["Retry-After"]; len(retry) > 0 {
 		l.Header()["Retry-After"] = retry
 	}
-	if e.findEdition(l) {
+	// A page without a password responds 404, to those who may see the page.
+	if e.findEdition(l) && (name != peer.MissingFile || e.checkAccess(l)) {
 		e.sendInstead(l, name, response.StatusCode)
 	}
 }

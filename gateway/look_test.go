@@ -124,6 +124,7 @@ func TestWrongAddressesOfADashboard(t *testing.T) {
 	}{
 		{"/d/main/nothing", nil, missing, htmlType}, {"/nothing", ownHost, missing, htmlType}, {"/d/main/events/none", nil, missing, htmlType},
 		{"/d/main/history/2020-01", nil, missing, htmlType}, {"/d/main/events/a%2F..%2Fb", nil, missing, htmlType}, {"/d/main/events/..", nil, missing, htmlType},
+		{"//", ownHost, missing, htmlType}, {"/d/main//", nil, missing, htmlType},
 		{"/d/main/enter/below", nil, missing, htmlType}, {"/d/main/404", nil, missing, htmlType}, {"/d/main/events/%00", nil, missing, htmlType},
 		{"/d/main/components/none/badge.svg", nil, noAddress, "text/plain; charset=utf-8"}, {"/d/main/components/none/feed.rss", nil, noAddress, "text/plain; charset=utf-8"},
 		{"/d/none/", nil, noBoard + "\n", "text/plain; charset=utf-8"}, {"/", map[string]string{"Host": "other.test"}, noBoard + "\n", "text/plain; charset=utf-8"},
@@ -678,7 +679,7 @@ func TestEnterTheDashboard(t *testing.T) {
 	for _, row := range []struct {
 		status      int
 		body, retry string
-	}{{303, "", ""}, {403, p.body(peer.EnterWrongFile, codingPlain), ""}, {429, p.body(peer.EnterLateFile, codingPlain), "60"}, {404, p.body(peer.MissingFile, codingPlain), ""}} {
+	}{{303, "", ""}, {403, p.body(peer.EnterWrongFile, codingPlain), ""}, {429, p.body(peer.EnterLateFile, codingPlain), "60"}} {
 		status = row.status
 		g := d.do(t, "POST", "/d/main/enter?key=x", "password=secret", form)
 		if g.status != row.status || g.body != row.body || (g.header.Get("Set-Cookie") != "") != (row.status == 303) || uri != "/public/v1/dashboards/main/enter" {
@@ -686,6 +687,17 @@ func TestEnterTheDashboard(t *testing.T) {
 		}
 		wantHeaders(t, "enter", g, map[string]string{"Cache-Control": cacheOfPrivate, "Retry-After": row.retry, "Access-Control-Allow-Origin": ""})
 	}
+	status = 404
+	p.change(func(of *peer.Edition) { of.Access = peer.Access{Mode: peer.AccessPublic} })
+	missing := d.do(t, "POST", "/d/main/enter", "password=secret", form)
+	wantHeaders(t, "enter a public dashboard", missing, map[string]string{"Cache-Control": cacheOfPrivate})
+	if missing.status != 404 || missing.body != p.body(peer.MissingFile, codingPlain) {
+		t.Errorf("a public dashboard: %d %q", missing.status, missing.body)
+	}
+	p.change(func(of *peer.Edition) {
+		of.Access = peer.Access{Mode: peer.AccessIPs, AllowedIPs: []string{"192.0.2.0/28"}}
+	})
+	wantEmpty403(t, d.do(t, "POST", "/d/main/enter", "password=secret", form))
 	form["Host"] = "status.acme.test"
 	status = 303
 	wantStatus(t, d.do(t, "POST", "/enter", "password=secret", form), 303)

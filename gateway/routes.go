@@ -243,7 +243,10 @@ func (t *router) find(r *http.Request) found {
 	path := r.URL.Path
 	raw := strings.TrimPrefix(escapedPath(r.URL), "/")
 	if !t.isPlatformHost(r.Host) {
-		out := pick(passport.Public, r.Method, t.own.find(strings.TrimSuffix(raw, "/")))
+		if raw != "/" { // "//" is not the address of the page
+			raw = strings.TrimSuffix(raw, "/")
+		}
+		out := pick(passport.Public, r.Method, t.own.find(raw))
 		out.ownHost = true
 		return out
 	}

@@ -528,4 +528,7 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 	if strings.Contains(left.text, "frame of") || !strings.Contains(left.text, `<html lang="en">`) || v.listed("hooks.example") != nil {
 		t.Errorf("without the frame: %s", left.text)
 	}
+	at := peer.PublicAddress{Slug: v.dashboard}
+	p.upstream.publish(at, v.id, p.upstream.public[at].Dashboard, topic.Email) // nothing of ours
+	framed("Nicht gefunden", v.must(http.StatusNotFound, http.MethodPost, v.base+"/webhook", nil))
 }

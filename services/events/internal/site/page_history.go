@@ -23,14 +23,15 @@ type historyEvent struct {
 	Ending bool
 }
 
-// covered returns the days that an event covers until the time of the snapshot, and false if it covers none.
+// covered returns the days that an event covers until the time of the snapshot, and false if it covers none. An event that
+// ends when a day begins does not cover that day.
 func (f frame) covered(e *catalog.ShownEvent) (first, last day, any bool) {
 	if !f.begun(e) {
 		return first, last, false
 	}
 	end := f.At
-	if ended := endOf(e); ended != nil && ended.Before(end) {
-		end = *ended
+	if ended := endOf(e); ended != nil && !ended.After(end) {
+		end = ended.Add(-1)
 	}
 	first, last = f.dates.dayOf(e.StartAt), f.dates.dayOf(end)
 	if last.Before(first.Time) {

@@ -194,6 +194,23 @@ func TestHistoryShowsALongEventEachDay(t *testing.T) {
 	}
 }
 
+// An event that ends at midnight is not on the day that begins then, unless it has no length.
+func TestHistoryOfAnEventThatEndsAtMidnight(t *testing.T) {
+	midnight := time.Date(2026, 11, 17, 23, 0, 0, 0, time.UTC) // in Berlin
+	for length, want := range map[time.Duration]string{time.Hour: "2026-11-17", 0: "2026-11-18", -time.Second: "2026-11-18"} {
+		snapshot := samplePage()
+		snapshot.Dashboard.Timezone = "Europe/Berlin"
+		snapshot.Events = []catalog.ShownEvent{{
+			ID: "short", Type: catalog.Incident, Status: catalog.Resolved, StartAt: midnight.Add(-max(length, 0)), EndAt: pointer(midnight.Add(min(length, 0) * -1)),
+		}}
+		for _, row := range frameOf(t, snapshot).history(14) {
+			if is := row.Last.At == want; len(row.Events) > 0 != is || is && !row.Events[0].Ending {
+				t.Errorf("%s: %s has %d events", length, row.Last.At, len(row.Events))
+			}
+		}
+	}
+}
+
 // A day of a change of the clocks has 23 or 25 hours. An hour of outage weighs accordingly.
 func TestUptimeOfDaysWith23And25Hours(t *testing.T) {
 	for _, one := range []struct {

@@ -28,10 +28,12 @@ func (a *API) mountVisitors(engine *gin.Engine) {
 // offered returns what the dashboard offers, and the kind that the path names. The pages of the request are in its frame.
 func (a *API) offered(c *gin.Context) (endpoint.Offer, endpoint.Kind, error) {
 	offer, err := a.endpoints.Offer(c.Request.Context(), page.Site(c))
+	if offer.Dashboard.ID != "" { // also if the dashboard offers nothing
+		page.About(c, offer.Dashboard.ID, offer.Dashboard.Locale)
+	}
 	if err != nil {
 		return offer, endpoint.Kind{}, err
 	}
-	page.About(c, offer.Dashboard.ID, offer.Dashboard.Locale)
 	kind, err := offer.Kind(c.Param("channel"))
 	return offer, kind, err
 }

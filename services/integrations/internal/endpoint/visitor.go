@@ -62,7 +62,7 @@ type Wish struct {
 }
 
 // Offer returns the kinds of endpoints for which a visitor of a dashboard may ask. It returns fault.NotFound if there
-// is none, or no such dashboard.
+// is none, with the dashboard, or if there is no such dashboard.
 func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
 	dashboard, err := s.Services.PublicDashboard(ctx, at)
 	if fault.Is(err, fault.NotFound) {
@@ -78,7 +78,7 @@ func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
 		}
 	}
 	if len(offer.Kinds) == 0 {
-		return Offer{}, noOffer(nil)
+		return offer, noOffer(nil)
 	}
 	return offer, nil
 }
