@@ -31,7 +31,7 @@ const (
 	restTime = 500 * time.Millisecond
 	// questionTime is the least time between two questions for the same edition or list. Visitors who come meanwhile
 	// share a question. On a busy dashboard a question costs as much as several visits.
-	questionTime = 150 * time.Microsecond
+	questionTime = 100 * time.Microsecond
 	// maxURI bounds the path and query of a kept page, in bytes. A page with a longer one is
 	// requested for each visitor.
 	maxURI = 1024

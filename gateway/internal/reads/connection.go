@@ -44,15 +44,14 @@ func (c *connection) serve() {
 			_ = c.Conn.Close() // the end of the connection for both sides
 		}
 	}()
-	address := c.RemoteAddr().String()
+	memory := &http.Request{Header: http.Header{}, RemoteAddr: c.RemoteAddr().String()}
 	for !c.used.Load() || !c.listener.closing.Load() {
 		head, err := c.readHead()
 		if err != nil {
 			return // the client has left, or was silent for too long
 		}
-		request, handler := parse(head), http.Handler(nil)
+		request, handler := parse(head, memory), http.Handler(nil)
 		if request != nil {
-			request.RemoteAddr = address
 			handler = c.listener.take(request)
 		}
 		if handler == nil {

@@ -13,8 +13,9 @@ import (
 )
 
 // parse returns the request of a head, or nil if net/http is to read it: if it is not a GET or HEAD of HTTP/1.1 with one
-// Host, if it announces a body or a wish about the connection, or if anything in it is unusual or wrong.
-func parse(head []byte) *http.Request {
+// Host, if it announces a body or a wish about the connection, or if anything in it is unusual or wrong. The request uses
+// the memory of the former one.
+func parse(head []byte, former *http.Request) *http.Request {
 	text, whole := strings.CutSuffix(string(head), "\r\n\r\n")
 	if !whole {
 		return nil
@@ -29,11 +30,15 @@ func parse(head []byte) *http.Request {
 	if err != nil {
 		return nil
 	}
-	request := &http.Request{
+	clear(former.Header)
+	*former = http.Request{
 		Method: method, URL: u, RequestURI: target, Proto: protocol, ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
-		Header: make(http.Header, strings.Count(rest, "\n")+1),
+		Header: former.Header, RemoteAddr: former.RemoteAddr,
 	}
-	for line := range strings.SplitSeq(rest, "\r\n") {
+	request := former
+	values := make([]string, 0, strings.Count(rest, "\n")+1) // of all fields, in one piece of memory
+	for more := true; more; {
+		line, rest, more = strings.Cut(rest, "\r\n")
 		name, value, isField := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
 		if !isField || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
@@ -53,7 +58,12 @@ func parse(head []byte) *http.Request {
 		case "Content-Length", "Transfer-Encoding", "Trailer", "Expect", "Upgrade", "Http2-Settings":
 			return nil
 		}
-		request.Header[name] = append(request.Header[name], value)
+		values = append(values, value)
+		if former := request.Header[name]; former != nil {
+			request.Header[name] = append(former, value)
+			continue
+		}
+		request.Header[name] = values[len(values)-1 : len(values) : len(values)]
 	}
 	if request.Host == "" {
 		return nil
@@ -71,6 +81,8 @@ type response struct {
 	status  int
 	sent    bool // the head
 	missing int  // the bytes of the body that are not written yet
+	parts   net.Buffers
+	room    [2][]byte // of parts
 }
 
 var errLength = errors.New("reads: the body does not have the length that its head states")
@@ -109,22 +121,23 @@ func (r *response) Write(data []byte) (int, error) {
 		data = nil
 	}
 	if r.sent {
-		return r.write(net.Buffers{data}, size)
+		return r.write(size, nil, data)
 	}
 	r.sent = true
 	if values := r.header["Content-Length"]; len(values) == 1 && r.request.Method != http.MethodHead {
 		r.missing, _ = strconv.Atoi(values[0]) // of our own number
 	}
 	r.appendHead()
-	return r.write(net.Buffers{r.head, data}, size)
+	return r.write(size, r.head, data)
 }
 
-// write sends the parts, of which the last is one of the body.
-func (r *response) write(parts net.Buffers, size int) (int, error) {
-	if r.missing -= len(parts[len(parts)-1]); r.missing < 0 {
+// write sends the head, if it was not sent, and a part of the body.
+func (r *response) write(size int, head, body []byte) (int, error) {
+	if r.missing -= len(body); r.missing < 0 {
 		return 0, errLength
 	}
-	if _, err := parts.WriteTo(r.conn); err != nil {
+	r.parts = append(r.room[:0], head, body)
+	if _, err := r.parts.WriteTo(r.conn); err != nil {
 		r.missing = -1
 		return 0, err
 	}
