@@ -29,9 +29,9 @@ const (
 	// restTime is the time for which the events service gets no question after a failure, unless it responds to an
 	// earlier one. Visitors see a change within a second after the service is back.
 	restTime = 500 * time.Millisecond
-	// questionTime is the least time between two questions for the same edition or list. Visitors who come meanwhile
-	// share a question. On a busy dashboard a question costs as much as several visits.
-	questionTime = 100 * time.Microsecond
+	// questionTime is the least time between a response and the next question for the same edition or list. Visitors who
+	// come meanwhile share a question. A question costs as much as several visits.
+	questionTime = 150 * time.Microsecond
 	// maxURI bounds the path and query of a kept page, in bytes. A page with a longer one is
 	// requested for each visitor.
 	maxURI = 1024
@@ -86,8 +86,8 @@ type page struct {
 	edition *edition
 	// confirmed is the time in ns at which the events service returned or confirmed the page.
 	confirmed atomic.Int64
-	// asked is the time in ns at which the newest question for the page began that has a response.
-	asked atomic.Int64
+	// answered is the time in ns of the newest response to a question for the page.
+	answered atomic.Int64
 	// saveAt is the time in ns from which an edition is to be saved in Redis.
 	saveAt atomic.Int64
 }
@@ -198,10 +198,10 @@ func unreadable(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment. Try again shortly.")
 }
 
-// pause waits until questionTime after the former question for an edition or a list began.
+// pause waits until questionTime after the last response to a question for the same edition or list.
 func (p *pages) pause(q question) {
 	if former, kept := p.kept.Peek(q.key); kept && q.edition == nil {
-		time.Sleep(min(questionTime, questionTime-p.now().Sub(time.Unix(0, former.asked.Load()))))
+		time.Sleep(min(questionTime, questionTime-time.Since(time.Unix(0, former.answered.Load()))))
 	}
 }
 
@@ -211,12 +211,11 @@ func (p *pages) ask(ctx context.Context, q question) (*page, error) {
 	if former != nil && q.current(former) { // another run has kept it
 		return former, nil
 	}
-	began := p.now().UnixNano()
 	fresh, err := p.request(ctx, q, former)
 	if err != nil {
 		return nil, err
 	}
-	fresh.asked.Store(began)
+	fresh.answered.Store(time.Now().UnixNano())
 	p.rested.Store(nil)
 	if fresh == former {
 		fresh.confirmed.Store(p.now().UnixNano())
