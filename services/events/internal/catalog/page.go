@@ -21,7 +21,7 @@ type Page struct {
 	Enabled     bool     `json:"enabled"`
 	Private     bool     `json:"private"` // some visitors must not see the page
 	Rows        []Row    `json:"rows"`
-	List        string   `json:"list"`    // a digest of Rows; empty in a page that was stored before there was one
+	List        string   `json:"list"` // a digest of Rows; empty in a page that was stored before there was one
 	// ChangesAt is the next time at which an event reaches its start, so that the list changes without a write.
 	ChangesAt *time.Time `json:"changesAt"`
 
