@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
 // The number of delivery processes changes from 1 to 3 to 2 while 100,000 deliveries (fewer in the short form) are
@@ -58,7 +57,7 @@ func TestScaleOutDuringDeliveries(t *testing.T) {
 	total := n * updates
 	l.await(total/10, arrived)
 	second.start()
-	third := newProcess(t, "delivery-3", "delivery", append(second.env, "BELLBUOY_ADDR="+apitest.FreeAddress(t))...).start()
+	third := newProcess(t, "delivery-3", "delivery", append(second.env, "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")...).start()
 	began := time.Now()
 	l.await(total*6/10, arrived)
 	if code := third.stop(); code != 0 {

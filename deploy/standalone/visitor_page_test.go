@@ -78,7 +78,7 @@ func TestVisitorsPagesLookLikeTheDashboard(t *testing.T) {
 			!strings.Contains(wrong, `aria-invalid="true" aria-describedby="email-problem"`) || strings.Count(wrong, " checked") != 1 {
 			t.Errorf("a wrong form: %s", wrong)
 		}
-		if wrong := look(v, http.StatusUnprocessableEntity, http.MethodPost, subscribe+"/webhook", url.Values{"url": {"ftp://x"}}); !strings.Contains(wrong, `<main id="main" tabindex="-1" class="small" lang="en">`) {
+		if wrong := look(v, http.StatusUnprocessableEntity, http.MethodPost, subscribe+"/webhook", url.Values{"url": {"ftp://x"}}); !strings.Contains(wrong, `<main id="main" tabindex="-1" class="small">`) || !strings.Contains(wrong, "Einen Endpunkt abonnieren") {
 			t.Errorf("a wrong form of an endpoint: %s", wrong)
 		}
 		sent := look(v, http.StatusOK, http.MethodGet, subscribe+"/sent", nil)
