@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
 )
 
 // The number of delivery processes changes from 1 to 3 to 2 while 100,000 deliveries (fewer in the short form) are
