@@ -21,7 +21,7 @@
 //   - The files of dashboards are served from memory after the events service has confirmed
 //     the edition. If the events service is down, the last files are served, after a start
 //     those in Redis (pages.go, look.go, backup.go). Package reads serves them on their connections, because net/http
-//     costs more than all the rest of such a request.
+//     costs as much as all the rest of such a request.
 //   - A write with an Idempotency-Key happens at most once (once.go).
 package gateway
 
