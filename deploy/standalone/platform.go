@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -221,7 +222,11 @@ func bind[C any, P interface {
 }
 
 func (p *platform) sower(name string) *sower {
-	return newSower(p.links, p.listeners[name].Addr().String(), p.settings.OperatorToken)
+	s := newSower(p.links, p.listeners[name].Addr().String(), p.settings.OperatorToken)
+	if p.settings.RedisURL == "" {
+		s.start = rand.Text()
+	}
+	return s
 }
 
 // patienceElsewhere bounds the wait for a platform that runs as containers.

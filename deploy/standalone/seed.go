@@ -106,6 +106,9 @@ type sower struct {
 	dial          string // address to dial
 	operatorToken string
 	client        *http.Client
+	// start distinguishes the keys of this start from those of former ones, if Redis is in this process: then no request
+	// of a killed process can be under way, but Redis remembers its key as under way. Empty: the platform may be shared.
+	start string
 }
 
 // newSower returns a sower that dials the address of a part of the platform.
@@ -206,7 +209,7 @@ func (c caller) ensure(ctx context.Context, key, path string, in any, find func(
 					return err
 				}
 			}
-			failure = c.once(ctx, fmt.Sprintf("first start %d %s", attempt, key), http.MethodPost, path, in, nil)
+			failure = c.once(ctx, fmt.Sprintf("first start %s %d %s", c.start, attempt, key), http.MethodPost, path, in, nil)
 			if refused, is := errors.AsType[*refusal](failure); failure != nil && (!is || refused.status != http.StatusConflict) {
 				return failure
 			}
