@@ -29,22 +29,29 @@ func (b *backlog) gauge() prometheus.GaugeFunc {
 	})
 }
 
-// claimed notes that the relay is about to publish claims.
-func (b *backlog) claimed(claims []claim) { b.set(earlier(b.failing, oldest(claims))) }
+// claimed notes that the relay is about to publish claims, while held documents wait.
+func (b *backlog) claimed(claims []claim, held map[string]heldBack) {
+	b.set(earlier(b.waiting(held), oldest(claims)))
+}
 
 // ended notes the end of a round. The messages of a successful round are published, and those of a failed round wait.
-// A held document counts until the relay should have claimed it again: otherwise another process has published it.
 func (b *backlog) ended(err error, held map[string]heldBack) {
 	if b.failing = (time.Time{}); err != nil && b.since.Load() != 0 {
 		b.failing = time.UnixMilli(b.since.Load())
 	}
-	waiting := b.failing
+	b.set(b.waiting(held))
+}
+
+// waiting returns the time of the oldest message that waits for another round. A held document counts until the relay
+// should have claimed it again: otherwise another process has published it.
+func (b *backlog) waiting(held map[string]heldBack) time.Time {
+	oldest := b.failing
 	for _, h := range held {
 		if time.Since(h.until) < firstHold {
-			waiting = earlier(waiting, h.oldest)
+			oldest = earlier(oldest, h.oldest)
 		}
 	}
-	b.set(waiting)
+	return oldest
 }
 
 func (b *backlog) set(since time.Time) {

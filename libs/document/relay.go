@@ -141,7 +141,7 @@ func (r *relay) round(ctx context.Context, shapes []*shape) (more bool, err erro
 	if err != nil || len(claims) == 0 {
 		return false, err
 	}
-	r.db.backlog.claimed(claims)
+	r.db.backlog.claimed(claims, r.held)
 	// A stop of the relay does not interrupt the rest: the result of a publication is stored.
 	lasting := context.WithoutCancel(ctx)
 	if r.shared != nil {
