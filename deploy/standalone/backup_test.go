@@ -84,7 +84,7 @@ func members(rows []map[string]any, name string) map[string]bool {
 	return out
 }
 
-// load writes on every interface until its end. It keeps the names of what was acknowledged, by kind.
+// load writes on every interface until it is stopped. It keeps the names of what was acknowledged, by kind.
 type load struct {
 	mu           sync.Mutex
 	acknowledged map[string][]string
