@@ -115,7 +115,7 @@ func TestFindIsServedByIndexes(t *testing.T) {
 	}
 }
 
-// Count by a counted prefix reads the stored count.
+// Count by a counted prefix reads the stored count. A page at an offset begins at a stored block.
 func TestCountIsKept(t *testing.T) {
 	db, err := Open("sqlite:"+t.TempDir(), "explain", Options{})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestCountIsKept(t *testing.T) {
 			{Name: "owner", Value: func(p *parcelled) any { return p.Owner }},
 			{Name: "size", Value: func(p *parcelled) any { return p.Size }},
 		},
-		Indexes: []Index{{Name: "owner_size", Fields: []string{"owner", "size"}, Counted: true}},
+		Indexes: []Index{{Name: "owner_size", Fields: []string{"owner", "size"}, Counted: true, Numbered: true}},
 	})
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -143,6 +143,21 @@ func TestCountIsKept(t *testing.T) {
 	}
 	if lines := explain(t, db.engine.(*sqliteEngine), q); len(lines) != 1 || !strings.Contains(lines[0], "SEARCH") || !strings.Contains(lines[0], "parcels.owner_size.count") {
 		t.Errorf("the query plan is %v", lines)
+	}
+	for _, descending := range []bool{false, true} {
+		order := []find.Order{{Field: "size", Descending: descending}}
+		if p, err = c.shape.plan(find.Query{Where: []find.Condition{find.Eq("owner", "a")}, Order: order, Offset: 5000}); err != nil {
+			t.Fatal(err)
+		}
+		q, _ := p.selection()
+		text := strings.Join(explain(t, db.engine.(*sqliteEngine), q), "\n")
+		entered := "(f_owner=? AND f_size>?)"
+		if descending {
+			entered = "(f_owner=? AND f_size<?)"
+		}
+		if !strings.Contains(text, "SEARCH d USING INDEX parcels.owner_size "+entered) || !strings.Contains(text, "parcels.owner_size.count") || strings.Contains(text, "SCAN parcels") {
+			t.Errorf("the query plan of a page at an offset is\n%s", text)
+		}
 	}
 }
 

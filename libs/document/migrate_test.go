@@ -13,7 +13,7 @@ import (
 )
 
 // version declares the boats as one version of the program, and migrates.
-func version(t *testing.T, address string, schema document.Schema[boat]) (*document.Collection[boat], error) {
+func version[T any](t *testing.T, address string, schema document.Schema[T]) (*document.Collection[T], error) {
 	t.Helper()
 	db := open(t, address)
 	c := document.Declare(db, schema)
@@ -174,6 +174,7 @@ func TestDeclareRefusesContradictions(t *testing.T) {
 		},
 		"a counted list":    func(s *document.Schema[boat]) { s.Indexes[5].Counted = true },
 		"nothing to count":  func(s *document.Schema[boat]) { s.Indexes[6].Counted = true },
+		"numbers uncounted": func(s *document.Schema[boat]) { s.Indexes[1].Numbered = true },
 		"a malformed field": func(s *document.Schema[boat]) { s.Fields[0].Name = `x"; --` },
 	} {
 		t.Run(name, func(t *testing.T) {

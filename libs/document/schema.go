@@ -58,6 +58,10 @@ type Index struct {
 	// number of records, because each write updates their numbers. MongoDB cannot do that in the same write, so
 	// it counts entries of the index.
 	Counted bool
+	// Numbered: the last field of a counted index is a whole number that every record has, such as one that counts up. On
+	// SQLite, a page at an Offset by equality conditions on the other fields, in the order of the number, then takes about
+	// the same time for any Offset. MongoDB walks over the entries of the index.
+	Numbered bool
 }
 
 // shape is a Schema without its type, for the engines.
@@ -80,11 +84,12 @@ type field struct {
 }
 
 type index struct {
-	name    string
-	fields  []int
-	unique  bool
-	counted bool
-	many    int // position of the multi-valued field in fields, or -1
+	name     string
+	fields   []int
+	unique   bool
+	counted  bool
+	numbered bool
+	many     int // position of the multi-valued field in fields, or -1
 }
 
 func (s *shape) field(name string) int {
@@ -148,7 +153,7 @@ func shapeOf[T any](schema Schema[T]) (*shape, error) {
 }
 
 func (s *shape) index(declared Index) (index, error) {
-	ix := index{name: declared.Name, unique: declared.Unique, counted: declared.Counted, many: -1}
+	ix := index{name: declared.Name, unique: declared.Unique, counted: declared.Counted, numbered: declared.Numbered, many: -1}
 	if !identifier.MatchString(declared.Name) || s.indexNamed(declared.Name) != nil {
 		return ix, fmt.Errorf("must be an identifier and be declared once")
 	}
@@ -171,6 +176,9 @@ func (s *shape) index(declared Index) (index, error) {
 	}
 	if ix.counted && (ix.many >= 0 || len(ix.fields) < 2) {
 		return ix, fmt.Errorf("must not be counted: it has a multi-valued field or only one field")
+	}
+	if ix.numbered && !ix.counted {
+		return ix, fmt.Errorf("must not be numbered: it is not counted")
 	}
 	for i := range s.indexes {
 		if slices.Equal(s.indexes[i].fields, ix.fields) { // MongoDB refuses a second index of the same fields

@@ -1,13 +1,22 @@
 package document
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // A counted index has a table with the number of records for each value of its prefix. Triggers update the table with
-// each write, so it is as exact as the index.
+// each write, so it is as exact as the index. For a numbered index it has a row for each block of numbers, so that a page at
+// an offset begins at a block: it reads at most blockSize entries of the index that it does not return.
+
+const (
+	blockBits = 10
+	blockSize = 1 << blockBits // numbers in a block
+)
 
 func (s *shape) counterTable(ix *index) string { return s.sqlIndex(ix) + ".count" }
 
@@ -20,16 +29,51 @@ func (s *shape) sqlCounter(ix *index) []sqlObject {
 	each := func(text, separator string) string { return s.each(ix.prefix(), text, separator) }
 	name := s.counterTable(ix)
 	table, counts := quote(s.name), quote(name)
-	more := `INSERT INTO ` + counts + ` SELECT ` + each("NEW.?", ", ") + `, 1 WHERE ` + each("NEW.? IS NOT NULL", " AND ") +
-		` ON CONFLICT (` + each("?", ", ") + `) DO UPDATE SET n = n + 1; `
-	less := `UPDATE ` + counts + ` SET n = n - 1 WHERE ` + each("? = OLD.?", " AND ") + `; `
+	declared, unique, changed := each("?", ", "), each("?", ", "), ix.prefix()
+	block := func(string) string { return "" }
+	if ix.numbered {
+		declared, unique, changed = declared+", block INTEGER NOT NULL", unique+", block", ix.fields
+		block = func(record string) string {
+			return record + quote(column(s.fields[ix.fields[len(ix.fields)-1]].name)) + " >> " + strconv.Itoa(blockBits)
+		}
+	}
+	values := func(record string) string { return strings.TrimSuffix(each(record+"?", ", ")+", "+block(record), ", ") }
+	more := `INSERT INTO ` + counts + ` SELECT ` + values("NEW.") + `, 1 WHERE ` + each("NEW.? IS NOT NULL", " AND ") +
+		` ON CONFLICT (` + unique + `) DO UPDATE SET n = n + 1; `
+	less := `UPDATE ` + counts + ` SET n = n - 1 WHERE ` + each("? = OLD.?", " AND ")
+	if ix.numbered {
+		less += " AND block = " + block("OLD.")
+	}
+	less += `; `
 	return []sqlObject{
-		{name: name, kind: "table", sql: `CREATE TABLE ` + counts + ` (` + each("?", ", ") + `, n INTEGER NOT NULL, UNIQUE (` + each("?", ", ") + `))`,
-			fill: `INSERT INTO ` + counts + ` SELECT ` + each("?", ", ") + `, COUNT(*) FROM ` + table + ` WHERE ` + each("? IS NOT NULL", " AND ") + ` GROUP BY ` + each("?", ", ")},
+		{name: name, kind: "table", sql: `CREATE TABLE ` + counts + ` (` + declared + `, n INTEGER NOT NULL, UNIQUE (` + unique + `))`,
+			fill: `INSERT INTO ` + counts + ` SELECT ` + values("") + `, COUNT(*) FROM ` + table + ` WHERE ` + each("? IS NOT NULL", " AND ") + ` GROUP BY ` + values("")},
 		s.trigger(name, "INSERT", "", more),
 		s.trigger(name, "DELETE", "", less),
-		s.trigger(name, "UPDATE OF "+each("?", ", "), each("OLD.? IS NOT NEW.?", " OR "), less+more),
+		s.trigger(name, "UPDATE OF "+s.each(changed, "?", ", "), s.each(changed, "OLD.? IS NOT NEW.?", " OR "), less+more),
 	}
+}
+
+// fromBlock returns the SELECT of a page at an offset, which begins at a block of a numbered index. It returns false unless
+// the conditions are equalities on exactly the prefix of the index.
+func (p *plan) fromBlock() (clause, bool) {
+	if p.index == nil || !p.index.numbered || !p.sorted || p.after != nil || p.offset < blockSize || len(p.where) != len(p.index.prefix()) ||
+		slices.ContainsFunc(p.where, func(c condition) bool { return c.op != find.OpEq || len(c.values) > 1 }) {
+		return clause{}, false
+	}
+	number, direction := p.order[0], ""
+	bound := " >= (SELECT block << " + strconv.Itoa(blockBits) + " FROM start)"
+	if number.descending {
+		bound, direction = " < (SELECT (block + 1) << "+strconv.Itoa(blockBits)+" FROM start)", " DESC"
+	}
+	q := clause{text: "WITH start AS MATERIALIZED (SELECT block, before FROM (SELECT block, n, SUM(n) OVER (ORDER BY block" + direction + ") - n AS before FROM " +
+		quote(p.shape.counterTable(p.index)) + " d"}
+	q.where(p.all())
+	q.add(") WHERE before + n > ? ORDER BY before LIMIT 1) SELECT "+p.column(keyField)+", d.version, d.body"+p.from(), p.offset)
+	q.where(p.all().join(" AND ", clause{text: p.column(number.field) + bound}))
+	p.sequence(&q, 0)
+	q.add(" LIMIT 0 + ? OFFSET ? - COALESCE((SELECT before FROM start), 0)", cmp.Or(p.limit, -1), p.offset)
+	return q, true
 }
 
 // counter returns a query of stored counts. It returns false unless the conditions are equalities on exactly the

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -100,6 +101,9 @@ func (e *sqliteEngine) deleteSome(ctx context.Context, p *plan, limit int) (int6
 // ranges of its index (several values of a prefix field, or a position within a longer order) has one arm per range.
 // SQLite merges ordered arms row by row, so it reads no more rows than it returns.
 func (p *plan) selection() (clause, int) {
+	if q, is := p.fromBlock(); is {
+		return q, 0
+	}
 	arms := p.arms()
 	var q clause
 	extra := 0
@@ -170,9 +174,18 @@ func (p *plan) keys(fields []int) clause {
 	return q
 }
 
-// ordered adds the order, limit and offset. If first is not 0, the terms are the columns of that number and behind, and
-// the key is column 1.
+// ordered adds the order, limit and offset.
 func (p *plan) ordered(q *clause, first int) {
+	p.sequence(q, first)
+	if p.limit > 0 || p.offset > 0 {
+		// SQLite prepares a statement with a plain LIMIT ? again at each run, in case the number changes its plan.
+		q.add(" LIMIT 0 + ? OFFSET ?", cmp.Or(p.limit, -1), p.offset)
+	}
+}
+
+// sequence adds the order. If first is not 0, the terms are the columns of that number and behind, and the key is
+// column 1.
+func (p *plan) sequence(q *clause, first int) {
 	separator := " ORDER BY "
 	for i, t := range p.order {
 		name := p.column(t.field)
@@ -186,14 +199,6 @@ func (p *plan) ordered(q *clause, first int) {
 			q.add(" DESC")
 		}
 		separator = ", "
-	}
-	if p.limit > 0 || p.offset > 0 {
-		limit := p.limit
-		if limit == 0 {
-			limit = -1
-		}
-		// SQLite prepares a statement with a plain LIMIT ? again at each run, in case the number changes its plan.
-		q.add(" LIMIT 0 + ? OFFSET ?", limit, p.offset)
 	}
 }
 

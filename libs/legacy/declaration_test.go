@@ -185,7 +185,7 @@ func TestListIsAskedWithTheIndexThatServes(t *testing.T) {
 		{Name: "update", Type: legacy.String, Find: "text"},
 		{Name: "type", Type: legacy.Related, Find: "type", Relation: legacy.TypeLookup.Relation()},
 	}
-	resource.Indexes = []legacy.Index{{Name: "base"}, {Name: "by_type", Equal: []string{"type"}}, {Name: "by_both", Equal: []string{"type", "status"}}}
+	resource.Indexes = []legacy.Index{{Name: "base"}, {Name: "by_type", Equal: []string{"type"}}, {Name: "by_both", Equal: []string{"type", "status"}}, {Name: "in_order", Order: "text"}}
 	resource.List = func(_ context.Context, _ passport.Passport, q find.Query) ([]thing, int64, error) {
 		asked = &q
 		return nil, 0, nil
@@ -209,7 +209,7 @@ func TestListIsAskedWithTheIndexThatServes(t *testing.T) {
 		"update__contains=x&type=1":          {Order: id, Limit: 20, Scan: "by_type", Where: []find.Condition{find.Text("text", find.Substring, "x", false), find.Eq("type", "incident")}},
 		"type=1&type__type=maintenance":      {Order: id, Limit: 20, Scan: "by_type", Where: []find.Condition{find.Eq("type", "incident"), find.Eq("type", "maintenance")}},
 		"type__in=1,2":                       {Order: id, Limit: 20, Scan: "base", Where: []find.Condition{find.In("type", "incident", "maintenance")}},
-		"order_by=update":                    {Order: []find.Order{{Field: "text"}, {Field: "legacyId"}}, Limit: 20, Scan: "base"},
+		"order_by=update":                    {Order: []find.Order{{Field: "text"}, {Field: "legacyId"}}, Limit: 20, Scan: "in_order"},
 		"type=1&order_by=update&order_by=id": {Order: []find.Order{{Field: "text"}, {Field: "legacyId"}}, Limit: 20, Scan: "by_type", Where: []find.Condition{find.Eq("type", "incident")}},
 		"id=4":                               {Order: id, Limit: 20, Scan: "base", Where: []find.Condition{find.Eq("legacyId", int64(4))}},
 	} {

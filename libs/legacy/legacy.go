@@ -86,6 +86,7 @@ type Index struct {
 	Name  string
 	Equal []string // names of find fields
 	Few   bool     // few records have one value of Equal: the index serves several values too
+	Order string   // a find field, without Equal: the index is (organization, Order, id), which queries in this order scan
 }
 
 // Options are shared by all resources of a service.

@@ -57,5 +57,10 @@ func scanIn(indexes []Index, query find.Query) string {
 	if byID && len(query.Where) == len(best.Equal) && !slices.ContainsFunc(best.Equal, func(name string) bool { return several[name] }) {
 		return ""
 	}
+	for _, index := range indexes {
+		if len(best.Equal) == 0 && index.Order != "" && index.Order == query.Order[0].Field {
+			return index.Name // so a page is read in its order, and only records with the same value of Order are sorted
+		}
+	}
 	return best.Name
 }

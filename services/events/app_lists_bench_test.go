@@ -19,7 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-const fewRecords, benchRounds = 1000, 100
+const fewRecords, benchRounds = 1000, 400
 
 // manyRecords returns BENCH_RECORDS.
 func manyRecords(b *testing.B) int {
@@ -32,7 +32,7 @@ func manyRecords(b *testing.B) int {
 }
 
 // BenchmarkAppLists measures the App's lists of events and components over HTTP, for an organization with 1,000
-// records and for one with BENCH_RECORDS (100,000). Requests to the two alternate. The benchmark reports the 99th percentiles of 100
+// records and for one with BENCH_RECORDS (100,000). Requests to the two alternate. The benchmark reports the 99th percentiles of 400
 // requests and their ratio, for the first page, the page in the middle and the last page of each filter. It runs on
 // SQLite, or on the MongoDB server that apitest.Documents names:
 //

@@ -43,6 +43,7 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 			{Name: catalog.IndexType, Equal: []string{catalog.FieldType}},
 			{Name: catalog.IndexStatus, Equal: []string{catalog.FieldStatus}},
 			{Name: catalog.IndexTypeStatus, Equal: []string{catalog.FieldType, catalog.FieldStatus}},
+			{Name: catalog.IndexStart, Order: catalog.FieldStart},
 		},
 		Doc: legacy.Doc{
 			Name: "Event", Names: "Events", One: "an event", Many: "events",

@@ -58,6 +58,7 @@ const (
 	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
 	IndexOpen          = "org_open"
 	IndexListed        = "org_listed_start"
+	IndexStart         = "org_start"
 	IndexExternalID    = "org_external"
 	IndexCorrelation   = "org_correlation_until"
 	IndexInbound       = "org_inbound"

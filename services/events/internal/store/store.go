@@ -106,15 +106,16 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: catalog.FieldInbound, Value: func(e *record) any { return e.InboundIDs() }},
 		}, slices.Concat(members[record](catalog.FieldID), facts("", (*record).Facts))...),
 		Indexes: []document.Index{
-			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true, Counted: true},
-			{Name: catalog.IndexType, Fields: []string{catalog.FieldOrganization, catalog.FieldType, catalog.FieldLegacyID}, Counted: true},
-			{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true},
-			{Name: catalog.IndexTypeStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldType, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true},
+			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true, Counted: true, Numbered: true},
+			{Name: catalog.IndexType, Fields: []string{catalog.FieldOrganization, catalog.FieldType, catalog.FieldLegacyID}, Counted: true, Numbered: true},
+			{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true, Numbered: true},
+			{Name: catalog.IndexTypeStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldType, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true, Numbered: true},
 			{Name: catalog.IndexComponent, Fields: []string{catalog.FieldOrganization, catalog.FieldComponents, catalog.FieldLegacyID}},
 			{Name: catalog.IndexLink, Fields: []string{catalog.FieldOrganization, catalog.FieldLinks, catalog.FieldLegacyID}},
 			{Name: catalog.IndexID, Fields: []string{catalog.FieldOrganization, catalog.FieldID}},
 			{Name: catalog.IndexOpen, Fields: []string{catalog.FieldOrganization, catalog.FieldOpen}},
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
+			{Name: catalog.IndexStart, Fields: []string{catalog.FieldOrganization, catalog.FieldStart, catalog.FieldLegacyID}},
 			{Name: catalog.IndexListed, Fields: []string{catalog.FieldOrganization, catalog.FieldListed, catalog.FieldStart}},
 			{Name: catalog.IndexExternalID, Fields: []string{catalog.FieldOrganization, catalog.FieldExternalID}, Unique: true},
 			{Name: catalog.IndexCorrelation, Fields: []string{catalog.FieldOrganization, catalog.FieldCorrelation, catalog.FieldUntil}},
@@ -140,8 +141,8 @@ func links() document.Schema[catalog.LinkRow] {
 			facts(catalog.FieldEvent, func(l *record) catalog.EventFacts { return l.Event }),
 		),
 		Indexes: append(childIndexes(),
-			document.Index{Name: catalog.IndexComponent, Fields: []string{catalog.FieldOrganization, catalog.FieldComponent, catalog.FieldLegacyID}, Counted: true},
-			document.Index{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.OfEvent(catalog.FieldStatus), catalog.FieldLegacyID}, Counted: true},
+			document.Index{Name: catalog.IndexComponent, Fields: []string{catalog.FieldOrganization, catalog.FieldComponent, catalog.FieldLegacyID}, Counted: true, Numbered: true},
+			document.Index{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.OfEvent(catalog.FieldStatus), catalog.FieldLegacyID}, Counted: true, Numbered: true},
 		),
 	}
 }
@@ -159,7 +160,7 @@ func updates() document.Schema[catalog.UpdateRow] {
 			facts(catalog.FieldEvent, func(u *record) catalog.EventFacts { return u.Event }),
 		),
 		Indexes: append(childIndexes(),
-			document.Index{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true},
+			document.Index{Name: catalog.IndexStatus, Fields: []string{catalog.FieldOrganization, catalog.FieldStatus, catalog.FieldLegacyID}, Counted: true, Numbered: true},
 		),
 	}
 }
@@ -222,10 +223,10 @@ func childIndexes() []document.Index {
 	ofType, ofStatus := catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)
 	return []document.Index{
 		{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent, id}},
-		{Name: catalog.IndexLegacyID, Fields: []string{organization, id}, Unique: true, Counted: true},
+		{Name: catalog.IndexLegacyID, Fields: []string{organization, id}, Unique: true, Counted: true, Numbered: true},
 		{Name: catalog.IndexEventLegacyID, Fields: []string{organization, catalog.OfEvent(id), id}},
-		{Name: catalog.IndexType, Fields: []string{organization, ofType, id}, Counted: true},
-		{Name: catalog.IndexTypeStatus, Fields: []string{organization, ofType, ofStatus, id}, Counted: true},
+		{Name: catalog.IndexType, Fields: []string{organization, ofType, id}, Counted: true, Numbered: true},
+		{Name: catalog.IndexTypeStatus, Fields: []string{organization, ofType, ofStatus, id}, Counted: true, Numbered: true},
 	}
 }
 
