@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
@@ -23,31 +22,27 @@ func (s *shape) counterTable(ix *index) string { return s.sqlIndex(ix) + ".count
 // prefix returns the fields by which the records of an index are counted: all but the last.
 func (ix *index) prefix() []int { return ix.fields[:len(ix.fields)-1] }
 
+// number returns the last field of a numbered index.
+func (ix *index) number() int { return ix.fields[len(ix.fields)-1] }
+
 // sqlCounter returns the table and triggers that count an index. They do not count records that lack a field of the
 // prefix.
 func (s *shape) sqlCounter(ix *index) []sqlObject {
-	each := func(text, separator string) string { return s.each(ix.prefix(), text, separator) }
-	name := s.counterTable(ix)
-	table, counts := quote(s.name), quote(name)
-	declared, unique, changed := each("?", ", "), each("?", ", "), ix.prefix()
-	block := func(string) string { return "" }
+	name, prefix, changed := s.counterTable(ix), ix.prefix(), ix.prefix()
+	counts, columns, rule := quote(name), s.each(prefix, "?", ", "), ""
+	values := func(record string) string { return s.each(prefix, record+"?", ", ") }
 	if ix.numbered {
-		declared, unique, changed = declared+", block INTEGER NOT NULL", unique+", block", ix.fields
-		block = func(record string) string {
-			return record + quote(column(s.fields[ix.fields[len(ix.fields)-1]].name)) + " >> " + strconv.Itoa(blockBits)
+		changed, columns, rule = ix.fields, columns+", block", ", CHECK (block IS NOT NULL)"
+		values = func(record string) string {
+			return s.each(prefix, record+"?", ", ") + s.each([]int{ix.number()}, ", "+record+"? >> "+strconv.Itoa(blockBits), "")
 		}
 	}
-	values := func(record string) string { return strings.TrimSuffix(each(record+"?", ", ")+", "+block(record), ", ") }
-	more := `INSERT INTO ` + counts + ` SELECT ` + values("NEW.") + `, 1 WHERE ` + each("NEW.? IS NOT NULL", " AND ") +
-		` ON CONFLICT (` + unique + `) DO UPDATE SET n = n + 1; `
-	less := `UPDATE ` + counts + ` SET n = n - 1 WHERE ` + each("? = OLD.?", " AND ")
-	if ix.numbered {
-		less += " AND block = " + block("OLD.")
-	}
-	less += `; `
+	more := `INSERT INTO ` + counts + ` SELECT ` + values("NEW.") + `, 1 WHERE ` + s.each(prefix, "NEW.? IS NOT NULL", " AND ") +
+		` ON CONFLICT (` + columns + `) DO UPDATE SET n = n + 1; `
+	less := `UPDATE ` + counts + ` SET n = n - 1 WHERE (` + columns + `) = (` + values("OLD.") + `); `
 	return []sqlObject{
-		{name: name, kind: "table", sql: `CREATE TABLE ` + counts + ` (` + declared + `, n INTEGER NOT NULL, UNIQUE (` + unique + `))`,
-			fill: `INSERT INTO ` + counts + ` SELECT ` + values("") + `, COUNT(*) FROM ` + table + ` WHERE ` + each("? IS NOT NULL", " AND ") + ` GROUP BY ` + values("")},
+		{name: name, kind: "table", sql: `CREATE TABLE ` + counts + ` (` + columns + `, n INTEGER NOT NULL, UNIQUE (` + columns + `)` + rule + `)`,
+			fill: `INSERT INTO ` + counts + ` SELECT ` + values("") + `, COUNT(*) FROM ` + quote(s.name) + ` WHERE ` + s.each(prefix, "? IS NOT NULL", " AND ") + ` GROUP BY ` + values("")},
 		s.trigger(name, "INSERT", "", more),
 		s.trigger(name, "DELETE", "", less),
 		s.trigger(name, "UPDATE OF "+s.each(changed, "?", ", "), s.each(changed, "OLD.? IS NOT NEW.?", " OR "), less+more),
@@ -57,14 +52,15 @@ func (s *shape) sqlCounter(ix *index) []sqlObject {
 // fromBlock returns the SELECT of a page at an offset, which begins at a block of a numbered index. It returns false unless
 // the conditions are equalities on exactly the prefix of the index.
 func (p *plan) fromBlock() (clause, bool) {
-	if p.index == nil || !p.index.numbered || !p.sorted || p.after != nil || p.offset < blockSize || len(p.where) != len(p.index.prefix()) ||
+	number := p.order[0]
+	if p.index == nil || !p.index.numbered || !p.sorted || p.after != nil || p.offset < blockSize ||
+		number.field != p.index.number() || len(p.where) != len(p.index.prefix()) ||
 		slices.ContainsFunc(p.where, func(c condition) bool { return c.op != find.OpEq || len(c.values) > 1 }) {
 		return clause{}, false
 	}
-	number, direction := p.order[0], ""
-	bound := " >= (SELECT block << " + strconv.Itoa(blockBits) + " FROM start)"
+	direction, bound := "", " >= (SELECT block << "+strconv.Itoa(blockBits)+" FROM start)"
 	if number.descending {
-		bound, direction = " < (SELECT (block + 1) << "+strconv.Itoa(blockBits)+" FROM start)", " DESC"
+		direction, bound = " DESC", " < (SELECT (block + 1) << "+strconv.Itoa(blockBits)+" FROM start)"
 	}
 	q := clause{text: "WITH start AS MATERIALIZED (SELECT block, before FROM (SELECT block, n, SUM(n) OVER (ORDER BY block" + direction + ") - n AS before FROM " +
 		quote(p.shape.counterTable(p.index)) + " d"}
