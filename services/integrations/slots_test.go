@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -267,7 +268,7 @@ func TestKillAtAnyWriteLeavesNoRecord(t *testing.T) {
 		link := v.request("hooks.example.com")
 		// The verification fails after it has stored the counters.
 		failing := p.killed(o, limit, &cut{writes: 2})
-		if _, err := failing.Verify(t.Context(), between(t, link+"\n", "token=", "\n")); !errors.Is(err, errKilled) {
+		if _, err := failing.Verify(t.Context(), apitest.Between(t, link+"\n", "token=", "\n")); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
 		_, err := s.Create(t.Context(), o.id, failing.Kinds[0], o.dashboard, input(endpoint.Draft{
