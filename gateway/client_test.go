@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
@@ -72,7 +73,7 @@ func TestServicesGetTheAddressBehindATrustedProxy(t *testing.T) {
 			t.Errorf("with %q: passport %s, header %v", networks, e.Passport.IP, e.Header)
 		}
 	}
-	c := w.config(t, &lockedBuffer{})
+	c := w.config(t, &apitest.Log{})
 	c.TrustedProxies = []string{"10.0.0.0/8", "proxy.example"}
 	if _, err := newEdge(c); err == nil {
 		t.Error("a wrong network starts the gateway")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -42,6 +43,7 @@ type edge struct {
 	docs       map[string]*page // by path
 	log        *slog.Logger
 	tracer     trace.Tracer
+	traceRatio float64 // of the requests with a traceparent
 	propagator propagation.TextMapPropagator
 	seconds    *prometheus.HistogramVec
 }
@@ -247,11 +249,21 @@ func (e *edge) open(w http.ResponseWriter, r *http.Request, found found) *visit 
 	w.Header()["X-Request-Id"] = []string{v.id}
 	ctx := r.Context()
 	if len(r.Header["Traceparent"]) > 0 {
-		ctx = e.propagator.Extract(ctx, propagation.HeaderCarrier(r.Header))
+		ctx = e.traceOf(ctx, r.Header)
 	}
 	name := strings.TrimSpace(knownMethod(r.Method) + " " + v.found.pattern())
 	v.ctx, v.span = e.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(v.start))
 	return v
+}
+
+// traceOf returns ctx in the trace of the client (W3C Trace Context), so that both sides find the request by one trace id.
+// The client's sampled flag and tracestate are ignored. The decision is random: the client selects the trace id, so a
+// decision by the id would let any client have all its traces sent.
+func (e *edge) traceOf(ctx context.Context, header http.Header) context.Context {
+	client := trace.SpanContextFromContext(e.propagator.Extract(ctx, propagation.HeaderCarrier(header)))
+	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: client.TraceID(), SpanID: client.SpanID(), TraceFlags: trace.TraceFlags(0).WithSampled(rand.Float64() < e.traceRatio),
+	}))
 }
 
 // close ends a visit: it ends the span, writes the line of the log and observes the time.

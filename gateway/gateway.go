@@ -130,7 +130,7 @@ func newEdge(c Config) (*edge, error) {
 		entries: peer.Entries(c.Secret.Secret, c.Now),
 		once:    &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
 		signer:  signer, proxies: trusted, operator: c.OperatorToken, tries: wrong, discovery: legacy.Discovery(), docs: docs,
-		log: c.Log, tracer: c.Tracer.Tracer("gateway"), propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
+		log: c.Log, tracer: c.Tracer.Tracer("gateway"), traceRatio: c.TraceRatio, propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
 }
 

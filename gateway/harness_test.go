@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -225,26 +225,9 @@ func (k *keys) revoke(t testing.TB, m member) {
 // door is a running gateway.
 type door struct {
 	base string
-	log  *lockedBuffer
+	log  *apitest.Log
 	keys *keys
 	http *http.Client
-}
-
-type lockedBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(data []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(data)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }
 
 // config returns the settings of a gateway in this world.
@@ -273,7 +256,7 @@ func (w *world) config(t testing.TB, log io.Writer) Config {
 // gateway runs a gateway until the test ends.
 func (w *world) gateway(t testing.TB, change func(*Config)) *door {
 	t.Helper()
-	log := &lockedBuffer{}
+	log := &apitest.Log{}
 	c := w.config(t, log)
 	if change != nil {
 		change(&c)

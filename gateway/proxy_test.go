@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -148,10 +149,48 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
+// The gateway keeps the trace id of a client, but decides itself whether the trace is sent: neither the client's sampled
+// flag nor a trace id that a ratio of ids would always select changes that.
+func TestClientsDoNotDecideWhichTracesAreSent(t *testing.T) {
+	const requests = 64 // all or none of them are sampled once in 2^63 runs
+	w := newWorld(t)
+	for ratio, want := range map[float64]func(sampled int) bool{
+		0:   func(sampled int) bool { return sampled == 0 },
+		0.5: func(sampled int) bool { return sampled > 0 && sampled < requests },
+		1:   func(sampled int) bool { return sampled == requests },
+	} {
+		d := w.gateway(t, func(c *Config) {
+			c.TraceRatio = ratio
+			c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(ratio))))
+		})
+		header := map[string]string{"Authorization": w.keys.member(nil).apiKey(), "Tracestate": "a=b"}
+		for _, flag := range []string{"00", "01"} {
+			sampled := 0
+			for i := range requests {
+				id := fmt.Sprintf("%016x%016x", i+1, 1)
+				header["Traceparent"] = "00-" + id + "-b7ad6b7169203331-" + flag
+				out := d.get(t, "/api/v1/service/4/", header).echo(t)
+				passed := out.Header.Get("Traceparent")
+				if !strings.HasPrefix(passed, "00-"+id+"-") || out.Header.Get("Tracestate") != "" {
+					t.Fatalf("%s was passed on as %q %q", header["Traceparent"], passed, out.Header.Get("Tracestate"))
+				}
+				if strings.HasSuffix(passed, "-01") {
+					sampled++
+				}
+			}
+			if !want(sampled) {
+				t.Errorf("ratio %v, flag %s: %d of %d traces are sampled", ratio, flag, sampled, requests)
+			}
+		}
+	}
+}
+
 func TestTraceAndLog(t *testing.T) {
 	w := newWorld(t)
 	spans := tracetest.NewSpanRecorder()
-	d := w.gateway(t, func(c *Config) { c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)) })
+	d := w.gateway(t, func(c *Config) {
+		c.Tracer, c.TraceRatio = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)), 1
+	})
 	m := w.keys.member(nil)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	e := d.get(t, "/api/v1/service/4/?secret=hush", map[string]string{"Authorization": m.apiKey(), "Traceparent": parent, "Baggage": "a=b"}).echo(t)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -69,7 +70,7 @@ func (w *world) process(t *testing.T) (d *door, kill func()) {
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, log) }() // until it is killed
-	return &door{base: "http://" + ready.Addr, log: &lockedBuffer{}, keys: w.keys, http: w.client}, kill
+	return &door{base: "http://" + ready.Addr, log: &apitest.Log{}, keys: w.keys, http: w.client}, kill
 }
 
 // clock is the time of a gateway. It changes only when a test sets it.
@@ -153,7 +154,7 @@ func TestAServicesAddressWithAPathStopsTheStart(t *testing.T) {
 // gateway returns it for a repeat.
 func TestAStopKeepsTheResponseOfAWriteInFlight(t *testing.T) {
 	w := newWorld(t)
-	log := &lockedBuffer{}
+	log := &apitest.Log{}
 	c := w.config(t, log)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

@@ -30,7 +30,7 @@ type Settings struct {
 	Addr         string  `name:"addr" env:"BELLBUOY_ADDR" default:"${addr}" check:"address" help:"Address to serve on, host:port."`
 	InternalAddr string  `name:"internal-addr" env:"BELLBUOY_INTERNAL_ADDR" default:"${internal_addr}" check:"address" help:"Address for metrics and profiles; port 0 selects a free port."`
 	OTLPEndpoint string  `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" default:"" check:"url http https" help:"Receiver of traces by OTLP over HTTP, e.g. http://jaeger:4318; empty: no traces are sent."`
-	TraceRatio   float64 `name:"trace-ratio" env:"OTEL_TRACES_SAMPLER_ARG" default:"1" check:"ratio" help:"Part of the requests whose traces are sent, from 0 to 1. A request with a traceparent header is sent if the header says so."`
+	TraceRatio   float64 `name:"trace-ratio" env:"OTEL_TRACES_SAMPLER_ARG" default:"1" check:"ratio" help:"Part of the requests whose traces are sent, from 0 to 1. The sampled flag of a client's traceparent header changes nothing."`
 	LogLevel     string  `name:"log-level" env:"BELLBUOY_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Lowest level that is logged: debug, info, warn or error."`
 }
 

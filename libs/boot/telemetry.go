@@ -42,7 +42,7 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 		if err != nil {
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 		}
-		// The gateway decides by the trace id, and everything behind it follows: a trace is sent as a whole or not at all.
+		// The first span of the platform decides, and all behind it follow: a trace is sent as a whole or not at all.
 		options = append(options, sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(time.Second)),
 			sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(p.TraceRatio))))
 	} else {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
@@ -16,7 +17,7 @@ import (
 // it, and one when it succeeds.
 func TestConsumeBatches_outageLines(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
-		var log lines
+		var log apitest.Log
 		client := connect(t, addr, stream.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		topic, group := newTopic(t, client, 4), unique("group")
 		const failures = 12 // of the partitions together

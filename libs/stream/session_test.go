@@ -1,14 +1,13 @@
 package stream_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -37,7 +36,7 @@ func TestConsume_shortSessionRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(strict.Close)
-	var log lines
+	var log apitest.Log
 	took := missed(t, strict.ListenAddrs()[0], slog.New(slog.NewTextHandler(&log, nil)))
 	t.Logf("the partitions moved in %v", took)
 	if n := strings.Count(log.String(), "group.min.session.timeout.ms"); n != 1 || strings.Contains(log.String(), "waiting to join") {
@@ -64,22 +63,4 @@ func missed(t *testing.T, addr string, log *slog.Logger) time.Duration {
 	took := time.Since(killed)
 	ledger.check(t)
 	return took
-}
-
-// lines is a log that a test can read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -107,7 +108,9 @@ func Run(ctx context.Context, c Config) error {
 			func(ctx context.Context) error { return messages.Plan(ctx, planner) },
 			func(ctx context.Context) error { return messages.Notices(ctx, planner) },
 			s.Relay,
-			func(ctx context.Context) error { return dispatch.Retain(ctx, parts) },
+			func(ctx context.Context) error {
+				return dispatch.Retain(ctx, parts, func(before time.Time) error { return channel.PruneFolders(c.Data, before) })
+			},
 		},
 	})
 }

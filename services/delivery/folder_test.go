@@ -1,8 +1,10 @@
 package delivery_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +46,7 @@ func TestFolder_unwritable(t *testing.T) {
 			if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != "unwritten" || row.Status != dispatch.StatusRetrying {
 				t.Errorf("row %+v", row)
 			}
-			if told := s.logs.String(); !strings.Contains(told, path+": not a directory") || strings.Contains(told, x.to.Address) {
+			if told := s.logs.String(); !strings.Contains(told, "A message cannot be written") || !strings.Contains(told, path+": not a directory") || strings.Contains(told, x.to.Address) {
 				t.Errorf("the log says %s", told)
 			}
 			if err := os.Remove(path); err != nil {
@@ -57,5 +59,37 @@ func TestFolder_unwritable(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Messages in files that are older than the delivery logs are deleted, also after servers were configured, and files of a
+// process that was killed while it wrote them. Other files stay.
+func TestFolder_retention(t *testing.T) {
+	w := newWorld(t)
+	c := w.config()
+	c.Data = filepath.Join(w.dir, "data")
+	c.SMTPURL, c.MailFrom = "smtp://127.0.0.1:1", "status@example.com"
+	const day = 24 * time.Hour
+	ages := map[string]time.Duration{
+		"mail/old.eml": 31 * day, "mail/young.eml": 29 * day, "mail/1.draft": 31 * day, "mail/notes.txt": 31 * day, "mail/more/old.eml": 31 * day, "mail/sub.eml/x": 31 * day,
+		"sms/old.json": 31 * day, "sms/young.json": 29 * day, "sms/old.eml": 31 * day, "old.eml": 31 * day,
+	}
+	for name, age := range ages {
+		path := filepath.Join(c.Data, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Chtimes(path, time.Time{}, time.Now().Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.start(c)
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(c.Data, name))
+		return err == nil
+	}
+	gone := []string{"mail/old.eml", "mail/1.draft", "sms/old.json"}
+	apitest.Eventually(t, "the old messages to go", func() bool { return !slices.ContainsFunc(gone, exists) })
+	for name := range ages {
+		if !exists(name) && !slices.Contains(gone, name) {
+			t.Errorf("%s was deleted", name)
+		}
 	}
 }

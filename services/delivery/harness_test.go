@@ -147,14 +147,14 @@ func (w *world) config(schedule ...time.Duration) delivery.Config {
 type service struct {
 	url  string
 	stop func()
-	logs *logs
+	logs *apitest.Log
 }
 
 // start runs the service until the test ends, or stop is called.
 func (w *world) start(c delivery.Config) *service {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	s := &service{logs: &logs{}}
+	s := &service{logs: &apitest.Log{}}
 	closeTelemetry, err := c.Open(ctx, "delivery", prometheus.NewRegistry(), s.logs)
 	if err != nil {
 		w.t.Fatal(err)
@@ -187,24 +187,6 @@ func (w *world) start(c delivery.Config) *service {
 		return response.StatusCode == http.StatusOK
 	})
 	return s
-}
-
-// logs holds a service's log.
-type logs struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logs) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // child is the service as a separate process.

@@ -302,9 +302,7 @@ func TestKilledWhileCreating(t *testing.T) {
 	apitest.Eventually(t, "the rows follow, and every change is published", func() bool {
 		updates := p.must(200, "", "GET", "/api/v1/event/update/?limit=1", "")["meta"].(map[string]any)["total_count"]
 		links := p.must(200, "", "GET", "/api/v1/event/service/?limit=1", "")["meta"].(map[string]any)["total_count"]
-		heard.mu.Lock()
-		defer heard.mu.Unlock()
-		return updates == float64(entries) && links == float64(len(list)) && len(heard.changes) == entries
+		return updates == float64(entries) && links == float64(len(list)) && len(heard.changes()) == entries
 	})
 }
 

@@ -153,10 +153,8 @@ func TestComponentGone(t *testing.T) {
 		t.Errorf("the event changed to %+v", changes[1])
 	}
 	apitest.Eventually(t, "the deletion is published", func() bool {
-		heard.mu.Lock()
-		defer heard.mu.Unlock()
-		return len(heard.gone) == 1 && heard.gone[0].LegacyID == 1 && heard.gone[0].Organization == orgA &&
-			heard.gone[0].ComponentID == changes[0].Event.Components[0].ID
+		gone := heard.gone()
+		return len(gone) == 1 && gone[0].LegacyID == 1 && gone[0].Organization == orgA && gone[0].ComponentID == changes[0].Event.Components[0].ID
 	})
 }
 

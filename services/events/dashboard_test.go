@@ -2,7 +2,6 @@ package events_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -115,7 +115,7 @@ func TestUniqueExternalRefs(t *testing.T) {
 // Kafka. The hash is in the database, and the password is not.
 func TestPasswordIsNeverShown(t *testing.T) {
 	folder := t.TempDir()
-	p := &platform{t: t, documents: "sqlite:" + folder, broker: startBroker(t), logs: &buffer{}}
+	p := &platform{t: t, documents: "sqlite:" + folder, broker: startBroker(t), logs: &apitest.Log{}}
 	p.signer = passport.NewSigner(secret, p.now)
 	p.run()
 	p.dashboards()
@@ -170,47 +170,17 @@ func TestPasswordIsNeverShown(t *testing.T) {
 	}
 }
 
-// published returns n messages of a topic.
+// published waits for n messages of a topic and returns them.
 func (p *platform) published(name string, n int) string {
 	p.t.Helper()
 	bus := stream.Connect(stream.Options{Brokers: []string{p.broker}, ClientID: "reader"})
-	defer bus.Close()
-	ctx, cancel := context.WithCancel(p.t.Context())
+	p.t.Cleanup(func() { bus.Close() })
+	heard := apitest.Listen(p.t, bus, name)
 	var text strings.Builder
-	var lock sync.Mutex
-	count := 0
-	err := bus.ConsumeBatches(ctx, stream.Subscription{Group: "reader", Topics: []string{name}}, func(_ context.Context, batch []stream.Record) error {
-		lock.Lock()
-		defer lock.Unlock()
-		for _, record := range batch {
-			text.Write(record.Value)
-			text.WriteByte('\n')
-		}
-		if count += len(batch); count >= n {
-			cancel()
-		}
-		return nil
-	})
-	if err != nil {
-		p.t.Fatal(err)
+	apitest.Eventually(p.t, "the messages are published", func() bool { return len(heard.Records(name)) >= n })
+	for _, record := range heard.Records(name) {
+		text.Write(record.Value)
+		text.WriteByte('\n')
 	}
 	return text.String()
-}
-
-// buffer holds what a service logs.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -324,6 +324,29 @@ func TestFormerEditionsAreDeleted(t *testing.T) {
 	}
 }
 
+// TestFormerEditionsAreForgotten checks that the process does not keep an old edition in memory that it has read for a
+// gateway: after the next write it reads the edition again, and so finds that it was deleted.
+func TestFormerEditionsAreForgotten(t *testing.T) {
+	p := start(t, startBroker(t))
+	records := p.records()
+	path := "/app/events/" + p.incident(p.component("API"), "")
+	old := p.edition()
+	change := func(title string) { p.must(200, "app admin a", "PATCH", path, fmt.Sprintf(`{"title": %q}`, title)) }
+	change("Second")
+	change("Third")
+	if response := p.file(old.ID, "", "br"); response.StatusCode != 200 {
+		t.Fatalf("a file of an old edition: %d", response.StatusCode)
+	}
+	change("Fourth")
+	where := []find.Condition{find.Eq(catalog.FieldDashboard, dashA), find.In(catalog.FieldID, old.ID)}
+	if n, err := records.Parts.DeleteMany(t.Context(), find.Query{Where: where, Scan: catalog.IndexDashboard}); n != 1 || err != nil {
+		t.Fatalf("%d editions were deleted, %v", n, err)
+	}
+	if response := p.file(old.ID, "history", "br"); response.StatusCode != 404 {
+		t.Errorf("another file of the deleted edition: %d", response.StatusCode)
+	}
+}
+
 // keys is a collection's Keys that ignores errors.
 type keys func(find.Query) ([]find.Row, error)
 

@@ -200,10 +200,8 @@ func TestKilledWhileRemoving(t *testing.T) {
 			links := p.must(200, "", "GET", "/api/v1/event/service/?limit=1", "")["meta"].(map[string]any)["total_count"]
 			dashboards := p.must(200, "app admin a", "GET", "/app/dashboards", "")["dashboards"].([]any)
 			placed := dashboards[0].(map[string]any)["components"].([]any)
-			heard.mu.Lock()
-			defer heard.mu.Unlock()
 			ids := map[string]bool{}
-			for _, gone := range heard.gone {
+			for _, gone := range heard.gone() {
 				ids[gone.ComponentID] = true
 			}
 			return links == float64(0) && len(placed) == 0 && len(ids) == begun

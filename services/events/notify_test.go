@@ -78,7 +78,7 @@ func (r *requests) body(a act) string {
 }
 
 // act sends the request, and notes the ids in the response to a create.
-func (r *requests) act(heard *tape, a act) {
+func (r *requests) act(heard tape, a act) {
 	r.t.Helper()
 	method, path, _ := strings.Cut(a.do, " ")
 	switch a.do {

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,7 +47,7 @@ type platform struct {
 	url       string
 	peers     peer.Events
 	stop      func()
-	logs      *buffer      // gets everything that the service logs; nil: the test's output gets warnings
+	logs      *apitest.Log // gets everything that the service logs; nil: the test's output gets warnings
 	needed    atomic.Value // the component that is the only one of an endpoint; "down": integrations does not respond
 }
 
@@ -267,74 +266,50 @@ func (p *platform) must(status int, as, method, path, body string) map[string]an
 	return out
 }
 
-// tape holds the published messages in order of arrival.
+// tape is what the service publishes.
 type tape struct {
-	mu      sync.Mutex
-	changes []topic.EventChange
-	gone    []topic.ComponentDeleted
+	t     testing.TB
+	heard *apitest.Heard
 }
 
 // listen consumes the service's topics into a tape.
-func (p *platform) listen() *tape {
+func (p *platform) listen() tape {
 	p.t.Helper()
 	bus := stream.Connect(stream.Options{Brokers: []string{p.broker}, ClientID: "listener"})
-	heard := &tape{}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
-	ended := make(chan error, 1)
-	go func() {
-		ended <- bus.ConsumeBatches(ctx, stream.Subscription{
-			Group: "listener", Topics: []string{topic.EventChanges, topic.ComponentChanges},
-		}, func(_ context.Context, batch []stream.Record) error { return heard.add(batch) })
-	}()
 	p.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			p.t.Errorf("listening: %v", err)
-		}
 		if err := bus.Close(); err != nil {
 			p.t.Error(err)
 		}
 	})
-	return heard
+	return tape{p.t, apitest.Listen(p.t, bus, topic.EventChanges, topic.ComponentChanges)}
 }
 
-// add stores every message once, even if it is published several times.
-func (h *tape) add(batch []stream.Record) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, record := range batch {
-		if record.Topic == topic.ComponentChanges {
-			var message topic.ComponentDeleted
-			if err := json.Unmarshal(record.Value, &message); err != nil {
-				return err
-			}
-			h.gone = append(h.gone, message)
-			continue
+// changes returns every change once, even if it is published several times.
+func (h tape) changes() (changes []topic.EventChange) {
+	h.t.Helper()
+	known := map[string]bool{}
+	for _, change := range apitest.Messages[topic.EventChange](h.t, h.heard, topic.EventChanges) {
+		if !known[change.ID] {
+			changes = append(changes, change)
 		}
-		var change topic.EventChange
-		if err := json.Unmarshal(record.Value, &change); err != nil {
-			return err
-		}
-		repeated := false
-		for _, known := range h.changes {
-			repeated = repeated || known.ID == change.ID
-		}
-		if !repeated {
-			h.changes = append(h.changes, change)
-		}
+		known[change.ID] = true
 	}
-	return nil
+	return changes
+}
+
+// gone returns the deletions of components.
+func (h tape) gone() []topic.ComponentDeleted {
+	h.t.Helper()
+	return apitest.Messages[topic.ComponentDeleted](h.t, h.heard, topic.ComponentChanges)
 }
 
 // of waits until n changes of the event with the legacy id have arrived, and returns them.
-func (h *tape) of(t testing.TB, legacyID int64, n int) []topic.EventChange {
+func (h tape) of(t testing.TB, legacyID int64, n int) []topic.EventChange {
 	t.Helper()
 	var found []topic.EventChange
 	apitest.Eventually(t, "all changes are published", func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
 		found = nil
-		for _, change := range h.changes {
+		for _, change := range h.changes() {
 			if change.Event.LegacyID == legacyID {
 				found = append(found, change)
 			}

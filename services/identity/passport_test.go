@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
@@ -135,7 +136,7 @@ func TestUseIsNoted(t *testing.T) {
 	profile := func() (used, login string) {
 		t.Helper()
 		a := p.send(m.app(), "GET", "/app/profile", "")
-		return between(a.text, `"lastUsedAt":`, `}`), between(a.text, `"lastLoginAt":`, `,`)
+		return apitest.Between(t, a.text, `"lastUsedAt":`, `}`), apitest.Between(t, a.text, `"lastLoginAt":`, `,`)
 	}
 	wrong := m.bearer()
 	wrong.SecretDigest = digest("wrong")
@@ -162,10 +163,4 @@ func TestUseIsNoted(t *testing.T) {
 	if _, login := profile(); login == "null" {
 		t.Error("the use of the legacy key is no login")
 	}
-}
-
-func between(text, before, after string) string {
-	_, rest, _ := strings.Cut(text, before)
-	found, _, _ := strings.Cut(rest, after)
-	return found
 }

@@ -1,65 +1,42 @@
 package integrations_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
 
-// mailbox collects the notices that the service publishes. Delivery ignores a repeated id, and so does the mailbox.
+// mailbox is the notices that the service publishes. Delivery ignores a repeated id, and so does the mailbox.
 type mailbox struct {
-	mu      sync.Mutex
-	notices map[string]topic.Notice
+	t     testing.TB
+	heard *apitest.Heard
 }
 
-func (p *platform) mailbox() *mailbox {
-	m := &mailbox{notices: map[string]topic.Notice{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		done <- p.bus.ConsumeBatches(ctx, stream.Subscription{Group: "test-notices", Topics: []string{topic.Notices}}, func(_ context.Context, batch []stream.Record) error {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			for _, record := range batch {
-				var n topic.Notice
-				if err := json.Unmarshal(record.Value, &n); err != nil || record.Key != n.Recipient {
-					p.t.Errorf("a notice with key %s: %s %v", record.Key, record.Value, err)
-				}
-				m.notices[n.ID] = n
-			}
-			return nil
-		})
-	}()
-	p.t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			p.t.Error(err)
-		}
-	})
-	return m
-}
+func (p *platform) mailbox() mailbox { return mailbox{p.t, p.listen(topic.Notices)} }
 
 // to returns the notices of the kind to the endpoint, oldest first.
-func (m *mailbox) to(recipient string, kind topic.Kind) []topic.Notice {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m mailbox) to(recipient string, kind topic.Kind) []topic.Notice {
+	m.t.Helper()
+	known := map[string]bool{}
 	var found []topic.Notice
-	for _, n := range m.notices {
-		if n.Recipient == recipient && n.Kind == kind {
+	for _, record := range m.heard.Records(topic.Notices) {
+		var n topic.Notice
+		if err := json.Unmarshal(record.Value, &n); err != nil || record.Key != n.Recipient {
+			m.t.Errorf("a notice with key %s: %s %v", record.Key, record.Value, err)
+		}
+		if n.Recipient == recipient && n.Kind == kind && !known[n.ID] {
 			found = append(found, n)
 		}
+		known[n.ID] = true
 	}
 	slices.SortFunc(found, func(a, b topic.Notice) int { return a.OccurredAt.Compare(b.OccurredAt) })
 	return found
@@ -67,7 +44,7 @@ func (m *mailbox) to(recipient string, kind topic.Kind) []topic.Notice {
 
 // complete waits until all notices of earlier writes have arrived. The relay publishes messages of counters and of
 // suppressions, each in the order of the writes.
-func (m *mailbox) complete(p *platform) {
+func (m mailbox) complete(p *platform) {
 	p.t.Helper()
 	o := p.organization(1)
 	made := p.create(o, "https://hooks.example.com/last", nil)
@@ -85,7 +62,7 @@ func (m *mailbox) complete(p *platform) {
 
 // expect compares the numbers of notices to the endpoint. It waits for at least these, because the relay finds what
 // another process wrote after what its own process wrote.
-func (m *mailbox) expect(t *testing.T, when, recipient string, failing, suppressed int) {
+func (m mailbox) expect(t *testing.T, when, recipient string, failing, suppressed int) {
 	t.Helper()
 	apitest.Eventually(t, when+": the notices", func() bool {
 		return len(m.to(recipient, topic.EndpointFailing)) >= failing && len(m.to(recipient, topic.EndpointSuppressed)) >= suppressed

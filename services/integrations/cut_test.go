@@ -93,8 +93,9 @@ func (d services) Dashboards(_ context.Context, _ string, ids []string) (map[str
 	return found, nil
 }
 
-func (services) PublicDashboard(context.Context, endpoint.Site) (endpoint.Public, error) {
-	return endpoint.Public{}, nil
+func (d services) PublicDashboard(ctx context.Context, at endpoint.Site) (endpoint.Public, error) {
+	dashboard, err := d.Dashboard(ctx, d.o.id, at.Slug)
+	return endpoint.Public{Dashboard: dashboard, Organization: d.o.id, Channels: []topic.Channel{topic.Webhook}, Integrations: true}, err
 }
 
 func (d services) UniqueEndpoints(context.Context, string) (int, error) {
@@ -113,6 +114,7 @@ func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoin
 	adjust(&records)
 	return endpoint.New(endpoint.Options{
 		Store: records, Services: services{o: o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), AlertAfter: 5, SuppressAfter: 10,
+		Kinds: endpoint.Kinds(endpoint.Providers{}), Links: endpoint.NewLinks(seal.Key(secret, "endpoint-link"), "https://status.example.com"),
 		Log: slog.New(slog.DiscardHandler), Now: p.now,
 	})
 }

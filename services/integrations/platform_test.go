@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,7 +41,7 @@ type platform struct {
 	broker    *engines.Broker
 	redis     *engines.Redis
 	bus       *stream.Client // delivery's and events' end of the topics
-	logs      *buffer
+	logs      *apitest.Log
 	ips       atomic.Int64 // the addresses that visitors have
 	process   boot.Process
 	url       string
@@ -52,7 +51,7 @@ type platform struct {
 
 func start(t testing.TB, set func(*integrations.Config)) *platform {
 	t.Helper()
-	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
+	p := &platform{t: t, documents: apitest.Documents(t), logs: &apitest.Log{}}
 	p.signer = passport.NewSigner(secret, p.now)
 	p.upstream = startUpstream(t, p.signer)
 	var err error
@@ -324,22 +323,4 @@ func (p *platform) outcome(o organization, recipient string, result topic.Result
 		out.HTTPStatus, out.ErrorCode, out.Attempts = 500, "http_5xx", 7
 	}
 	return out
-}
-
-// buffer keeps the service's logs.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -1,6 +1,7 @@
 package integrations_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
@@ -182,44 +186,59 @@ func (p *platform) killed(o organization, limit int, c *cut) *endpoint.Endpoints
 	return killed
 }
 
+// slotWrites returns the writes that come to a URL or leave it. first is the only endpoint of its URL, second is not.
+func slotWrites(ctx context.Context) map[string]func(o organization, s *endpoint.Endpoints, first, second endpoint.Target) error {
+	kind := endpoint.Kinds(endpoint.Providers{})[0]
+	create := func(o organization, s *endpoint.Endpoints, dashboard, component, url string) error {
+		_, err := s.Create(ctx, o.id, kind, dashboard, input(endpoint.Draft{URL: slotURL + url, ManagementEmail: "ops@example.com", ComponentIDs: []string{component}}))
+		return err
+	}
+	move := func(o organization, s *endpoint.Endpoints, target endpoint.Target) error {
+		next := slotURL + "next"
+		_, err := s.Change(ctx, o.id, kind, target, input(endpoint.Patch{URL: &next}))
+		return err
+	}
+	return map[string]func(o organization, s *endpoint.Endpoints, first, second endpoint.Target) error{
+		"create": func(o organization, s *endpoint.Endpoints, _, _ endpoint.Target) error {
+			return create(o, s, o.dashboard, o.one, "new")
+		},
+		"create of a URL that exists": func(o organization, s *endpoint.Endpoints, _, _ endpoint.Target) error {
+			return create(o, s, o.second, o.elsewhere, "1")
+		},
+		"move": func(o organization, s *endpoint.Endpoints, first, _ endpoint.Target) error { return move(o, s, first) },
+		"move of one of two": func(o organization, s *endpoint.Endpoints, _, second endpoint.Target) error {
+			return move(o, s, second)
+		},
+		"delete": func(o organization, s *endpoint.Endpoints, first, _ endpoint.Target) error {
+			return s.Delete(ctx, o.id, kind, first)
+		},
+		"delete of one of two": func(o organization, s *endpoint.Endpoints, _, second endpoint.Target) error {
+			return s.Delete(ctx, o.id, kind, second)
+		},
+	}
+}
+
+const slotURL = "https://hooks.example.com/"
+
+// slotted returns an organization with the endpoints that slotWrites needs.
+func (p *platform) slotted(limit int) (o organization, first, second endpoint.Target) {
+	p.t.Helper()
+	o = p.organization(limit)
+	first = endpoint.Target{DashboardID: o.dashboard, URLHash: p.create(o, slotURL+"1", nil).URLHash}
+	second = endpoint.Target{DashboardID: o.dashboard, URLHash: p.create(o, slotURL+"2", nil).URLHash}
+	p.create(o, slotURL+"2", object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
+	return o, first, second
+}
+
 // After a kill at any write of a create, move or delete, exactly the limit of URLs is accepted, and usage shows what
 // there is.
 func TestKillAtAnyWriteLosesNoSlot(t *testing.T) {
 	p := start(t, nil)
-	kind := endpoint.Kinds(endpoint.Providers{})[0]
-	const url, limit = "https://hooks.example.com/", 4
-	for name, write := range map[string]func(o organization, s *endpoint.Endpoints, first, second endpoint.Target) error{
-		"create": func(o organization, s *endpoint.Endpoints, _, _ endpoint.Target) error {
-			_, err := s.Create(t.Context(), o.id, kind, o.dashboard, input(endpoint.Draft{URL: url + "new", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}}))
-			return err
-		},
-		"create of a URL that exists": func(o organization, s *endpoint.Endpoints, _, _ endpoint.Target) error {
-			_, err := s.Create(t.Context(), o.id, kind, o.second, input(endpoint.Draft{URL: url + "1", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.elsewhere}}))
-			return err
-		},
-		"move": func(o organization, s *endpoint.Endpoints, first, _ endpoint.Target) error {
-			next := url + "next"
-			_, err := s.Change(t.Context(), o.id, kind, first, input(endpoint.Patch{URL: &next}))
-			return err
-		},
-		"move of one of two": func(o organization, s *endpoint.Endpoints, _, second endpoint.Target) error {
-			next := url + "next"
-			_, err := s.Change(t.Context(), o.id, kind, second, input(endpoint.Patch{URL: &next}))
-			return err
-		},
-		"delete": func(o organization, s *endpoint.Endpoints, first, _ endpoint.Target) error {
-			return s.Delete(t.Context(), o.id, kind, first)
-		},
-		"delete of one of two": func(o organization, s *endpoint.Endpoints, _, second endpoint.Target) error {
-			return s.Delete(t.Context(), o.id, kind, second)
-		},
-	} {
+	const limit = 4
+	for name, write := range slotWrites(t.Context()) {
 		t.Run(name, func(t *testing.T) {
 			for writes, ended := 0, false; !ended; writes++ {
-				o := p.organization(limit)
-				first := endpoint.Target{DashboardID: o.dashboard, URLHash: p.create(o, url+"1", nil).URLHash}
-				second := endpoint.Target{DashboardID: o.dashboard, URLHash: p.create(o, url+"2", nil).URLHash}
-				p.create(o, url+"2", object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
+				o, first, second := p.slotted(limit)
 				c := &cut{writes: writes}
 				err := write(o, p.killed(o, limit, c), first, second)
 				if err != nil && !errors.Is(err, errKilled) {
@@ -235,6 +254,92 @@ func TestKillAtAnyWriteLosesNoSlot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// After a kill at any write, Sweep removes each record that belongs to no endpoint: at once the claims, so that each URL
+// in use has a slot and no other has one, and later the records that keep the ids of revoked endpoints, and requests. A
+// kill at any write of Sweep changes nothing of that.
+func TestKillAtAnyWriteLeavesNoRecord(t *testing.T) {
+	p := start(t, nil)
+	const limit = 4
+	h, writes := p.listen(topic.Notices), slotWrites(t.Context())
+	writes["create of a URL that a visitor asked for"] = func(o organization, s *endpoint.Endpoints, _, _ endpoint.Target) error {
+		v := p.offer(o, h)
+		link := v.request("hooks.example.com")
+		// The verification fails after it has stored the counters.
+		failing := p.killed(o, limit, &cut{writes: 2})
+		if _, err := failing.Verify(t.Context(), apitest.Between(t, link+"\n", "token=", "\n")); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		_, err := s.Create(t.Context(), o.id, failing.Kinds[0], o.dashboard, input(endpoint.Draft{
+			URL: slotURL + "hook", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one},
+		}))
+		return err
+	}
+	for name, write := range writes {
+		t.Run(name, func(t *testing.T) {
+			for writes, ended := 0, false; !ended; writes++ {
+				o, first, second := p.slotted(limit)
+				c := &cut{writes: writes}
+				err := write(o, p.killed(o, limit, c), first, second)
+				if err != nil && !errors.Is(err, errKilled) {
+					t.Fatal(err)
+				}
+				ended = !c.dead
+				for _, later := range []time.Duration{10 * time.Second, 49 * time.Hour} {
+					p.ahead.Add(int64(later))
+					for swept, dead := 0, true; dead; swept++ {
+						c := &cut{writes: swept}
+						if err := p.killed(o, limit, c).Sweep(t.Context()); err != nil && !errors.Is(err, errKilled) {
+							t.Fatal(err)
+						}
+						dead = c.dead
+					}
+					if claims, _ := p.leftovers(); len(claims) > 0 {
+						t.Fatalf("killed after %d writes: the claims %v are left", writes, claims)
+					}
+				}
+				if _, records := p.leftovers(); len(records) > 0 {
+					t.Fatalf("killed after %d writes: the records %v are left", writes, records)
+				}
+				have, _ := p.urls(o)
+				p.full(o, limit-have)
+			}
+		})
+	}
+}
+
+// leftovers returns the claims of all organizations, and the ids of records that belong to no endpoint.
+func (p *platform) leftovers() (claims []endpoint.Claim, records []string) {
+	p.t.Helper()
+	db, err := document.Open(p.documents, "integrations", document.Options{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer db.Close()
+	kept := store.New(db)
+	slots, err := kept.Slots.Find(p.t.Context(), find.Query{})
+	endpoints, failed := kept.Endpoints.Find(p.t.Context(), find.Query{})
+	counters, uncounted := kept.Counters.Find(p.t.Context(), find.Query{})
+	if err := errors.Join(err, failed, uncounted); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, of := range slots.Items {
+		claims = append(claims, of.Claims...)
+	}
+	known := map[string]bool{}
+	for _, e := range endpoints.Items {
+		known[e.ID] = e.OrganizationID != ""
+		if !known[e.ID] {
+			records = append(records, "endpoint "+e.ID)
+		}
+	}
+	for _, c := range counters.Items {
+		if !known[c.ID] {
+			records = append(records, "counters "+c.ID)
+		}
+	}
+	return claims, records
 }
 
 // stalled collections let meanwhile happen between the claim and the write of the endpoint, longer than a claim lives.

@@ -1,16 +1,12 @@
 package integrations_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"html"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
@@ -18,68 +14,26 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/quota"
-	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// heard are the messages that the service has published.
-type heard struct {
-	mu      sync.Mutex
-	records []stream.Record
-}
-
 // listen consumes topics of the service.
-func (p *platform) listen(topics ...string) *heard {
+func (p *platform) listen(topics ...string) *apitest.Heard {
 	p.t.Helper()
-	h := &heard{}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
-	ended := make(chan error, 1)
-	go func() {
-		ended <- p.bus.ConsumeBatches(ctx, stream.Subscription{Group: "listener", Topics: topics}, func(_ context.Context, batch []stream.Record) error {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.records = append(h.records, batch...)
-			return nil
-		})
-	}()
-	p.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			p.t.Errorf("listening: %v", err)
-		}
-	})
-	return h
-}
-
-func messagesOf[T any](t testing.TB, h *heard, name string) []T {
-	t.Helper()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var out []T
-	for _, record := range h.records {
-		if record.Topic != name {
-			continue
-		}
-		var message T
-		if err := json.Unmarshal(record.Value, &message); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, message)
-	}
-	return out
+	return apitest.Listen(p.t, p.bus, topics...)
 }
 
 // visitors are the visitors of an organization's first dashboard, who read the mail that they get.
 type visitors struct {
 	*platform
 	organization
-	heard *heard
+	heard *apitest.Heard
 	ip    string
 	base  string // of the forms
 }
 
 // offer publishes the organization's dashboard with the channels of endpoints.
-func (p *platform) offer(o organization, h *heard) *visitors {
+func (p *platform) offer(o organization, h *apitest.Heard) *visitors {
 	p.t.Helper()
 	dashboard := peer.Dashboard{
 		ID: o.dashboard, LegacyID: 1, Name: "Main", Slug: o.dashboard, URL: "http://d.test/d/" + o.dashboard,
@@ -149,7 +103,7 @@ func (v *visitors) subscribe(to, mail string, components ...string) page {
 func (v *visitors) notices(kind topic.Kind, host string) []topic.Notice {
 	v.t.Helper()
 	var out []topic.Notice
-	for _, notice := range messagesOf[topic.Notice](v.t, v.heard, topic.Notices) {
+	for _, notice := range apitest.Messages[topic.Notice](v.t, v.heard, topic.Notices) {
 		if notice.Kind == kind && notice.Organization == v.id && strings.HasPrefix(notice.Endpoint.URLDisplay, host) {
 			out = append(out, notice)
 		}
@@ -206,18 +160,7 @@ func (v *visitors) verified(host string) (used, manage string) {
 // managePath returns the path of the page that manages the endpoint, to which a page leads.
 func managePath(t testing.TB, page string) string {
 	t.Helper()
-	return "/public/endpoints/manage" + between(t, page, `href="manage`, `"`)
-}
-
-// between returns the text of a page between two others.
-func between(t testing.TB, text, before, after string) string {
-	t.Helper()
-	_, rest, found := strings.Cut(text, before)
-	middle, _, ended := strings.Cut(rest, after)
-	if !found || !ended {
-		t.Fatalf("%q has nothing between %q and %q", text, before, after)
-	}
-	return html.UnescapeString(middle)
+	return "/public/endpoints/manage" + apitest.Between(t, page, `href="manage`, `"`)
 }
 
 // listed returns the endpoint on a host as the App interface shows it.
@@ -233,13 +176,13 @@ func (v *visitors) listed(host string) *record {
 }
 
 // visitorsOf returns the variables of a script about visitors: tokens of links in each state.
-func (p *platform) visitorsOf(script string, o organization, h *heard) map[string]string {
+func (p *platform) visitorsOf(script string, o organization, h *apitest.Heard) map[string]string {
 	p.t.Helper()
 	if !strings.Contains(script, "visitor_") {
 		return nil
 	}
 	v, full := p.offer(o, h), p.offer(p.organization(0), h)
-	token := func(link string) string { return between(p.t, link+"\n", "token=", "\n") }
+	token := func(link string) string { return apitest.Between(p.t, link+"\n", "token=", "\n") }
 	lock := func(host string) {
 		p.call(o, http.StatusOK, http.MethodPatch, path, map[string]any{"dashboardId": o.dashboard, "urlHash": v.listed(host).URLHash, "locked": true})
 	}

@@ -64,7 +64,7 @@ func TestVisitorsEndpoint_fromTheFormToItsEnd(t *testing.T) {
 		t.Fatal("a GET has verified the endpoint")
 	}
 	done := v.must(http.StatusOK, http.MethodPost, verify, nil).text
-	secret := between(t, done, "<code>", "</code>")
+	secret := apitest.Between(t, done, "<code>", "</code>")
 	if d := p.resolve(v.organization, p.only(v.organization, v.two))[0]; !strings.HasPrefix(secret, "whsec_") || !slices.Equal(d.Secrets, []string{secret}) || d.URL != "https://"+host+"/hook" {
 		t.Errorf("secret %s, delivery gets %+v", secret, d)
 	}
@@ -91,7 +91,7 @@ func TestVisitorsEndpoint_fromTheFormToItsEnd(t *testing.T) {
 		v.must(http.StatusUnprocessableEntity, http.MethodPost, manage, wrong)
 	}
 	v.must(http.StatusOK, http.MethodPost, manage, url.Values{"componentIds": {v.two}})
-	rotated := between(t, v.must(http.StatusOK, http.MethodPost, manage, url.Values{"action": {"rotate"}}).text, "<code>", "</code>")
+	rotated := apitest.Between(t, v.must(http.StatusOK, http.MethodPost, manage, url.Values{"action": {"rotate"}}).text, "<code>", "</code>")
 	if d := p.resolve(v.organization, p.only(v.organization, v.two))[0]; !slices.Equal(d.Secrets, []string{rotated, secret}) {
 		t.Errorf("after a rotation delivery gets %d secrets", len(d.Secrets))
 	}
@@ -117,9 +117,9 @@ func TestVisitorsEndpoint_fromTheFormToItsEnd(t *testing.T) {
 	}
 
 	want := []string{"endpoint.subscribe", "endpoint.verify", "endpoint.manage", "endpoint.manage", "endpoint.manage", "endpoint.unsubscribe"}
-	apitest.Eventually(t, "the audit entries", func() bool { return len(messagesOf[topic.AuditEntry](t, h, topic.Audit)) >= len(want) })
+	apitest.Eventually(t, "the audit entries", func() bool { return len(apitest.Messages[topic.AuditEntry](t, h, topic.Audit)) >= len(want) })
 	var actions []string
-	for _, entry := range messagesOf[topic.AuditEntry](t, h, topic.Audit) {
+	for _, entry := range apitest.Messages[topic.AuditEntry](t, h, topic.Audit) {
 		actions = append(actions, entry.Action)
 		if entry.Actor.Type != topic.ActorVisitor || entry.Surface != "public" || entry.IP != v.ip || entry.Organization != v.id || entry.EntityType != "endpoint" {
 			t.Errorf("the entry is %+v", entry)
@@ -476,17 +476,15 @@ func TestVisitorsSecretsAreNotTold(t *testing.T) {
 	_, third, _ := strings.Cut(again.Unsubscribe, "token=")
 	secrets := []string{
 		hidden, first, second, third,
-		strings.TrimPrefix(between(t, done, "<code>", "</code>"), "whsec_"), strings.TrimPrefix(between(t, rotated, "<code>", "</code>"), "whsec_"),
+		strings.TrimPrefix(apitest.Between(t, done, "<code>", "</code>"), "whsec_"), strings.TrimPrefix(apitest.Between(t, rotated, "<code>", "</code>"), "whsec_"),
 	}
 	v.must(http.StatusNotFound, http.MethodGet, verify+"x", nil)
-	apitest.Eventually(t, "the audit entries", func() bool { return len(messagesOf[topic.AuditEntry](t, h, topic.Audit)) == 3 })
+	apitest.Eventually(t, "the audit entries", func() bool { return len(apitest.Messages[topic.AuditEntry](t, h, topic.Audit)) == 3 })
 	holdsNone(t, folder, secrets)
 	var seen strings.Builder
-	h.mu.Lock()
-	for _, record := range h.records {
+	for _, record := range slices.Concat(h.Records(topic.Notices), h.Records(topic.Audit)) {
 		fmt.Fprintln(&seen, string(record.Value), record.Headers)
 	}
-	h.mu.Unlock()
 	for _, span := range spans.GetSpans() {
 		fmt.Fprintln(&seen, span.Name, span.Attributes, span.Events, span.Status)
 	}

@@ -1,7 +1,6 @@
 package subscribers_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -273,42 +272,10 @@ func TestOutcomesSuppressWithAReason(t *testing.T) {
 	p.app(o, http.StatusConflict, http.MethodPost, "whatsapp/"+ids[0]+"/resend-confirmation", nil)
 }
 
-// notices returns the notices that the service publishes.
-func (p *platform) notices() func() []topic.Notice {
-	var mu sync.Mutex
-	var heard []topic.Notice
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
-	ended := make(chan error, 1)
-	go func() {
-		ended <- p.bus.ConsumeBatches(ctx, stream.Subscription{Group: "listener", Topics: []string{topic.Notices}}, func(_ context.Context, batch []stream.Record) error {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, record := range batch {
-				var notice topic.Notice
-				if err := json.Unmarshal(record.Value, &notice); err != nil {
-					return err
-				}
-				heard = append(heard, notice)
-			}
-			return nil
-		})
-	}()
-	p.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			p.t.Error(err)
-		}
-	})
-	return func() []topic.Notice {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(heard)
-	}
-}
-
 func TestAnUnconfirmedSubscriberIsAskedForAConfirmation(t *testing.T) {
 	p := start(t)
-	heard := p.notices()
+	h := p.listen(topic.Notices)
+	heard := func() []topic.Notice { return apitest.Messages[topic.Notice](t, h, topic.Notices) }
 	o := p.organization()
 	p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": o.dashboard, "email": "confirmed@example.com", "confirmed": true})
 	ann := p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": o.dashboard, "email": "ann@example.com", "componentIds": []string{o.services[0].ID, o.services[1].ID}}).Subscriber.ID

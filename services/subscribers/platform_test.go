@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,7 +38,7 @@ type platform struct {
 	within    time.Duration // CONFIRM_WITHIN; 0: the default
 	ips       atomic.Int64
 	bus       *stream.Client // the events service's end of the topic
-	logs      *buffer
+	logs      *apitest.Log
 	process   boot.Process
 	url       string
 	stop      func()
@@ -50,7 +49,7 @@ type platform struct {
 // surround makes everything but the service.
 func surround(t testing.TB) *platform {
 	t.Helper()
-	p := &platform{t: t, documents: apitest.Documents(t), logs: &buffer{}}
+	p := &platform{t: t, documents: apitest.Documents(t), logs: &apitest.Log{}}
 	p.signer = passport.NewSigner(secret, p.now)
 	p.events = startEvents(t, p.signer)
 	p.process = apitest.Process(t, "subscribers", "info", p.logs, p.now)
@@ -291,22 +290,4 @@ func (p *platform) publish(values ...any) {
 	if err := p.bus.Publish(p.t.Context(), records...); err != nil {
 		p.t.Fatal(err)
 	}
-}
-
-// buffer keeps the service's logs.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

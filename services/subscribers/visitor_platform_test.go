@@ -2,7 +2,6 @@ package subscribers_test
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -13,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
@@ -85,58 +83,17 @@ func (e *events) publics(mux *http.ServeMux, signer *passport.Signer) {
 	})
 }
 
-// heard are the messages that the service has published.
-type heard struct {
-	mu      sync.Mutex
-	records []stream.Record
-}
-
 // listen consumes topics of the service.
-func (p *platform) listen(topics ...string) *heard {
+func (p *platform) listen(topics ...string) *apitest.Heard {
 	p.t.Helper()
-	h := &heard{}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
-	ended := make(chan error, 1)
-	go func() {
-		ended <- p.bus.ConsumeBatches(ctx, stream.Subscription{Group: "listener", Topics: topics}, func(_ context.Context, batch []stream.Record) error {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.records = append(h.records, batch...)
-			return nil
-		})
-	}()
-	p.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			p.t.Errorf("listening: %v", err)
-		}
-	})
-	return h
-}
-
-func messagesOf[T any](t testing.TB, h *heard, name string) []T {
-	t.Helper()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var out []T
-	for _, record := range h.records {
-		if record.Topic != name {
-			continue
-		}
-		var message T
-		if err := json.Unmarshal(record.Value, &message); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, message)
-	}
-	return out
+	return apitest.Listen(p.t, p.bus, topics...)
 }
 
 // visitors are the visitors of a dashboard of an organization, who read the messages that they get.
 type visitors struct {
 	*platform
 	organization
-	heard     *heard
+	heard     *apitest.Heard
 	dashboard string
 	ip        string
 	base      string            // of the forms
@@ -144,12 +101,12 @@ type visitors struct {
 }
 
 // offer publishes the organization's first dashboard with channels; none: all of people and webhook.
-func (p *platform) offer(o organization, h *heard, channels ...topic.Channel) *visitors {
+func (p *platform) offer(o organization, h *apitest.Heard, channels ...topic.Channel) *visitors {
 	p.t.Helper()
 	return p.offerAt(o, h, p.events.shown(o.id)[0].ID, channels...)
 }
 
-func (p *platform) offerAt(o organization, h *heard, dashboard string, channels ...topic.Channel) *visitors {
+func (p *platform) offerAt(o organization, h *apitest.Heard, dashboard string, channels ...topic.Channel) *visitors {
 	if len(channels) == 0 {
 		channels = []topic.Channel{topic.Email, topic.SMS, topic.WhatsApp, topic.Webhook}
 	}
@@ -222,7 +179,7 @@ func (v *visitors) ask(channel topic.Channel, address string, components ...stri
 func (v *visitors) notices(kind topic.Kind, address string) []topic.Destination {
 	v.t.Helper()
 	var out []topic.Destination
-	for _, notice := range messagesOf[topic.Notice](v.t, v.heard, topic.Notices) {
+	for _, notice := range apitest.Messages[topic.Notice](v.t, v.heard, topic.Notices) {
 		if notice.Kind != kind || notice.Organization != v.id {
 			continue
 		}
@@ -305,18 +262,7 @@ func (p page) plain() string { return html.UnescapeString(tags.ReplaceAllString(
 // manage returns the path of the page that manages the subscription, to which a page leads.
 func (p page) manage(t testing.TB) string {
 	t.Helper()
-	return "/public/manage" + between(t, p.text, `href="manage`, `"`)
-}
-
-// between returns the text of a page between two others.
-func between(t testing.TB, text, before, after string) string {
-	t.Helper()
-	_, rest, found := strings.Cut(text, before)
-	middle, _, ended := strings.Cut(rest, after)
-	if !found || !ended {
-		t.Fatalf("%q has nothing between %q and %q", text, before, after)
-	}
-	return html.UnescapeString(middle)
+	return "/public/manage" + apitest.Between(t, p.text, `href="manage`, `"`)
 }
 
 // exhaust uses up what the visitor may send from the IP address.
@@ -336,14 +282,14 @@ func (v *visitors) exhaust() {
 }
 
 // visitorsOf returns the variables of a script about visitors: tokens of links in each state.
-func (p *platform) visitorsOf(script string, o organization, h *heard) map[string]string {
+func (p *platform) visitorsOf(script string, o organization, h *apitest.Heard) map[string]string {
 	p.t.Helper()
 	vars := map[string]string{"visitor": p.signer.Sign(passport.Passport{Audience: "subscribers", Surface: passport.Public})}
 	if !strings.Contains(script, "visitor_") {
 		return vars
 	}
 	v := p.offer(o, h)
-	token := func(link string) string { return between(p.t, link+"\n", "token=", "\n") }
+	token := func(link string) string { return apitest.Between(p.t, link+"\n", "token=", "\n") }
 	vars["visitor"], vars["slug"], vars["host"] = v.passport(), v.dashboard, v.dashboard+".example"
 	mail := func(name string) string { return name + "." + o.id + "@example.com" } // each may get three an hour
 	vars["fresh"] = token(v.request(mail("fresh")))

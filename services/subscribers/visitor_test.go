@@ -117,9 +117,9 @@ func TestVisitor_fromTheFormToTheEnd(t *testing.T) {
 	v.must(http.StatusOK, http.MethodPost, next, url.Values{"action": {"unsubscribe"}})
 
 	want := []string{"subscribe", "confirm", "manage", "manage", "manage", "manage", "subscribe", "confirm", "unsubscribe", "subscribe", "confirm", "unsubscribe"}
-	apitest.Eventually(t, "the audit entries", func() bool { return len(messagesOf[topic.AuditEntry](t, h, topic.Audit)) >= len(want) })
+	apitest.Eventually(t, "the audit entries", func() bool { return len(apitest.Messages[topic.AuditEntry](t, h, topic.Audit)) >= len(want) })
 	var actions []string
-	for _, entry := range messagesOf[topic.AuditEntry](t, h, topic.Audit) {
+	for _, entry := range apitest.Messages[topic.AuditEntry](t, h, topic.Audit) {
 		actions = append(actions, strings.TrimPrefix(entry.Action, "subscriber."))
 		if entry.Actor.Type != topic.ActorVisitor || entry.Surface != "public" || entry.IP != v.ip || entry.Organization != v.id || entry.EntityType != "subscriber" {
 			t.Errorf("the entry is %+v", entry)
@@ -255,7 +255,7 @@ func TestVisitorsDoNotLearnWhoIsSubscribed(t *testing.T) {
 	}
 	counts := func() map[string]int {
 		out := map[string]int{}
-		for _, notice := range messagesOf[topic.Notice](t, v.heard, topic.Notices) {
+		for _, notice := range apitest.Messages[topic.Notice](t, v.heard, topic.Notices) {
 			out[notice.Recipient+" "+string(notice.Kind)]++
 		}
 		return out
@@ -581,7 +581,7 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 
 	// A page without a dashboard has a style of its own.
 	plain := german.send(http.MethodGet, "/public/manage?token=x", "", http.Header{"Accept-Language": {"sv, de-AT;q=0.8, en;q=0.5"}})
-	style := sha256.Sum256([]byte(between(t, plain.text, "<style>", "</style>")))
+	style := sha256.Sum256([]byte(apitest.Between(t, plain.text, "<style>", "</style>")))
 	if plain.status != http.StatusNotFound || !strings.Contains(plain.text, `<html lang="de">`) || strings.Contains(plain.text, "frame of") ||
 		!strings.Contains(plain.header.Get("Content-Security-Policy"), "style-src 'sha256-"+base64.StdEncoding.EncodeToString(style[:])+"'") {
 		t.Errorf("without a dashboard: %d %v %s", plain.status, plain.header, plain.text)

@@ -48,8 +48,8 @@ func newEmail(o Options) (email, error) {
 	}
 	e := email{from: from, locales: o.Locales, confirmWithin: o.ConfirmWithin, marks: newMailMarks()}
 	if o.Mail.SMTPURL == "" {
-		out := folder{filepath.Join(o.Data, "mail"), o.Log}
-		e.send = func(ctx context.Context, l letter) dispatch.Result { return out.send(ctx, l.id+".eml", l.body) }
+		out := folder{filepath.Join(o.Data, mailFolder), o.Log}
+		e.send = func(ctx context.Context, l letter) dispatch.Result { return out.send(ctx, l.id+mailFile, l.body) }
 		return e, nil
 	}
 	server, err := url.Parse(o.Mail.SMTPURL)

@@ -2,16 +2,31 @@ package channel
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 // codeUnwritten is the code of a file that could not be written.
 const codeUnwritten = dispatch.Code("unwritten")
+
+// The folders in the data folder, and the ends of the names of their files.
+const (
+	mailFolder, mailFile = "mail", ".eml"
+	smsFolder, smsFile   = "sms", ".json"
+	draftFile            = ".draft" // of an incomplete file
+)
+
+// pruneBatch is the number of files of a folder that PruneFolders reads at once.
+const pruneBatch = 1000
 
 // folder stores messages as files if the operator has configured no server.
 type folder struct {
@@ -35,7 +50,7 @@ func (f folder) write(name string, content []byte) error {
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		return fmt.Errorf("create the folder: %w", err)
 	}
-	draft, err := os.CreateTemp(f.path, ".draft-*") // mode 0600
+	draft, err := os.CreateTemp(f.path, "*"+draftFile) // mode 0600
 	if err != nil {
 		return fmt.Errorf("create the file: %w", err)
 	}
@@ -54,4 +69,46 @@ func (f folder) write(name string, content []byte) error {
 		return fmt.Errorf("rename the file: %w", err)
 	}
 	return nil
+}
+
+// PruneFolders deletes the messages and the incomplete files in the folders of data that were written before a time. It
+// does so also if the operator has configured a server since. Several processes may call it.
+func PruneFolders(data string, before time.Time) error {
+	return errors.Join(
+		pruneFolder(filepath.Join(data, mailFolder), before, mailFile, draftFile),
+		pruneFolder(filepath.Join(data, smsFolder), before, smsFile, draftFile),
+	)
+}
+
+// pruneFolder deletes the files whose names have one of the ends, and that were written before a time.
+func pruneFolder(path string, before time.Time, ends ...string) error {
+	folder, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	for {
+		files, err := folder.ReadDir(pruneBatch)
+		for _, file := range files {
+			if !file.Type().IsRegular() || !slices.Contains(ends, filepath.Ext(file.Name())) {
+				continue
+			}
+			info, err := file.Info()
+			if err == nil && info.ModTime().Before(before) {
+				err = os.Remove(filepath.Join(path, file.Name()))
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

@@ -34,7 +34,7 @@ type sms struct {
 func newTexts(o Options) (short, chats dispatch.Channel, err error) {
 	words := texts{o.Locales, o.ConfirmWithin}
 	if o.Texts.SMSURL == "" {
-		out := folder{filepath.Join(o.Data, "sms"), o.Log}
+		out := folder{filepath.Join(o.Data, smsFolder), o.Log}
 		return textFolder{out, words}, whatsappFolder{out, words, o.Texts.WhatsAppTemplate}, nil
 	}
 	a, err := newAccount(o)
@@ -164,7 +164,7 @@ func (f folder) sendText(ctx context.Context, message dispatch.Message, key stri
 	if err != nil {
 		return dispatch.Result{Code: codeUnwritten}
 	}
-	result := f.send(ctx, message.DeliveryID+".json", append(content, '\n'))
+	result := f.send(ctx, message.DeliveryID+smsFile, append(content, '\n'))
 	result.Sent = dispatch.Sent{Text: key, Body: []byte(t.Body)}
 	return result
 }

@@ -14,9 +14,10 @@ const (
 	pruneRest = 19
 )
 
-// Retain deletes logs, changes and requests that are older than the retention time, until ctx ends. Several processes may
-// run it. A request is needed longer than its change: the last log that shows it may be as late as the retention time.
-func Retain(ctx context.Context, parts Parts) error {
+// Retain deletes logs, changes and requests that are older than the retention time, until ctx ends. pruneFiles deletes the
+// messages in files that were written before a time. Several processes may run Retain. A request is needed longer than
+// its change: the last log that shows it may be as late as the retention time.
+func Retain(ctx context.Context, parts Parts, pruneFiles func(before time.Time) error) error {
 	for ctx.Err() == nil {
 		pause, began := pruneEvery, time.Now()
 		before := parts.Now().Add(-retention)
@@ -26,6 +27,11 @@ func Retain(ctx context.Context, parts Parts) error {
 			parts.Log.WarnContext(ctx, "Old deliveries cannot be deleted.", "error", err)
 		case n > 0:
 			pause = pruneRest * time.Since(began)
+		}
+		if n == 0 {
+			if err := pruneFiles(before); err != nil {
+				parts.Log.WarnContext(ctx, "Old message files cannot be deleted.", "error", err)
+			}
 		}
 		rest(ctx, ctx, pause)
 	}

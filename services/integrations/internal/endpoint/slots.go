@@ -21,6 +21,9 @@ const (
 	claimWait = 8 * time.Second
 	// claimPoll is the longest time between two tries.
 	claimPoll = 100 * time.Millisecond
+	// revokedLife is the time for which a record keeps the id of an endpoint whose creation was revoked. A process that
+	// was frozen for less than this cannot store the endpoint any more.
+	revokedLife = 24 * time.Hour
 )
 
 var (
@@ -41,8 +44,9 @@ var (
 // Both find the endpoints of the URL while they hold the version of the stored Slots. These endpoints cannot change
 // meanwhile, because a write of them would have added a claim and so changed Slots.
 //
-// A killed process leaves its claim behind. revoke first makes sure that the claimed write cannot happen any more, and
-// then releases the claim. So the limit is exact also if the process was not killed, but slow.
+// A killed process leaves its claim behind. revoke first makes sure that the claimed write cannot happen any more, deletes
+// the counters of an endpoint that does not exist, and then releases the claim. So the limit is exact also if the process
+// was not killed, but slow. A write that waits for an old claim revokes the claim, and so does Sweep.
 type Slots struct {
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel"`
@@ -63,6 +67,14 @@ type Claim struct {
 
 // Key returns the natural key.
 func (s Slots) Key() string { return slotsKey(s.OrganizationID, s.Channel) }
+
+// ClaimedAt returns the time of the oldest claim; nil: there is none.
+func (s Slots) ClaimedAt() *time.Time {
+	if len(s.Claims) == 0 {
+		return nil
+	}
+	return &s.Claims[0].At
+}
 
 func slotsKey(organization string, channel topic.Channel) string {
 	return organization + "/" + string(channel)
@@ -203,28 +215,37 @@ func (s *Endpoints) release(ctx context.Context, organization string, channel to
 	return err
 }
 
-// revoke makes sure that the claimed write has happened or never will, and releases the claim. For a new endpoint it
-// takes the endpoint's id with a record that no query finds. For a stored endpoint it changes the version.
+// revoke makes sure that the claimed write has happened or never will, and releases the claim.
 func (s *Endpoints) revoke(ctx context.Context, organization string, channel topic.Channel, c Claim) error {
-	var err error
-	if c.New {
-		if err = s.Store.Endpoints.Insert(ctx, Endpoint{ID: c.EndpointID}); fault.Is(err, fault.Conflict) {
-			err = nil
-		}
-	} else {
-		_, err = s.Store.Endpoints.Change(ctx, c.EndpointID, func(e *Endpoint) error {
-			if e.Version != c.Version {
-				return fault.ErrUnchanged
-			}
-			e.Version++
-			return nil
-		})
-		err = unlessMissing(err)
+	absent, err := s.prevent(ctx, c)
+	if err == nil && absent {
+		err = s.deleteCounters(ctx, c.EndpointID)
 	}
 	if err != nil {
 		return err
 	}
 	return s.release(ctx, organization, channel, c)
+}
+
+// prevent makes a claimed write that has not happened fail. For a new endpoint it takes the endpoint's id with a record
+// that no query of an organization finds, and that Sweep deletes like the request of a visitor. For a stored endpoint it
+// changes the version. It returns true if the endpoint does not exist.
+func (s *Endpoints) prevent(ctx context.Context, c Claim) (absent bool, err error) {
+	if c.New {
+		err = s.Store.Endpoints.Insert(ctx, Endpoint{ID: c.EndpointID, Request: &Request{ExpiresAt: s.Now().Add(revokedLife)}})
+		if fault.Is(err, fault.Conflict) { // with the endpoint, or with the record of another call
+			return false, nil
+		}
+		return true, err
+	}
+	_, err = s.Store.Endpoints.Change(ctx, c.EndpointID, func(e *Endpoint) error {
+		if e.Version != c.Version {
+			return fault.ErrUnchanged
+		}
+		e.Version++
+		return nil
+	})
+	return fault.Is(err, fault.NotFound), unlessMissing(err)
 }
 
 // revokeOld revokes the claims that are older than claimLife.

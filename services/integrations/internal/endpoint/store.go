@@ -27,6 +27,9 @@ const (
 // FieldSuppressedAt is a field of suppressions, beside FieldOrganization, FieldChannel.
 const FieldSuppressedAt = "suppressedAt"
 
+// FieldClaimed is a field of Slots: the time of the oldest claim; absent if there is none.
+const FieldClaimed = "claimed"
+
 // AllKinds is the value of FieldKinds for an endpoint to which every kind is sent.
 const AllKinds = "*"
 

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
@@ -143,16 +142,12 @@ func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, chan
 
 // unsuppress deletes the suppression, but not another suppression that replaced it.
 func (s *Endpoints) unsuppress(ctx context.Context, suppression Suppression) error {
-	err := s.Store.Suppressions.Delete(ctx, suppression.Key(), func(current *Suppression) ([]topic.Message, error) {
+	return unlessMissing(s.Store.Suppressions.Delete(ctx, suppression.Key(), func(current *Suppression) ([]topic.Message, error) {
 		if current.ID != suppression.ID {
 			return nil, fault.ErrUnchanged
 		}
 		return nil, nil
-	})
-	if errors.Is(err, fault.ErrUnchanged) || fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
+	}))
 }
 
 // suppressions returns the suppressions of the endpoints' URLs, by key.

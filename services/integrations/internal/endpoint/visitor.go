@@ -220,10 +220,5 @@ func (s *Endpoints) dropRequest(ctx context.Context, organization string, channe
 	if err != nil || e.VerifiedAt != nil {
 		return unlessMissing(err)
 	}
-	return unlessMissing(s.Store.Endpoints.Delete(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
-		if e.VerifiedAt != nil {
-			return nil, fault.ErrUnchanged
-		}
-		return nil, nil
-	}))
+	return unlessMissing(s.deleteRequest(ctx, e.ID, func(e *Endpoint) bool { return e.VerifiedAt == nil }))
 }

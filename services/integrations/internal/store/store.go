@@ -30,6 +30,10 @@ func New(db *document.Database) endpoint.Store {
 		Slots: document.Declare(db, document.Schema[endpoint.Slots]{
 			Name: "slots",
 			Key:  func(s *endpoint.Slots) string { return s.Key() },
+			Fields: []document.Field[endpoint.Slots]{
+				{Name: endpoint.FieldClaimed, Value: func(s *endpoint.Slots) any { return s.ClaimedAt() }},
+			},
+			Indexes: []document.Index{{Name: "claims", Fields: []string{endpoint.FieldClaimed}}},
 		}),
 		Next:     db.Next,
 		Revision: revisions.of,
@@ -62,7 +66,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 		Fields: []document.Field[e]{
 			{Name: endpoint.FieldOrganization, Value: func(e *e) any {
 				if e.OrganizationID == "" {
-					return nil // of a revoked claim: no query finds it
+					return nil // see Endpoints.prevent
 				}
 				return e.OrganizationID
 			}},

@@ -1,0 +1,81 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// sweepBatch is the number of records that Sweep reads at once.
+const sweepBatch = 500
+
+// Sweep revokes the claims that killed processes left, and deletes visitors' requests that nobody verified in time.
+func (s *Endpoints) Sweep(ctx context.Context) error {
+	return errors.Join(
+		eachUntil(ctx, s.Store.Slots, FieldClaimed, s.Now().Add(-claimLife), func(slots Slots) error {
+			return s.revokeOld(ctx, slots.OrganizationID, slots.Channel, slots.Claims)
+		}),
+		eachUntil(ctx, s.Store.Endpoints, FieldExpires, s.Now(), func(e Endpoint) error {
+			return unlessMissing(s.expireRequest(ctx, e))
+		}),
+	)
+}
+
+// eachUntil calls visit for the records whose field is at most until. visit changes the field.
+func eachUntil[T any](ctx context.Context, from Collection[T], field string, until time.Time, visit func(T) error) error {
+	due := find.Query{Where: []find.Condition{find.Lte(field, until)}, Order: []find.Order{{Field: field}}, Limit: sweepBatch}
+	for {
+		page, err := from.Find(ctx, due)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := visit(item); err != nil {
+				return err
+			}
+		}
+		if len(page.Items) < sweepBatch {
+			return nil
+		}
+	}
+}
+
+// expireRequest deletes an endpoint with its request, unless it has changed since it was read. Of a locked endpoint it
+// deletes the request only, because without the endpoint a visitor could ask for the URL again.
+func (s *Endpoints) expireRequest(ctx context.Context, e Endpoint) error {
+	expired := func(e *Endpoint) bool { return e.Request != nil && !e.Request.ExpiresAt.After(s.Now()) }
+	if !e.Locked {
+		return s.deleteRequest(ctx, e.ID, func(e *Endpoint) bool { return expired(e) && !e.Locked })
+	}
+	_, err := s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
+		if !expired(e) || !e.Locked {
+			return fault.ErrUnchanged
+		}
+		e.Request = nil
+		return nil
+	})
+	return err
+}
+
+// deleteRequest deletes an endpoint that is not verified, if may returns true for the stored endpoint. The counters, which
+// a verification that failed has stored, go first: an endpoint without counters is found again after a kill.
+func (s *Endpoints) deleteRequest(ctx context.Context, id string, may func(*Endpoint) bool) error {
+	if err := s.deleteCounters(ctx, id); err != nil {
+		return err
+	}
+	kept := false
+	err := s.Store.Endpoints.Delete(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
+		if kept = !may(e); kept {
+			return nil, fault.ErrUnchanged
+		}
+		return nil, nil
+	})
+	if err == nil && kept { // it may have been verified meanwhile
+		return s.ensureCounters(ctx, id)
+	}
+	return err
+}
