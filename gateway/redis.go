@@ -198,6 +198,9 @@ func (c *redisClient) fill(ctx context.Context, key, entry string) {
 
 // fail marks Redis as down and logs the cause once.
 func (c *redisClient) fail(err error) {
+	if errors.Is(err, redis.ErrClosed) { // the gateway ends while it saves files
+		return
+	}
 	if c.down.Swap(true) {
 		return
 	}

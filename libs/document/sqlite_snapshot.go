@@ -76,8 +76,8 @@ func (s *Snapshot) open(ctx context.Context, folder string) error {
 
 func (s *Snapshot) take(ctx context.Context, still func() error) error {
 	for _, name := range s.Names {
-		defer s.sources[name].release()
-		if err := s.sources[name].hold(ctx); err != nil {
+		defer s.sources[name].unlock()
+		if err := s.sources[name].lock(ctx); err != nil {
 			return fmt.Errorf("stop the writers of %s: %w", name, err)
 		}
 	}
@@ -120,6 +120,7 @@ func (s *Snapshot) Copy(ctx context.Context, name, path string) error {
 func (s *Snapshot) Close() error {
 	var errs []error
 	for _, source := range s.sources {
+		source.unlock()
 		if source.reader != nil {
 			errs = append(errs, source.reader.Close())
 		}
@@ -169,8 +170,8 @@ func (s *source) open(ctx context.Context, file string) (err error) {
 	return err
 }
 
-// hold begins a transaction that stops all other writers.
-func (s *source) hold(ctx context.Context) error {
+// lock begins a transaction that stops all other writers.
+func (s *source) lock(ctx context.Context) error {
 	for {
 		_, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE")
 		if e, ok := errors.AsType[*sqlite.Error](err); !ok || e.Code()&0xff != sqlite3.SQLITE_BUSY {
@@ -192,12 +193,12 @@ func (s *source) pin(ctx context.Context) error {
 	return s.reader.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(new(int))
 }
 
-// release lets the writers go on.
-func (s *source) release() {
+// unlock lets the writers go on.
+func (s *source) unlock() {
 	if s.writer == nil {
 		return
 	}
-	// It fails if hold has failed. The transaction ends at the latest when the connection is closed.
+	// It fails if there is no transaction. The transaction ends at the latest when the connection is closed.
 	_, _ = s.writer.ExecContext(context.Background(), "ROLLBACK")
 	_ = s.writer.Close()
 	s.writer = nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -209,37 +210,54 @@ func (j *journal) age(_ context.Context, now time.Time) {
 	}
 }
 
-// replace replaces the file by one with the commands that restore the kept keys. After an error the former file is in use.
-func (j *journal) replace() (err error) {
-	temporary, err := os.OpenFile(j.path+".new", os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+// replace replaces the file by one with the commands that restore the kept keys. After an error, the file in use still has
+// all commands.
+func (j *journal) replace() error {
+	next, err := j.rewrite(j.path + ".new")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, temporary.Close(), os.Remove(temporary.Name()))
-		}
-	}()
-	next := &journalFile{File: temporary}
-	next.encoder = gob.NewEncoder(next)
-	for _, key := range j.server.Keys() {
-		if !j.kept(key) {
-			continue
-		}
-		for _, command := range j.restoring(key) {
-			if err := next.encoder.Encode(entry{j.aged, command}); err != nil {
-				return err
-			}
-		}
-	}
-	if err := errors.Join(next.Sync(), os.Rename(next.Name(), j.path)); err != nil {
-		return err
+	if err := os.Rename(next.Name(), j.path); err != nil {
+		return errors.Join(err, next.Close(), os.Remove(next.Name()))
 	}
 	if j.file != nil {
 		_ = j.file.Close() // nothing of it is needed any more
 	}
 	j.file, j.base, j.steps, j.last, j.broken = next, next.size, 0, j.aged, false
-	return nil
+	return syncFolder(filepath.Dir(j.path))
+}
+
+// rewrite writes the commands that restore the kept keys to a new file, and syncs it.
+func (j *journal) rewrite(path string) (*journalFile, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	next := &journalFile{File: file}
+	next.encoder = gob.NewEncoder(next)
+	for _, key := range slices.DeleteFunc(j.server.Keys(), func(key string) bool { return !j.kept(key) }) {
+		for _, command := range j.restoring(key) {
+			if err == nil {
+				err = next.encoder.Encode(entry{j.aged, command})
+			}
+		}
+	}
+	if err == nil {
+		err = next.Sync()
+	}
+	if err != nil {
+		return nil, errors.Join(err, next.Close(), os.Remove(path))
+	}
+	return next, nil
+}
+
+// syncFolder makes the names of the files in a folder durable.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // restoring returns the commands that create the key.

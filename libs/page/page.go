@@ -88,7 +88,8 @@ const (
 	frameKey     = "page.frame " // and the dashboard
 )
 
-// About makes the page of the request, also that of an error, one of a dashboard, for a visitor with a locale (BCP 47; empty: unknown).
+// About makes the page of the request, also that of an error, one of a dashboard, for a visitor with a locale (BCP 47;
+// empty: unknown).
 func About(c *gin.Context, dashboardID, locale string) {
 	c.Set(dashboardKey, dashboardID)
 	c.Set(localeKey, locale)

@@ -73,10 +73,7 @@ func compare(b *testing.B, name string, small, large *appPlatform, path func(*ap
 				fast = append(fast, small.asks(few))
 				slow = append(slow, large.asks(many))
 			}
-			one, hundred := percentile(fast[5:], 99), percentile(slow[5:], 99)
-			b.ReportMetric(one.Seconds()*1e3, "ms-p99-of-few")
-			b.ReportMetric(hundred.Seconds()*1e3, "ms-p99-of-many")
-			b.ReportMetric(hundred.Seconds()/one.Seconds(), "ratio-p99")
+			report(b, fast[5:], slow[5:])
 			b.ReportMetric(median(slow[5:]).Seconds()/median(fast[5:]).Seconds(), "ratio-median")
 		}
 	})

@@ -63,13 +63,18 @@ func BenchmarkLists(b *testing.B) {
 					fast = append(fast, small.took(at(few)))
 					slow = append(slow, large.took(at(many)))
 				}
-				one, hundred := percentile(fast[3:], 99), percentile(slow[3:], 99)
-				b.ReportMetric(one.Seconds()*1e3, "ms-p99-of-few")
-				b.ReportMetric(hundred.Seconds()*1e3, "ms-p99-of-many")
-				b.ReportMetric(hundred.Seconds()/one.Seconds(), "ratio-p99")
+				report(b, fast[3:], slow[3:])
 			}
 		})
 	}
+}
+
+// report reports the 99th percentiles of the times with few and with many records, and their ratio.
+func report(b *testing.B, few, many []time.Duration) {
+	ofFew, ofMany := percentile(few, 99), percentile(many, 99)
+	b.ReportMetric(ofFew.Seconds()*1e3, "ms-p99-of-few")
+	b.ReportMetric(ofMany.Seconds()*1e3, "ms-p99-of-many")
+	b.ReportMetric(ofMany.Seconds()/ofFew.Seconds(), "ratio-p99")
 }
 
 func median(times []time.Duration) time.Duration {

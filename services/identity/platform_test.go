@@ -221,8 +221,8 @@ func (m member) app() passport.Passport {
 	}
 }
 
-// events is the other end of the calls that identity makes: it makes dashboards and notes plans,
-// or fails while it is told to.
+// events is the other end of the calls that identity makes: it creates dashboards and notes plans,
+// or refuses each call while down is true.
 type events struct {
 	server *httptest.Server
 	down   atomic.Bool

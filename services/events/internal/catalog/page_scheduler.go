@@ -45,18 +45,7 @@ func (p *Page) expires() *time.Time {
 // RunPages renders the pages that the passing of time changes, and deletes former editions, until ctx ends. Several
 // processes may run it at once: the one that claims a page takes its step.
 func (c *Catalog) RunPages(ctx context.Context, log *slog.Logger) error {
-	ticker := time.NewTicker(schedulerInterval)
-	defer ticker.Stop()
-	for {
-		if err := c.runDuePages(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "The scheduler failed to renew a page. It tries again.", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+	return schedule(ctx, log, "The scheduler failed to renew a page. It tries again.", c.runDuePages)
 }
 
 // runDuePages takes every step that is due. The failure of one does not delay the others.

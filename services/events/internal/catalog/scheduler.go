@@ -18,11 +18,16 @@ const schedulerInterval = time.Second // a look costs one indexed query that mos
 // RunScheduler starts and ends maintenances with autoStart and autoEnd, and sends their reminders, until ctx ends. It
 // notifies the channels of the last write that asked for any or for none. Several processes may run it at once.
 func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
+	return schedule(ctx, log, "The scheduler failed to take a step with a maintenance. It tries again.", c.runDue)
+}
+
+// schedule calls run at once and then at each schedulerInterval until ctx ends. It logs an error of run as what has failed.
+func schedule(ctx context.Context, log *slog.Logger, failed string, run func(context.Context) error) error {
 	ticker := time.NewTicker(schedulerInterval)
 	defer ticker.Stop()
 	for {
-		if err := c.runDue(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "The scheduler failed to take a step with a maintenance. It tries again.", "error", err)
+		if err := run(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, failed, "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -106,8 +106,7 @@ func shownDays(c *catalog.ShownComponent) map[string]catalog.ShownDay {
 }
 
 func (f frame) dayClass(c *catalog.ShownComponent, d day, shown catalog.ShownDay) string {
-	switch {
-	case d.Before(f.dates.dayOf(c.Since).Time):
+	if d.Before(f.dates.dayOf(c.Since).Time) {
 		return unmeasured
 	}
 	return stateClass(f.worstOf(c, d, shown))

@@ -200,18 +200,9 @@ func (s *Endpoints) leaveOnce(ctx context.Context, ids []string) (map[string]mem
 		}
 	}
 	groups := byGroup(leaving)
-	found, err := s.groups(ctx, keysOf(groups))
+	copied, err := s.marksOf(ctx, groups)
 	if err != nil {
 		return nil, err
-	}
-	copied := map[string]marks{}
-	for key, members := range groups {
-		list := found[key].Members.list()
-		for _, id := range members {
-			if at, is := place(list, id); is {
-				copied[id] = list[at].marks
-			}
-		}
 	}
 	err = s.Store.Counters.UpdateMany(ctx, keysOf(copied), func(counters []*Counters) (map[string][]topic.Message, error) {
 		for _, c := range counters {
@@ -254,6 +245,21 @@ func (s *Endpoints) leaveOnce(ctx context.Context, ids []string) (map[string]mem
 	return leaving, nil
 }
 
+// marksOf returns the marks of the endpoints that are members of the groups, by their ids.
+func (s *Endpoints) marksOf(ctx context.Context, groups map[string][]string) (map[string]marks, error) {
+	found, err := s.groups(ctx, keysOf(groups))
+	of := map[string]marks{}
+	for key, group := range found {
+		list := group.Members.list()
+		for _, id := range groups[key] {
+			if at, is := place(list, id); is {
+				of[id] = list[at].marks
+			}
+		}
+	}
+	return of, err
+}
+
 // deleteGroups deletes those of the groups that have no members.
 func (s *Endpoints) deleteGroups(ctx context.Context, keys []string) error {
 	for _, key := range keys {
@@ -278,16 +284,12 @@ func (s *Endpoints) lastSuccesses(ctx context.Context, counters map[string]Count
 			memberships[id] = *c.Healthy
 		}
 	}
-	groups := byGroup(memberships)
-	found, err := s.groups(ctx, keysOf(groups))
-	for _, group := range found {
-		list := group.Members.list()
-		for _, id := range groups[group.ID] {
-			if at, is := place(list, id); is && list[at].marks.len() > 0 {
-				c := counters[id]
-				c.succeededAt(list[at].marks.ended(list[at].marks.len() - 1))
-				counters[id] = c
-			}
+	found, err := s.marksOf(ctx, byGroup(memberships))
+	for id, successes := range found {
+		if n := successes.len(); n > 0 {
+			c := counters[id]
+			c.succeededAt(successes.ended(n - 1))
+			counters[id] = c
 		}
 	}
 	return err

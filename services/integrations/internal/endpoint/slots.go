@@ -155,7 +155,8 @@ func (s *Endpoints) claim(ctx context.Context, e Endpoint, c Claim) (Claim, erro
 }
 
 // admit adds c to slots. It returns errWait while another claim excludes c or may free a slot, errAgain if no endpoint
-// has the URL that c leaves, and Forbidden at the limit. The only endpoint of a URL may come to a new URL at the limit, because the number of URLs stays.
+// has the URL that c leaves, and Forbidden at the limit. The only endpoint of a URL may come to a new URL at the limit,
+// because the number of URLs stays.
 func (s *Endpoints) admit(ctx context.Context, slots *Slots, c Claim, limit int) error {
 	if slices.ContainsFunc(slots.Claims, c.excludes) {
 		return errWait

@@ -77,7 +77,8 @@ func (s Suppression) movedTo(e Endpoint) Suppression {
 //
 // A move or delete calls reconcile after it stored the endpoint. suppress reads the endpoint that caused the suppression
 // after it stored the suppression. So the last of concurrent calls reads both writes. Create and a move also call
-// reconcile before they write, for the new URL. Before a caller reads the suppression of an endpoint with a MovedSuppression, it calls reconcile.
+// reconcile before they write, for the new URL. Before a caller reads the suppression of an endpoint with a
+// MovedSuppression, it calls reconcile.
 func (s *Endpoints) reconcile(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
 	for {
 		again, err := s.reconcileOnce(ctx, organization, channel, urlHash)

@@ -52,8 +52,8 @@ func (s *Endpoints) show(ctx context.Context, p purpose, token string) (Visit, e
 // refused returns the visit of a link that is refused: it names no more than the dashboard, if the endpoint is known.
 func refused(e Endpoint) Visit { return Visit{DashboardID: e.DashboardID} }
 
-// linked returns the endpoint of a link, also of one that is refused if the endpoint is known. allow returns an error if an endpoint, as it is stored, does not permit what
-// the link is for.
+// linked returns the endpoint of a link, with an error if the link is refused. allow returns an error if the endpoint, as
+// it is stored, does not permit what the link is for.
 func (s *Endpoints) linked(ctx context.Context, p purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
 	link, err := s.Links.read(p, token)
 	if err != nil {

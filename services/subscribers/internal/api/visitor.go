@@ -30,17 +30,15 @@ func (a *API) mountVisitors(engine *gin.Engine) {
 	}
 }
 
-// offered returns what the dashboard offers. The pages of the request are in its frame. It returns fault.NotFound if it does not offer the channel.
+// offered returns what the dashboard offers, or fault.NotFound if the dashboard does not offer the channel. The pages of
+// the request are in the frame of the dashboard.
 func (a *API) offered(c *gin.Context, channel topic.Channel) (audience.Offer, error) {
 	offer, err := a.visitors.Offer(c.Request.Context(), page.Site(c))
 	if err == nil {
 		page.About(c, offer.Dashboard.ID, offer.Dashboard.Locale)
 		err = offer.Has(channel)
 	}
-	if err != nil {
-		return offer, inWords(err, a.words.For(c).NoOffer)
-	}
-	return offer, nil
+	return offer, err
 }
 
 // addressField returns the name of the field with the address.
@@ -147,23 +145,12 @@ func onlyOnce(form url.Values, fields ...string) error {
 	return nil
 }
 
-// worded is an error with the text of its page.
-type worded struct {
-	error
-	text string
-}
-
-func (e worded) Unwrap() error { return e.error }
-
-// inWords adds the text of a page to an error.
-func inWords(err error, text string) error { return worded{err, text} }
-
 // problem responds with the page of an error.
 func (a *API) problem(c *gin.Context, p page.Problem) error {
 	w := a.words.For(c)
 	title, text := w.Error(p.Status, w.LockedText, p.Text)
-	if own, is := errors.AsType[worded](p.Err); is {
-		text = own.text
+	if errors.Is(p.Err, audience.ErrNoOffer) {
+		text = w.NoOffer
 	}
 	return show(c, p.Status, textPage, title, w, text)
 }

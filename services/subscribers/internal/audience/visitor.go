@@ -2,6 +2,7 @@ package audience
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -9,8 +10,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// noOffer is the refusal of visitors, which does not say whether there is a dashboard.
-const noOffer = "There is no dashboard that offers this to visitors."
+// ErrNoOffer is the cause of the refusal that does not say whether there is a dashboard.
+var ErrNoOffer = errors.New("audience: no offer")
+
+func noOffer(cause error) error {
+	return fault.Wrap(fault.NotFound, errors.Join(ErrNoOffer, cause), "There is no dashboard that offers this to visitors.")
+}
 
 // Site is where a visitor finds a dashboard: a slug, or a host of the dashboard.
 type Site struct{ Slug, Host string }
@@ -68,7 +73,7 @@ type Offer struct {
 func (v *Visitors) Offer(ctx context.Context, at Site) (Offer, error) {
 	dashboard, err := v.Sites.PublicDashboard(ctx, at)
 	if fault.Is(err, fault.NotFound) {
-		return Offer{}, fault.Wrap(fault.NotFound, err, noOffer)
+		return Offer{}, noOffer(err)
 	}
 	if err != nil {
 		return Offer{}, err
@@ -85,7 +90,7 @@ func (v *Visitors) Offer(ctx context.Context, at Site) (Offer, error) {
 // Has returns fault.NotFound if the dashboard does not offer the channel.
 func (o Offer) Has(channel topic.Channel) error {
 	if !slices.Contains(o.Channels, channel) {
-		return fault.New(fault.NotFound, noOffer)
+		return noOffer(nil)
 	}
 	return nil
 }

@@ -58,8 +58,8 @@ func (v *Visitors) show(ctx context.Context, p purpose, token string) (Visit, er
 // refused returns the visit of a link that is refused: it names no more than the dashboard, if the subscriber is known.
 func refused(s Subscriber) Visit { return Visit{DashboardID: s.DashboardID, Locale: s.Locale} }
 
-// linked returns the subscriber of a link, also of one that is refused if the subscriber is known. allow returns an error if a subscriber, as it is stored, does not permit what
-// the link is for.
+// linked returns the subscriber of a link, with an error if the link is refused. allow returns an error if the subscriber,
+// as it is stored, does not permit what the link is for.
 func (v *Visitors) linked(ctx context.Context, p purpose, token string) (s Subscriber, allow func(Subscriber) error, err error) {
 	link, err := v.Links.read(p, token)
 	if err != nil {

@@ -64,8 +64,8 @@ func (t Links) Manage(s Subscriber) string { return t.to(ManagePath, toManage, s
 // Unsubscribe returns the link that deletes the subscriber.
 func (t Links) Unsubscribe(s Subscriber) string { return t.to(UnsubscribePath, toUnsubscribe, s) }
 
-// Code returns six digits that confirm the Request instead of the link. The code follows from the Request, so it is not stored. Each of a million codes is equally
-// likely, up to one part in 10^13.
+// Code returns six digits that confirm the Request instead of the link. The code follows from the Request, so it is not
+// stored. Each of a million codes is equally likely, up to one part in 10^13.
 func (t Links) Code(s Subscriber) string {
 	sum := sign(t.key, "code/"+s.ID+"/"+stateOf(toConfirm, s))
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint64(sum)%1_000_000)
