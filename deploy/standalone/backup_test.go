@@ -12,12 +12,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/backup"
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 )
 
 // command runs a command of the platform's binary. It returns what the command wrote and its exit code.
@@ -374,6 +376,86 @@ func TestRestoreRefusesWhatIsNoBackup(t *testing.T) {
 	}
 	refuse(t, "not empty", []string{"BELLBUOY_DATA=" + data}, "restore", file)
 	refuse(t, "no such file", []string{"BELLBUOY_DATA=" + t.TempDir()}, "restore", filepath.Join(data, "none.zip"))
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "letter"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, "not empty", []string{"BELLBUOY_DATA=" + other}, "restore", file)
+	if left, err := os.ReadDir(other); err != nil || len(left) != 1 {
+		t.Errorf("a refused restore left %v, %v", left, err)
+	}
+}
+
+// A restore that cannot write says so. It does not call the backup damaged.
+func TestRestoreNamesWhatItCannotWrite(t *testing.T) {
+	t.Parallel()
+	_, file := backedUp(t)
+	var said []string
+	for open := range 30 { // with this number of open files and connections, one of the runs fails at the first file that it restores
+		run := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(open+1),
+			filepath.Join(binaries, "standalone"), "restore", "--data", filepath.Join(t.TempDir(), "data"), file)
+		out, _ := run.CombinedOutput()
+		said = append(said, string(out))
+		if strings.Contains(string(out), "is damaged") {
+			t.Errorf("with %d open files: %s", open+1, out)
+		}
+	}
+	if !slices.ContainsFunc(said, func(out string) bool { return strings.Contains(out, "groups.log: too many open files") }) {
+		t.Errorf("no restore failed at the first file: %q", said)
+	}
+}
+
+// The folder of a new volume has lost+found. It belongs to the file system: a restore accepts it and a backup omits it.
+func TestBackupAndRestoreLeaveLostAndFound(t *testing.T) {
+	t.Parallel()
+	data, file := backedUp(t)
+	volume := t.TempDir()
+	for _, folder := range []string{data, volume} {
+		if err := os.MkdirAll(filepath.Join(folder, "lost+found", "#1"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "lost+found", "#2"), []byte("lost"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	succeed(t, []string{"BELLBUOY_DATA=" + data}, "backup", file)
+	m, err := backup.Verify(t.Context(), file)
+	if err != nil || m.Has("lost+found/#2") {
+		t.Errorf("the backup has a file of lost+found, %v", err)
+	}
+	succeed(t, []string{"BELLBUOY_DATA=" + volume}, "restore", file)
+}
+
+// A backup that was killed leaves copies of databases. The next backup to the same folder deletes them, but not those of a
+// backup that is being made.
+func TestBackupDeletesWhatAKilledOneLeft(t *testing.T) {
+	t.Parallel()
+	data, file := backedUp(t)
+	folder := filepath.Dir(file)
+	left, working := filepath.Join(folder, ".bellbuoy-backup-1"), filepath.Join(folder, ".bellbuoy-backup-2")
+	for _, work := range []string{left, working} {
+		if err := os.Mkdir(work, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(work, "events.db"), []byte("copy"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if old := time.Now().Add(-time.Hour); os.Chtimes(work, old, old) != nil {
+			t.Fatal("cannot set the time of a folder")
+		}
+	}
+	lock, err := datafolder.LockFolder(working)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	succeed(t, []string{"BELLBUOY_DATA=" + data}, "backup", file)
+	if _, err := os.Stat(left); err == nil {
+		t.Error("the copies of a killed backup are still there")
+	}
+	if _, err := os.Stat(filepath.Join(working, "events.db")); err != nil {
+		t.Errorf("the copies of a backup that is being made are gone: %v", err)
+	}
 }
 
 // rewritten returns the archive with another manifest.
@@ -445,6 +527,19 @@ func TestBackupRefusesWrongPlaces(t *testing.T) {
 	for _, engine := range []string{"DOCUMENTS_URL=mongodb://127.0.0.1/x", "KAFKA_BROKERS=127.0.0.1:9092"} {
 		refuse(t, strings.Split(engine, "=")[0], append(env, engine), "backup", file)
 	}
+	// A file that is no backup stays.
+	letter := filepath.Join(t.TempDir(), "letter.txt")
+	if err := os.WriteFile(letter, []byte("Dear Ann"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, "is not a whole backup", env, "backup", letter)
+	if content, err := os.ReadFile(letter); err != nil || string(content) != "Dear Ann" {
+		t.Errorf("the file has %q, %v", content, err)
+	}
+	if err := os.Truncate(letter, 0); err != nil { // as mktemp makes it
+		t.Fatal(err)
+	}
+	succeed(t, env, "backup", letter)
 	// A backup that fails leaves the former one.
 	before, err := os.ReadFile(file)
 	if err != nil {

@@ -108,10 +108,13 @@ func (s *Snapshot) Copy(ctx context.Context, name, path string) error {
 				err = ctx.Err()
 			}
 		}
-		return errors.Join(err, backup.Finish())
+		if finished := backup.Finish(); err == nil { // Finish returns the error of the last Step again
+			err = finished
+		}
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("copy %s: %w", name, err)
+		return fmt.Errorf("copy %s to %s: %w", name, filepath.Dir(path), err)
 	}
 	return CheckFile(ctx, path)
 }

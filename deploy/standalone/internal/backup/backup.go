@@ -101,11 +101,11 @@ func Write(ctx context.Context, data, file, program string) (m Manifest, err err
 	if err := checkPlaces(data, file); err != nil {
 		return m, err
 	}
-	temporary, err := os.MkdirTemp(filepath.Dir(file), ".bellbuoy-backup-*") // mode 0700
+	temporary, unlock, err := workFolder(filepath.Dir(file))
 	if err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary), unlock()) }()
 	m = Manifest{Format: format, Version: version, Program: program}
 	archive := filepath.Join(temporary, "backup.zip")
 	if err := m.write(ctx, data, archive, temporary); err != nil {
@@ -120,13 +120,55 @@ func Write(ctx context.Context, data, file, program string) (m Manifest, err err
 	return m, datafolder.Sync(filepath.Dir(file))
 }
 
-// checkPlaces refuses a data folder that is none, and a file within the folder: the next backup would contain it.
+// workPrefix begins the name of a work folder. staleAfter is the age from which a work folder is deleted if it is not
+// locked: a younger one may not be locked yet.
+const (
+	workPrefix = ".bellbuoy-backup-"
+	staleAfter = time.Minute
+)
+
+// workFolder creates a folder beside the backup, which only the owner can read, and locks it. It deletes the work folders
+// of backups that were killed: they have copies of the databases.
+func workFolder(beside string) (path string, unlock func() error, err error) {
+	entries, err := os.ReadDir(beside)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, entry := range entries {
+		folder := filepath.Join(beside, entry.Name())
+		info, err := entry.Info()
+		if !strings.HasPrefix(entry.Name(), workPrefix) || err != nil || time.Since(info.ModTime()) < staleAfter {
+			continue
+		}
+		if lock, err := datafolder.LockFolder(folder); err == nil {
+			if err := errors.Join(os.RemoveAll(folder), lock.Close()); err != nil {
+				return "", nil, fmt.Errorf("delete what an unfinished backup left: %w", err)
+			}
+		}
+	}
+	if path, err = os.MkdirTemp(beside, workPrefix+"*"); err != nil {
+		return "", nil, err
+	}
+	lock, err := datafolder.LockFolder(path)
+	if err != nil {
+		return "", nil, errors.Join(err, os.Remove(path))
+	}
+	return path, lock.Close, nil
+}
+
+// checkPlaces refuses a data folder that is none, a file within the folder, because the next backup would contain it, and
+// an existing file that is no backup.
 func checkPlaces(data, file string) error {
 	if _, err := os.Stat(filepath.Join(data, datafolder.Restoring)); err == nil {
 		return fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish", data)
 	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", file)
+	if info, err := os.Stat(file); err == nil {
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", file)
+		}
+		if info.Size() > 0 && !isBackup(file) {
+			return fmt.Errorf("%s exists and is not a whole backup; delete it or choose another file", file)
+		}
 	}
 	for _, name := range []string{documents, "kafka"} {
 		if _, err := os.Stat(filepath.Join(data, name)); err != nil {
@@ -219,6 +261,8 @@ func list(data string) (files []kept, err error) {
 		case err != nil:
 			return err
 		case name == documents:
+			return fs.SkipDir
+		case name == datafolder.LostAndFound:
 			return fs.SkipDir
 		case !entry.Type().IsRegular() || name == firstFile || name == datafolder.LockFile || strings.HasPrefix(entry.Name(), ".draft-"):
 			return nil

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,19 +28,16 @@ func Restore(ctx context.Context, file, data string) (m Manifest, err error) {
 		return m, err
 	}
 	data = filepath.Clean(data)
+	if err := checkEmpty(data, false); err != nil { // before Lock creates a file in it
+		return m, err
+	}
 	lock, err := datafolder.Lock(data)
 	if err != nil {
 		return m, err
 	}
 	defer lock.Close()
-	entries, err := os.ReadDir(data)
-	if err != nil {
+	if err := checkEmpty(data, true); err != nil {
 		return m, err
-	}
-	for _, entry := range entries {
-		if entry.Name() != datafolder.LockFile {
-			return m, fmt.Errorf("BELLBUOY_DATA: the folder %s is not empty; restore into an empty one", data)
-		}
 	}
 	mark := filepath.Join(data, datafolder.Restoring)
 	if err := errors.Join(os.WriteFile(mark, nil, 0o600), datafolder.Sync(data)); err != nil {
@@ -62,6 +60,29 @@ func Restore(ctx context.Context, file, data string) (m Manifest, err error) {
 		}
 	}
 	return m, errors.Join(os.Remove(mark), datafolder.Sync(data))
+}
+
+// checkEmpty returns an error if the folder has more than the lock and what the file system has there. Without locked, it
+// accepts a folder that has the lock: who has locked it decides.
+func checkEmpty(data string, locked bool) error {
+	entries, err := os.ReadDir(data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("BELLBUOY_DATA: %w", err)
+	}
+	used := false
+	for _, entry := range entries {
+		if entry.Name() == datafolder.LockFile && !locked {
+			return nil
+		}
+		used = used || entry.Name() != datafolder.LockFile && entry.Name() != datafolder.LostAndFound
+	}
+	if used {
+		return fmt.Errorf("BELLBUOY_DATA: the folder %s is not empty; restore into an empty one", data)
+	}
+	return nil
 }
 
 // extract writes and syncs a file. It notes the folders in which names were created.
@@ -90,6 +111,25 @@ func Verify(ctx context.Context, file string) (Manifest, error) {
 	})
 }
 
+// isBackup reports whether the file is a backup that this program can restore, by its manifest.
+func isBackup(file string) bool {
+	archive, err := zip.OpenReader(file)
+	if err != nil {
+		return false
+	}
+	defer archive.Close()
+	for _, member := range archive.File {
+		if member.Name == manifestName {
+			_, err := readManifest(member)
+			return err == nil
+		}
+	}
+	return false
+}
+
+// damage is an error of the backup itself, not of the place to which it is restored.
+type damage struct{ error }
+
 // each calls do with each file of the manifest. do reads the content to its end, at most the size in the manifest. each
 // returns an error if the content does not have the size or the sum of the manifest.
 func each(ctx context.Context, file string, do func(File, io.Reader) error) (m Manifest, err error) {
@@ -112,8 +152,12 @@ func each(ctx context.Context, file string, do func(File, io.Reader) error) (m M
 		return m, fmt.Errorf("%s is damaged: it does not have the files of its manifest", file)
 	}
 	for _, f := range m.Files {
-		if err := f.pass(ctx, members[f.Name], do); err != nil {
+		err := f.pass(ctx, members[f.Name], do)
+		if _, damaged := errors.AsType[damage](err); damaged {
 			return m, fmt.Errorf("%s is damaged: %s: %w", file, f.Name, err)
+		}
+		if err != nil {
+			return m, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
 	return m, nil
@@ -143,23 +187,35 @@ func readManifest(member *zip.File) (m Manifest, err error) {
 // pass calls do with the content of a member.
 func (f File) pass(ctx context.Context, member *zip.File, do func(File, io.Reader) error) error {
 	if member == nil {
-		return errors.New("it is missing")
+		return damage{errors.New("it is missing")}
 	}
 	if !filepath.IsLocal(filepath.FromSlash(f.Name)) || f.Size < 0 {
-		return errors.New("its name or size is not valid")
+		return damage{errors.New("its name or size is not valid")}
 	}
 	content, err := member.Open()
 	if err != nil {
-		return err
+		return damage{err}
 	}
 	defer content.Close()
 	sum := sha256.New()
-	limited := &io.LimitedReader{R: content, N: f.Size + 1}
+	limited := &io.LimitedReader{R: intact{content}, N: f.Size + 1}
 	if err := do(f, io.TeeReader(untilEnd{ctx, limited}, sum)); err != nil {
 		return err
 	}
 	if limited.N != 1 || hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-		return errors.New("its content has another size or sum than in the manifest")
+		return damage{errors.New("its content has another size or sum than in the manifest")}
 	}
 	return nil
+}
+
+// intact is a reader whose errors are damage of the backup.
+type intact struct{ io.Reader }
+
+// Read implements io.Reader.
+func (r intact) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = damage{err}
+	}
+	return n, err
 }

@@ -31,7 +31,7 @@ func (p place) Validate() error {
 
 type backupCommand struct {
 	place
-	File string `arg:"" help:"File to write. An existing backup is replaced when the new one is whole."`
+	File string `arg:"" help:"File to write. An existing backup is replaced when the new one is whole; another file is not. The folder also needs space for a copy of the largest database."`
 }
 
 // Run makes a backup.

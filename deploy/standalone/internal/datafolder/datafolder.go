@@ -11,10 +11,11 @@ import (
 )
 
 // LockFile is the name of the file that is locked. Restoring is the name of a file that exists while a restore fills
-// the folder.
+// the folder. LostAndFound is the name of a folder that belongs to the file system, not to the platform.
 const (
-	LockFile  = "lock"
-	Restoring = "restoring"
+	LockFile     = "lock"
+	Restoring    = "restoring"
+	LostAndFound = "lost+found"
 )
 
 // Lock creates the folder if it does not exist, and locks it until the returned file is closed or the process ends. It
@@ -27,7 +28,7 @@ func Lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := tryLock(lock); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("BELLBUOY_DATA: the folder %s is in use by another platform", path)
 	}
@@ -36,6 +37,23 @@ func Lock(path string) (*os.File, error) {
 		return nil, fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish; delete the folder and restore again", path)
 	}
 	return lock, nil
+}
+
+// LockFolder locks an existing folder, and not a file in it, until the returned file is closed or the process ends. It
+// returns an error if another process has the lock.
+func LockFolder(path string) (*os.File, error) {
+	folder, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := tryLock(folder); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), folder.Close())
+	}
+	return folder, nil
+}
+
+func tryLock(file *os.File) error {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
 // Sync makes renamed, created and deleted files of a folder durable.

@@ -191,7 +191,7 @@ func (c *Catalog) ComponentID(ctx context.Context, organization string, legacyID
 
 // ListComponents is like ListEvents.
 func (c *Catalog) ListComponents(ctx context.Context, organization string, query find.Query) (Pages[Component], int64, error) {
-	return listed(ctx, c.store.Components, owned(organization, query), whole[Component])
+	return listed(ctx, c.store.Components, organization, query, func(c *Component) int64 { return c.LegacyID }, whole[Component])
 }
 
 func (c *Catalog) PageOfComponents(ctx context.Context, organization string, limit int, after string) (find.Page[Component], error) {

@@ -209,7 +209,7 @@ func (c *Catalog) EventByLegacyID(ctx context.Context, organization string, lega
 // ListEvents returns the events that the query finds, page by page, and their number before its Limit and Offset.
 func (c *Catalog) ListEvents(ctx context.Context, organization string, query find.Query) (Pages[EventDetail], int64, error) {
 	query.Scan = eventsIndex(query)
-	return listed(ctx, c.store.Events, owned(organization, query), func(events []Event) ([]EventDetail, error) {
+	return listed(ctx, c.store.Events, organization, query, func(e *Event) int64 { return e.LegacyID }, func(events []Event) ([]EventDetail, error) {
 		var ids []string
 		for i := range events {
 			ids = append(ids, events[i].ComponentIDs()...)
@@ -273,7 +273,7 @@ func (c *Catalog) Update(ctx context.Context, organization string, legacyID int6
 
 // ListLinks is like ListEvents.
 func (c *Catalog) ListLinks(ctx context.Context, organization string, query find.Query) (Pages[LinkDetail], int64, error) {
-	return listed(ctx, c.store.Links, owned(organization, query), func(rows []LinkRow) ([]LinkDetail, error) {
+	return listed(ctx, c.store.Links, organization, query, func(l *LinkRow) int64 { return l.LegacyID }, func(rows []LinkRow) ([]LinkDetail, error) {
 		components, err := c.componentsOf(ctx, organization, each(rows, func(row LinkRow) string { return row.ComponentID }))
 		details := make([]LinkDetail, 0, len(rows))
 		for _, row := range rows {
@@ -287,5 +287,5 @@ func (c *Catalog) ListLinks(ctx context.Context, organization string, query find
 
 // ListUpdates is like ListEvents.
 func (c *Catalog) ListUpdates(ctx context.Context, organization string, query find.Query) (Pages[UpdateRow], int64, error) {
-	return listed(ctx, c.store.Updates, owned(organization, query), whole[UpdateRow])
+	return listed(ctx, c.store.Updates, organization, query, func(u *UpdateRow) int64 { return u.LegacyID }, whole[UpdateRow])
 }
