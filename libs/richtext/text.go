@@ -1,7 +1,6 @@
 package richtext
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -142,12 +141,10 @@ func (r *reader) link(token html.Token, opens bool) {
 	}
 }
 
-var spaces = regexp.MustCompile("[ \n\t\r\f]+")
-
 // text folds white space like a browser, except in preformatted text.
 func (r *reader) text(text string) {
 	if r.exact == 0 {
-		r.run(spaces.ReplaceAllString(text, " "))
+		r.run(folded(text))
 		return
 	}
 	for i, part := range strings.Split(text, "\n") {
@@ -156,6 +153,19 @@ func (r *reader) text(text string) {
 		}
 		r.run(part)
 	}
+}
+
+// folded replaces each sequence of white space with one blank.
+func folded(text string) string {
+	out := make([]byte, 0, len(text))
+	for _, c := range []byte(text) {
+		if strings.IndexByte(" \n\t\r\f", c) < 0 {
+			out = append(out, c)
+		} else if n := len(out); n == 0 || out[n-1] != ' ' {
+			out = append(out, ' ')
+		}
+	}
+	return string(out)
 }
 
 func (r *reader) run(text string) {

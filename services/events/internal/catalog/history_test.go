@@ -114,17 +114,15 @@ func (p *painted) finish() {
 		p.close(*p.event.EndAt, p.event.EndAt.AddDate(1, 0, 0))
 	}
 	p.impacts = slices.Repeat([]Impact{p.stated(p.base)}, len(p.live))
-	for len(p.said) > 0 {
-		first := 0
-		for i := range p.said {
-			if p.said[i].at.Before(p.said[first].at) {
-				first = i
-			}
+	slices.SortStableFunc(p.said, func(a, b impactFrom) int { return a.at.Compare(b.at) })
+	for n, s := range p.said {
+		end := int64(len(p.live))
+		if n+1 < len(p.said) {
+			end = min(end, p.said[n+1].at.Unix()-p.begin)
 		}
-		for i := max(0, p.said[first].at.Unix()-p.begin); i < int64(len(p.live)); i++ {
-			p.impacts[i] = p.said[first].impact
+		for i := max(0, s.at.Unix()-p.begin); i < end; i++ {
+			p.impacts[i] = s.impact
 		}
-		p.said = slices.Delete(p.said, first, first+1)
 	}
 }
 
@@ -175,35 +173,47 @@ func TestUptimeBySecond(t *testing.T) {
 func checkBySecond(t *testing.T, got ComponentUptime, component Component, histories []*painted, zone *time.Location, from, end time.Time, weight float64) {
 	t.Helper()
 	tallies, counted := map[string]*Tally{}, map[string]bool{}
-	var date string
+	var today *Tally
 	var dates []string
 	var whole Tally
+	var worst Impact
+	var same time.Duration // how long worst has been the worst of today
+	add := func() {
+		if same > 0 {
+			today.add(worst, same)
+			whole.add(worst, same)
+		}
+		same = 0
+	}
 	for second := from.Unix(); second < end.Unix(); second++ {
 		if second == from.Unix() || second%(15*60) == 0 { // these zones change date at quarters of an hour
-			date = time.Unix(second, 0).In(zone).Format(time.DateOnly)
-		}
-		if tallies[date] == nil {
-			tallies[date], dates = &Tally{}, append(dates, date)
+			add()
+			date := time.Unix(second, 0).In(zone).Format(time.DateOnly)
+			if tallies[date] == nil {
+				tallies[date], dates = &Tally{}, append(dates, date)
+			}
+			today = tallies[date]
 		}
 		if second < component.CreatedAt.Unix() {
 			continue
 		}
-		worst := Operational
+		now := Operational
 		for _, history := range histories {
 			impact := history.impacts[second-history.begin]
-			if !history.live[second-history.begin] {
+			if !history.live[second-history.begin] || impact == Operational {
 				continue
 			}
-			if impact != Operational {
-				counted[history.event.ID] = true
-			}
-			if impact.worse(worst) {
-				worst = impact
+			counted[history.event.ID] = true
+			if impact.worse(now) {
+				now = impact
 			}
 		}
-		tallies[date].add(worst, time.Second)
-		whole.add(worst, time.Second)
+		if now != worst {
+			add()
+		}
+		worst, same = now, same+time.Second
 	}
+	add()
 	if got.Tally != whole {
 		t.Errorf("the month is %+v, counted %+v", got.Tally, whole)
 	}

@@ -97,8 +97,28 @@ func textOf(n *html.Node) string {
 	return out.String()
 }
 
+// sample is a page of a sample.
+type sample struct {
+	document
+	snapshot *catalog.Snapshot
+	name     string
+}
+
+// samples are the pages that eachPage has parsed. Rendering and parsing them takes longer than checking them.
+var samples []sample
+
 // eachPage calls check with each page of the samples.
 func eachPage(t *testing.T, check func(document, *catalog.Snapshot, string)) {
+	if samples == nil {
+		samples = readSamples(t)
+	}
+	for _, page := range samples {
+		page.t = t
+		check(page.document, page.snapshot, page.name)
+	}
+}
+
+func readSamples(t *testing.T) (all []sample) {
 	s := newSite(t)
 	snapshots := map[string]*catalog.Snapshot{"calm": samplePage(), "private": samplePage(), "branded": troubledPage(), "hostile": hostilePage()}
 	snapshots["private"].Dashboard.Access.Mode = catalog.AccessPassword
@@ -109,9 +129,10 @@ func eachPage(t *testing.T, check func(document, *catalog.Snapshot, string)) {
 	}
 	for _, label := range slices.Sorted(maps.Keys(snapshots)) {
 		for _, name := range pageNames(snapshots[label]) {
-			check(read(t, label+" "+name, render(t, s, snapshots[label], name)), snapshots[label], name)
+			all = append(all, sample{read(t, label+" "+name, render(t, s, snapshots[label], name)), snapshots[label], name})
 		}
 	}
+	return all
 }
 
 func TestPagesAreWellFormedAndAccessible(t *testing.T) {
