@@ -49,21 +49,57 @@ func (f *folder) secret(setting, name string) (string, error) {
 }
 
 // sealSecret returns the platform's secret. A generated secret is durable before the first
-// record is created. If the folder has records and no secret, sealSecret returns an error,
-// because a new secret could not open them.
+// record is created. If the folder has records, sealSecret returns an error for a missing secret
+// and for another one, because it could not open what is sealed in them. The file secret-mark is
+// derived from the secret of the records.
 func (f *folder) sealSecret(setting string) (string, error) {
-	const name, records = "secret", "documents"
-	if _, err := os.Stat(f.file(name)); setting == "" && errors.Is(err, os.ErrNotExist) {
-		sealed, err := os.ReadDir(f.file(records))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("BELLBUOY_DATA: %w", err)
-		}
-		if len(sealed) > 0 {
-			return "", fmt.Errorf("BELLBUOY_DATA: %s is missing, and the records in %s are sealed with it; restore it, set BELLBUOY_SECRET, or use another data folder",
-				f.file(name), f.file(records))
-		}
+	const name, markName, records = "secret", "secret-mark", "documents"
+	sealed, err := os.ReadDir(f.file(records))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("BELLBUOY_DATA: %w", err)
 	}
-	return f.secret(setting, name)
+	kept, err := f.read(name)
+	if err != nil {
+		return "", err
+	}
+	written, err := f.read(markName)
+	if err != nil {
+		return "", err
+	}
+	if len(sealed) > 0 && kept == "" && setting == "" {
+		return "", fmt.Errorf("BELLBUOY_DATA: %s is missing or empty, and the records in %s are sealed with it; restore it, set BELLBUOY_SECRET, or use another data folder",
+			f.file(name), f.file(records))
+	}
+	secret, err := f.secret(setting, name)
+	if err != nil {
+		return "", err
+	}
+	mark := written
+	if mark == "" && kept != "" { // a folder of an older version
+		mark = secretMark(kept)
+	}
+	if len(sealed) > 0 && mark != "" && mark != secretMark(secret) {
+		source := "BELLBUOY_SECRET"
+		if setting == "" {
+			source = f.file(name)
+		}
+		return "", fmt.Errorf("%s is not the secret with which the records in %s are sealed; use that secret or another data folder", source, f.file(records))
+	}
+	if written == secretMark(secret) {
+		return secret, nil
+	}
+	return secret, f.write(markName, []byte(secretMark(secret)+"\n"))
+}
+
+func secretMark(secret string) string { return seal.Sign(secret, "secret mark", "") }
+
+// read returns the contents of the file without white space around them, "" if the file does not exist.
+func (f *folder) read(name string) (string, error) {
+	content, err := os.ReadFile(f.file(name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("BELLBUOY_DATA: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
 }
 
 // write replaces the file atomically and durably. Only the owner can read the file.

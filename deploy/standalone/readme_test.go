@@ -118,3 +118,21 @@ func copyTree(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 }
+
+// scripts/bench -h explains each row.
+func TestBenchExplainsItsRows(t *testing.T) {
+	help, err := exec.CommandContext(t.Context(), filepath.Join(repository, "scripts", "bench"), "-h").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal, _ := exec.CommandContext(t.Context(), filepath.Join(repository, "scripts", "bench"), "none").CombinedOutput()
+	_, rows, _ := strings.Cut(string(refusal), "the rows are:")
+	if rows == "" {
+		t.Fatalf("it wrote %q", refusal)
+	}
+	for row := range strings.FieldsSeq(rows) {
+		if !slices.Contains(strings.Fields(string(help)), row) {
+			t.Errorf("the help does not explain %s", row)
+		}
+	}
+}

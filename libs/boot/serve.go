@@ -102,11 +102,11 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 		fmt.Fprintf(w, "%s: starting\n", p.Name)
 		return
 	}
-	excluded := r.URL.Query()["exclude"]
+	excluded, names := r.URL.Query()["exclude"], slices.Sorted(maps.Keys(checks))
 	for _, name := range excluded {
 		if checks[name] == nil {
 			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprintf(w, "%s: exclude names a check that does not exist\n", p.Name)
+			fmt.Fprintf(w, "%s: exclude must be one of: %s\n", p.Name, strings.Join(names, ", "))
 			return
 		}
 	}
@@ -115,7 +115,7 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 	lines := make([]string, len(checks))
 	var missing atomic.Bool
 	var group sync.WaitGroup
-	for i, name := range slices.Sorted(maps.Keys(checks)) {
+	for i, name := range names {
 		if slices.Contains(excluded, name) {
 			continue
 		}

@@ -55,8 +55,8 @@ func TestReadyz_exclude(t *testing.T) {
 		{"", 503, "events: kafka is not ready\nevents: redis is not ready\n"},
 		{"?exclude=kafka", 503, "events: redis is not ready\n"},
 		{"?exclude=kafka&exclude=redis", 200, "events: ready\n"},
-		{"?exclude=kafak", 400, "events: exclude names a check that does not exist\n"},
-		{"?exclude=", 400, "events: exclude names a check that does not exist\n"},
+		{"?exclude=kafak", 400, "events: exclude must be one of: database, kafka, redis\n"},
+		{"?exclude=", 400, "events: exclude must be one of: database, kafka, redis\n"},
 	} {
 		if status, body := get(row.query); status != row.status || body != row.body {
 			t.Errorf("/readyz%s: %d %q, not %d %q", row.query, status, body, row.status, row.body)

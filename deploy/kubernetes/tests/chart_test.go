@@ -162,7 +162,10 @@ func TestVariables(t *testing.T) {
 					got[text] = at(variable, "valueFrom", "secretKeyRef")
 				}
 			}
-			want := map[string]any{"BELLBUOY_ADDR": ":8080", "BELLBUOY_INTERNAL_ADDR": ":8081"}
+			want := map[string]any{"BELLBUOY_ADDR": ":8080", "BELLBUOY_INTERNAL_ADDR": ":8081", "GOMEMLIMIT": "409MiB"}
+			if service == "identity" {
+				want["GOMEMLIMIT"] = "204MiB"
+			}
 			if service == "delivery" {
 				want["BELLBUOY_DATA"] = "/data"
 			}
@@ -185,6 +188,26 @@ func TestVariables(t *testing.T) {
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s: %s has the variables\n%v, not\n%v", name, service, got, want)
 			}
+		}
+	}
+}
+
+// Without a limit in MiB or GiB, the garbage collector is not limited.
+func TestMemoryLimit(t *testing.T) {
+	type m = map[string]any
+	for limits, want := range map[string]any{"2Gi": "1638MiB", "100Mi": "80MiB", "512M": nil, "": nil} {
+		values := overlay(Minimal(), m{"services": m{"gateway": m{"resources": m{"limits": m{"memory": limits}}}}})
+		if limits == "" {
+			values = overlay(Minimal(), m{"services": m{"gateway": m{"resources": m{"limits": nil}}}})
+		}
+		var got any
+		for _, variable := range list(objects(t, values)["Deployment/"+release+"-gateway"], "spec", "template", "spec", "containers", 0, "env") {
+			if at(variable, "name") == "GOMEMLIMIT" {
+				got = at(variable, "value")
+			}
+		}
+		if got != want {
+			t.Errorf("with the limit %q GOMEMLIMIT is %v, not %v", limits, got, want)
 		}
 	}
 }
