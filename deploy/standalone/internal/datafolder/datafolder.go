@@ -10,8 +10,7 @@ import (
 	"syscall"
 )
 
-// LockFile is the name of the file that is locked. Restoring is the name of a file that exists while a restore fills
-// the folder.
+// Names of files in the folder: LockFile is locked, and Restoring exists while a restore fills the folder.
 const (
 	LockFile  = "lock"
 	Restoring = "restoring"
@@ -27,15 +26,31 @@ func Lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("BELLBUOY_DATA: the folder %s is in use by another platform", path)
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		err = fmt.Errorf("BELLBUOY_DATA: the folder %s is in use by another platform", path)
+	case err != nil:
+		err = fmt.Errorf("BELLBUOY_DATA: the folder %s cannot be locked: %w", path, err)
+	default:
+		err = CheckRestored(path)
 	}
-	if _, err := os.Stat(filepath.Join(path, Restoring)); !errors.Is(err, os.ErrNotExist) {
-		lock.Close()
-		return nil, fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish; delete the folder and restore again", path)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
+}
+
+// CheckRestored returns an error if a restore into the folder did not finish.
+func CheckRestored(path string) error {
+	_, err := os.Stat(filepath.Join(path, Restoring))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("BELLBUOY_DATA: %w", err)
+	}
+	return fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish; delete the folder and restore again", path)
 }
 
 // Sync makes renamed, created and deleted files of a folder durable.
