@@ -20,12 +20,7 @@ func TestKillKeepsRatesAndIdempotencyKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header = http.Header{"Authorization": {c.app()}, "Content-Type": {"application/json"}, "Idempotency-Key": {"restart"}}
-		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		return readAnswer(t, response)
+		return exchange(t, request)
 	}
 	first := once().expect(t, http.StatusCreated)
 	status := http.StatusOK

@@ -185,11 +185,7 @@ func TestTraceIsSampledAsAWhole(t *testing.T) {
 			if traceparent != "" {
 				request.Header.Set("traceparent", traceparent)
 			}
-			response, err := client.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			readAnswer(t, response).expect(t, http.StatusOK)
+			exchange(t, request).expect(t, http.StatusOK)
 		}
 		for range requests {
 			get("")
