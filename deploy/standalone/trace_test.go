@@ -25,7 +25,7 @@ import (
 type span struct {
 	service, name, id, parent string
 	kind                      trace.Span_SpanKind
-	said                      string // all that it holds
+	text                      string // the whole span
 }
 
 // tracesReceiver is an OTLP/HTTP receiver of traces.

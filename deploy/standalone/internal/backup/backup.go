@@ -18,7 +18,7 @@
 //     of an open file does not change. A file that the broker has deleted is of records that all groups have finished.
 //  3. Reading transactions begin in the databases, and the writers go on. Steps 1 to 3 take some milliseconds.
 //
-// The command works on the folder and not through the platform. So a backup can be made whatever the platform does, the
+// The command works on the folder and not through the platform. So a backup can be made while the platform is down, the
 // platform has no address that returns all secrets, and the rights on the folder decide who may make one.
 //
 // The file is a ZIP archive. Its last member, the manifest, has the size and the SHA-256 sum of the others.
@@ -109,7 +109,7 @@ func Write(ctx context.Context, data, file, program string) (m Manifest, err err
 	}
 	temporary, err := os.MkdirTemp(filepath.Dir(file), ".bellbuoy-backup-*") // mode 0700
 	if err != nil {
-		return m, err
+		return m, fmt.Errorf("%s cannot be written: %w", file, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	m = Manifest{Format: format, Version: version, Program: program}
@@ -146,7 +146,7 @@ func checkPlaces(data, file string) error {
 	}
 	outside, err := realPath(filepath.Dir(file))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s cannot be written: %w", file, err)
 	}
 	if relative, err := filepath.Rel(inside, outside); err == nil && filepath.IsLocal(relative) {
 		return fmt.Errorf("%s is inside of the data folder; choose another place", file)
