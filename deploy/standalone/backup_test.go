@@ -457,6 +457,9 @@ func TestBackupRefusesWrongPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"BELLBUOY_DATA=" + data}
+	if out := succeed(t, []string{"BELLBUOY_DATA=" + link}, "backup", file); strings.Contains(out, "no secret") {
+		t.Errorf("a backup through a link: %s", out)
+	}
 	refuse(t, "inside of the data folder", env, "backup", filepath.Join(data, "backup.zip"))
 	refuse(t, "inside of the data folder", env, "backup", filepath.Join(link, "mail", "..", "backup.zip"))
 	refuse(t, "regular file", env, "backup", t.TempDir())

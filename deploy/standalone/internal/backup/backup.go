@@ -223,10 +223,10 @@ func list(data fs.FS) (files []kept, err error) {
 			return nil
 		case err != nil:
 			return err
-		case name == documents:
-			return fs.SkipDir
 		case entry.Type()&fs.ModeSymlink != 0:
 			return fmt.Errorf("%s is a symbolic link, which a backup does not follow; only the data folder itself may be one", name)
+		case name == documents:
+			return fs.SkipDir
 		case !entry.Type().IsRegular() || name == groupsFile || name == topicsFile || name == datafolder.LockFile || unfinished(entry.Name()):
 			return nil
 		}
