@@ -188,10 +188,5 @@ func direct(t *testing.T, method, url, token, body string) answer {
 	if token != "" {
 		request.Header.Set(passport.Header, token)
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	return readAnswer(t, response)
+	return exchange(t, request)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -95,6 +96,9 @@ type load struct {
 
 // start begins to write. A write returns true when it was acknowledged.
 func (l *load) start(ctx context.Context, kind string, write func(name string) bool) {
+	l.mu.Lock()
+	l.acknowledged[kind] = []string{}
+	l.mu.Unlock()
 	l.group.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			name := fmt.Sprintf("%s-%d", kind, n)
@@ -115,6 +119,21 @@ func (l *load) soFar() map[string][]string {
 		out[kind] = slices.Clone(names)
 	}
 	return out
+}
+
+// progress waits until n more writes of each kind are acknowledged.
+func (l *load) progress(t *testing.T, n int) {
+	t.Helper()
+	before := l.soFar()
+	eventually(t, time.Minute, "writes of every kind", func() error {
+		now := l.soFar()
+		for kind, names := range before {
+			if len(now[kind]) < len(names)+n {
+				return fmt.Errorf("%d writes of %s after %d", len(now[kind]), kind, len(names))
+			}
+		}
+		return nil
+	})
 }
 
 // writers starts writers on the legacy, App, inbound and operator interfaces, and of subscribers. Events go to the
@@ -155,8 +174,7 @@ func (a actor) writers(ctx context.Context, t *testing.T, service, component str
 		_, made := post("/api/v1/email/", a.legacy(), map[string]any{"email": name + "@example.com"})
 		return made
 	})
-	key, signing := a.signingKey("Alertmanager")
-	tool := inboundTool{t, a.BaseURL, key, signing}
+	tool := inboundTool{t, a.signer("Alertmanager")}
 	l.start(ctx, "inbound", func(name string) bool {
 		_, made := tool.send(ctx, name, fmt.Sprintf(`{"action": "trigger", "externalId": %q, "title": %q, "components": ["checkout"]}`, name, name))
 		return made
@@ -164,8 +182,87 @@ func (a actor) writers(ctx context.Context, t *testing.T, service, component str
 	return l
 }
 
+// delivered returns the ids of the deliveries that the log has as delivered.
+func (a actor) delivered() map[string]bool {
+	a.t.Helper()
+	ids := map[string]bool{}
+	for _, row := range a.everything("/app/notifications/webhook/logs", "logs") {
+		if row["status"] == "delivered" {
+			ids[fmt.Sprint(row["deliveryId"])] = true
+		}
+	}
+	return ids
+}
+
+// expectAcknowledged fails the test unless all services have what was acknowledged, by kind. It returns the titles of all
+// events.
+func (a actor) expectAcknowledged(acknowledged map[string][]string) map[string]bool {
+	a.t.Helper()
+	var users struct{ Users []map[string]any }
+	send(a.t, http.MethodGet, a.BaseURL+"/operator/v1/organizations/"+a.OrganizationID+"/users", a.operator(), nil).expect(a.t, http.StatusOK).into(a.t, &users)
+	var mails page
+	send(a.t, http.MethodGet, a.BaseURL+"/api/v1/email/?limit=0", a.legacy(), nil).expect(a.t, http.StatusOK).into(a.t, &mails)
+	titles := members(a.everything("/app/events", "events"), "title")
+	addresses := members(mails.Objects, "email")
+	endpoints := members(a.everything("/app/integrations/webhooks/outbound/endpoints", "endpoints"), "managementEmail")
+	usernames := members(users.Users, "username")
+	for kind, names := range acknowledged {
+		for _, name := range names {
+			has := titles[name]
+			switch kind {
+			case "user":
+				has = usernames[name]
+			case "endpoint":
+				has = endpoints[name+"@example.com"]
+			case "mail":
+				has = addresses[name+"@example.com"]
+			}
+			if !has {
+				a.t.Errorf("%s was acknowledged before the backup began and is not in it", name)
+			}
+		}
+	}
+	return titles
+}
+
+// expectReferences fails the test if a record names a record that another service lacks.
+func (a actor) expectReferences() {
+	a.t.Helper()
+	components := members(a.everything("/app/components", "components"), "id")
+	for _, endpoint := range a.everything("/app/integrations/webhooks/outbound/endpoints", "endpoints") {
+		for _, id := range endpoint["componentIds"].([]any) {
+			if !components[id.(string)] {
+				a.t.Errorf("the endpoint %v is for a component that is missing", endpoint["urlDisplay"])
+			}
+		}
+	}
+	events := members(a.everything("/app/events", "events"), "id")
+	for _, row := range a.everything("/app/notifications/webhook/logs", "logs") {
+		if !events[fmt.Sprint(row["eventId"])] {
+			a.t.Errorf("a delivery is of an event that is missing: %v", row)
+		}
+	}
+}
+
+// expectMailed waits until a mail of each title is in the data folder.
+func expectMailed(t *testing.T, data string, titles []string) {
+	t.Helper()
+	eventually(t, time.Minute, "the mails of the incidents", func() error {
+		subjects := ""
+		for _, letter := range letters(t, data) {
+			subjects += letter.subject + "\n"
+		}
+		for _, title := range titles {
+			if !strings.Contains(subjects, title+"\n") {
+				return fmt.Errorf("no mail of %s among %s", title, subjects)
+			}
+		}
+		return nil
+	})
+}
+
 // A backup is made while writers use every interface and deliveries are under way. Then the platform dies, and the
-// backup is restored to an empty folder. Whatever was acknowledged before the backup began is there, in all services,
+// backup is restored to an empty folder. What was acknowledged before the backup began is there, in all services,
 // and is delivered. What the backup has as delivered is not delivered again.
 func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 	t.Parallel()
@@ -177,41 +274,24 @@ func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 		map[string]any{"limits": map[string]any{"uniqueEndpoints": 100_000}}).expect(t, http.StatusOK)
 	component := a.component("Checkout", "checkout")
 	var services page
-	send(t, http.MethodGet, base+"/api/v1/service/?limit=0", a.legacy(), nil).expect(t, http.StatusOK).into(t, &services)
-	service := services.Objects[slices.IndexFunc(services.Objects, func(o map[string]any) bool { return o["service_name"] == "Checkout" })]["resource_uri"].(string)
+	send(t, http.MethodGet, base+"/api/v1/service/?service_name=Checkout", a.legacy(), nil).expect(t, http.StatusOK).into(t, &services)
+	service := services.Objects[0]["resource_uri"].(string)
 	a.endpoint("https://"+receiverHost+"/hooks/1", component)
 	a.subscribe(service, []string{"ann@example.com"})
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l := a.writers(ctx, t, service, component)
-	// progress waits until n more writes of each kind are acknowledged.
-	progress := func(n int) {
-		t.Helper()
-		before := l.soFar()
-		eventually(t, time.Minute, "writes of every kind", func() error {
-			now := l.soFar()
-			for _, kind := range []string{"legacy", "app", "endpoint", "user", "mail", "inbound"} {
-				if len(now[kind]) < len(before[kind])+n {
-					return fmt.Errorf("%d writes of %s after %d", len(now[kind]), kind, len(before[kind]))
-				}
-			}
-			return nil
-		})
+	l.progress(t, 20)
+	delivered, before, arrivedBefore := a.delivered(), l.soFar(), len(r.Requests())
+	if len(delivered) == 0 {
+		t.Error("nothing was delivered before the backup")
 	}
-	progress(20)
-	delivered := map[string]bool{} // by delivery id
-	for _, row := range a.everything("/app/notifications/webhook/logs", "logs") {
-		if row["status"] == "delivered" {
-			delivered[fmt.Sprint(row["deliveryId"])] = true
-		}
-	}
-	before, arrivedBefore := l.soFar(), len(r.Requests())
 	file := filepath.Join(t.TempDir(), "backup.zip")
 	began := time.Now()
 	t.Log(strings.TrimSpace(succeed(t, []string{"BELLBUOY_DATA=" + data}, "backup", file)))
 	took := time.Since(began)
-	progress(5) // the backup leaves the platform as it was
+	l.progress(t, 5) // the backup leaves the platform as it was
 	p.kill()
 	stop()
 	l.group.Wait()
@@ -224,69 +304,13 @@ func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 	p.env = append(p.env, "BELLBUOY_DATA="+restored)
 	p.start()
 	eventually(t, 30*time.Second, "the restored platform is ready", ready(base))
+	inBackup := a.expectAcknowledged(before)
+	a.expectReferences()
 
-	events := a.everything("/app/events", "events")
-	components := a.everything("/app/components", "components")
-	endpoints := a.everything("/app/integrations/webhooks/outbound/endpoints", "endpoints")
-	var users struct{ Users []map[string]any }
-	send(t, http.MethodGet, base+"/operator/v1/organizations/"+a.OrganizationID+"/users", a.operator(), nil).expect(t, http.StatusOK).into(t, &users)
-	var mails page
-	send(t, http.MethodGet, base+"/api/v1/email/?limit=0", a.legacy(), nil).expect(t, http.StatusOK).into(t, &mails)
-	has := map[string]map[string]bool{"user": members(users.Users, "username"), "endpoint": members(components, "name"), "mail": {}}
-	for address := range members(mails.Objects, "email") {
-		has["mail"][strings.TrimSuffix(address, "@example.com")] = true
-	}
-	all := members(events, "title")
-	has["legacy"], has["app"], has["inbound"] = all, all, all
-	for kind, names := range before {
-		for _, name := range names {
-			if !has[kind][name] {
-				t.Errorf("%s was acknowledged before the backup began and is not in it", name)
-			}
-		}
-	}
-	// No record names a record that another service lacks.
-	known := members(components, "id")
-	registered := map[string]bool{}
-	for _, endpoint := range endpoints {
-		registered[fmt.Sprint(endpoint["managementEmail"])] = true
-		for _, id := range endpoint["componentIds"].([]any) {
-			if !known[id.(string)] {
-				t.Errorf("the endpoint %v is for a component that is not there", endpoint["urlDisplay"])
-			}
-		}
-	}
-	for _, name := range before["endpoint"] {
-		if !registered[name+"@example.com"] {
-			t.Errorf("%s was acknowledged before the backup began and has no endpoint", name)
-		}
-	}
-	ids := members(events, "id")
-	for _, row := range a.everything("/app/notifications/webhook/logs", "logs") {
-		if !ids[fmt.Sprint(row["eventId"])] {
-			t.Errorf("a delivery is of an event that is not there: %v", row)
-		}
-	}
-
-	// Every event of the backup is delivered, and a new one.
-	send(t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), incident(service, "after it all")).expect(t, http.StatusCreated)
-	titled := []string{"after it all"}
-	for title := range all {
-		titled = append(titled, title)
-	}
-	expectEveryPosted(t, r, titled)
-	eventually(t, time.Minute, "the mails of the incidents", func() error {
-		subjects := ""
-		for _, letter := range letters(t, restored) {
-			subjects += letter.subject + "\n"
-		}
-		for _, title := range before["legacy"] {
-			if !strings.Contains(subjects, title+"\n") {
-				return fmt.Errorf("no mail of %s among %s", title, subjects)
-			}
-		}
-		return nil
-	})
+	const after = "after it all"
+	send(t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), incident(service, after)).expect(t, http.StatusCreated)
+	expectEveryPosted(t, r, append(slices.Collect(maps.Keys(inBackup)), after))
+	expectMailed(t, restored, before["legacy"])
 	quiet(t, r)
 	repeated := 0
 	_, atEnd := titles(t, r.Requests())
@@ -300,11 +324,8 @@ func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 	if repeated > underWay+unstored {
 		t.Errorf("%d deliveries are repeated, %d arrived after the backup began", repeated, underWay)
 	}
-	if len(delivered) == 0 {
-		t.Error("nothing was delivered before the backup")
-	}
 	t.Logf("the backup took %v; %d events in it, %d delivered before; %d deliveries arrived after it began, %d were repeated",
-		took, len(events), len(delivered), underWay, repeated)
+		took, len(inBackup), len(delivered), underWay, repeated)
 }
 
 // backedUp starts the platform, makes a backup and stops the platform.
@@ -518,6 +539,9 @@ func TestBackupRefusesWrongPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"BELLBUOY_DATA=" + data}
+	if out := succeed(t, []string{"BELLBUOY_DATA=" + link}, "backup", file); strings.Contains(out, "no secret") {
+		t.Errorf("a backup through a link: %s", out)
+	}
 	refuse(t, "inside of the data folder", env, "backup", filepath.Join(data, "backup.zip"))
 	refuse(t, "inside of the data folder", env, "backup", filepath.Join(link, "mail", "..", "backup.zip"))
 	refuse(t, "regular file", env, "backup", t.TempDir())

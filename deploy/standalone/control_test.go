@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
@@ -59,34 +58,30 @@ func TestControlCharactersOfLegacyTextsReachNoReader(t *testing.T) {
 			t.Error("the page does not show the service")
 		}
 	}
-	folder := dataFolder(p)
-	eventually(t, 60*time.Second, "a mail and a text", func() error {
-		for _, pattern := range []string{"mail/*.eml", "sms/*.json"} {
-			found, err := filepath.Glob(filepath.Join(folder, pattern))
-			if err != nil || len(found) == 0 {
-				return fmt.Errorf("no %s, %v", pattern, err)
-			}
-			for _, file := range found {
-				content, err := os.ReadFile(file)
-				if err != nil {
-					return err
-				}
-				clean(file, string(content))
-				if strings.HasSuffix(file, ".eml") {
-					for _, text := range mailTexts(t, string(content)) {
-						clean(file, text)
-					}
-				} else {
-					var sent map[string]any
-					if err := json.Unmarshal(content, &sent); err != nil {
-						return err
-					}
-					clean(file, fmt.Sprint(sent))
-				}
-			}
+	var mails, texts []string // files
+	eventually(t, 60*time.Second, "a mail and a text", func() (err error) {
+		mails, _ = filepath.Glob(filepath.Join(dataFolder(p), "mail", "*.eml")) // the patterns are right
+		texts, _ = filepath.Glob(filepath.Join(dataFolder(p), "sms", "*.json"))
+		if len(mails) == 0 || len(texts) == 0 {
+			err = fmt.Errorf("%d mails, %d texts", len(mails), len(texts))
 		}
-		return nil
+		return err
 	})
+	for _, file := range mails {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean(file, string(content))
+		for _, text := range mailTexts(t, string(content)) {
+			clean(file, text)
+		}
+	}
+	for _, file := range texts {
+		var sent map[string]any
+		readJSON(t, file, &sent)
+		clean(file, fmt.Sprint(sent))
+	}
 }
 
 // mailTexts returns the subject and the decoded parts of a mail.

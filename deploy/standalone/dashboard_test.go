@@ -32,11 +32,7 @@ func TestDashboardSettingsTakeEffectAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Host = host
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return readAnswer(t, response)
+		return exchange(t, request)
 	}
 	for range 2 { // the second visit is served from the gateway's memory
 		if got := visit("second", "").expect(t, http.StatusOK); !strings.Contains(string(got.body), `"group":"Shown"`) {

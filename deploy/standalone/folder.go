@@ -17,10 +17,13 @@ type folder struct {
 }
 
 // openFolder creates the folder if it does not exist, and locks it. It returns an error if
-// another process uses the folder.
+// another process uses the folder, or if a restore into the folder did not finish.
 func openFolder(path string) (*folder, error) {
 	lock, err := datafolder.Lock(path)
-	return &folder{path, lock}, err
+	if err != nil {
+		return nil, err
+	}
+	return &folder{path, lock}, nil
 }
 
 func (f *folder) close() error { return f.lock.Close() }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -229,22 +230,32 @@ func try(ctx context.Context, method, url, authorization string, in any) (answer
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
+	return do(request)
+}
+
+// do sends a request.
+func do(request *http.Request) (answer, error) {
 	response, err := client.Do(request)
 	if err != nil {
 		return answer{}, err
 	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	return answer{response.StatusCode, response.Header, content}, err
+	return readAnswer(response)
 }
 
-func readAnswer(t testing.TB, response *http.Response) answer {
-	t.Helper()
+// readAnswer reads and closes the body of a response.
+func readAnswer(response *http.Response) (answer, error) {
 	content, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, content}, errors.Join(err, response.Body.Close())
+}
+
+// exchange sends a request, which must get a response.
+func exchange(t testing.TB, request *http.Request) answer {
+	t.Helper()
+	got, err := do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{response.StatusCode, response.Header, content}
+	return got
 }
 
 func send(t testing.TB, method, url, authorization string, in any) answer {

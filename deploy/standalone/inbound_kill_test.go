@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,9 +13,8 @@ import (
 
 // inboundTool sends each of its messages until it gets a 200, with the same webhook-id, as Standard Webhooks require.
 type inboundTool struct {
-	t            *testing.T
-	base         string
-	key, signing string
+	t *testing.T
+	signer
 }
 
 type inboundResponse struct {
@@ -26,33 +24,16 @@ type inboundResponse struct {
 
 func (s inboundTool) send(ctx context.Context, id, body string) (inboundResponse, bool) {
 	for ctx.Err() == nil {
-		timestamp, signature, err := sign(s.signing, id, time.Now(), []byte(body))
-		if err != nil {
-			s.t.Error(err)
-			return inboundResponse{}, false
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/public/webhooks/inbound", strings.NewReader(body))
-		if err != nil {
-			s.t.Error(err)
-			return inboundResponse{}, false
-		}
-		for name, value := range map[string]string{
-			"Content-Type": "application/json", "webhook-key-id": s.key, "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature,
-		} {
-			request.Header.Set(name, value)
-		}
-		response, err := client.Do(request)
+		got, err := s.try(ctx, id, time.Now(), json.RawMessage(body))
 		if err != nil {
 			continue // the connection broke
 		}
 		var out inboundResponse
-		err = json.NewDecoder(response.Body).Decode(&out)
-		response.Body.Close()
 		switch {
-		case response.StatusCode == http.StatusOK && err == nil:
+		case got.status == http.StatusOK && json.Unmarshal(got.body, &out) == nil:
 			return out, true
-		case response.StatusCode < http.StatusInternalServerError:
-			s.t.Errorf("%s got %d", body, response.StatusCode)
+		case got.status < http.StatusInternalServerError:
+			s.t.Errorf("%s got %d %s", body, got.status, got.body)
 			return out, false
 		}
 		select {
@@ -71,8 +52,7 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 		a := actor{t, provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")}
 		component := a.component("Checkout", "checkout")
 		a.endpoint("https://"+receiverHost+"/hooks/1", component)
-		key, signing := a.signingKey("Alertmanager")
-		tool := inboundTool{t, cluster.base, key, signing}
+		tool := inboundTool{t, a.signer("Alertmanager")}
 
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

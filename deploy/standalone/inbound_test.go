@@ -123,12 +123,7 @@ func TestInboundMessagesLeaveAuditEntriesOfTheirKey(t *testing.T) {
 		} {
 			request.Header.Set(name, value)
 		}
-		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		readAnswer(t, response).expect(t, http.StatusOK)
+		exchange(t, request).expect(t, http.StatusOK)
 	}
 	messages := []struct{ id, body, action string }{
 		{"1", `{"action": "trigger", "externalId": "p", "title": "Down", "components": ["checkout"]}`, "event.create"},

@@ -98,10 +98,20 @@ func exports(text string, metrics map[string]metric) error {
 	return nil
 }
 
-// The platform exports each metric of metrics.yaml, with exactly its labels. Alerts and the dashboard use no other metric.
+// The platform exports each metric of metrics.yaml, with exactly its labels. Alerts and the dashboard use no other metric. It
+// has the group and the topic by which the autoscaler scales delivery.
 func TestExportsTheMetricsOfAlertsAndDashboard(t *testing.T) {
 	var metrics map[string]metric
 	readChart(t, "monitoring/metrics.yaml", &metrics)
+	scaler, err := os.ReadFile(filepath.Join(repository, "deploy/kubernetes/templates/autoscaler.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := regexp.MustCompile(`consumerGroup: (\S+)\s+topic: (\S+)`).FindSubmatch(scaler)
+	if by == nil {
+		t.Fatal("the autoscaler names no group and topic")
+	}
+	lag := regexp.MustCompile(fmt.Sprintf(`bellbuoy_stream_lag\{group="%s",[^}]*topic="%s"\}`, by[1], by[2]))
 	r, env := startReceiver(t)
 	internal := apitest.FreeAddress(t)
 	p, _ := started(t, append(env, "BELLBUOY_INTERNAL_ADDR="+internal)...)
@@ -110,6 +120,9 @@ func TestExportsTheMetricsOfAlertsAndDashboard(t *testing.T) {
 		got, err := try(t.Context(), http.MethodGet, "http://"+internal+"/metrics", "", nil)
 		if err != nil {
 			return err
+		}
+		if !lag.Match(got.body) {
+			return fmt.Errorf("%s is not exported", lag)
 		}
 		return exports(string(got.body), metrics)
 	})

@@ -60,7 +60,7 @@ func TestSecretsAndURLsStayWhereTheyBelong(t *testing.T) {
 	p.stop()
 	places := places{"the log": p.output(), "the metrics": l.metrics}
 	for _, s := range allSpans(traces) {
-		places["the spans of "+s.service] += s.said + "\n"
+		places["the spans of "+s.service] += s.text + "\n"
 	}
 	places.addRecords(published(t, broker.Addr(), entries))
 	places.addFiles(t, data)

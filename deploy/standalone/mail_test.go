@@ -99,12 +99,7 @@ func unsubscribe(t testing.TB, method, base, link string) answer {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	return readAnswer(t, response)
+	return exchange(t, request)
 }
 
 // A legacy event with notifications.email is sent to the confirmed addresses of its services,

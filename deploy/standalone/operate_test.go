@@ -32,20 +32,20 @@ func field(t testing.TB, table, name string) string {
 	return ""
 }
 
+// operated starts a platform without organizations. It returns the address, and the settings of the commands.
+func operated(t *testing.T) (base string, env []string) {
+	t.Helper()
+	_, base = started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	return base, []string{"BELLBUOY_URL=" + base, "BELLBUOY_OPERATOR_TOKEN=" + operatorToken}
+}
+
 // An operator leads an organization, a user and keys through their lives with commands only.
 func TestOperatorCommands(t *testing.T) {
 	t.Parallel()
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
-	env := []string{"BELLBUOY_URL=" + base, "BELLBUOY_OPERATOR_TOKEN=" + operatorToken}
+	base, env := operated(t)
 	do := func(arguments ...string) string {
 		t.Helper()
 		return succeed(t, env, arguments...)
-	}
-	if list := cells(do("org", "list")); len(list) != 1 || list[0][0] != "ID" {
-		t.Errorf("without organizations the list is %q", list)
-	}
-	if list := do("org", "list", "--json"); list != "{\"organizations\":[]}\n" {
-		t.Errorf("without organizations the JSON list is %q", list)
 	}
 	made := do("org", "create", "Acme", "--plan", "free")
 	org := field(t, made, "id")
@@ -93,14 +93,21 @@ func TestOperatorCommands(t *testing.T) {
 		t.Errorf("the deletion wrote %q", out)
 	}
 	send(t, http.MethodGet, base+"/app/profile", bearer, nil).expect(t, http.StatusForbidden)
+	refuse(t, "There is no such user", env, "user", "delete", user)
+}
 
+// Each mistake gets one line that names it.
+func TestOperatorCommandsRefuseMistakes(t *testing.T) {
+	t.Parallel()
+	_, env := operated(t)
+	org := field(t, succeed(t, env, "org", "create", "Acme"), "id")
 	for _, test := range []struct{ words, command string }{
-		{"There is no such user", "user delete " + user},
 		{"There is no such organization", "org show nobody"},
 		{"There is no such organization", "user list ../organizations"},
 		{"nothing to change", "org change " + org},
-		{"nothing to change", "user change " + user},
+		{"nothing to change", "user change nobody"},
 		{"whole number or plan", "org change " + org + " --app-per-minute many"},
+		{`"few"; a limit`, "org change " + org + " --legacy-per-hour few --app-per-minute many"},
 		{"limits.appPerMinute", "org change " + org + " --app-per-minute 0"},
 		{"email", "user create " + org + " bob nonsense --role api"},
 		{"--role", "user create " + org + " bob bob@example.com"},
@@ -113,26 +120,35 @@ func TestOperatorCommands(t *testing.T) {
 		refuse(t, test.words, env, strings.Fields(test.command)...)
 	}
 	refuse(t, "BELLBUOY_OPERATOR_TOKEN", env[:1], "org", "list")
-	refuse(t, "BELLBUOY_URL", append(env, "BELLBUOY_URL=nowhere"), "org", "list")
-	refuse(t, "connection refused", append(env, "BELLBUOY_URL=http://127.0.0.1:1"), "org", "list")
-
-	const many = 230 // three pages
-	for n := range many {
-		send(t, http.MethodPost, base+"/operator/v1/organizations", "Operator "+operatorToken, map[string]any{"name": fmt.Sprintf("Org %d", n)}).expect(t, http.StatusCreated)
-	}
-	if list := cells(do("org", "list")); len(list) != many+2 || list[many+1][1] != fmt.Sprintf("Org %d", many-1) {
-		t.Errorf("the table has %d rows", len(list))
-	}
-	var all struct{ Organizations []struct{ Name string } }
-	if err := json.Unmarshal([]byte(do("org", "list", "--json")), &all); err != nil || len(all.Organizations) != many+1 {
-		t.Errorf("the JSON list has %d organizations, %v", len(all.Organizations), err)
-	}
-
+	refuse(t, "BELLBUOY_URL must be", append(env, "BELLBUOY_URL=nowhere"), "org", "list")
+	refuse(t, "check BELLBUOY_URL", append(env, "BELLBUOY_URL=http://127.0.0.1:1"), "org", "list")
 	wrong := append(env, "BELLBUOY_OPERATOR_TOKEN=wrong")
 	for range 10 {
 		refuse(t, "operator token is refused", wrong, "org", "list")
 	}
 	refuse(t, "too many wrong operator tokens", wrong, "org", "list")
+}
+
+func TestOperatorListsAllOrganizations(t *testing.T) {
+	t.Parallel()
+	base, env := operated(t)
+	if table := cells(succeed(t, env, "org", "list")); len(table) != 1 || table[0][0] != "ID" {
+		t.Errorf("without organizations the table is %q", table)
+	}
+	if list := succeed(t, env, "org", "list", "--json"); list != "{\"organizations\":[]}\n" {
+		t.Errorf("without organizations the JSON is %q", list)
+	}
+	const many = 230 // three pages
+	for n := range many {
+		send(t, http.MethodPost, base+"/operator/v1/organizations", "Operator "+operatorToken, map[string]any{"name": fmt.Sprintf("Org %d", n)}).expect(t, http.StatusCreated)
+	}
+	if table := cells(succeed(t, env, "org", "list")); len(table) != many+1 || table[many][1] != fmt.Sprintf("Org %d", many-1) {
+		t.Errorf("the table has %d rows", len(table))
+	}
+	var all struct{ Organizations []struct{ Name string } }
+	if err := json.Unmarshal([]byte(succeed(t, env, "org", "list", "--json")), &all); err != nil || len(all.Organizations) != many {
+		t.Errorf("the JSON has %d organizations, %v", len(all.Organizations), err)
+	}
 }
 
 // What a server returns cannot move the cursor of the terminal, and a redirection does not get the token.

@@ -49,8 +49,11 @@ func (l looker) visit(method, path string, form url.Values, header ...string) an
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	defer response.Body.Close()
-	return readAnswer(l.t, response)
+	got, err := readAnswer(response)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return got
 }
 
 // filePaths returns the paths of a dashboard's files, below its address.

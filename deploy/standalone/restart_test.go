@@ -20,12 +20,7 @@ func TestKillKeepsRatesAndIdempotencyKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header = http.Header{"Authorization": {c.app()}, "Content-Type": {"application/json"}, "Idempotency-Key": {"restart"}}
-		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		return readAnswer(t, response)
+		return exchange(t, request)
 	}
 	first := once().expect(t, http.StatusCreated)
 	status := http.StatusOK
@@ -43,10 +38,9 @@ func TestKillKeepsRatesAndIdempotencyKeys(t *testing.T) {
 	if again := once().expect(t, http.StatusCreated); again.header.Get("Idempotency-Replayed") != "true" || string(again.body) != string(first.body) {
 		t.Errorf("the repeated write has %v %s, the first %s", again.header, again.body, first.body)
 	}
-	for name, key := range map[string]string{"service": c.legacy(), "operator": c.operator()} {
-		url := base + map[string]string{"service": "/api/v1/service/", "operator": "/operator/v1/organizations"}[name]
-		if got := send(t, http.MethodGet, url, key, nil).expect(t, http.StatusForbidden); got.header.Get("Retry-After") == "" {
-			t.Errorf("%s: no Retry-After", name)
+	for path, key := range map[string]string{"/api/v1/service/": c.legacy(), "/operator/v1/organizations": c.operator()} {
+		if got := send(t, http.MethodGet, base+path, key, nil).expect(t, http.StatusForbidden); got.header.Get("Retry-After") == "" {
+			t.Errorf("%s: no Retry-After", path)
 		}
 	}
 }

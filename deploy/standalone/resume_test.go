@@ -85,7 +85,7 @@ func engineProcesses(t testing.TB) (addresses map[*process]string, env []string)
 }
 
 // Each service and engine dies and starts again. The platform resumes without help: an incident that is posted then
-// reaches a webhook and a mailbox. Whatever was acknowledged before, between and after is delivered. The time counts
+// reaches a webhook and a mailbox. What was acknowledged before, between and after is delivered. The time counts
 // from the start of a service, and from the moment when an engine accepts connections again.
 func TestEachProcessResumesAfterKill(t *testing.T) {
 	t.Parallel()

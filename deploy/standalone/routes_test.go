@@ -33,12 +33,7 @@ func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 				if strings.HasPrefix(route.Path, "/api/v1/dashboard/") || strings.HasPrefix(route.Path, "/subscribe") {
 					request.Host = "status.example.com" // nobody's own host: the row is known, the dashboard is not
 				}
-				response, err := client.Do(request)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer response.Body.Close()
-				got := readAnswer(t, response)
+				got := exchange(t, request)
 				var refusal struct{ Error string }
 				_ = json.Unmarshal(got.body, &refusal) // not every answer is an object with an error
 				if got.status >= 500 || got.status == http.StatusMethodNotAllowed || slices.Contains(noRoute, refusal.Error) {

@@ -38,12 +38,5 @@ func (s signer) try(ctx context.Context, id string, at time.Time, message any) (
 	} {
 		request.Header.Set(name, value)
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	var content bytes.Buffer
-	_, err = content.ReadFrom(response.Body)
-	return answer{response.StatusCode, response.Header, content.Bytes()}, err
+	return do(request)
 }

@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,34 +12,34 @@ import (
 	"time"
 )
 
-// request sends a request through the gateway. It returns false if the request failed, and keeps the failure. A status
-// that is not one of want is a failure that no outage explains.
-func (s *soak) request(ctx context.Context, gateway, method, path, authorization string, in any, want ...int) (answer, bool) {
+// request sends a request through the gateway and decodes the response into out, unless out is nil. It returns false if the
+// request failed, and keeps the failure. A 4xx and a body of another form are failures that no outage explains.
+func (s *soak) request(ctx context.Context, gateway, method, path, authorization string, in any, want int, out any) bool {
+	return s.judge(ctx, gateway, method+" "+path, want, out, func(ctx context.Context) (answer, error) {
+		return try(ctx, method, "http://"+s.cluster.addresses[gateway]+path, authorization, in)
+	})
+}
+
+// judge is request for another way to send.
+func (s *soak) judge(ctx context.Context, gateway, request string, want int, out any, send func(context.Context) (answer, error)) bool {
 	began := time.Now()
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	got, err := try(limited, method, "http://"+s.cluster.addresses[gateway]+path, authorization, in)
-	page := strings.HasPrefix(path, "/d/")
-	s.judge(began, gateway, fmt.Sprintf("%s %s", method, path), page, got, err, want)
-	good := err == nil && slices.Contains(want, got.status)
-	if !good {
-		rest(ctx)
-	}
-	return got, good
-}
-
-func (s *soak) judge(began time.Time, gateway, what string, page bool, got answer, err error, want []int) {
+	got, err := send(limited)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts["requests"]++
 	switch {
 	case err != nil:
-		s.failures = append(s.failures, soakFailure{began, time.Now(), gateway, page, what + ": " + err.Error()})
+		s.failures = append(s.failures, soakFailure{began, time.Now(), gateway, request, err.Error()})
 	case got.status >= http.StatusInternalServerError:
-		s.failures = append(s.failures, soakFailure{began, time.Now(), gateway, page, fmt.Sprintf("%s: %d %s", what, got.status, got.body)})
-	case !slices.Contains(want, got.status):
-		s.wrong = append(s.wrong, fmt.Sprintf("%s: %d %s", what, got.status, got.body))
+		s.failures = append(s.failures, soakFailure{began, time.Now(), gateway, request, fmt.Sprintf("%d %s", got.status, got.body)})
+	case got.status != want, out != nil && json.Unmarshal(got.body, out) != nil:
+		s.wrong = append(s.wrong, fmt.Sprintf("%s: %d %s", request, got.status, got.body))
+	default:
+		return true
 	}
+	return false
 }
 
 // rest waits between two requests of a writer.
@@ -49,14 +50,13 @@ func rest(ctx context.Context) {
 	}
 }
 
-// acknowledge keeps that a write notifies of the event.
-func (s *soak) acknowledge(title, path string) {
+// acknowledge keeps that the write with the number notifies of the event. Each write to an event has the next number, from 1
+// on. A writer stops after a write that fails, because nobody knows whether that write has a number.
+func (s *soak) acknowledge(title, path string, sequence int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told[title]++
-	if path != "" {
-		s.events[title] = path
-	}
+	s.updates[title] = append(s.updates[title], sequence)
+	s.events[title] = path
 	s.counts["updates"]++
 }
 
@@ -75,89 +75,89 @@ func (s *soak) forget(ctx context.Context, gateway, prefix, authorization string
 	})
 	for _, title := range titles[:max(0, len(titles)-soakKeeps)] {
 		s.mu.Lock()
-		path, told := s.events[title], s.told[title]
+		path, updates := s.events[title], s.updates[title]
 		s.mu.Unlock()
-		if s.hooks.complete(title, soakHooks) < told {
+		if slices.ContainsFunc(updates, func(sequence int64) bool { return s.hooks.reached(title, sequence) < soakHooks }) {
 			continue // a deletion ends its deliveries
 		}
 		s.mu.Lock()
 		delete(s.events, title) // whether a failed deletion took place is unknown
 		s.mu.Unlock()
-		s.request(ctx, gateway, http.MethodDelete, path, authorization, nil, http.StatusNoContent)
+		s.request(ctx, gateway, http.MethodDelete, path, authorization, nil, http.StatusNoContent, nil)
 	}
 }
 
 // legacyWriter creates an incident, adds an update that does not notify, resolves the incident and deletes an old one.
 func (s *soak) legacyWriter(ctx context.Context, gateway, name string) {
+	defer rest(ctx)
 	title := "legacy " + name
-	got, ok := s.request(ctx, gateway, http.MethodPost, "/api/v1/event/list/", s.legacy(), incident(s.service, title), http.StatusCreated)
-	if rest(ctx); !ok {
-		return
-	}
 	var made struct {
 		URI string `json:"resource_uri"`
 	}
-	got.into(s.t, &made)
-	s.acknowledge(title, made.URI)
-	if _, ok := s.request(ctx, gateway, http.MethodPost, "/api/v1/event/update/", s.legacy(),
-		map[string]any{"event": made.URI, "update": "We still look into it."}, http.StatusCreated); ok {
-		s.count("legacy updates")
+	if !s.request(ctx, gateway, http.MethodPost, "/api/v1/event/list/", s.legacy(), incident(s.service, title), http.StatusCreated, &made) {
+		return
 	}
+	s.acknowledge(title, made.URI, 1)
 	rest(ctx)
-	if _, ok := s.request(ctx, gateway, http.MethodPut, made.URI, s.legacy(), resolved, http.StatusOK); ok {
-		s.acknowledge(title, "")
+	quiet := map[string]any{"event": made.URI, "update": "We still look into it."}
+	if !s.request(ctx, gateway, http.MethodPost, "/api/v1/event/update/", s.legacy(), quiet, http.StatusCreated, nil) {
+		return
 	}
+	s.count("legacy updates")
 	rest(ctx)
-	s.request(ctx, gateway, http.MethodGet, "/api/v1/event/list/?limit=20&order_by=-id", s.legacy(), nil, http.StatusOK)
+	if !s.request(ctx, gateway, http.MethodPut, made.URI, s.legacy(), resolved, http.StatusOK, nil) {
+		return
+	}
+	s.acknowledge(title, made.URI, 3)
+	rest(ctx)
+	s.request(ctx, gateway, http.MethodGet, "/api/v1/event/list/?limit=20&order_by=-id", s.legacy(), nil, http.StatusOK, nil)
 	s.forget(ctx, gateway, "legacy ", s.legacy())
 }
 
 // appWriter creates an incident, adds to its timeline, resolves the incident and deletes an old one.
 func (s *soak) appWriter(ctx context.Context, gateway, name string) {
+	defer rest(ctx)
 	title, notify := "app "+name, map[string]any{"webhook": true}
-	got, ok := s.request(ctx, gateway, http.MethodPost, "/app/events", s.app(), map[string]any{
+	var made struct{ Event struct{ ID string } }
+	if !s.request(ctx, gateway, http.MethodPost, "/app/events", s.app(), map[string]any{
 		"type": "incident", "title": title, "affectedComponents": []any{map[string]any{"componentId": s.component}}, "notify": notify,
-	}, http.StatusCreated)
-	if rest(ctx); !ok {
+	}, http.StatusCreated, &made) {
 		return
 	}
-	var made struct{ Event struct{ ID string } }
-	got.into(s.t, &made)
 	path := "/app/events/" + made.Event.ID
-	s.acknowledge(title, path)
-	for _, entry := range []map[string]any{{"message": "We still look into it.", "notify": notify}, {"message": "It is over.", "status": "resolved", "notify": notify}} {
-		if _, ok := s.request(ctx, gateway, http.MethodPost, path+"/timeline", s.app(), entry, http.StatusCreated); ok {
-			s.acknowledge(title, "")
-		}
+	s.acknowledge(title, path, 1)
+	for n, entry := range []map[string]any{{"message": "We still look into it.", "notify": notify}, {"message": "It is over.", "status": "resolved", "notify": notify}} {
 		rest(ctx)
+		if !s.request(ctx, gateway, http.MethodPost, path+"/timeline", s.app(), entry, http.StatusCreated, nil) {
+			return
+		}
+		s.acknowledge(title, path, int64(n)+2)
 	}
-	s.request(ctx, gateway, http.MethodGet, "/app/events?limit=20&q="+made.Event.ID, s.app(), nil, http.StatusOK)
-	s.request(ctx, gateway, http.MethodGet, "/app/notifications/webhook/logs?limit=20&eventId="+made.Event.ID, s.app(), nil, http.StatusOK)
+	rest(ctx)
+	s.request(ctx, gateway, http.MethodGet, "/app/events?limit=20&q="+made.Event.ID, s.app(), nil, http.StatusOK, nil)
+	s.request(ctx, gateway, http.MethodGet, "/app/notifications/webhook/logs?limit=20&eventId="+made.Event.ID, s.app(), nil, http.StatusOK, nil)
 	s.forget(ctx, gateway, "app ", s.app())
 }
 
 // inboundWriter triggers, updates and resolves a problem.
 func (s *soak) inboundWriter(ctx context.Context, gateway, name string) {
+	defer rest(ctx)
 	title := "inbound " + name
 	tool := s.tool
 	tool.base = "http://" + s.cluster.addresses[gateway]
-	for _, message := range []map[string]any{
+	for n, message := range []map[string]any{
 		{"action": "trigger", "externalId": name, "title": title, "components": []string{s.component}, "message": "It begins."},
 		{"action": "update", "externalId": name, "message": "It goes on."},
 		{"action": "resolve", "externalId": name, "message": "It is over."},
 	} {
 		message["notify"] = map[string]any{"webhook": true}
-		began := time.Now()
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-		got, err := tool.try(limited, name+fmt.Sprint(message["action"]), began, message)
-		cancel()
-		s.judge(began, gateway, fmt.Sprint("inbound ", message["action"]), false, got, err, []int{http.StatusOK})
-		if err != nil || got.status != http.StatusOK {
+		var made inboundResponse
+		if !s.judge(ctx, gateway, "POST /public/webhooks/inbound", http.StatusOK, &made, func(ctx context.Context) (answer, error) {
+			return tool.try(ctx, name+fmt.Sprint(message["action"]), time.Now(), message)
+		}) {
 			return
 		}
-		var made inboundResponse
-		got.into(s.t, &made)
-		s.acknowledge(title, "/app/events/"+made.EventID)
+		s.acknowledge(title, "/app/events/"+made.EventID, int64(n)+1)
 		rest(ctx)
 	}
 	s.forget(ctx, gateway, "inbound ", s.app())
@@ -165,28 +165,27 @@ func (s *soak) inboundWriter(ctx context.Context, gateway, name string) {
 
 // churn creates and deletes an endpoint, a subscriber and a component.
 func (s *soak) churn(ctx context.Context, gateway, name string) {
-	endpoints := "/app/integrations/webhooks/outbound/endpoints"
-	if got, ok := s.request(ctx, gateway, http.MethodPost, endpoints, s.app(), map[string]any{
+	var endpoint struct{ Endpoint hookView }
+	if s.request(ctx, gateway, http.MethodPost, soakEndpoints, s.app(), map[string]any{
 		"dashboardId": s.DashboardID, "url": "https://" + tallyHost + "/churn/" + name, "managementEmail": "ops@example.com", "componentIds": []string{s.other},
-	}, http.StatusCreated); ok {
-		s.request(ctx, gateway, http.MethodDelete, endpoints, s.app(), map[string]any{"dashboardId": s.DashboardID, "urlHash": got.endpoint(s.t).URLHash}, http.StatusNoContent)
+	}, http.StatusCreated, &endpoint) {
+		s.request(ctx, gateway, http.MethodDelete, soakEndpoints, s.app(),
+			map[string]any{"dashboardId": s.DashboardID, "urlHash": endpoint.Endpoint.URLHash}, http.StatusNoContent, nil)
 		s.count("endpoints")
 	}
 	rest(ctx)
-	if got, ok := s.request(ctx, gateway, http.MethodPost, "/app/subscribers/email", s.app(),
-		map[string]any{"dashboardId": s.DashboardID, "email": name + "@example.com", "componentIds": []string{s.other}, "confirmed": true}, http.StatusCreated); ok {
-		var made struct{ Subscriber struct{ ID string } }
-		got.into(s.t, &made)
-		s.request(ctx, gateway, http.MethodDelete, "/app/subscribers/email/"+made.Subscriber.ID, s.app(), nil, http.StatusNoContent)
+	var made struct{ Subscriber struct{ ID string } }
+	if s.request(ctx, gateway, http.MethodPost, "/app/subscribers/email", s.app(),
+		map[string]any{"dashboardId": s.DashboardID, "email": name + "@example.com", "componentIds": []string{s.other}, "confirmed": true}, http.StatusCreated, &made) {
+		s.request(ctx, gateway, http.MethodDelete, "/app/subscribers/email/"+made.Subscriber.ID, s.app(), nil, http.StatusNoContent, nil)
 		s.count("subscribers")
 	}
 	rest(ctx)
-	if got, ok := s.request(ctx, gateway, http.MethodPost, "/api/v1/service/", s.legacy(), map[string]any{"service_name": "churn " + name}, http.StatusCreated); ok {
-		var made struct {
-			URI string `json:"resource_uri"`
-		}
-		got.into(s.t, &made)
-		s.request(ctx, gateway, http.MethodDelete, made.URI, s.legacy(), nil, http.StatusNoContent)
+	var service struct {
+		URI string `json:"resource_uri"`
+	}
+	if s.request(ctx, gateway, http.MethodPost, "/api/v1/service/", s.legacy(), map[string]any{"service_name": "churn " + name}, http.StatusCreated, &service) {
+		s.request(ctx, gateway, http.MethodDelete, service.URI, s.legacy(), nil, http.StatusNoContent, nil)
 		s.count("services")
 	}
 	rest(ctx)
@@ -195,7 +194,7 @@ func (s *soak) churn(ctx context.Context, gateway, name string) {
 // visitor reads files of the dashboard.
 func (s *soak) visitor(ctx context.Context, gateway, _ string) {
 	for _, path := range []string{"/", "/history", "/feed.rss", "/api/v2/summary.json", "/api/v1/dashboard/", "/components/" + s.component} {
-		s.request(ctx, gateway, http.MethodGet, "/d/"+s.DashboardSlug+path, "", nil, http.StatusOK)
+		s.request(ctx, gateway, http.MethodGet, "/d/"+s.DashboardSlug+path, "", nil, http.StatusOK, nil)
 		rest(ctx)
 	}
 }

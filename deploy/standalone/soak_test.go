@@ -17,11 +17,9 @@ import (
 )
 
 const (
-	soakHooks  = 40               // endpoints of each fan-out
-	soakWrites = 5                // the most writes to an event
-	soakKeeps  = 20               // events that a writer keeps
-	soakGrace  = 10 * time.Second // the time after a restart in which the outage still explains a failure
-	soakPause  = 5 * time.Second  // the time without an outage between two
+	soakHooks = 40              // endpoints of each fan-out
+	soakKeeps = 20              // events that a writer keeps
+	soakPause = 5 * time.Second // the time without an outage between two
 )
 
 // TestSoak runs the platform as separate processes for SOAK_MINUTES (20). In the first sixth of the time, writers on all
@@ -64,43 +62,22 @@ type soak struct {
 	mu       sync.Mutex
 	outages  []soakOutage
 	failures []soakFailure
-	wrong    []string          // responses that no outage explains: the request was refused
-	told     map[string]int    // acknowledged writes that notify, by the title of the event
-	events   map[string]string // acknowledged events that are not deleted: paths by title
-	counts   map[string]int    // of what was done
-}
-
-// soakOutage is the time in which a process was down, or just back.
-type soakOutage struct {
-	name     string
-	from, to time.Time
-}
-
-// soakFailure is a 5xx or a broken connection.
-type soakFailure struct {
-	from, to time.Time
-	gateway  string // the process
-	page     bool   // a read of a public page
-	text     string
-}
-
-// explains reports whether the outage may cause the failure: a gateway breaks its own connections only, and a public page
-// needs nothing but the gateway.
-func (o soakOutage) explains(f soakFailure) bool {
-	if o.to.Before(f.from) || o.from.After(f.to) {
-		return false
-	}
-	if strings.HasPrefix(o.name, "gateway") {
-		return o.name == f.gateway
-	}
-	return !f.page
+	wrong    []string           // responses that no outage explains: the request was refused
+	updates  map[string][]int64 // acknowledged writes that notify: the numbers of the updates, by the title of the event
+	events   map[string]string  // acknowledged events that are not deleted: paths by title
+	counts   map[string]int     // of requests, kills and acknowledged writes
 }
 
 func newSoak(t *testing.T) *soak {
-	s := &soak{began: time.Now(), hooks: newTally(t), documents: filepath.Join(t.TempDir(), "documents"), told: map[string]int{}, events: map[string]string{}, counts: map[string]int{}}
+	s := &soak{
+		began: time.Now(), hooks: newTally(t), documents: filepath.Join(t.TempDir(), "documents"),
+		updates: map[string][]int64{}, events: map[string]string{}, counts: map[string]int{},
+	}
 	var env []string
 	s.engines, env = engineProcesses(t)
-	s.cluster = startCluster(t, append(append(env, s.hooks.env...), "DOCUMENTS_URL=sqlite:"+s.documents, "LEGACY_RATE_PER_HOUR=100000000", "APP_RATE_PER_MINUTE=1000000")...)
+	s.cluster = startCluster(t, slices.Concat(env, s.hooks.env, []string{
+		"DOCUMENTS_URL=sqlite:" + s.documents, "LEGACY_RATE_PER_HOUR=100000000", "APP_RATE_PER_MINUTE=1000000",
+	})...)
 	s.actor = actor{t, provision(t, s.cluster.base, "Acme", "acme-admin", "admin", "api")}
 	s.service, s.component = s.actor.service("Checkout")
 	s.otherService, s.other = s.actor.service("Other")
@@ -166,8 +143,9 @@ func (s *soak) count(what string) {
 func (s *soak) load(span time.Duration, disturb func(context.Context)) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), span)
-	defer stop()
 	var group sync.WaitGroup
+	defer group.Wait()
+	defer stop()
 	for n, work := range []func(context.Context, string, string){s.legacyWriter, s.appWriter, s.inboundWriter, s.churn, s.visitor, s.visitor} {
 		gateway := []string{"gateway", "gateway-2"}[n%2]
 		group.Go(func() {
@@ -176,7 +154,8 @@ func (s *soak) load(span time.Duration, disturb func(context.Context)) {
 			}
 		})
 	}
-	group.Go(func() { disturb(ctx) })
+	disturb(ctx)
+	<-ctx.Done()
 	group.Wait()
 	s.say("this part of the load is over: %s", s.summary())
 }
@@ -203,7 +182,7 @@ func (s *soak) kill(victim *process) {
 	s.t.Helper()
 	s.mu.Lock()
 	at := len(s.outages)
-	s.outages = append(s.outages, soakOutage{victim.name, time.Now(), time.Now().Add(time.Hour)})
+	s.outages = append(s.outages, soakOutage{process: victim.name, from: time.Now()})
 	s.mu.Unlock()
 	victim.kill()
 	<-time.After(time.Duration(rand.IntN(2000)) * time.Millisecond) // the time without the process
@@ -215,55 +194,59 @@ func (s *soak) kill(victim *process) {
 		eventually(s.t, 2*time.Minute, victim.name, ready("http://"+s.cluster.addresses[victim.name]))
 	}
 	s.mu.Lock()
-	s.outages[at].to = time.Now().Add(soakGrace)
+	s.outages[at].to = time.Now()
 	s.mu.Unlock()
 	s.count("killed: " + victim.name)
 	s.say("%s was killed, and back %v after its start", victim.name, time.Since(began).Round(time.Millisecond))
 }
 
-// drain waits until every acknowledged write has reached every endpoint, and no message waits in an outbox.
+// drain waits until every acknowledged update has reached every endpoint and no message waits in an outbox. It gives up when
+// nothing has arrived for 90 s: then lost fails.
 func (s *soak) drain() {
 	s.t.Helper()
-	eventually(s.t, 2*time.Minute, "all deliveries", func() error {
-		if missing := s.missing(); len(missing) > 0 {
-			return fmt.Errorf("%d events are not delivered to all: %s", len(missing), strings.Join(missing[:min(5, len(missing))], "; "))
+	arrived, latest := s.hooks.total(), time.Now()
+	for time.Since(latest) < 90*time.Second {
+		missing, waiting := s.missing(), s.waiting()
+		if len(missing) == 0 && waiting == 0 {
+			return
 		}
-		return nil
-	})
-	eventually(s.t, time.Minute, "empty outboxes", func() error {
-		for table, n := range s.rows() {
-			if strings.HasSuffix(table, "~outbox") && n > 0 {
-				return fmt.Errorf("%d messages in %s", n, table)
-			}
+		if now := s.hooks.total(); now > arrived {
+			arrived, latest = now, time.Now()
 		}
-		return nil
-	})
+		<-time.After(time.Second)
+	}
 }
 
-// missing returns the events of which an endpoint lacks an acknowledged update.
-func (s *soak) missing() (titles []string) {
-	s.mu.Lock()
-	told := maps.Clone(s.told)
-	s.mu.Unlock()
-	for title, n := range told {
-		if got := s.hooks.complete(title, soakHooks); got < n {
-			titles = append(titles, fmt.Sprintf("%s: %d of %d updates", title, got, n))
+// waiting returns the number of messages in outboxes.
+func (s *soak) waiting() (messages int) {
+	s.t.Helper()
+	for table, n := range s.rows() {
+		if strings.HasSuffix(table, "~outbox") {
+			messages += n
 		}
 	}
-	return titles
+	return messages
 }
 
-// complete returns how many updates of the event have arrived at n endpoints.
-func (l *tally) complete(title string, n int) (updates int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	id := l.ids[title]
-	for sequence := int64(1); sequence <= soakWrites; sequence++ { // a write that does not notify has a number, too
-		if len(l.seen[update(id, sequence)]) >= n {
-			updates++
+// missing returns the acknowledged updates that an endpoint lacks.
+func (s *soak) missing() (updates []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for title, sequences := range s.updates {
+		for _, sequence := range sequences {
+			if n := s.hooks.reached(title, sequence); n < soakHooks {
+				updates = append(updates, fmt.Sprintf("%s, update %d: at %d endpoints", title, sequence, n))
+			}
 		}
 	}
 	return updates
+}
+
+// reached returns how many endpoints have got the update of the event.
+func (l *tally) reached(title string, sequence int64) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.seen[update(l.ids[title], sequence)])
 }
 
 func (l *tally) repeated() int {
@@ -277,14 +260,13 @@ func (s *soak) explained() {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unexplained := slices.Clone(s.wrong)
-	for _, failure := range s.failures {
-		if !slices.ContainsFunc(s.outages, func(o soakOutage) bool { return o.explains(failure) }) {
-			unexplained = append(unexplained, failure.from.Sub(s.began).Round(time.Millisecond).String()+" "+failure.gateway+": "+failure.text)
-		}
+	rest, by := unexplained(s.failures, s.outages)
+	lines := slices.Clone(s.wrong)
+	for _, f := range rest {
+		lines = append(lines, fmt.Sprintf("%.3f s to %.3f s, %s: %s: %s", f.from.Sub(s.began).Seconds(), f.to.Sub(s.began).Seconds(), f.gateway, f.request, f.cause))
 	}
-	s.check("an outage explains every failure", len(unexplained) == 0, "%d requests failed in %d outages, %d unexplained: %q",
-		len(s.failures), len(s.outages), len(unexplained), unexplained[:min(10, len(unexplained))])
+	s.check("an outage explains every failure", len(lines) == 0, "%d requests failed in %d outages %v, %d unexplained: %q",
+		len(s.failures), len(s.outages), by, len(lines), lines[:min(10, len(lines))])
 }
 
 // lost checks that the platform has every acknowledged event, and that every endpoint got every acknowledged update.
@@ -301,10 +283,8 @@ func (s *soak) lost() {
 		}
 	}
 	s.check("no acknowledged event is lost", len(gone) == 0 && len(s.events) > 0, "%d of %d are missing: %v", len(gone), len(s.events), gone)
-	missing, updates := s.missing(), 0
-	for _, n := range s.told {
-		updates += n
-	}
-	s.check("no delivery is lost", len(missing) == 0 && updates > 0, "%d deliveries of %d acknowledged updates of %d events to %d endpoints; incomplete: %v",
-		s.hooks.total(), updates, len(s.told), soakHooks, missing)
+	missing, waiting := s.missing(), s.waiting()
+	s.check("no delivery is lost", len(missing) == 0 && waiting == 0 && s.counts["updates"] > 0,
+		"%d deliveries of %d acknowledged updates of %d events to %d endpoints; %d incomplete: %v; %d messages in outboxes",
+		s.hooks.total(), s.counts["updates"], len(s.updates), soakHooks, len(missing), missing[:min(10, len(missing))], waiting)
 }

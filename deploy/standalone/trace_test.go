@@ -24,7 +24,7 @@ import (
 type span struct {
 	service, name, id, parent string
 	kind                      trace.Span_SpanKind
-	said                      string // all that it holds
+	text                      string // the whole span
 }
 
 // tracesReceiver is an OTLP/HTTP receiver of traces.
@@ -184,11 +184,7 @@ func TestTraceIsSampledAsAWhole(t *testing.T) {
 			if traceparent != "" {
 				request.Header.Set("traceparent", traceparent)
 			}
-			response, err := client.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			readAnswer(t, response).expect(t, http.StatusOK)
+			exchange(t, request).expect(t, http.StatusOK)
 		}
 		flags := map[string]string{} // that clients sent, by trace id
 		for range requests {

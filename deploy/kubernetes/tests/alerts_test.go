@@ -39,8 +39,8 @@ type seriesSet struct {
 func (s *seriesSet) Next() bool         { s.next++; return s.next <= len(s.series) }
 func (s *seriesSet) At() storage.Series { return s.series[s.next-1] }
 
-// made returns a storage of series in the notation of promtool, with a value per minute.
-func made(t *testing.T, series []string) storage.Queryable {
+// storageOf returns a storage of series in the notation of promtool, with a value per minute.
+func storageOf(t *testing.T, series []string) storage.Queryable {
 	t.Helper()
 	var all []storage.Series
 	for _, description := range series {
@@ -72,7 +72,7 @@ func made(t *testing.T, series []string) storage.Queryable {
 // firing evaluates the rule each minute for half an hour and returns the labels with which it fires at some time.
 func firing(t *testing.T, engine *promql.Engine, rule rulefmt.Rule, series []string) (fired []string) {
 	t.Helper()
-	stored, since := made(t, series), map[string]time.Time{}
+	stored, since := storageOf(t, series), map[string]time.Time{}
 	for minute := range 31 {
 		now := time.UnixMilli(0).Add(time.Duration(minute) * time.Minute)
 		query, err := engine.NewInstantQuery(t.Context(), stored, nil, rule.Expr, now)

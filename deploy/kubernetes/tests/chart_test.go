@@ -249,6 +249,43 @@ func TestPodsAreConfined(t *testing.T) {
 	}
 }
 
+// expect fails the test unless the object has the value below the path.
+func (o object) expect(t *testing.T, want any, path ...any) {
+	t.Helper()
+	if got := at(o, path...); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s: %v is %v, not %v", o.name(), path, got, want)
+	}
+}
+
+// A rollout removes no pod before its successor is ready, and a pod has the time that a stop takes. The autoscaler follows
+// the group of delivery, and the ingress and the monitor reach the ports with these names.
+func TestObjectsInOperation(t *testing.T) {
+	all := objects(t, Full())
+	for service := range services(t) {
+		deployment := all["Deployment/"+release+"-"+service]
+		deployment.expect(t, map[string]any{"maxSurge": 1, "maxUnavailable": 0}, "spec", "strategy", "rollingUpdate")
+		deployment.expect(t, 45, "spec", "template", "spec", "terminationGracePeriodSeconds")
+		deployment.expect(t, 5, "spec", "template", "spec", "containers", 0, "lifecycle", "preStop", "sleep", "seconds")
+		deployment.expect(t, []any{map[string]any{"name": "http", "containerPort": 8080}, map[string]any{"name": "internal", "containerPort": 8081}},
+			"spec", "template", "spec", "containers", 0, "ports")
+		all["PodDisruptionBudget/"+release+"-"+service].expect(t, 1, "spec", "maxUnavailable")
+		all["Service/"+release+"-"+service].expect(t, "http", "spec", "ports", 0, "targetPort")
+	}
+	scaler := all["ScaledObject/"+release+"-delivery"]
+	scaler.expect(t, release+"-delivery", "spec", "scaleTargetRef", "name")
+	scaler.expect(t, 2, "spec", "minReplicaCount")
+	scaler.expect(t, 8, "spec", "maxReplicaCount")
+	scaler.expect(t, map[string]any{
+		"bootstrapServers": "kafka-0.kafka:9092,kafka-1.kafka:9092", "consumerGroup": "delivery-send", "topic": "deliveries",
+		"lagThreshold": "40", "offsetResetPolicy": "earliest",
+	}, "spec", "triggers", 0, "metadata")
+	ingress := all["Ingress/"+release]
+	ingress.expect(t, "status.example", "spec", "rules", 0, "host")
+	ingress.expect(t, map[string]any{"service": map[string]any{"name": release + "-gateway", "port": map[string]any{"name": "http"}}},
+		"spec", "rules", 0, "http", "paths", 0, "backend")
+	all["PodMonitor/"+release].expect(t, []any{map[string]any{"port": "internal", "path": "/metrics", "interval": "15s"}}, "spec", "podMetricsEndpoints")
+}
+
 // Without peers in the values, the gateway is open, each other service accepts its callers only, and each service connects
 // to what it calls and to its engines only.
 func TestNetworkPolicies(t *testing.T) {
@@ -300,8 +337,14 @@ func TestNetworkPolicies(t *testing.T) {
 		if !slices.Equal(engines, want) {
 			t.Errorf("%s connects to the ports %v, not %v", service, engines, want)
 		}
-		if private := list(out[len(out)-1], "to", 0, "ipBlock", "except"); (len(private) > 0) != (service == "delivery") {
-			t.Errorf("%s reaches the internet except %v", service, private)
+		var refused []string
+		for _, peer := range list(out[len(out)-1], "to") {
+			refused = append(refused, fmt.Sprint(at(peer, "ipBlock", "cidr"), " without ", list(peer, "ipBlock", "except")))
+		}
+		if service == "delivery" && !slices.Equal(refused, []string{
+			"0.0.0.0/0 without [10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16]", "::/0 without [fc00::/7 fe80::/10]",
+		}) || service != "delivery" && len(refused) > 0 {
+			t.Errorf("%s reaches %v", service, refused)
 		}
 	}
 }

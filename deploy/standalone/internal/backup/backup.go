@@ -12,11 +12,13 @@
 //     then commits its offset; a relay publishes a message and then deletes it from the outbox. From here on, each
 //     message is in an outbox, or it is in Kafka.
 //  2. The files are opened and their sizes noted. The broker goes on. Its log of groups comes first: each offset in it
-//     was committed when its effect was in a database or in another partition, which is copied later. All files grow at
-//     their end or are replaced by a rename, so the noted beginning of an open file does not change.
+//     was committed when its effect was in a database or in another partition, which is opened later. Its list of topics
+//     comes after the partitions: the broker would not know a partition without a topic, and would append to the file
+//     when the topic is created again. All files grow at their end or are replaced by a rename, so the noted beginning
+//     of an open file does not change. A file that the broker has deleted is of records that all groups have finished.
 //  3. Reading transactions begin in the databases, and the writers go on. Steps 1 to 3 take some milliseconds.
 //
-// The command works on the folder and not through the platform. So a backup can be made whatever the platform does, the
+// The command works on the folder and not through the platform. So a backup can be made while the platform is down, the
 // platform has no address that returns all secrets, and the rights on the folder decide who may make one.
 //
 // The file is a ZIP archive. Its last member, the manifest, has the size and the SHA-256 sum of the others.
@@ -34,6 +36,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,8 +55,11 @@ const (
 	holdTime = 5 * time.Second
 )
 
-// firstFile is the log of groups of the broker. It must be opened before the partitions.
-var firstFile = filepath.Join("kafka", "groups.log")
+// The broker's log of groups must be opened before its partitions, and its list of topics after them.
+const (
+	groupsFile = "kafka/groups.log"
+	topicsFile = "kafka/topics.json"
+)
 
 // letters are folders of files that never change: mails and texts. There may be many, so they are opened late.
 var letters = []string{"mail", "sms"}
@@ -62,16 +68,16 @@ var letters = []string{"mail", "sms"}
 type Manifest struct {
 	Format  string    `json:"format"`
 	Version int       `json:"version"`
-	Taken   time.Time `json:"taken"` // the moment of the state, in UTC
-	Program string    `json:"program"`
+	Taken   time.Time `json:"taken"`   // the moment of the state, in UTC
+	Program string    `json:"program"` // version of the program that wrote the backup
 	Files   []File    `json:"files"`
 }
 
 // File is a file of a backup.
 type File struct {
-	Name   string `json:"name"` // relative to the data folder, with slashes
-	Size   int64  `json:"size"` // bytes
-	SHA256 string `json:"sha256"`
+	Name   string `json:"name"`   // relative to the data folder, with slashes
+	Size   int64  `json:"size"`   // in bytes
+	SHA256 string `json:"sha256"` // of the content, in hexadecimal digits
 }
 
 // Has reports whether the backup has the file.
@@ -79,7 +85,7 @@ func (m Manifest) Has(name string) bool {
 	return slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name })
 }
 
-// Bytes returns the sum of the sizes of the files.
+// Bytes returns the size of the files, in bytes.
 func (m Manifest) Bytes() (sum int64) {
 	for _, f := range m.Files {
 		sum += f.Size
@@ -89,9 +95,9 @@ func (m Manifest) Bytes() (sum int64) {
 
 // kept is a file of the data folder that belongs to the state of the moment.
 type kept struct {
-	name string
-	file *os.File // nil for letters
-	size int64    // of file
+	name string  // relative to the data folder, with slashes
+	file fs.File // nil for letters
+	size int64   // of file, in bytes, at the moment
 }
 
 // Write copies the data folder into file, which it creates or replaces. program names the version of the program. The
@@ -103,7 +109,7 @@ func Write(ctx context.Context, data, file, program string) (m Manifest, err err
 	}
 	temporary, unlock, err := workFolder(filepath.Dir(file))
 	if err != nil {
-		return m, err
+		return m, fmt.Errorf("%s cannot be written: %w", file, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary), unlock()) }()
 	m = Manifest{Format: format, Version: version, Program: program}
@@ -159,12 +165,12 @@ func workFolder(beside string) (path string, unlock func() error, err error) {
 // checkPlaces refuses a data folder that is none, a file within the folder, because the next backup would contain it, and
 // an existing file that is no backup.
 func checkPlaces(data, file string) error {
-	if _, err := os.Stat(filepath.Join(data, datafolder.Restoring)); err == nil {
-		return fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish", data)
+	if err := datafolder.CheckRestored(data); err != nil {
+		return err
 	}
 	if info, err := os.Stat(file); err == nil {
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a regular file", file)
+			return fmt.Errorf("%s is not a regular file; choose another place", file)
 		}
 		if info.Size() > 0 && !isBackup(file) {
 			return fmt.Errorf("%s exists and is not a whole backup; delete it or choose another file", file)
@@ -175,16 +181,13 @@ func checkPlaces(data, file string) error {
 			return fmt.Errorf("BELLBUOY_DATA: %s is not the data folder of a platform on embedded engines: %w", data, err)
 		}
 	}
-	inside, err := filepath.EvalSymlinks(data)
-	outside, failed := filepath.EvalSymlinks(filepath.Dir(file))
-	if err = errors.Join(err, failed); err != nil {
+	inside, err := realPath(data)
+	if err != nil {
 		return err
 	}
-	if inside, err = filepath.Abs(inside); err != nil {
-		return err
-	}
-	if outside, err = filepath.Abs(outside); err != nil {
-		return err
+	outside, err := realPath(filepath.Dir(file))
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", file, err)
 	}
 	if relative, err := filepath.Rel(inside, outside); err == nil && filepath.IsLocal(relative) {
 		return fmt.Errorf("%s is inside of the data folder; choose another place", file)
@@ -192,32 +195,36 @@ func checkPlaces(data, file string) error {
 	return nil
 }
 
-func (m *Manifest) write(ctx context.Context, data, archive, temporary string) (err error) {
+// realPath returns the absolute path of a folder, without symbolic links.
+func realPath(folder string) (string, error) {
+	path, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
+// write writes the archive. It puts copies of the databases into the folder temporary, one at a time.
+func (m *Manifest) write(ctx context.Context, data, archive, temporary string) error {
 	var files []kept
-	defer func() {
-		for _, k := range files {
-			if k.file != nil {
-				k.file.Close()
-			}
-		}
-	}()
+	defer func() { closeAll(files) }()
 	holding, cancel := context.WithTimeout(ctx, holdTime)
 	defer cancel()
 	snapshot, err := document.TakeSnapshot(holding, filepath.Join(data, documents), func() (err error) {
 		m.Taken = time.Now().UTC().Truncate(time.Millisecond)
-		files, err = list(data)
+		files, err = list(os.DirFS(data))
 		return err
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the writers of %s could not be stopped within %v; try again: %w", data, holdTime, err)
+	}
 	if err != nil {
-		return fmt.Errorf("take the state of the databases: %w", err)
+		return fmt.Errorf("take the state of %s: %w", data, err)
 	}
 	defer snapshot.Close()
 	return writeArchive(archive, m, func(w *archiveWriter) error {
-		for _, k := range files {
-			err := w.addKept(ctx, data, k)
-			if deleted := k.file == nil && errors.Is(err, fs.ErrNotExist); err != nil && !deleted {
-				return err
-			}
+		if err := w.addKept(ctx, data, files); err != nil {
+			return err
 		}
 		for _, name := range snapshot.Names {
 			copied := filepath.Join(temporary, name)
@@ -235,48 +242,55 @@ func (m *Manifest) write(ctx context.Context, data, archive, temporary string) (
 	})
 }
 
-// list opens the files of the data folder, except the databases, and notes their sizes.
-func list(data string) (files []kept, err error) {
+// list opens the files of the data folder, except the databases, and notes their sizes. The caller closes the files, also
+// after an error.
+func list(data fs.FS) (files []kept, err error) {
 	add := func(name string) error {
 		k, err := open(data, name)
+		if errors.Is(err, fs.ErrNotExist) { // the broker has deleted or renamed it
+			return nil
+		}
 		if err == nil {
 			files = append(files, k)
-		} else if errors.Is(err, fs.ErrNotExist) { // the broker has deleted or renamed it
-			return nil
 		}
 		return err
 	}
-	if err := add(firstFile); err != nil {
+	if err := add(groupsFile); err != nil {
 		return files, err
 	}
-	return files, filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(data, path)
+	err = fs.WalkDir(data, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
 		case err != nil:
 			return err
+		case entry.Type()&fs.ModeSymlink != 0:
+			return fmt.Errorf("%s is a symbolic link, which a backup does not follow; only the data folder itself may be one", name)
 		case name == documents:
 			return fs.SkipDir
 		case name == datafolder.LostAndFound:
 			return fs.SkipDir
-		case !entry.Type().IsRegular() || name == firstFile || name == datafolder.LockFile || strings.HasPrefix(entry.Name(), ".draft-"):
+		case !entry.Type().IsRegular() || name == groupsFile || name == topicsFile || name == datafolder.LockFile || unfinished(entry.Name()):
 			return nil
 		}
 		return add(name)
 	})
+	if err != nil {
+		return files, err
+	}
+	return files, add(topicsFile)
 }
 
-func open(data, name string) (kept, error) {
-	path := filepath.Join(data, name)
-	if slices.Contains(letters, filepath.Dir(name)) {
+// unfinished reports whether a file has the name under which delivery, the broker or Redis writes a file before a rename.
+func unfinished(name string) bool {
+	return strings.HasPrefix(name, ".draft-") || strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".new")
+}
+
+func open(data fs.FS, name string) (kept, error) {
+	if slices.Contains(letters, path.Dir(name)) {
 		return kept{name: name}, nil
 	}
-	file, err := os.Open(path)
+	file, err := data.Open(name)
 	if err != nil {
 		return kept{}, err
 	}
@@ -285,6 +299,14 @@ func open(data, name string) (kept, error) {
 		return kept{}, errors.Join(err, file.Close())
 	}
 	return kept{name, file, info.Size()}, nil
+}
+
+func closeAll(files []kept) {
+	for _, k := range files {
+		if k.file != nil {
+			_ = k.file.Close() // it was only read
+		}
+	}
 }
 
 // archiveWriter writes the members of an archive and notes them in a manifest.
@@ -320,11 +342,20 @@ func writeArchive(path string, m *Manifest, fill func(*archiveWriter) error) (er
 	return out.Sync()
 }
 
-func (w *archiveWriter) addKept(ctx context.Context, data string, k kept) error {
-	if k.file == nil {
-		return w.addFile(ctx, filepath.ToSlash(k.name), filepath.Join(data, k.name))
+// addKept adds the files as they were at the moment. A letter that was deleted since is left out.
+func (w *archiveWriter) addKept(ctx context.Context, data string, files []kept) error {
+	for _, k := range files {
+		var err error
+		if k.file != nil {
+			err = w.add(ctx, k.name, io.LimitReader(k.file, k.size), k.size)
+		} else if err = w.addFile(ctx, k.name, filepath.Join(data, filepath.FromSlash(k.name))); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return w.add(ctx, filepath.ToSlash(k.name), io.NewSectionReader(k.file, 0, k.size), k.size)
+	return nil
 }
 
 func (w *archiveWriter) addFile(ctx context.Context, name, path string) error {

@@ -21,8 +21,11 @@ import (
 // maxManifest bounds the manifest, in bytes. A file takes about 150.
 const maxManifest = 256 << 20
 
+// errDamaged is the cause of an error if the content of a backup is not what was written.
+var errDamaged = errors.New("the backup is damaged")
+
 // Restore verifies the file and then fills the data folder from it. The folder must be missing or empty, and no platform
-// may use it. If Restore is interrupted, the platform and the next Restore refuse the folder.
+// may use it. If Restore fails while it fills the folder, or is killed, the platform and the next Restore refuse the folder.
 func Restore(ctx context.Context, file, data string) (m Manifest, err error) {
 	if m, err = Verify(ctx, file); err != nil {
 		return m, err
@@ -43,23 +46,31 @@ func Restore(ctx context.Context, file, data string) (m Manifest, err error) {
 	if err := errors.Join(os.WriteFile(mark, nil, 0o600), datafolder.Sync(data)); err != nil {
 		return m, err
 	}
+	if err := m.fill(ctx, file, data); err != nil {
+		return m, fmt.Errorf("the restore failed; delete the folder %s and restore again: %w", data, err)
+	}
+	return m, errors.Join(os.Remove(mark), datafolder.Sync(data))
+}
+
+// fill writes the files to the data folder, syncs them and their folders, and checks the databases.
+func (m Manifest) fill(ctx context.Context, file, data string) error {
 	folders := map[string]bool{data: true, filepath.Dir(data): true}
 	if _, err := each(ctx, file, func(f File, content io.Reader) error { return extract(data, f, content, folders) }); err != nil {
-		return m, err
+		return err
 	}
 	for folder := range folders {
 		if err := datafolder.Sync(folder); err != nil {
-			return m, err
+			return err
 		}
 	}
 	for _, f := range m.Files {
 		if path.Ext(f.Name) == ".db" {
 			if err := document.CheckFile(ctx, filepath.Join(data, filepath.FromSlash(f.Name))); err != nil {
-				return m, err
+				return err
 			}
 		}
 	}
-	return m, errors.Join(os.Remove(mark), datafolder.Sync(data))
+	return nil
 }
 
 // checkEmpty returns an error if the folder has more than the lock and what the file system has there. Without locked, it
@@ -98,8 +109,10 @@ func extract(data string, f File, content io.Reader, folders map[string]bool) er
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, content)
-	return errors.Join(err, out.Sync(), out.Close())
+	if _, err = io.Copy(out, content); err == nil {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
 }
 
 // Verify returns the manifest of a backup. It returns an error unless the file is a whole backup that this program can
@@ -127,11 +140,8 @@ func isBackup(file string) bool {
 	return false
 }
 
-// damage is an error of the backup itself, not of the place to which it is restored.
-type damage struct{ error }
-
-// each calls do with each file of the manifest. do reads the content to its end, at most the size in the manifest. each
-// returns an error if the content does not have the size or the sum of the manifest.
+// each calls do with each file of the manifest and its content, which do reads to the end. each returns an error if a content
+// does not have the size or the sum of the manifest.
 func each(ctx context.Context, file string, do func(File, io.Reader) error) (m Manifest, err error) {
 	archive, err := zip.OpenReader(file)
 	if errors.Is(err, zip.ErrFormat) {
@@ -149,15 +159,11 @@ func each(ctx context.Context, file string, do func(File, io.Reader) error) (m M
 		return m, fmt.Errorf("%s is not a backup: %w", file, err)
 	}
 	if len(archive.File) != len(m.Files)+1 {
-		return m, fmt.Errorf("%s is damaged: it does not have the files of its manifest", file)
+		return m, fmt.Errorf("%s: %w: it does not have the files of its manifest", file, errDamaged)
 	}
 	for _, f := range m.Files {
-		err := f.pass(ctx, members[f.Name], do)
-		if _, damaged := errors.AsType[damage](err); damaged {
-			return m, fmt.Errorf("%s is damaged: %s: %w", file, f.Name, err)
-		}
-		if err != nil {
-			return m, fmt.Errorf("%s: %w", f.Name, err)
+		if err := f.pass(ctx, members[f.Name], do); err != nil {
+			return m, fmt.Errorf("%s: %s: %w", file, f.Name, err)
 		}
 	}
 	return m, nil
@@ -187,35 +193,35 @@ func readManifest(member *zip.File) (m Manifest, err error) {
 // pass calls do with the content of a member.
 func (f File) pass(ctx context.Context, member *zip.File, do func(File, io.Reader) error) error {
 	if member == nil {
-		return damage{errors.New("it is missing")}
+		return fmt.Errorf("%w: it is missing", errDamaged)
 	}
 	if !filepath.IsLocal(filepath.FromSlash(f.Name)) || f.Size < 0 {
-		return damage{errors.New("its name or size is not valid")}
+		return fmt.Errorf("%w: its name or size is not valid", errDamaged)
 	}
 	content, err := member.Open()
 	if err != nil {
-		return damage{err}
+		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	defer content.Close()
 	sum := sha256.New()
-	limited := &io.LimitedReader{R: intact{content}, N: f.Size + 1}
+	limited := &io.LimitedReader{R: packed{content}, N: f.Size + 1}
 	if err := do(f, io.TeeReader(untilEnd{ctx, limited}, sum)); err != nil {
 		return err
 	}
 	if limited.N != 1 || hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-		return damage{errors.New("its content has another size or sum than in the manifest")}
+		return fmt.Errorf("%w: its content has another size or sum than in the manifest", errDamaged)
 	}
 	return nil
 }
 
-// intact is a reader whose errors are damage of the backup.
-type intact struct{ io.Reader }
+// packed reads a member of an archive. An error means that the archive is damaged.
+type packed struct{ io.Reader }
 
 // Read implements io.Reader.
-func (r intact) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
+func (p packed) Read(data []byte) (int, error) {
+	n, err := p.Reader.Read(data)
 	if err != nil && err != io.EOF {
-		err = damage{err}
+		err = fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return n, err
 }

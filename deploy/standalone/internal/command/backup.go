@@ -40,11 +40,7 @@ func (c *backupCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s has the state of %s: %d files, %d bytes.\n", c.File, m.Taken.Format(time.RFC3339Nano), len(m.Files), m.Bytes())
-	if !m.Has("secret") {
-		fmt.Println("The data folder has no secret. Keep BELLBUOY_SECRET: without it the records cannot be opened.")
-	}
-	return nil
+	return report(c.File, m, "The data folder has no secret. Keep BELLBUOY_SECRET: without it the records cannot be opened.")
 }
 
 type restoreCommand struct {
@@ -58,11 +54,17 @@ func (c *restoreCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s has the state of %s: %d files, %d bytes.\n", c.Data, m.Taken.Format(time.RFC3339Nano), len(m.Files), m.Bytes())
+	return report(c.Data, m, "The backup has no secret. Start the platform with the BELLBUOY_SECRET of its records.")
+}
+
+// report prints what the place has, and the sentence withoutSecret if no secret is among the files.
+func report(place string, m backup.Manifest, withoutSecret string) error {
+	text := fmt.Sprintf("%s has the state of %s: %d files, %d bytes.\n", place, m.Taken.Format(time.RFC3339Nano), len(m.Files), m.Bytes())
 	if !m.Has("secret") {
-		fmt.Println("The backup has no secret. Start the platform with the BELLBUOY_SECRET of its records.")
+		text += withoutSecret + "\n"
 	}
-	return nil
+	_, err := fmt.Print(text)
+	return err
 }
 
 // program returns the version of this program.

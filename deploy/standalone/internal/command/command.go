@@ -31,14 +31,15 @@ func Asked(arguments []string) bool {
 	return completing || len(arguments) > 0 && !strings.HasPrefix(arguments[0], "-")
 }
 
-// Main runs the command of the arguments until it is done or ctx ends. If the command fails, Main ends the process.
+// Main runs the command of the arguments until it is done or ctx ends. If the command fails, Main prints one line and ends
+// the process.
 func Main(ctx context.Context, arguments []string) {
 	parser := kong.Must(&grammar{}, kong.Name("bellbuoy"), kong.Description("Operates an installation of Bellbuoy."),
 		kong.BindTo(ctx, (*context.Context)(nil)))
 	kongcompletion.Register(parser)
 	parsed, err := parser.Parse(arguments)
-	if err == nil {
-		err = parsed.Run()
-	}
 	parser.FatalIfErrorf(err)
+	if err := parsed.Run(); err != nil {
+		parser.Fatalf("%s", strings.ReplaceAll(err.Error(), "\n", "; ")) // a joined error has several lines
+	}
 }

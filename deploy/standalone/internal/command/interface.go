@@ -48,7 +48,7 @@ func address(segments ...string) string {
 	return path
 }
 
-// call sends a request and decodes the response into out, if out is not nil. It returns the body of the response.
+// call sends a request and decodes the response into out, unless out is nil. It returns the body of the response.
 func (c connection) call(ctx context.Context, method, path string, in, out any) ([]byte, error) {
 	body := &bytes.Buffer{}
 	if in != nil {
@@ -64,11 +64,11 @@ func (c connection) call(ctx context.Context, method, path string, in, out any) 
 	if in != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	// A redirection would send the token to another address.
+	// A redirect would send the token to another address.
 	client := http.Client{Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the platform does not respond; check BELLBUOY_URL: %w", err)
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
@@ -86,6 +86,18 @@ func (c connection) call(ctx context.Context, method, path string, in, out any) 
 		return nil, fmt.Errorf("%s does not return the JSON of the operator interface; check BELLBUOY_URL", c.URL)
 	}
 	return content, nil
+}
+
+// show sends a request and prints the response: its JSON, or else the table of out, into which the response is decoded.
+func (c connection) show(ctx context.Context, method, path string, in, out any, table func() [][]string) error {
+	content, err := c.call(ctx, method, path, in, out)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printBody(content)
+	}
+	return printTable(table())
 }
 
 // refusal returns the error of a response.

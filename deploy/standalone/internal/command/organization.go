@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 )
 
 type organizationCommands struct {
@@ -17,7 +16,7 @@ type organizationCommands struct {
 	Change changeOrganization `cmd:"" help:"Change an organization. The change takes effect for the next request."`
 }
 
-// organization is what the interface returns.
+// organization is an organization in a response.
 type organization struct {
 	ID     string
 	Name   string
@@ -126,7 +125,7 @@ func (c *changeOrganization) Run(ctx context.Context) error {
 		set("limits", "uniqueEndpoints", c.UniqueEndpoints), set("enabledFeatures", "api", c.API),
 		set("enabledFeatures", "integrations", c.Integrations), set("capabilities", "uptimeReports", c.UptimeReports),
 	); err != nil {
-		return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+		return err
 	}
 	for member, text := range map[string]string{"name": c.Name, "plan": c.Plan} {
 		if text != "" {
@@ -160,25 +159,15 @@ func (c connection) organization(ctx context.Context, method, path string, in an
 		Organization organization
 		Dashboard    struct{ ID, Slug string }
 	}
-	content, err := c.call(ctx, method, path, in, &out)
-	if err != nil || c.JSON {
-		return printed(content, err)
-	}
-	o := out.Organization
-	return printTable([][]string{
-		{"id", o.ID}, {"name", o.Name}, {"plan", o.Plan},
-		{"legacy calls per hour", strconv.Itoa(o.Limits.LegacyPerHour)}, {"app calls per minute", strconv.Itoa(o.Limits.AppPerMinute)},
-		{"unique endpoints", strconv.Itoa(o.Limits.UniqueEndpoints)},
-		{"api", strconv.FormatBool(o.EnabledFeatures.API)}, {"integrations", strconv.FormatBool(o.EnabledFeatures.Integrations)},
-		{"uptime reports", strconv.FormatBool(o.Capabilities.UptimeReports)},
-		{"dashboard", out.Dashboard.Slug + " " + out.Dashboard.ID},
+	return c.show(ctx, method, path, in, &out, func() [][]string {
+		o := out.Organization
+		return [][]string{
+			{"id", o.ID}, {"name", o.Name}, {"plan", o.Plan},
+			{"legacy calls per hour", strconv.Itoa(o.Limits.LegacyPerHour)}, {"app calls per minute", strconv.Itoa(o.Limits.AppPerMinute)},
+			{"unique endpoints", strconv.Itoa(o.Limits.UniqueEndpoints)},
+			{"api", strconv.FormatBool(o.EnabledFeatures.API)}, {"integrations", strconv.FormatBool(o.EnabledFeatures.Integrations)},
+			{"uptime reports", strconv.FormatBool(o.Capabilities.UptimeReports)},
+			{"dashboard", out.Dashboard.Slug + " " + out.Dashboard.ID},
+		}
 	})
-}
-
-// printed prints the content if there is no error.
-func printed(content []byte, err error) error {
-	if err != nil {
-		return err
-	}
-	return printBody(content)
 }

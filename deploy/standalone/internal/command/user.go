@@ -14,7 +14,7 @@ type userCommands struct {
 	Delete deleteUser `cmd:"" help:"Delete a user. The keys of the user stop working."`
 }
 
-// user is what the interface returns.
+// user is a user in a response.
 type user struct {
 	ID, Username, Email, FirstName, LastName, CreatedAt string
 	Roles                                               []string
@@ -39,15 +39,13 @@ type listUsers struct {
 // Run lists the users.
 func (c *listUsers) Run(ctx context.Context) error {
 	var out struct{ Users []user }
-	content, err := c.call(ctx, http.MethodGet, address("organizations", c.Organization, "users"), nil, &out)
-	if err != nil || c.JSON {
-		return printed(content, err)
-	}
-	rows := [][]string{userHeadings}
-	for _, u := range out.Users {
-		rows = append(rows, u.row())
-	}
-	return printTable(rows)
+	return c.show(ctx, http.MethodGet, address("organizations", c.Organization, "users"), nil, &out, func() [][]string {
+		rows := [][]string{userHeadings}
+		for _, u := range out.Users {
+			rows = append(rows, u.row())
+		}
+		return rows
+	})
 }
 
 type createUser struct {
@@ -95,7 +93,7 @@ type deleteUser struct {
 	ID string `arg:"" help:"Id of the user."`
 }
 
-// Run deletes the user. The interface returns nothing.
+// Run deletes the user and prints nothing.
 func (c *deleteUser) Run(ctx context.Context) error {
 	_, err := c.call(ctx, http.MethodDelete, address("users", c.ID), nil, nil)
 	return err
@@ -104,11 +102,7 @@ func (c *deleteUser) Run(ctx context.Context) error {
 // user sends a request and shows the user of the response.
 func (c connection) user(ctx context.Context, method, path string, in any) error {
 	var out struct{ User user }
-	content, err := c.call(ctx, method, path, in, &out)
-	if err != nil || c.JSON {
-		return printed(content, err)
-	}
-	return printTable([][]string{userHeadings, out.User.row()})
+	return c.show(ctx, method, path, in, &out, func() [][]string { return [][]string{userHeadings, out.User.row()} })
 }
 
 type keyCommands struct {
@@ -129,11 +123,9 @@ func (c *createKey) Run(ctx context.Context) error {
 		in["name"] = c.Name
 	}
 	var out struct{ KeyID, APIKey string }
-	content, err := c.call(ctx, http.MethodPost, address("users", c.User, "api-keys"), in, &out)
-	if err != nil || c.JSON {
-		return printed(content, err)
-	}
-	return printTable([][]string{{"key id", out.KeyID}, {"api key", out.APIKey}})
+	return c.show(ctx, http.MethodPost, address("users", c.User, "api-keys"), in, &out, func() [][]string {
+		return [][]string{{"key id", out.KeyID}, {"api key", out.APIKey}}
+	})
 }
 
 type legacyKey struct {
@@ -144,9 +136,7 @@ type legacyKey struct {
 // Run sets the key and prints it.
 func (c *legacyKey) Run(ctx context.Context) error {
 	var out struct{ Username, Key string }
-	content, err := c.call(ctx, http.MethodPost, address("users", c.User, "legacy-key"), nil, &out)
-	if err != nil || c.JSON {
-		return printed(content, err)
-	}
-	return printTable([][]string{{"username", out.Username}, {"legacy key", out.Key}})
+	return c.show(ctx, http.MethodPost, address("users", c.User, "legacy-key"), nil, &out, func() [][]string {
+		return [][]string{{"username", out.Username}, {"legacy key", out.Key}}
+	})
 }

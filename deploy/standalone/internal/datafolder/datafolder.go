@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// LockFile is the name of the file that is locked. Restoring is the name of a file that exists while a restore fills
-// the folder. LostAndFound is the name of a folder that belongs to the file system, not to the platform.
+// Names in the folder: the file LockFile is locked, and the file Restoring exists while a restore fills the folder. The folder
+// LostAndFound belongs to the file system, not to the platform.
 const (
 	LockFile     = "lock"
 	Restoring    = "restoring"
@@ -28,13 +28,17 @@ func Lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("BELLBUOY_DATA: %w", err)
 	}
-	if err := tryLock(lock); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("BELLBUOY_DATA: the folder %s is in use by another platform", path)
+	err = tryLock(lock)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		err = fmt.Errorf("BELLBUOY_DATA: the folder %s is in use by another platform", path)
+	case err != nil:
+		err = fmt.Errorf("BELLBUOY_DATA: the folder %s cannot be locked: %w", path, err)
+	default:
+		err = CheckRestored(path)
 	}
-	if _, err := os.Stat(filepath.Join(path, Restoring)); !errors.Is(err, os.ErrNotExist) {
-		lock.Close()
-		return nil, fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish; delete the folder and restore again", path)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
 }
@@ -54,6 +58,18 @@ func LockFolder(path string) (*os.File, error) {
 
 func tryLock(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// CheckRestored returns an error if a restore into the folder did not finish.
+func CheckRestored(path string) error {
+	_, err := os.Stat(filepath.Join(path, Restoring))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("BELLBUOY_DATA: %w", err)
+	}
+	return fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish; delete the folder and restore again", path)
 }
 
 // Sync makes renamed, created and deleted files of a folder durable.

@@ -1,0 +1,108 @@
+package main_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// soakEndpoints is the path of the outbound endpoints.
+const soakEndpoints = "/app/integrations/webhooks/outbound/endpoints"
+
+// soakOutage is the time from the kill of a process until the process serves again.
+type soakOutage struct {
+	process  string
+	from, to time.Time // to is zero before the process serves again
+}
+
+// soakFailure is a 5xx or a broken connection.
+type soakFailure struct {
+	from, to       time.Time // of the request
+	gateway        string    // the process that got the request
+	request, cause string
+}
+
+// soakNeed names the processes behind the gateway that a request needs.
+type soakNeed struct {
+	request string // beginning of method and path
+	needs   []string
+}
+
+// soakNeeds has a row for each request of the soak. The first row that fits counts. Kafka is not among them, because messages wait in the outbox. Redis is not among them, because
+// without Redis the gateway asks identity and counts in memory. A page of a dashboard comes from the gateway's memory.
+var soakNeeds = []soakNeed{
+	{"GET /d/", nil},
+	{"POST /public/webhooks/inbound", []string{"integrations", "identity", "events"}},
+	{"POST " + soakEndpoints, []string{"integrations", "identity", "events"}},
+	{"DELETE " + soakEndpoints, []string{"integrations"}},
+	{"POST /app/subscribers/", []string{"subscribers", "events"}},
+	{"DELETE /app/subscribers/", []string{"subscribers"}},
+	{"DELETE /api/v1/service/", []string{"events", "integrations"}}, // whether an endpoint needs the component
+	{"GET /app/notifications/", []string{"delivery"}},
+	{"", []string{"events"}},
+}
+
+// needs returns the processes without which the request fails.
+func (f soakFailure) needs() []string {
+	row := slices.IndexFunc(soakNeeds, func(n soakNeed) bool { return strings.HasPrefix(f.request, n.request) })
+	needs := append([]string{f.gateway}, soakNeeds[row].needs...)
+	if strings.Contains(f.cause, "Keys cannot be checked") { // Redis does not have the key any more
+		needs = append(needs, "identity")
+	}
+	return needs
+}
+
+// explains reports whether the outage may cause the failure: the request needs the process, and was under way while the
+// process was dead.
+func (o soakOutage) explains(f soakFailure) bool {
+	return slices.Contains(f.needs(), o.process) && !f.to.Before(o.from) && (o.to.IsZero() || !f.from.After(o.to))
+}
+
+// unexplained returns the failures that no outage explains, and how many failures each process explains.
+func unexplained(failures []soakFailure, outages []soakOutage) (rest []soakFailure, explained map[string]int) {
+	explained = map[string]int{}
+	for _, f := range failures {
+		at := slices.IndexFunc(outages, func(o soakOutage) bool { return o.explains(f) })
+		if at < 0 {
+			rest = append(rest, f)
+		} else {
+			explained[outages[at].process]++
+		}
+	}
+	return rest, explained
+}
+
+// A failure of the soak counts as explained only by a process that the request needs, and only while that process is dead.
+func TestSoakExplainsFailuresByOutagesOnly(t *testing.T) {
+	t.Parallel()
+	at := func(second int) time.Time { return time.Unix(1_800_000_000+int64(second), 0) }
+	outages := []soakOutage{{"events", at(10), at(12)}, {"kafka", at(20), at(22)}, {"identity", at(30), at(32)}, {"gateway", at(40), at(42)}, {"integrations", at(50), time.Time{}}}
+	for _, test := range []struct {
+		request, cause string
+		from, to       int
+		by             string // the process, or none
+	}{
+		{"POST /app/events", "503", 10, 11, "events"},
+		{"POST /app/events", "503", 5, 10, "events"},
+		{"POST /app/events", "503", 12, 12, "events"},
+		{"POST /app/events", "503", 8, 9, ""},
+		{"POST /app/events", "503", 13, 14, ""},
+		{"GET /d/acme/", "503", 11, 11, ""},
+		{"GET /d/acme/", "EOF", 41, 41, "gateway"},
+		{"GET /app/notifications/webhook/logs?limit=20", "503", 11, 11, ""},
+		{"POST /app/events", "503", 21, 21, ""},
+		{"POST /app/events", "503", 31, 31, ""},
+		{"POST /app/events", "503 Keys cannot be checked at the moment.", 31, 31, "identity"},
+		{"POST /app/events", "503 Keys cannot be checked at the moment.", 21, 21, ""},
+		{"POST " + soakEndpoints, "503", 31, 31, "identity"},
+		{"DELETE " + soakEndpoints, "503", 31, 31, ""},
+		{"DELETE /api/v1/service/1/", "503", 99, 99, "integrations"},
+		{"GET /api/v1/event/list/", "503", 99, 99, ""},
+	} {
+		rest, explained := unexplained([]soakFailure{{at(test.from), at(test.to), "gateway", test.request, test.cause}}, outages)
+		if (len(rest) == 0) != (test.by != "") || test.by != "" && explained[test.by] != 1 {
+			t.Errorf("%s from %d to %d (%s) is explained by %v instead of %q", test.request, test.from, test.to, test.cause, explained, test.by)
+		}
+	}
+}
