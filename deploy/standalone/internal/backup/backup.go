@@ -15,7 +15,8 @@
 //     was committed when its effect was in a database or in another partition, which is opened later. Its list of topics
 //     comes after the partitions: the broker would not know a partition without a topic, and would append to the file
 //     when the topic is created again. All files grow at their end or are replaced by a rename, so the noted beginning
-//     of an open file does not change. A file that the broker has deleted is of records that all groups have finished.
+//     of an open file does not change. A file that is deleted before it is opened has only records that the broker no longer
+//     keeps: every group has committed them, or they are a week old.
 //  3. Reading transactions begin in the databases, and the writers go on. Steps 1 to 3 take some milliseconds.
 //
 // The command works on the folder and not through the platform. So a backup can be made while the platform is down, the

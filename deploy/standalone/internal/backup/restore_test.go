@@ -6,19 +6,29 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 )
 
-// A full disk and an interrupt are not reported as damage of the backup.
-func TestRestoreReportsDamageOfTheBackupOnly(t *testing.T) {
-	source, archive := filepath.Join(t.TempDir(), "secret"), filepath.Join(t.TempDir(), "backup.zip")
-	if err := os.WriteFile(source, []byte("secret"), 0o600); err != nil {
+// archived writes a backup of one file. It returns the path of the backup.
+func archived(t *testing.T, name, content string) string {
+	t.Helper()
+	source, archive := filepath.Join(t.TempDir(), "source"), filepath.Join(t.TempDir(), "backup.zip")
+	if err := os.WriteFile(source, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m := Manifest{Format: format, Version: version}
-	if err := writeArchive(archive, &m, func(w *archiveWriter) error { return w.addFile(t.Context(), "secret", source) }); err != nil {
+	if err := writeArchive(archive, &m, func(w *archiveWriter) error { return w.addFile(t.Context(), name, source) }); err != nil {
 		t.Fatal(err)
 	}
+	return archive
+}
+
+// A full disk and an interrupt are not reported as damage of the backup.
+func TestRestoreReportsDamageOfTheBackupOnly(t *testing.T) {
+	archive := archived(t, "secret", "s")
 	full := errors.New("no space left on device")
 	if _, err := each(t.Context(), archive, func(File, io.Reader) error { return full }); !errors.Is(err, full) || errors.Is(err, errDamaged) {
 		t.Errorf("a full disk: %v", err)
@@ -33,5 +43,30 @@ func TestRestoreReportsDamageOfTheBackupOnly(t *testing.T) {
 	}
 	if _, err := each(t.Context(), archive, func(File, io.Reader) error { return nil }); !errors.Is(err, errDamaged) {
 		t.Errorf("a content with another sum: %v", err)
+	}
+}
+
+// A restore that fails while it fills the folder leaves a folder that neither a platform nor a restore uses.
+func TestFailedRestoreLeavesItsMark(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	_, err := Restore(t.Context(), archived(t, "documents/events.db", "no database"), data)
+	if err == nil || !strings.Contains(err.Error(), "delete the folder") {
+		t.Errorf("a file that is no database: %v", err)
+	}
+	if _, err := Restore(t.Context(), archived(t, "secret", "s"), data); err == nil || !strings.Contains(err.Error(), "did not finish") {
+		t.Errorf("a restore into the same folder: %v", err)
+	}
+	if err := os.RemoveAll(data); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), archived(t, "secret", "s"), data); err != nil {
+		t.Errorf("a restore into a new folder: %v", err)
+	}
+	lock, err := datafolder.Lock(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -281,3 +281,31 @@ func TestBackupFollowsNoLinkInTheFolder(t *testing.T) {
 		}
 	}
 }
+
+// A mail that somebody deletes while the backup copies is left out. A draft of a mail is no mail.
+func TestBackupBesideDeletedMails(t *testing.T) {
+	data, archive := t.TempDir(), filepath.Join(t.TempDir(), "backup.zip")
+	if err := os.Mkdir(filepath.Join(data, "mail"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"1.eml", "2.eml", ".draft-3"} {
+		if err := os.WriteFile(filepath.Join(data, "mail", name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := list(os.DirFS(data))
+	defer closeAll(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(data, "mail", "1.eml")); err != nil {
+		t.Fatal(err)
+	}
+	m := Manifest{Format: format, Version: version}
+	if err := writeArchive(archive, &m, func(w *archiveWriter) error { return w.addKept(t.Context(), data, files) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Files) != 1 || !m.Has("mail/2.eml") {
+		t.Errorf("the backup has %v", m.Files)
+	}
+}
