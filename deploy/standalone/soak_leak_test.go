@@ -150,7 +150,7 @@ func (s *soak) more(table string) int {
 		return -1 // logs, which a sweep deletes after their retention
 	case "integrations.healthy":
 		return soakHooks // one for each endpoint
-	case "integrations.endpoints": // an interrupted creation leaves a record that no query finds
+	case "integrations.endpoints": // an interrupted creation keeps the id of its endpoint for a day
 		interrupted := 0
 		for _, f := range s.failures {
 			if f.request == "POST "+soakEndpoints {
