@@ -38,7 +38,7 @@ async function links(bench, dashboard, channel, options) {
   const { page } = visitor;
   const check = async (name) => {
     bench.keep(`${dashboard.name}-${channel}-${name}`, await page.content());
-    await page.screenshot({ path: path.join(bench.screenshots, `${dashboard.name}-${channel}-${name}-${options.viewport.width}.png`), fullPage: true });
+    await bench.shoot(page, `${dashboard.name}-${channel}-${name}-${options.viewport.width}`);
     found.push(...[...await axe(page), ...await layout(page), ...await visitor.findings()].map((text) => `${name}: ${text}`));
   };
   const submit = async (button, status) => {

@@ -1,7 +1,6 @@
 // Opens each page in each theme and width, with forced colours, with large text, and without script.
 'use strict';
 
-const path = require('node:path');
 const { axe, layout, enlarge, space, content } = require('./page.js');
 const { Visitor } = require('./visitor.js');
 
@@ -31,7 +30,7 @@ async function look(bench, dashboard, names, theme, widths) {
         const here = await layout(visitor.page);
         if (theme !== 'scriptless') here.push(...await axe(visitor.page)); // axe waits for timers
         found.push(...here.map((text) => `${name} ${theme} ${width}: ${text}`));
-        if (bench.shows(name, width)) await shoot(bench, visitor, `${dashboard.name}-${name}-${theme}-${width}`);
+        if (bench.shows(name, width)) await bench.shoot(visitor.page, `${dashboard.name}-${name}-${theme}-${width}`);
       }
       found.push(...(await visitor.findings()).map((text) => `${name} ${theme}: ${text}`));
     }
@@ -40,8 +39,6 @@ async function look(bench, dashboard, names, theme, widths) {
   }
   return found;
 }
-
-const shoot = (bench, visitor, name) => visitor.page.screenshot({ path: path.join(bench.screenshots, `${name}.png`), fullPage: true });
 
 // magnify checks pages with text of double size and with wide spacing, and in the width of a page that is enlarged four times.
 async function magnify(bench, dashboard, names) {
@@ -53,7 +50,7 @@ async function magnify(bench, dashboard, names) {
       await visitor.go(`${dashboard.url}/${dashboard.pages[name]}`);
       await change(visitor.page);
       found.push(...[...await layout(visitor.page), ...await visitor.findings()].map((text) => `${name} ${change.name} ${width}: ${text}`));
-      if (bench.shows(name, width)) await shoot(bench, visitor, `${dashboard.name}-${name}-${change.name}-${width}`);
+      if (bench.shows(name, width)) await bench.shoot(visitor.page, `${dashboard.name}-${name}-${change.name}-${width}`);
     }
     await visitor.close();
   }
@@ -84,7 +81,7 @@ async function knock(bench, dashboard) {
   const visitor = await Visitor.open(bench.browser, { viewport: { width: 360, height: 740 } });
   const check = async (name) => {
     bench.keep(`${dashboard.name}-${name}`, await visitor.page.content());
-    await shoot(bench, visitor, `${dashboard.name}-${name}`);
+    await bench.shoot(visitor.page, `${dashboard.name}-${name}`);
     found.push(...[...await axe(visitor.page), ...await layout(visitor.page), ...await visitor.findings()].map((text) => `${name}: ${text}`));
   };
   for (const at of ['', dashboard.pages['event-1']]) {

@@ -53,8 +53,9 @@ const few = [['light', [360]], ['dark', [1280]]];
 async function main() {
   const html = fs.mkdtempSync(path.join(os.tmpdir(), 'html-'));
   const bench = {
-    browser: await launch(), screenshots, mails: path.join(path.dirname(credentials), 'mail'),
+    browser: await launch(), mails: path.join(path.dirname(credentials), 'mail'),
     keep: (name, text) => fs.writeFileSync(path.join(html, `${name}.html`), text),
+    shoot: async (page, name) => screenshots && page.screenshot({ path: path.join(screenshots, `${name}.png`), fullPage: true }),
     shows: (name, width) => [360, 1280].includes(width) && first(name),
   };
   const { app, dashboards } = await create(JSON.parse(fs.readFileSync(credentials, 'utf8')));
