@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,12 +118,16 @@ func TestProgress(t *testing.T) {
 func TestProgress_addsUp(t *testing.T) {
 	w := newWorld(t)
 	var broken sync.Map // paths
+	var refused atomic.Int64
 	w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/paused" {
 			w.peer.set("paused", func(d *topic.Destination) { d.State = topic.RecipientPaused })
 		}
 		if code, found := broken.Load(r.URL.Path); found {
 			rw.WriteHeader(code.(int))
+			if r.URL.Path == "/replaced" {
+				refused.Add(1)
+			}
 			return
 		}
 		rw.WriteHeader(http.StatusNoContent)
@@ -153,6 +158,7 @@ func TestProgress_addsUp(t *testing.T) {
 	}
 	w.publish(change(event, 1), nil)
 	settled(counts{Planned: 5, Delivered: 1, Retrying: 2, Failed: 1, Skipped: 1})
+	apitest.Eventually(t, "the delivery that waits for an hour", func() bool { return refused.Load() == 2 })
 	broken.Delete("/replaced")
 	w.publish(change(event, 2), nil)
 	settled(counts{Planned: 10, Delivered: 3, Retrying: 1, Failed: 2, Skipped: 4})
