@@ -77,7 +77,8 @@ func TestOffsetsOfANumberedIndex(t *testing.T) {
 				t.Fatalf("queue %s: %d records are counted, %d are stored", queue, n, len(want))
 			}
 			for _, descending := range []bool{false, true} {
-				for _, offset := range []int{0, 1, 1023, 1024, 1025, len(want) / 2, len(want) - 3, len(want), len(want) + 1, 1 << 40, 1024 + random.IntN(1000)} {
+				// MongoDB has an offset of 64 bits, and its double in these tests one of 32 bits.
+				for _, offset := range []int{0, 1, 1023, 1024, 1025, len(want) / 2, len(want) - 3, len(want), len(want) + 1, 1 << 30, 1024 + random.IntN(1000)} {
 					page, err := c.Find(ctx, find.Query{
 						Where: []find.Condition{find.Eq("queue", queue)}, Order: []find.Order{{Field: "number", Descending: descending}}, Limit: 5, Offset: max(offset, 0),
 					})
