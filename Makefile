@@ -5,8 +5,6 @@ SHELL := /bin/bash
 # engine, which is C translated to Go: its memory is not in the heap of Go, and the detector does not watch such memory.
 C_IN_GO := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race $(C_IN_GO:%=-gcflags=%=-race=false))
-# Many tests wait, so the tests of one package more than there are processors run at once.
-AT_ONCE = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 MODULES = $(shell go list -m -f '{{.Dir}}')
 # The tests of the Helm chart are outside the workspace. There, their requirements would change the versions of others.
 CHART = deploy/kubernetes/tests
@@ -18,7 +16,7 @@ run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
 	@go build -o bin/bellbuoy ./deploy/standalone && exec bin/bellbuoy
 
 test: ## every test of every module; `make lint` runs vet
-	go test -p $(AT_ONCE) $(RACE) -vet=off -timeout 12m $(MODULES:%=%/...)
+	go test $(RACE) -vet=off -timeout 12m $(MODULES:%=%/...)
 	cd $(CHART) && GOWORK=off go test -vet=off ./...
 
 test-long: ## what takes too long for CI: Helm, Jaeger, the soak, the proofs, fuzzing, the browser; about four hours
