@@ -119,16 +119,35 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// scripts/bench -h explains each row.
-func TestBenchExplainsItsRows(t *testing.T) {
-	help, err := exec.CommandContext(t.Context(), filepath.Join(repository, "scripts", "bench"), "-h").Output()
-	if err != nil {
-		t.Fatal(err)
+// -h explains each script, and starts nothing. scripts/bench explains each row.
+func TestScriptsExplainThemselves(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(repository, "scripts", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no scripts (%v)", err)
 	}
-	refusal, _ := exec.CommandContext(t.Context(), filepath.Join(repository, "scripts", "bench"), "none").CombinedOutput()
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			continue
+		}
+		script, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		help, err := exec.CommandContext(t.Context(), file, "-h").Output()
+		wanted := strings.TrimPrefix(strings.Split(string(script), "\n")[1], "# ")
+		if filepath.Base(file) == "inbound" { // its program explains itself
+			wanted = "Usage: inbound"
+		}
+		if err != nil || !strings.HasPrefix(string(help), wanted) || strings.Contains(string(help), "\nset -") {
+			t.Errorf("%s -h: %v\n%s", file, err, help)
+		}
+	}
+	bench := filepath.Join(repository, "scripts", "bench")
+	help, err := exec.CommandContext(t.Context(), bench, "-h").Output()
+	refusal, _ := exec.CommandContext(t.Context(), bench, "none").CombinedOutput()
 	_, rows, _ := strings.Cut(string(refusal), "the rows are:")
-	if rows == "" {
-		t.Fatalf("it wrote %q", refusal)
+	if rows == "" || err != nil {
+		t.Fatalf("it wrote %q, %v", refusal, err)
 	}
 	for row := range strings.FieldsSeq(rows) {
 		if !slices.Contains(strings.Fields(string(help)), row) {
