@@ -78,6 +78,9 @@ func newSoak(t *testing.T) *soak {
 	s.cluster = startCluster(t, slices.Concat(env, s.hooks.env, []string{
 		"DOCUMENTS_URL=sqlite:" + s.documents, "LEGACY_RATE_PER_HOUR=100000000", "APP_RATE_PER_MINUTE=1000000",
 	})...)
+	for name, address := range s.cluster.addresses { // a gateway is ready before those services without which it serves dashboards
+		eventually(t, 60*time.Second, name, ready("http://"+address))
+	}
 	s.actor = actor{t, provision(t, s.cluster.base, "Acme", "acme-admin", "admin", "api")}
 	s.service, s.component = s.actor.service("Checkout")
 	s.otherService, s.other = s.actor.service("Other")

@@ -1,8 +1,10 @@
 package document_test
 
 import (
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -93,6 +95,36 @@ func TestOffsetsOfANumberedIndex(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Of records that were deleted, no table of SQLite keeps a row: numbers count up, so blocks would become more for ever.
+func TestDeletedRecordsAreNotCounted(t *testing.T) {
+	folder := t.TempDir()
+	c, err := version(t, "sqlite:"+folder, tickets(true))
+	must(t, err)
+	some := make([]ticket, 3000)
+	for i := range some {
+		some[i] = ticket{ID: fmt.Sprintf("t%06d", i), Queue: "a", Number: int64(i)}
+	}
+	must(t, c.UpsertMany(t.Context(), some))
+	files, err := filepath.Glob(filepath.Join(folder, "*.db"))
+	must(t, err)
+	db, err := sql.Open("sqlite", files[0])
+	must(t, err)
+	defer db.Close()
+	counts := func() (n, rows int) {
+		must(t, db.QueryRowContext(t.Context(), `SELECT COALESCE(SUM(n), 0), COUNT(*) FROM "tickets.queue_number.count"`).Scan(&n, &rows))
+		return n, rows
+	}
+	if n, rows := counts(); n != len(some) || rows != 3 {
+		t.Errorf("%d records are counted in %d rows", n, rows)
+	}
+	for _, each := range some {
+		must(t, c.Delete(t.Context(), each.ID, nil))
+	}
+	if n, rows := counts(); n != 0 || rows != 0 {
+		t.Errorf("%d records are counted in %d rows after all were deleted", n, rows)
+	}
 }
 
 func sortedKeys(of map[string]ticket) []string {

@@ -8,8 +8,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// A counted index has a table with the number of records for each value of its prefix. Triggers update the table with
-// each write, so it is as exact as the index. For a numbered index it has a row for each block of numbers, so that a page at
+// A counted index has a table with the number of records for each value of its prefix that has records. Triggers update
+// the table with each write, so it is as exact as the index. For a numbered index it has a row for each block of numbers, so that a page at
 // an offset begins at a block: it reads at most blockSize entries of the index that it does not return.
 
 const (
@@ -39,7 +39,8 @@ func (s *shape) sqlCounter(ix *index) []sqlObject {
 	}
 	more := `INSERT INTO ` + counts + ` SELECT ` + values("NEW.") + `, 1 WHERE ` + s.each(prefix, "NEW.? IS NOT NULL", " AND ") +
 		` ON CONFLICT (` + columns + `) DO UPDATE SET n = n + 1; `
-	less := `UPDATE ` + counts + ` SET n = n - 1 WHERE (` + columns + `) = (` + values("OLD.") + `); `
+	of := ` WHERE (` + columns + `) = (` + values("OLD.") + `)`
+	less := `UPDATE ` + counts + ` SET n = n - 1` + of + `; DELETE FROM ` + counts + of + ` AND n = 0; `
 	return []sqlObject{
 		{name: name, kind: "table", sql: `CREATE TABLE ` + counts + ` (` + columns + `, n INTEGER NOT NULL, UNIQUE (` + columns + `)` + rule + `)`,
 			fill: `INSERT INTO ` + counts + ` SELECT ` + values("") + `, COUNT(*) FROM ` + quote(s.name) + ` WHERE ` + s.each(prefix, "? IS NOT NULL", " AND ") + ` GROUP BY ` + values("")},
