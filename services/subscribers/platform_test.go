@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,6 +231,13 @@ func (p *platform) total(o organization, list string) int {
 		p.t.Fatalf("%s counts %d and shows %d", list, out.Meta.TotalCount, len(out.Objects))
 	}
 	return out.Meta.TotalCount
+}
+
+// awaitTotal waits until the list has n. While it waits, a record can vanish between the two queries of a list.
+func (p *platform) awaitTotal(o organization, list string, n int) {
+	p.t.Helper()
+	apitest.Eventually(p.t, list+" has "+strconv.Itoa(n), func() bool { return p.call(o, http.StatusOK, http.MethodGet, list, nil).Meta.TotalCount == n })
+	p.total(o, list)
 }
 
 // recipients is delivery's end of the calls to the service.

@@ -391,7 +391,7 @@ func TestVisitorsRequestExpires(t *testing.T) {
 	p.ahead.Store(int64(2 * time.Second)) // before the next run of the deletion
 	v.must(http.StatusGone, http.MethodPost, link, nil)
 	v.must(http.StatusGone, http.MethodPost, more, nil)
-	apitest.Eventually(t, "the request vanishes", func() bool { return p.total(v.organization, "/api/v1/email/") == 1 })
+	p.awaitTotal(v.organization, "/api/v1/email/", 1)
 	if n := p.total(v.organization, "/api/v1/subscribers/email/"); n != 1 {
 		t.Errorf("%d subscriptions are left", n)
 	}
@@ -414,7 +414,7 @@ func TestVisitorsExpiredRequestStaysLocked(t *testing.T) {
 	v.lock("locked@example.com", true)
 	v.request("late@example.com", api) // expires after the locked one
 	p.ahead.Store(int64(2 * time.Second))
-	apitest.Eventually(t, "the other request vanishes", func() bool { return p.total(v.organization, "/api/v1/subscribers/email/") == 1 })
+	p.awaitTotal(v.organization, "/api/v1/subscribers/email/", 1)
 	v.ask(topic.Email, "locked@example.com", api)
 	v.lock("locked@example.com", false)
 	v.must(http.StatusGone, http.MethodPost, link, nil)
@@ -444,7 +444,7 @@ func TestVisitorsAddressGoesWithItsSubscriber(t *testing.T) {
 	}
 	p.events.removeDashboard(o.id, second.ID)
 	p.publishTo(topic.DashboardChanges, topic.DashboardDeleted{Organization: o.id, DashboardID: second.ID, OccurredAt: p.now()})
-	apitest.Eventually(t, "the address on the deleted dashboard vanishes", func() bool { return p.total(o, "/api/v1/email/?email="+gone) == 0 })
+	p.awaitTotal(o, "/api/v1/email/?email="+gone, 0)
 	if n := p.total(o, "/api/v1/email/"); n != 1 {
 		t.Errorf("%d addresses are left", n)
 	}
