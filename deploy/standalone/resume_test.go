@@ -174,3 +174,41 @@ func TestEachProcessResumesAfterKill(t *testing.T) {
 	}
 	t.Logf("%d incidents were acknowledged, none is lost", len(acknowledged))
 }
+
+// Services that start while Kafka is down serve requests. What is posted to them is delivered when Kafka is back.
+func TestServicesStartWithoutKafka(t *testing.T) {
+	t.Parallel()
+	r, env := startReceiver(t)
+	engines, settings := engineProcesses(t)
+	documents := filepath.Join(t.TempDir(), "documents")
+	cluster := startCluster(t, append(append(env, settings...), "DOCUMENTS_URL=sqlite:"+documents, "BELLBUOY_DATA="+t.TempDir())...)
+	a := actor{t, provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")}
+	service, id := a.service("Checkout")
+	a.endpoint("https://"+receiverHost+"/hooks/1", id)
+	for engine, address := range engines {
+		if engine.name != "kafka" {
+			continue
+		}
+		engine.kill()
+		for _, name := range []string{"identity", "events", "subscribers", "integrations", "delivery"} {
+			cluster.processes[name].kill()
+			cluster.processes[name].start()
+			eventually(t, 30*time.Second, name+" serves requests", func() error {
+				got, err := try(t.Context(), http.MethodGet, "http://"+cluster.addresses[name]+"/readyz?exclude=kafka", "", nil)
+				if err == nil && got.status != http.StatusOK {
+					err = fmt.Errorf("%d %s", got.status, got.body)
+				}
+				return err
+			})
+		}
+		send(t, http.MethodPost, cluster.base+"/api/v1/event/list/", a.legacy(), incident(service, "posted without Kafka")).expect(t, http.StatusCreated)
+		engine.start()
+		eventually(t, time.Minute, "kafka", listens(address))
+	}
+	eventually(t, time.Minute, "the request", func() error {
+		if byTitle, _ := titles(t, r.Requests()); byTitle["posted without Kafka"] != 1 {
+			return fmt.Errorf("%v", byTitle)
+		}
+		return nil
+	})
+}

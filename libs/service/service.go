@@ -19,7 +19,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// partitions is the number of partitions of the topics that Topics creates.
+// partitions is the number of partitions of the topics of Work.Topics.
 const partitions = 12
 
 // Service holds the open parts of a service.
@@ -72,16 +72,7 @@ func (s *Service) Peer(name, url string) *peer.Client {
 	})
 }
 
-// Topics returns a step of Work.Start that creates the topics that do not exist yet.
-func (s *Service) Topics(names ...string) func(context.Context) error {
-	topics := make([]stream.Topic, len(names))
-	for i, name := range names {
-		topics[i] = stream.Topic{Name: name, Partitions: partitions}
-	}
-	return func(ctx context.Context) error { return s.Kafka.EnsureTopics(ctx, topics...) }
-}
-
-// Consume returns a function for Work.Background that passes the records of the topic to
+// Consume returns a function for Work.Consumers that passes the records of the topic to
 // handle, in batches, as a member of the consumer group.
 func (s *Service) Consume(group, topic string, handle func(context.Context, []stream.Record) error) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -96,7 +87,7 @@ func Messages[T any](s *Service, group, name string, handle func(context.Context
 	})
 }
 
-// DeletedComponents returns a function for Work.Background that calls forget for each deleted component.
+// DeletedComponents returns a function for Work.Consumers that calls forget for each deleted component.
 func (s *Service) DeletedComponents(forget func(ctx context.Context, organization, component string) error) func(context.Context) error {
 	return Messages(s, s.name+"-components", topic.ComponentChanges, func(ctx context.Context, batch []topic.ComponentDeleted) error {
 		for _, deleted := range batch {
@@ -108,7 +99,7 @@ func (s *Service) DeletedComponents(forget func(ctx context.Context, organizatio
 	})
 }
 
-// DeletedDashboards returns a function for Work.Background that calls forget for each deleted dashboard.
+// DeletedDashboards returns a function for Work.Consumers that calls forget for each deleted dashboard.
 func (s *Service) DeletedDashboards(forget func(ctx context.Context, organization, dashboard string) error) func(context.Context) error {
 	return Messages(s, s.name+"-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {
 		for _, deleted := range batch {
@@ -153,6 +144,20 @@ type Work struct {
 	Start []func(context.Context) error
 	// Background runs from then on until ctx ends.
 	Background []func(context.Context) error
+	// Topics are the topics that the service reads and writes. Those that do not exist are created, in the background:
+	// a service that starts while Kafka is down serves requests, and stores their messages.
+	Topics []stream.Topic
+	// Consumers run from the creation of Topics until ctx ends.
+	Consumers []func(context.Context) error
+}
+
+// Topics returns topics of 12 partitions for Work.Topics.
+func Topics(names ...string) []stream.Topic {
+	topics := make([]stream.Topic, len(names))
+	for i, name := range names {
+		topics[i] = stream.Topic{Name: name, Partitions: partitions}
+	}
+	return topics
 }
 
 // Serve migrates the database, serves the engine and does the work until ctx ends. The service
@@ -166,6 +171,20 @@ func (s *Service) Serve(ctx context.Context, work Work) error {
 		Handler:    s.Engine,
 		Start:      append([]func(context.Context) error{s.Database.Migrate}, work.Start...),
 		Ready:      ready,
-		Background: work.Background,
+		Background: append(work.Background, func(ctx context.Context) error { return s.consume(ctx, work) }),
 	})
+}
+
+// consume creates the topics, and runs the consumers.
+func (s *Service) consume(ctx context.Context, work Work) error {
+	if s.Kafka == nil {
+		return nil
+	}
+	if err := s.Kafka.EnsureTopics(ctx, work.Topics...); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	return boot.Together(ctx, work.Consumers...)
 }

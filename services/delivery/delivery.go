@@ -13,6 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/service"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/api"
@@ -101,16 +102,19 @@ func Run(ctx context.Context, c Config) error {
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{messages.EnsureTopics, s.Topics(topic.Audit)},
 		Background: []func(context.Context) error{
 			sender.Run,
-			func(ctx context.Context) error { return messages.Send(ctx, sender) },
-			func(ctx context.Context) error { return messages.Plan(ctx, planner) },
-			func(ctx context.Context) error { return messages.Notices(ctx, planner) },
 			s.Relay,
 			func(ctx context.Context) error {
 				return dispatch.Retain(ctx, parts, func(before time.Time) error { return channel.PruneFolders(c.Data, before) })
 			},
+		},
+		Topics: append(service.Topics(topic.EventChanges, topic.Notices, topic.DeliveryOutcomes, topic.Audit),
+			stream.Topic{Name: topic.Deliveries, Partitions: topic.Buckets}),
+		Consumers: []func(context.Context) error{
+			func(ctx context.Context) error { return messages.Send(ctx, sender) },
+			func(ctx context.Context) error { return messages.Plan(ctx, planner) },
+			func(ctx context.Context) error { return messages.Notices(ctx, planner) },
 		},
 	})
 }

@@ -74,7 +74,6 @@ func compare(b *testing.B, name string, small, large *appPlatform, path func(*ap
 				slow = append(slow, large.asks(many))
 			}
 			report(b, fast[5:], slow[5:])
-			b.ReportMetric(median(slow[5:]).Seconds()/median(fast[5:]).Seconds(), "ratio-median")
 		}
 	})
 }

@@ -79,7 +79,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{s.Topics(topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Audit)},
+		Topics: service.Topics(topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Audit),
 		Background: []func(context.Context) error{
 			s.Relay,
 			func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },

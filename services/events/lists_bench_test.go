@@ -69,12 +69,13 @@ func BenchmarkLists(b *testing.B) {
 	}
 }
 
-// report reports the 99th percentiles of the times with few and with many records, and their ratio.
+// report reports the 99th percentiles of the times with few and with many records, their ratio and that of the medians.
 func report(b *testing.B, few, many []time.Duration) {
 	ofFew, ofMany := percentile(few, 99), percentile(many, 99)
 	b.ReportMetric(ofFew.Seconds()*1e3, "ms-p99-of-few")
 	b.ReportMetric(ofMany.Seconds()*1e3, "ms-p99-of-many")
 	b.ReportMetric(ofMany.Seconds()/ofFew.Seconds(), "ratio-p99")
+	b.ReportMetric(median(many).Seconds()/median(few).Seconds(), "ratio-median")
 }
 
 func median(times []time.Duration) time.Duration {

@@ -65,23 +65,10 @@ func Run(ctx context.Context, c Config) error {
 	if err := api.Mount(s.Engine, accounts, web.NewPages(c.Secret.Secret), c.Log); err != nil {
 		return err
 	}
-	// The start does not wait for Redis or Kafka: without them the service still looks up and changes keys.
-	return s.Serve(ctx, service.Work{Background: []func(context.Context) error{
-		accounts.Sweep,
-		s.Relay,
-		func(ctx context.Context) error {
-			if err := s.Topics(topic.Audit)(ctx); err != nil {
-				return unlessEnded(ctx, err)
-			}
-			return service.Messages(s, "identity-audit", topic.Audit, accounts.Record)(ctx)
-		},
-	}})
-}
-
-// unlessEnded returns nil if ctx has ended, which is why the work stopped, else err.
-func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	// The start does not wait for Redis: without it the service still looks up and changes keys.
+	return s.Serve(ctx, service.Work{
+		Background: []func(context.Context) error{accounts.Sweep, s.Relay},
+		Topics:     service.Topics(topic.Audit),
+		Consumers:  []func(context.Context) error{service.Messages(s, "identity-audit", topic.Audit, accounts.Record)},
+	})
 }

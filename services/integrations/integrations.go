@@ -80,9 +80,11 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{s.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Audit)},
 		Background: []func(context.Context) error{
 			s.Relay, tools.Retain, s.Every(c.Sweep(), "old claims and requests of endpoints could not be removed", endpoints.Sweep),
+		},
+		Topics: service.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Audit),
+		Consumers: []func(context.Context) error{
 			service.Messages(s, "integrations-outcomes", topic.DeliveryOutcomes, endpoints.Count),
 			s.DeletedComponents(endpoints.ForgetComponent),
 			s.DeletedDashboards(endpoints.ForgetDashboard),

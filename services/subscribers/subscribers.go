@@ -70,9 +70,12 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	return s.Serve(ctx, service.Work{
-		Start: []func(context.Context) error{people.Sweep, s.Topics(topic.ComponentChanges, topic.DashboardChanges, topic.DeliveryOutcomes, topic.Notices, topic.Audit)},
+		Start: []func(context.Context) error{people.Sweep},
 		Background: []func(context.Context) error{
 			s.Relay, s.Every(c.Sweep(), "expired requests of visitors could not be deleted", visitors.Expire),
+		},
+		Topics: service.Topics(topic.ComponentChanges, topic.DashboardChanges, topic.DeliveryOutcomes, topic.Notices, topic.Audit),
+		Consumers: []func(context.Context) error{
 			s.DeletedComponents(people.ForgetComponent),
 			service.Messages(s, "subscribers-outcomes", topic.DeliveryOutcomes, people.Suppress),
 			s.DeletedDashboards(people.ForgetDashboard),

@@ -27,7 +27,6 @@ const (
 	sendsPending = 1024
 	planBytes    = 8 << 20
 	sendBytes    = 16 << 20
-	partitions   = 12
 )
 
 // Bus implements dispatch.Bus, and passes messages to a planner and a sender.
@@ -37,15 +36,6 @@ type Bus struct {
 }
 
 func New(client *stream.Client, log *slog.Logger) *Bus { return &Bus{client, log} }
-
-// EnsureTopics creates the topics that this service reads and writes.
-func (b *Bus) EnsureTopics(ctx context.Context) error {
-	return b.stream.EnsureTopics(ctx,
-		stream.Topic{Name: topic.EventChanges, Partitions: partitions},
-		stream.Topic{Name: topic.Notices, Partitions: partitions},
-		stream.Topic{Name: topic.Deliveries, Partitions: topic.Buckets},
-		stream.Topic{Name: topic.DeliveryOutcomes, Partitions: partitions})
-}
 
 // Shards implements dispatch.Bus. The partition of a shard is its bucket.
 func (b *Bus) Shards(ctx context.Context, shards []topic.Shard) error {
