@@ -284,7 +284,7 @@ func list(data fs.FS) (files []kept, err error) {
 
 // unfinished reports whether a file has the name under which delivery, the broker or Redis writes a file before a rename.
 func unfinished(name string) bool {
-	return strings.HasPrefix(name, ".draft-") || strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".new")
+	return strings.HasSuffix(name, ".draft") || strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".new")
 }
 
 func open(data fs.FS, name string) (kept, error) {

@@ -288,7 +288,7 @@ func TestBackupBesideDeletedMails(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(data, "mail"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"1.eml", "2.eml", ".draft-3"} {
+	for _, name := range []string{"1.eml", "2.eml", "3.draft"} {
 		if err := os.WriteFile(filepath.Join(data, "mail", name), []byte(name), 0o600); err != nil {
 			t.Fatal(err)
 		}
