@@ -268,6 +268,9 @@ func TestObjectsInOperation(t *testing.T) {
 		deployment.expect(t, 5, "spec", "template", "spec", "containers", 0, "lifecycle", "preStop", "sleep", "seconds")
 		deployment.expect(t, []any{map[string]any{"name": "http", "containerPort": 8080}, map[string]any{"name": "internal", "containerPort": 8081}},
 			"spec", "template", "spec", "containers", 0, "ports")
+		if mounts := list(deployment, "spec", "template", "spec", "containers", 0, "volumeMounts"); at(mounts[len(mounts)-1], "mountPath") != "/words" {
+			t.Errorf("%s has the folders %v", service, mounts)
+		}
 		all["PodDisruptionBudget/"+release+"-"+service].expect(t, 1, "spec", "maxUnavailable")
 		all["Service/"+release+"-"+service].expect(t, "http", "spec", "ports", 0, "targetPort")
 	}

@@ -172,9 +172,9 @@ func Full() map[string]any {
 			"BELLBUOY_SECRET": strings.Repeat("hush", 8), "DOCUMENTS_URL": "mongodb://hush@mongodb/bellbuoy", "REDIS_URL": "redis://:hush@redis:6379/0",
 			"BELLBUOY_OPERATOR_TOKEN": "hush-token", "SMTP_URL": "smtps://hush:hush@mail.example:465", "SMS_URL": "https://hush:hush@sms.example/",
 		}},
-		"deliveryVolumes":      []any{map[string]any{"name": "words", "configMap": map[string]any{"name": "words"}}},
-		"deliveryVolumeMounts": []any{map[string]any{"name": "words", "mountPath": "/words", "readOnly": true}},
-		"gatewayService":       map[string]any{"type": "LoadBalancer", "annotations": map[string]any{"a.example/b": "c"}},
+		"volumes":        []any{map[string]any{"name": "words", "configMap": map[string]any{"name": "words"}}},
+		"volumeMounts":   []any{map[string]any{"name": "words", "mountPath": "/words", "readOnly": true}},
+		"gatewayService": map[string]any{"type": "LoadBalancer", "annotations": map[string]any{"a.example/b": "c"}},
 		"ingress": map[string]any{
 			"enabled": true, "className": "nginx", "annotations": map[string]any{"a.example/b": "true"},
 			"hosts": []any{"status.example"}, "tlsSecret": "tls",

@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/bellbuoy/bellbuoy/deploy/kubernetes/tests v0.0.0
 	helm.sh/helm/v3 v3.22.0
-	k8s.io/api v0.37.0
 	sigs.k8s.io/yaml v1.6.0
 )
 
@@ -62,6 +61,7 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
+	k8s.io/api v0.37.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.0 // indirect
 	k8s.io/apimachinery v0.37.0 // indirect
 	k8s.io/apiserver v0.37.0 // indirect

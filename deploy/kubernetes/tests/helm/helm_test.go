@@ -1,15 +1,10 @@
-// Package helm compares what Helm makes of the chart with tests.Render, and decodes the objects into the types of
-// Kubernetes. It is a long check, because Helm's packages take a minute to compile.
+// Package helm compares what Helm makes of the chart with tests.Render. It is a long check, because Helm's packages take a
+// minute to compile.
 package helm
 
 import (
 	"strings"
 	"testing"
-
-	apps "k8s.io/api/apps/v1"
-	core "k8s.io/api/core/v1"
-	networking "k8s.io/api/networking/v1"
-	policy "k8s.io/api/policy/v1"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -22,16 +17,6 @@ import (
 )
 
 const folder = "../" + tests.Folder
-
-// kinds are the types of Kubernetes of which the chart has objects. Those of KEDA and the Prometheus Operator are not
-// among them.
-func kinds() map[string]any {
-	return map[string]any{
-		"apps/v1 Deployment": &apps.Deployment{}, "v1 Service": &core.Service{}, "v1 Secret": &core.Secret{}, "v1 ConfigMap": &core.ConfigMap{},
-		"policy/v1 PodDisruptionBudget": &policy.PodDisruptionBudget{}, "networking.k8s.io/v1 NetworkPolicy": &networking.NetworkPolicy{},
-		"networking.k8s.io/v1 Ingress": &networking.Ingress{},
-	}
-}
 
 func TestHelm(t *testing.T) {
 	for name, values := range map[string]map[string]any{"minimal": tests.Minimal(), "full": tests.Full()} {
@@ -53,7 +38,6 @@ func TestHelm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			decoded := map[string]int{}
 			for path, text := range rendered {
 				file := strings.TrimPrefix(path, "bellbuoy/templates/")
 				if strings.HasPrefix(file, "_") {
@@ -70,16 +54,6 @@ func TestHelm(t *testing.T) {
 					// The two have other rules for the quotes and the indentation of lists.
 					if i >= len(mine) || normal(t, document) != normal(t, mine[i]) {
 						t.Errorf("%s: Helm makes\n%s", file, document)
-					}
-					if kind := decode(t, document); kind != "" {
-						decoded[kind]++
-					}
-				}
-			}
-			if name == "full" {
-				for kind := range kinds() {
-					if decoded[kind] == 0 {
-						t.Errorf("no %s was decoded", kind)
 					}
 				}
 			}
@@ -114,28 +88,4 @@ func normal(t *testing.T, document string) string {
 		t.Fatalf("%v\n%s", err, document)
 	}
 	return string(text)
-}
-
-// decode decodes the document into the type of its kind and returns the kind, or "" for an empty document. An unknown
-// field is an error.
-func decode(t *testing.T, document string) string {
-	t.Helper()
-	var head struct{ APIVersion, Kind string }
-	if err := yaml.Unmarshal([]byte(document), &head); err != nil {
-		t.Fatal(err)
-	}
-	if head.Kind == "" {
-		return ""
-	}
-	kind := head.APIVersion + " " + head.Kind
-	into, known := kinds()[kind]
-	switch {
-	case known:
-		if err := yaml.UnmarshalStrict([]byte(document), into); err != nil {
-			t.Errorf("%s: %v\n%s", kind, err, document)
-		}
-	case kind != "keda.sh/v1alpha1 ScaledObject" && kind != "monitoring.coreos.com/v1 PodMonitor" && kind != "monitoring.coreos.com/v1 PrometheusRule":
-		t.Errorf("the kind %s is unknown", kind)
-	}
-	return kind
 }
