@@ -120,7 +120,10 @@ func opaque(err error, doing string) error {
 	}
 	cause := fmt.Errorf("%s: %w", doing, err)
 	_, unreachable := errors.AsType[*unavailableError](err)
-	if unreachable || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Wrap(fault.Unavailable, cause, "The database did not respond in time.")
+	case unreachable || errors.Is(err, context.Canceled):
 		return fault.Wrap(fault.Unavailable, cause, "The database cannot be reached at the moment.")
 	}
 	return fault.Wrap(fault.Internal, cause, "Something went wrong on our side.")

@@ -45,6 +45,19 @@ func TestOperationsWithoutAnEngine(t *testing.T) {
 	}
 }
 
+// A query that takes too long is not said to be an outage.
+func TestOperationsBeyondTheirTimeLimit(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		_, c := fleet(t, address)
+		ctx, cancel := context.WithTimeout(t.Context(), -1)
+		defer cancel()
+		_, err := c.Find(ctx, find.Query{})
+		if got := fault.As(err); got.Kind != fault.Unavailable || got.Message != "The database did not respond in time." {
+			t.Errorf("%v: %q", err, got.Message)
+		}
+	})
+}
+
 func TestOpenRefusesWrongAddresses(t *testing.T) {
 	for _, address := range []string{"", "sqlite:", "postgres://x", "mongodb://", "mongodb:///x", "mongodb://user:secret@host/a.b", "mongodb://user:secret@host/x?w=%zz"} {
 		_, err := document.Open(address, "events", document.Options{})

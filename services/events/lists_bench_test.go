@@ -83,10 +83,11 @@ func median(times []time.Duration) time.Duration {
 	return times[len(times)/2]
 }
 
+// took returns the time of a request. A request that the time limit ends counts with its time.
 func (p *platform) took(path string) time.Duration {
 	p.t.Helper()
 	began := time.Now()
-	if got := p.send("", "GET", path, ""); got.status != 200 {
+	if got := p.send("", "GET", path, ""); got.status != 200 && got.status != 503 {
 		p.t.Fatalf("%s returned %d %s", path, got.status, got.body)
 	}
 	return time.Since(began)
