@@ -19,7 +19,7 @@ test: ## every test of every module; `make lint` runs vet
 	go test $(RACE) -vet=off -timeout 12m $(MODULES:%=%/...)
 	cd $(CHART) && GOWORK=off go test -vet=off ./...
 
-test-long: ## what takes too long for CI: Helm, Jaeger, the soak, the proofs, fuzzing, the browser; about four hours
+test-long: ## what takes too long for CI: Helm, Jaeger, the soak, the proofs, fuzzing, the browser; about an hour and a half
 	scripts/long
 
 up: .env ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the six binaries
@@ -42,7 +42,7 @@ generate: ## the OpenAPI documents, from the operations that the services declar
 bench: ## measured ratios against controls in the same run
 	scripts/bench
 
-proof: ## the long forms of the tests that kill processes; about an hour
+proof: ## the long forms of the tests that kill processes; about half an hour
 	scripts/proof
 
 help: ## this list
