@@ -8,7 +8,7 @@
 //     comes again, the Sender sends only the deliveries that are not stored, and publishes the outcomes of the others
 //     again. While the first copy is still in progress, the Sender looks for a stored one right before each attempt. So
 //     kill -9 loses nothing. It repeats at most the attempts in fast slots and the results that are not stored
-//     (maxFastSlots + batchRows = 224), and attempts in slow slots. A repeated plan repeats no delivery, unless
+//     (maxFastSlots + batchRows = 208), and attempts in slow slots. A repeated plan repeats no delivery, unless
 //     the URL of an endpoint has changed since the first: the owner of the new bucket then makes the delivery again, with the
 //     same id to the new URL. The log and the progress show both.
 //   - A delivery that succeeds quickly at the first attempt is the member of a Block. Every other delivery is a row. So a

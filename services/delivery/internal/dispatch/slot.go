@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,15 +12,20 @@ const (
 	maxFastSlots = 128 // see batchRows
 	slowSlots    = 1024
 	fastTime     = 200 * time.Millisecond // how long an attempt may use a fast slot
+	overtakeTime = 75 * time.Millisecond  // the same for an attempt that others have overtaken
+	overtakers   = 8                      // for each fast slot
 	moveAgain    = 20 * time.Millisecond  // before the next try to move, while all slow slots are in use
 )
 
 // slots limit the deliveries in progress. Each delivery starts in a fast slot. A delivery that takes longer
 // than fastTime, because of the receiver or of another service, moves to a slow slot, so that slow
-// receivers do not use up the fast slots.
+// receivers do not use up the fast slots. It moves after overtakeTime if overtakers deliveries for each fast slot
+// have ended since it started: then its receiver is slow and not this machine. A busy machine makes all attempts slow. If
+// these moved early, more would start, and a kill -9 would repeat more than the bound.
 type slots struct {
 	fast, slow chan struct{}
 	observer   Observer
+	ended      atomic.Int64 // deliveries
 
 	mu       sync.Mutex
 	started  []*slot // the first started is the first; also those that have left
@@ -40,6 +46,7 @@ func (l *slots) acquire(ctx context.Context) *slot {
 type slot struct {
 	slots *slots
 	since time.Time // the start
+	ended int64     // slots.ended at the start
 
 	mu       sync.Mutex
 	slow     bool
@@ -50,13 +57,13 @@ type slot struct {
 // start starts the time after which the slot becomes a slow one. All slots share a timer: one for each delivery would be a
 // fiftieth of its processor time.
 func (s *slot) start() {
-	s.since = time.Now()
+	s.since, s.ended = time.Now(), s.slots.ended.Load()
 	s.slots.mu.Lock()
 	defer s.slots.mu.Unlock()
 	s.slots.started = append(s.slots.started, s)
 	if !s.slots.watching {
 		s.slots.watching = true
-		time.AfterFunc(fastTime, s.slots.watch)
+		time.AfterFunc(overtakeTime, s.slots.watch)
 	}
 }
 
@@ -66,8 +73,7 @@ func (l *slots) watch() {
 	defer l.mu.Unlock()
 	for len(l.started) > 0 {
 		first := l.started[0]
-		wait := fastTime - time.Since(first.since)
-		if wait > 0 && !first.left() {
+		if wait := first.wait(); wait > 0 && !first.left() {
 			time.AfterFunc(wait, l.watch)
 			return
 		}
@@ -79,6 +85,18 @@ func (l *slots) watch() {
 		l.started = l.started[1:]
 	}
 	l.started, l.watching = nil, false
+}
+
+// wait returns after which time the slot becomes a slow one, or may become one.
+func (s *slot) wait() time.Duration {
+	since := time.Since(s.since)
+	switch {
+	case since < overtakeTime:
+		return overtakeTime - since
+	case s.slots.ended.Load()-s.ended >= int64(overtakers*cap(s.slots.fast)):
+		return 0
+	}
+	return min(fastTime-since, moveAgain)
 }
 
 // keep ends the time of the slot: a fast one stays fast until it is released. It is called when the result of the attempt
@@ -120,6 +138,7 @@ func (s *slot) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.released = true
+	s.slots.ended.Add(1)
 	if s.slow {
 		s.slots.observer.SlowSlots(-1)
 		<-s.slots.slow

@@ -12,12 +12,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// A kill -9 repeats at most the attempts in fast slots (maxFastSlots) and a batch of results (batchRows): together 224. A
-// result that no batch has taken keeps its slot. Beside them it may repeat slow attempts: those that last longer than
-// fastTime. Up to the bound of 256 there is room for attempts that only a busy machine makes slow, as after a start, when
-// each attempt opens a connection.
+// A kill -9 repeats at most the attempts in fast slots (maxFastSlots) and a batch of results (batchRows): together 208. A
+// result that no batch has taken keeps its slot. Beside them it may repeat the attempts in slow slots. Up to the bound of
+// 256 there is room for attempts that only a busy machine makes slow, as after a start, when each attempt opens a
+// connection.
 const (
-	batchRows = 96                   // of first attempts
+	batchRows = 80                   // of first attempts
 	batchWait = 5 * time.Millisecond // how long a batch waits for more results
 	// Outcomes are not urgent, and for the broker a message with many costs about as much as one.
 	waitingBatches = 32
