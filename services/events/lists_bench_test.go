@@ -16,7 +16,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-// listTime bounds the time that BenchmarkLists spends on one list: a scan of 1,000,000 events takes seconds.
+// listTime is the time limit of a request. It also bounds the time that BenchmarkLists spends on one list, because a scan of
+// 1,000,000 events takes seconds.
 const listTime = 20 * time.Second
 
 // BenchmarkLists (goal P2) measures the legacy lists over HTTP for an organization with BENCH_RECORDS (100,000) events
@@ -83,14 +84,15 @@ func median(times []time.Duration) time.Duration {
 	return times[len(times)/2]
 }
 
-// took returns the time of a request. A request that the time limit ends counts with its time.
+// took returns the time of a request. Only a 503 that the time limit of 20 s has caused counts like a response.
 func (p *platform) took(path string) time.Duration {
 	p.t.Helper()
 	began := time.Now()
-	if got := p.send("", "GET", path, ""); got.status != 200 && got.status != 503 {
-		p.t.Fatalf("%s returned %d %s", path, got.status, got.body)
+	got, took := p.send("", "GET", path, ""), time.Since(began)
+	if got.status != 200 && (got.status != 503 || took < listTime) {
+		p.t.Fatalf("%s returned %d %s after %v", path, got.status, got.body, took)
 	}
-	return time.Since(began)
+	return took
 }
 
 // crowd starts a service with an organization of n events. A few are posted. The others are copies of
