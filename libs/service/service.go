@@ -25,7 +25,7 @@ const partitions = 12
 // Service holds the open parts of a service.
 type Service struct {
 	Database *document.Database
-	Kafka    *stream.Client // nil for a service without Kafka
+	Kafka    *stream.Client
 	Engine   *gin.Engine    // refuses each request without a passport for this service
 
 	name    string
@@ -34,7 +34,7 @@ type Service struct {
 }
 
 // Open opens the parts of the service name. It connects to nothing yet. The caller closes the
-// Service. With no brokers in kafka the service has no Kafka client.
+// Service.
 func Open(name string, process boot.Process, documents boot.Documents, kafka boot.Kafka, secret boot.Secret) (*Service, error) {
 	database, err := document.Open(documents.DocumentsURL, name, document.Options{
 		Log: process.Log, Tracer: process.Tracer, Propagator: process.Propagator, Metrics: process.Metrics,
@@ -43,12 +43,10 @@ func Open(name string, process boot.Process, documents boot.Documents, kafka boo
 		return nil, err
 	}
 	s := &Service{Database: database, name: name, process: process, signer: passport.NewSigner(secret.Secret, process.Now)}
-	if len(kafka.KafkaBrokers) > 0 {
-		s.Kafka = stream.Connect(stream.Options{
-			Brokers: kafka.KafkaBrokers, ClientID: name, Log: process.Log,
-			Tracer: process.Tracer, Registerer: process.Metrics,
-		})
-	}
+	s.Kafka = stream.Connect(stream.Options{
+		Brokers: kafka.KafkaBrokers, ClientID: name, Log: process.Log,
+		Tracer: process.Tracer, Registerer: process.Metrics,
+	})
 	s.Engine = web.NewEngine(name, process, s.signer)
 	return s, nil
 }
@@ -56,11 +54,7 @@ func Open(name string, process boot.Process, documents boot.Documents, kafka boo
 // Close closes the Kafka client and the database. It logs an error, because a Run that
 // has stopped can do nothing about it.
 func (s *Service) Close() {
-	var err error
-	if s.Kafka != nil {
-		err = s.Kafka.Close()
-	}
-	if err = errors.Join(err, s.Database.Close()); err != nil {
+	if err := errors.Join(s.Kafka.Close(), s.Database.Close()); err != nil {
 		s.process.Log.Warn("the service was not closed cleanly", "error", err)
 	}
 }
@@ -163,23 +157,16 @@ func Topics(names ...string) []stream.Topic {
 // Serve migrates the database, serves the engine and does the work until ctx ends. The service
 // is ready while its database and Kafka respond.
 func (s *Service) Serve(ctx context.Context, work Work) error {
-	ready := map[string]func(context.Context) error{"database": s.Database.Ping}
-	if s.Kafka != nil {
-		ready["kafka"] = s.Kafka.Ping
-	}
 	return s.process.Serve(ctx, boot.Service{
 		Handler:    s.Engine,
 		Start:      append([]func(context.Context) error{s.Database.Migrate}, work.Start...),
-		Ready:      ready,
+		Ready:      map[string]func(context.Context) error{"database": s.Database.Ping, "kafka": s.Kafka.Ping},
 		Background: append(work.Background, func(ctx context.Context) error { return s.consume(ctx, work) }),
 	})
 }
 
 // consume creates the topics, and runs the consumers.
 func (s *Service) consume(ctx context.Context, work Work) error {
-	if s.Kafka == nil {
-		return nil
-	}
 	if err := s.Kafka.EnsureTopics(ctx, work.Topics...); err != nil {
 		if ctx.Err() != nil {
 			return nil
