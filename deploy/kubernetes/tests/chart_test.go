@@ -49,30 +49,36 @@ func (o object) name() string { return fmt.Sprint(o["kind"], "/", at(o, "metadat
 // objects renders the chart and returns its objects by kind and name.
 func objects(t *testing.T, values map[string]any) map[string]object {
 	t.Helper()
+	found := map[string]object{}
+	for _, document := range documents(t, values) {
+		var o object
+		if err := yaml.UnmarshalWithOptions([]byte(document), &o, yaml.Strict()); err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		if o == nil {
+			continue
+		}
+		if found[o.name()] != nil {
+			t.Errorf("%s is rendered twice", o.name())
+		}
+		found[o.name()] = o
+	}
+	return found
+}
+
+// documents renders the chart and returns its YAML documents. Some are empty.
+func documents(t *testing.T, values map[string]any) (all []string) {
+	t.Helper()
 	rendered, err := Render(Folder, values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]object{}
 	for file, text := range rendered {
-		if !strings.HasSuffix(file, ".yaml") {
-			continue
-		}
-		for document := range strings.SplitSeq("\n"+text, "\n---") {
-			var o object
-			if err := yaml.UnmarshalWithOptions([]byte(document), &o, yaml.Strict()); err != nil {
-				t.Fatalf("%s: %v\n%s", file, err, document)
-			}
-			if o == nil {
-				continue
-			}
-			if found[o.name()] != nil {
-				t.Errorf("%s is rendered twice", o.name())
-			}
-			found[o.name()] = o
+		if strings.HasSuffix(file, ".yaml") {
+			all = append(all, strings.Split("\n"+text, "\n---")...)
 		}
 	}
-	return found
+	return all
 }
 
 // given is a service in services.yaml.

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"strings"
 	"testing"
 
 	apps "k8s.io/api/apps/v1"
@@ -25,18 +24,9 @@ func kinds() map[string]any {
 func TestObjectsAreOfTheTypesOfKubernetes(t *testing.T) {
 	for name, values := range map[string]map[string]any{"minimal": Minimal(), "full": Full()} {
 		t.Run(name, func(t *testing.T) {
-			rendered, err := Render(Folder, values)
-			if err != nil {
-				t.Fatal(err)
-			}
 			decoded := map[string]int{}
-			for file, text := range rendered {
-				if !strings.HasSuffix(file, ".yaml") {
-					continue
-				}
-				for document := range strings.SplitSeq("\n"+text, "\n---") {
-					decoded[decode(t, document)]++
-				}
+			for _, document := range documents(t, values) {
+				decoded[decode(t, document)]++
 			}
 			for kind := range kinds() {
 				if decoded[kind] == 0 && name == "full" {
