@@ -20,12 +20,17 @@ var six = []string{"gateway", "identity", "events", "subscribers", "integrations
 // loadCompose returns docker-compose.yml as Docker Compose reads it: checked by the schema, with all profiles.
 func loadCompose(t *testing.T, variables map[string]string) *types.Project {
 	t.Helper()
+	return loadProfiles(t, variables, "*")
+}
+
+func loadProfiles(t *testing.T, variables map[string]string, profiles ...string) *types.Project {
+	t.Helper()
 	variables["BELLBUOY_SECRET"] = strings.Repeat("s", 32)
 	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir:  repository,
 		ConfigFiles: []types.ConfigFile{{Filename: filepath.Join(repository, "docker-compose.yml")}},
 		Environment: variables,
-	}, func(o *loader.Options) { o.Profiles = []string{"*"} })
+	}, func(o *loader.Options) { o.Profiles = profiles })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +80,25 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 	for _, name := range six {
 		if byDefault.Services[name].Build == nil {
 			t.Errorf("the file has no service %s", name)
+		}
+	}
+}
+
+// docker compose down -v deletes the volumes that its active services use. The command in the README deletes them all: if
+// the volume of the first start stayed, the next make up would create no organization.
+func TestReadmeDeletesEachVolume(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile("`docker compose( --profile ([a-z-]+))? down -v`").FindSubmatch(readme)
+	if command == nil {
+		t.Fatal("the README has no command that deletes the volumes")
+	}
+	deleted := loadProfiles(t, map[string]string{}, string(command[2])).WithoutUnnecessaryResources()
+	for name := range loadCompose(t, map[string]string{}).Volumes {
+		if _, there := deleted.Volumes[name]; !there {
+			t.Errorf("%s does not delete the volume %s", command[0], name)
 		}
 	}
 }
