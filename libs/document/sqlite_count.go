@@ -9,8 +9,8 @@ import (
 )
 
 // A counted index has a table with the number of records for each value of its prefix that has records. Triggers update
-// the table with each write, so it is as exact as the index. For a numbered index it has a row for each block of numbers, so that a page at
-// an offset begins at a block: it reads at most blockSize entries of the index that it does not return.
+// the table with each write, so it is as exact as the index. For a numbered index it has a row for each block of numbers,
+// so that a page at an offset begins at a block: it reads at most blockSize entries of the index that it does not return.
 
 const (
 	blockBits = 10

@@ -13,15 +13,17 @@ const (
 	slowSlots    = 1024
 	fastTime     = 200 * time.Millisecond // how long an attempt may use a fast slot
 	overtakeTime = 75 * time.Millisecond  // the same for an attempt that others have overtaken
-	overtakers   = 8                      // for each fast slot
-	moveAgain    = 20 * time.Millisecond  // before the next try to move, while all slow slots are in use
+	overtakers   = 8                      // for each fast slot; they have ended since the attempt started
+	moveAgain    = 20 * time.Millisecond  // before the next try to move, or the next look whether others have overtaken
 )
 
 // slots limit the deliveries in progress. Each delivery starts in a fast slot. A delivery that takes longer
 // than fastTime, because of the receiver or of another service, moves to a slow slot, so that slow
-// receivers do not use up the fast slots. It moves after overtakeTime if overtakers deliveries for each fast slot
-// have ended since it started: then its receiver is slow and not this machine. A busy machine makes all attempts slow. If
-// these moved early, more would start, and a kill -9 would repeat more than the bound.
+// receivers do not use up the fast slots.
+//
+// A delivery that many others overtake moves sooner, after overtakeTime: the others are quick, so this machine is not the
+// cause. Many are overtakers for each fast slot. On a busy machine all deliveries are slow and few move sooner. More would
+// start in place of those that move, and a kill -9 could then repeat more than the bound.
 type slots struct {
 	fast, slow chan struct{}
 	observer   Observer
