@@ -45,7 +45,7 @@ func alerts(status string, startsAt time.Time) alertGroup {
 	}
 }
 
-// TestReadmeRecipeLetsAlertmanagerOpenIncidents runs the commands of the README's recipe and posts to its relay what
+// TestReadmeRecipeLetsAlertmanagerOpenIncidents runs the commands of deploy/README.md and posts to its relay what
 // Alertmanager posts.
 func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 	p, base := started(t)
@@ -55,7 +55,7 @@ func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(clone, "data"), os.DirFS(dataFolder(p))); err != nil {
 		t.Fatal(err)
 	}
-	text := recipe(t, "Let a monitoring tool open incidents.")
+	text := recipe(t, "deploy", "Let a monitoring tool open incidents")
 	blocks := regexp.MustCompile("(?s)```bash\n(.*?)```\n").FindAllStringSubmatch(text, -1)
 	url := regexp.MustCompile(`url: (http://[^,]+)`).FindStringSubmatch(text)
 	if len(blocks) != 2 || url == nil {

@@ -87,15 +87,11 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 // docker compose down -v deletes the volumes that its active services use. The command in the README deletes them all: if
 // the volume of the first start stayed, the next make up would create no organization.
 func TestReadmeDeletesEachVolume(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := regexp.MustCompile("`docker compose( --profile ([a-z-]+))? down -v`").FindSubmatch(readme)
+	command := regexp.MustCompile("`docker compose( --profile ([a-z-]+))? down -v`").FindStringSubmatch(readme(t, "deploy"))
 	if command == nil {
 		t.Fatal("the README has no command that deletes the volumes")
 	}
-	deleted := loadProfiles(t, map[string]string{}, string(command[2])).WithoutUnnecessaryResources()
+	deleted := loadProfiles(t, map[string]string{}, command[2]).WithoutUnnecessaryResources()
 	for name := range loadCompose(t, map[string]string{}).Volumes {
 		if _, there := deleted.Volumes[name]; !there {
 			t.Errorf("%s does not delete the volume %s", command[0], name)

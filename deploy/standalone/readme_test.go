@@ -62,25 +62,61 @@ func TestDemoEndsAtOnceIfABlockCannotStart(t *testing.T) {
 	}
 }
 
-func TestReadmeLinksToExistingFiles(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(repository, "README.md"))
+// Each README links to files and headings that exist, and names targets of the Makefile and scripts that exist.
+func TestReadmesNameWhatExists(t *testing.T) {
+	for _, folder := range []string{"", "services", "scripts", "deploy", "deploy/kubernetes"} {
+		name := filepath.Join(folder, "README.md")
+		content := readme(t, folder)
+		links := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)#"]*)(#[^)"]*)?[)"]`).FindAllStringSubmatch(content, -1)
+		if len(links) == 0 {
+			t.Errorf("no links were found in %s", name)
+		}
+		for _, link := range links {
+			if strings.HasPrefix(link[1], "https://") {
+				continue
+			}
+			target := filepath.Join(folder, link[1])
+			if link[1] == "" {
+				target = name
+			}
+			linked, err := os.Stat(filepath.Join(repository, target))
+			if err != nil {
+				t.Errorf("%s links to %s: %v", name, link[1], err)
+			} else if link[2] != "" && (linked.IsDir() || !slices.Contains(anchors(readme(t, filepath.Dir(target))), link[2])) {
+				t.Errorf("%s links to %s, which has no heading %s", name, target, link[2])
+			}
+		}
+		for _, target := range regexp.MustCompile("(?m)(?:^|`|[A-Z]=\\S+ )make ([a-z-]+)").FindAllStringSubmatch(content, -1) {
+			if out, err := exec.CommandContext(t.Context(), "make", "-C", repository, "-n", target[1]).CombinedOutput(); err != nil {
+				t.Errorf("%s: make %s: %s", name, target[1], out)
+			}
+		}
+		for _, script := range regexp.MustCompile("(?m)(?:^|`)(scripts/[a-z-]+)").FindAllStringSubmatch(content, -1) {
+			if _, err := os.Stat(filepath.Join(repository, script[1])); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// readme returns the README of the folder.
+func readme(t *testing.T, folder string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(repository, folder, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	links := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)#"]+)[)"]`).FindAllStringSubmatch(string(content), -1)
-	if len(links) < 10 {
-		t.Fatalf("only %d links were found", len(links))
+	return string(content)
+}
+
+// anchors returns the fragments of the headings, as the usual renderers of Markdown make them.
+func anchors(content string) []string {
+	var all []string
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(content, -1) {
+		words := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		all = append(all, "#"+strings.ReplaceAll(words, " ", "-"))
 	}
-	for _, link := range links {
-		if _, err := os.Stat(filepath.Join(repository, link[1])); err != nil {
-			t.Errorf("the README links to %s: %v", link[1], err)
-		}
-	}
-	for _, target := range regexp.MustCompile("(?m)(?:^|`)make ([a-z]+)").FindAllStringSubmatch(string(content), -1) {
-		if out, err := exec.CommandContext(t.Context(), "make", "-C", repository, "-n", target[1]).CombinedOutput(); err != nil {
-			t.Errorf("make %s: %s", target[1], out)
-		}
-	}
+	return all
 }
 
 // copyTree copies the files that a clone would have, without the files that a run creates.
@@ -126,7 +162,7 @@ func TestScriptsExplainThemselves(t *testing.T) {
 		t.Fatalf("there are no scripts (%v)", err)
 	}
 	for _, file := range files {
-		if info, err := os.Stat(file); err != nil || info.IsDir() {
+		if info, err := os.Stat(file); err != nil || info.IsDir() || filepath.Base(file) == "README.md" {
 			continue
 		}
 		script, err := os.ReadFile(file)

@@ -19,14 +19,14 @@ import (
 // slackHost is the host to which the recipe's channel posts.
 const slackHost = "hooks.slack.com"
 
-// TestReadmeRecipeAddsAChannel follows the README's recipe in a copy of the source tree, builds the platform
+// TestReadmeRecipeAddsAChannel follows the recipe of services/README.md in a copy of the source tree, builds the platform
 // there, and receives a message of the new channel. The endpoint shows the delivery's success, which the
 // platform publishes after the row of the delivery log is durable.
 func TestReadmeRecipeAddsAChannel(t *testing.T) {
 	t.Parallel()
 	clone := t.TempDir()
 	copyTree(t, repository, clone)
-	follow(t, clone, recipe(t, "Add a channel."))
+	follow(t, clone, "services", recipe(t, "services", "Add a channel"))
 	binary := filepath.Join(t.TempDir(), "bellbuoy")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./deploy/standalone")
 	build.Dir = clone
@@ -81,18 +81,14 @@ func TestReadmeRecipeAddsAChannel(t *testing.T) {
 	})
 }
 
-// recipe returns the README's recipe with the title.
-func recipe(t *testing.T, title string) string {
+// recipe returns the section of the folder's README that has the title.
+func recipe(t *testing.T, folder, title string) string {
 	t.Helper()
-	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(readme), "\n**"+title+"**")
+	_, rest, found := strings.Cut(readme(t, folder), "# "+title+"\n")
 	if !found {
-		t.Fatalf("the README has no recipe %q", title)
+		t.Fatalf("the README of %s has no section %q", folder, title)
 	}
-	text, _, _ := strings.Cut(rest, "\n**")
+	text, _, _ := strings.Cut(rest, "\n##")
 	return text
 }
 
@@ -103,9 +99,9 @@ var (
 	below   = regexp.MustCompile("below `([^`]+)`:$")
 )
 
-// follow applies every code block of the recipe in the folder. It runs a block of bash. The text before a
+// follow applies every code block of the recipe in the folder. The recipe's links are relative to its README. It runs a block of bash. The text before a
 // block of go names a new file, or an existing file and a part of the line below which the block belongs.
-func follow(t *testing.T, folder, text string) {
+func follow(t *testing.T, folder, readme, text string) {
 	t.Helper()
 	steps := step.FindAllStringSubmatch(text, -1)
 	if len(steps) == 0 {
@@ -115,7 +111,7 @@ func follow(t *testing.T, folder, text string) {
 	for _, s := range steps {
 		prose, language, code := s[1], s[2], []byte(s[3])
 		if named := inFile.FindStringSubmatch(prose); named != nil {
-			file = filepath.Join(folder, named[1])
+			file = filepath.Join(folder, readme, named[1])
 		}
 		if language == "bash" {
 			command := exec.CommandContext(t.Context(), "bash", "-e", "-c", s[3])

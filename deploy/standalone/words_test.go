@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// TestReadmeRecipeChangesTheWords follows the README's recipe, starts the platform with the folder, and reads a mail of a
+// TestReadmeRecipeChangesTheWords follows the recipe of deploy/README.md, starts the platform with the folder, and reads a mail of a
 // dashboard with the added locale and a time zone.
 func TestReadmeRecipeChangesTheWords(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	follow(t, folder, recipe(t, "Change the words of messages."))
+	follow(t, folder, "deploy", recipe(t, "deploy", "Change the words of messages"))
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data, "BELLBUOY_TEMPLATES="+filepath.Join(folder, "templates"))
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
