@@ -63,12 +63,11 @@ func (t texts) key(message dispatch.Message) string {
 	return wordsKey(localeOf(t.locales, message), message)
 }
 
-// textOf returns the publisher's text, or the text of the template. It has one segment, unless the link that confirms a
-// subscription is too long for that.
+// textOf returns the publisher's whole text, or the text of the template. The interface bounds the publisher's text to 85
+// characters. The text of the template has one segment, unless the link that confirms a subscription is too long for that.
 func textOf(ctx context.Context, locales *locale.Locales, within time.Duration, message dispatch.Message) (string, error) {
 	if text := plainLines(message.Change.Notify[topic.SMS].Text); text != "" {
-		short, _ := fitted(text, 1, 1, func(text string) string { return text })
-		return short, nil
+		return text, nil
 	}
 	l := localeOf(locales, message)
 	if message.Change.Kind == topic.SubscriberConfirm {
