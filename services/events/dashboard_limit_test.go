@@ -101,7 +101,7 @@ func TestAChangedLimitOfDashboardsConcernsNewOnes(t *testing.T) {
 	}
 	p.limit.Store(6)
 	create(201, `, "slug": "taken", "customDomains": ["taken.example.com"]`)
-	for range 8 {
+	for range 4 {
 		create(409, `, "slug": "taken"`)
 		create(409, `, "customDomains": ["taken.example.com"]`)
 		create(400, `, "timezone": "Nowhere"`)
@@ -118,15 +118,15 @@ func TestAChangedLimitOfDashboardsConcernsNewOnes(t *testing.T) {
 	remove(ids[3])
 	create(201, "")
 	full(3)
-	p.limit.Store(40)
-	for range 37 {
+	p.limit.Store(12)
+	for range 9 {
 		create(201, "")
 	}
-	full(40)
+	full(12)
 	p.limit.Store(4)
 	ids = p.rows("a")
 	slices.Reverse(ids)
-	remove(ids[:37]...)
+	remove(ids[:9]...)
 	if counts := p.race(64, func(int) answer { return p.send("app admin a", "POST", "/app/dashboards", `{"name": "At once"}`) }); counts[201] != 1 {
 		t.Errorf("%v", counts)
 	}
