@@ -38,7 +38,7 @@ func TestTheLimitOfDashboardsIsExactAcrossProcesses(t *testing.T) {
 	first, second, _ := pair(t)
 	second.limit.Store(limit)
 	create := func(i int) answer {
-		return []*platform{first, second}[i%2].send("app admin a", "POST", "/app/dashboards", `{"name": "One of many"}`)
+		return []*platform{first, second}[i%2].send("app admin a", "POST", "/app/dashboards", fmt.Sprintf(`{"name": "Client %d"}`, i))
 	}
 	remove := func(id string, i int) answer {
 		return []*platform{first, second}[i%2].send("app admin a", "DELETE", "/app/dashboards/"+id, "")

@@ -117,15 +117,13 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 	derived := dashboard.Slug == ""
 	base := cmp.Or(dashboard.Slug, slugOf(dashboard.Name))
 	dashboard.Slug = base
+	if dashboard.Place, err = c.freePlace(ctx, dashboard.OrganizationID, limit); err != nil {
+		return Dashboard{}, err
+	}
 	if dashboard.LegacyID, err = c.store.Next(ctx, dashboardIDs, 1); err != nil {
 		return Dashboard{}, err
 	}
 	for numbers := int64(0); ; {
-		if dashboard.Place == 0 {
-			if dashboard.Place, err = c.freePlace(ctx, dashboard.OrganizationID, limit); err != nil {
-				return Dashboard{}, err
-			}
-		}
 		entry := audit.Entry(audit.From(ctx), "", dashboard.CreatedAt, nil, &dashboard)
 		err = c.store.Dashboards.Insert(ctx, dashboard, entry...)
 		if !fault.Is(err, fault.Conflict) {
@@ -148,8 +146,10 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 			dashboard.Slug = numbered(base, number)
 		case slug || host:
 			return Dashboard{}, dashboardConflict(slug)
-		default:
-			dashboard.Place = 0 // another dashboard has it
+		default: // another dashboard has the place
+			if dashboard.Place, err = c.freePlace(ctx, dashboard.OrganizationID, limit); err != nil {
+				return Dashboard{}, err
+			}
 		}
 	}
 }
