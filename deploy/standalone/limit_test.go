@@ -129,6 +129,50 @@ func TestLimitOfEndpointsIsExactUnderConcurrentWrites(t *testing.T) {
 	used(kind, 0)
 }
 
+// TestTheLimitOfDashboardsHoldsForClientsAtOnce lets 64 clients create dashboards at once. The operator's change of the limit
+// is in force for the next request, and the plan's limit comes back.
+func TestTheLimitOfDashboardsHoldsForClientsAtOnce(t *testing.T) {
+	t.Parallel()
+	const clients, plan = 64, 50
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=1000000")
+	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin")}
+	limit := func(value any, want int) {
+		t.Helper()
+		var changed struct {
+			Organization struct{ Limits struct{ MaxDashboards int } }
+		}
+		send(t, http.MethodPatch, base+"/operator/v1/organizations/"+a.OrganizationID, a.operator(),
+			map[string]any{"limits": map[string]any{"maxDashboards": value}}).expect(t, http.StatusOK).into(t, &changed)
+		if changed.Organization.Limits.MaxDashboards != want {
+			t.Errorf("%v became %+v", value, changed)
+		}
+	}
+	create := func(when string, made int) {
+		t.Helper()
+		counts := together(t, clients, func(n int) (answer, error) {
+			return try(t.Context(), http.MethodPost, base+"/app/dashboards", a.app(), map[string]any{"name": fmt.Sprintf("Dashboard %d", n)})
+		})
+		if counts[http.StatusCreated] != made || counts[http.StatusConflict] != clients-made {
+			t.Errorf("%s: %v responses by status, want %d of 201", when, counts, made)
+		}
+	}
+	limit(12, 12)
+	create("in an organization with one", 11)
+	limit(3, 3)
+	create("at a lowered limit", 0)
+	var list struct{ Dashboards []struct{ ID string } }
+	send(t, http.MethodGet, base+"/app/dashboards?limit=100", a.app(), nil).expect(t, http.StatusOK).into(t, &list)
+	if len(list.Dashboards) != 12 {
+		t.Errorf("%d dashboards", len(list.Dashboards))
+	}
+	for _, dashboard := range list.Dashboards[:10] {
+		send(t, http.MethodDelete, base+"/app/dashboards/"+dashboard.ID, a.app(), nil).expect(t, http.StatusNoContent)
+	}
+	create("below the lowered limit", 1)
+	limit(nil, plan)
+	create("at the plan's limit", plan-3)
+}
+
 // TestHostileURLsAreRefusedAtCreation sends some URLs of each sort through the gateway. The tests of the integrations
 // service have many more. The refusal of a classic connector of Teams says so.
 func TestHostileURLsAreRefusedAtCreation(t *testing.T) {

@@ -60,6 +60,12 @@ func TestOperatorCommands(t *testing.T) {
 	if again := do("org", "change", org, "--legacy-per-hour", "plan"); field(t, again, "legacy calls per hour") == "77" {
 		t.Errorf("the limit is not the plan's again: %s", again)
 	}
+	for value, want := range map[string]string{"7": "7", "plan": "50"} {
+		changed := do("org", "change", org, "--max-dashboards", value)
+		if shown := do("org", "show", org); field(t, changed, "dashboards") != want || field(t, shown, "dashboards") != want {
+			t.Errorf("--max-dashboards %s: %s, shown as %s", value, changed, shown)
+		}
+	}
 	var one struct{ Organization struct{ ID, Name string } }
 	if err := json.Unmarshal([]byte(do("org", "show", org, "--json")), &one); err != nil || one.Organization.ID != org || one.Organization.Name != "Acme Inc" {
 		t.Errorf("shown as %+v, %v", one, err)
@@ -109,6 +115,7 @@ func TestOperatorCommandsRefuseMistakes(t *testing.T) {
 		{"whole number or plan", "org change " + org + " --app-per-minute many"},
 		{`"few"; a limit`, "org change " + org + " --legacy-per-hour few --app-per-minute many"},
 		{"limits.appPerMinute", "org change " + org + " --app-per-minute 0"},
+		{"limits.maxDashboards", "org change " + org + " --max-dashboards 0"},
 		{"email", "user create " + org + " bob nonsense --role api"},
 		{"--role", "user create " + org + " bob bob@example.com"},
 		{"--role", "user create " + org + " bob bob@example.com --role king"},

@@ -169,7 +169,7 @@ func (p *platform) parts() []part {
 		}),
 		bind(p, "events", events.Run, events.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis,
-			SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
+			IdentityURL: p.url("identity"), SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
 		}),
 		bind(p, "subscribers", subscribers.Run, subscribers.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis, Confirmation: s.Confirmation,

@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // text is a text that the platform wrote to its data folder, because SMS_URL is not set.
@@ -95,6 +97,13 @@ func TestLegacyEventReachesPhones(t *testing.T) {
 	got = arrived(3)
 	if len(got) != 2 || len(got[ann]) != 2 || len(got[leaving]) != 1 {
 		t.Errorf("texts %v", got)
+	}
+
+	// The longest text that the interface allows arrives whole, in two segments of UCS-2.
+	long := strings.Repeat("Оплата не работает. ", 4) + "Ждём🚨"
+	tell("Payments fail again", map[string]any{"enabled": true, "sms_text": long})
+	if got = arrived(4); utf8.RuneCountInString(long) != 85 || !slices.Contains(got[ann], long) {
+		t.Errorf("the text %q is not among %q", long, got[ann])
 	}
 	if all := strings.Join(got[ann], "\n"); !strings.Contains(all, "incident investigating: ") || !strings.Contains(all, "Refunds fail") {
 		t.Errorf("the default text among %q", all)

@@ -51,6 +51,12 @@ func upgrade(t *testing.T, file string) {
 			t.Errorf("%s does not show %s", list.path, list.value)
 		}
 	}
+	// A dashboard of the older commit takes room in the limit.
+	send(t, http.MethodPatch, base+"/operator/v1/organizations/"+a.OrganizationID, a.operator(),
+		map[string]any{"limits": map[string]any{"maxDashboards": len(a.everything("/app/dashboards", "dashboards")) + 1}}).expect(t, http.StatusOK)
+	for _, status := range []int{http.StatusCreated, http.StatusConflict} {
+		send(t, http.MethodPost, base+"/app/dashboards", a.app(), map[string]any{"name": "New"}).expect(t, status)
+	}
 	a.expectRow("Checkout", "active incident")
 	for _, path := range []string{"/", "/events/" + read(t, waited).Event.ID, "/api/v2/summary.json"} {
 		page := send(t, http.MethodGet, c.DashboardURL+path, "", nil).expect(t, http.StatusOK)

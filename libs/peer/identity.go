@@ -43,6 +43,7 @@ type Limits struct {
 	LegacyPerHour   int `json:"legacyPerHour"`   // accepted calls of one user in any 3600 s
 	AppPerMinute    int `json:"appPerMinute"`    // calls of the whole organization
 	UniqueEndpoints int `json:"uniqueEndpoints"` // unique URLs of each kind
+	MaxDashboards   int `json:"maxDashboards"`
 }
 
 // Identity is the client of the identity service.

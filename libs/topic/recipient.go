@@ -84,7 +84,7 @@ type Destination struct {
 	Manage      string   `json:"manage,omitempty"`
 	Link        string   `json:"link,omitempty"`  // URL that a notice names: it confirms, verifies, or shows an endpoint
 	Code        string   `json:"code,omitempty"`  // of SubscriberConfirm: six digits that confirm instead of Link
-	Names       []string `json:"names,omitempty"` // of SubscriberConfirm: the components to confirm; none: all
+	Names       []string `json:"names,omitempty"` // the components to confirm, or of SubscriberManage the confirmed ones; none: all
 }
 
 // Dashboard identifies the dashboard that a message belongs to.

@@ -60,6 +60,7 @@ const (
 	EndpointFailing    Kind = "endpoint.failing"    // mail after ALERT_AFTER failures
 	EndpointSuppressed Kind = "endpoint.suppressed" // mail after a suppression
 	SubscriberConfirm  Kind = "subscriber.confirm"  // message with the link or code that confirms a subscription
+	SubscriberManage   Kind = "subscriber.manage"   // message with the link to the page of a subscription
 )
 
 // Kinds returns every kind that an endpoint may choose, in the order of the documentation.

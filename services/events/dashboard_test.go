@@ -67,7 +67,7 @@ func TestUniqueDashboards(t *testing.T) {
 	}
 }
 
-// TestDashboardsAreLimited checks the number of dashboards of an organization.
+// TestDashboardsAreLimited checks the number of dashboards of an organization on the default plan.
 func TestDashboardsAreLimited(t *testing.T) {
 	p := start(t, startBroker(t))
 	for range 49 {

@@ -30,6 +30,7 @@ type Config struct {
 	boot.Links     `embed:""`
 	boot.Redis     `embed:""`
 
+	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
 }
@@ -51,7 +52,7 @@ func Run(ctx context.Context, c Config) error {
 	defer s.Close()
 	integrations := s.Peer("integrations", c.IntegrationsURL)
 	others := cascade.New(c.Log, peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}, peer.Recipients{Client: integrations})
-	others.Endpoints = peer.Endpoints{Client: integrations}
+	others.Endpoints, others.Identity = peer.Endpoints{Client: integrations}, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}
 	platform, err := c.Links.Hosts()
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -48,11 +49,12 @@ type platform struct {
 	peers     peer.Events
 	stop      func()
 	logs      *apitest.Log // gets everything that the service logs; nil: the test's output gets warnings
+	limit     atomic.Int64 // of dashboards of an organization; 0: 50
 	needed    atomic.Value // the component that is the only one of an endpoint; "down": integrations does not respond
 }
 
-// integrations stands for the integrations service.
-func (p *platform) integrations() string {
+// elsewhere stands for the integrations and the identity service.
+func (p *platform) elsewhere() string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		needed, _ := p.needed.Load().(string)
 		component, asked := strings.CutSuffix(r.URL.Path, "/only")
@@ -61,6 +63,8 @@ func (p *platform) integrations() string {
 			w.WriteHeader(http.StatusBadGateway)
 		case asked:
 			_, _ = io.WriteString(w, strconv.FormatBool(strings.HasSuffix(component, "/endpoints/components/"+needed)))
+		case strings.HasSuffix(r.URL.Path, "/limits"):
+			_ = json.NewEncoder(w).Encode(peer.Limits{MaxDashboards: int(cmp.Or(p.limit.Load(), 50))})
 		default:
 			w.WriteHeader(http.StatusNoContent)
 		}
@@ -101,7 +105,8 @@ func (p *platform) now() time.Time {
 func (p *platform) run() {
 	p.t.Helper()
 	config := configOf(p.broker, p.documents)
-	config.IntegrationsURL = p.integrations()
+	config.IntegrationsURL = p.elsewhere()
+	config.IdentityURL = config.IntegrationsURL
 	level, logs := "warn", p.t.Output()
 	if p.logs != nil {
 		level, logs = "debug", p.logs

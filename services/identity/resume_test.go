@@ -86,7 +86,7 @@ func TestRestart(t *testing.T) {
 		if err != nil || c.User != m.id || c.SecretDigest != l.SecretDigest {
 			t.Errorf("%s: %+v %v", l.Scheme, c, err)
 		}
-		if want := (peer.Limits{LegacyPerHour: 7, AppPerMinute: 8, UniqueEndpoints: 25}); c.Limits != want {
+		if want := (peer.Limits{LegacyPerHour: 7, AppPerMinute: 8, UniqueEndpoints: 25, MaxDashboards: 50}); c.Limits != want {
 			t.Errorf("limits are %v; the default plan's rates are settings", c.Limits)
 		}
 	}

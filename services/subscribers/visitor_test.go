@@ -3,6 +3,7 @@ package subscribers_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -85,9 +86,8 @@ func TestVisitor_fromTheFormToTheEnd(t *testing.T) {
 
 	// A lost link comes again.
 	v.ask(topic.Email, strings.ToLower(mail), api)
-	again := v.must(http.StatusOK, http.MethodPost, v.follow(v.message(topic.SubscriberConfirm, mail, 1).Link, "confirm"), nil)
-	if got := again.manage(t); got != manage {
-		t.Errorf("the link comes again as %s", got)
+	if again := v.message(topic.SubscriberManage, mail, 1); v.follow(again.Link, "manage") != manage || len(again.Names) != 2 {
+		t.Errorf("the link comes again as %+v", again)
 	}
 	unsubscribe := v.follow(v.state(mail).Unsubscribe, "unsubscribe")
 	if page := v.must(http.StatusOK, http.MethodGet, unsubscribe, nil); !strings.Contains(page.text, `value="One-Click"`) {
@@ -116,7 +116,7 @@ func TestVisitor_fromTheFormToTheEnd(t *testing.T) {
 	}
 	v.must(http.StatusOK, http.MethodPost, next, url.Values{"action": {"unsubscribe"}})
 
-	want := []string{"subscribe", "confirm", "manage", "manage", "manage", "manage", "subscribe", "confirm", "unsubscribe", "subscribe", "confirm", "unsubscribe"}
+	want := []string{"subscribe", "confirm", "manage", "manage", "manage", "manage", "subscribe", "unsubscribe", "subscribe", "confirm", "unsubscribe"}
 	apitest.Eventually(t, "the audit entries", func() bool { return len(apitest.Messages[topic.AuditEntry](t, h, topic.Audit)) >= len(want) })
 	var actions []string
 	for _, entry := range apitest.Messages[topic.AuditEntry](t, h, topic.Audit) {
@@ -300,15 +300,15 @@ func TestVisitorsDoNotLearnWhoIsSubscribed(t *testing.T) {
 	v.message(topic.SubscriberConfirm, "last@example.com", 1) // the messages are published in order of their records only
 	v.message(topic.SubscriberConfirm, "new@example.com", 1)
 	v.message(topic.SubscriberConfirm, "pending@example.com", 3)
-	v.message(topic.SubscriberConfirm, "known@example.com", 2)
+	v.message(topic.SubscriberManage, "known@example.com", 2)
 	v.message(topic.SubscriberConfirm, "more@example.com", 2)
 	after := counts()
-	for address, want := range map[string]int{"known": 2, "more": 2, "locked": 0, "suppressed": 0, "pending": 2, "Enough": 0} {
-		got := 0
-		key := v.ids[address+"@example.com"] + " " + string(topic.SubscriberConfirm)
-		got += after[key] - before[key]
-		if got != want {
-			t.Errorf("%d messages to %s, want %d", got, address, want)
+	for address, want := range map[string][2]int{"known": {0, 2}, "more": {2, 0}, "locked": {}, "suppressed": {}, "pending": {2, 0}, "Enough": {}} {
+		for i, kind := range []topic.Kind{topic.SubscriberConfirm, topic.SubscriberManage} {
+			key := v.ids[address+"@example.com"] + " " + string(kind)
+			if got := after[key] - before[key]; got != want[i] {
+				t.Errorf("%d messages %s to %s, want %d", got, kind, address, want[i])
+			}
 		}
 	}
 	// What is asked for has no effect before the confirmation.
@@ -324,6 +324,74 @@ func TestVisitorsDoNotLearnWhoIsSubscribed(t *testing.T) {
 	v.must(http.StatusOK, http.MethodPost, v.follow(more.Link, "confirm"), nil)
 	if !v.told(topic.Email, "more@example.com", api) || !v.told(topic.Email, "more@example.com", zurich) {
 		t.Error("the new component is not beside the old one")
+	}
+}
+
+// TestVisitorsWhoHaveItAllGetTheManageLink checks each channel, and that the message arrives while the subscription is paused.
+func TestVisitorsWhoHaveItAllGetTheManageLink(t *testing.T) {
+	p := start(t)
+	h := p.listen(topic.Notices)
+	o := p.organization()
+	api, zurich := o.services[0].ID, o.services[2].ID
+	for channel, format := range map[topic.Channel]string{topic.Email: "all-%d@example.com", topic.SMS: "+491511234561%d", topic.WhatsApp: "+491511234562%d"} {
+		for i, c := range []struct {
+			has, asks, names []string // nil: all
+			paused           bool
+		}{
+			{has: []string{api, zurich}, asks: []string{zurich, api}, names: []string{"API", "Zürich"}},
+			{has: []string{api, zurich}, asks: []string{api}, names: []string{"API", "Zürich"}},
+			{},
+			{asks: []string{api}},
+			{has: []string{api}, asks: []string{api}, names: []string{"API"}, paused: true},
+		} {
+			v, address := p.offer(o, h), fmt.Sprintf(format, i)
+			v.ask(channel, address, c.has...)
+			manage := v.must(http.StatusOK, http.MethodPost, v.follow(v.message(topic.SubscriberConfirm, address, 1).Link, "confirm"), nil).manage(t)
+			if c.paused {
+				v.must(http.StatusOK, http.MethodPost, manage, url.Values{"componentIds": c.has, "paused": {"on"}})
+			}
+			before := v.state(address)
+			v.ask(channel, address, c.asks...)
+			got := v.message(topic.SubscriberManage, address, 1)
+			if v.follow(got.Link, "manage") != manage || got.Code != "" || got.Unsubscribe == "" || !slices.Equal(got.Names, c.names) {
+				t.Errorf("%s to %s: %+v", channel, address, got)
+			}
+			v.must(http.StatusOK, http.MethodGet, manage, nil)
+			if after := v.state(address); !reflect.DeepEqual(after, before) {
+				t.Errorf("%s to %s: %+v became %+v", channel, address, before, after)
+			}
+			asked := 0
+			for _, notice := range apitest.Messages[topic.Notice](t, h, topic.Notices) {
+				if notice.Recipient == v.ids[address] && notice.Kind == topic.SubscriberConfirm {
+					asked++
+				}
+			}
+			if asked != 1 {
+				t.Errorf("%s to %s: asked %d times to confirm", channel, address, asked)
+			}
+		}
+	}
+}
+
+// TestTheManageLinkIsNotSentToALockedSubscriber locks it between the request and the message, and then deletes it.
+func TestTheManageLinkIsNotSentToALockedSubscriber(t *testing.T) {
+	p := start(t)
+	v := p.offer(p.organization(), p.listen(topic.Notices))
+	const mail = "ann@example.com"
+	v.confirmed(mail, v.services[0].ID)
+	v.ask(topic.Email, mail, v.services[0].ID)
+	v.message(topic.SubscriberManage, mail, 1)
+	v.lock(mail, true)
+	if got := v.notices(topic.SubscriberManage, mail); len(got) != 0 {
+		t.Errorf("to a locked one: %+v", got)
+	}
+	v.lock(mail, false)
+	if got := v.notices(topic.SubscriberManage, mail); len(got) != 1 {
+		t.Errorf("to an unlocked one: %+v", got)
+	}
+	p.suppress(v, mail)
+	if got := v.notices(topic.SubscriberManage, mail); len(got) != 0 {
+		t.Errorf("to a suppressed one: %+v", got)
 	}
 }
 

@@ -21,7 +21,7 @@ type organization struct {
 	ID     string
 	Name   string
 	Plan   string
-	Limits struct{ LegacyPerHour, AppPerMinute, UniqueEndpoints int }
+	Limits struct{ LegacyPerHour, AppPerMinute, UniqueEndpoints, MaxDashboards int }
 
 	EnabledFeatures struct{ API, Integrations bool }
 	Capabilities    struct{ UptimeReports bool }
@@ -98,6 +98,7 @@ type changeOrganization struct {
 	LegacyPerHour   string `name:"legacy-per-hour" placeholder:"N|plan" help:"Calls of a user to /api/v1 in an hour, or plan: the plan's again. The same holds for the other limits and features."`
 	AppPerMinute    string `name:"app-per-minute" placeholder:"N|plan" help:"Calls to /app in a minute."`
 	UniqueEndpoints string `name:"unique-endpoints" placeholder:"N|plan" help:"Number of different endpoint URLs."`
+	MaxDashboards   string `name:"max-dashboards" placeholder:"N|plan" help:"Number of dashboards."`
 	API             string `name:"api" enum:"true,false,plan," default:"" placeholder:"true|false|plan" help:"Whether the interfaces are enabled."`
 	Integrations    string `name:"integrations" enum:"true,false,plan," default:"" placeholder:"true|false|plan" help:"Whether integrations are enabled."`
 	UptimeReports   string `name:"uptime-reports" enum:"true,false,plan," default:"" placeholder:"true|false|plan" help:"Whether uptime reports are available."`
@@ -122,8 +123,8 @@ func (c *changeOrganization) Run(ctx context.Context) error {
 	}
 	if err := errors.Join(
 		set("limits", "legacyPerHour", c.LegacyPerHour), set("limits", "appPerMinute", c.AppPerMinute),
-		set("limits", "uniqueEndpoints", c.UniqueEndpoints), set("enabledFeatures", "api", c.API),
-		set("enabledFeatures", "integrations", c.Integrations), set("capabilities", "uptimeReports", c.UptimeReports),
+		set("limits", "uniqueEndpoints", c.UniqueEndpoints), set("limits", "maxDashboards", c.MaxDashboards),
+		set("enabledFeatures", "api", c.API), set("enabledFeatures", "integrations", c.Integrations), set("capabilities", "uptimeReports", c.UptimeReports),
 	); err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (c connection) organization(ctx context.Context, method, path string, in an
 		return [][]string{
 			{"id", o.ID}, {"name", o.Name}, {"plan", o.Plan},
 			{"legacy calls per hour", strconv.Itoa(o.Limits.LegacyPerHour)}, {"app calls per minute", strconv.Itoa(o.Limits.AppPerMinute)},
-			{"unique endpoints", strconv.Itoa(o.Limits.UniqueEndpoints)},
+			{"unique endpoints", strconv.Itoa(o.Limits.UniqueEndpoints)}, {"dashboards", strconv.Itoa(o.Limits.MaxDashboards)},
 			{"api", strconv.FormatBool(o.EnabledFeatures.API)}, {"integrations", strconv.FormatBool(o.EnabledFeatures.Integrations)},
 			{"uptime reports", strconv.FormatBool(o.Capabilities.UptimeReports)},
 			{"dashboard", out.Dashboard.Slug + " " + out.Dashboard.ID},

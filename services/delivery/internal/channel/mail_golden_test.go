@@ -61,6 +61,9 @@ func goldenMessages() map[string]dispatch.Message {
 		confirm.To.Link, confirm.To.Names, confirm.To.Unsubscribe, confirm.To.Manage = "https://status.test/public/confirm?token=a&b=c", components, "", ""
 		all[name] = confirm
 	}
+	manage := message(topic.SubscriberManage, topic.Event{}, nil)
+	manage.To.Link, manage.To.Names, manage.To.Manage = "https://status.test/public/manage?token=a&b=c", []string{"API", "Web <shop>"}, ""
+	all["manage"] = manage
 	return all
 }
 

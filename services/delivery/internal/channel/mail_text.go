@@ -42,12 +42,12 @@ func eventText(ctx context.Context, l *locale.Locale, message dispatch.Message, 
 
 // noticeText returns the text of a mail that no event caused.
 func (e email) noticeText(ctx context.Context, l *locale.Locale, message dispatch.Message) (mailText, error) {
-	if message.Change.Kind == topic.SubscriberConfirm {
+	if own, is := subscriberNotice(message.Change.Kind); is {
 		page, err := confirmationOf(l, message, e.confirmWithin)
 		if err != nil {
 			return mailText{}, err
 		}
-		return executeMail(ctx, l, page, locale.ConfirmSubject, locale.ConfirmText, locale.ConfirmHTML)
+		return executeMail(ctx, l, page, own.subject, own.text, own.html)
 	}
 	page, err := noticeOf(l, message)
 	if err != nil {

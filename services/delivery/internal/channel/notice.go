@@ -68,16 +68,38 @@ func noticeOf(l *locale.Locale, message dispatch.Message) (locale.Notice, error)
 	return page, nil
 }
 
-// confirmationOf returns the page of a message that asks a subscriber to confirm.
+// subscriberWords are the templates, and the key of the title, of a message to a subscriber that no event caused.
+type subscriberWords struct {
+	subject, text, html locale.Template
+	sms, whatsapp       locale.Template
+	title               string
+}
+
+// subscriberNotice returns the words for a kind, and false if the message is not to a subscriber or an event caused it.
+func subscriberNotice(kind topic.Kind) (subscriberWords, bool) {
+	switch kind {
+	case topic.SubscriberConfirm:
+		return subscriberWords{locale.ConfirmSubject, locale.ConfirmText, locale.ConfirmHTML, locale.SMSConfirm, locale.WhatsAppConfirm, "confirm.title"}, true
+	case topic.SubscriberManage:
+		return subscriberWords{locale.ManageSubject, locale.ManageText, locale.ManageHTML, locale.SMSManage, locale.WhatsAppManage, "subscribed.title"}, true
+	}
+	return subscriberWords{}, false
+}
+
+// confirmationOf returns the page of a message that asks a subscriber to confirm, or that has the link to the page of the
+// subscription.
 func confirmationOf(l *locale.Locale, message dispatch.Message, within time.Duration) (locale.Confirmation, error) {
 	to := message.To
 	if to.Link == "" {
 		return locale.Confirmation{}, errNotice
 	}
-	until := message.Change.OccurredAt.Add(within)
 	page := locale.Confirmation{
 		Dashboard: locale.OneLine(to.Dashboard.Name), Of: ofDashboard(l, to.Dashboard), Names: slices.Clone(to.Names),
-		Link: to.Link, Code: to.Code, Until: l.Time(&until, to.Dashboard.Timezone),
+		Link: to.Link, Code: to.Code,
+	}
+	if message.Change.Kind == topic.SubscriberConfirm {
+		until := message.Change.OccurredAt.Add(within)
+		page.Until = l.Time(&until, to.Dashboard.Timezone)
 	}
 	for i, name := range page.Names {
 		page.Names[i] = locale.OneLine(name)

@@ -15,7 +15,7 @@ import (
 const (
 	leastTitle  = 16 // characters of the title that every text contains
 	leastName   = 8  // characters of a shortened name of a dashboard
-	mostConfirm = 3  // segments of a text that asks to confirm
+	mostConfirm = 3  // segments of a text with a link of its recipient
 )
 
 // texts are the settings of the words of texts.
@@ -57,26 +57,25 @@ func (s sms) Send(ctx context.Context, message dispatch.Message) dispatch.Result
 
 // key returns the key of the text, and "" if no other delivery has the text.
 func (t texts) key(message dispatch.Message) string {
-	if message.Change.Kind == topic.SubscriberConfirm {
+	if !ofEvent(message) {
 		return ""
 	}
 	return wordsKey(localeOf(t.locales, message), message)
 }
 
-// textOf returns the publisher's text, or the text of the template. It has one segment, unless the link that confirms a
-// subscription is too long for that.
+// textOf returns the publisher's whole text, or the text of the template. The interface bounds the publisher's text to 85
+// characters. The text of the template has one segment, unless the link that confirms a subscription is too long for that.
 func textOf(ctx context.Context, locales *locale.Locales, within time.Duration, message dispatch.Message) (string, error) {
 	if text := plainLines(message.Change.Notify[topic.SMS].Text); text != "" {
-		short, _ := fitted(text, 1, 1, func(text string) string { return text })
-		return short, nil
+		return text, nil
 	}
 	l := localeOf(locales, message)
-	if message.Change.Kind == topic.SubscriberConfirm {
+	if own, is := subscriberNotice(message.Change.Kind); is {
 		page, err := confirmationOf(l, message, within)
 		if err != nil {
 			return "", err
 		}
-		return confirmText(page, func(page locale.Confirmation) (string, error) { return l.Execute(ctx, locale.SMSConfirm, page) })
+		return confirmText(page, func(page locale.Confirmation) (string, error) { return l.Execute(ctx, own.sms, page) })
 	}
 	shared, err := message.Change.Rendered("sms "+wordsKey(l, message), func() ([]byte, error) {
 		text, err := defaultText(textPage(l, message), func(page locale.Text) (string, error) { return l.Execute(ctx, locale.SMS, page) })

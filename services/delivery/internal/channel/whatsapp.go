@@ -62,14 +62,14 @@ func (t texts) message(ctx context.Context, message dispatch.Message, template s
 	out := text{Channel: topic.WhatsApp, To: whatsappPrefix + message.To.Address, ContentSid: template}
 	var variables [5]string
 	var err error
-	if message.Change.Kind == topic.SubscriberConfirm {
+	if own, is := subscriberNotice(message.Change.Kind); is {
 		page, failed := confirmationOf(l, message, t.within)
 		if failed != nil {
 			return out, failed
 		}
-		out.Body, err = l.Execute(ctx, locale.WhatsAppConfirm, page)
+		out.Body, err = l.Execute(ctx, own.whatsapp, page)
 		components := cmp.Or(strings.Join(page.Names, ", "), l.Word("confirm.all"))
-		variables = [5]string{page.Dashboard, l.Word("confirm.title"), page.Code, page.Link, components}
+		variables = [5]string{page.Dashboard, l.Word(own.title), page.Code, page.Link, components}
 	} else {
 		page := textPage(l, message)
 		page.Text = clip(strings.TrimSpace(page.Text), maxMessageText)

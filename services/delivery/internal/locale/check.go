@@ -80,13 +80,18 @@ func samples(name Template) []sample {
 	case NoticeText, NoticeHTML:
 		return noticeSamples("{{.Link}}", sampleLink)
 	case ConfirmSubject:
-		return confirmationSamples("", "")
+		return confirmationSamples(topic.SubscriberConfirm, "", "")
 	case ConfirmText, ConfirmHTML:
-		return confirmationSamples("", "{{.Link}}", sampleLink)
+		return confirmationSamples(topic.SubscriberConfirm, "", "{{.Link}}", sampleLink)
+	case ManageSubject:
+		return confirmationSamples(topic.SubscriberManage, "", "")
+	case ManageText, ManageHTML, SMSManage, WhatsAppManage:
+		return confirmationSamples(topic.SubscriberManage, "", "{{.Link}}", sampleLink)
 	case SMS, WhatsApp:
 		return textSamples()
 	default:
-		return append(confirmationSamples(sampleCode, "{{.Link}} or {{.Code}}", sampleLink, sampleCode), confirmationSamples("", "{{.Link}}", sampleLink)...)
+		return append(confirmationSamples(topic.SubscriberConfirm, sampleCode, "{{.Link}} or {{.Code}}", sampleLink, sampleCode),
+			confirmationSamples(topic.SubscriberConfirm, "", "{{.Link}}", sampleLink)...)
 	}
 }
 
@@ -118,12 +123,14 @@ func noticeSamples(field string, needs ...string) []sample {
 	return all
 }
 
-func confirmationSamples(code, field string, needs ...string) []sample {
-	few := Confirmation{Of: "a dashboard", Link: sampleLink, Code: code, Until: "5"}
+func confirmationSamples(kind topic.Kind, code, field string, needs ...string) []sample {
+	few := Confirmation{Of: "a dashboard", Link: sampleLink, Code: code}
+	if kind == topic.SubscriberConfirm {
+		few.Until = "5"
+	}
 	many := few
 	many.Dashboard, many.Names = "Dashboard", []string{"API", "Web"}
-	kind := string(topic.SubscriberConfirm)
-	return []sample{{few, kind, needs, field}, {many, kind, needs, field}}
+	return []sample{{few, string(kind), needs, field}, {many, string(kind), needs, field}}
 }
 
 func textSamples() []sample {

@@ -281,6 +281,7 @@ func TestFolder_wrong(t *testing.T) {
 		`notice.html: the output for endpoint.verify must contain {{.Link}}`:                  {"notice.html", "x"},
 		`confirm.txt: the output for subscriber.confirm must contain {{.Link}}`:               {"confirm.txt", "x"},
 		`sms_confirm.txt: the output for subscriber.confirm must contain {{.Link}}`:           {"sms_confirm.txt", "{{.Code}}."},
+		`sms_manage.txt: the output for subscriber.manage must contain {{.Link}}`:             {"sms_manage.txt", "{{.Of}}."},
 		`mail.html: ends in a non-text context`:                                               {"mail.html", `{{.Unsubscribe}}<a href='{{if .URL}}"{{end}}>`},
 		`sms.txt:1:2: executing "sms.txt" at <.Unsubscribe>`:                                  {"sms.txt", "{{.Unsubscribe}}"},
 		`mail.txt: must have at most 262144 bytes`:                                            {"mail.txt", strings.Repeat("x", maxFile+1)},
@@ -378,8 +379,8 @@ func TestSamples(t *testing.T) {
 		}
 		for i := range page.NumField() {
 			field := page.Field(i).Name
-			unused := field == "Code" && !strings.Contains(string(name), "_confirm")
-			if !given[field] && !unused || lacking[field] == slices.Contains(always[page.Name()], field) {
+			unused := field == "Code" && !strings.Contains(string(name), "_confirm") || field == "Until" && strings.Contains(string(name), "manage")
+			if given[field] == unused || lacking[field] == (slices.Contains(always[page.Name()], field) && !unused) {
 				t.Errorf("%s: %s is given %t and lacking %t", name, field, given[field], lacking[field])
 			}
 		}

@@ -48,7 +48,8 @@ type Notice struct {
 // Fact is a named value.
 type Fact struct{ Name, Value string }
 
-// Confirmation is the input of the templates that ask a subscriber to confirm. Of is the dashboard in words.
+// Confirmation is the input of the templates that ask a subscriber to confirm, and of those with the link to the page of a
+// subscription, which have neither Code nor Until. Of is the dashboard in words.
 type Confirmation struct {
 	Dashboard, Of string
 	Names         []string // of the components; none: all

@@ -29,17 +29,22 @@ const (
 	ConfirmSubject  Template = "confirm_subject.txt"  // Confirmation
 	ConfirmText     Template = "confirm.txt"          // Confirmation
 	ConfirmHTML     Template = "confirm.html"         // Confirmation
+	ManageSubject   Template = "manage_subject.txt"   // Confirmation
+	ManageText      Template = "manage.txt"           // Confirmation
+	ManageHTML      Template = "manage.html"          // Confirmation
 	SMS             Template = "sms.txt"              // Text
 	SMSConfirm      Template = "sms_confirm.txt"      // Confirmation
+	SMSManage       Template = "sms_manage.txt"       // Confirmation
 	WhatsApp        Template = "whatsapp.txt"         // Text
 	WhatsAppConfirm Template = "whatsapp_confirm.txt" // Confirmation
+	WhatsAppManage  Template = "whatsapp_manage.txt"  // Confirmation
 )
 
 // Templates returns all templates.
 func Templates() []Template {
 	return []Template{
 		MailSubject, MailText, MailHTML, NoticeSubject, NoticeText, NoticeHTML, ConfirmSubject, ConfirmText, ConfirmHTML,
-		SMS, SMSConfirm, WhatsApp, WhatsAppConfirm,
+		ManageSubject, ManageText, ManageHTML, SMS, SMSConfirm, SMSManage, WhatsApp, WhatsAppConfirm, WhatsAppManage,
 	}
 }
 

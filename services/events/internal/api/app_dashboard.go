@@ -25,7 +25,7 @@ func (a api) dashboardOperations() []web.Operation {
 		}, a.listDashboards),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/dashboards", ID: "createDashboard", Tag: "dashboards", Summary: "Create a dashboard",
-			Description: "An organization may have 50 dashboards.", Roles: writers, Versioned: true, Status: 201, Errors: []int{409}, Example: created,
+			Description: "The plan of the organization limits the number of dashboards.", Roles: writers, Versioned: true, Status: 201, Errors: []int{409}, Example: created,
 		}, a.createDashboard),
 		web.Declare(web.Operation{
 			Method: "GET", Path: "/app/dashboards/{id}", ID: "getDashboard", Tag: "dashboards", Summary: "Get a dashboard",

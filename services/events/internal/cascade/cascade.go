@@ -1,6 +1,7 @@
 // Package cascade reports the deletion of a component to other services before the caller gets the response. So the
 // caller no longer finds the component there. A call that fails is logged only, because topic.ComponentDeleted reports
 // the deletion too. Before a deletion, the package asks the integrations service whether an endpoint needs the component.
+// Before the creation of a dashboard, it asks the identity service for the limit.
 package cascade
 
 import (
@@ -14,8 +15,9 @@ import (
 // Cascade implements catalog.Elsewhere.
 type Cascade struct {
 	peer.Endpoints // of integrations
-	services       []peer.Recipients
-	log            *slog.Logger
+	peer.Identity
+	services []peer.Recipients
+	log      *slog.Logger
 }
 
 func New(log *slog.Logger, services ...peer.Recipients) Cascade {
@@ -32,4 +34,10 @@ func (c Cascade) ComponentGone(ctx context.Context, organization, component stri
 		})
 	}
 	calls.Wait()
+}
+
+// MaxDashboards implements catalog.Elsewhere.
+func (c Cascade) MaxDashboards(ctx context.Context, organization string) (int, error) {
+	limits, err := c.Limits(ctx, organization)
+	return limits.MaxDashboards, err
 }

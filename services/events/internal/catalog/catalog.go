@@ -93,6 +93,8 @@ type Elsewhere interface {
 	ComponentGone(ctx context.Context, organization, componentID string)
 	// IsOnlyComponent reports whether an endpoint names this component and no other.
 	IsOnlyComponent(ctx context.Context, organization, componentID string) (bool, error)
+	// MaxDashboards returns the number of dashboards that the organization may have.
+	MaxDashboards(ctx context.Context, organization string) (int, error)
 }
 
 // Catalog runs the operations. It is safe for concurrent use, also by several processes over one store.

@@ -21,6 +21,7 @@ type Dashboard struct {
 	ID             string        `json:"id" audit:"id"`
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
 	OrganizationID string        `json:"organizationId"`
+	Place          int64         `json:"place"` // unique in the organization, see freePlace; 0: stored before there were places
 	Name           string        `json:"name" audit:"name"`
 	Slug           string        `json:"slug" audit:"slug"`       // unique on the installation
 	Enabled        bool          `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
@@ -46,8 +47,7 @@ const (
 	maxDashboardName = 100
 	minSlug, maxSlug = 3, 63
 	lowNumbers       = 10 // the attempts to number a slug before the number follows from the legacy id
-	// maxDashboards is the number of dashboards of an organization. Concurrent creates may exceed it together.
-	maxDashboards = 50
+	dashboardsPage   = 50 // dashboards that SetIntegrations reads at a time
 )
 
 // URL returns where visitors find the dashboard: under its own host, if it has one. base is what /d/{slug} is below.
@@ -81,7 +81,7 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	if err := dashboard.check(c.platform); err != nil {
 		return Dashboard{}, err
 	}
-	if made, err := c.insertDashboard(ctx, dashboard); !fault.Is(err, fault.Conflict) {
+	if made, err := c.insertDashboard(ctx, dashboard, 1); !fault.Is(err, fault.Conflict) {
 		return made, err
 	}
 	return c.Dashboard(ctx, organization, id) // an earlier try has stored it meanwhile, or it is another organization's
@@ -94,14 +94,11 @@ func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*
 		return Dashboard{}, err
 	}
 	dashboard.Access.stamp(Access{}, dashboard.CreatedAt)
-	count, err := c.store.Dashboards.Count(ctx, owned(command.Organization, find.Query{}))
-	if err == nil && count >= maxDashboards {
-		err = fault.New(fault.Conflict, "Your organization may have %d dashboards. Delete one first.", maxDashboards)
-	}
+	limit, err := c.elsewhere.MaxDashboards(ctx, command.Organization)
 	if err != nil {
 		return Dashboard{}, err
 	}
-	return c.insertDashboard(ctx, dashboard)
+	return c.insertDashboard(ctx, dashboard, limit)
 }
 
 func (c *Catalog) newDashboard(organization, id string) Dashboard {
@@ -114,35 +111,57 @@ func (c *Catalog) newDashboard(organization, id string) Dashboard {
 	return dashboard
 }
 
-// insertDashboard stores a new dashboard. A slug that it derives from the name gets a number if it is taken.
-func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard) (_ Dashboard, err error) {
+// insertDashboard stores a new dashboard of an organization that may have limit dashboards. A slug that it derives from the
+// name gets a number if it is taken.
+func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limit int) (_ Dashboard, err error) {
 	derived := dashboard.Slug == ""
 	base := cmp.Or(dashboard.Slug, slugOf(dashboard.Name))
 	dashboard.Slug = base
+	if dashboard.Place, err = c.freePlace(ctx, dashboard.OrganizationID, limit); err != nil {
+		return Dashboard{}, err
+	}
 	if dashboard.LegacyID, err = c.store.Next(ctx, dashboardIDs, 1); err != nil {
 		return Dashboard{}, err
 	}
-	for try := int64(1); ; try++ {
+	for numbers := int64(0); ; {
 		entry := audit.Entry(audit.From(ctx), "", dashboard.CreatedAt, nil, &dashboard)
 		err = c.store.Dashboards.Insert(ctx, dashboard, entry...)
 		if !fault.Is(err, fault.Conflict) {
 			return dashboard, err
 		}
-		taken, err := c.slugTaken(ctx, &dashboard)
-		if err != nil || !taken || !derived {
-			return Dashboard{}, cmp.Or(err, dashboardConflict(taken))
+		slug, err := c.slugTaken(ctx, &dashboard)
+		if err != nil {
+			return Dashboard{}, err
 		}
-		number := try + 1
-		if try > lowNumbers {
-			number += dashboard.LegacyID // far from the numbers of the other dashboards of this name
+		host, err := c.another(ctx, &dashboard, find.Has(FieldHosts, dashboard.CustomDomains...))
+		switch {
+		case err != nil:
+			return Dashboard{}, err
+		case slug && derived:
+			numbers++
+			number := numbers + 1
+			if numbers > lowNumbers {
+				number += dashboard.LegacyID // far from the numbers of the other dashboards of this name
+			}
+			dashboard.Slug = numbered(base, number)
+		case slug || host:
+			return Dashboard{}, dashboardConflict(slug)
+		default: // another dashboard has the place
+			if dashboard.Place, err = c.freePlace(ctx, dashboard.OrganizationID, limit); err != nil {
+				return Dashboard{}, err
+			}
 		}
-		dashboard.Slug = numbered(base, number)
 	}
 }
 
 // slugTaken reports whether another dashboard of the installation has the slug.
 func (c *Catalog) slugTaken(ctx context.Context, d *Dashboard) (bool, error) {
-	found, err := c.store.Dashboards.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldSlug, d.Slug)}, Limit: 1})
+	return c.another(ctx, d, find.Eq(FieldSlug, d.Slug))
+}
+
+// another reports whether the condition, on a unique field, matches another dashboard.
+func (c *Catalog) another(ctx context.Context, d *Dashboard, condition find.Condition) (bool, error) {
+	found, err := c.store.Dashboards.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: 1})
 	return len(found.Items) > 0 && found.Items[0].ID != d.ID, err
 }
 
@@ -190,7 +209,7 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 // SetIntegrations makes the dashboards of an organization follow its plan.
 func (c *Catalog) SetIntegrations(ctx context.Context, organization string, included bool) error {
 	for after := ""; ; {
-		page, err := c.PageOfDashboards(ctx, organization, maxDashboards, after)
+		page, err := c.PageOfDashboards(ctx, organization, dashboardsPage, after)
 		if err != nil {
 			return err
 		}

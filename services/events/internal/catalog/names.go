@@ -9,6 +9,7 @@ const (
 	FieldLegacyID     = "legacyId"
 	FieldVersion      = "version" // of a dashboard
 	FieldSlug         = "slug"
+	FieldPlace        = "place"        // Dashboard.TakenPlace
 	FieldHosts        = "hosts"        // multi-valued
 	FieldMark         = "mark"         // Page.Mark
 	FieldComponents   = "components"   // multi-valued
@@ -47,6 +48,7 @@ const (
 	IndexLegacyID      = "org_legacy"
 	IndexID            = "org_id"
 	IndexPlaced        = "org_component" // dashboards: components
+	IndexPlace         = "org_place"
 	IndexExternalRef   = "org_external_ref"
 	IndexGroup         = "org_group_legacy"
 	IndexName          = "org_name_legacy"

@@ -312,3 +312,46 @@ func (o overtaken) Update(ctx context.Context, key string, change func(*catalog.
 		return messages, err
 	})
 }
+
+// TestDashboardsStoredBeforeThereWerePlacesCount checks that they take room in the limit until they are deleted.
+func TestDashboardsStoredBeforeThereWerePlacesCount(t *testing.T) {
+	const old = 30
+	c, records := open(t, t.TempDir(), false)
+	var ids []string
+	for i := range old {
+		d := addDashboard(t, c, fmt.Sprintf("Old %d", i))
+		if _, err := records.Dashboards.Update(t.Context(), d.ID, func(d *catalog.Dashboard) ([]topic.Message, error) {
+			d.Place = 0
+			return nil, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, d.ID)
+	}
+	create := func(want int64) {
+		t.Helper()
+		var made atomic.Int64
+		var group sync.WaitGroup
+		for range 64 {
+			group.Go(func() {
+				_, err := c.AddDashboard(t.Context(), ours, func(d *catalog.Dashboard) error { d.Name = "New"; return nil })
+				if err == nil {
+					made.Add(1)
+				} else if !fault.Is(err, fault.Conflict) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if made.Load() != want {
+			t.Errorf("%d dashboards created, want %d", made.Load(), want)
+		}
+	}
+	create(dashboardLimit - old)
+	for _, id := range ids[:10] {
+		if err := c.DeleteDashboard(t.Context(), ours, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(10)
+}

@@ -45,10 +45,12 @@ func dashboards(follower func() Follower) document.Schema[catalog.Dashboard] {
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(d *record) any { return d.OrganizationID }},
 			document.Field[record]{Name: catalog.FieldComponents, Value: func(d *record) any { return d.ComponentIDs() }},
 			document.Field[record]{Name: catalog.FieldHosts, Value: func(d *record) any { return d.CustomDomains }},
+			document.Field[record]{Name: catalog.FieldPlace, Value: func(d *record) any { return d.TakenPlace() }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexOrganization, Fields: []string{catalog.FieldOrganization}},
 			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true},
+			{Name: catalog.IndexPlace, Fields: []string{catalog.FieldOrganization, catalog.FieldPlace}, Unique: true},
 			{Name: catalog.IndexPlaced, Fields: []string{catalog.FieldOrganization, catalog.FieldComponents}},
 			{Name: catalog.IndexSlug, Fields: []string{catalog.FieldSlug}, Unique: true},
 			{Name: catalog.IndexHost, Fields: []string{catalog.FieldHosts}, Unique: true},

@@ -27,6 +27,13 @@ const (
 // ahead is added to the present time that all catalogs read, in nanoseconds.
 var ahead atomic.Int64
 
+// elsewhere allows dashboardLimit dashboards.
+type elsewhere struct{ cascade.Cascade }
+
+const dashboardLimit = 50
+
+func (elsewhere) MaxDashboards(context.Context, string) (int, error) { return dashboardLimit, nil }
+
 // open returns a catalog over records in folder. A deaf catalog runs nothing after its writes, like a
 // process that dies right after each write. changes alter the catalog's store.
 func open(t *testing.T, folder string, deaf bool, changes ...func(*catalog.Store)) (*catalog.Catalog, catalog.Store) {
@@ -50,7 +57,7 @@ func open(t *testing.T, folder string, deaf bool, changes ...func(*catalog.Store
 	for _, change := range changes {
 		change(&records)
 	}
-	made := catalog.New(records, cascade.New(slog.New(slog.DiscardHandler)), func() time.Time {
+	made := catalog.New(records, elsewhere{cascade.New(slog.New(slog.DiscardHandler))}, func() time.Time {
 		return time.Now().UTC().Add(time.Duration(ahead.Load())).Truncate(time.Millisecond)
 	})
 	follower.Store(made)

@@ -109,6 +109,7 @@ type OrganizationPatch struct {
 	LegacyPerHour   optional.Value[int]
 	AppPerMinute    optional.Value[int]
 	UniqueEndpoints optional.Value[int]
+	MaxDashboards   optional.Value[int]
 	API             optional.Value[bool]
 	Integrations    optional.Value[bool]
 	UptimeReports   optional.Value[bool]
@@ -117,7 +118,7 @@ type OrganizationPatch struct {
 // concernsKeys reports whether the patch changes the rights of the users' keys.
 func (p OrganizationPatch) concernsKeys() bool {
 	return p.Plan.Sent || p.LegacyPerHour.Sent || p.AppPerMinute.Sent || p.UniqueEndpoints.Sent ||
-		p.API.Sent || p.Integrations.Sent || p.UptimeReports.Sent
+		p.MaxDashboards.Sent || p.API.Sent || p.Integrations.Sent || p.UptimeReports.Sent
 }
 
 func (a *Accounts) checkOrganizationPatch(p OrganizationPatch) error {
@@ -142,6 +143,7 @@ func (a *Accounts) checkOrganizationPatch(p OrganizationPatch) error {
 		{"limits.legacyPerHour", p.LegacyPerHour, 1},
 		{"limits.appPerMinute", p.AppPerMinute, 1},
 		{"limits.uniqueEndpoints", p.UniqueEndpoints, 0},
+		{"limits.maxDashboards", p.MaxDashboards, 1},
 	} {
 		if n := limit.sent.Pointer(); n != nil && (*n < limit.least || *n > maxLimit) {
 			return fault.Field(limit.field, "must be a whole number from %d to %d", limit.least, maxLimit)
@@ -174,6 +176,7 @@ func (p OrganizationPatch) apply(o *Organization) {
 	p.LegacyPerHour.SetNullable(&o.Overrides.LegacyPerHour)
 	p.AppPerMinute.SetNullable(&o.Overrides.AppPerMinute)
 	p.UniqueEndpoints.SetNullable(&o.Overrides.UniqueEndpoints)
+	p.MaxDashboards.SetNullable(&o.Overrides.MaxDashboards)
 	p.API.SetNullable(&o.Overrides.API)
 	p.Integrations.SetNullable(&o.Overrides.Integrations)
 	p.UptimeReports.SetNullable(&o.Overrides.UptimeReports)

@@ -16,6 +16,7 @@ type Limits struct {
 	LegacyPerHour   int `json:"legacyPerHour"`   // accepted legacy calls of one user in any hour
 	AppPerMinute    int `json:"appPerMinute"`    // App calls of the whole organization
 	UniqueEndpoints int `json:"uniqueEndpoints"` // unique URLs of each kind of integration endpoint
+	MaxDashboards   int `json:"maxDashboards"`
 }
 
 // Features are the parts of the platform that a plan includes.
@@ -35,9 +36,9 @@ type Terms struct {
 func plans(legacyPerHour, appPerMinute int) map[Plan]Terms {
 	all := Features{API: true, Integrations: true, UptimeReports: true}
 	return map[Plan]Terms{
-		Free:       {Limits{LegacyPerHour: 1000, AppPerMinute: 120, UniqueEndpoints: 5}, Features{API: true}},
-		Team:       {Limits{LegacyPerHour: legacyPerHour, AppPerMinute: appPerMinute, UniqueEndpoints: 25}, all},
-		Enterprise: {Limits{LegacyPerHour: 10_000, AppPerMinute: 6_000, UniqueEndpoints: 250}, all},
+		Free:       {Limits{LegacyPerHour: 1000, AppPerMinute: 120, UniqueEndpoints: 5, MaxDashboards: 50}, Features{API: true}},
+		Team:       {Limits{LegacyPerHour: legacyPerHour, AppPerMinute: appPerMinute, UniqueEndpoints: 25, MaxDashboards: 50}, all},
+		Enterprise: {Limits{LegacyPerHour: 10_000, AppPerMinute: 6_000, UniqueEndpoints: 250, MaxDashboards: 50}, all},
 	}
 }
 
@@ -54,6 +55,7 @@ type Overrides struct {
 	LegacyPerHour   *int  `json:"legacyPerHour" audit:"legacyPerHour"`
 	AppPerMinute    *int  `json:"appPerMinute" audit:"appPerMinute"`
 	UniqueEndpoints *int  `json:"uniqueEndpoints" audit:"uniqueEndpoints"`
+	MaxDashboards   *int  `json:"maxDashboards" audit:"maxDashboards"`
 	API             *bool `json:"api" audit:"api"`
 	Integrations    *bool `json:"integrations" audit:"integrations"`
 	UptimeReports   *bool `json:"uptimeReports" audit:"uptimeReports"`
@@ -65,6 +67,7 @@ func (a *Accounts) Terms(o Organization) Terms {
 	override(&terms.Limits.LegacyPerHour, o.Overrides.LegacyPerHour)
 	override(&terms.Limits.AppPerMinute, o.Overrides.AppPerMinute)
 	override(&terms.Limits.UniqueEndpoints, o.Overrides.UniqueEndpoints)
+	override(&terms.Limits.MaxDashboards, o.Overrides.MaxDashboards)
 	override(&terms.Features.API, o.Overrides.API)
 	override(&terms.Features.Integrations, o.Overrides.Integrations)
 	override(&terms.Features.UptimeReports, o.Overrides.UptimeReports)

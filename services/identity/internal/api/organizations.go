@@ -9,7 +9,7 @@ import (
 
 const (
 	organizationExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8058", "name": "Acme", "plan": "team",
-		"limits": {"legacyPerHour": 1000, "appPerMinute": 600, "uniqueEndpoints": 25}, "enabledFeatures": {"api": true, "integrations": true},
+		"limits": {"legacyPerHour": 1000, "appPerMinute": 600, "uniqueEndpoints": 25, "maxDashboards": 50}, "enabledFeatures": {"api": true, "integrations": true},
 		"capabilities": {"uptimeReports": true}}`
 	organizationResponseExample = `{"organization": ` + organizationExample + `,
 		"dashboard": {"id": "01890a5d-ac96-774b-bcce-b302099a8060", "slug": "acme"}}`
@@ -138,6 +138,7 @@ type limitsPatch struct {
 	LegacyPerHour   optional.Value[int] `json:"legacyPerHour" nullable:"true" minimum:"1" maximum:"1000000" description:"Null: the plan's."`
 	AppPerMinute    optional.Value[int] `json:"appPerMinute" nullable:"true" minimum:"1" maximum:"1000000" description:"Null: the plan's."`
 	UniqueEndpoints optional.Value[int] `json:"uniqueEndpoints" nullable:"true" minimum:"0" maximum:"1000000" description:"Null: the plan's."`
+	MaxDashboards   optional.Value[int] `json:"maxDashboards" nullable:"true" minimum:"1" maximum:"1000000" description:"Null: the plan's. A limit below the number of dashboards refuses new ones only."`
 }
 
 type featuresPatch struct {
@@ -157,7 +158,7 @@ func (a api) changeOrganization(c *web.Call[idParameters, organizationPatch]) (o
 	limits, features := in.Limits.Value, in.EnabledFeatures.Value
 	o, err := a.accounts.ChangeOrganization(c, c.Parameters.ID, account.OrganizationPatch{
 		Name: in.Name, Plan: in.Plan,
-		LegacyPerHour: limits.LegacyPerHour, AppPerMinute: limits.AppPerMinute, UniqueEndpoints: limits.UniqueEndpoints,
+		LegacyPerHour: limits.LegacyPerHour, AppPerMinute: limits.AppPerMinute, UniqueEndpoints: limits.UniqueEndpoints, MaxDashboards: limits.MaxDashboards,
 		API: features.API, Integrations: features.Integrations, UptimeReports: in.Capabilities.Value.UptimeReports,
 	})
 	return a.organizationResponse(o), err

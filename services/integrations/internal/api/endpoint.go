@@ -227,13 +227,10 @@ func (r resource) remove(c *web.Call[removeParameters, removedEndpointBody]) (we
 	return web.None{}, r.endpoints.Delete(c, c.Caller.Organization, r.kind, endpoint.Target{DashboardID: *dashboardID, URLHash: urlHash, IfMatch: c.IfMatch})
 }
 
-// named returns the urlHash of the endpoint to delete. An endpoint that the body names, by
-// urlHash or by url, precedes an endpoint that the query names.
+// named returns the urlHash of the endpoint to delete. A value of the body precedes the same value of the query. A urlHash
+// and a url must agree, so that a request never deletes another endpoint than one of them names.
 func (r resource) named(query removeParameters, body removedEndpointBody) (string, error) {
-	hash, url := body.URLHash.Pointer(), body.URL.Pointer()
-	if hash == nil && url == nil {
-		hash, url = query.URLHash, query.URL
-	}
+	hash, url := cmp.Or(body.URLHash.Pointer(), query.URLHash), cmp.Or(body.URL.Pointer(), query.URL)
 	switch {
 	case hash == nil && url == nil:
 		return "", fault.New(fault.Invalid, "Either urlHash or url is required.")

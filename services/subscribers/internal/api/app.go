@@ -194,12 +194,12 @@ type draftMembers struct {
 	Confirmed    optional.Value[bool]     `json:"confirmed" default:"false" description:"True: no confirmation is asked for."`
 	Paused       optional.Value[bool]     `json:"paused" default:"false"`
 	Locked       optional.Value[bool]     `json:"locked" default:"false"`
-	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35" description:"BCP 47. Null or absent: the dashboard's."`
+	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35" minLength:"1" description:"BCP 47. Null or absent: the dashboard's."`
 }
 
 func (b draftMembers) draft(address string) audience.Draft {
 	draft := audience.Draft{
-		DashboardID: b.DashboardID.Value, Address: address, Confirmed: b.Confirmed.Value, Paused: b.Paused.Value, Locked: b.Locked.Value, Locale: b.Locale.Value,
+		DashboardID: b.DashboardID.Value, Address: address, Confirmed: b.Confirmed.Value, Paused: b.Paused.Value, Locked: b.Locked.Value, Locale: b.Locale,
 	}
 	if b.ComponentIDs.Sent && !b.ComponentIDs.Null {
 		draft.ComponentIDs = append([]string{}, b.ComponentIDs.Value...)
@@ -247,7 +247,7 @@ type subscriberPatch struct {
 	Confirmed    optional.Value[bool]     `json:"confirmed"`
 	Paused       optional.Value[bool]     `json:"paused"`
 	Locked       optional.Value[bool]     `json:"locked"`
-	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35" description:"BCP 47. Null: the dashboard's."`
+	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35" minLength:"1" description:"BCP 47. Null: the dashboard's."`
 	Suppressed   optional.Value[bool]     `json:"suppressed" description:"False only."`
 }
 
@@ -296,7 +296,7 @@ func (a appChannel) resend(c *web.Call[subscriberPath, web.None]) (confirmationV
 type rowMembers struct {
 	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null: all. Absent: all, and of a known subscriber as before."`
 	Confirmed    optional.Value[bool]     `json:"confirmed" description:"Absent: false, and of a known subscriber as before."`
-	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35"`
+	Locale       optional.Value[string]   `json:"locale" nullable:"true" minLength:"1" maxLength:"35"`
 }
 
 func (m rowMembers) row(address string) audience.Row {

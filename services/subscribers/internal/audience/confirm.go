@@ -16,12 +16,12 @@ func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
 	if s.Address.Suppression != nil || s.Locked {
 		return nil
 	}
-	return []topic.Message{s.notice(now)}
+	return []topic.Message{s.notice(topic.SubscriberConfirm, now)}
 }
 
-func (s *Subscriber) notice(now time.Time) topic.Notice {
+func (s *Subscriber) notice(kind topic.Kind, now time.Time) topic.Notice {
 	return topic.Notice{
-		ID: newID(), Kind: topic.SubscriberConfirm, Organization: s.OrganizationID, OccurredAt: now,
+		ID: newID(), Kind: kind, Organization: s.OrganizationID, OccurredAt: now,
 		Channel: s.Channel, Keeper: topic.Subscribers, Recipient: s.ID, Destination: digest(s.Channel, s.AddressID),
 	}
 }
@@ -43,7 +43,7 @@ func (a *Audience) Resend(ctx context.Context, organization string, channel topi
 		}
 		before, now := *s, a.Now()
 		s.Request = &Request{Nonce: rand.Text(), At: now}
-		notice = s.notice(now)
+		notice = s.notice(topic.SubscriberConfirm, now)
 		return append(subscriberEntry(ctx, "subscriber.resend_confirmation", now, &before, s), notice), nil
 	})
 	return topic.DeliveryID(notice.ID, id), err

@@ -149,7 +149,7 @@ func (l *line) check(channel topic.Channel, dashboard Dashboard) (err error) {
 	if l.components, err = dashboard.choice(l.row.ComponentIDs.Value); err != nil {
 		return err
 	}
-	l.locale, err = canonicalLocale(l.row.Locale.Value)
+	l.locale, err = chosenLocale(l.row.Locale)
 	return err
 }
 

@@ -160,15 +160,16 @@ func (a *Audience) dashboardsOf(ctx context.Context, organization string, subscr
 // destination returns the subscriber as a Destination. A destination that is not active does not show the address.
 func (a *Audience) destination(s *Subscriber, dashboard Dashboard, shows shows, kind topic.Kind) topic.Destination {
 	d := topic.Destination{ID: s.ID, Channel: s.Channel, State: topic.RecipientGone, Components: []string{}}
-	confirms := kind == topic.SubscriberConfirm
+	confirms, manages := kind == topic.SubscriberConfirm, kind == topic.SubscriberManage
+	notice := confirms || manages
 	components, any := s.told(shows)
 	switch {
-	case confirms && (s.Request == nil || s.Locked), !confirms && !any: // a locked one has no link that confirms
+	case notice && s.Locked, confirms && s.Request == nil, manages && s.pending(), !notice && !any: // both links are refused to a locked one
 		return d
 	case s.Address.Suppression != nil:
 		d.State = topic.RecipientSuppressed
 		return d
-	case s.Paused && !confirms:
+	case s.Paused && !notice:
 		d.State = topic.RecipientPaused
 		return d
 	}
@@ -176,6 +177,10 @@ func (a *Audience) destination(s *Subscriber, dashboard Dashboard, shows shows, 
 	d.Dashboard = topic.Dashboard{ID: s.DashboardID, Name: dashboard.Name, URL: dashboard.URL, Timezone: dashboard.Timezone, Locale: dashboard.Locale}
 	if confirms {
 		d.Link, d.Code, d.Names = a.Links.Confirm(*s), a.Links.Code(*s), dashboard.names(s.asked())
+		return d
+	}
+	if manages {
+		d.Link, d.Unsubscribe, d.Names = a.Links.Manage(*s), a.Links.Unsubscribe(*s), dashboard.names(componentsOf(s.Entries, true))
 		return d
 	}
 	d.Components = components
@@ -249,12 +254,17 @@ func (s *Subscriber) asked() []string {
 	if len(entries) == 0 {
 		entries = s.Entries
 	}
+	return componentsOf(entries, false)
+}
+
+// componentsOf returns the components of the entries that are confirmed, or are not, and nil for all components.
+func componentsOf(entries []Entry, confirmed bool) []string {
 	ids := make([]string, 0, len(entries))
 	for _, e := range entries {
-		if e.ComponentID == "" {
+		switch {
+		case e.ComponentID == "" && (e.Confirmed || !confirmed):
 			return nil
-		}
-		if !e.Confirmed && !e.Deleted {
+		case e.ComponentID != "" && e.Confirmed == confirmed && !e.Deleted:
 			ids = append(ids, e.ComponentID)
 		}
 	}

@@ -28,7 +28,7 @@ type Draft struct {
 	Confirmed    bool
 	Paused       bool
 	Locked       bool
-	Locale       string
+	Locale       optional.Value[string] // null: the dashboard's
 }
 
 // SubscriberPatch is the input of ChangeSubscriber. Nil and absent fields keep the stored value.
@@ -69,7 +69,7 @@ func (a *Audience) Create(ctx context.Context, organization string, channel topi
 	if err != nil {
 		return Subscriber{}, err
 	}
-	locale, err := canonicalLocale(draft.Locale)
+	locale, err := chosenLocale(draft.Locale)
 	if err != nil {
 		return Subscriber{}, err
 	}
@@ -178,7 +178,7 @@ func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, ch
 	if err != nil {
 		return Subscriber{}, err
 	}
-	if patch.Locale.Value, err = canonicalLocale(patch.Locale.Value); err != nil {
+	if patch.Locale.Value, err = chosenLocale(patch.Locale); err != nil {
 		return Subscriber{}, err
 	}
 	var entries []Entry
@@ -372,6 +372,14 @@ func strictText(channel topic.Channel, text string) (string, error) {
 	return strict, nil
 }
 
+// chosenLocale returns the canonical tag of a field for which null, not an empty text, means the dashboard's locale.
+func chosenLocale(field optional.Value[string]) (string, error) {
+	if field.Sent && !field.Null && field.Value == "" {
+		return "", wrongLocale()
+	}
+	return canonicalLocale(field.Value)
+}
+
 // canonicalLocale returns the language tag in its canonical form, and nothing for nothing.
 func canonicalLocale(text string) (string, error) {
 	if text == "" {
@@ -379,7 +387,11 @@ func canonicalLocale(text string) (string, error) {
 	}
 	tag, err := language.Parse(text)
 	if err != nil || len(text) > maxLocale {
-		return "", fault.Field("locale", "must be a language tag as in BCP 47, such as en or de-AT")
+		return "", wrongLocale()
 	}
 	return tag.String(), nil
+}
+
+func wrongLocale() error {
+	return fault.Field("locale", "must be a language tag as in BCP 47, such as en or de-AT")
 }

@@ -29,9 +29,9 @@ type asked struct {
 }
 
 // Subscribe stores what a visitor at an IP address asks for, with the notice of a message that has the link that confirms
-// it. The owner of an address that has all of it already gets such a message too: the page behind the link leads to the
-// page that manages the subscription, so a lost link comes again. If the subscriber is locked, the address is suppressed or
-// has got enough messages, nothing happens.
+// it. If the subscriber has all of it, there is nothing to confirm, and the message has the link that manages the
+// subscription, so a lost link comes again. If the subscriber is locked, the address is suppressed or has got enough
+// messages, nothing happens.
 func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Channel, wish Wish, ip string) error {
 	want, err := v.asked(offer, channel, wish)
 	if err != nil {
@@ -113,7 +113,7 @@ func (want asked) add(s *Subscriber) ([]topic.Message, error) {
 	}
 	missing := slices.DeleteFunc(slices.Clone(want.entries), func(e Entry) bool { return s.has(e.ComponentID) })
 	if len(missing) == 0 {
-		missing = want.entries
+		return []topic.Message{s.notice(topic.SubscriberManage, want.at)}, nil
 	}
 	s.UpdatedAt = want.at
 	return s.ask(missing, want.at), nil
