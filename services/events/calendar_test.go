@@ -41,6 +41,7 @@ func (p *platform) maintenance(component string, after time.Duration, more strin
 // shows them again. Each step has a greater sequence, so that calendars follow it.
 func TestAMaintenanceThatVisitorsDoNotSeeAnyMoreIsCancelledInTheCalendar(t *testing.T) {
 	p := start(t, startBroker(t))
+	records := p.records()
 	api, mail := p.component("API"), p.component("Mail")
 	id := p.maintenance(api, time.Hour, "")
 	other := p.maintenance(mail, time.Hour, "")
@@ -83,7 +84,7 @@ func TestAMaintenanceThatVisitorsDoNotSeeAnyMoreIsCancelledInTheCalendar(t *test
 	far := p.maintenance(api, 60*24*time.Hour, "")
 	p.must(204, "app admin a", "DELETE", "/app/events/"+far, "")
 	p.ahead.Add(int64(30 * 24 * time.Hour)) // the planned end is in an hour or two
-	apitest.Eventually(t, "the next day has begun", func() bool { return p.now().Sub(p.snapshot(p.records()).At) < 24*time.Hour })
+	apitest.Eventually(t, "the next day has begun", func() bool { return p.now().Sub(p.snapshot(records).At) < 24*time.Hour })
 	if statuses, _ := p.calendar(); len(statuses) != 3 {
 		t.Errorf("30 days later: %v", statuses)
 	}
