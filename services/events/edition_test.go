@@ -137,6 +137,7 @@ func TestEditionOfEachChange(t *testing.T) {
 
 	shows("title", 200, "PATCH", path, `{"title": "Down again"}`)
 	shows("description", 200, "PATCH", path, `{"description": "It does not respond."}`)
+	shows("impact analysis", 200, "PATCH", path, `{"impactAnalysis": "Costly"}`)
 	shows("impact", 200, "PATCH", path, fmt.Sprintf(`{"affectedComponents": [{"componentId": %q, "impact": "partial_outage"}]}`, api))
 	shows("components", 200, "PATCH", path, fmt.Sprintf(`{"affectedComponents": [{"componentId": %q}, {"componentId": %q}]}`, api, other))
 	shows("entry", 201, "POST", path+"/timeline", `{"message": "We know.", "status": "identified"}`)
@@ -178,7 +179,7 @@ func TestEditionOfEachChange(t *testing.T) {
 	hides("draft", 200, "PATCH", "/app/events/"+draft, `{"title": "Not yet"}`)
 	hides("entry of a draft", 201, "POST", "/app/events/"+draft+"/timeline", `{"message": "Not yet"}`)
 	hides("hidden event", 200, "PATCH", "/app/events/"+hidden, `{"title": "Secret"}`)
-	hides("impact analysis", 200, "PATCH", path, `{"impactAnalysis": "Costly", "coordinator": "Ann"}`)
+	hides("coordinator", 200, "PATCH", path, `{"coordinator": "Ann"}`)
 	hides("uptime reports", 200, "PATCH", path, `{"hiddenFromUptimeReports": true}`)
 	hides("deleted draft", 204, "DELETE", "/app/events/"+draft, "")
 	hides("deleted hidden event", 204, "DELETE", "/app/events/"+hidden, "")
@@ -192,7 +193,7 @@ func TestSnapshotHidesWhatVisitorsMustNotSee(t *testing.T) {
 	p := start(t, startBroker(t))
 	records := p.records()
 	shown, hidden := p.component("API"), p.component("secret component")
-	event := p.incident(shown, fmt.Sprintf(`, "impactAnalysis": "secret analysis", "coordinator": "secret coordinator", "externalId": "secret external"`))
+	event := p.incident(shown, `, "coordinator": "secret coordinator", "externalId": "secret external"`)
 	path := "/app/events/" + event
 	p.must(200, "app admin a", "PATCH", path, fmt.Sprintf(`{"affectedComponents": [{"componentId": %q}, {"componentId": %q}]}`, shown, hidden))
 	p.must(201, "app admin a", "POST", path+"/timeline", fmt.Sprintf(`{"message": "Both", "status": "resolved", "componentImpacts": [{"componentId": %q, "impact": "partial_outage"}]}`, hidden))
@@ -401,40 +402,6 @@ func TestTimeMakesEditions(t *testing.T) {
 	if again := p.snapshot(records); again.Edition != night.Edition {
 		t.Errorf("the edition is %d after %d", again.Edition, night.Edition)
 	}
-}
-
-// TestWithdrawnMaintenance checks that a calendar learns for 30 days of a maintenance that was deleted or hidden.
-func TestWithdrawnMaintenance(t *testing.T) {
-	p := start(t, startBroker(t))
-	records := p.records()
-	api := p.component("API")
-	plan := func() string {
-		at := p.now().Add(time.Hour)
-		return created("event", p.must(201, "app admin a", "POST", "/app/events", fmt.Sprintf(
-			`{"type": "maintenance", "title": "New disks", "description": "Long", "scheduledStartAt": %q, "scheduledEndAt": %q, "affectedComponents": [{"componentId": %q}]}`,
-			at.Format(time.RFC3339), at.Add(time.Hour).Format(time.RFC3339), api)))
-	}
-	deleted, hidden := plan(), plan()
-	p.must(204, "app admin a", "DELETE", "/app/events/"+deleted, "")
-	p.must(200, "app admin a", "PATCH", "/app/events/"+hidden, `{"hiddenFromDashboard": true}`)
-	ids := func() (ids []string) {
-		for _, event := range p.snapshot(records).Withdrawn {
-			if event.Title != "New disks" || event.Description.Text != "" || event.Version != 2 {
-				t.Errorf("withdrawn is %+v", event)
-			}
-			ids = append(ids, event.ID)
-		}
-		return ids
-	}
-	if got := ids(); !slices.Equal(got, []string{deleted, hidden}) {
-		t.Errorf("withdrawn are %v", got)
-	}
-	p.must(200, "app admin a", "PATCH", "/app/events/"+hidden, `{"hiddenFromDashboard": false}`)
-	if got := ids(); !slices.Equal(got, []string{deleted}) {
-		t.Errorf("after one is visible again: %v", got)
-	}
-	p.ahead.Add(int64(31 * 24 * time.Hour))
-	apitest.Eventually(t, "30 days are over", func() bool { return len(ids()) == 0 })
 }
 
 // TestEditionsOfManyTexts checks that no record of an edition grows with the texts of a page, because MongoDB allows 16 MiB,

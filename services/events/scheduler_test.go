@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -192,5 +193,30 @@ func TestSchedulerKilled(t *testing.T) {
 		if steps := strings.Count(want, "started") + strings.Count(want, "completed"); event["version"] != float64(1+steps) || len(event["timeline"].([]any)) != steps {
 			t.Errorf("event %d has the version %v and the timeline %v", id, event["version"], event["timeline"])
 		}
+	}
+}
+
+// TestStepsThatAreDueAtOnceShareEditions plans maintenances that begin at the same moment. An edition for each one would show
+// the last of them late.
+func TestStepsThatAreDueAtOnceShareEditions(t *testing.T) {
+	p := start(t, startBroker(t))
+	p.component("API")
+	const many = 24
+	begin := p.now().Add(time.Hour)
+	var group sync.WaitGroup
+	for range many {
+		group.Go(func() { p.planned(begin, begin.Add(time.Hour), `, "autoStart": true`) })
+	}
+	group.Wait()
+	before := p.edition().Number
+	p.ahead.Add(int64(time.Hour))
+	apitest.Eventually(t, "all are under way", func() bool {
+		return len(p.must(200, "app admin a", "GET", "/app/events?status=started&limit=100", "")["events"].([]any)) == many
+	})
+	if shown := strings.Count(p.text("api/v2/scheduled-maintenances/active.json"), `"impact":"maintenance"`); shown != many {
+		t.Errorf("visitors see %d maintenances under way, want %d", shown, many)
+	}
+	if made := p.edition().Number - before; made > many/2 {
+		t.Errorf("%d steps made %d editions", many, made)
 	}
 }

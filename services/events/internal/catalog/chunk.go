@@ -140,7 +140,7 @@ func newestFirst(a, b shownEvent) int {
 
 // size returns about how many bytes the event uses.
 func (e *ShownEvent) size() int {
-	n := 512 + len(e.Title) + len(e.Description.Text) + 128*len(e.Impacts)
+	n := 512 + len(e.Title) + len(e.Description.Text) + len(e.Analysis.Text) + 128*len(e.Impacts)
 	for i := range e.Entries {
 		n += 256 + len(e.Entries[i].Message.Text) + 64*len(e.Entries[i].Impacts)
 	}

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -53,22 +53,36 @@ func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, co
 	for _, component := range components {
 		m.names[component.ID] = component.Name
 	}
-	m.state = State{OrganizationID: organization}
-	m.state.Snapshot = Snapshot{At: now, Dashboard: dashboard.shown(m.names), Components: components, Withdrawn: []ShownEvent{}}
+	m.state = State{OrganizationID: organization, Format: stateFormat}
+	m.state.Snapshot = Snapshot{At: now, Dashboard: dashboard.shown(m.names), Components: components, Withdrawn: []ShownEvent{}, Raised: map[string]int64{}}
+	if was != nil {
+		m.state.Snapshot.FeedChangedAt = was.Snapshot.FeedChangedAt
+		m.state.Snapshot.Withdrawn = append(m.state.Snapshot.Withdrawn, was.Snapshot.Withdrawn...)
+		maps.Copy(m.state.Snapshot.Raised, was.Snapshot.Raised)
+	}
 	return m
 }
 
 // follow makes the state from the former one and the changes. seen is the versions of the events that the former
 // state follows. due: the former state has expired.
 func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, due bool) error {
-	m.changed = m.was == nil || due || m.loaded && !m.sameBasis()
-	if m.was == nil || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone || m.loaded && m.remeasured() {
+	outdated := m.was == nil || m.was.Format != stateFormat
+	m.changed = outdated || due || m.loaded && !m.sameBasis()
+	m.dateFeeds()
+	if outdated || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone || m.loaded && m.remeasured() {
 		m.allDays = true
-		return m.readAll(ctx)
+		if err := m.readAll(ctx); err != nil {
+			return err
+		}
+		m.leaveMissing()
+		return nil
 	}
 	m.keepEvents()
 	if err := m.readAdded(ctx); err != nil {
 		return err
+	}
+	if m.loaded {
+		m.leaveMissing()
 	}
 	for _, written := range changes {
 		if written.event != "" {
@@ -102,7 +116,6 @@ func (m *composition) sameBasis() bool {
 func (m *composition) keepEvents() {
 	former := &m.was.Snapshot
 	m.state.FirstMonth = m.was.FirstMonth
-	m.state.Snapshot.Withdrawn = slices.Clone(former.Withdrawn)
 	m.state.chunks = slices.Clone(m.was.chunks)
 	for _, component := range former.Components {
 		if name, there := m.names[component.ID]; !there || name != component.Name {
@@ -114,7 +127,13 @@ func (m *composition) keepEvents() {
 	since := m.calendar.recentFrom()
 	for at := len(m.state.chunks) - 1; at >= 0; at-- {
 		if !since.Before(m.state.chunks[at].recentUntil) {
-			m.state.chunks = m.state.chunks.without(at, func(e shownEvent) bool { return !e.Event.recent(since) })
+			m.state.chunks = m.state.chunks.without(at, func(e shownEvent) bool {
+				old := !e.Event.recent(since)
+				if old {
+					m.leaveFeeds(e.Event)
+				}
+				return old
+			})
 		}
 	}
 }
@@ -141,7 +160,7 @@ func (e ShownEvent) on(names map[string]string) ShownEvent {
 	e.Entries = slices.Clone(e.Entries)
 	for i := range e.Entries {
 		entry := &e.Entries[i]
-		entry.Impacts = slices.DeleteFunc(slices.Clone(entry.Impacts), func(i ComponentImpact) bool { _, there := names[i.ComponentID]; return !there })
+		entry.Impacts = slices.DeleteFunc(slices.Clone(entry.Impacts), func(i ShownChange) bool { _, there := names[i.ComponentID]; return !there })
 	}
 	return e
 }
@@ -150,6 +169,7 @@ func (e ShownEvent) on(names map[string]string) ShownEvent {
 func (m *composition) put(event shownEvent) {
 	if event.Event.recent(m.calendar.recentFrom()) {
 		m.state.chunks = m.state.chunks.with(event)
+		m.restore(event.Event)
 	}
 }
 
@@ -185,11 +205,16 @@ func (m *composition) apply(written cause, seen []Seen) {
 		return
 	}
 	m.drop(written.event)
+	if former.Event != nil {
+		m.leaveFeeds(former.Event)
+		if now.Event == nil || now.Event.Type != Maintenance {
+			m.withdraw(former.Event)
+		}
+	}
 	if now.Event != nil {
 		m.put(now)
 	}
 	m.changed = true
-	m.withdraw(written.event, former.Event, now.Event)
 	if former.Event == nil && written.version() > 1 { // then the days say when the event counted
 		for i := range m.was.Snapshot.Components {
 			for _, d := range m.was.Snapshot.Components[i].Days {
@@ -244,15 +269,6 @@ func (f *EventFacts) recent(since time.Time) bool {
 	return !f.Status.closed() || f.Start.After(since) || f.End != nil && f.End.After(since)
 }
 
-// withdraw notes a maintenance that visitors do not see any more.
-func (m *composition) withdraw(id string, former, now *ShownEvent) {
-	list := slices.DeleteFunc(m.state.Snapshot.Withdrawn, func(e ShownEvent) bool { return e.ID == id })
-	if former != nil && former.Type == Maintenance && now == nil {
-		list = append(list, former.withdrawn(m.state.Snapshot.At))
-	}
-	m.state.Snapshot.Withdrawn = list
-}
-
 // retally computes the numbers of the days to redo, and of the days that were not over in the former state.
 func (m *composition) retally(ctx context.Context) error {
 	for _, d := range m.calendar.overlapping(m.was.Snapshot.At, m.calendar.today().to) {
@@ -305,9 +321,7 @@ func (m *composition) tally(days []day, spans map[string][]span) {
 // finish completes what follows from events and days.
 func (m *composition) finish() {
 	snapshot := &m.state.Snapshot
-	snapshot.Withdrawn = slices.DeleteFunc(snapshot.Withdrawn, func(e ShownEvent) bool {
-		return e.UpdatedAt.Before(snapshot.At.AddDate(0, 0, -withdrawnDays))
-	})
+	m.forgetWithdrawn()
 	snapshot.Months = m.calendar.months(m.state.FirstMonth)
 	uptime := snapshot.Dashboard.Content.Uptime
 	states := map[string]Impact{}
@@ -330,17 +344,6 @@ func (m *composition) finish() {
 	}
 }
 
-// active returns the events that have reached their start and go on.
-func (s *State) active() iter.Seq[*ShownEvent] {
-	return func(yield func(*ShownEvent) bool) {
-		for event := range s.chunks.open() {
-			if event.active(s.Snapshot.At) && !yield(event) {
-				return
-			}
-		}
-	}
-}
-
 // expires returns when the state is not right any more without a write: an event begins, the day ends, or an uptime
 // changes, of which pages show whole minutes. A maintenance does not change an uptime.
 func (m *composition) expires() time.Time {
@@ -359,37 +362,12 @@ func (m *composition) expires() time.Time {
 	return next
 }
 
-// nextStart returns the next time at which an event reaches its start.
-func (s *State) nextStart() (next *time.Time) {
-	for event := range s.chunks.open() {
-		if event.Status.underway() && event.StartAt.After(s.Snapshot.At) && (next == nil || event.StartAt.Before(*next)) {
-			next = &event.StartAt
-		}
-	}
-	return next
-}
-
-// statuses returns the statuses of the components on the public list.
-func (s *State) statuses() map[string]RowStatus {
-	statuses := map[string]RowStatus{}
-	for event := range s.active() {
-		for _, impact := range event.Impacts {
-			switch {
-			case impact.Impact == Operational:
-			case event.Type == Incident:
-				statuses[impact.ComponentID] = RowIncident
-			default:
-				statuses[impact.ComponentID] = cmp.Or(statuses[impact.ComponentID], RowMaintenance)
-			}
-		}
-	}
-	return statuses
-}
-
 // sameComponents reports whether the components are those of a state, apart from what follows from events.
 func sameComponents(was *State, components []ShownComponent) bool {
 	return slices.EqualFunc(was.Snapshot.Components, components, func(a, b ShownComponent) bool {
-		a.State, a.Days, a.Uptime, b.State, b.Days, b.Uptime = "", nil, nil, "", nil, nil
+		for _, one := range []*ShownComponent{&a, &b} {
+			one.State, one.Days, one.Uptime, one.FeedChangedAt = "", nil, nil, time.Time{}
+		}
 		return sameJSON(a, b)
 	})
 }

@@ -3,7 +3,6 @@ package catalog
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -14,9 +13,6 @@ var errFound = errors.New("catalog: found")
 
 // readAll makes events and days from the records.
 func (m *composition) readAll(ctx context.Context) error {
-	if m.was != nil {
-		m.state.Snapshot.Withdrawn = slices.Clone(m.was.Snapshot.Withdrawn)
-	}
 	spans, err := m.read(ctx, []string{""}, m.calendar.days, m.put)
 	if err != nil {
 		return err
@@ -48,14 +44,6 @@ func (m *composition) readAdded(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (s *State) component(id string) *ShownComponent {
-	at := slices.IndexFunc(s.Snapshot.Components, func(c ShownComponent) bool { return c.ID == id })
-	if at < 0 {
-		return nil
-	}
-	return &s.Snapshot.Components[at]
 }
 
 // read calls visit with the events of the scopes that overlap the days or are planned, and returns the times that they

@@ -6,21 +6,18 @@ import (
 	"time"
 )
 
-const (
-	recentDays    = 90 // of the events of a snapshot
-	withdrawnDays = 30
-)
+const recentDays = 90 // of the events of a snapshot
 
 // calendar is the days of a dashboard's zone that a snapshot covers, the oldest first. The last one is today.
 type calendar struct {
-	at   time.Time // in whole seconds
+	at   time.Time
 	zone *time.Location
 	days []day
 }
 
 // newCalendar returns the days of the 12 months until at.
 func newCalendar(at time.Time, zone *time.Location) calendar {
-	c := calendar{at: wholeSecond(at), zone: zone}
+	c := calendar{at: at, zone: zone}
 	local := at.In(zone)
 	today := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC)
 	for date := today.AddDate(-1, 0, 1); !date.After(today); date = date.AddDate(0, 0, 1) {
@@ -76,25 +73,32 @@ func (c calendar) months(first string) []string {
 }
 
 // tallied returns those of the days on which spans affected the component. spans is all of the component that overlap
-// the days. The time before the component existed and after at is not measured.
+// the days. The time before the component existed and after at is not measured. A day names the events of all spans until
+// at and counts their impacts for its worst status, also of those that have not lasted a second.
 func (c calendar) tallied(component *ShownComponent, spans []span, days []day) []ShownDay {
 	if len(days) == 0 || len(spans) == 0 {
 		return nil
 	}
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from.Compare(b.from), cmp.Compare(a.eventID, b.eventID)) })
-	from, end := later(days[0].from, wholeSecond(component.Since)), earlier(days[len(days)-1].to, c.at)
+	from, end := later(days[0].from, wholeSecond(component.Since)), earlier(days[len(days)-1].to, wholeSecond(c.at))
 	states := segments(from, end, spans)
 	var out []ShownDay
 	for _, d := range days {
-		first, last := later(d.from, from), earlier(d.to, end)
-		one := ShownDay{Date: d.date, EventIDs: []string{}}
+		first := later(d.from, from)
+		one := ShownDay{Date: d.date, Tally: tally(states, first, earlier(d.to, end)), EventIDs: []string{}}
 		for _, s := range spans {
-			if later(s.from, first).Before(earlier(s.to, last)) && !slices.Contains(one.EventIDs, s.eventID) {
+			begin := later(s.from, first)
+			if begin.After(c.at) || !begin.Before(earlier(s.to, d.to)) {
+				continue
+			}
+			if s.impact.worse(one.Tally.Worst) {
+				one.Tally.Worst = s.impact
+			}
+			if !slices.Contains(one.EventIDs, s.eventID) {
 				one.EventIDs = append(one.EventIDs, s.eventID)
 			}
 		}
 		if len(one.EventIDs) > 0 {
-			one.Tally = tally(states, first, last)
 			out = append(out, one)
 		}
 	}
@@ -104,8 +108,8 @@ func (c calendar) tallied(component *ShownComponent, spans []span, days []day) [
 // uptime returns the uptime of a component over the last n days. The component has no events on days that it lacks.
 func (c calendar) uptime(component *ShownComponent, n int, weight float64) *float64 {
 	window := c.last(n)
-	from := later(window[0].from, wholeSecond(component.Since))
-	if !from.Before(c.at) {
+	from, end := later(window[0].from, wholeSecond(component.Since)), wholeSecond(c.at)
+	if !from.Before(end) {
 		return nil
 	}
 	var sum Tally
@@ -114,6 +118,6 @@ func (c calendar) uptime(component *ShownComponent, n int, weight float64) *floa
 			sum.addAll(component.Days[i].Tally)
 		}
 	}
-	sum.Measured = c.at.Sub(from)
+	sum.Measured = end.Sub(from)
 	return sum.Uptime(weight)
 }

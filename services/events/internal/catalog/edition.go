@@ -9,24 +9,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// State is a snapshot, and what the next snapshot follows from.
-type State struct {
-	Snapshot       Snapshot `json:"snapshot"` // without Events, which chunks has
-	OrganizationID string   `json:"organizationId"`
-	FirstMonth     string   `json:"firstMonth"` // of history, yyyy-mm
-	chunks         chunks
-}
-
-// shown returns the snapshot with the events.
-func (s *State) shown() Snapshot {
-	snapshot := s.Snapshot
-	snapshot.Events = []ShownEvent{}
-	for e := range s.chunks.all() {
-		snapshot.Events = append(snapshot.Events, *e.Event)
-	}
-	return snapshot
-}
-
 // Part is a stored part of the editions of a dashboard: the head of an edition, or what several editions share. The id
 // of the head is that of the edition, which the Page record names. Parts never change.
 //

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func (c *Catalog) askedFor(ctx context.Context, of *issue, name string) (asked A
 // eventOf returns an event of any age as the dashboard of an edition shows it, or NotFound.
 func (c *Catalog) eventOf(ctx context.Context, of *issue, id string) (*ShownEvent, error) {
 	if recent := of.state.chunks.get(id).Event; recent != nil {
-		return recent, nil
+		return recent, of.state.unlessAhead(recent)
 	}
 	if uuid.Validate(id) != nil {
 		return nil, noFile()
@@ -100,7 +101,7 @@ func (c *Catalog) eventOf(ctx context.Context, of *issue, id string) (*ShownEven
 	if err == nil && shown.Event == nil {
 		err = noFile()
 	}
-	return shown.Event, err
+	return shown.Event, cmp.Or(err, of.state.unlessAhead(shown.Event))
 }
 
 // names returns the names of the components of an edition, by id.
@@ -121,7 +122,7 @@ func (c *Catalog) monthOf(ctx context.Context, of *issue, name string) (*ShownMo
 	}
 	calendar := calendar{zone: zoneOf(snapshot.Dashboard)}
 	calendar.days = daysOf(month.Year(), month.Month(), calendar.zone)
-	calendar.at = earlier(wholeSecond(snapshot.At), calendar.today().to)
+	calendar.at = earlier(snapshot.At, calendar.today().to)
 	m := &composition{Catalog: c, calendar: calendar, names: of.names(), state: State{OrganizationID: of.state.OrganizationID}}
 	out := &ShownMonth{Month: name, Events: []ShownEvent{}, Uptimes: map[string]*float64{}}
 	from, to := calendar.days[0].from, calendar.today().to
@@ -132,7 +133,9 @@ func (c *Catalog) monthOf(ctx context.Context, of *issue, name string) (*ShownMo
 	}
 	slices.SortFunc(found, newestFirst)
 	for _, event := range found {
-		out.Events = append(out.Events, *event.Event)
+		if !event.Event.ahead(snapshot.At) {
+			out.Events = append(out.Events, *event.Event)
+		}
 	}
 	for i := range snapshot.Components {
 		component := snapshot.Components[i]

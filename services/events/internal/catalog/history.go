@@ -57,13 +57,18 @@ type impactFrom struct {
 	impact Impact
 }
 
+// firstImpact returns the impact of the event on the component of a link since the start.
+func (e *Event) firstImpact(link Link) Impact {
+	return cmp.Or(link.Impact, defaultImpact(e.Type, e.Severity))
+}
+
 // impactsOn returns the impacts of the event on the component of a link, oldest first: that of the link, and those
 // of timeline entries, each from the timestamp of its entry. Of two with the same timestamp the later entry counts.
 func (e *Event) impactsOn(link Link) []impactFrom {
-	impacts := []impactFrom{{impact: cmp.Or(link.Impact, defaultImpact(e.Type, e.Severity))}}
+	impacts := []impactFrom{{impact: e.firstImpact(link)}}
 	for i := range e.Timeline {
 		entry := &e.Timeline[i]
-		if link.StatedAt != nil && !entry.CreatedAt.After(*link.StatedAt) {
+		if link.overrides(entry) {
 			continue
 		}
 		for _, stated := range entry.Impacts {
@@ -74,6 +79,11 @@ func (e *Event) impactsOn(link Link) []impactFrom {
 	}
 	slices.SortStableFunc(impacts, func(a, b impactFrom) int { return a.at.Compare(b.at) })
 	return impacts
+}
+
+// overrides reports whether the impact of the link was stated after the entry and replaces what the entry states.
+func (l *Link) overrides(entry *Entry) bool {
+	return l.StatedAt != nil && !entry.CreatedAt.After(*l.StatedAt)
 }
 
 // Measured returns the time that uptime reports count; to is nil for an open event without an actual end. A closed
@@ -96,11 +106,18 @@ func (e *Event) lasted() (from time.Time, to *time.Time, counts bool) {
 	return e.StartAt, to, to == nil && e.Open() || to != nil && e.StartAt.Before(*to)
 }
 
-// span is a time in which an event affects a component: from, and until before to, in whole seconds.
+// span is a time in which an event affects a component: from, and until before to.
 type span struct {
 	from, to time.Time
 	impact   Impact
 	eventID  string
+}
+
+// counted returns the part of the span between from and to in whole seconds, and false if it has no length. Reports count
+// whole seconds, so that their sums agree exactly.
+func (s span) counted(from, to time.Time) (first, last time.Time, lasts bool) {
+	first, last = later(wholeSecond(s.from), from), earlier(wholeSecond(s.to), to)
+	return first, last, first.Before(last)
 }
 
 // spansOn returns the times until now in which the event affects the component of a link, the earliest first. An
@@ -127,7 +144,7 @@ func (e *Event) spansWithin(link Link, from time.Time, end *time.Time) []span {
 			if i+1 < len(impacts) {
 				until = earlier(to, impacts[i+1].at)
 			}
-			s := span{wholeSecond(later(from, one.at)), wholeSecond(until), one.impact, e.ID}
+			s := span{later(from, one.at), until, one.impact, e.ID}
 			if s.from.Before(s.to) && s.impact != Operational {
 				spans = append(spans, s)
 			}
@@ -141,5 +158,5 @@ func (e *Event) spansWithin(link Link, from time.Time, end *time.Time) []span {
 	return spans
 }
 
-// wholeSecond drops the fraction of a second. Reports count whole seconds, so that their sums agree exactly.
+// wholeSecond drops the fraction of a second.
 func wholeSecond(at time.Time) time.Time { return at.Truncate(time.Second) }

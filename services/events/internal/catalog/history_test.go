@@ -3,7 +3,6 @@ package catalog
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -227,8 +226,8 @@ func checkBySecond(t *testing.T, got ComponentUptime, component Component, histo
 	}
 	if up := whole.Measured - whole.Maintenance; up > 0 {
 		want := 100 * (1 - (whole.Major.Seconds()+weight*whole.Partial.Seconds())/up.Seconds())
-		if uptime := got.Uptime(weight); uptime == nil || math.Abs(*uptime-want) > 0.0000005001 {
-			t.Errorf("an uptime of %v, counted %v", uptime, want)
+		if uptime := got.Uptime(weight); uptime == nil || *uptime > want+1e-10 || *uptime < want-1.0001e-6 {
+			t.Errorf("an uptime of %v, counted %v", got.Uptime(weight), want)
 		}
 	} else if uptime := got.Uptime(weight); uptime != nil {
 		t.Errorf("an uptime of %v, counted none", *uptime)

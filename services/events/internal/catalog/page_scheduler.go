@@ -53,16 +53,12 @@ func (c *Catalog) runDuePages(ctx context.Context) error {
 	rows, err := c.store.Pages.Keys(ctx, find.Query{
 		Where: []find.Condition{find.Lte(FieldDueAt, c.now())}, Order: []find.Order{{Field: FieldDueAt}},
 	})
-	failed := []error{err}
-	for _, row := range rows {
+	return errors.Join(err, atOnce(ctx, rows, func(row find.Row) error {
 		if err := c.renewPage(ctx, row.Key); unlessMissing(err) != nil {
-			failed = append(failed, fmt.Errorf("page of dashboard %s: %w", row.Key, err))
+			return fmt.Errorf("page of dashboard %s: %w", row.Key, err)
 		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return errors.Join(failed...)
+		return nil
+	}))
 }
 
 // renewPage renders a page that has expired and deletes its former editions, unless another process does.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -147,7 +148,7 @@ func uptimeOf(component Component, spans []span, days []day, end time.Time) Comp
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from.Compare(b.from), cmp.Compare(a.eventID, b.eventID)) })
 	seen := map[string]bool{}
 	for _, s := range spans {
-		if !seen[s.eventID] && later(s.from, from).Before(earlier(s.to, end)) {
+		if _, _, lasts := s.counted(from, end); lasts && !seen[s.eventID] {
 			seen[s.eventID] = true
 			part.EventIDs = append(part.EventIDs, s.eventID)
 		}
@@ -169,7 +170,7 @@ func segments(from, to time.Time, spans []span) []segment {
 	}
 	var edges []edge
 	for _, s := range spans {
-		if first, last := later(s.from, from), earlier(s.to, to); first.Before(last) {
+		if first, last, lasts := s.counted(from, to); lasts {
 			edges = append(edges, edge{first, s.impact, 1}, edge{last, s.impact, -1})
 		}
 	}
@@ -245,18 +246,23 @@ func (t *Tally) addAll(other Tally) {
 // Downtime returns the time of major and partial outages, unweighted.
 func (t Tally) Downtime() time.Duration { return t.Major + t.Partial }
 
-const uptimeDecimals = 1e6 // six decimals of a percentage: a second of a month is 0.00004 percent
+const uptimeUnit = 1e6 // six decimals
 
 // Uptime returns the uptime in percent, 0 to 100; nil if nothing but maintenance is measured. weight is that of a
-// partial outage.
+// partial outage. The percentage is cut off after six decimals, so that 100 means that there was no outage; a second of a
+// month is 0.00004 percent. The computation uses integers, because the error of a fraction could lower the last decimal.
 func (t Tally) Uptime(weight float64) *float64 {
 	counted := t.Measured - t.Maintenance
 	if counted <= 0 {
 		return nil
 	}
-	lost := (float64(t.Major) + weight*float64(t.Partial)) / float64(counted)
-	percent := math.Round(100*(1-lost)*uptimeDecimals) / uptimeDecimals
-	return &percent
+	lost := time.Duration(math.Round(weight * float64(t.Partial)))
+	if weight > 0 && t.Partial > 0 {
+		lost = max(lost, 1)
+	}
+	high, low := bits.Mul64(uint64(max(0, counted-t.Major-lost)), 100*uptimeUnit)
+	percent, _ := bits.Div64(high, low, uint64(counted))
+	return new(float64(percent) / uptimeUnit)
 }
 
 func tally(all []segment, from, to time.Time) Tally {

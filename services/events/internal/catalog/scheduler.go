@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
@@ -13,7 +14,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
-const schedulerInterval = time.Second // a look costs one indexed query that mostly finds nothing
+const (
+	schedulerInterval = time.Second // a look costs one indexed query that mostly finds nothing
+	// stepsAtOnce is how many steps are taken at the same time. Steps of several events on a page share its next edition, so
+	// that visitors see them soon, also if many are due at once.
+	stepsAtOnce = 16
+)
 
 // RunScheduler starts and ends maintenances with autoStart and autoEnd, and sends their reminders, until ctx ends. It
 // notifies the channels of the last write that asked for any or for none. Several processes may run it at once.
@@ -39,18 +45,41 @@ func schedule(ctx context.Context, log *slog.Logger, failed string, run func(con
 
 // runDue takes every step that is due. The failure of one does not delay the others.
 func (c *Catalog) runDue(ctx context.Context) error {
-	var failed []error
+	type owned struct{ organization, id string }
+	var due []owned
 	err := c.store.Events.Each(ctx, find.Query{
 		Where: []find.Condition{find.Lte(FieldDueAt, c.now())}, Order: []find.Order{{Field: FieldDueAt}},
-	}, func(due Event) error {
-		command := Command{Organization: due.OrganizationID, Source: SourceScheduler}
-		_, err := c.ChangeEvent(audit.WithScheduler(ctx), command, due.ID, (*Draft).runStep)
-		if unlessMissing(err) != nil {
-			failed = append(failed, fmt.Errorf("event %s: %w", due.ID, err))
-		}
-		return ctx.Err()
+	}, func(event Event) error {
+		due = append(due, owned{event.OrganizationID, event.ID})
+		return nil
 	})
-	return errors.Join(append(failed, err)...)
+	return errors.Join(err, atOnce(ctx, due, func(event owned) error {
+		command := Command{Organization: event.organization, Source: SourceScheduler}
+		_, err := c.ChangeEvent(audit.WithScheduler(ctx), command, event.id, (*Draft).runStep)
+		if unlessMissing(err) != nil {
+			return fmt.Errorf("event %s: %w", event.id, err)
+		}
+		return nil
+	}))
+}
+
+// atOnce calls step for each of the items, for stepsAtOnce at the same time, until ctx ends. It joins the errors.
+func atOnce[T any](ctx context.Context, items []T, step func(T) error) error {
+	errs := make([]error, len(items))
+	slots := make(chan struct{}, stepsAtOnce)
+	var group sync.WaitGroup
+	for i, item := range items {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = step(item)
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // DueAt returns the time of the scheduler's next step with the event: its start, its end or a reminder; nil for none.

@@ -47,7 +47,7 @@ func (e *Event) shownOn(components map[string]string) shownEvent {
 		updated = e.UpdatedAt
 	}
 	event := &ShownEvent{
-		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, Description: e.Description, Impacts: impacts,
+		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, Description: e.Description, Analysis: e.Impact, Impacts: impacts,
 		StartAt: e.StartAt, EndAt: e.EndAt, ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt,
 		Entries: e.shownEntries(components), PostMortem: e.PostMortem.shown(), CreatedAt: e.CreatedAt, UpdatedAt: updated,
 		Version: e.ShownVersion,
@@ -99,24 +99,59 @@ func (e *Event) shownEntries(components map[string]string) []ShownEntry {
 	chronicle := e.Chronicle()
 	entries := make([]ShownEntry, len(chronicle))
 	inForce := e.firstStatus(chronicle)
+	impacts := make(map[string]Impact, len(e.Links))
+	for _, link := range e.Links {
+		impacts[link.ComponentID] = e.firstImpact(link)
+	}
 	for i, entry := range chronicle {
 		if entry.Status != StatusUpdate {
 			inForce = entry.Status
 		}
-		impacts := slices.DeleteFunc(slices.Clone(entry.Impacts), func(impact ComponentImpact) bool {
-			_, there := components[impact.ComponentID]
-			return !there
-		})
 		updated := entry.CreatedAt
 		if entry.EditedAt != nil {
 			updated = *entry.EditedAt
 		}
 		entries[len(entries)-1-i] = ShownEntry{
-			StatusID: entry.StatusID, Status: entry.Status, InForce: inForce, Message: entry.Message, Impacts: impacts,
+			StatusID: entry.StatusID, Status: entry.Status, InForce: inForce, Message: entry.Message,
+			Impacts:  e.changes(&entry, impacts, components),
 			Notified: entry.Notified, Timestamp: entry.Timestamp, CreatedAt: entry.CreatedAt, UpdatedAt: updated,
 		}
 	}
 	return entries
+}
+
+// changes returns the impacts on components from an entry on: those that the entry states, and the ends of all if the entry
+// closes the event. impacts is the impacts before the entry, by component; changes makes it those after the entry.
+func (e *Event) changes(entry *Entry, impacts map[string]Impact, components map[string]string) []ShownChange {
+	changes := []ShownChange{}
+	closes := entry.Status.closed() && (entry.PreviousStatus != "" || entry.StatusID == e.StatusEntry)
+	interrupted := e.closedBefore(entry.Timestamp)
+	for i := range e.Links {
+		link := &e.Links[i]
+		change := ShownChange{ComponentID: link.ComponentID, Before: impacts[link.ComponentID], Impact: Operational}
+		at := slices.IndexFunc(entry.Impacts, func(stated ComponentImpact) bool { return stated.ComponentID == link.ComponentID })
+		if at >= 0 && !link.overrides(entry) {
+			impacts[link.ComponentID] = entry.Impacts[at].Impact
+		}
+		if at >= 0 && !closes {
+			change.Impact = entry.Impacts[at].Impact
+			if interrupted {
+				change.Before = Operational
+			}
+		}
+		_, there := components[link.ComponentID]
+		if there && (at >= 0 || closes && change.Before != Operational) {
+			changes = append(changes, change)
+		}
+	}
+	return changes
+}
+
+// closedBefore reports whether the event was closed right before a time.
+func (e *Event) closedBefore(at time.Time) bool {
+	end := e.End()
+	return !e.Open() && end != nil && end.Before(at) ||
+		slices.ContainsFunc(e.Pauses, func(p Pause) bool { return p.From.Before(at) && !at.After(p.To) })
 }
 
 // firstStatus returns the status before the first entry that has a status of its own.
@@ -150,6 +185,12 @@ func (e *ShownEvent) open() bool { return !e.Status.closed() }
 // active reports whether the event has reached its start and goes on.
 func (e *ShownEvent) active(at time.Time) bool { return e.Status.underway() && !e.StartAt.After(at) }
 
+// ahead reports whether the event is an open incident that begins later. Visitors see a maintenance before it begins, because
+// it is planned, and no incident.
+func (e *ShownEvent) ahead(at time.Time) bool {
+	return e.Type == Incident && e.open() && e.StartAt.After(at)
+}
+
 // recent reports whether the event is open, or began or ended after since.
 func (e *ShownEvent) recent(since time.Time) bool {
 	return e.open() || e.end().After(since) || e.StartAt.After(since)
@@ -157,15 +198,6 @@ func (e *ShownEvent) recent(since time.Time) bool {
 
 // end returns the end of a closed event.
 func (e *ShownEvent) end() time.Time { return *cmp.Or(e.EndAt, e.ScheduledEndAt, &e.StartAt) }
-
-// withdrawn returns the event as a calendar shows it after it was deleted or hidden.
-func (e *ShownEvent) withdrawn(now time.Time) ShownEvent {
-	return ShownEvent{
-		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, StartAt: e.StartAt, EndAt: e.EndAt,
-		ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt, CreatedAt: e.CreatedAt, UpdatedAt: now,
-		Version: e.Version + 1, Description: Rich{Format: e.Description.Format}, Impacts: []ShownImpact{}, Entries: []ShownEntry{},
-	}
-}
 
 // shown returns the dashboard as visitors see it. Placements of other components than shown, and what decides the
 // access, are left out.

@@ -2,8 +2,11 @@ package catalog
 
 import "time"
 
-// Snapshot is everything that the public files of a dashboard show. It has no draft, no hidden event, no hidden
-// component, no note and no author, so no file can show them.
+// FeedDays is for how many days a feed has an item.
+const FeedDays = 90
+
+// Snapshot is everything that the public files of a dashboard show. It has no draft, no hidden event, no incident
+// before its start, no hidden component, no note and no author, so no file can show them.
 type Snapshot struct {
 	Edition    int64            `json:"edition"` // increases with each change of what is shown
 	At         time.Time        `json:"at"`      // the time for which the states and the days are right
@@ -12,8 +15,13 @@ type Snapshot struct {
 	Components []ShownComponent `json:"components"` // in the order of the page
 	// Events is the open and planned events, and those that began or ended within the last 90 days; the newest first.
 	Events []ShownEvent `json:"events"`
-	// Withdrawn is the maintenances that were deleted or hidden within the last 30 days. They have no texts but the title.
+	// Withdrawn is the maintenances that visitors have seen and do not see any more, until 30 days after their planned end.
+	// They have no texts but the title. Their Version is greater than each one that visitors have seen.
 	Withdrawn []ShownEvent `json:"withdrawn"`
+	// Raised is what a calendar adds to the Version of maintenances that were withdrawn and are shown again, by id.
+	Raised map[string]int64 `json:"raised"`
+	// FeedChangedAt is the time since which the feed of the dashboard is the same, if the feed has no items.
+	FeedChangedAt time.Time `json:"feedChangedAt"`
 	// Months is the months that have a page of history, the newest first, as yyyy-mm in the dashboard's zone.
 	Months []string `json:"months"`
 	// FeedKey opens the feeds of a private page as the query parameter "key"; empty on a public page.
@@ -22,15 +30,17 @@ type Snapshot struct {
 
 // ShownComponent is a component as visitors see it.
 type ShownComponent struct {
-	ID          string     `json:"id"`
-	LegacyID    int64      `json:"legacyId"`
-	Name        string     `json:"name"`
-	Group       string     `json:"group"` // the dashboard's, or the component's own
-	Description string     `json:"description"`
-	State       Impact     `json:"state"`
-	Since       time.Time  `json:"since"` // earlier time is not measured
-	UpdatedAt   time.Time  `json:"updatedAt"`
-	Days        []ShownDay `json:"days"` // of the last 12 months, the oldest first; without the days on which nothing happened
+	ID          string    `json:"id"`
+	LegacyID    int64     `json:"legacyId"`
+	Name        string    `json:"name"`
+	Group       string    `json:"group"` // the dashboard's, or the component's own
+	Description string    `json:"description"`
+	State       Impact    `json:"state"`
+	Since       time.Time `json:"since"` // earlier time is not measured
+	UpdatedAt   time.Time `json:"updatedAt"`
+	// FeedChangedAt is Snapshot.FeedChangedAt for the feed of the component.
+	FeedChangedAt time.Time  `json:"feedChangedAt"`
+	Days          []ShownDay `json:"days"` // of the last 12 months, the oldest first; without the days on which nothing happened
 	// Uptime is the percentage over the days of the bar, by the dashboard's weight; nil if nothing was measured.
 	Uptime *float64 `json:"uptime"`
 }
@@ -49,6 +59,7 @@ type ShownEvent struct {
 	Status      Status        `json:"status"`
 	Title       string        `json:"title"`
 	Description Rich          `json:"description"`
+	Analysis    Rich          `json:"impactAnalysis"`
 	Impacts     []ShownImpact `json:"impacts"` // at present, or at last; without hidden components
 
 	StartAt          time.Time  `json:"startAt"`
@@ -73,15 +84,22 @@ type ShownImpact struct {
 
 // ShownEntry is an entry of a timeline as visitors see it.
 type ShownEntry struct {
-	StatusID  string            `json:"statusId"`
-	Status    Status            `json:"status"`  // StatusUpdate for an entry without a transition
-	InForce   Status            `json:"inForce"` // the status of the event from this entry on
-	Message   Rich              `json:"message"`
-	Impacts   []ComponentImpact `json:"impacts"`
-	Notified  bool              `json:"notified"`
-	Timestamp time.Time         `json:"timestamp"`
-	CreatedAt time.Time         `json:"createdAt"`
-	UpdatedAt time.Time         `json:"updatedAt"`
+	StatusID  string        `json:"statusId"`
+	Status    Status        `json:"status"`  // StatusUpdate for an entry without a transition
+	InForce   Status        `json:"inForce"` // the status of the event from this entry on
+	Message   Rich          `json:"message"`
+	Impacts   []ShownChange `json:"impacts"` // that the entry states, and the ends of impacts by an entry that closes the event
+	Notified  bool          `json:"notified"`
+	Timestamp time.Time     `json:"timestamp"`
+	CreatedAt time.Time     `json:"createdAt"`
+	UpdatedAt time.Time     `json:"updatedAt"`
+}
+
+// ShownChange is the impact of an event on a component from an entry on.
+type ShownChange struct {
+	ComponentID string `json:"componentId"`
+	Before      Impact `json:"before"` // until the entry
+	Impact      Impact `json:"impact"`
 }
 
 // ShownPostMortem is a published post-mortem.

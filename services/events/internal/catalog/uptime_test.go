@@ -34,7 +34,7 @@ func TestTally(t *testing.T) {
 		"the same twice": {[]span{during("01:00", "03:00", MajorOutage), during("02:00", "04:00", MajorOutage)},
 			Tally{Measured: 10 * time.Hour, Major: 3 * time.Hour, Worst: MajorOutage}, percent(70)},
 		"an outage in a maintenance": {[]span{during("01:00", "03:00", UnderMaintenance), during("02:00", "04:00", MajorOutage)},
-			Tally{Measured: 10 * time.Hour, Maintenance: time.Hour, Major: 2 * time.Hour, Worst: MajorOutage}, percent(77.777778)},
+			Tally{Measured: 10 * time.Hour, Maintenance: time.Hour, Major: 2 * time.Hour, Worst: MajorOutage}, percent(77.777777)},
 		"beyond both ends": {[]span{during("00:00", "23:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Major: 10 * time.Hour, Worst: MajorOutage}, percent(0)},
 		"of no length":     {[]span{during("01:00", "01:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
 		"outside":          {[]span{during("10:00", "11:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
@@ -49,6 +49,16 @@ func TestTally(t *testing.T) {
 				t.Errorf("uptime %v, want %v", uptime, c.uptime)
 			}
 		})
+	}
+	for name, outage := range map[string]Tally{
+		"a second in a year":                      {Measured: 365 * 24 * time.Hour, Major: time.Second},
+		"a second of 1,000 components in a month": {Measured: 31000 * 24 * time.Hour, Partial: time.Second},
+	} {
+		for _, weight := range []float64{1, 0.3, 1e-6, 1e-12} {
+			if uptime := *outage.Uptime(weight); (uptime < 100) != (outage.Major > 0 || weight > 0) || uptime < 99.999 {
+				t.Errorf("%s with the weight %g: %v", name, weight, uptime)
+			}
+		}
 	}
 	if got := (Tally{}); got.Uptime(0.3) != nil {
 		t.Errorf("an unmeasured time has an uptime of %v", *got.Uptime(0.3))

@@ -50,7 +50,7 @@ func (c *calendarWriter) event(s *catalog.Snapshot, event *catalog.ShownEvent, w
 	start, end := calendarTimes(event)
 	c.line("BEGIN", "VEVENT")
 	c.line("UID", event.ID)
-	c.line("SEQUENCE", strconv.FormatInt(event.Version, 10))
+	c.line("SEQUENCE", strconv.FormatInt(event.Version+s.Raised[event.ID], 10))
 	c.time("DTSTAMP", event.UpdatedAt)
 	c.time("CREATED", event.CreatedAt)
 	c.time("LAST-MODIFIED", event.UpdatedAt)

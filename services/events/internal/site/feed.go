@@ -10,10 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-const (
-	feedDays = 90
-	maxItems = 100
-)
+const maxItems = 100
 
 // feed is what RSS, Atom and JSON Feed show of a dashboard or of one component.
 type feed struct {
@@ -39,7 +36,7 @@ func feedOf(s *catalog.Snapshot, component, file string, word wording, texts *te
 	dashboard := oneLine(s.Dashboard.Name)
 	f := feed{
 		ID: s.Dashboard.ID, Title: dashboard + " – " + word("feed.history"), Author: dashboard,
-		Home: s.URL + "/", Self: s.URL + "/" + file, Updated: s.Dashboard.UpdatedAt,
+		Home: s.URL + "/", Self: s.URL + "/" + file, Updated: s.FeedChangedAt,
 	}
 	if component != "" {
 		at := slices.IndexFunc(s.Components, func(c catalog.ShownComponent) bool { return c.ID == component })
@@ -47,25 +44,21 @@ func feedOf(s *catalog.Snapshot, component, file string, word wording, texts *te
 			return feed{}, unknownFile()
 		}
 		f.ID, f.Home, f.Self = component, componentURL(s, component), componentURL(s, component)+"/"+file
-		f.Title = dashboard + " – " + oneLine(s.Components[at].Name)
+		f.Title, f.Updated = dashboard+" – "+oneLine(s.Components[at].Name), s.Components[at].FeedChangedAt
 	}
 	f.Self = keyed(f.Self, s.FeedKey) // some readers follow it, and who reads the feed has access
 	f.Subtitle = f.Title
 	if text := oneLine(s.Dashboard.Description); text != "" {
 		f.Subtitle = text
 	}
-	f.Items = feedItems(s, component, word, texts)
-	// The time of the snapshot would make a new file of each edition, and readers would load it again.
-	for i, item := range f.Items {
-		if i == 0 || item.Updated.After(f.Updated) {
-			f.Updated = item.Updated
-		}
-	}
+	f.addItems(s, component, word, texts)
 	return f, nil
 }
 
-// feedItems returns the newest items of the last days. An event without entries has one item, its description.
-func feedItems(s *catalog.Snapshot, component string, word wording, texts *texts) []feedItem {
+// addItems adds the newest items of the last days, and sets Updated to the time of the last change. The time of the snapshot
+// would make a new file of each edition, and readers would load it again. An event without entries has one item, its
+// description.
+func (f *feed) addItems(s *catalog.Snapshot, component string, word wording, texts *texts) {
 	var sources []feedSource
 	for i := range s.Events {
 		event := &s.Events[i]
@@ -74,14 +67,20 @@ func feedItems(s *catalog.Snapshot, component string, word wording, texts *texts
 			sources = append(sources, feedSources(s, event)...)
 		}
 	}
-	since := s.At.AddDate(0, 0, -feedDays)
-	sources = slices.DeleteFunc(sources, func(source feedSource) bool { return source.published.Before(since) })
 	slices.SortStableFunc(sources, func(a, b feedSource) int { return b.published.Compare(a.published) })
-	var items []feedItem
 	for _, source := range sources[:min(len(sources), maxItems)] {
-		items = append(items, source.item(word, texts))
+		left := source.published.AddDate(0, 0, catalog.FeedDays)
+		switch {
+		case !left.Before(s.At):
+			item := source.item(word, texts)
+			if len(f.Items) == 0 || item.Updated.After(f.Updated) {
+				f.Updated = item.Updated
+			}
+			f.Items = append(f.Items, item)
+		case len(f.Items) == 0 && left.After(f.Updated):
+			f.Updated = left
+		}
 	}
-	return items
 }
 
 // feedSource is what an item is made of. The text is rendered after the limits, because this takes the most time.

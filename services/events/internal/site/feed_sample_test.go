@@ -52,7 +52,7 @@ func sampleSnapshot() *catalog.Snapshot {
 			ID: itemID(1), LegacyID: 1, Name: "Acme & Söhne", Slug: "acme", Enabled: true, Description: "What works, and what does not.",
 			Timezone: "Europe/Berlin", Locale: "en", SearchIndexing: true, Access: catalog.Access{Mode: catalog.AccessPublic},
 			Branding: catalog.Branding{FaviconURL: "https://example.com/icon.png"},
-			Content:  catalog.Content{Modules: catalog.Modules{UptimeHistory: true}}, UpdatedAt: sampleTime(1, 9, 0),
+			Content:  catalog.Content{Modules: catalog.Modules{UptimeHistory: true}},
 		},
 		Components: []catalog.ShownComponent{
 			{ID: api, LegacyID: 1, Name: "API", Group: "Core", Description: "Everything under /api", State: catalog.PartialOutage, Since: sampleTime(1, 23, 30), UpdatedAt: sampleTime(2, 8, 0), Uptime: &uptime},
@@ -61,7 +61,7 @@ func sampleSnapshot() *catalog.Snapshot {
 		},
 		Events:    append(sampleIncidents(api, web), sampleMaintenances(mail)...),
 		Withdrawn: []catalog.ShownEvent{sampleMaintenance(60, "Cancelled move", catalog.Planning, nil)},
-		Months:    []string{"2026-03"},
+		Months:    []string{"2026-03"}, FeedChangedAt: sampleTime(1, 9, 0),
 	}
 }
 
@@ -75,9 +75,9 @@ func sampleIncidents(api, web string) []catalog.ShownEvent {
 			StartAt:     sampleTime(29, 10, 0), CreatedAt: sampleTime(29, 10, 2), UpdatedAt: sampleTime(29, 11, 0), Version: 4,
 			Entries: sampleEntries(21,
 				catalog.ShownEntry{Status: catalog.Investigating, Message: unmarked("We are looking into it."), Timestamp: sampleTime(29, 10, 2), Notified: true,
-					Impacts: []catalog.ComponentImpact{{ComponentID: api, Impact: catalog.MajorOutage}}},
+					Impacts: []catalog.ShownChange{{ComponentID: api, Before: catalog.Degraded, Impact: catalog.MajorOutage}}},
 				catalog.ShownEntry{Status: catalog.Identified, Message: catalog.Rich{Text: "<p>It is the <a href=\"https://example.com/a?b=c&amp;d\">certificate</a>.</p>", Format: richtext.Rich}, Timestamp: sampleTime(29, 10, 30),
-					Impacts: []catalog.ComponentImpact{{ComponentID: api, Impact: catalog.PartialOutage}, {ComponentID: itemID(99), Impact: catalog.MajorOutage}}},
+					Impacts: []catalog.ShownChange{{ComponentID: api, Before: catalog.MajorOutage, Impact: catalog.PartialOutage}, {ComponentID: itemID(99), Impact: catalog.MajorOutage}}},
 				catalog.ShownEntry{Status: catalog.StatusUpdate, InForce: catalog.Identified, Message: unmarked("One part works again.\nThe rest follows."), Timestamp: sampleTime(29, 11, 0)}),
 		},
 		{

@@ -120,10 +120,13 @@ func TestFeed_texts(t *testing.T) {
 	}
 }
 
-// A feed has the time of its newest item, and that of the dashboard's last change if it has none.
+// A feed has the time of its newest item. If it has none, it has the time of its last change, or that at which its last item
+// became too old.
 func TestFeed_updated(t *testing.T) {
 	s := sampleSnapshot()
-	for want, events := range map[string][]catalog.ShownEvent{"2026-03-29T11:00:01Z": s.Events, "2026-03-01T09:00:00Z": nil} {
+	old := s.Events[2]
+	old.CreatedAt = s.At.AddDate(0, 0, -catalog.FeedDays).Add(-time.Hour)
+	for want, events := range map[string][]catalog.ShownEvent{"2026-03-29T11:00:01Z": s.Events, "2026-03-01T09:00:00Z": nil, "2026-03-29T11:00:00Z": {old}} {
 		s.Events = events
 		file, err := feedAtom(s, "", english, newTexts())
 		var atom struct {

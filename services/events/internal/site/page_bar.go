@@ -109,16 +109,7 @@ func (f frame) dayClass(c *catalog.ShownComponent, d day, shown catalog.ShownDay
 	if d.Before(f.dates.dayOf(c.Since).Time) {
 		return unmeasured
 	}
-	return stateClass(f.worstOf(c, d, shown))
-}
-
-// worstOf returns the worst state of a component on a day. An incident that has just begun counts today, although it has lasted no
-// time yet.
-func (f frame) worstOf(c *catalog.ShownComponent, d day, shown catalog.ShownDay) catalog.Impact {
-	if d.Equal(f.dates.dayOf(f.At).Time) {
-		return worst(c.State, shown.Tally.Worst)
-	}
-	return worst(shown.Tally.Worst)
+	return stateClass(worst(shown.Tally.Worst))
 }
 
 // dayHref returns the address of the day's event, or of the day's row if it has several events.

@@ -104,7 +104,7 @@ func (f frame) uptimeText(c *catalog.ShownComponent, first, last day) string {
 }
 
 func (f frame) componentDay(c *catalog.ShownComponent, d day, shown catalog.ShownDay) componentDay {
-	row := componentDay{ID: d.String(), Date: f.dates.short(d), State: f.state(f.worstOf(c, d, shown)), Uptime: f.uptimeText(c, d, d)}
+	row := componentDay{ID: d.String(), Date: f.dates.short(d), State: f.state(worst(shown.Tally.Worst)), Uptime: f.uptimeText(c, d, d)}
 	if affected := affectedTime(shown.Tally); affected > 0 {
 		row.Lasted = f.duration(affected)
 	}

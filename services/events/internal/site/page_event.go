@@ -21,6 +21,7 @@ type eventView struct {
 	Lasts           []moment // from the beginning to the end, the planned one until then; the planned period before the beginning
 	Lasted          string
 	description     catalog.Rich
+	analysis        catalog.Rich
 	Newest          *entryView // nil: no entries
 	Earlier         []entryView
 	EarlierText     string
@@ -39,6 +40,9 @@ type entryView struct {
 
 // Description and Message are rendered when a template shows them, because most pages show few of the texts.
 func (v eventView) Description() template.HTML { return richHTML(v.description) }
+
+// Analysis is the impact analysis.
+func (v eventView) Analysis() template.HTML { return richHTML(v.analysis) }
 
 func (v entryView) Message() template.HTML { return richHTML(v.message) }
 
@@ -91,7 +95,7 @@ func eventState(e *catalog.ShownEvent) catalog.Impact {
 func (f frame) newEvent(e *catalog.ShownEvent) eventView {
 	v := eventView{
 		ID: e.ID, Href: f.Up + "events/" + e.ID, Title: e.Title, State: f.state(eventState(e)), Kind: f.word("kind." + string(e.Type)),
-		Status: f.word("status." + string(e.Status)), Open: !closed(e), description: e.Description,
+		Status: f.word("status." + string(e.Status)), Open: !closed(e), description: e.Description, analysis: e.Analysis,
 	}
 	var until *time.Time
 	if e.Type == catalog.Maintenance {

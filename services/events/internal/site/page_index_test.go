@@ -135,12 +135,18 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// An incident that has just begun has lasted no time yet, but today has its colour.
+// An incident that has just begun has lasted no time yet, but today has its colour and links to it.
 func TestBarOfAnIncidentThatHasJustBegun(t *testing.T) {
 	s := samplePage()
 	s.Components[0].State = catalog.MajorOutage
+	s.Components[0].Days = []catalog.ShownDay{{Date: "2026-11-22", Tally: catalog.Tally{Worst: catalog.MajorOutage}, EventIDs: []string{"new"}}}
+	s.Events = []catalog.ShownEvent{{ID: "new", Type: catalog.Incident, Status: catalog.Investigating, Title: "Down", StartAt: s.At}}
 	f := newSite(t).newFrame(order{Snapshot: s})
-	columns := f.newBar(&s.Components[0]).Columns
+	b := f.newBar(&s.Components[0])
+	if want := []dayLink{{356, "events/new", "November 22, 2026: Major outage. Down"}}; !slices.Equal(b.Links, want) || !strings.Contains(b.Label, "events on 1 day") {
+		t.Errorf("the bar %q links %+v", b.Label, b.Links)
+	}
+	columns := b.Columns
 	if last := columns[len(columns)-1]; last.Class != "x" || last.Path != "M356 18h4" {
 		t.Errorf("the last day is %+v", last)
 	}

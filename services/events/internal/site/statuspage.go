@@ -2,6 +2,7 @@ package site
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -100,7 +101,10 @@ func statuspageBody(s *catalog.Snapshot, name string, texts *texts) (any, bool) 
 	case "scheduled-maintenances/active.json":
 		return maintenancesFile{page, events(catalog.Maintenance, isActive)}, true
 	case "scheduled-maintenances/upcoming.json":
-		return maintenancesFile{page, events(catalog.Maintenance, isUpcoming)}, true
+		s := *s
+		s.Events = slices.Clone(s.Events)
+		slices.Reverse(s.Events) // the next one first
+		return maintenancesFile{page, eventsOf(&s, catalog.Maintenance, isUpcoming, texts)}, true
 	}
 	return nil, false
 }
@@ -124,7 +128,7 @@ func isDue(s *catalog.Snapshot, event *catalog.ShownEvent) bool {
 	return isActive(s, event) || isUpcoming(s, event)
 }
 
-// eventsOf returns the newest events of a type that is includes.
+// eventsOf returns the first events of a type that is includes.
 func eventsOf(s *catalog.Snapshot, of catalog.EventType, is eventFilter, texts *texts) []any {
 	components := componentsByID(s)
 	list := []any{}

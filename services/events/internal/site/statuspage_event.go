@@ -48,7 +48,7 @@ type statusUpdate struct {
 type statusChanged struct {
 	Code      string          `json:"code"`
 	Name      string          `json:"name"`
-	OldStatus *catalog.Impact `json:"old_status"` // nil: no earlier update names the component
+	OldStatus *catalog.Impact `json:"old_status"` // nil: unknown
 	NewStatus catalog.Impact  `json:"new_status"`
 }
 
@@ -144,7 +144,6 @@ func statusUpdatesOf(event *catalog.ShownEvent, texts *texts) []statusUpdate {
 	for _, impact := range event.Impacts {
 		names[impact.ComponentID] = oneLine(impact.Name)
 	}
-	former := map[string]catalog.Impact{}
 	var updates []statusUpdate
 	for _, entry := range slices.Backward(event.Entries) { // the oldest first
 		status := entry.Status
@@ -154,15 +153,15 @@ func statusUpdatesOf(event *catalog.ShownEvent, texts *texts) []statusUpdate {
 		updates = append(updates, statusUpdate{
 			ID: entry.StatusID, Status: statusWord(status), Body: texts.plain.of(entry.Message), IncidentID: event.ID,
 			CreatedAt: stamp(&entry.CreatedAt), UpdatedAt: stamp(&entry.UpdatedAt), DisplayAt: stamp(&entry.Timestamp),
-			AffectedComponents: changedBy(entry, names, former), DeliverNotifications: entry.Notified,
+			AffectedComponents: changedBy(entry, names), DeliverNotifications: entry.Notified,
 		})
 	}
 	slices.Reverse(updates)
 	return updates
 }
 
-// changedBy returns the components of an entry that have a name, and notes their new states in former.
-func changedBy(entry catalog.ShownEntry, names map[string]string, former map[string]catalog.Impact) []statusChanged {
+// changedBy returns the components of an entry that have a name.
+func changedBy(entry catalog.ShownEntry, names map[string]string) []statusChanged {
 	var changed []statusChanged
 	for _, impact := range entry.Impacts {
 		name, shown := names[impact.ComponentID]
@@ -170,10 +169,9 @@ func changedBy(entry catalog.ShownEntry, names map[string]string, former map[str
 			continue
 		}
 		change := statusChanged{Code: impact.ComponentID, Name: name, NewStatus: impact.Impact}
-		if old, known := former[impact.ComponentID]; known {
-			change.OldStatus = &old
+		if impact.Before != "" {
+			change.OldStatus = &impact.Before
 		}
-		former[impact.ComponentID] = impact.Impact
 		changed = append(changed, change)
 	}
 	return changed

@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	withdrawnDays = 30  // after the planned end
+	maxWithdrawn  = 500 // bounds the head of an edition
+)
+
+// leaveMissing notes the events of the former state that are not in the present one: their components were hidden or left
+// the dashboard, or a read did not find them.
+func (m *composition) leaveMissing() {
+	if m.was == nil {
+		return
+	}
+	types := map[string]EventType{}
+	for e := range m.state.chunks.all() {
+		types[e.Event.ID] = e.Event.Type
+	}
+	since := m.calendar.recentFrom()
+	for e := range m.was.chunks.all() {
+		if _, shown := types[e.Event.ID]; !shown {
+			m.leaveFeeds(e.Event)
+		}
+		if types[e.Event.ID] != Maintenance && e.Event.recent(since) {
+			m.withdraw(e.Event)
+		}
+	}
+}
+
+// withdraw notes that visitors do not see a maintenance any more, so that a calendar shows it as cancelled.
+func (m *composition) withdraw(e *ShownEvent) {
+	if e.Type != Maintenance {
+		return
+	}
+	s := &m.state.Snapshot
+	s.Withdrawn = append(s.Withdrawn, ShownEvent{
+		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, StartAt: e.StartAt, EndAt: e.EndAt,
+		ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt, CreatedAt: e.CreatedAt, UpdatedAt: s.At,
+		Version: e.Version + s.Raised[e.ID] + 1, Description: Rich{Format: e.Description.Format}, Impacts: []ShownImpact{}, Entries: []ShownEntry{},
+	})
+	delete(s.Raised, e.ID)
+}
+
+// restore notes that visitors see an event again. Calendars ignore a smaller version than that of the cancellation, and the
+// event has none if only its components were hidden.
+func (m *composition) restore(e *ShownEvent) {
+	s := &m.state.Snapshot
+	at := slices.IndexFunc(s.Withdrawn, func(w ShownEvent) bool { return w.ID == e.ID })
+	if at < 0 || e.Type != Maintenance {
+		return
+	}
+	if more := s.Withdrawn[at].Version + 1 - e.Version; more > 0 {
+		s.Raised[e.ID] = more
+	}
+	s.Withdrawn = slices.Delete(s.Withdrawn, at, at+1)
+}
+
+// forgetWithdrawn removes what calendars do not need any more.
+func (m *composition) forgetWithdrawn() {
+	s := &m.state.Snapshot
+	s.Withdrawn = slices.DeleteFunc(s.Withdrawn, func(e ShownEvent) bool {
+		planned := *cmp.Or(e.ScheduledEndAt, e.EndAt, &e.StartAt)
+		return planned.AddDate(0, 0, withdrawnDays).Before(s.At)
+	})
+	s.Withdrawn = s.Withdrawn[max(0, len(s.Withdrawn)-maxWithdrawn):]
+	maps.DeleteFunc(s.Raised, func(id string, _ int64) bool { return m.state.chunks.get(id).Event == nil })
+}
+
+// dateFeeds dates the feeds whose addresses or texts about the dashboard and the component differ from the former state.
+func (m *composition) dateFeeds() {
+	s := &m.state.Snapshot
+	names := map[string]string{}
+	all := m.was == nil || s.FeedChangedAt.IsZero() || feedTexts(&m.was.Snapshot) != feedTexts(s)
+	if all {
+		s.FeedChangedAt = s.At
+	} else {
+		for _, c := range m.was.Snapshot.Components {
+			names[c.ID] = c.Name
+		}
+	}
+	for i := range s.Components {
+		if c := &s.Components[i]; names[c.ID] != c.Name {
+			c.FeedChangedAt = s.At
+		}
+	}
+}
+
+func feedTexts(s *Snapshot) [5]string {
+	return [5]string{s.URL, s.FeedKey, s.Dashboard.Name, s.Dashboard.Description, s.Dashboard.Locale}
+}
+
+// leaveFeeds dates the feeds that had items of an event that is removed or replaced. The items have left a feed when they
+// became too old, or leave now.
+func (m *composition) leaveFeeds(e *ShownEvent) {
+	if e.ahead(m.was.Snapshot.At) {
+		return
+	}
+	s := &m.state.Snapshot
+	at := earlier(s.At, e.itemAt().AddDate(0, 0, FeedDays))
+	s.FeedChangedAt = later(s.FeedChangedAt, at)
+	for _, impact := range e.Impacts {
+		if c := m.state.component(impact.ComponentID); c != nil {
+			c.FeedChangedAt = later(c.FeedChangedAt, at)
+		}
+	}
+}
+
+// itemAt returns the time of the newest item that feeds have of the event. An event without entries is one item.
+func (e *ShownEvent) itemAt() time.Time {
+	if len(e.Entries) == 0 {
+		return e.CreatedAt
+	}
+	return e.Entries[0].Timestamp
+}

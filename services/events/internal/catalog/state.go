@@ -1,0 +1,88 @@
+package catalog
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+)
+
+// State is a snapshot, and what the next snapshot follows from.
+type State struct {
+	Snapshot       Snapshot `json:"snapshot"` // without Events, which chunks has
+	OrganizationID string   `json:"organizationId"`
+	FirstMonth     string   `json:"firstMonth"` // of history, yyyy-mm
+	Format         int      `json:"format"`     // stateFormat of the program that made the state
+	chunks         chunks
+}
+
+// stateFormat is increased when a snapshot has more of the records than before. A state of another format is not continued:
+// the next one reads all records.
+const stateFormat = 1
+
+// shown returns the snapshot with the events. The state has incidents that begin later, too, because the next snapshot
+// follows from it.
+func (s *State) shown() Snapshot {
+	snapshot := s.Snapshot
+	snapshot.Events = []ShownEvent{}
+	for e := range s.chunks.all() {
+		if !e.Event.ahead(s.Snapshot.At) {
+			snapshot.Events = append(snapshot.Events, *e.Event)
+		}
+	}
+	return snapshot
+}
+
+// unlessAhead returns NotFound for an event that visitors do not see because it begins later.
+func (s *State) unlessAhead(e *ShownEvent) error {
+	if e != nil && e.ahead(s.Snapshot.At) {
+		return noFile()
+	}
+	return nil
+}
+
+func (s *State) component(id string) *ShownComponent {
+	at := slices.IndexFunc(s.Snapshot.Components, func(c ShownComponent) bool { return c.ID == id })
+	if at < 0 {
+		return nil
+	}
+	return &s.Snapshot.Components[at]
+}
+
+// active returns the events that have reached their start and go on.
+func (s *State) active() iter.Seq[*ShownEvent] {
+	return func(yield func(*ShownEvent) bool) {
+		for event := range s.chunks.open() {
+			if event.active(s.Snapshot.At) && !yield(event) {
+				return
+			}
+		}
+	}
+}
+
+// nextStart returns the next time at which an event reaches its start.
+func (s *State) nextStart() (next *time.Time) {
+	for event := range s.chunks.open() {
+		if event.Status.underway() && event.StartAt.After(s.Snapshot.At) && (next == nil || event.StartAt.Before(*next)) {
+			next = &event.StartAt
+		}
+	}
+	return next
+}
+
+// statuses returns the statuses of the components on the public list.
+func (s *State) statuses() map[string]RowStatus {
+	statuses := map[string]RowStatus{}
+	for event := range s.active() {
+		for _, impact := range event.Impacts {
+			switch {
+			case impact.Impact == Operational:
+			case event.Type == Incident:
+				statuses[impact.ComponentID] = RowIncident
+			default:
+				statuses[impact.ComponentID] = cmp.Or(statuses[impact.ComponentID], RowMaintenance)
+			}
+		}
+	}
+	return statuses
+}
