@@ -11,6 +11,7 @@ const (
 	FieldSlug         = "slug"
 	FieldHosts        = "hosts"        // multi-valued
 	FieldMark         = "mark"         // Page.Mark
+	FieldEnabled      = "enabled"      // visitors may ask for the page
 	FieldComponents   = "components"   // multi-valued
 	FieldExternalRefs = "externalRefs" // multi-valued
 
@@ -64,10 +65,11 @@ const (
 	IndexInbound       = "org_inbound"
 
 	// The indexes over all organizations.
-	IndexSlug  = "slug"
-	IndexHost  = "host"
-	IndexDue   = "due"
-	IndexEvent = "event" // rows: the event's id
+	IndexSlug    = "slug"
+	IndexHost    = "host"
+	IndexEnabled = "enabled"
+	IndexDue     = "due"
+	IndexEvent   = "event" // rows: the event's id
 
 	IndexDashboard = "dashboard_created"
 )
