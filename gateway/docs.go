@@ -53,7 +53,7 @@ func docsFiles() map[string]docsFile {
 	return files
 }
 
-// Public declares the documents and their page.
+// Public declares the documents and their page, and the page of the platform's address.
 func Public() []web.Public {
 	row := func(path, id, summary string, content web.Content, description string) web.Public {
 		return web.Public{
@@ -64,13 +64,13 @@ func Public() []web.Public {
 		}
 	}
 	document := web.Content{Media: "application/yaml", Of: ""}
-	return []web.Public{
+	return append(frontPublic(),
 		row(legacyDocument, "getLegacyDocument", "Get the document of the legacy interface", document, "An OpenAPI document."),
 		row(appDocument, "getAppDocument", "Get the document of the App interface", document, "An OpenAPI document."),
 		row(operatorDocument, "getOperatorDocument", "Get the document of the operator interface", document, "An OpenAPI document."),
 		row(publicDocument, "getPublicDocument", "Get this document", document, "An OpenAPI document."),
 		row(docsPath, "getPage", "Get the page that shows the four documents", web.Content{Media: "text/html", Of: ""}, "The page."),
-	}
+	)
 }
 
 // newDocs returns the pages of docsFiles by their paths. They are the same until the next

@@ -183,7 +183,7 @@ func (c checker) tags(name string, operation any) {
 
 func (c checker) responses(name string, responses any) {
 	all, _ := responses.(object)
-	success, redirects := 0, all["303"] != nil || all["308"] != nil
+	success, redirects := 0, all["302"] != nil || all["303"] != nil || all["308"] != nil
 	for status, response := range all {
 		if under(c.followed(response), "description") == nil {
 			c.t.Errorf("%s: %s has no description", name, status)

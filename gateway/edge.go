@@ -33,6 +33,7 @@ type edge struct {
 	guard      *guard
 	proxy      *proxy
 	pages      *pages
+	front      *front
 	entries    seal.Tickets // of visitors who have entered the password of a dashboard
 	once       *once
 	signer     *passport.Signer
@@ -48,8 +49,16 @@ type edge struct {
 	seconds    *prometheus.HistogramVec
 }
 
-// ServeHTTP implements http.Handler.
-func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.serve(w, r, e.router.find(r)) }
+// ServeHTTP implements http.Handler. net/http calls it. The connection ends after a request with Transfer-Encoding, or
+// in HTTP/1.0: net/http hides whether the request also had Content-Length, or Transfer-Encoding in HTTP/1.0, so what
+// follows may be a part of its body (RFC 9112, 6.1). Package reads refuses such a request if it is the first of its
+// kind on the connection.
+func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
+		w.Header().Set("Connection", "close")
+	}
+	e.serve(w, r, e.router.find(r))
+}
 
 // read returns the handler of a request that package reads can serve: one for a file of a dashboard. Else it returns nil.
 func (e *edge) read(r *http.Request) http.Handler {
@@ -136,15 +145,18 @@ func (e *edge) serveOperator(v *visit) {
 	}
 }
 
-// servePublic serves everything that needs no key: the paths of dashboards, the documents of
-// the interfaces, the forms and pages of visitors, and inbound webhooks. Scripts of other
+// servePublic serves everything that needs no key: the paths of dashboards, the page of the
+// platform, the documents of the interfaces, the forms and pages of visitors, and inbound webhooks. Scripts of other
 // sites may read the documents.
 func (e *edge) servePublic(v *visit) {
 	switch rows := v.found.rows; {
 	case len(rows) == 0 && (v.found.ownHost || firstSegment(v.request.URL.Path) == "d"):
 		e.serveUnknown(v)
 		return
-	case len(rows) > 0 && rows[0].Service == "":
+	case len(rows) > 0 && v.found.route == nil && rows[0].file != nil:
+		e.serveWrongMethod(v)
+		return
+	case len(rows) > 0 && e.docs[rows[0].Path] != nil:
 		v.Header()["Access-Control-Allow-Origin"] = everyOrigin
 	}
 	route := e.knownRoute(v)
@@ -152,6 +164,8 @@ func (e *edge) servePublic(v *visit) {
 	case route == nil:
 	case route.file != nil:
 		e.serveDashboard(v, route.file)
+	case route.Service == "" && e.docs[route.Path] == nil:
+		e.serveFront(v)
 	case route.Service == "":
 		e.docs[route.Path].write(v, v.request)
 	default:
@@ -171,10 +185,14 @@ func (e *edge) knownRoute(v *visit) *Route {
 	case len(v.found.rows) == 0:
 		e.refuse(v, unknownPath())
 	case v.found.route == nil:
-		v.Header().Set("Allow", v.found.allow())
-		e.refuse(v, fault.New(fault.Method, "The path does not have this method."))
+		e.refuseMethod(v)
 	}
 	return v.found.route
+}
+
+func (e *edge) refuseMethod(v *visit) {
+	v.Header().Set("Allow", v.found.allow())
+	e.refuse(v, fault.New(fault.Method, "The path does not have this method."))
 }
 
 func unknownPath() error { return fault.New(fault.NotFound, "There is nothing at this path.") }

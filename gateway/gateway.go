@@ -117,9 +117,12 @@ func newEdge(c Config) (*edge, error) {
 	}
 	callers, _ := lru.New[string, *caller](maxCallers) // fails only for a size below 1
 	proxy := newProxy(c.byName(), c.Propagator)
-	keys := peer.Identity{Client: peer.NewClient(identity, c.IdentityURL, peer.Options{
-		Caller: "gateway", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator,
-	})}
+	caller := peer.Options{Caller: "gateway", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator}
+	keys := peer.Identity{Client: peer.NewClient(identity, c.IdentityURL, caller)}
+	front, err := newFront(peer.Events{Client: peer.NewClient(events, c.EventsURL, caller)}, c.DashboardBaseURL, c.Now)
+	if err != nil {
+		return nil, err
+	}
 	return &edge{
 		router: newRouter(table, platformHosts(c.Links)),
 		guard: &guard{
@@ -127,6 +130,7 @@ func newEdge(c Config) (*edge, error) {
 		},
 		proxy:   proxy,
 		pages:   newPages(proxy, signer, newBackup(redis, c.Secret.Secret, c.Now), c.Now),
+		front:   front,
 		entries: peer.Entries(c.Secret.Secret, c.Now),
 		once:    &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
 		signer:  signer, proxies: trusted, operator: c.OperatorToken, tries: wrong, discovery: legacy.Discovery(), docs: docs,

@@ -29,6 +29,7 @@ var (
 	privateCache = []string{"private, no-store"}
 	everyOrigin  = []string{"*"}
 	byCoding     = []string{"Accept-Encoding"}
+	byAccept     = []string{"Accept"}
 )
 
 // serveDashboard serves a path of a dashboard.
@@ -40,9 +41,12 @@ func (e *edge) serveDashboard(v *visit, file *dashboardFile) {
 		return
 	}
 	if location := file.redirect(v.request.URL); location != "" {
-		v.Header().Set("Location", location)
-		v.Header().Set("Content-Length", "0")
-		v.WriteHeader(http.StatusPermanentRedirect)
+		if e.findEdition(l) {
+			l.setCache()
+			v.Header().Set("Location", location)
+			v.Header().Set("Content-Length", "0")
+			v.WriteHeader(http.StatusPermanentRedirect)
+		}
 		return
 	}
 	switch file.kind {
@@ -64,12 +68,27 @@ func (e *edge) serveDashboard(v *visit, file *dashboardFile) {
 // serveUnknown serves a path that no dashboard has.
 func (e *edge) serveUnknown(v *visit) {
 	at, ok := addressOf(v)
-	l := &look{visit: v, address: at, file: &dashboardFile{page: true}}
+	l := &look{visit: v, address: at, file: &dashboardFile{page: !at.isAPI(), shared: at.isAPI()}}
+	if v.request.Method == http.MethodPost {
+		l.file.kind = fileForm
+	}
 	switch {
-	case !ok || at.isAPI():
-		e.refuse(v, unknownPath())
+	case !ok:
+		e.refuseLook(l, unknownPath())
 	case e.findEdition(l) && e.checkAccess(l):
 		e.sendMissing(l)
+	}
+}
+
+// serveWrongMethod refuses a method that a path of a dashboard does not have.
+func (e *edge) serveWrongMethod(v *visit) {
+	at, ok := addressOf(v)
+	l := &look{visit: v, address: at, file: v.found.rows[0].file}
+	if !ok {
+		e.refuseLook(l, unknownPath())
+	} else if e.findEdition(l) {
+		l.setCache()
+		e.refuseMethod(v)
 	}
 }
 
@@ -81,6 +100,7 @@ func (e *edge) findEdition(l *look) bool {
 		e.refuseLook(l, err)
 		return false
 	case current.edition == nil && l.file.kind == fileList:
+		l.setCache()
 		current.write(l, l.request)
 		return false
 	case current.edition == nil:
@@ -110,7 +130,7 @@ func (e *edge) checkAccess(l *look) bool {
 	case l.file.page && l.edition.Access.Mode == peer.AccessPassword:
 		e.sendInstead(l, enterFile(l.below), http.StatusForbidden)
 	default:
-		out["Cache-Control"] = privateCache
+		l.setCache()
 		out.Set("Content-Length", "0")
 		l.WriteHeader(http.StatusForbidden)
 	}
@@ -166,23 +186,30 @@ func (e *edge) sendList(l *look) {
 	case l.stale:
 		e.setAge(l, l.editionPage)
 	}
-	if l.edition.private {
+	if l.edition.private || out.status >= http.StatusBadRequest {
 		out = &page{status: out.status, header: maps.Clone(out.header), body: out.body, etag: out.etag}
-		out.header["Cache-Control"] = privateCache
+		delete(out.header, "Cache-Control")
+		l.setCache()
 	}
 	out.write(l, l.request)
 }
 
 // setHeaders sets the headers of a file that depend on the visit.
 func (e *edge) setHeaders(l *look, since *page, stale bool) {
-	header := l.Header()
-	header["Cache-Control"] = publicCache
-	if l.edition.private || l.file.kind == fileEnter {
-		header["Cache-Control"] = privateCache
-	}
+	l.setCache()
 	if stale {
 		e.setAge(l, since)
 	}
+}
+
+// setCache sets Cache-Control, which an error or a redirect has as the file itself. The address of no dashboard is not
+// private.
+func (l *look) setCache() {
+	if l.edition != nil && l.edition.private || l.file.kind == fileEnter {
+		l.Header()["Cache-Control"] = privateCache
+		return
+	}
+	l.Header()["Cache-Control"] = publicCache
 }
 
 // setAge sets the seconds since the events service confirmed a page.
@@ -193,7 +220,7 @@ func (e *edge) setAge(l *look, of *page) {
 
 // sendMissing sends 404 in the form of the file.
 func (e *edge) sendMissing(l *look) {
-	if l.file.page {
+	if l.file.page && !l.isProgram() {
 		e.sendInstead(l, peer.MissingFile, http.StatusNotFound)
 		return
 	}
@@ -215,13 +242,28 @@ func (e *edge) sendInstead(l *look, name string, status int) {
 	out.writeAs(l, l.request, status)
 }
 
-// refuseLook writes an error: in JSON below /api and to a program that sends a form, else as text.
+// isProgram reports whether a program sends a form. It gets errors in JSON.
+func (l *look) isProgram() bool { return l.file.kind == fileForm && !wantsHTML(l.request) }
+
+func wantsHTML(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+
+// refuseLook writes an error: in JSON below /api and to a program that sends a form, as a page to a browser that asks
+// the platform's host for a dashboard that does not exist, else as text.
 func (e *edge) refuseLook(l *look, err error) {
 	f := fault.As(err)
-	program := l.file.kind == fileForm && !strings.Contains(l.request.Header.Get("Accept"), "text/html")
-	if l.file.kind == fileList || program || l.isAPI() || f.Kind != fault.NotFound && f.Kind != fault.Unavailable {
+	if f.Kind == fault.NotFound {
+		l.setCache()
+	}
+	if l.file.kind == fileList || l.isProgram() || l.isAPI() || f.Kind != fault.NotFound && f.Kind != fault.Unavailable {
 		e.refuse(l.visit, err)
 		return
+	}
+	if f.Kind == fault.NotFound && l.edition == nil && !l.found.ownHost {
+		l.Header()["Vary"] = byAccept
+		if wantsHTML(l.request) {
+			e.front.missing.writeAs(l, l.request, http.StatusNotFound)
+			return
+		}
 	}
 	if f.Kind == fault.Unavailable {
 		l.Header().Set("Retry-After", "1")

@@ -109,6 +109,78 @@ func TestRedirectsOfADashboard(t *testing.T) {
 			t.Errorf("%s: %d to %q, %q", row.path, g.status, g.header.Get("Location"), g.body)
 		}
 	}
+	wantError(t, d.get(t, "/d/none/api/v2/status.json/", nil), 404, noBoard)
+}
+
+// Redirects and errors, in JSON too, may be kept as long as the 404 page of the dashboard.
+func TestErrorsAndRedirectsAreKeptLikeThePage(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	statuses := map[string]int{
+		"/nothing": 404, "/components/none/badge.svg": 404, "/api/v2/nothing.json": 404, "/api/v2/incidents.json": 404, "/api/v1/service/": 404,
+		"/history/": 308, "/incidents/e1": 308, "/api/v2/summary.json/": 308, "/subscribe/email": 405, "/subscribe/webhook": 405, "/subscribe/fax": 404,
+	}
+	check := func(want string, header map[string]string, statuses map[string]int) {
+		t.Helper()
+		for path, status := range statuses {
+			for base, header := range map[string]map[string]string{"/d/main": header, "": {"Host": "status.acme.test", "Cookie": header["Cookie"]}} {
+				g := d.get(t, base+path, plainly(header))
+				wantStatus(t, g, status)
+				wantHeaders(t, base+path, g, map[string]string{"Cache-Control": want, "Allow": map[bool]string{true: "POST"}[status == 405]})
+			}
+		}
+		for _, method := range []string{"POST", "DELETE"} {
+			g := d.do(t, method, "/d/main/api/v2/summary.json", "", plainly(header))
+			wantError(t, g, 405, noMethod)
+			wantHeaders(t, method, g, map[string]string{"Cache-Control": want, "Allow": "GET"})
+		}
+	}
+	check(cacheOfPublic, nil, statuses)
+	wantHeaders(t, "no redirect", d.get(t, "/d/main", nil), map[string]string{"Cache-Control": cacheOfPublic})
+	for path, status := range map[string]int{"/d/none/": 404, "/d/none": 404, "/d/none/api/v2/summary.json": 404, "/d/none/api/v1/dashboard/": 404, "/d/MAIN/api/v2/x.json": 404} {
+		g := d.get(t, path, plainly(nil))
+		wantStatus(t, g, status)
+		wantHeaders(t, path, g, map[string]string{"Cache-Control": cacheOfPublic})
+	}
+	p.change(func(of *peer.Edition) {
+		of.Access = peer.Access{Mode: peer.AccessPassword, Password: "v1", FeedKey: "secret-key"}
+	})
+	tickets := peer.Entries(testSecret, func() time.Time { return time.Now() })
+	check(cacheOfPrivate, map[string]string{"Cookie": peer.EntryCookie + "=" + tickets.Issue(peer.EntryOwner("dashboard-1", "v1"), time.Hour)}, statuses)
+	for path, status := range statuses { // who has no access does not learn which paths there are
+		if status == 404 {
+			statuses[path] = 403
+		}
+	}
+	check(cacheOfPrivate, nil, statuses)
+}
+
+// A channel that does not exist is no address; the others take a form only.
+func TestUnknownChannelsOfADashboard(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	p := newPublication(w)
+	missing := p.body(peer.MissingFile, codingPlain)
+	for base, header := range map[string]map[string]string{"/d/main": nil, "": ownHost} {
+		for _, channel := range []string{"email", "sms", "whatsapp", "webhook", "teams", "gchat"} {
+			g := d.get(t, base+"/subscribe/"+channel, header)
+			wantError(t, g, 405, noMethod)
+			wantHeaders(t, channel, g, map[string]string{"Allow": "POST"})
+			wantStatus(t, d.do(t, "POST", base+"/subscribe/"+channel, "a=b", header), 200)
+		}
+		for _, channel := range []string{"fax", "Email", "webhooks", "{channel}"} {
+			if g := d.get(t, base+"/subscribe/"+channel, plainly(header)); g.status != 404 || g.body != missing {
+				t.Errorf("GET %s: %d %q", channel, g.status, g.body)
+			}
+			wantError(t, d.do(t, "POST", base+"/subscribe/"+channel, "{}", plainly(header)), 404, noPath)
+			browser := plainly(header)
+			browser["Accept"] = "text/html"
+			if g := d.do(t, "POST", base+"/subscribe/"+channel, "a=b", browser); g.status != 404 || g.body != missing {
+				t.Errorf("POST %s: %d %q", channel, g.status, g.body)
+			}
+		}
+	}
 }
 
 func TestWrongAddressesOfADashboard(t *testing.T) {
@@ -165,7 +237,7 @@ func TestAnOwnHostHasOnlyItsDashboard(t *testing.T) {
 	}
 	for _, host := range []string{"status.example.com", "127.0.0.1", "localhost:8080", "[::1]:8080", "gateway:8080"} {
 		wantStatus(t, d.get(t, "/app/users", map[string]string{"Host": host, "Authorization": m.bearer()}), 200)
-		wantError(t, d.get(t, "/", map[string]string{"Host": host}), 404, noPath)
+		wantError(t, d.get(t, "/", map[string]string{"Host": host, "Accept": "application/json"}), 404, noPath)
 		wantError(t, d.get(t, "/feed.rss", map[string]string{"Host": host}), 404, noPath)
 	}
 }

@@ -49,6 +49,7 @@ type operationObject struct {
 type parameterObject struct {
 	Ref      string `yaml:"$ref"`
 	Name, In string
+	Schema   struct{ Enum []string }
 }
 
 // operations returns the row of each operation of the document at path. It returns an
@@ -86,11 +87,25 @@ func operations(files fs.FS, path, base string, surface passport.Surface) ([]Rou
 				return nil, fmt.Errorf("route table: %s: %s %s: x-service must be one of %s, not %q",
 					path, method, template, strings.Join(services(), ", "), operation.Service)
 			}
-			once := document.takesKey(slices.Concat(item.Parameters, operation.Parameters))
-			rows = append(rows, Route{Methods: []string{method}, Path: template, Service: operation.Service, Surface: surface, Once: once})
+			parameters := slices.Concat(item.Parameters, operation.Parameters)
+			row := Route{Methods: []string{method}, Path: template, Service: operation.Service, Surface: surface, Once: document.takesKey(parameters)}
+			if surface == passport.Public { // a service says on the other surfaces which values there are
+				row.values = lastValues(template, parameters)
+			}
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil
+}
+
+// lastValues returns the values that the last segment of the template can have, if it is a parameter with a list of them.
+func lastValues(template string, parameters []parameterObject) []string {
+	for _, p := range parameters {
+		if p.In == "path" && strings.HasSuffix(template, "/{"+p.Name+"}") {
+			return p.Schema.Enum
+		}
+	}
+	return nil
 }
 
 // parameterNames matches the parameters of a path's template.

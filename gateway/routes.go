@@ -37,6 +37,8 @@ type Route struct {
 	// Once means that the operation takes an Idempotency-Key.
 	Once bool
 	file *dashboardFile // set by the router for the paths of dashboards
+	// values are the values that the last segment of a public path can have, if it is a parameter with a list of them.
+	values []string
 }
 
 // Routes returns the route table of the embedded documents. A path outside the table does
@@ -136,7 +138,7 @@ type segment struct {
 }
 
 // newRouter indexes the table. A dashboard's own host has the rows below dashboardPath without that path, and no
-// others. Rows that are declared for both are indexed once. isPlatformHost reports whether a host is one of the
+// others. Rows of services that are declared for both are indexed once. isPlatformHost reports whether a host is one of the
 // platform, not of a dashboard.
 func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
 	r := &router{
@@ -160,7 +162,7 @@ func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
 		r.own.add(&own)
 	}
 	for i := range table {
-		if row := &table[i]; row.Surface != passport.Public || !below[row.Path] {
+		if row := &table[i]; row.Surface != passport.Public || row.Service == "" || !below[row.Path] {
 			r.byPath[row.Path] = append(r.byPath[row.Path], row)
 			r.platform.add(row)
 		}
@@ -168,17 +170,32 @@ func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
 	return r
 }
 
+// add adds the row at its path. A last segment with a list of values is one segment for each of them.
 func (s *segment) add(row *Route) {
-	for name := range strings.SplitSeq(strings.Trim(row.Path, "/"), "/") {
-		if strings.HasPrefix(name, "{") {
-			name = parameter
-		}
-		if s.next[name] == nil {
-			s.next[name] = &segment{next: map[string]*segment{}}
-		}
-		s = s.next[name]
+	names := strings.Split(strings.Trim(row.Path, "/"), "/")
+	last := len(names) - 1
+	for _, name := range names[:last] {
+		s = s.child(name)
 	}
-	s.routes = append(s.routes, row)
+	ends := row.values
+	if len(ends) == 0 {
+		ends = names[last:]
+	}
+	for _, name := range ends {
+		end := s.child(name)
+		end.routes = append(end.routes, row)
+	}
+}
+
+// child returns the segment with the name below s.
+func (s *segment) child(name string) *segment {
+	if strings.HasPrefix(name, "{") {
+		name = parameter
+	}
+	if s.next[name] == nil {
+		s.next[name] = &segment{next: map[string]*segment{}}
+	}
+	return s.next[name]
 }
 
 // find returns the rows of a path. A literal segment has priority over a parameter.

@@ -21,6 +21,7 @@ var unplayed = map[string]string{
 	`^POST /operator/v1/users/\{id\}/api-keys 409$`: "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
 	`^(GET|POST) /d/\{slug\}/(|events/.*|incidents/.*|components/.*|history.*|subscribe(|/sent)|embed.*|feed.*|maintenance.*|badge.*|robots.*|api/v2/.*|enter) (200|303|304|308|400|403|404|413|429)$`: "TestFilesOfADashboard, TestPrivateDashboard and the gateway's tests play them, because their bodies are files",
 	`^POST (/d/\{slug\})?/subscribe/[^ ]* 403$`: "the gateway decides who may see a private dashboard; TestVisitorsOfAPrivateDashboard and its own tests play it",
+	`^GET /d? (200|302|304|404)$`:               "the number of dashboards of the installation decides; TestThePlatformsAddressLeadsSomewhere plays them",
 	`^POST /public/webhooks/inbound 409$`:       "it needs a timeline of 1000 entries, which TestAFullTimelineRefusesInboundMessages makes",
 	`^GET /api/v1/.*/set/\{ids\}/ `:             "one implementation for all resources, which the scripts of libs/legacy play",
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"html"
 	"html/template"
+	"net/http"
 	"strings"
 	"time"
 
@@ -97,13 +98,35 @@ func About(c *gin.Context, dashboardID, locale string) {
 
 // Show responds with the page. body is a template of package html/template, which shows the view.
 func Show(c *gin.Context, status int, head Head, body string, view any) error {
+	frame := frameOf(c, head.Lang)
+	content, err := render(frame, head, body, view)
+	if err != nil {
+		return err
+	}
+	c.Header("Content-Security-Policy", frame.Policy)
+	c.Data(status, mediaType, content)
+	return nil
+}
+
+// Plain returns a page without a dashboard, and the headers of a response with the page.
+func Plain(head Head, body string, view any) ([]byte, http.Header, error) {
+	frame := plainFrame(head.Lang)
+	content, err := render(frame, head, body, view)
+	return content, http.Header{
+		"Content-Type": {mediaType}, "Content-Security-Policy": {frame.Policy}, "X-Content-Type-Options": {"nosniff"},
+	}, err
+}
+
+const mediaType = "text/html; charset=utf-8"
+
+// render returns the page in the frame.
+func render(frame peer.Frame, head Head, body string, view any) ([]byte, error) {
 	layout := template.New("page")
 	for name, text := range map[string]string{"main": mainLayout, "elements": elements, "body": body} {
 		if _, err := layout.New(name).Parse(text); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	frame := frameOf(c, head.Lang)
 	foreign := head.Lang
 	if foreign == frame.Lang {
 		foreign = ""
@@ -114,12 +137,10 @@ func Show(c *gin.Context, status int, head Head, body string, view any) error {
 		Title, Lang string
 		View        any
 	}{head.Title, foreign, view}); err != nil {
-		return err
+		return nil, err
 	}
 	out.WriteString(frame.After)
-	c.Header("Content-Security-Policy", frame.Policy)
-	c.Data(status, "text/html; charset=utf-8", out.Bytes())
-	return nil
+	return out.Bytes(), nil
 }
 
 // frameTime is the time that a page waits for its frame.
@@ -171,7 +192,7 @@ input[id],select{display:block;width:100%;margin-top:.375rem;padding:.625rem;bor
 .boxes{list-style:none;margin:0;padding:0}
 label:has([type=checkbox]){display:flex;gap:.5rem}
 .boxes label{padding:.25rem 0;font-weight:400}
-.btn{border:0;border-radius:.5rem;padding:.625rem 1.125rem;background:var(--accent);color:var(--ground);font:inherit;font-weight:600;text-decoration:none;cursor:pointer}
+.btn{display:inline-block;border:0;border-radius:.5rem;padding:.625rem 1.125rem;background:var(--accent);color:var(--ground);font:inherit;font-weight:600;text-decoration:none;cursor:pointer}
 .meta{color:var(--soft)}
 .problem{display:block;color:var(--x);font-weight:600}
 @media (forced-colors:active){.btn{border:1px solid}}`

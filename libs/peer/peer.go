@@ -1,6 +1,7 @@
 // Package peer is the client of all synchronous calls between services:
 //
 //	gateway                   -> identity        find the credential of a key
+//	gateway                   -> events          find the only dashboard of the installation
 //	identity                  -> events          create an organization's first dashboard
 //	integrations, subscribers -> events          find dashboards with their frames, and components
 //	integrations              -> events          apply a message of a monitoring tool

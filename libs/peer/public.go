@@ -27,3 +27,15 @@ func (e Events) PublicDashboard(ctx context.Context, at PublicAddress) (PublicDa
 	err := e.call(ctx, "", http.MethodPost, Prefix+"/public-dashboards/lookup", at, &out)
 	return out, err
 }
+
+// OnlyDashboard is the only enabled dashboard of the installation.
+type OnlyDashboard struct {
+	Slug string `json:"slug"`
+}
+
+// OnlyDashboard returns the enabled dashboard of the installation if there is exactly one, else fault.NotFound.
+func (e Events) OnlyDashboard(ctx context.Context) (OnlyDashboard, error) {
+	var out OnlyDashboard
+	err := e.call(ctx, "", http.MethodGet, Prefix+"/public-dashboards/only", nil, &out)
+	return out, err
+}

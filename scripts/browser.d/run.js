@@ -62,7 +62,8 @@ async function main() {
   const sample = await samples.serve(sampleFolder);
   const { calm, troubled, hostile, german, japanese, dark, private: secret } = dashboards;
 
-  for (const dashboard of [troubled, hostile, secret]) looksOf(bench, dashboard, every(dashboard), short ? few : all);
+  const platform = { name: 'platform', url: new URL(calm.url).origin, pages: { index: '', missing: 'd/nobody/' } };
+  for (const dashboard of [platform, troubled, hostile, secret]) looksOf(bench, dashboard, every(dashboard), short ? few : all);
   for (const dashboard of [calm, german, japanese, dark]) looksOf(bench, dashboard, short ? ['index'] : every(dashboard), short ? [['dark', [360]]] : all);
   for (const dashboard of [sample.trouble, sample.hostile]) looksOf(bench, dashboard, every(dashboard), short ? [['light', [768]]] : all);
   const rest = short ? [sample.large, sample.pl] : Object.values(sample).filter((one) => one !== sample.trouble && one !== sample.hostile);

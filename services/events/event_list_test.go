@@ -136,14 +136,14 @@ func selects(f catalog.EventFilter, e *catalog.Event, dashboards map[string][]st
 		}
 	}
 	on := func(ids []string) bool {
-		return slices.ContainsFunc(e.ComponentIDs(), func(id string) bool { return slices.Contains(ids, id) && cmp.Or(f.ComponentID, id) == id })
+		return slices.ContainsFunc(e.ComponentIDs(), func(id string) bool { return slices.Contains(ids, id) })
 	}
 	contains := func(text string) bool {
 		return strings.Contains(strings.ToLower(e.Title+"\n"+e.Description.Plain()), strings.ToLower(text))
 	}
 	return e.OrganizationID == orgA && cmp.Or(f.Type, e.Type) == e.Type && cmp.Or(f.Status, e.Status) == e.Status &&
 		(f.Active == nil || *f.Active == e.Active(noon)) && (f.DashboardID == "" || on(dashboards[f.DashboardID])) &&
-		(f.ComponentID == "" || on(e.ComponentIDs())) && (f.To == nil || e.StartAt.Before(*f.To)) &&
+		(f.ComponentID == "" || on([]string{f.ComponentID})) && (f.To == nil || e.StartAt.Before(*f.To)) &&
 		(f.From == nil || until == nil || until.After(*f.From)) && (f.Text == "" || contains(f.Text))
 }
 

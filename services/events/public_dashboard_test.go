@@ -52,6 +52,29 @@ func TestPublicDashboard(t *testing.T) {
 	}
 }
 
+// The gateway leads visitors of the platform's address to the only dashboard of the installation, which may be of any
+// organization.
+func TestOnlyDashboard(t *testing.T) {
+	p := start(t, startBroker(t))
+	want := func(slug string) {
+		t.Helper()
+		if got, err := p.peers.OnlyDashboard(t.Context()); got.Slug != slug || fault.Is(err, fault.NotFound) != (slug == "") || err != nil && slug != "" {
+			t.Errorf("%+v %v, want %q", got, err, slug)
+		}
+	}
+	want("")
+	p.must(200, "app admin b", "PATCH", "/app/dashboards/"+dashB, `{"enabled": false}`)
+	want("acme-status")
+	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"slug": "acme-new", "access": {"mode": "ipAllowlist", "allowedIps": ["192.0.2.1"]}}`)
+	want("acme-new")
+	second := p.must(201, "app admin a", "POST", "/app/dashboards", `{"name": "Second"}`)["dashboard"].(map[string]any)["id"].(string)
+	want("")
+	p.must(204, "app admin a", "DELETE", "/app/dashboards/"+second, "")
+	want("acme-new")
+	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"enabled": false}`)
+	want("")
+}
+
 // The page offers no endpoints that the plan of the organization does not include, and no link to a form without channels.
 func TestPlanWithoutIntegrations(t *testing.T) {
 	p := start(t, startBroker(t))

@@ -23,6 +23,14 @@ const (
 // refusal is the response to a request that net/http should serve, but the process stops.
 const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
+// unclear is the response to a request whose head does not say for sure where its body ends.
+const unclear = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 116\r\nConnection: close\r\n\r\n" +
+	`{"error": "Send either Content-Length or Transfer-Encoding. HTTP/1.0 has no Transfer-Encoding: use Content-Length."}`
+
+// drainTime is the time for which the client may go on sending after a refusal. If the connection ended at once, the
+// client could lose the response.
+const drainTime = 500 * time.Millisecond
+
 // connection is a connection of a client.
 type connection struct {
 	net.Conn
@@ -53,6 +61,10 @@ func (c *connection) serve() {
 		request, handler := parse(head, memory), http.Handler(nil)
 		if request != nil {
 			handler = c.listener.take(request)
+		}
+		if request == nil && hidesLength(head) {
+			c.refuse()
+			return
 		}
 		if handler == nil {
 			ended = !c.handOver()
@@ -124,6 +136,17 @@ func extend(limit *time.Time, by time.Duration, set func(time.Time) error) error
 	}
 	*limit = until
 	return set(until)
+}
+
+// refuse responds to a request of which nobody can tell where it ends. Nothing behind it is read as a request.
+func (c *connection) refuse() {
+	until := time.Now().Add(drainTime)
+	if c.SetDeadline(until) != nil {
+		return
+	}
+	if _, err := c.Conn.Write([]byte(unclear)); err == nil && c.CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, c.Conn) // until the client ends the connection, or until the deadline
+	}
 }
 
 // handOver gives the connection to net/http, which sets its own limits. It returns false if net/http serves no more.

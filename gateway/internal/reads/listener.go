@@ -4,7 +4,8 @@
 // A Listener reads the head of each request. It serves the requests that take accepts: reads without a body, with
 // usual headers. At the first other request, it hands the connection over to net/http with all bytes that it has read,
 // and net/http serves the connection to its end. So this package needs to understand only the requests that it serves:
-// net/http reads every request that is unusual or wrong.
+// net/http reads every request that is unusual or wrong, except one whose fields contradict each other about its end
+// (hidesLength): net/http would accept it.
 //
 // It is our own code because net/http alone costs as much for a page as this package and the gateway together (about
 // 25 us): it starts a goroutine that waits for the next request during each response, sets four deadlines, and writes a

@@ -1,6 +1,7 @@
 package reads
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"net/http"
@@ -69,6 +70,21 @@ func parse(head []byte, former *http.Request) *http.Request {
 		return nil
 	}
 	return request
+}
+
+// hidesLength reports whether a head has both Content-Length and Transfer-Encoding, or Transfer-Encoding in HTTP/1.0. A
+// proxy in front may see another end of such a request than net/http, which drops one of the fields without a word (RFC
+// 9112, 6.1).
+func hidesLength(head []byte) bool {
+	line, rest, _ := bytes.Cut(head, []byte("\n"))
+	var length, encoding bool
+	for field := range bytes.Lines(rest) {
+		name, _, _ := bytes.Cut(field, []byte(":"))
+		name = bytes.TrimRight(name, " \t") // a blank at the beginning continues the field before
+		length = length || bytes.EqualFold(name, []byte("Content-Length"))
+		encoding = encoding || bytes.EqualFold(name, []byte("Transfer-Encoding"))
+	}
+	return encoding && (length || bytes.HasSuffix(bytes.TrimSpace(line), []byte(" HTTP/1.0")))
 }
 
 // response implements http.ResponseWriter. The head and the first part of the body go out in one write.

@@ -32,8 +32,8 @@ type eventListParameters struct {
 	Type        *string    `query:"type" enum:"incident,maintenance"`
 	Status      *string    `query:"status" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed"`
 	Active      *bool      `query:"active" description:"True: published, begun and under way by the status. False: all others."`
-	DashboardID *string    `query:"dashboardId" format:"uuid" description:"Events of components that are on the dashboard now."`
-	ComponentID *string    `query:"componentId" format:"uuid"`
+	DashboardID *string    `query:"dashboardId" format:"uuid" description:"Events that affect a component that is on the dashboard now."`
+	ComponentID *string    `query:"componentId" format:"uuid" description:"Events that affect the component, which need not be on the dashboard of dashboardId."`
 	From        *time.Time `query:"from" description:"Only events that end after this time. An open event has no end."`
 	To          *time.Time `query:"to" description:"Only events that start before this time, which must be after from."`
 	Text        *string    `query:"q" maxLength:"255" description:"A part of the title or of the text of the description, in any case."`

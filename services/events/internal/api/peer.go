@@ -148,6 +148,16 @@ func (a api) peerPublicDashboard(c *gin.Context) error {
 	return nil
 }
 
+// peerOnlyDashboard is the operation that peer.Events.OnlyDashboard calls.
+func (a api) peerOnlyDashboard(c *gin.Context) error {
+	slug, err := a.catalog.OnlyDashboard(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	c.PureJSON(http.StatusOK, peer.OnlyDashboard{Slug: slug})
+	return nil
+}
+
 // peerFrame is the operation that peer.Events.Frame calls.
 func (a api) peerFrame(c *gin.Context) error {
 	file, err := a.catalog.DashboardFile(c.Request.Context(), c.Param("id"), peer.FrameFile)

@@ -62,6 +62,7 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
 	public.POST("/hosts/:host/enter", web.Handle(a.enterByHost))
 
 	engine.POST(peer.Prefix+"/public-dashboards/lookup", web.Surface(passport.Peer), web.Handle(a.peerPublicDashboard))
+	engine.GET(peer.Prefix+"/public-dashboards/only", web.Surface(passport.Peer), web.Handle(a.peerOnlyDashboard))
 	engine.GET(peer.Prefix+"/dashboards/:id/frame", web.Surface(passport.Peer), web.Handle(a.peerFrame))
 	peers := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam, web.Surface(passport.Peer))
 	peers.GET("/dashboards/:id", web.Handle(a.peerDashboard))

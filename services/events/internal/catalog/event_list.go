@@ -16,8 +16,8 @@ type EventFilter struct {
 	Type        EventType
 	Status      Status
 	Active      *bool
-	DashboardID string     // the events of the components that are on the dashboard now
-	ComponentID string     //
+	DashboardID string     // the events that affect a component that is on the dashboard now
+	ComponentID string     // the events that affect the component
 	From, To    *time.Time // the events that overlap the time from From until before To
 	Text        string     // part of the title or of the plain text of the description, in any case
 }
@@ -178,16 +178,18 @@ func (s stretch) within(other stretch) stretch {
 	return s
 }
 
-// queries returns queries that together select the events of the list, each in its order.
-func (f *EventFilter) queries(organization string, scopes []string, now time.Time) []find.Query {
+// queries returns queries that together select the events of the list, each in its order. An event must also satisfy
+// the conditions of also.
+func (f *EventFilter) queries(organization string, scopes []string, now time.Time, also ...find.Condition) []find.Query {
 	var queries []find.Query
 	for _, byActivity := range f.byActivity(now) {
 		for _, byTime := range f.byTime() {
 			part := byActivity.within(byTime)
 			for keys := range slices.Chunk(listKeys(scopes, part.selections, part.class), find.MaxMerged) {
 				queries = append(queries, owned(organization, find.Query{
-					Where: part.conditions(keys, f.From), Order: []find.Order{{Field: FieldStart, Descending: true}},
-					Scan: IndexListed, // of events that started shortly before From, those are skipped that have ended
+					Where: append(part.conditions(keys, f.From), also...), Order: []find.Order{{Field: FieldStart, Descending: true}},
+					// Skipped are events that started shortly before From and have ended, and events that also refuses.
+					Scan: IndexListed,
 				}))
 			}
 		}
@@ -215,7 +217,7 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 	if err := filter.check(); err != nil {
 		return page, err
 	}
-	scopes, err := c.scopes(ctx, organization, filter)
+	scopes, also, err := c.scopes(ctx, organization, filter)
 	if err != nil {
 		return page, err
 	}
@@ -223,7 +225,7 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 	if filter.Text != "" {
 		list.fields, list.batch = []string{FieldSearch}, searchBatch
 	}
-	for _, query := range filter.queries(organization, scopes, c.now()) {
+	for _, query := range filter.queries(organization, scopes, c.now(), also...) {
 		list.parts = append(list.parts, &eventPart{query: query})
 	}
 	keys, next, err := list.page(ctx, find.Fold(filter.Text), limit)
@@ -238,20 +240,23 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 	return page, err
 }
 
-// scopes returns the scopes that the filter selects; none if no event can match.
-func (c *Catalog) scopes(ctx context.Context, organization string, filter EventFilter) ([]string, error) {
+// scopes returns the scopes that the filter selects, none if no event can match, and the conditions that an event of
+// these scopes must also satisfy. An event of a component that is on the dashboard affects the dashboard.
+func (c *Catalog) scopes(ctx context.Context, organization string, filter EventFilter) ([]string, []find.Condition, error) {
 	if filter.DashboardID == "" {
-		return []string{filter.ComponentID}, nil
+		return []string{filter.ComponentID}, nil, nil
 	}
 	dashboard, err := c.Dashboard(ctx, organization, filter.DashboardID)
-	if err != nil {
-		return nil, unlessMissing(err)
-	}
 	components := dashboard.ComponentIDs()
-	if filter.ComponentID == "" {
-		return components, nil
+	switch {
+	case err != nil || len(components) == 0:
+		return nil, nil, unlessMissing(err)
+	case filter.ComponentID == "":
+		return components, nil, nil
+	case slices.Contains(components, filter.ComponentID):
+		return []string{filter.ComponentID}, nil, nil
 	}
-	return slices.DeleteFunc(components, func(id string) bool { return id != filter.ComponentID }), nil
+	return []string{filter.ComponentID}, []find.Condition{find.Has(FieldComponents, components...)}, nil
 }
 
 // details returns the events with what is near to them.

@@ -12,6 +12,7 @@ const (
 	FieldPlace        = "place"        // Dashboard.TakenPlace
 	FieldHosts        = "hosts"        // multi-valued
 	FieldMark         = "mark"         // Page.Mark
+	FieldEnabled      = "enabled"      // visitors may ask for the page
 	FieldComponents   = "components"   // multi-valued
 	FieldExternalRefs = "externalRefs" // multi-valued
 
@@ -66,10 +67,11 @@ const (
 	IndexInbound       = "org_inbound"
 
 	// The indexes over all organizations.
-	IndexSlug  = "slug"
-	IndexHost  = "host"
-	IndexDue   = "due"
-	IndexEvent = "event" // rows: the event's id
+	IndexSlug    = "slug"
+	IndexHost    = "host"
+	IndexEnabled = "enabled"
+	IndexDue     = "due"
+	IndexEvent   = "event" // rows: the event's id
 
 	IndexDashboard = "dashboard_created"
 )

@@ -58,6 +58,19 @@ func (m *pageMemo) set(id string, page markedPage) {
 	m.byID[id] = page
 }
 
+// OnlyDashboard returns the slug of the enabled dashboard if the installation has exactly one, else NotFound.
+func (c *Catalog) OnlyDashboard(ctx context.Context) (slug string, err error) {
+	rows, err := c.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldEnabled, true)}, Limit: 2}, FieldSlug)
+	if err == nil && len(rows) != 1 {
+		err = noDashboard()
+	}
+	if err != nil {
+		return "", err
+	}
+	slug, _ = rows[0].Values[0].(string)
+	return slug, nil
+}
+
 // enabledPage returns the page of an enabled dashboard, or NotFound.
 func (c *Catalog) enabledPage(ctx context.Context, which find.Condition) (Page, error) {
 	query := find.Query{Where: []find.Condition{which}, Limit: 1}

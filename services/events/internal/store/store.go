@@ -184,12 +184,14 @@ func pages() document.Schema[catalog.Page] {
 		Key:  func(p *record) string { return p.DashboardID },
 		Fields: append(members[record](catalog.FieldSlug, catalog.FieldHosts),
 			document.Field[record]{Name: catalog.FieldDueAt, Value: func(p *record) any { return p.DueAt() }},
+			document.Field[record]{Name: catalog.FieldEnabled, Value: func(p *record) any { return p.Enabled && !p.Removed }},
 			document.Field[record]{Name: catalog.FieldMark, Value: func(p *record) any { return p.Mark() }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
 			{Name: catalog.IndexSlug, Fields: []string{catalog.FieldSlug}},
 			{Name: catalog.IndexHost, Fields: []string{catalog.FieldHosts}},
+			{Name: catalog.IndexEnabled, Fields: []string{catalog.FieldEnabled}},
 		},
 	}
 }

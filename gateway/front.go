@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	visitors "github.com/bellbuoy/bellbuoy/libs/page"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"golang.org/x/sync/singleflight"
+)
+
+// front serves the addresses of the platform's hosts that are above all dashboards: / and /d. It also has the page of
+// an address that no dashboard has.
+type front struct {
+	events         peer.Events
+	now            func() time.Time
+	start, missing *page
+	questions      singleflight.Group
+	known          atomic.Pointer[onlyDashboard]
+}
+
+// onlyDashboard is the slug of the installation's only dashboard, empty if there is none or several.
+type onlyDashboard struct {
+	slug  string
+	until time.Time // until then, front does not ask again
+}
+
+// onlyTime is the time for which front does not ask again, so that visitors of / are no load for the events service.
+const onlyTime = time.Second
+
+// The pages name the form of an address, but no dashboard: tenants do not learn of one another here.
+const (
+	startBody = `<p>This is an installation of Bellbuoy. It shows the status of services on dashboards. Each dashboard has an address of its own:</p>
+<p class="card"><code>{{.}}/d/<var>name</var>/</code></p>
+<p>Are you looking for the status of a service? Ask its provider for the address of the dashboard.</p>
+<p><a class="btn" href="/docs">Documentation of the interfaces</a></p>`
+	missingBody = `<p>Please check the address. That of a dashboard has this form:</p>
+<p class="card"><code>{{.}}/d/<var>name</var>/</code></p>
+<p>A dashboard may also have got another name, or may be switched off. Its provider knows.</p>
+<p><a class="btn" href="/">Start page</a></p>`
+)
+
+// newFront returns a front. base is the URL that the addresses of dashboards begin with.
+func newFront(events peer.Events, base string, now func() time.Time) (*front, error) {
+	f := &front{events: events, now: now}
+	for _, of := range []struct {
+		to          **page
+		title, body string
+	}{{&f.start, "Status dashboards", startBody}, {&f.missing, "There is no dashboard at this address", missingBody}} {
+		content, header, err := visitors.Plain(visitors.Head{Title: of.title, Lang: "en"}, of.body, strings.TrimSuffix(base, "/"))
+		if err != nil {
+			return nil, err
+		}
+		*of.to = newPage(&http.Response{StatusCode: http.StatusOK, Header: header}, content)
+	}
+	return f, nil
+}
+
+// only returns the slug of the installation's only enabled dashboard, or an empty string. While the events service is
+// down, it returns the last known one.
+func (f *front) only(ctx context.Context) string {
+	if known := f.known.Load(); known != nil && f.now().Before(known.until) {
+		return known.slug
+	}
+	slug, _, _ := f.questions.Do("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		found, err := f.events.OnlyDashboard(ctx)
+		if former := f.known.Load(); err != nil && !fault.Is(err, fault.NotFound) && former != nil {
+			found.Slug = former.slug
+		}
+		f.known.Store(&onlyDashboard{found.Slug, f.now().Add(onlyTime)})
+		return found.Slug, nil
+	})
+	return slug.(string)
+}
+
+// frontPublic declares the addresses above all dashboards.
+func frontPublic() []web.Public {
+	shown, moved := []web.Content{{Media: "text/html", Of: ""}}, web.Response{Status: http.StatusFound, Description: "The only dashboard of the installation.", Headers: []string{"Location"}}
+	const description = "Exists on the platform's own hosts only. A client that asks for JSON gets 404."
+	return []web.Public{
+		{
+			Method: http.MethodGet, Path: "/", ID: "showStart", Tag: "dashboard", Summary: "Show how to find a dashboard", Description: description, Parameters: web.Conditional{},
+			Responses: []web.Response{{Status: http.StatusOK, Description: "The page.", Headers: []string{"ETag"}, Contents: shown}, moved, web.NotModified()},
+			Errors:    []int{http.StatusNotFound},
+		},
+		{
+			Method: http.MethodGet, Path: "/d", ID: "showDashboards", Tag: "dashboard", Summary: "Show how to find a dashboard, below the address of all", Description: description,
+			Responses: []web.Response{moved, {Status: http.StatusNotFound, Description: "The page, or an error in JSON.", Contents: append(shown, web.Content{Media: "application/json"})}},
+		},
+	}
+}
+
+// serveFront leads to the only dashboard of the installation, or shows what this address is. A program that asks for
+// JSON gets 404.
+func (e *edge) serveFront(v *visit) {
+	v.Header()["Vary"] = byAccept
+	v.Header().Set("Cache-Control", "no-cache") // the next dashboard changes the response
+	if strings.Contains(v.request.Header.Get("Accept"), "json") && !wantsHTML(v.request) {
+		e.refuse(v, unknownPath())
+		return
+	}
+	if slug := e.front.only(v.ctx); slug != "" {
+		v.Header().Set("Location", "/d/"+slug+"/")
+		v.Header().Set("Content-Length", "0")
+		v.WriteHeader(http.StatusFound)
+		return
+	}
+	if v.found.route.Path == "/" {
+		e.front.start.write(v, v.request)
+		return
+	}
+	e.front.start.writeAs(v, v.request, http.StatusNotFound)
+}
