@@ -30,6 +30,7 @@ case "$*" in
 "inspect "*) tries=$(($(cat tries 2>/dev/null) + 1)); echo "$tries" > tries; cat "states$tries" 2>/dev/null || cat states ;;
 "logs "*) echo "the last line of ${*: -1}" ;;
 esac
+exit 0
 `
 
 // clone is a working tree with docker-compose.yml, scripts/up and the docker of the tests.
