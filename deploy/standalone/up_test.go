@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -21,7 +20,7 @@ import (
 const fakeDocker = `#!/usr/bin/env bash
 echo "$*" >> calls
 case "$*" in
-"version "*) echo "${ENGINE:-28.5.1}" ;;
+"version "*) echo "${ENGINE:-1.51}" ;;
 "compose config") cat config ;;
 "compose port gateway 8080") cat port 2>/dev/null ;;
 "compose up "*) exit "${UP:-0}" ;;
@@ -115,13 +114,16 @@ func TestUpWritesTheEnvironmentOfAClone(t *testing.T) {
 		if c.up(); c.read(".env") != env {
 			t.Error("the second start changed .env")
 		}
-		options, err := cli.NewProjectOptions([]string{filepath.Join(c.folder, "docker-compose.yml")}, cli.WithWorkingDirectory(c.folder), cli.WithDotEnv)
+		options, err := cli.NewProjectOptions([]string{filepath.Join(c.folder, "docker-compose.yml")}, cli.WithWorkingDirectory(c.folder), cli.WithEnvFiles(), cli.WithDotEnv)
 		if err != nil {
 			t.Fatal(err)
 		}
 		project, err := options.LoadProject(t.Context())
-		if err != nil || project.Name != match[1] {
-			t.Errorf("Docker Compose names the project %q, %v; .env names it %q", project.Name, err, match[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if project.Name != match[1] {
+			t.Errorf("Docker Compose names the project %q, and .env names it %q", project.Name, match[1])
 		}
 		names = append(names, match[1])
 	}
@@ -240,10 +242,8 @@ func TestUpNamesSettingsThatTheNextCommandWouldLose(t *testing.T) {
 
 func TestUpRefusesAnOldEngine(t *testing.T) {
 	c := newClone(t)
-	for _, version := range []string{"24.0.9", "20.10.24+dfsg1"} {
-		c.env = []string{"ENGINE=" + version}
-		if out, calls, ok := c.up(); ok || !strings.Contains(out, fmt.Sprintf("this is Docker %s; install Docker 25 or newer", version)) || strings.Contains(calls, "build") {
-			t.Errorf("%s: %s", version, out)
-		}
+	c.env = []string{"ENGINE=1.43"}
+	if out, calls, ok := c.up(); ok || !strings.Contains(out, "install Docker 25 or newer") || strings.Contains(calls, "config") {
+		t.Errorf("%s\n%s", out, calls)
 	}
 }
