@@ -184,7 +184,7 @@ func TestUpNamesTheContainerThatFails(t *testing.T) {
 		c.write("states1", "identity 1 0 running starting\nmongodb 2 0 running healthy\n")
 		c.write("states", failed+"\nmongodb 2 0 running healthy\n")
 		out, calls, ok := c.up()
-		if ok || !strings.Contains(out, "the last line of 1\nmake up: identity does not start") || strings.Contains(calls, "bellbuoy") {
+		if ok || !strings.Contains(out, "the last line of 1\nmake up: identity does not start") || strings.Contains(calls, "compose run") {
 			t.Errorf("a container that %s: %s\n%s", name, out, calls)
 		}
 	}
