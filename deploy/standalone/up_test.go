@@ -189,10 +189,10 @@ func TestUpNamesTheContainerThatFails(t *testing.T) {
 		}
 	}
 	c := newClone(t)
-	c.write("states1", "identity 1 7 running starting\nmongodb 2 0 running starting\n")
+	c.write("states1", "identity 1 7 running unhealthy\nmongodb 2 0 running starting\n")
 	c.write("states", "identity 1 7 running healthy\nmongodb 2 0 running \n")
 	if out, calls, ok := c.up(); !ok || !strings.HasSuffix(calls, "compose run --rm -T bellbuoy\n") {
-		t.Errorf("a container that restarted long ago: %s\n%s", out, calls)
+		t.Errorf("containers that restarted or were unhealthy before: %s\n%s", out, calls)
 	}
 }
 
