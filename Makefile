@@ -9,7 +9,7 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 # The tests of the Helm chart are outside the workspace. There, their requirements would change the versions of others.
 CHART = deploy/kubernetes/tests
 
-.PHONY: run test test-long up down lint tidy generate bench proof help
+.PHONY: run test test-long up down command lint tidy generate bench proof help
 .DEFAULT_GOAL := help
 
 run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
@@ -22,13 +22,14 @@ test: ## every test of every module; `make lint` runs vet
 test-long: ## what takes too long for CI: Helm, Jaeger, the soak, the proofs, fuzzing, the browser; about an hour and a half
 	scripts/long
 
-up: .env ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the six binaries
-	docker compose --profile first-start build
-	docker compose up --detach --wait
-	@docker compose run --rm -T first-start
+up: ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the six binaries; settings in .env
+	@scripts/up
 
 down: ## stop the containers and keep their volumes
 	docker compose down
+
+command: ## a command of the operator on the containers: make command ARGS="org list"
+	@docker compose run --rm -T bellbuoy $(or $(ARGS),-h)
 
 lint: ## formatting; each module without the workspace: tidy, compiled, vetted
 	scripts/lint
@@ -47,7 +48,3 @@ proof: ## the long forms of the tests that kill processes; about half an hour
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-
-.env:
-	@umask 077 && for name in BELLBUOY_SECRET BELLBUOY_OPERATOR_TOKEN; do \
-		echo "$$name=$$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"; done > $@

@@ -53,13 +53,20 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 			continue // an engine
 		}
 		name := *service.Build.Args["SERVICE"]
-		if service.Build.Dockerfile != "deploy/Dockerfile" || name != container && (name != "standalone" || container != "first-start") {
+		if service.Build.Dockerfile != "deploy/Dockerfile" || name != container && (name != "standalone" || container != "bellbuoy") {
 			t.Errorf("%s is not built from the one Dockerfile: %+v", container, service.Build)
 			continue
 		}
 		help, err := exec.CommandContext(t.Context(), filepath.Join(binaries, name), "-h").Output()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if name == "standalone" { // the container also runs the commands of the operator
+			commands, err := exec.CommandContext(t.Context(), filepath.Join(binaries, name), "org", "list", "-h").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			help = append(help, commands...)
 		}
 		for key, value := range service.Environment {
 			if !strings.Contains(string(help), "$"+key) && !slices.Contains(shared, key) {
@@ -84,17 +91,38 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 	}
 }
 
-// docker compose down -v deletes the volumes that its active services use. The command in the README deletes them all: if
-// the volume of the first start stayed, the next make up would create no organization.
+// docker compose down -v deletes the volumes that its active services use. Without a profile it deletes them all: if the
+// credentials of a first start outlived its records, the next make up would print keys that nobody knows.
 func TestReadmeDeletesEachVolume(t *testing.T) {
-	command := regexp.MustCompile("`docker compose( --profile ([a-z-]+))? down -v`").FindStringSubmatch(readme(t, "deploy"))
-	if command == nil {
-		t.Fatal("the README has no command that deletes the volumes")
+	if !regexp.MustCompile("`docker compose.* down -v`").MatchString(readme(t, "deploy")) {
+		t.Error("the README has no command that deletes the volumes")
 	}
-	deleted := loadProfiles(t, map[string]string{}, command[2]).WithoutUnnecessaryResources()
+	deleted := loadProfiles(t, map[string]string{}).WithoutUnnecessaryResources()
 	for name := range loadCompose(t, map[string]string{}).Volumes {
 		if _, there := deleted.Volumes[name]; !there {
-			t.Errorf("%s does not delete the volume %s", command[0], name)
+			t.Errorf("docker compose down -v does not delete the volume %s", name)
+		}
+	}
+}
+
+func TestLinksFollowThePublishedAddress(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		variables  map[string]string
+	}{
+		{"by default", "http://127.0.0.1:8080", map[string]string{}},
+		{"another address", "http://127.0.0.1:9000", map[string]string{"BELLBUOY_PUBLISH": "127.0.0.1:9000"}},
+		{"behind a proxy", "https://status.example", map[string]string{
+			"BELLBUOY_PUBLISH": "127.0.0.1:9000", "LEGACY_BASE_URL": "https://status.example",
+			"APP_BASE_URL": "https://status.example", "DASHBOARD_BASE_URL": "https://status.example",
+		}},
+	} {
+		for name, service := range loadCompose(t, test.variables).Services {
+			for _, link := range links {
+				if value := service.Environment[link]; service.Build != nil && *value != test.want {
+					t.Errorf("%s: %s has %s %s, want %s", test.name, name, link, *value, test.want)
+				}
+			}
 		}
 	}
 }
@@ -105,7 +133,7 @@ func TestComposeFileBoundsEachContainer(t *testing.T) {
 	project := loadCompose(t, map[string]string{})
 	pinned := regexp.MustCompile(`:\d+\.\d+\.\d+(-[a-z0-9.]+)?$`)
 	for name, service := range project.Services {
-		job := name == "first-start"
+		job := name == "bellbuoy"
 		for what, right := range map[string]bool{
 			"a pinned image":              service.Build != nil || pinned.MatchString(service.Image),
 			"a user":                      service.Build != nil || service.User != "" && service.User != "root" && service.User != "0",

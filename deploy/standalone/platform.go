@@ -232,8 +232,9 @@ func (p *platform) sower(name string) *sower {
 // patienceElsewhere bounds the wait for a platform that runs as containers.
 const patienceElsewhere = time.Minute
 
-// startElsewhere does a pending first start of the platform whose gateway the settings name.
-func startElsewhere(ctx context.Context, s settings, folder *folder, seed *seed) error {
+// startElsewhere does a pending first start of the platform whose gateway the settings name. A first start is also pending
+// if the records of the former one were deleted and the platform is empty.
+func startElsewhere(ctx context.Context, s settings, folder *folder, pending *seed) error {
 	links := s.links(s.FirstStartAt)
 	gateway := newSower(links, s.FirstStartAt, s.OperatorToken)
 	waiting, cancel := context.WithTimeout(ctx, patienceElsewhere)
@@ -241,7 +242,29 @@ func startElsewhere(ctx context.Context, s settings, folder *folder, seed *seed)
 	if err := gateway.ready(waiting); err != nil {
 		return fmt.Errorf("FIRST_START_AT: the platform at %s is not ready: %w", s.FirstStartAt, err)
 	}
-	return welcome(ctx, folder, seed, gateway, links, func() {})
+	organization, _, err := folder.seeded()
+	if err != nil {
+		return err
+	}
+	var remarks string
+	if organization != "" {
+		exists, empty, err := gateway.knows(ctx, organization)
+		if err != nil {
+			return fmt.Errorf("FIRST_START_AT: %w", err)
+		}
+		switch {
+		case exists:
+			remarks, err = folder.unused(s.Seed, "`docker compose down -v` deletes all data; the next start then creates it.")
+		case empty:
+			pending, err = readSeed(s.Seed)
+		default:
+			remarks = credentialsFile + " is of another installation: this one has other organizations. Create keys with the commands user and key.\n"
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return welcome{folder: folder, seed: pending, gateway: gateway, links: links, remarks: remarks, seeded: func() {}}.run(ctx)
 }
 
 // welcome waits for the services, and welcomes at the gateway. The gateway is ready without delivery, so welcome asks
@@ -252,28 +275,50 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 			return err
 		}
 	}
-	return welcome(ctx, folder, seed, p.sower("gateway"), p.links, func() { p.seeded.Store(true) })
+	remarks, err := folder.unused(p.settings.Seed, "BELLBUOY_DATA names another data folder.")
+	if err != nil {
+		return err
+	}
+	return welcome{
+		folder: folder, seed: seed, gateway: p.sower("gateway"), links: p.links, remarks: remarks,
+		files: fmt.Sprintf("  files              %s\n", folder.path), seeded: func() { p.seeded.Store(true) },
+	}.run(ctx)
 }
 
-// welcome does a pending first start, calls seeded, waits for the gateway and prints the addresses.
-func welcome(ctx context.Context, folder *folder, seed *seed, gateway *sower, links boot.Links, seeded func()) error {
+// welcome is what a start does when the services are ready.
+type welcome struct {
+	folder  *folder
+	seed    *seed // nil if no first start is pending
+	gateway *sower
+	links   boot.Links
+	files   string // line about the folder, if people can read the folder
+	remarks string // lines about settings without effect
+	seeded  func()
+}
+
+// run does a pending first start, calls seeded, waits for the gateway and prints the addresses.
+func (w welcome) run(ctx context.Context) error {
 	var credentials string
-	if seed != nil {
-		made, err := folder.firstStart(ctx, seed, gateway)
+	if w.seed != nil {
+		made, err := w.folder.firstStart(ctx, w.seed, w.gateway)
 		if err != nil {
 			return err
 		}
-		seeded()
-		if seed.Showcase != nil {
-			credentials = fmt.Sprintf("  sample dashboard   %s/d/%s/\n", links.DashboardBaseURL, seed.Showcase.Slug)
+		w.seeded()
+		if w.seed.Showcase != nil {
+			credentials = fmt.Sprintf("  sample dashboard   %s/d/%s/\n", w.links.DashboardBaseURL, w.seed.Showcase.Slug)
 		}
-		credentials += fmt.Sprintf("The first start created an organization. %s has the credentials:\n%s", folder.file(credentialsFile), made)
+		place := "These are"
+		if w.files != "" {
+			place = w.folder.file(credentialsFile) + " has"
+		}
+		credentials += fmt.Sprintf("The first start created an organization. %s the credentials:\n%s", place, made)
 	}
-	if err := gateway.ready(ctx); err != nil {
+	if err := w.gateway.ready(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("Bellbuoy is ready.\n  legacy interface   %s/api/v1/\n  App interface      %s/app/\n  dashboards         %s/d/{slug}\n  files              %s\n%s",
-		links.LegacyBaseURL, links.AppBaseURL, links.DashboardBaseURL, folder.path, credentials)
+	fmt.Printf("Bellbuoy is ready.\n  legacy interface   %s/api/v1/\n  App interface      %s/app/\n  dashboards         %s/d/{slug}\n%s%s%s",
+		w.links.LegacyBaseURL, w.links.AppBaseURL, w.links.DashboardBaseURL, w.files, credentials, w.remarks)
 	return nil
 }
 

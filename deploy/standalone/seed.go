@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -40,6 +41,7 @@ type seed struct {
 	Components []seedComponent `json:"components"`
 	// Showcase is another dashboard, with components and events of its own.
 	Showcase *showcase `json:"showcase,omitempty"`
+	Setting  string    `json:"-"` // the BELLBUOY_SEED that names the seed
 }
 
 type seedComponent struct {
@@ -72,6 +74,37 @@ const (
 // pendingSeed returns the seed, or nil if the setting names none or a first start of this
 // data folder has created its records.
 func (f *folder) pendingSeed(setting string) (*seed, error) {
+	s, err := readSeed(setting)
+	if err != nil {
+		return nil, err
+	}
+	organization, _, err := f.seeded()
+	if err != nil || organization != "" {
+		return nil, err
+	}
+	return s, nil
+}
+
+// seeded returns the organization that the first start of this data folder created, and the BELLBUOY_SEED of that start,
+// or "" if there was no first start.
+func (f *folder) seeded() (organization, setting string, err error) {
+	content, err := f.read(seededMark)
+	organization, setting, _ = strings.Cut(content, "\n")
+	return organization, setting, err
+}
+
+// unused returns a sentence if the setting names another seed than that of the first start, and "" otherwise. The default
+// seed is not worth a sentence.
+func (f *folder) unused(setting, instead string) (string, error) {
+	organization, used, err := f.seeded()
+	if err != nil || organization == "" || setting == "" || setting == builtIn || setting == used {
+		return "", err
+	}
+	return fmt.Sprintf("BELLBUOY_SEED=%s has no effect: a seed is for an empty installation only. %s\n", setting, instead), nil
+}
+
+// readSeed returns the seed that the setting names, or nil if the setting is empty.
+func readSeed(setting string) (*seed, error) {
 	if setting == "" {
 		return nil, nil
 	}
@@ -84,15 +117,12 @@ func (f *folder) pendingSeed(setting string) (*seed, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
-	var s seed
+	s := seed{Setting: setting}
 	if err := decoder.Decode(&s); err != nil {
 		return nil, fmt.Errorf("BELLBUOY_SEED: %s is not a valid seed: %w", setting, err)
 	}
 	if creates := len(s.Components) > 0 || s.Showcase != nil; creates && !slices.Contains(s.User.Roles, "admin") {
 		return nil, fmt.Errorf("BELLBUOY_SEED: the roles of the user in %s must contain admin, because the user creates the components", setting)
-	}
-	if _, err := os.Stat(f.file(seededMark)); !errors.Is(err, os.ErrNotExist) {
-		return nil, err
 	}
 	return &s, nil
 }
@@ -119,10 +149,11 @@ func newSower(links boot.Links, dial, operatorToken string) *sower {
 	}
 }
 
+const organizations = "/operator/v1/organizations"
+
 // sow creates the records.
 func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
 	type record struct{ ID, Name, Username, Slug string }
-	const organizations = "/operator/v1/organizations"
 	operator := s.as("Operator " + s.operatorToken)
 	var home struct{ Organization, Dashboard record }
 	err := operator.ensure(ctx, "organization", organizations, seed.Organization, func() (bool, error) {
@@ -165,6 +196,18 @@ func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
 		DashboardID: home.Dashboard.ID, DashboardSlug: home.Dashboard.Slug, DashboardURL: s.dashboards + "/d/" + home.Dashboard.Slug,
 		OperatorToken: s.operatorToken, BaseURL: s.base,
 	}, seed.sow(ctx, s.as("Bearer "+app.APIKey), home.Dashboard.ID)
+}
+
+// knows reports whether the organization exists, and else whether the platform has no organization at all.
+func (s *sower) knows(ctx context.Context, organization string) (exists, empty bool, err error) {
+	operator := s.as("Operator " + s.operatorToken)
+	err = operator.get(ctx, organizations+"/"+organization, nil)
+	if refused, is := errors.AsType[*refusal](err); !is || refused.status != http.StatusNotFound {
+		return err == nil, false, err
+	}
+	var list struct{ Organizations []struct{ ID string } }
+	err = operator.get(ctx, organizations+"?limit=1", &list)
+	return false, len(list.Organizations) == 0, err
 }
 
 // ready waits until the part at the sower's address is ready.
@@ -302,5 +345,5 @@ func (f *folder) firstStart(ctx context.Context, seed *seed, s *sower) ([]byte, 
 	if err := f.write(credentialsFile, content); err != nil {
 		return nil, err
 	}
-	return content, f.write(seededMark, []byte(made.OrganizationID+"\n"))
+	return content, f.write(seededMark, []byte(made.OrganizationID+"\n"+seed.Setting+"\n"))
 }

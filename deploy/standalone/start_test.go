@@ -387,6 +387,59 @@ func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
 	}
 }
 
+// The credentials of a former installation are replaced at an empty platform, and kept at one with other organizations.
+func TestFirstStartAtAnotherInstallation(t *testing.T) {
+	start := func(base string, env ...string) *process {
+		t.Helper()
+		p, _ := standalone(t, append([]string{"FIRST_START_AT=" + strings.TrimPrefix(base, "http://"), "BELLBUOY_OPERATOR_TOKEN=" + operatorToken}, env...)...)
+		if code := p.start().exit(time.Minute); code != 0 {
+			t.Fatalf("code %d: %s", code, p.output())
+		}
+		return p
+	}
+	var bases []string
+	for range 2 {
+		_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+		bases = append(bases, base)
+	}
+	first := start(bases[0])
+	former := seeded(t, first)
+	start(bases[1], "BELLBUOY_DATA="+dataFolder(first))
+	made := seeded(t, first)
+	if made.OrganizationID == former.OrganizationID || made.BaseURL != bases[1] {
+		t.Errorf("the credentials are still those of the former installation: %s", made.BaseURL)
+	}
+	send(t, http.MethodGet, bases[1]+"/app/profile", made.app(), nil).expect(t, http.StatusOK)
+	if p := start(bases[0], "BELLBUOY_DATA="+dataFolder(first)); !strings.Contains(p.output(), "is of another installation") || seeded(t, first) != made {
+		t.Errorf("at an installation with another organization: %s", p.output())
+	}
+}
+
+func TestASeedForAnExistingInstallationIsRemarked(t *testing.T) {
+	p, base := started(t)
+	made := seeded(t, p)
+	for _, test := range []struct {
+		seed     string
+		remarked bool
+	}{{"demo", true}, {"built-in", false}, {"", false}} {
+		p.stop()
+		before := len(p.output())
+		p.env = append(p.env, "BELLBUOY_SEED="+test.seed)
+		p.start()
+		eventually(t, time.Minute, "the end of the start", func() error {
+			if !strings.Contains(p.output()[before:], "dashboards  ") {
+				return fmt.Errorf("only %q", p.output()[before:])
+			}
+			return nil
+		})
+		remark := "BELLBUOY_SEED=" + test.seed + " has no effect"
+		if strings.Contains(p.output()[before:], remark) != test.remarked || seeded(t, p) != made {
+			t.Errorf("BELLBUOY_SEED=%s: %s", test.seed, p.output()[before:])
+		}
+		send(t, http.MethodGet, base+"/d/demo/", "", nil).expect(t, http.StatusNotFound)
+	}
+}
+
 // FIRST_START_AT creates the seed at a platform that runs without one, as `make up` does, and only once.
 func TestFirstStartElsewhere(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
@@ -409,6 +462,13 @@ func TestFirstStartElsewhere(t *testing.T) {
 	send(t, http.MethodGet, base+"/api/v1/service/", "ApiKey "+made.Username+":"+made.LegacyKey, nil).expect(t, http.StatusOK)
 	if p.start(); p.exit(time.Minute) != 0 || seeded(t, p) != made {
 		t.Error("the second run is a first start again")
+	}
+	if strings.Contains(p.output(), dataFolder(p)) || strings.Contains(p.output(), "has no effect") {
+		t.Errorf("it names a folder that is not on the host, or a seed that nobody has set: %s", p.output())
+	}
+	again := elsewhere("BELLBUOY_DATA="+dataFolder(p), "BELLBUOY_SEED=demo").start()
+	if again.exit(time.Minute) != 0 || !strings.Contains(again.output(), "BELLBUOY_SEED=demo has no effect") || seeded(t, p) != made {
+		t.Errorf("a seed for an installation that exists: %s", again.output())
 	}
 	for want, p := range map[string]*process{
 		"FIRST_START_AT must be host:port":              elsewhere("FIRST_START_AT=nowhere"),

@@ -70,8 +70,8 @@ func problem(check, value string) string {
 			return fmt.Sprintf("must be host names, with or without *. in front, not %q", value)
 		}
 	case "network":
-		if _, err := netip.ParsePrefix(value); err != nil && value != "" {
-			return fmt.Sprintf("must be networks such as 10.0.0.0/8, separated by commas, not %q", value)
+		if _, err := netip.ParsePrefix(value); err != nil && value != "" && value != hostProxy {
+			return fmt.Sprintf("must be networks such as 10.0.0.0/8, or host, separated by commas, not %q", value)
 		}
 	case "positive":
 		if number, _ := strconv.Atoi(value); number < 1 {

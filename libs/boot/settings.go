@@ -3,7 +3,6 @@ package boot
 import (
 	"crypto/x509"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -50,23 +49,7 @@ func (l Links) Hosts() ([]string, error) {
 
 // Proxies is the setting of the proxies in front of the gateway.
 type Proxies struct {
-	TrustedProxies []string `name:"trusted-proxies" env:"BELLBUOY_TRUSTED_PROXIES" check:"network" placeholder:"CIDR,..." help:"Networks of proxies in front of the gateway. Only their X-Forwarded-For and X-Forwarded-Proto count. If empty, the client is who connects."`
-}
-
-// Networks returns the networks of the proxies.
-func (p Proxies) Networks() ([]netip.Prefix, error) {
-	var networks []netip.Prefix
-	for _, text := range p.TrustedProxies {
-		if text == "" {
-			continue
-		}
-		network, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("BELLBUOY_TRUSTED_PROXIES: %w", err)
-		}
-		networks = append(networks, network.Masked())
-	}
-	return networks, nil
+	TrustedProxies []string `name:"trusted-proxies" env:"BELLBUOY_TRUSTED_PROXIES" check:"network" placeholder:"CIDR,..." help:"Networks of proxies in front of the gateway; host: the machine that runs the container. Only their X-Forwarded-For and X-Forwarded-Proto count. If empty, the client is who connects."`
 }
 
 // Confirmation is the setting of the links with which visitors confirm.

@@ -31,6 +31,7 @@ type Service struct {
 	name    string
 	process boot.Process
 	signer  *passport.Signer
+	secret  func(context.Context) error // returns an error if the records are sealed with another secret
 }
 
 // Open opens the parts of the service name. It connects to nothing yet. The caller closes the
@@ -42,7 +43,7 @@ func Open(name string, process boot.Process, documents boot.Documents, kafka boo
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{Database: database, name: name, process: process, signer: passport.NewSigner(secret.Secret, process.Now)}
+	s := &Service{Database: database, name: name, process: process, signer: passport.NewSigner(secret.Secret, process.Now), secret: sealedWith(database, secret.Secret)}
 	s.Kafka = stream.Connect(stream.Options{
 		Brokers: kafka.KafkaBrokers, ClientID: name, Log: process.Log,
 		Tracer: process.Tracer, Registerer: process.Metrics,
@@ -133,7 +134,7 @@ func (s *Service) Relay(ctx context.Context) error {
 
 // Work is what a service does apart from serving requests.
 type Work struct {
-	// Start runs after the migration of the database, in order. The service is ready when the last
+	// Start runs after the migration of the database and the check of the secret, in order. The service is ready when the last
 	// function has returned.
 	Start []func(context.Context) error
 	// Background runs from then on until ctx ends.
@@ -154,12 +155,12 @@ func Topics(names ...string) []stream.Topic {
 	return topics
 }
 
-// Serve migrates the database, serves the engine and does the work until ctx ends. The service
-// is ready while its database and Kafka respond.
+// Serve migrates the database, serves the engine and does the work until ctx ends. The service is ready while its database
+// and Kafka respond. Serve returns an error if the records of the database are sealed with another secret.
 func (s *Service) Serve(ctx context.Context, work Work) error {
 	return s.process.Serve(ctx, boot.Service{
 		Handler:    s.Engine,
-		Start:      append([]func(context.Context) error{s.Database.Migrate}, work.Start...),
+		Start:      append([]func(context.Context) error{s.Database.Migrate, s.secret}, work.Start...),
 		Ready:      map[string]func(context.Context) error{"database": s.Database.Ping, "kafka": s.Kafka.Ping},
 		Background: append(work.Background, func(ctx context.Context) error { return s.consume(ctx, work) }),
 	})

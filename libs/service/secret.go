@@ -1,0 +1,40 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// secretMark is a record that is derived from the secret with which the other records are sealed.
+type secretMark struct {
+	ID   string `json:"id"`
+	Mark string `json:"mark"`
+}
+
+var errOtherSecret = errors.New("BELLBUOY_SECRET is not the secret with which the records in the database are sealed; use that secret or another database")
+
+// sealedWith returns a function that returns errOtherSecret if the records of the database are sealed with another secret.
+// A database without a mark gets the mark of this secret. Of several processes that start at once, one stores the mark, and
+// the others compare.
+func sealedWith(database *document.Database, secret string) func(context.Context) error {
+	marks := document.Declare(database, document.Schema[secretMark]{Name: "secret_marks", Key: func(m *secretMark) string { return m.ID }})
+	mark := secretMark{"secret", seal.Sign(secret, "secret mark", "")}
+	return func(ctx context.Context) error {
+		_, err := marks.Upsert(ctx, mark.ID, func(stored *secretMark, exists bool) ([]topic.Message, error) {
+			if exists && *stored != mark {
+				return nil, errOtherSecret
+			}
+			if exists {
+				return nil, fault.ErrUnchanged
+			}
+			*stored = mark
+			return nil, nil
+		})
+		return err
+	}
+}
