@@ -12,16 +12,16 @@ const (
 	// default the collector took a sixth of its processor time. GOGC overrides it.
 	gcPercent = 200
 	// memoryFloor is the memory of the Go runtime, in bytes, up to which only gcPercent decides when the collector runs.
-	memoryFloor = 128 << 20
-	// memorySpare is what the Go runtime uses beside the heap, in bytes, about.
-	memorySpare = 32 << 20
+	memoryFloor = 144 << 20
+	// memorySpare is for what the Go runtime uses beside the heap, and for garbage, in bytes.
+	memorySpare = 64 << 20
 )
 
 // boundMemory sets the percentage and the memory limit of the garbage collector unless GOGC or GOMEMLIMIT does.
 //
-// Decision. The limit follows the live heap: after each collection it is memoryFloor, or twice the live heap and memorySpare if
-// that is more. A large heap then grows to twice its live size instead of three times. A fixed limit below the live heap would
-// make the collector run all the time.
+// Decision. The limit follows the live heap: after each collection it is memoryFloor, or one and a half of the live heap and
+// memorySpare if that is more. So a large heap grows less than threefold. A fixed limit below the live heap would make the
+// collector run all the time.
 func boundMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -40,4 +40,4 @@ func followHeap() {
 }
 
 // memoryLimit returns the memory limit for the bytes of a live heap.
-func memoryLimit(live uint64) int64 { return max(memoryFloor, 2*int64(live)+memorySpare) }
+func memoryLimit(live uint64) int64 { return max(memoryFloor, int64(live)*3/2+memorySpare) }
