@@ -12,9 +12,9 @@ const (
 	// default the collector took a sixth of its processor time. GOGC overrides it.
 	gcPercent = 200
 	// memoryFloor is the memory of the Go runtime, in bytes, up to which only gcPercent decides when the collector runs.
-	memoryFloor = 144 << 20
+	memoryFloor = 112 << 20
 	// memorySpare is for what the Go runtime uses beside the heap, and for garbage, in bytes.
-	memorySpare = 64 << 20
+	memorySpare = 48 << 20
 )
 
 // boundMemory sets the percentage and the memory limit of the garbage collector unless GOGC or GOMEMLIMIT does.

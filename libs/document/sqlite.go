@@ -46,7 +46,7 @@ func newSQLite(folder, name string, observe func(string)) (*sqliteEngine, error)
 // reader returns the reading connections. It opens them at the first call.
 func (e *sqliteEngine) reader() (*statements, error) {
 	return opened(e, &e.reads, func() (*statements, error) {
-		db, err := e.connect("query_only(1)", "cache_size(-4000)")
+		db, err := e.connect("query_only(1)", "cache_size(-2000)")
 		if err != nil {
 			return nil, err
 		}
