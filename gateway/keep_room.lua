@@ -36,9 +36,10 @@ end
 -- free evicts the hashes of an index that were not used for longest, until the hash can have the size.
 local function free(index, size)
   while others() + size > room do
-    local oldest = redis.call('ZRANGE', index, 0, 0)[1]
-    if not oldest or oldest == KEYS[4] then return end
-    evict(index, oldest)
+    local oldest = redis.call('ZRANGE', index, 0, 1)
+    if oldest[1] == KEYS[4] then table.remove(oldest, 1) end
+    if not oldest[1] then return end
+    evict(index, oldest[1])
   end
 end
 
