@@ -47,15 +47,22 @@ func parseEdition(body []byte) (*edition, error) {
 	return out, nil
 }
 
-// file returns a file of the edition in a content coding. It returns the last good version while the events service
+// fileOf returns a file of the edition in a content coding. It returns the last good version while the events service
 // is down.
 func (p *pages) fileOf(ctx context.Context, of *edition, staleEdition bool, name, coding, id string) (out *page, stale bool, err error) {
-	key := pageKey{uri: of.DashboardID, file: name, coding: coding}
-	if kept, there := p.kept.Get(key); there && kept.edition.ID == of.ID {
+	if kept, there := p.kept.Get(pageKey{uri: of.DashboardID, file: name, coding: coding}); there && kept.edition.ID == of.ID {
+		kept.use()
 		return kept, false, nil
 	}
+	q := fileQuestion(of, name, coding, id)
+	q.stale = staleEdition
+	return p.get(ctx, q)
+}
+
+// fileQuestion returns the question for a file of the edition in a content coding.
+func fileQuestion(of *edition, name, coding, id string) question {
 	uri := (&url.URL{Path: "/public/v1/editions/" + of.ID + "/files/" + name}).EscapedPath()
-	return p.get(ctx, question{key: key, run: coding + " " + uri, uri: uri, coding: coding, edition: of, stale: staleEdition, id: id})
+	return question{key: pageKey{uri: of.DashboardID, file: name, coding: coding}, run: coding + " " + uri, uri: uri, coding: coding, edition: of, id: id}
 }
 
 // admits reports whether a visitor may see a private dashboard.

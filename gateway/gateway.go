@@ -51,9 +51,13 @@ type Config struct {
 	boot.Secret  `embed:""`
 	boot.Links   `embed:""`
 	boot.Proxies `embed:""`
+	boot.Cache   `embed:""`
 	Upstreams    `embed:""`
 
 	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" help:"The token of the operator interface. Empty: /operator does not exist."`
+
+	// RedisInProcess says that Redis ends with the gateway, so copies of dashboards in it would be of no use.
+	RedisInProcess bool `kong:"-"`
 }
 
 // Upstreams are the addresses of the services.
@@ -87,7 +91,7 @@ func Run(ctx context.Context, c Config) error {
 	return c.Serve(ctx, boot.Service{
 		Handler:    edge,
 		Ready:      ready(c, edge),
-		Background: []func(context.Context) error{edge.guard.redis.watch},
+		Background: []func(context.Context) error{edge.guard.redis.watch, edge.pages.sweep},
 	})
 }
 
@@ -115,6 +119,14 @@ func newEdge(c Config) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
+	room, err := c.Cache.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	inRedis := room
+	if c.RedisInProcess {
+		inRedis = 0
+	}
 	callers, _ := lru.New[string, *caller](maxCallers) // fails only for a size below 1
 	proxy := newProxy(c.byName(), c.Propagator)
 	caller := peer.Options{Caller: "gateway", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator}
@@ -129,7 +141,7 @@ func newEdge(c Config) (*edge, error) {
 			redis: redis, memory: newMemory(c.Now), identity: keys, callers: callers, signer: signer, now: c.Now,
 		},
 		proxy:   proxy,
-		pages:   newPages(proxy, signer, newBackup(redis, c.Secret.Secret, c.Now), c.Now),
+		pages:   newPages(proxy, signer, newBackup(redis, inRedis, c.Secret.Secret, c.Now), room, c.Now),
 		front:   front,
 		entries: peer.Entries(c.Secret.Secret, c.Now),
 		once:    &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/andybalholm/brotli v1.2.8
 	github.com/gin-gonic/gin v1.12.0 // indirect
 	github.com/google/uuid v1.6.0
 	github.com/prometheus/client_golang v1.25.0

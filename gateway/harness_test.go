@@ -237,6 +237,7 @@ func (w *world) config(t testing.TB, log io.Writer) Config {
 	c.Settings = boot.Settings{LogLevel: "info"}
 	c.Redis.RedisURL = w.redisURL + "?read_timeout=1m" // a slow test machine is not an outage
 	c.Secret.Secret = testSecret
+	c.DashboardCache = "64MiB"
 	c.OperatorToken = operatorToken
 	c.LegacyBaseURL, c.AppBaseURL, c.DashboardBaseURL = "https://status.example.com", "https://status.example.com", "https://status.example.com"
 	c.IdentityURL, c.EventsURL = w.services[identity].server.URL, w.services[events].server.URL

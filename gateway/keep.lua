@@ -1,12 +1,18 @@
--- Replaces the kept files of a dashboard, unless those of a newer edition are kept.
+-- Replaces the kept files of a dashboard, unless those of a newer edition are kept, or an address.
 --
--- KEYS[1] the files of the dashboard
--- ARGV[1] the number of the edition
--- ARGV[2] the time to keep them, in milliseconds
--- ARGV[3] and so on: names and values
-if tonumber(redis.call('HGET', KEYS[1], 'number') or '0') > tonumber(ARGV[1]) then return 0 end
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'number', ARGV[1])
-for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1
+-- ARGV[3] the number of the edition; empty: the hash is an address
+-- ARGV[4] and so on: names and values
+if ARGV[3] ~= '' and tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[3]) then return 0 end
+begin(KEYS[1])
+local size = perHash + weight('number', ARGV[3])
+for i = 4, #ARGV, 2 do size = size + weight(ARGV[i], ARGV[i + 1]) end
+if size > room then
+  evict(KEYS[1], KEYS[4])
+  return 0
+end
+free(KEYS[2], size)
+free(KEYS[1], size)
+redis.call('DEL', KEYS[4])
+redis.call('HSET', KEYS[4], 'number', ARGV[3])
+for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1]) end
+return finish(size)

@@ -13,7 +13,7 @@ import (
 
 // BenchmarkFile reports the time and the allocations of a hit after the edition is confirmed.
 func BenchmarkFile(b *testing.B) {
-	pages := newPages(nil, nil, nil, time.Now)
+	pages := newPages(nil, nil, nil, 64<<20, time.Now)
 	body := []byte(strings.Repeat("x", 24<<10))
 	of := &edition{Edition: peer.Edition{ID: "e1", Number: 1, DashboardID: "d1"}}
 	header := http.Header{"Etag": {etag.Of(body)}, "Content-Type": {htmlType}, "Content-Length": {strconv.Itoa(len(body))}}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -19,9 +20,7 @@ import (
 )
 
 const (
-	pagesRoom = 64 << 20 // of all kept pages together, in bytes
-	maxPage   = 4 << 20  // of one page, in bytes
-	pageHead  = 1 << 10  // of a kept page without its body, in bytes, about
+	maxPage = 4 << 20 // of one page, in bytes
 	// pageTimeout bounds a request to the events service.
 	pageTimeout = 5 * time.Second
 	// patience is the time for which a visitor waits if there is a kept page.
@@ -50,7 +49,7 @@ type pages struct {
 	backup *backup
 	mu     sync.Mutex // of writes to kept
 	kept   *lru.Cache[pageKey, *page]
-	room   atomic.Int64 // the bytes of pagesRoom that kept does not use
+	room   atomic.Int64 // the bytes that kept may still use
 	runs   sharedRuns[*page]
 	now    func() time.Time
 	rested atomic.Pointer[time.Time] // the end of restTime
@@ -63,11 +62,11 @@ type pageKey struct {
 	file, coding string
 }
 
-func newPages(proxy *proxy, signer *passport.Signer, backup *backup, now func() time.Time) *pages {
+func newPages(proxy *proxy, signer *passport.Signer, backup *backup, room int64, now func() time.Time) *pages {
 	p := &pages{proxy: proxy, signer: signer, backup: backup, now: now}
-	p.room.Store(pagesRoom)
+	p.room.Store(room)
 	// NewWithEvict fails only for a size below 1.
-	p.kept, _ = lru.NewWithEvict(pagesRoom/pageHead, func(_ pageKey, old *page) { p.room.Add(old.size()) })
+	p.kept, _ = lru.NewWithEvict(int(room/pageHead), func(_ pageKey, old *page) { p.room.Add(old.size()) })
 	return p
 }
 
@@ -88,8 +87,10 @@ type page struct {
 	confirmed atomic.Int64
 	// answered is the time in ns of the newest response to a question for the page.
 	answered atomic.Int64
-	// saveAt is the time in ns from which an edition is to be saved in Redis.
-	saveAt atomic.Int64
+	// saveAt is the time in ns from which an edition is to be saved in Redis, and savedAt the time at which it was.
+	saveAt, savedAt atomic.Int64
+	// sweeps is the number of sweeps since a visitor asked for the page.
+	sweeps atomic.Int32
 }
 
 // question is a request to the events service for a page.
@@ -138,6 +139,9 @@ func (p *pages) get(ctx context.Context, q question) (out *page, stale bool, err
 		return out, false, err
 	}
 	former, kept := p.kept.Get(q.key)
+	if kept {
+		former.use()
+	}
 	switch {
 	case kept && q.current(former):
 		return former, false, nil
@@ -229,29 +233,6 @@ func (p *pages) ask(ctx context.Context, q question) (*page, error) {
 	return fresh, nil
 }
 
-// keep keeps a good page, and forgets the former one. It does not replace a file by that of
-// an older edition, and it replaces nothing unless replace is set.
-func (p *pages) keep(key pageKey, fresh *page, replace bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if former, there := p.kept.Peek(key); there {
-		if !replace || key.coding != "" && former.edition.Number > fresh.edition.Number {
-			return
-		}
-		p.kept.Remove(key)
-	}
-	if fresh.status != http.StatusOK {
-		return
-	}
-	p.kept.Add(key, fresh)
-	for room := p.room.Add(-fresh.size()); room < 0; room = p.room.Load() {
-		p.kept.RemoveOldest()
-	}
-}
-
-// size returns the bytes that a kept page uses.
-func (p *page) size() int64 { return int64(len(p.body) + pageHead) }
-
 // request returns the page from the events service, or former if that is still current.
 // former may be nil.
 func (p *pages) request(ctx context.Context, q question, former *page) (*page, error) {
@@ -292,7 +273,7 @@ func (p *pages) request(ctx context.Context, q question, former *page) (*page, e
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	return p.received(q, response, body)
+	return p.received(q, response, bytes.Clone(body)) // ReadAll may return a slice of twice the bytes
 }
 
 // received returns the page of a response.

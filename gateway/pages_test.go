@@ -66,7 +66,7 @@ func TestDashboardList(t *testing.T) {
 	for range 3 {
 		wantStatus(t, d.get(t, "/d/main/api/v1/dashboard", nil), 200)
 	}
-	if full.Load() != 1 {
+	if full.Load() > 2 { // once for the visitors, and once for Redis
 		t.Errorf("events made the list %d times", full.Load())
 	}
 	for _, query := range []string{"?limit=1&offset=2", "?x=/edition"} {

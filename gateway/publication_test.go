@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/andybalholm/brotli"
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -111,9 +114,22 @@ func (p *publication) serve(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// body returns what a file has in the current edition.
+// body returns what a file has in the current edition, in a content coding.
 func (p *publication) body(name, coding string) string {
-	return name + " of " + p.edition.ID + " in " + coding + strings.Repeat(".", p.padding)
+	plain := name + " of " + p.edition.ID + " in full" + strings.Repeat(".", p.padding)
+	var out bytes.Buffer
+	var w io.WriteCloser
+	switch coding {
+	case codingBrotli:
+		w = brotli.NewWriterLevel(&out, brotli.BestSpeed)
+	case codingGzip:
+		w = gzip.NewWriter(&out)
+	default:
+		return plain
+	}
+	io.WriteString(w, plain)
+	w.Close()
+	return out.String()
 }
 
 func send(out http.ResponseWriter, r *http.Request, media string, body []byte) {

@@ -40,6 +40,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, serveEngine(address, folder))
 		os.Exit(1)
 	}
+	if os.Getenv(parentMark) != "" {
+		fmt.Fprintln(os.Stderr, beParent())
+		os.Exit(1)
+	}
 	os.Exit(func() int {
 		if os.Getenv(rawRole) != "" {
 			if err := rawLoop(); err != nil {
@@ -79,6 +83,7 @@ type process struct {
 	dir     string
 	args    []string
 	env     []string
+	input   *os.File // the standard input; nil: none
 	command *exec.Cmd
 	ended   chan struct{} // closed when the running command has ended
 	log     *os.File
@@ -108,6 +113,9 @@ func (p *process) start() *process {
 	command.Dir = p.dir
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir}, p.env...)
 	command.Stdout, command.Stderr = p.log, p.log
+	if p.input != nil {
+		command.Stdin = p.input
+	}
 	if err := command.Start(); err != nil {
 		p.t.Fatalf("start %s: %v", p.name, err)
 	}

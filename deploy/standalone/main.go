@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -18,10 +17,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
-// gcPercent lets the heap grow to three times its used size. A fan-out allocates much and keeps little, and the
-// collector took a sixth of its processor time. GOGC overrides it.
-const gcPercent = 200
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -29,9 +24,7 @@ func main() {
 		command.Main(ctx, os.Args[1:])
 		return
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	boundMemory()
 	var s settings
 	boot.Parse(&s, "bellbuoy", "The Bellbuoy status dashboard platform as one process. "+
 		"It also has commands: backup, restore, org, user, key and completion; bellbuoy COMMAND -h explains one.",

@@ -323,7 +323,7 @@ func outlive(t *testing.T, documents string) {
 			if _, _, err := one.read(browser, limit); err != nil {
 				return err
 			}
-			kept := keeper.HExists(t.Context(), "pages:"+a.DashboardID, "gzip "+below).Val() || keeper.HExists(t.Context(), "pages-asked:"+a.DashboardID, "gzip "+below).Val()
+			kept := keeper.HExists(t.Context(), "pages:"+a.DashboardID, "br "+below).Val() || keeper.HExists(t.Context(), "pages-asked:"+a.DashboardID, "gzip "+below).Val()
 			if own && !kept && !strings.HasPrefix(below, "history.") && !strings.HasPrefix(below, "api/v1/") {
 				return fmt.Errorf("%s is missing", below)
 			}

@@ -102,10 +102,7 @@ http {
 		b.Fatal(err)
 	}
 	p := newProcess(b, "nginx", "")
-	if p.binary, err = exec.LookPath("nginx"); err != nil {
-		b.Fatal(err)
-	}
-	p.args = []string{"-p", folder, "-c", file, "-e", "stderr"}
+	p.endWithTest("nginx", "-p", folder, "-c", file, "-e", "stderr")
 	p.start()
 	eventually(b, 30*time.Second, "nginx", listens(address))
 	looked := looker{t: b, base: "http://" + address}.visit("GET", "/file", nil, "Accept-Encoding", "gzip").expect(b, http.StatusOK)

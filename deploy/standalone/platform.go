@@ -193,7 +193,7 @@ func (p *platform) parts() []part {
 				}
 				return errors.New("The first start has not written credentials.json yet.")
 			}}},
-			Redis: p.redis, Secret: p.secret, Links: p.links, Proxies: s.Proxies,
+			Redis: p.redis, Secret: p.secret, Links: p.links, Proxies: s.Proxies, Cache: s.Cache, RedisInProcess: s.RedisURL == "",
 			Upstreams: gateway.Upstreams{
 				IdentityURL: p.url("identity"), EventsURL: p.url("events"),
 				SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),

@@ -22,6 +22,7 @@ type settings struct {
 	boot.Settings     `embed:""`
 	boot.Links        `embed:""`
 	boot.Proxies      `embed:""`
+	boot.Cache        `embed:""`
 	boot.Rates        `embed:""`
 	boot.Receivers    `embed:""`
 	boot.Suppression  `embed:""`

@@ -85,6 +85,10 @@ func problem(check, value string) string {
 		if value != "" && len(value) < seal.MinSecret {
 			return fmt.Sprintf("must have at least %d characters", seal.MinSecret)
 		}
+	case "size":
+		if _, err := (Cache{value}).Bytes(); err != nil {
+			return err.Error()
+		}
 	case "documents":
 		if !documentsPattern.MatchString(value) {
 			return "must be mongodb://host:port/prefix or sqlite:FOLDER"

@@ -23,6 +23,7 @@ func TestParse_checksEachSetting(t *testing.T) {
 		{"positive", []string{"1"}, []string{"0", "-1"}},
 		{"hosts", []string{"a.example,*.b.example"}, []string{"*", "a b", "a.example,*"}},
 		{"networks", []string{"", "10.0.0.0/8", "10.0.0.0/8,2001:db8::/32,192.0.2.1/32"}, []string{"10.0.0.1", "proxy.example", "10.0.0.0/33", "10.0.0.0/8,x"}},
+		{"size", []string{"1MiB", "64MiB", "2GiB"}, []string{"", "64", "64MB", "64M", "0MiB", "-1MiB", "1.5GiB", "70000MiB", "1MiBGiB", "MiB", " 1MiB"}},
 		{"required", []string{"a:1", "a:1,b:2"}, []string{"", "a:1,b"}},
 	} {
 		parsed := func(value string) error {
@@ -36,6 +37,7 @@ func TestParse_checksEachSetting(t *testing.T) {
 				Positive  int      `name:"positive" env:"A_POSITIVE" default:"1" check:"positive"`
 				Hosts     []string `name:"hosts" env:"A_HOSTS" default:"h" check:"host"`
 				Networks  []string `name:"networks" env:"A_NETWORKS" check:"network"`
+				Size      string   `name:"size" env:"A_SIZE" default:"64MiB" check:"size"`
 				Required  []string `name:"required" env:"A_REQUIRED" required:"" check:"address"`
 			}
 			arguments := []string{"--" + test.flag + "=" + value}

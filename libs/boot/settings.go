@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,6 +51,24 @@ func (l Links) Hosts() ([]string, error) {
 // Proxies is the setting of the proxies in front of the gateway.
 type Proxies struct {
 	TrustedProxies []string `name:"trusted-proxies" env:"BELLBUOY_TRUSTED_PROXIES" check:"network" placeholder:"CIDR,..." help:"Networks of proxies in front of the gateway; host: the machine that runs the container. Only their X-Forwarded-For and X-Forwarded-Proto count. If empty, the client is who connects."`
+}
+
+// Cache is the setting of the files of dashboards that gateways keep.
+type Cache struct {
+	DashboardCache string `name:"dashboard-cache" env:"DASHBOARD_CACHE" default:"64MiB" check:"size" placeholder:"SIZE" help:"Room for files of dashboards in the memory of each gateway, and as much for all gateways together in Redis, where the files outlive an outage, e.g. 64MiB or 1GiB."`
+}
+
+// Bytes returns the room in bytes.
+func (c Cache) Bytes() (int64, error) {
+	number, inGiB := strings.CutSuffix(c.DashboardCache, "GiB")
+	number, inMiB := strings.CutSuffix(number, "MiB")
+	if room, err := strconv.ParseUint(number, 10, 16); err == nil && room > 0 && inGiB != inMiB {
+		if inGiB {
+			room <<= 10
+		}
+		return int64(room) << 20, nil
+	}
+	return 0, fmt.Errorf("must be a size such as 64MiB or 1GiB, not %q", c.DashboardCache)
 }
 
 // Confirmation is the setting of the links with which visitors confirm.

@@ -46,7 +46,7 @@ func newSQLite(folder, name string, observe func(string)) (*sqliteEngine, error)
 // reader returns the reading connections. It opens them at the first call.
 func (e *sqliteEngine) reader() (*statements, error) {
 	return opened(e, &e.reads, func() (*statements, error) {
-		db, err := e.connect("query_only(1)")
+		db, err := e.connect("query_only(1)", "cache_size(-2000)")
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (e *sqliteEngine) reader() (*statements, error) {
 // writer returns the writing connection. At the first call it locks the file and opens the connection.
 func (e *sqliteEngine) writer(ctx context.Context) (*sqliteWriter, error) {
 	return opened(e, &e.writes, func() (*sqliteWriter, error) {
-		db, err := e.connect("journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)")
+		db, err := e.connect("cache_size(-8000)", "journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)")
 		if err != nil {
 			return nil, err
 		}
@@ -114,12 +114,15 @@ func (e *sqliteEngine) create() error {
 	return file.Close()
 }
 
+// connect returns connections with the pragmas. Each connection has a page cache of its own, in KiB of cache_size: five
+// services with five connections each keep the same pages several times. A page that is not cached is in the cache of the
+// operating system.
 func (e *sqliteEngine) connect(pragmas ...string) (*sql.DB, error) {
 	if err := registerText(); err != nil {
 		return nil, err
 	}
 	v := url.Values{"_dqs": {"0"}, "_pragma": append(
-		[]string{fmt.Sprintf("busy_timeout(%d)", sqliteBusyMillis), "temp_store(MEMORY)", "cache_size(-16000)"}, pragmas...)}
+		[]string{fmt.Sprintf("busy_timeout(%d)", sqliteBusyMillis), "temp_store(MEMORY)"}, pragmas...)}
 	return sql.Open("sqlite", fileURL(e.path, v))
 }
 

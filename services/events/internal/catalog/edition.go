@@ -123,11 +123,12 @@ func newIssue(head Part, state State) *issue {
 	return &issue{Part: head, state: state, snapshot: sync.OnceValue(state.shown)}
 }
 
-// size returns about how many bytes the issue uses.
+// size returns about how many bytes the issue uses. The events count twice: in chunks, and in the snapshot that files are
+// rendered from.
 func (e *issue) size() int {
-	n := 0
+	n := issueHead
 	for _, one := range e.state.chunks {
-		n += one.size
+		n += 2 * one.size
 	}
 	for i := range e.state.Snapshot.Components {
 		component := &e.state.Snapshot.Components[i]
@@ -136,8 +137,12 @@ func (e *issue) size() int {
 	return n
 }
 
-// maxIssues bounds the editions that a process remembers, in bytes.
-const maxIssues = 64 << 20
+const (
+	// maxIssues bounds the editions that a process remembers, in bytes.
+	maxIssues = 24 << 20
+	// issueHead is what an edition uses without components and events, in bytes, about.
+	issueHead = 3 << 10
+)
 
 // issues remembers the newest editions that the process has made or read. The zero value is empty.
 type issues struct {

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
+	"runtime"
 
 	"github.com/andybalholm/brotli"
 
@@ -27,12 +29,30 @@ const (
 const brotliQuality = 6
 
 // Renderer implements catalog.Renderer.
-type Renderer struct{ site *site.Site }
+type Renderer struct {
+	site *site.Site
+	// encoders has a place for each compression at the same time. A place keeps its encoder, which has tables of several
+	// megabytes; nil: the place was not used yet.
+	encoders chan *encoder
+}
+
+// encoder compresses one file after the other.
+type encoder struct {
+	zip *gzip.Writer
+	br  *brotli.Writer
+}
+
+// maxEncoders bounds the memory of encoders on machines with many processors.
+const maxEncoders = 4
 
 // New reads the templates and the words. confirm is the URL that takes the code of a visitor.
 func New(confirm string) (Renderer, error) {
 	s, err := site.New(confirm)
-	return Renderer{s}, err
+	r := Renderer{s, make(chan *encoder, min(maxEncoders, runtime.GOMAXPROCS(0)))}
+	for range cap(r.encoders) {
+		r.encoders <- nil
+	}
+	return r, err
 }
 
 func (Renderer) AtOnce() []string { return site.AtOnce() }
@@ -43,20 +63,24 @@ func (r Renderer) Render(snapshot *catalog.Snapshot, name string, asked catalog.
 		return catalog.File{}, err
 	}
 	out := catalog.File{Name: name, Media: file.Media, Policy: file.Policy}
-	out.Codings, err = codings(coding(Identity, file.Body))
+	out.Codings, err = r.codings(coding(Identity, file.Body))
 	return out, err
 }
 
-func codings(plain catalog.Coding) ([]catalog.Coding, error) {
-	var zipped, brotlied bytes.Buffer
-	zip, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-	if err != nil {
-		return nil, fmt.Errorf("compress: %w", err)
+func (r Renderer) codings(plain catalog.Coding) ([]catalog.Coding, error) {
+	e := <-r.encoders
+	defer func() { r.encoders <- e }()
+	if e == nil {
+		zip, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
+		if err != nil {
+			return nil, fmt.Errorf("compress: %w", err)
+		}
+		e = &encoder{zip, brotli.NewWriterLevel(nil, brotliQuality)}
 	}
-	for _, w := range []interface {
-		Write([]byte) (int, error)
-		Close() error
-	}{zip, brotli.NewWriterLevel(&brotlied, brotliQuality)} {
+	var zipped, brotlied bytes.Buffer
+	e.zip.Reset(&zipped)
+	e.br.Reset(&brotlied)
+	for _, w := range []io.WriteCloser{e.zip, e.br} {
 		if _, err := w.Write(plain.Body); err != nil {
 			return nil, fmt.Errorf("compress: %w", err)
 		}
