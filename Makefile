@@ -23,7 +23,7 @@ test-long: ## what takes too long for CI: Helm, Jaeger, the soak, the proofs, fu
 	scripts/long
 
 up: .env ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the six binaries
-	docker compose --profile first-start build
+	docker compose --profile first-start build --build-arg VERSION="$$(git describe --tags --always --dirty 2>/dev/null)"
 	docker compose up --detach --wait
 	@docker compose run --rm -T first-start
 
