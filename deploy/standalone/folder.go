@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/version"
 )
 
 type folder struct {
@@ -16,12 +17,16 @@ type folder struct {
 	lock *os.File
 }
 
-// openFolder creates the folder if it does not exist, and locks it. It returns an error if
-// another process uses the folder, or if a restore into the folder did not finish.
+// openFolder creates the folder if it does not exist, locks it and marks it. It returns an error
+// if another process uses the folder, if a restore into the folder did not finish, or if a newer
+// program has used the folder.
 func openFolder(path string) (*folder, error) {
 	lock, err := datafolder.Lock(path)
 	if err != nil {
 		return nil, err
+	}
+	if err := datafolder.Mark(path, version.Number()); err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	return &folder{path, lock}, nil
 }
@@ -107,17 +112,5 @@ func (f *folder) read(name string) (string, error) {
 
 // write replaces the file atomically and durably. Only the owner can read the file.
 func (f *folder) write(name string, content []byte) error {
-	temporary, err := os.CreateTemp(f.path, name+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // has no effect after the rename
-	_, err = temporary.Write(content)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary.Name(), f.file(name)); err != nil {
-		return err
-	}
-	return datafolder.Sync(f.path)
+	return datafolder.Write(f.path, name, content)
 }

@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,4 +110,106 @@ func TestStartRefusesAnotherSecretOfTheEnvironment(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Redis has no records, so a damaged file of the embedded one does not stop the start. A line says what is lost.
+func TestADamagedRedisFileIsReportedAtTheStart(t *testing.T) {
+	t.Parallel()
+	p, base := started(t)
+	c := seeded(t, p)
+	for range 20 { // counted in Redis
+		send(t, "GET", base+"/app/profile", c.app(), nil).expect(t, 200)
+	}
+	p.stop()
+	file := filepath.Join(dataFolder(p), "redis")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(content[len(content)/2:], strings.Repeat("garbage", 10))
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := len(p.output())
+	p.start()
+	eventually(t, 30*time.Second, "ready in spite of the damage", ready(base))
+	send(t, "GET", base+"/app/profile", c.app(), nil).expect(t, 200)
+	if n := strings.Count(p.output()[before:], `"level":"WARN","msg":"The file of the embedded Redis is damaged.`); n != 1 || !strings.Contains(p.output()[before:], file) {
+		t.Errorf("%d lines about the damage: %s", n, p.output()[before:])
+	}
+	p.stop()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(file, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	before = len(p.output())
+	if code := p.start().exit(30 * time.Second); code == 0 || strings.Count(p.output()[before:], "\n") != 1 || !strings.Contains(p.output()[before:], file+" cannot be read") {
+		t.Errorf("a folder in the place of the file: code %d, %q", code, p.output()[before:])
+	}
+}
+
+// A program refuses data of a newer one before it writes anything, also in a restored folder. A folder without a format is
+// one of an older program.
+func TestAnOlderProgramRefusesTheDataOfANewerOne(t *testing.T) {
+	t.Parallel()
+	p, base := started(t)
+	c := seeded(t, p)
+	p.stop()
+	data, file := dataFolder(p), filepath.Join(t.TempDir(), "backup.zip")
+	mark := filepath.Join(data, "format")
+	own, err := os.ReadFile(mark)
+	if err != nil || string(own) != "1 v9.8.7\n" {
+		t.Fatalf("the folder is marked with %q, %v", own, err)
+	}
+	if err := os.WriteFile(mark, []byte("2 v10.0.0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, []string{"BELLBUOY_DATA=" + data}, "backup", file)
+	restored := filepath.Join(t.TempDir(), "restored")
+	succeed(t, []string{"BELLBUOY_DATA=" + restored}, "restore", file)
+	for _, folder := range []string{data, restored} {
+		state, before := stateOf(t, folder), len(p.output())
+		env := p.env
+		p.env = append(slices.Clone(env), "BELLBUOY_DATA="+folder)
+		code := p.start().exit(30 * time.Second)
+		p.env = env
+		line := p.output()[before:]
+		if code == 0 || strings.Count(line, "\n") != 1 || !strings.Contains(line, folder+` (last used by version "v10.0.0") has data of format 2, and this program knows formats up to 1; start the newer version`) {
+			t.Errorf("code %d: %q", code, line)
+		}
+		if now := stateOf(t, folder); !maps.Equal(now, state) {
+			t.Errorf("the refused start changed the folder: %v, before %v", now, state)
+		}
+	}
+	if err := os.Remove(mark); err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	eventually(t, 30*time.Second, "ready on a folder without a format", ready(base))
+	send(t, "GET", base+"/app/profile", c.app(), nil).expect(t, 200)
+	if now, err := os.ReadFile(mark); err != nil || string(now) != string(own) {
+		t.Errorf("the folder is marked with %q, %v", now, err)
+	}
+}
+
+// stateOf returns the sizes and times of the files of the folder.
+func stateOf(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			files[path] = fmt.Sprint(info.Size(), info.ModTime())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

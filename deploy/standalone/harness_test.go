@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binaries = dir
-		build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), ".", "./receiver",
+		build := exec.Command("go", "build", "-ldflags=-s -w -X github.com/bellbuoy/bellbuoy/libs/version.linked=v9.8.7", "-o", dir+string(filepath.Separator),
+			".", "./receiver", "./inbound",
 			"github.com/bellbuoy/bellbuoy/gateway/cmd/gateway",
 			"github.com/bellbuoy/bellbuoy/services/identity/cmd/identity",
 			"github.com/bellbuoy/bellbuoy/services/events/cmd/events",
@@ -87,6 +89,8 @@ type process struct {
 	command *exec.Cmd
 	ended   chan struct{} // closed when the running command has ended
 	log     *os.File
+	// terminal gets the output instead of log unless it is nil.
+	terminal *os.File
 }
 
 // newProcess prepares a binary. Its output goes to a file, which is logged if the test fails.
@@ -112,7 +116,8 @@ func (p *process) start() *process {
 	command := exec.Command(p.binary, p.args...)
 	command.Dir = p.dir
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir}, p.env...)
-	command.Stdout, command.Stderr = p.log, p.log
+	out := cmp.Or(p.terminal, p.log)
+	command.Stdout, command.Stderr = out, out
 	if p.input != nil {
 		command.Stdin = p.input
 	}

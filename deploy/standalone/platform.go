@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/gateway"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
 	"github.com/bellbuoy/bellbuoy/services/events"
 	"github.com/bellbuoy/bellbuoy/services/identity"
@@ -32,6 +35,8 @@ type platform struct {
 	registry *prometheus.Registry
 	closers  []func() error
 	seeded   atomic.Bool // no first start is pending
+	log      *slog.Logger
+	disk     *disk
 
 	documents boot.Documents
 	kafka     boot.Kafka
@@ -57,6 +62,13 @@ func run(ctx context.Context, s settings) error {
 		return startElsewhere(ctx, s, folder, seed)
 	}
 	p := &platform{settings: s, registry: prometheus.NewRegistry(), listeners: map[string]net.Listener{}}
+	if p.log, err = s.Logger("engines", os.Stderr); err != nil {
+		return err
+	}
+	p.disk = &disk{folders: []string{folder.path}, outages: outage.New(p.log)}
+	if documents, is := strings.CutPrefix(s.DocumentsURL, "sqlite:"); is {
+		p.disk.folders = append(p.disk.folders, strings.TrimPrefix(documents, "//"))
+	}
 	p.documents.DocumentsURL = cmp.Or(s.DocumentsURL, "sqlite:"+folder.file("documents"))
 	defer p.close()
 	p.seeded.Store(seed == nil)
@@ -72,9 +84,9 @@ func run(ctx context.Context, s settings) error {
 	if err := p.startEngines(ctx, folder); err != nil {
 		return err
 	}
-	internal, err := net.Listen("tcp", s.InternalAddr)
+	internal, err := boot.Listen("BELLBUOY_INTERNAL_ADDR", s.InternalAddr)
 	if err != nil {
-		return fmt.Errorf("cannot listen on BELLBUOY_INTERNAL_ADDR: %w", err)
+		return err
 	}
 	return boot.Together(ctx,
 		func(ctx context.Context) error { return boot.ServeInternal(ctx, internal, p.registry) },
@@ -95,9 +107,9 @@ func (p *platform) listen() error {
 		if name == "gateway" {
 			address = p.settings.Addr
 		}
-		listener, err := net.Listen("tcp", address)
+		listener, err := boot.Listen("BELLBUOY_ADDR", address)
 		if err != nil {
-			return fmt.Errorf("cannot listen on BELLBUOY_ADDR: %w", err)
+			return err
 		}
 		p.listeners[name] = listener
 	}
@@ -109,7 +121,7 @@ func (p *platform) listen() error {
 func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 	p.kafka, p.redis = boot.Kafka{KafkaBrokers: p.settings.KafkaBrokers}, boot.Redis{RedisURL: p.settings.RedisURL}
 	if len(p.kafka.KafkaBrokers) == 0 {
-		broker, err := engines.StartKafka(ctx, engines.Kafka{Addr: "127.0.0.1:0", Dir: folder.file("kafka")})
+		broker, err := engines.StartKafka(ctx, engines.Kafka{Addr: "127.0.0.1:0", Dir: folder.file("kafka"), Log: p.log})
 		if err != nil {
 			return fmt.Errorf("the embedded Kafka broker cannot start: %w", err)
 		}
@@ -117,7 +129,7 @@ func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 		p.kafka.KafkaBrokers = []string{broker.Addr()}
 	}
 	if p.redis.RedisURL == "" {
-		server, err := engines.KeepRedis("127.0.0.1:0", folder.file("redis"), "rate:", "quota:", "idempotency:")
+		server, err := engines.KeepRedis(p.log, "127.0.0.1:0", folder.file("redis"), "rate:", "quota:", "idempotency:")
 		if err != nil {
 			return fmt.Errorf("the embedded Redis cannot start: %w", err)
 		}
@@ -187,7 +199,7 @@ func (p *platform) parts() []part {
 			Templates: s.Templates, Confirmation: s.Confirmation,
 		}),
 		bind(p, "gateway", gateway.Run, gateway.Config{
-			Process: boot.Process{Ready: map[string]func(context.Context) error{"first start": func(context.Context) error {
+			Process: boot.Process{Ready: map[string]func(context.Context) error{"disk": p.disk.check, "first start": func(context.Context) error {
 				if p.seeded.Load() {
 					return nil
 				}

@@ -146,6 +146,18 @@ func TestDataFolderIsForOneProcess(t *testing.T) {
 	}
 }
 
+func TestATakenAddressStopsTheStartWithOneLine(t *testing.T) {
+	_, base := started(t)
+	taken := strings.TrimPrefix(base, "http://")
+	for _, setting := range []string{"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR"} {
+		p, _ := standalone(t, setting+"="+taken)
+		code := p.start().exit(30 * time.Second)
+		if want := "bellbuoy: error: another program listens on " + taken + "; stop it, or set " + setting + " to another address\n"; code == 0 || p.output() != want {
+			t.Errorf("%s: code %d, %q", setting, code, p.output())
+		}
+	}
+}
+
 func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 	required := []string{"BELLBUOY_SECRET=" + secret, "DOCUMENTS_URL=sqlite:" + t.TempDir(), "KAFKA_BROKERS=127.0.0.1:1", "REDIS_URL=redis://127.0.0.1:1"}
 	for _, test := range []struct{ binary, setting string }{
@@ -163,6 +175,8 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 		{"standalone", "BELLBUOY_SEED=/nowhere/seed.json"},
 		{"standalone", "BELLBUOY_SEED=dmeo"},
 		{"standalone", "BELLBUOY_LOG_LEVEL=loud"},
+		{"standalone", "BELLBUOY_LOG_FORMAT=pretty"},
+		{"delivery", "BELLBUOY_LOG_FORMAT="},
 		{"standalone", "LEGACY_RATE_PER_HOUR=0"},
 		{"standalone", "LEGACY_RATE_PER_HOUR=many"},
 		{"standalone", "DASHBOARD_BASE_URL=nowhere"},
@@ -235,7 +249,7 @@ func mentions(line, variable string) bool {
 func TestHelpExplainsEverySetting(t *testing.T) {
 	for binary, settings := range map[string][]string{
 		"standalone": {"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "BELLBUOY_DATA", "BELLBUOY_SEED", "BELLBUOY_OPERATOR_TOKEN", "BELLBUOY_SECRET",
-			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL",
+			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG", "BELLBUOY_LOG_FORMAT", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL",
 			"DELIVERY_RESOLVE", "DELIVERY_CA_FILE", "DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT", "ALERT_AFTER", "SUPPRESS_AFTER",
 			"TEAMS_WORKFLOW_HOSTS", "TEAMS_PLATFORM_HOSTS", "TEAMS_CONNECTOR_HOSTS", "SMTP_URL", "MAIL_FROM", "SMS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE",
 			"CONFIRM_WITHIN", "BELLBUOY_TRUSTED_PROXIES", "BELLBUOY_TEMPLATES", "DASHBOARD_CACHE"},

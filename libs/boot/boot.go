@@ -11,6 +11,7 @@ package boot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,16 +24,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/bellbuoy/bellbuoy/libs/version"
 )
 
 // Settings are the settings of every binary.
 type Settings struct {
+	Version `embed:""`
+
 	Addr         string  `name:"addr" env:"BELLBUOY_ADDR" default:"${addr}" check:"address" help:"Address to serve on, host:port."`
 	InternalAddr string  `name:"internal-addr" env:"BELLBUOY_INTERNAL_ADDR" default:"${internal_addr}" check:"address" help:"Address for metrics and profiles; port 0 selects a free port."`
 	OTLPEndpoint string  `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" default:"" check:"url http https" help:"Receiver of traces by OTLP over HTTP, e.g. http://jaeger:4318; empty: no traces are sent."`
 	TraceRatio   float64 `name:"trace-ratio" env:"OTEL_TRACES_SAMPLER_ARG" default:"1" check:"ratio" help:"Part of the requests whose traces are sent, from 0 to 1. The sampled flag of a client's traceparent header changes nothing."`
 	LogLevel     string  `name:"log-level" env:"BELLBUOY_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Lowest level that is logged: debug, info, warn or error."`
+	LogFormat    string  `name:"log-format" env:"BELLBUOY_LOG_FORMAT" default:"auto" enum:"auto,json,text" help:"Form of a log line: json, or text for people; auto: text if standard error is a terminal, else json."`
 }
+
+// Version is the flag that prints the version of the program and ends it.
+type Version struct {
+	Version kong.VersionFlag `name:"version" help:"Print the version of the program, and end."`
+}
+
+// VersionOf returns the variable of the flag for a parser of the program name.
+func VersionOf(name string) kong.Vars { return kong.Vars{"version": version.Line(name)} }
 
 // Process is the part of the operating system process that belongs to one service: its
 // settings, and the fields that Open sets from them.
@@ -83,15 +97,27 @@ func (p *Process) main(ctx context.Context, name string, run func(context.Contex
 		return err
 	}
 	defer closeTelemetry()
-	internal, err := net.Listen("tcp", p.InternalAddr)
+	internal, err := Listen("BELLBUOY_INTERNAL_ADDR", p.InternalAddr)
 	if err != nil {
-		return fmt.Errorf("cannot listen on BELLBUOY_INTERNAL_ADDR: %w", err)
+		return err
 	}
-	if p.Listener, err = net.Listen("tcp", p.Addr); err != nil {
-		return fmt.Errorf("cannot listen on BELLBUOY_ADDR: %w", err)
+	if p.Listener, err = Listen("BELLBUOY_ADDR", p.Addr); err != nil {
+		return err
 	}
 	return Together(ctx,
 		func(ctx context.Context) error { return ServeInternal(ctx, internal, registry) },
 		run,
 	)
+}
+
+// Listen listens on the address of the setting.
+func Listen(setting, address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("another program listens on %s; stop it, or set %s to another address", address, setting)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", setting, err)
+	}
+	return listener, nil
 }

@@ -20,7 +20,7 @@ import (
 // one of the checks of problem. If a setting is wrong, Parse ends the process with a line
 // that names the setting.
 func Parse(config any, name, description string, vars kong.Vars) {
-	parser := kong.Must(config, kong.Name(name), kong.Description(description), vars)
+	parser := kong.Must(config, kong.Name(name), kong.Description(description), vars, VersionOf(name))
 	parser.FatalIfErrorf(parse(parser, os.Args[1:]))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -15,23 +14,22 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 )
 
 const flushTimeout = 3 * time.Second
 
-// Open sets the process's logger, tracer provider and metrics, all under name. The logger
-// writes JSON lines to logs, each with the service's name, the trace's id and the time in
-// UTC. The returned function sends the last traces.
+// Open sets the process's logger, tracer provider and metrics, all under name. Each line that the
+// logger writes to logs has the service's name, the trace's id and the time in UTC. The returned
+// function sends the last traces.
 func (p *Process) Open(ctx context.Context, name string, registry prometheus.Registerer, logs io.Writer) (func(), error) {
 	p.Name = name
 	p.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) } // the precision of the platform
 	p.Propagator = propagation.TraceContext{}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(p.LogLevel)); err != nil {
-		return nil, fmt.Errorf("BELLBUOY_LOG_LEVEL: %w", err)
+	log, err := p.Logger(name, logs)
+	if err != nil {
+		return nil, err
 	}
-	p.Log = slog.New(logHandler{slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})}).With("service", name)
+	p.Log = log
 	p.Metrics = prometheus.WrapRegistererWith(prometheus.Labels{"service": name}, registry)
 	p.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	options := []sdktrace.TracerProviderOption{
@@ -70,23 +68,4 @@ func RequestSeconds(metrics prometheus.Registerer) *prometheus.HistogramVec {
 	}, []string{"method", "route", "status"})
 	metrics.MustRegister(seconds)
 	return seconds
-}
-
-// logHandler adds the ids of the context's span to every line, and writes the time in UTC.
-type logHandler struct{ slog.Handler }
-
-func (h logHandler) Handle(ctx context.Context, record slog.Record) error {
-	record.Time = record.Time.UTC()
-	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
-		record.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
-	}
-	return h.Handler.Handle(ctx, record)
-}
-
-func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return logHandler{h.Handler.WithAttrs(attrs)}
-}
-
-func (h logHandler) WithGroup(name string) slog.Handler {
-	return logHandler{h.Handler.WithGroup(name)}
 }

@@ -147,7 +147,7 @@ func (db *Database) Last(ctx context.Context, counter string) (int64, error) {
 // Migrate makes the engine match the declarations. It creates missing collections, columns and indexes, rebuilds
 // changed indexes and drops undeclared ones. It computes new fields and fields with a new Revision for the stored
 // records. While the engine does not respond, Migrate logs a line and retries until ctx ends. It does not retry when a
-// local path cannot hold the database. On MongoDB several processes may migrate at once.
+// local path cannot hold the database. It refuses a database of a newer program (see Format). On MongoDB several processes may migrate at once.
 func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond
@@ -155,6 +155,9 @@ func (db *Database) Migrate(ctx context.Context) error {
 		err := opaque(db.engine.migrate(ctx, shapes), "migrate "+db.name)
 		if unusable, ok := errors.AsType[*unusableError](err); ok {
 			return unusable // without wrapping: the operator reads this line
+		}
+		if newer, ok := errors.AsType[*newerError](err); ok {
+			return newer
 		}
 		if err == nil || !fault.Is(err, fault.Unavailable) {
 			return err

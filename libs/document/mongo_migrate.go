@@ -31,6 +31,9 @@ func (e *mongoEngine) migrate(ctx context.Context, shapes []*shape) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, migrationTime)
 	defer cancel()
+	if err := e.markFormat(ctx, db); err != nil {
+		return err
+	}
 	if _, err := db.Collection(doubtsName).Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "since", Value: 1}}}); err != nil {
 		return mongoError(err)
 	}

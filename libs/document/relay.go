@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,6 +51,9 @@ const (
 	doubtTime = deriveTime + time.Second
 	// clearTime bounds the time to store the result of a publication.
 	clearTime = 10 * time.Second
+	// A document whose messages failed counts as waiting for this time after its next claim is due. It is longer than an
+	// attempt of another process that may have claimed the document since.
+	unsentTime = 15 * time.Second
 )
 
 // Relay publishes the messages of the outboxes and clears them until ctx ends. It publishes each
@@ -61,7 +65,7 @@ const (
 // publish returns nil when the broker has stored all records. Relay repeats a failed publication.
 // If the messages of only one document fail, those of the others are published.
 func (db *Database) Relay(ctx context.Context, publish func(context.Context, []stream.Record) error) error {
-	r := &relay{db: db, publish: publish, limit: relayBatch, held: make(map[string]heldBack)}
+	r := &relay{db: db, publish: publish, limit: relayBatch, held: make(map[string]heldBack), unsent: make(map[string]time.Time)}
 	r.shared, _ = db.engine.(sharedEngine)
 	cause := outage.Cause{Message: "relaying failed", Of: db.name}
 	var pause time.Duration
@@ -87,7 +91,9 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 		}
 		if err == nil || ctx.Err() != nil {
 			pause = 0
-			db.outages.Over(ctx, cause)
+			if !r.waiting() {
+				db.outages.Over(ctx, cause)
+			}
 			continue
 		}
 		pause = min(max(2*pause, 50*time.Millisecond), relayRetry)
@@ -123,8 +129,9 @@ type relay struct {
 	publish func(context.Context, []stream.Record) error
 	limit   int
 	held    map[string]heldBack
-	cleared int       // number of rounds that cleared an outbox
-	looked  time.Time // for doubts
+	unsent  map[string]time.Time // documents whose last publication failed, and until when that is known
+	cleared int                  // number of rounds that cleared an outbox
+	looked  time.Time            // for doubts
 }
 
 // heldBack is a document whose messages cannot be published for the time being.
@@ -190,6 +197,7 @@ func (r *relay) clear(ctx context.Context, published []claim) (bool, error) {
 	r.cleared++
 	for i := range published {
 		delete(r.held, published[i].name())
+		delete(r.unsent, published[i].name())
 	}
 	left, err := r.db.engine.clear(ctx, published)
 	if err != nil {
@@ -269,7 +277,21 @@ func (r *relay) shrink(claims []claim) {
 	if len(claims) == 1 {
 		r.hold(claims[0])
 	}
+	for i := range claims {
+		due := time.Now()
+		if h := r.held[claims[i].name()]; h.until.After(due) {
+			due = h.until
+		}
+		r.unsent[claims[i].name()] = due.Add(unsentTime)
+	}
 	r.limit = max(1, min(r.limit, len(claims))/2)
+}
+
+// waiting reports whether messages wait whose publication failed. A round without an error does not show that the broker
+// is back: it claims nothing while all documents are held back. It forgets documents that another process has published.
+func (r *relay) waiting() bool {
+	maps.DeleteFunc(r.unsent, func(_ string, until time.Time) bool { return time.Now().After(until) })
+	return len(r.unsent) > 0
 }
 
 // hold sets the time of the document's next claim. The first pause is firstHold. A later pause is twice the last, at most

@@ -12,6 +12,9 @@ import (
 // migrate does everything in one transaction. A killed process leaves no part of it.
 func (e *sqliteEngine) migrate(ctx context.Context, shapes []*shape) error {
 	err := e.write(ctx, nil, func(w *sqliteWriter) error {
+		if err := w.markFormat(e.path); err != nil {
+			return err
+		}
 		for _, text := range []string{
 			`CREATE TABLE IF NOT EXISTS "~counters" (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID`,
 			`CREATE TABLE IF NOT EXISTS "~outbox" (seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, key TEXT NOT NULL, entry BLOB NOT NULL)`,

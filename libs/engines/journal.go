@@ -2,11 +2,15 @@ package engines
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +30,8 @@ const (
 	journalWork  = 2_000_000
 	// journalSync is the time between two syncs of the file.
 	journalSync = time.Second
+	// tornBytes bounds what a loss of power usually cuts from the end of the file or leaves there as zeros.
+	tornBytes = 64 << 10
 )
 
 // journal keeps the keys with some prefixes in a file.
@@ -38,6 +44,7 @@ const (
 // expire between the same commands as before. At each start, and when the file has grown, the file is replaced by one with
 // the commands that restore the keys.
 type journal struct {
+	log      *slog.Logger
 	path     string
 	prefixes []string
 	server   *miniredis.Miniredis
@@ -48,6 +55,7 @@ type journal struct {
 	aged   time.Time  // until when the keys have aged
 	file   *journalFile
 	broken bool      // the file may end in a part of an entry, so that it must be replaced
+	tried  time.Time // of the last attempt to replace a broken file
 	base   int       // size of the first part of the file, in bytes
 	steps  int       // different times in the entries behind the first part
 	last   time.Time // of the last entry
@@ -76,6 +84,31 @@ type client struct{ running, transaction bool }
 type entry struct {
 	Aged    time.Time
 	Command []string
+	Sum     uint32 // of the other fields; 0 in a file of an older program
+}
+
+func newEntry(aged time.Time, command []string) entry {
+	e := entry{Aged: aged, Command: command}
+	e.Sum = e.sum()
+	return e
+}
+
+// sum returns a check sum, which is not 0.
+func (e *entry) sum() uint32 {
+	sum := crc32.NewIEEE()
+	fmt.Fprint(sum, e.Aged.UnixNano())
+	for _, part := range e.Command {
+		sum.Write([]byte(part + "\x00")) // never fails
+	}
+	return max(1, sum.Sum32())
+}
+
+// damage returns an error if the file has another entry than the one that was written.
+func (e *entry) damage() error {
+	if len(e.Command) == 0 || e.Sum != 0 && e.Sum != e.sum() {
+		return errors.New("the check sum of an entry is wrong")
+	}
+	return nil
 }
 
 // changes are the commands that may change a kept key. The first argument is the key.
@@ -85,32 +118,49 @@ var changes = []string{"SET", "SETNX", "INCR", "DECR", "DEL", "RPUSH", "LPOP", "
 func (j *journal) open(s *miniredis.Miniredis) error {
 	j.server, j.aged = s, time.Now()
 	if err := j.replay(); err != nil {
-		return fmt.Errorf("read %s: %w", j.path, err)
+		return fmt.Errorf("%s cannot be read: %w; it has rate limits and Idempotency-Keys and no record: move it away", j.path, err)
 	}
 	if err := j.replace(); err != nil {
-		return fmt.Errorf("write %s: %w", j.path, err)
+		return fmt.Errorf("%s cannot be written: %w", j.path, err)
 	}
 	s.Server().SetPreHook(j.run)
 	return nil
 }
 
-// replay runs the commands in the file until an entry that cannot be read: after a loss of power the end may be damaged.
+// replay runs the commands in the file until an entry that cannot be read. It logs what it could not read. A missing or an
+// empty file has no commands.
 func (j *journal) replay() error {
-	file, err := os.Open(j.path)
+	info, err := os.Stat(j.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait
+		return errors.New("it is not a regular file")
+	}
+	file, err := os.Open(j.path)
+	if err != nil {
+		return err
+	}
 	defer file.Close()
-	decoder, peer := gob.NewDecoder(bufio.NewReader(file)), server.NewPeer(bufio.NewWriter(io.Discard))
+	read := &countingReader{Reader: file}
+	buffered := bufio.NewReader(read)
+	decoder, peer := gob.NewDecoder(buffered), server.NewPeer(bufio.NewWriter(io.Discard))
 	var aged time.Time
-	for {
+	for entries, end := 0, int64(0); ; entries++ {
 		var e entry
-		if decoder.Decode(&e) != nil {
+		if err = decoder.Decode(&e); err == nil {
+			err = e.damage()
+		}
+		if err != nil {
+			if err = j.explain(err, file, entries, end); err != nil {
+				return err
+			}
 			break
 		}
+		end = read.n - int64(buffered.Buffered())
 		if !aged.IsZero() && e.Aged.After(aged) {
 			j.server.FastForward(e.Aged.Sub(aged))
 		}
@@ -121,6 +171,46 @@ func (j *journal) replay() error {
 	if !aged.IsZero() {
 		j.server.FastForward(max(0, j.aged.Sub(aged)))
 	}
+	return nil
+}
+
+// countingReader counts what is read.
+type countingReader struct {
+	io.Reader
+	n int64
+}
+
+// Read implements io.Reader.
+func (r *countingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.n += int64(n)
+	return n, err
+}
+
+// explain logs why a replay ended after that many entries, which end at the position end, before the end of the file. It
+// returns cause if the file could not be read.
+func (j *journal) explain(cause error, file *os.File, entries int, end int64) error {
+	if _, failed := errors.AsType[*fs.PathError](cause); failed {
+		return cause
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	lost := info.Size() - end
+	if lost == 0 {
+		return nil
+	}
+	level, message := slog.LevelWarn, "The file of the embedded Redis is damaged. Rate limits and Idempotency-Keys behind the damage are lost; no record is."
+	rest := make([]byte, min(lost, tornBytes))
+	if _, err := file.ReadAt(rest, end); err != nil {
+		return err
+	}
+	zeros := len(bytes.Trim(rest, "\x00")) == 0
+	if lost <= tornBytes && (zeros || errors.Is(cause, io.ErrUnexpectedEOF)) {
+		level, message = slog.LevelInfo, "The file of the embedded Redis ends in the middle of an entry, as after a loss of power. The entries before it are restored."
+	}
+	j.log.Log(context.Background(), level, message, "file", j.path, "restored_entries", entries, "restored_bytes", end, "lost_bytes", lost, "cause", cause)
 	return nil
 }
 
@@ -177,18 +267,18 @@ func (j *journal) kept(key string) bool {
 	return slices.ContainsFunc(j.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
+// write writes a command to the file. After an error it refuses all commands until age has replaced the file: write cannot
+// do that, because a script may be running, which locks the keys.
 func (j *journal) write(command ...string) error {
 	if j.broken {
-		if err := j.replace(); err != nil {
-			return err
-		}
+		return errors.New("the file of the embedded Redis cannot be written")
 	}
 	if !j.aged.Equal(j.last) {
 		j.last = j.aged
 		j.steps++
 	}
 	j.dirty = true
-	err := j.file.encoder.Encode(entry{j.aged, command})
+	err := j.file.encoder.Encode(newEntry(j.aged, command))
 	j.broken = err != nil
 	return err
 }
@@ -199,6 +289,10 @@ func (j *journal) age(_ context.Context, now time.Time) {
 	defer j.mu.Unlock()
 	j.server.FastForward(max(0, now.Sub(j.aged)))
 	j.aged = now
+	if j.broken && now.Sub(j.tried) >= journalSync {
+		j.tried = now
+		_ = j.replace() // a full disk, for example; the next age tries again
+	}
 	if !j.dirty || now.Sub(j.synced) < journalSync {
 		return
 	}
@@ -238,7 +332,7 @@ func (j *journal) rewrite(path string) (*journalFile, error) {
 	for _, key := range slices.DeleteFunc(j.server.Keys(), func(key string) bool { return !j.kept(key) }) {
 		for _, command := range j.restoring(key) {
 			if err == nil {
-				err = next.encoder.Encode(entry{j.aged, command})
+				err = next.encoder.Encode(newEntry(j.aged, command))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package engines
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -23,9 +24,9 @@ type Redis struct {
 func StartRedis(addr string) (*Redis, error) { return openRedis(addr, nil) }
 
 // KeepRedis is StartRedis for a server that keeps the keys with the prefixes in the file, which it creates. The keys must
-// be texts or lists.
-func KeepRedis(addr, file string, prefixes ...string) (*Redis, error) {
-	return openRedis(addr, &journal{path: file, prefixes: prefixes})
+// be texts or lists. If the file is damaged, KeepRedis logs that, and the server has the keys before the damage.
+func KeepRedis(log *slog.Logger, addr, file string, prefixes ...string) (*Redis, error) {
+	return openRedis(addr, &journal{log: log, path: file, prefixes: prefixes})
 }
 
 func openRedis(addr string, journal *journal) (*Redis, error) {

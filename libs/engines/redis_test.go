@@ -1,12 +1,17 @@
 package engines
 
 import (
+	"bytes"
+	"encoding/gob"
 	"errors"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -108,7 +113,13 @@ func TestRedis_address(t *testing.T) {
 // keepRedis starts a server that keeps keys in the file. The server is not stopped at the end: a kill stops nothing.
 func keepRedis(t *testing.T, file string) (*Redis, *redis.Client) {
 	t.Helper()
-	server, err := KeepRedis("127.0.0.1:0", file, "kept:", "log:")
+	return keepLogging(t, io.Discard, file)
+}
+
+// keepLogging is keepRedis with a log.
+func keepLogging(t *testing.T, log io.Writer, file string) (*Redis, *redis.Client) {
+	t.Helper()
+	server, err := KeepRedis(slog.New(slog.NewTextHandler(log, nil)), "127.0.0.1:0", file, "kept:", "log:")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +320,153 @@ func TestKeepRedis_damage(t *testing.T) {
 		}
 		third.Close()
 	}
-	if _, err := KeepRedis("127.0.0.1:0", filepath.Join(t.TempDir(), "no", "redis"), "kept:"); err == nil {
+	if _, err := KeepRedis(slog.New(slog.DiscardHandler), "127.0.0.1:0", filepath.Join(t.TempDir(), "no", "redis"), "kept:"); err == nil {
 		t.Error("a file that cannot be created is accepted")
+	}
+}
+
+// A damaged file is reported at the start, and keeps what is before the damage. A file in which a loss of power cut the
+// last entry is usual, and a whole one is not worth a line.
+func TestKeepRedisReportsADamagedFile(t *testing.T) {
+	ctx := t.Context()
+	file := filepath.Join(t.TempDir(), "redis")
+	server, client := keepRedis(t, file)
+	for i := range 200 {
+		if err := client.Set(ctx, "kept:"+strconv.Itoa(i), strings.Repeat("x", 1000), 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	middle := func(with string) func([]byte) []byte {
+		return func(content []byte) []byte { copy(content[len(content)/2:], with); return content }
+	}
+	for name, row := range map[string]struct {
+		damage   func([]byte) []byte
+		level    string
+		min, max int64 // keys
+	}{
+		"whole":              {func(content []byte) []byte { return content }, "", 200, 200},
+		"empty":              {func([]byte) []byte { return nil }, "", 0, 0},
+		"cut at the end":     {func(content []byte) []byte { return content[:len(content)-3] }, "INFO", 199, 199},
+		"zeros at the end":   {func(content []byte) []byte { return append(content, make([]byte, 4096)...) }, "INFO", 200, 200},
+		"letters at the end": {func(content []byte) []byte { return append(content, "garbage and more garbage"...) }, "INFO WARN", 200, 200},
+		"one letter":         {middle("y"), "WARN", 90, 110},
+		"garbage":            {middle(strings.Repeat("\xff\x00garbage", 300)), "WARN", 90, 110},
+		"zeros":              {middle(strings.Repeat("\x00", 8000)), "WARN", 90, 110},
+		"another file":       {func([]byte) []byte { return []byte("# settings of something else\n") }, "INFO WARN", 0, 0},
+	} {
+		damaged := copyOf(t, file)
+		content, _ := os.ReadFile(damaged)
+		if err := os.WriteFile(damaged, row.damage(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		again, client := keepLogging(t, &log, damaged)
+		if n := client.DBSize(ctx).Val(); n < row.min || n > row.max {
+			t.Errorf("%s: %d keys", name, n)
+		}
+		again.Close()
+		line, level := strings.TrimSpace(log.String()), ""
+		if _, rest, found := strings.Cut(line, "level="); found {
+			level, _, _ = strings.Cut(rest, " ")
+		}
+		if (level == "") != (row.level == "") || !strings.Contains(row.level, level) || strings.Contains(line, "\n") || level != "" && !strings.Contains(line, "file="+damaged) {
+			t.Errorf("%s: %q", name, line)
+		}
+		log.Reset()
+		third, _ := keepLogging(t, &log, damaged)
+		if third.Close(); log.Len() > 0 {
+			t.Errorf("%s: the second start reports it again: %s", name, log.String())
+		}
+	}
+}
+
+// A file of a program without check sums is read.
+func TestKeepRedisReadsAFileWithoutSums(t *testing.T) {
+	var content bytes.Buffer
+	encoder := gob.NewEncoder(&content)
+	for i := range 2 {
+		if err := encoder.Encode(struct {
+			Aged    time.Time
+			Command []string
+		}{time.Now(), []string{"INCR", "kept:number" + strconv.Itoa(i)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "redis")
+	if err := os.WriteFile(file, content.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	server, client := keepLogging(t, &log, file)
+	defer server.Close()
+	if n := client.Exists(t.Context(), "kept:number0", "kept:number1").Val(); n != 2 || log.Len() > 0 {
+		t.Errorf("%d of 2 keys; %s", n, log.String())
+	}
+}
+
+func TestKeepRedisRefusesWhatIsNoFile(t *testing.T) {
+	folder := t.TempDir()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{folder, pipe} {
+		_, err := KeepRedis(slog.New(slog.DiscardHandler), "127.0.0.1:0", path, "kept:")
+		if err == nil || !strings.Contains(err.Error(), path+" cannot be read") || strings.Contains(err.Error(), "\n") {
+			t.Error(err)
+		}
+	}
+}
+
+// While the file cannot be written, each command that changes a kept key is refused, also within a script, and others are
+// served. The server recovers by itself and has lost nothing that it acknowledged.
+func TestKeepRedisRecoversWhenTheFileCanBeWrittenAgain(t *testing.T) {
+	ctx := t.Context()
+	file := filepath.Join(t.TempDir(), "redis")
+	server, client := keepRedis(t, file)
+	defer server.Close()
+	script := redis.NewScript(`return redis.call("INCR", KEYS[1])`)
+	for range 3 {
+		if err := script.Run(ctx, client, []string{"kept:number"}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	blocked := file + ".new" // the file cannot be replaced
+	if err := os.Mkdir(blocked, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	server.journal.mu.Lock()
+	err := server.journal.file.Close() // nor can it be appended to
+	server.journal.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := script.Run(ctx, client, []string{"kept:number"}).Err(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("a script changes a kept key: %v", err)
+		}
+		if err := client.Set(ctx, "kept:text", "x", 0).Err(); err == nil {
+			t.Fatal("a command changes a kept key")
+		}
+		if err := client.Set(ctx, "cache", "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for err = errors.New("none"); err != nil; {
+		if err = script.Run(ctx, client, []string{"kept:number"}).Err(); err != nil && time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	again, client := keepRedis(t, copyOf(t, file))
+	defer again.Close()
+	if got := client.Get(ctx, "kept:number").Val(); got != "4" {
+		t.Errorf("the number is %q, not 4", got)
 	}
 }

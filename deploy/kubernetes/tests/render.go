@@ -163,7 +163,7 @@ func Full() map[string]any {
 	} {
 		settings[name] = `a "value": ` + name
 	}
-	settings["BELLBUOY_LOG_LEVEL"] = "debug"
+	settings["BELLBUOY_LOG_LEVEL"], settings["BELLBUOY_LOG_FORMAT"] = "debug", "json"
 	settings["DASHBOARD_CACHE"] = "128MiB"
 	peer := []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"team": "data"}}}}
 	return overlay(Minimal(), map[string]any{

@@ -21,6 +21,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/version"
 )
 
 const usage = `Usage: inbound [flags] [FILE]
@@ -66,11 +68,16 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	format := flags.String("format", "", "format of the message: alertmanager or grafana; default: Bellbuoy's own, with -listen: alertmanager")
 	id := flags.String("id", "", "webhook-id of the message; default: a new one")
 	listen := flags.String("listen", "", "relay what is posted to this address, for example 127.0.0.1:9097")
+	showVersion := flags.Bool("version", false, "print the version of the program, and end")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, usage)
 		flags.SetOutput(out)
 		flags.PrintDefaults()
+		return nil
+	}
+	if err == nil && *showVersion {
+		fmt.Fprintln(out, version.Line("inbound"))
 		return nil
 	}
 	if err != nil || flags.NArg() > 1 || *listen != "" && (flags.NArg() > 0 || *id != "") {

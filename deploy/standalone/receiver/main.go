@@ -11,20 +11,21 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
 func main() {
 	var s struct {
+		boot.Version `embed:""`
+
 		Addr   string `default:"127.0.0.1:9443" help:"Address to listen on."`
 		Host   string `default:"receiver.example" help:"Host name of the certificate."`
 		CA     string `name:"ca" default:"data/receiver/ca.pem" help:"File to which the certificate authority is written, for DELIVERY_CA_FILE."`
 		Secret string `default:"data/receiver/secret" help:"File with the endpoint's signing secret, read at each request."`
 		JSON   bool   `name:"json" help:"Print each request as one line of JSON, for programs that verify it themselves."`
 	}
-	kong.Parse(&s, kong.Name("receiver"), kong.Description("A webhook receiver that prints its requests."))
+	boot.Parse(&s, "receiver", "A webhook receiver that prints its requests.", nil)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	r, err := receiver.Start(s.Addr, s.Host, s.CA)

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/backup"
+	"github.com/bellbuoy/bellbuoy/libs/version"
 )
 
 // place is the setting of the data folder.
@@ -36,7 +36,7 @@ type backupCommand struct {
 
 // Run makes a backup.
 func (c *backupCommand) Run(ctx context.Context) error {
-	m, err := backup.Write(ctx, c.Data, c.File, program())
+	m, err := backup.Write(ctx, c.Data, c.File, version.Number())
 	if err != nil {
 		return err
 	}
@@ -65,18 +65,4 @@ func report(place string, m backup.Manifest, withoutSecret string) error {
 	}
 	_, err := fmt.Print(text)
 	return err
-}
-
-// program returns the version of this program.
-func program() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
-	}
-	return info.Main.Version
 }

@@ -13,10 +13,14 @@ import (
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
 // grammar declares the commands.
 type grammar struct {
+	boot.Version `embed:""`
+
 	Backup     backupCommand             `cmd:"" help:"Copy the data folder into FILE while the platform runs. The file has the platform's secrets."`
 	Restore    restoreCommand            `cmd:"" help:"Fill an empty data folder from FILE, which backup has written. Then start the platform."`
 	Org        organizationCommands      `cmd:"" help:"Organizations: list, show, create, change."`
@@ -35,7 +39,7 @@ func Asked(arguments []string) bool {
 // the process.
 func Main(ctx context.Context, arguments []string) {
 	parser := kong.Must(&grammar{}, kong.Name("bellbuoy"), kong.Description("Operates an installation of Bellbuoy."),
-		kong.BindTo(ctx, (*context.Context)(nil)))
+		boot.VersionOf("bellbuoy"), kong.BindTo(ctx, (*context.Context)(nil)))
 	kongcompletion.Register(parser)
 	parsed, err := parser.Parse(arguments)
 	parser.FatalIfErrorf(err)

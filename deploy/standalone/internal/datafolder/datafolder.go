@@ -1,4 +1,4 @@
-// Package datafolder locks the data folder of the platform. The platform holds the lock while it runs, and a restore
+// Package datafolder locks and marks the data folder of the platform. The platform holds the lock while it runs, and a restore
 // while it fills the folder. A backup needs no lock (see package backup).
 package datafolder
 
@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
 )
 
 // Names in the folder: the file LockFile is locked, and the file Restoring exists while a restore fills the folder. The folder
@@ -16,6 +20,8 @@ const (
 	LockFile     = "lock"
 	Restoring    = "restoring"
 	LostAndFound = "lost+found"
+	// FormatFile has the format of the data (document.Format) and the version of the program that last used the folder.
+	FormatFile = "format"
 )
 
 // Lock creates the folder if it does not exist, and locks it until the returned file is closed or the process ends. It
@@ -70,6 +76,48 @@ func CheckRestored(path string) error {
 		return fmt.Errorf("BELLBUOY_DATA: %w", err)
 	}
 	return fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish; delete the folder and restore again", path)
+}
+
+// Mark writes the format of this program's data to the folder, with its version. It returns an error if the folder has data
+// of a newer program. A folder without the file is one of an older program. The caller has the lock.
+func Mark(path, program string) error {
+	file := filepath.Join(path, FormatFile)
+	content, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("BELLBUOY_DATA: %w", err)
+	}
+	if err == nil {
+		number, by, _ := strings.Cut(strings.TrimSpace(string(content)), " ")
+		stored, err := strconv.Atoi(number)
+		if err != nil {
+			return fmt.Errorf("BELLBUOY_DATA: %s is damaged: it must begin with the format of the data; restore it, or write %d if no newer version has used the folder", file, document.Format)
+		}
+		if err := document.CheckFormat(fmt.Sprintf("the folder %s (last used by version %q)", path, by), stored); err != nil {
+			return fmt.Errorf("BELLBUOY_DATA: %w", err)
+		}
+	}
+	mark := fmt.Sprintf("%d %s\n", document.Format, program)
+	if string(content) == mark {
+		return nil
+	}
+	return Write(path, FormatFile, []byte(mark))
+}
+
+// Write replaces a file of the folder atomically and durably. Only the owner can read the file.
+func Write(path, name string, content []byte) error {
+	temporary, err := os.CreateTemp(path, name+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // has no effect after the rename
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary.Name(), filepath.Join(path, name)); err != nil {
+		return err
+	}
+	return Sync(path)
 }
 
 // Sync makes renamed, created and deleted files of a folder durable.
