@@ -31,26 +31,22 @@ func newLedger() *ledger {
 	return &ledger{owners: make(map[int]holder), seen: make(map[int]int), by: make(map[string]int)}
 }
 
-// assigned returns an Assigned that records a member's partitions until the assignment ends.
-func (l *ledger) assigned(member string) func(context.Context, string, []int, func() bool) {
-	return func(ctx context.Context, _ string, partitions []int, _ func() bool) {
+// assigned returns an Assigned that records a member's partitions until they are given back.
+func (l *ledger) assigned(member string) func(stream.Ownership) {
+	return func(owned stream.Ownership) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.turn++
 		mine := holder{member, l.turn}
-		for _, partition := range partitions {
-			if other := l.owners[partition].member; other != "" && other != member {
-				l.wrong = append(l.wrong, fmt.Sprintf("%s got partition %d while %s owns it", member, partition, other))
-			}
-			l.owners[partition] = mine
+		if other := l.owners[owned.Partition].member; other != "" && other != member {
+			l.wrong = append(l.wrong, fmt.Sprintf("%s got partition %d while %s owns it", member, owned.Partition, other))
 		}
-		context.AfterFunc(ctx, func() {
+		l.owners[owned.Partition] = mine
+		context.AfterFunc(owned.Owned, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			for _, partition := range partitions {
-				if l.owners[partition] == mine {
-					delete(l.owners, partition)
-				}
+			if l.owners[owned.Partition] == mine {
+				delete(l.owners, owned.Partition)
 			}
 		})
 	}
