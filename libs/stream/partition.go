@@ -20,16 +20,16 @@ const (
 // records that were handed out and are not finished. Its position is the lowest unfinished
 // offset. The group may commit up to this position.
 type partition struct {
-	topic      string
-	id         int
-	leader     atomic.Int64 // the broker to fetch from, -1 if unknown
-	unbroken   func() bool  // whether the process has not stood still since the assignment
-	lag        *prometheus.GaugeVec
-	intake     context.Context // ends when nothing may begin any more
-	work       context.Context // ends when the partition is given back
-	endIntake  func()
-	interrupt  func()
-	idle       chan struct{} // closed when nothing is under way after the end of the intake
+	topic     string
+	id        int
+	leader    atomic.Int64 // the broker to fetch from, -1 if unknown
+	unbroken  func() bool  // whether the process has not stood still since the assignment
+	lag       *prometheus.GaugeVec
+	intake    context.Context // ends when nothing may begin any more
+	work      context.Context // ends when the partition is given back
+	endIntake func()
+	interrupt func()
+	idle      chan struct{} // closed when nothing is under way after the end of the intake
 	// committed is the offset that the group has committed, -1 if unknown.
 	committed atomic.Int64
 
