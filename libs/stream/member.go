@@ -88,7 +88,9 @@ func (m *member) run(end context.Context, generation *kafka.Generation) {
 // serve takes part in a generation of the group until the generation is lost, until the member must join again to give
 // partitions back, or until end ends.
 func (m *member) serve(end, lost context.Context, generation *kafka.Generation) {
-	if !m.adopt(generation) {
+	// The library waits for serve only if the generation still ran when serve began. Otherwise the next join may already have
+	// stated which partitions the member owns, and there must be no more.
+	if lost.Err() != nil || !m.adopt(generation) {
 		return
 	}
 	for ticks := time.Tick(commitInterval); ; {
@@ -103,7 +105,6 @@ func (m *member) serve(end, lost context.Context, generation *kafka.Generation) 
 		}
 		if slices.ContainsFunc(m.owned(), func(p *partition) bool { return !p.unbroken() }) {
 			m.lose()
-			m.commit(generation)
 			return
 		}
 		if !m.mayHandOver() {
