@@ -55,9 +55,10 @@ func (m *member) setLeaders() error {
 }
 
 func (m *member) startFetchers() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, p := range m.partitions {
+	owned := m.owned()
+	m.waking.Lock()
+	defer m.waking.Unlock()
+	for _, p := range owned {
 		if leader := p.leader.Load(); leader >= 0 && m.wakeups[leader] == nil {
 			wakeup := make(chan struct{}, 1)
 			m.wakeups[leader] = wakeup
@@ -68,8 +69,8 @@ func (m *member) startFetchers() {
 
 // wake wakes the fetchers, because a buffer has room again or a leader changed.
 func (m *member) wake() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.waking.Lock()
+	defer m.waking.Unlock()
 	for _, wakeup := range m.wakeups {
 		select {
 		case wakeup <- struct{}{}:

@@ -37,8 +37,10 @@ type member struct {
 	intake       context.Context           // ends when the consumer stops
 	fetchers     sync.WaitGroup
 
-	mu         sync.Mutex              // guards the fields below
-	wakeups    map[int64]chan struct{} // one per fetcher, by its leader; see wake
+	waking  sync.Mutex              // guards wakeups; a partition may wake the fetchers while it is locked
+	wakeups map[int64]chan struct{} // one per fetcher, by its leader; see wake
+
+	mu         sync.Mutex              // guards the fields below; locked before a partition
 	partitions []*partition            // owned: those that the group assigned and that were not given back
 	id         string                  // the member's id of the group when it got them
 	assigned   map[string]map[int]bool // by the current generation
