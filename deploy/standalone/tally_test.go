@@ -35,7 +35,8 @@ type tally struct {
 	inversions int
 	repeats    int
 	latest     time.Time
-	answer     func(endpoint int) int // the status of a response; nil: 204
+	answer     func(endpoint int) int           // the status of a response; nil: 204
+	takes      func(endpoint int) time.Duration // until the response; nil: no time
 }
 
 func newTally(t testing.TB) *tally {
@@ -71,6 +72,20 @@ func (l *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.Unmarshal(body, &got); err != nil {
 		l.t.Errorf("%s: %v", body, err)
 	}
+	status, takes := l.count(r, &got)
+	if takes > 0 {
+		timer := time.NewTimer(takes)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+		}
+	}
+	w.WriteHeader(status)
+}
+
+// count counts a request. It returns the status of the response, and how long the receiver takes.
+func (l *tally) count(r *http.Request, got *payload) (status int, takes time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := update(got.Event.ID, got.Sequence)
@@ -78,7 +93,7 @@ func (l *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.seen[name] == nil {
 		l.seen[name] = map[string]int{}
 	}
-	status := http.StatusNoContent
+	status = http.StatusNoContent
 	endpoint, err := strconv.Atoi(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:])
 	if err != nil {
 		l.t.Errorf("a request to %s", r.URL.Path)
@@ -98,7 +113,10 @@ func (l *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.last[key] = max(l.last[key], got.Sequence)
 	l.requests++
 	l.latest = time.Now()
-	w.WriteHeader(status)
+	if l.takes != nil {
+		takes = l.takes(endpoint)
+	}
+	return status, takes
 }
 
 // arrived returns how many endpoints have got the update of the event.

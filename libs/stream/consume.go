@@ -34,20 +34,20 @@ func (c Claim) Abandon() { c.handout.end(false) }
 // handle gets the records of a partition in order, in one goroutine per partition. It may
 // return before the record is finished, and must see to it that Done or Abandon is called
 // later. While MaxPending claims are unfinished, nothing is handed out and reading stops. The
-// ctx of handle carries the record's trace in a span that ends with the claim. This ctx ends two
-// seconds after a rebalance took the partition away, or when the time for a stop has
-// passed. The record then belongs to another member.
+// ctx of handle carries the record's trace in a span that ends with the claim. This ctx ends when nothing new may begin for
+// the record, because the group takes the partition away or the consumer stops. The partition is given back when Done or
+// Abandon was called for each of its claims, at most StopTimeout later.
 func (c *Client) Consume(ctx context.Context, subscription Subscription, handle func(ctx context.Context, claim Claim)) error {
-	return c.subscribe(ctx, subscription, func(a *assignment, p *partition) {
+	return c.subscribe(ctx, subscription, func(m *member, p *partition) {
 		for {
-			taken := p.take(a.intake, 1)
-			if len(taken) == 0 || a.slots.Acquire(a.intake, 1) != nil {
+			taken := p.take(p.intake, 1)
+			if len(taken) == 0 || m.slots.Acquire(p.intake, 1) != nil {
 				return
 			}
-			ctx, span := c.consume(a.work, a.subscription.Group, p.id, taken)
-			handout := a.handOut(p, taken, func() {
+			ctx, span := c.consume(p.intake, m.subscription.Group, p.id, taken)
+			handout := m.handOut(p, taken, func() {
 				span.End()
-				a.slots.Release(1)
+				m.slots.Release(1)
 			})
 			handle(ctx, Claim{Record: taken[0], Partition: p.id, Offset: taken[0].offset, handout: handout})
 		}
@@ -56,10 +56,10 @@ func (c *Client) Consume(ctx context.Context, subscription Subscription, handle 
 
 // handOut counts the records of the partition as handed out to a handler. release is called
 // once, when nothing works on them any more.
-func (a *assignment) handOut(p *partition, records []Record, release func()) *handout {
-	group, n := a.subscription.Group, float64(len(records))
-	a.client.metrics.consumed.WithLabelValues(group, p.topic).Add(n)
-	unfinished := a.client.metrics.unfinished.WithLabelValues(group, p.topic)
+func (m *member) handOut(p *partition, records []Record, release func()) *handout {
+	group, n := m.subscription.Group, float64(len(records))
+	m.client.metrics.consumed.WithLabelValues(group, p.topic).Add(n)
+	unfinished := m.client.metrics.unfinished.WithLabelValues(group, p.topic)
 	unfinished.Add(n)
 	return p.handOut(records[0].offset, records[len(records)-1].offset, func() {
 		unfinished.Sub(n)
@@ -75,38 +75,37 @@ func (a *assignment) handOut(p *partition, records []Record, release func()) *ha
 // that it can never process, as Read does. Its ctx carries the trace of the first record of
 // the batch; see Context for the others.
 func (c *Client) ConsumeBatches(ctx context.Context, subscription Subscription, handle func(ctx context.Context, batch []Record) error) error {
-	return c.subscribe(ctx, subscription, func(a *assignment, p *partition) {
+	return c.subscribe(ctx, subscription, func(m *member, p *partition) {
 		for {
-			batch := p.take(a.intake, a.subscription.MaxPending)
-			if len(batch) == 0 || !a.batch(p, batch, handle) {
+			batch := p.take(p.intake, m.subscription.MaxPending)
+			if len(batch) == 0 || !m.batch(p, batch, handle) {
 				return
 			}
 		}
 	})
 }
 
-// batch passes records to handle until handle returns nil. It returns false if the
-// assignment ends before that.
-func (a *assignment) batch(p *partition, records []Record, handle func(context.Context, []Record) error) (finished bool) {
-	group := a.subscription.Group
-	handout := a.handOut(p, records, func() {})
+// batch passes records to handle until handle returns nil. It returns false if the intake ends before that.
+func (m *member) batch(p *partition, records []Record, handle func(context.Context, []Record) error) (finished bool) {
+	group := m.subscription.Group
+	handout := m.handOut(p, records, func() {})
 	defer func() { handout.end(finished) }()
 	cause := outage.Cause{Message: "a batch failed and is retried", Of: group}
 	pause := &backoff{min: 200 * time.Millisecond, max: 30 * time.Second}
 	for {
-		ctx, span := a.client.consume(a.work, group, p.id, records)
+		ctx, span := m.client.consume(p.work, group, p.id, records)
 		err := handle(ctx, slices.Clone(records))
 		finishSpan(span, err)
 		if err == nil {
-			a.client.outages.Over(ctx, cause)
+			m.client.outages.Over(ctx, cause)
 			return true
 		}
-		a.client.metrics.failed.WithLabelValues(group, p.topic).Inc()
-		if a.intake.Err() == nil {
-			a.client.outages.Failed(ctx, cause, err,
+		m.client.metrics.failed.WithLabelValues(group, p.topic).Inc()
+		if p.intake.Err() == nil {
+			m.client.outages.Failed(ctx, cause, err,
 				"topic", p.topic, "partition", p.id, "offset", records[0].offset, "records", len(records))
 		}
-		if !pause.wait(a.intake) {
+		if !pause.wait(p.intake) {
 			return false
 		}
 	}

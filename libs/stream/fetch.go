@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -24,26 +23,27 @@ const (
 )
 
 // locate finds the leader of each partition and starts a fetcher for each leader without one.
-func (a *assignment) locate() {
-	if a.client.retry(a.intake, a.setLeaders, outage.Cause{Message: "waiting for partition leaders", Of: a.subscription.Group}) {
-		a.startFetchers()
-		a.wake()
+func (m *member) locate() {
+	if m.client.retry(m.intake, m.setLeaders, outage.Cause{Message: "waiting for partition leaders", Of: m.subscription.Group}) {
+		m.startFetchers()
+		m.wake()
 	}
 }
 
-func (a *assignment) setLeaders() error {
-	ctx, cancel := context.WithTimeout(a.intake, requestTimeout)
+func (m *member) setLeaders() error {
+	ctx, cancel := context.WithTimeout(m.intake, requestTimeout)
 	defer cancel()
-	response, err := a.client.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: a.subscription.Topics})
+	response, err := m.client.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: m.subscription.Topics})
 	if err != nil {
 		return err
 	}
-	missing := len(a.partitions)
+	owned := m.owned()
+	missing := len(owned)
 	for _, topic := range response.Topics {
 		for _, each := range topic.Partitions {
-			i := slices.IndexFunc(a.partitions, func(p *partition) bool { return p.topic == topic.Name && p.id == each.ID })
+			i := slices.IndexFunc(owned, func(p *partition) bool { return p.topic == topic.Name && p.id == each.ID })
 			if i >= 0 {
-				a.partitions[i].leader.Store(int64(each.Leader.ID))
+				owned[i].leader.Store(int64(each.Leader.ID))
 				missing--
 			}
 		}
@@ -54,23 +54,24 @@ func (a *assignment) setLeaders() error {
 	return nil
 }
 
-func (a *assignment) startFetchers() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, p := range a.partitions {
-		if leader := p.leader.Load(); a.wakeups[leader] == nil {
+func (m *member) startFetchers() {
+	owned := m.owned()
+	m.waking.Lock()
+	defer m.waking.Unlock()
+	for _, p := range owned {
+		if leader := p.leader.Load(); leader >= 0 && m.wakeups[leader] == nil {
 			wakeup := make(chan struct{}, 1)
-			a.wakeups[leader] = wakeup
-			a.fetchers.Go(func() { a.fetchFrom(leader, wakeup) })
+			m.wakeups[leader] = wakeup
+			m.fetchers.Go(func() { m.fetchFrom(leader, wakeup) })
 		}
 	}
 }
 
 // wake wakes the fetchers, because a buffer has room again or a leader changed.
-func (a *assignment) wake() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, wakeup := range a.wakeups {
+func (m *member) wake() {
+	m.waking.Lock()
+	defer m.waking.Unlock()
+	for _, wakeup := range m.wakeups {
 		select {
 		case wakeup <- struct{}{}:
 		default:
@@ -84,14 +85,14 @@ type wanted struct {
 	offset    int64
 }
 
-// fetchFrom fetches from one leader into the buffers of its partitions until the assignment ends.
-func (a *assignment) fetchFrom(leader int64, wakeup <-chan struct{}) {
-	pause, cause := reconnecting(), outage.Cause{Message: "a fetch failed and is retried", Of: a.subscription.Group}
-	for turn := 0; a.intake.Err() == nil; turn++ {
-		wants, full := a.wants(leader, turn)
+// fetchFrom fetches from one leader into the buffers of its partitions until the consumer stops.
+func (m *member) fetchFrom(leader int64, wakeup <-chan struct{}) {
+	pause, cause := reconnecting(), outage.Cause{Message: "a fetch failed and is retried", Of: m.subscription.Group}
+	for turn := 0; m.intake.Err() == nil; turn++ {
+		wants, full := m.wants(leader, turn)
 		if len(wants) == 0 {
 			select {
-			case <-a.intake.Done():
+			case <-m.intake.Done():
 			case <-wakeup:
 			}
 			continue
@@ -100,13 +101,13 @@ func (a *assignment) fetchFrom(leader int64, wakeup <-chan struct{}) {
 		if full {
 			wait = fetchWaitShort
 		}
-		if err := a.fetch(wants, wait); err == nil {
+		if err := m.fetch(wants, wait); err == nil {
 			pause.next = 0
-			a.client.outages.Over(a.intake, cause)
-		} else if a.intake.Err() == nil {
-			a.client.outages.Failed(a.intake, cause, err)
-			if pause.wait(a.intake) {
-				a.locate()
+			m.client.outages.Over(m.intake, cause)
+		} else if m.intake.Err() == nil {
+			m.client.outages.Failed(m.intake, cause, err)
+			if pause.wait(m.intake) {
+				m.locate()
 			}
 		}
 	}
@@ -115,9 +116,10 @@ func (a *assignment) fetchFrom(leader int64, wakeup <-chan struct{}) {
 // wants lists the leader's partitions with room and their offsets, and reports whether another
 // buffer is full. Each turn begins with another partition, because the response is cut off at
 // fetchBytes.
-func (a *assignment) wants(leader int64, turn int) (wants []wanted, full bool) {
-	for i := range a.partitions {
-		p := a.partitions[(i+turn)%len(a.partitions)]
+func (m *member) wants(leader int64, turn int) (wants []wanted, full bool) {
+	owned := m.owned()
+	for i := range owned {
+		p := owned[(i+turn)%len(owned)]
 		if p.leader.Load() != leader {
 			continue
 		}
@@ -132,10 +134,10 @@ func (a *assignment) wants(leader int64, turn int) (wants []wanted, full bool) {
 
 // fetch sends one request for all wanted partitions. It returns an error if one of them got
 // no usable response.
-func (a *assignment) fetch(wants []wanted, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(a.intake, wait+requestTimeout)
+func (m *member) fetch(wants []wanted, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(m.intake, wait+requestTimeout)
 	defer cancel()
-	message, err := a.client.transport.RoundTrip(ctx, a.client.kafka.Addr, fetchRequest(wants, wait))
+	message, err := m.client.transport.RoundTrip(ctx, m.client.kafka.Addr, fetchRequest(wants, wait))
 	if err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ func (a *assignment) fetch(wants []wanted, wait time.Duration) error {
 			if i < 0 {
 				continue
 			}
-			if err := a.receive(wants[i], &each); err != nil {
+			if err := m.receive(wants[i], &each); err != nil {
 				failure = fmt.Errorf("partition %d of %s: %w", each.Partition, topic.Topic, err)
 			}
 		}
@@ -177,7 +179,7 @@ func fetchRequest(wants []wanted, wait time.Duration) *fetch.Request {
 	return request
 }
 
-func (a *assignment) receive(each wanted, response *fetch.ResponsePartition) error {
+func (m *member) receive(each wanted, response *fetch.ResponsePartition) error {
 	p := each.partition
 	switch code := kafka.Error(response.ErrorCode); code {
 	case 0:
@@ -185,19 +187,16 @@ func (a *assignment) receive(each wanted, response *fetch.ResponsePartition) err
 		return code
 	case kafka.OffsetOutOfRange:
 		// The next record has expired, or the log has lost its end.
-		if err := a.startAtFirst(p); err != nil {
+		if err := m.startAtFirst(p); err != nil {
 			return err
 		}
-		a.client.log.WarnContext(a.intake, "the log does not contain the next record, continuing at the first record",
-			"group", a.subscription.Group, "topic", p.topic, "partition", p.id, "wanted", each.offset)
+		m.client.log.WarnContext(m.intake, "the log does not contain the next record, continuing at the first record",
+			"group", m.subscription.Group, "topic", p.topic, "partition", p.id, "wanted", each.offset)
 		return nil
 	}
 	records, err := readRecords(each, response.RecordSet.Records)
 	p.push(each.offset, records)
-	if committed := p.committed.Load(); committed >= 0 {
-		a.client.metrics.lag.WithLabelValues(a.subscription.Group, p.topic, strconv.Itoa(p.id)).
-			Set(float64(response.HighWatermark - committed))
-	}
+	p.report(response.HighWatermark)
 	return err
 }
 
@@ -248,10 +247,10 @@ func readBytes(bytes protocol.Bytes) ([]byte, error) {
 	return protocol.ReadAll(bytes)
 }
 
-func (a *assignment) startAtFirst(p *partition) error {
-	ctx, cancel := context.WithTimeout(a.intake, requestTimeout)
+func (m *member) startAtFirst(p *partition) error {
+	ctx, cancel := context.WithTimeout(m.intake, requestTimeout)
 	defer cancel()
-	response, err := a.client.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{
+	response, err := m.client.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{
 		Topics: map[string][]kafka.OffsetRequest{p.topic: {kafka.FirstOffsetOf(p.id)}},
 	})
 	if err != nil {

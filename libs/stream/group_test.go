@@ -31,39 +31,32 @@ func newLedger() *ledger {
 	return &ledger{owners: make(map[int]holder), seen: make(map[int]int), by: make(map[string]int)}
 }
 
-// assigned returns an Assigned that records a member's partitions until the assignment ends.
-func (l *ledger) assigned(member string) func(context.Context, string, []int, func() bool) {
-	return func(ctx context.Context, _ string, partitions []int, _ func() bool) {
+// assigned returns an Assigned that records a member's partitions until they are given back.
+func (l *ledger) assigned(member string) func(stream.Ownership) {
+	return func(owned stream.Ownership) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.turn++
 		mine := holder{member, l.turn}
-		for _, partition := range partitions {
-			if other := l.owners[partition].member; other != "" && other != member {
-				l.wrong = append(l.wrong, fmt.Sprintf("%s got partition %d while %s owns it", member, partition, other))
-			}
-			l.owners[partition] = mine
+		if other := l.owners[owned.Partition].member; other != "" && other != member {
+			l.wrong = append(l.wrong, fmt.Sprintf("%s got partition %d while %s owns it", member, owned.Partition, other))
 		}
-		context.AfterFunc(ctx, func() {
+		l.owners[owned.Partition] = mine
+		context.AfterFunc(owned.Owned, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			for _, partition := range partitions {
-				if l.owners[partition] == mine {
-					delete(l.owners, partition)
-				}
+			if l.owners[owned.Partition] == mine {
+				delete(l.owners, owned.Partition)
 			}
 		})
 	}
 }
 
 func (l *ledger) handle(t *testing.T, member string) func(context.Context, stream.Claim) {
-	return func(ctx context.Context, claim stream.Claim) {
+	return func(_ context.Context, claim stream.Claim) {
 		l.mu.Lock()
 		if owner := l.owners[claim.Partition].member; owner != member {
 			l.wrong = append(l.wrong, fmt.Sprintf("%s got a record of partition %d, which %q owns", member, claim.Partition, owner))
-		}
-		if ctx.Err() != nil {
-			l.wrong = append(l.wrong, "a claim was handed out with an ended context")
 		}
 		l.seen[decode(t, claim.Record)]++
 		l.by[member]++
@@ -238,71 +231,150 @@ func TestConsume_stop(t *testing.T) {
 	})
 }
 
-// If a partition moves while a claim is unfinished, the claim's context ends and the record is
+// held is a claim that a test has not finished yet.
+type held struct {
+	ctx   context.Context
+	claim stream.Claim
+}
+
+// A second member joins while each record of four partitions is under way. The first member keeps half of the partitions
+// and goes on with them. It gives the other half back only when their records are finished, so none is handed out twice.
+func TestConsume_handsOverFinishedPartitions(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic, group := newTopic(t, client, 4), unique("group")
+		const n = 80
+		publish(t, client, numbered(topic, 0, n, n)...)
+		owners := newLedger()
+		member := func(name string, handed chan held) *running {
+			return start(t, func(ctx context.Context) error {
+				return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}, Assigned: owners.assigned(name)},
+					func(ctx context.Context, claim stream.Claim) { handed <- held{ctx, claim} })
+			})
+		}
+		first, second := make(chan held, 3*n), make(chan held, 3*n)
+		one := member("one", first)
+		var under []held
+		for range n {
+			under = append(under, receive(t, first))
+		}
+		two := member("two", second)
+		moves := map[int]bool{} // partitions
+		eventually(t, "the first member is to give half of the partitions away", func() bool {
+			for _, each := range under {
+				if each.ctx.Err() != nil {
+					moves[each.claim.Partition] = true
+				}
+			}
+			return len(moves) == 2
+		})
+		publish(t, client, numbered(topic, n, 2*n, n)...) // each partition gets records again
+		for range 2 * n / 4 / 4 {                         // the kept partitions go on
+			each := receive(t, first)
+			if moves[each.claim.Partition] || decode(t, each.claim.Record) < n {
+				t.Fatalf("record %s of partition %d was handed out", each.claim.Record.Value, each.claim.Partition)
+			}
+			under = append(under, each)
+		}
+		if owners.members()["one"] != 4 || len(second) > 0 {
+			t.Error("partitions moved although their records were under way")
+		}
+		for _, each := range under {
+			each.claim.Done()
+		}
+		seen := map[int]int{}
+		for _, each := range under {
+			seen[decode(t, each.claim.Record)]++
+		}
+		for len(seen) < 2*n {
+			var each held
+			select {
+			case each = <-first:
+			case each = <-second:
+			case <-time.After(patience):
+				t.Fatalf("%d of %d were handed out", len(seen), 2*n)
+			}
+			seen[decode(t, each.claim.Record)]++
+			each.claim.Done()
+		}
+		eventually(t, "both own half", func() bool { m := owners.members(); return m["one"] == 2 && m["two"] == 2 })
+		two.stop(t)
+		one.stop(t)
+		for record, times := range seen {
+			if times != 1 {
+				t.Errorf("record %d was handed out %d times", record, times)
+			}
+		}
+		if len(first)+len(second) > 0 {
+			t.Errorf("%d more were handed out", len(first)+len(second))
+		}
+		owners.check(t)
+	})
+}
+
+func receive(t *testing.T, handed chan held) held {
+	t.Helper()
+	select {
+	case each := <-handed:
+		return each
+	case <-time.After(patience):
+		t.Fatal("nothing is handed out")
+		return held{}
+	}
+}
+
+// If a claim stays unfinished for too long, its partition moves all the same, and the record is
 // handed out again. A late Done commits nothing.
 func TestConsume_partitionLost(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 2), unique("group")
 		publish(t, client, numbered(topic, 0, 40, 40)...)
-		type held struct {
-			ctx   context.Context
-			claim stream.Claim
-		}
 		member := func(handed chan held) *running {
 			return start(t, func(ctx context.Context) error {
 				return client.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}},
 					func(ctx context.Context, claim stream.Claim) { handed <- held{ctx, claim} })
 			})
 		}
-		first := make(chan held, 200)
-		member(first)
-		lost := make(map[int]held)
+		first, second := make(chan held, 200), make(chan held, 200)
+		one := member(first)
+		var claims, again []held
 		for range 40 {
-			each := <-first
-			lost[decode(t, each.claim.Record)] = each
+			claims = append(claims, receive(t, first))
 		}
-		second := make(chan held, 200)
 		two := member(second)
-		for _, each := range lost {
-			select {
-			case <-each.ctx.Done():
-			case <-time.After(patience):
-				t.Fatal("the claim's context does not end")
+		again = append(again, receive(t, second))
+		moved := again[0].claim.Partition
+		late := 0
+		for _, each := range claims {
+			if each.claim.Partition != moved {
+				continue
 			}
-		}
-		again := make(map[int]held)
-		for len(again) < 40 {
-			var each held
-			select {
-			case each = <-first:
-			case each = <-second:
-			case <-time.After(patience):
-				t.Fatalf("%d of 40 were handed out again", len(again))
+			if late++; each.ctx.Err() == nil {
+				t.Error("the context of a claim of a moved partition has not ended")
 			}
-			if each.ctx.Err() != nil {
-				t.Error("handed out again with an ended context")
-			}
-			again[decode(t, each.claim.Record)] = each
-		}
-		for _, each := range lost {
 			each.claim.Done()
 		}
-		publish(t, client, numbered(topic, 40, 41, 1)...) // commits continue in the meantime
-		select {
-		case each := <-first:
-			again[40] = each
-		case each := <-second:
-			again[40] = each
+		for len(again) < late {
+			again = append(again, receive(t, second))
+		}
+		for _, each := range again {
+			if each.ctx.Err() != nil || each.claim.Partition != moved {
+				t.Errorf("a record of partition %d was handed out, ended context: %v", each.claim.Partition, each.ctx.Err())
+			}
 		}
 		for partition := range 2 {
 			if n := committed(t, addr, group, topic, partition); n > 0 {
 				t.Errorf("partition %d is committed up to %d", partition, n)
 			}
 		}
-		for _, each := range again {
+		for _, each := range append(claims, again...) {
 			each.claim.Done()
 		}
 		two.stop(t)
+		one.stop(t)
+		if len(first)+len(second) > 0 {
+			t.Errorf("%d more were handed out", len(first)+len(second))
+		}
 	})
 }

@@ -56,7 +56,9 @@ func missed(t *testing.T, addr string, log *slog.Logger) time.Duration {
 	})
 	eventually(t, "one owns all", func() bool { return ledger.members()["heir"] == 4 })
 	other := startChild(t, "consumer", "ADDR="+addr, "TOPIC="+topic, "GROUP="+group)
-	eventually(t, "both own half", func() bool { return ledger.members()["heir"] == 2 })
+	eventually(t, "the other is to own half", func() bool { return ledger.members()["heir"] == 2 })
+	publish(t, client, numbered(topic, 0, 40, 40)...)
+	other.line(t) // the rebalance has ended
 	other.kill()
 	killed := time.Now()
 	eventually(t, "the other has all", func() bool { return ledger.members()["heir"] == 4 })

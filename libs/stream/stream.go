@@ -9,13 +9,16 @@
 //     portion only after the one before it. A failure in the middle therefore lets no later
 //     record of a key overtake an earlier one.
 //   - After a rebalance, a Reader still returns records that it fetched before. This package
-//     uses ConsumerGroup, Generation and plain fetches instead. An assignment returns no more
-//     records before its generation ends, and the group continues only after that
-//     (assignment.go).
+//     uses ConsumerGroup, Generation and plain fetches instead.
+//   - The library's balancers take all partitions from all members at each rebalance. What is
+//     under way then must end before the member joins again, and the whole group waits. Heartbeats
+//     stop meanwhile, so a wait beyond the session timeout ends the membership. Here members keep
+//     their partitions over a rebalance and join at once. A partition that is to move is given
+//     back by a second join, after its work has ended and is committed (balancer.go, member.go).
 //   - A Reader uses one connection and one long poll per partition. Here one fetch
 //     requests all partitions of the assignment from a broker, for at most 250 ms (fetch.go).
 //   - A commit keeps the highest offset. Here each partition commits only up to its
-//     lowest unfinished record (partition.go), every 100 ms and when an assignment ends.
+//     lowest unfinished record (partition.go), every 100 ms and before a partition moves.
 //   - A group that is new to a topic starts at the first record, explicitly.
 //   - A group whose topic is missing rejoins without a pause. Consume therefore waits for its topics.
 //   - Transport returns metadata from memory while the brokers are down. Ping sends a

@@ -14,8 +14,8 @@ import (
 
 const (
 	// After sessionTimeout without heartbeats the group gives the partitions of a killed member
-	// to others. It is longer than rebalanceGrace, because a member sends no heartbeats
-	// between the notice of a rebalance and its next join. Brokers refuse a session timeout
+	// to others. A member sends no heartbeats between the notice of a rebalance and its next join, but
+	// it joins at once. Brokers refuse a session timeout
 	// below their group.min.session.timeout.ms, whose default is acceptedTimeout.
 	sessionTimeout  = 4 * time.Second
 	acceptedTimeout = 6 * time.Second
@@ -38,17 +38,26 @@ type Subscription struct {
 	Group      string
 	Topics     []string
 	MaxPending int // unfinished claims of this member, or records of one batch; 0 is 1000
-	// Assigned, if set, is called with the partitions that this member owns, once per topic and
-	// before the first record of an assignment is handed out. The list is empty if it owns
-	// none. ctx ends with the assignment. Assigned must return soon, because nothing is read
-	// in the meantime. held returns false once the process stood still for so long that another member may have got the
-	// partitions. A result of an earlier time must then not be stored.
-	Assigned func(ctx context.Context, topic string, partitions []int, held func() bool)
+	// Assigned, if set, is called with each partition that this member owns, before its first record is handed out. It
+	// must return soon, because the member does nothing else meanwhile.
+	Assigned func(owned Ownership)
 }
 
-// subscribe is a member of the group until ctx ends. It runs one assignment after the
-// other, with work in one goroutine per partition.
-func (c *Client) subscribe(ctx context.Context, subscription Subscription, work func(*assignment, *partition)) error {
+// Ownership is a partition of this member, from its assignment until it is given back.
+type Ownership struct {
+	Topic     string
+	Partition int
+	Open      context.Context // ends when nothing of the partition may begin any more
+	Owned     context.Context // ends when the partition is given back, at most StopTimeout after Open
+	// Held returns false once the partition was given back, or the process stood still for so long that another member may
+	// have got it. A result of an earlier time must then not be stored.
+	Held func() bool
+	// Hold delays the end of Owned, as an unfinished claim does, until release is called. It returns nil if Open has ended.
+	Hold func() (release func())
+}
+
+// subscribe is a member of the group until ctx ends, with handle in one goroutine per partition.
+func (c *Client) subscribe(ctx context.Context, subscription Subscription, handle func(*member, *partition)) error {
 	if subscription.Group == "" || len(subscription.Topics) == 0 {
 		return errors.New("A subscription must have a group and a topic.")
 	}
@@ -57,21 +66,30 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 		outage.Cause{Message: "waiting for topics", Of: subscription.Group}, "brokers", c.brokers) {
 		return nil
 	}
-	session := sessionTimeout
-	group, err := kafka.NewConsumerGroup(c.groupConfig(subscription, session))
-	if err != nil {
-		return err
-	}
-	defer func() { c.leave(subscription.Group, group) }()
 	var pulse pulse
 	beats, endBeats := context.WithCancel(context.WithoutCancel(ctx)) // results are stored after ctx has ended, too
 	defer endBeats()
 	go pulse.run(beats)
+	m := newMember(ctx, c, subscription, &pulse, handle)
+	session := sessionTimeout
+	group, err := kafka.NewConsumerGroup(c.groupConfig(m, session))
+	if err != nil {
+		return err
+	}
+	defer m.fetchers.Wait()
+	defer func() { c.leave(subscription.Group, group) }()
+	defer m.close()
+	end, finish := context.WithCancel(context.WithoutCancel(ctx))
+	defer finish()
+	defer context.AfterFunc(ctx, func() {
+		m.stop()
+		finish()
+	})()
 	pause, joining := reconnecting(), outage.Cause{Message: "waiting to join the consumer group", Of: subscription.Group}
 	for {
-		generation, err := group.Next(ctx)
+		generation, err := group.Next(end)
 		switch {
-		case ctx.Err() != nil:
+		case end.Err() != nil:
 			return nil
 		case errors.Is(err, kafka.RebalanceInProgress):
 			c.log.DebugContext(ctx, "the consumer group rebalances again", "group", subscription.Group)
@@ -80,7 +98,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 			c.log.WarnContext(ctx, "the brokers' group.min.session.timeout.ms is longer than requested: a killed member will be noticed later",
 				"group", subscription.Group, "requested", session, "instead", acceptedTimeout)
 			session = acceptedTimeout
-			longer, err := kafka.NewConsumerGroup(c.groupConfig(subscription, session))
+			longer, err := kafka.NewConsumerGroup(c.groupConfig(m, session))
 			if err != nil {
 				return err
 			}
@@ -89,32 +107,19 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, work 
 			continue
 		case err != nil:
 			c.outages.Failed(ctx, joining, err, "brokers", c.brokers)
-			if !pause.wait(ctx) {
+			m.lose()
+			if !pause.wait(end) {
 				return nil
 			}
 			continue
 		}
 		pause.next = 0
 		c.outages.Over(ctx, joining)
-		c.own(ctx, generation, subscription, &pulse, work)
-		if ctx.Err() != nil {
+		m.run(end, generation)
+		if end.Err() != nil {
 			return nil
 		}
 	}
-}
-
-// own runs one assignment until it ends. At a stop it keeps the generation until the group
-// is left. The library would otherwise join the group again before leaving it.
-func (c *Client) own(stop context.Context, generation *kafka.Generation, subscription Subscription, pulse *pulse, work func(*assignment, *partition)) {
-	ended := make(chan struct{})
-	generation.Start(func(lost context.Context) {
-		newAssignment(c, generation, subscription, pulse).serve(stop, lost, work)
-		close(ended)
-		if stop.Err() != nil {
-			<-lost.Done()
-		}
-	})
-	<-ended
 }
 
 // leave leaves the group. The library cannot be interrupted while it waits for other
@@ -131,7 +136,8 @@ func (c *Client) leave(name string, group *kafka.ConsumerGroup) {
 	}
 }
 
-func (c *Client) groupConfig(subscription Subscription, session time.Duration) kafka.ConsumerGroupConfig {
+func (c *Client) groupConfig(m *member, session time.Duration) kafka.ConsumerGroupConfig {
+	subscription := m.subscription
 	debug := kafka.LoggerFunc(func(format string, args ...any) {
 		c.log.Debug("consumer group", "group", subscription.Group, "detail", fmt.Sprintf(format, args...))
 	})
@@ -140,7 +146,7 @@ func (c *Client) groupConfig(subscription Subscription, session time.Duration) k
 		Brokers:                c.brokers,
 		Dialer:                 &kafka.Dialer{ClientID: c.id, Timeout: dialTimeout, DualStack: true},
 		Topics:                 subscription.Topics,
-		GroupBalancers:         []kafka.GroupBalancer{kafka.RangeGroupBalancer{}},
+		GroupBalancers:         []kafka.GroupBalancer{balancer{m.claims}},
 		StartOffset:            kafka.FirstOffset,
 		SessionTimeout:         session,
 		HeartbeatInterval:      heartbeatInterval,

@@ -29,6 +29,20 @@ func (w *world) forgetMembers() {
 	}
 }
 
+// joined returns the number of members of a stable group, with or without partitions.
+func (w *world) joined(group string) int {
+	w.t.Helper()
+	client := &kafka.Client{Addr: kafka.TCP(w.broker.Addr())}
+	answer, err := client.DescribeGroups(w.t.Context(), &kafka.DescribeGroupsRequest{GroupIDs: []string{group}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(answer.Groups) != 1 || answer.Groups[0].GroupState != "Stable" {
+		return 0
+	}
+	return len(answer.Groups[0].Members)
+}
+
 // settled waits until the service has committed the offsets of all changes and shards.
 func (w *world) settled() {
 	w.t.Helper()

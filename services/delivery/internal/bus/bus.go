@@ -75,7 +75,7 @@ func (b *Bus) Plan(ctx context.Context, planner *dispatch.Planner) error {
 			return
 		}
 		if work := weigh(claimed, pending, planBytes, claim); work != nil {
-			planner.Take(claimed, ctx, change, work)
+			planner.Take(context.WithoutCancel(claimed), claimed, change, work)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func (b *Bus) Notices(ctx context.Context, planner *dispatch.Planner) error {
 	return b.stream.Consume(ctx, subscription, func(claimed context.Context, claim stream.Claim) {
 		notice, ok := read(claimed, b, claim, func(n *topic.Notice) bool { return n.ID != "" && n.Organization != "" && n.Recipient != "" })
 		if ok {
-			planner.Notify(claimed, ctx, notice, claim)
+			planner.Notify(context.WithoutCancel(claimed), claimed, notice, claim)
 		}
 	})
 }
@@ -95,8 +95,8 @@ func (b *Bus) Notices(ctx context.Context, planner *dispatch.Planner) error {
 func (b *Bus) Send(ctx context.Context, sender *dispatch.Sender) error {
 	subscription := stream.Subscription{
 		Group: sendGroup, Topics: []string{topic.Deliveries}, MaxPending: sendsPending,
-		Assigned: func(ctx context.Context, _ string, partitions []int, held func() bool) {
-			sender.Assigned(ctx, partitions, held)
+		Assigned: func(o stream.Ownership) {
+			sender.Assigned(dispatch.Ownership{Partition: o.Partition, Open: o.Open, Owned: o.Owned, Held: o.Held, Hold: o.Hold})
 		},
 	}
 	pending := semaphore.NewWeighted(sendBytes)

@@ -13,8 +13,10 @@
 //     same id to the new URL. The log and the progress show both.
 //   - A delivery that succeeds quickly at the first attempt is the member of a Block. Every other delivery is a row. So a
 //     fan-out stores one record for each batch and bucket, not one for each delivery.
-//   - Only the owner of a partition stores first attempts. A result that arrives after the partition has moved is
-//     dropped, because the new owner makes the delivery. So no delivery is stored twice. The exception is a process that
+//   - A process that is to give a partition away starts no more of its deliveries, waits for those under way, and stores
+//     their results. Only then does the next owner get the partition, so nothing is repeated (libs/stream).
+//   - Only the owner of a partition stores first attempts. A result that arrives after the partition has moved all the same
+//     is dropped, because the new owner makes the delivery. So no delivery is stored twice. The exception is a process that
 //     has lost its partition and does not know it yet. Then the log shows both attempts.
 //   - A row is inserted once, and the first insert wins. Later changes are updates guarded by the row's
 //     version. Rows that wait for a retry are in the database. The owner of their partition keeps the
@@ -144,6 +146,17 @@ type Parts struct {
 type Work interface {
 	Done()
 	Abandon()
+}
+
+// Ownership is a partition of this process, from its assignment until it is given back.
+type Ownership struct {
+	Partition int
+	Open      context.Context // ends when no delivery of the partition may begin any more
+	Owned     context.Context // ends when the partition is given back
+	// Held returns false once another process may have got the partition: it was given back, or this process stood still.
+	Held func() bool
+	// Hold delays the end of Owned until release is called. It returns nil if Open has ended.
+	Hold func() (release func())
 }
 
 // Message is the input of one attempt.

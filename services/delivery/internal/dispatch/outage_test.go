@@ -68,7 +68,7 @@ func TestOutage_lines(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
-		s.Assigned(ctx, []int{0}, func() bool { return true })
+		s.Assigned(ownsFirst(ctx))
 		kept.down.Store(true)
 		for shard := range groups {
 			ids := make([]string, n/groups)

@@ -71,7 +71,7 @@ func pacing(t *testing.T, chat *slowly, kept Recipients, store Store, test func(
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(ended) }()
-	s.Assigned(ctx, []int{0}, func() bool { return true })
+	s.Assigned(ownsFirst(ctx))
 	test(s, ctx)
 	stop()
 	<-ended

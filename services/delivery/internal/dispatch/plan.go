@@ -44,8 +44,8 @@ func NewPlanner(parts Parts) *Planner {
 	return &Planner{Parts: parts, last: make(map[tenantKey]chan struct{})}
 }
 
-// Take queues a change and returns. ctx carries the trace. It ends when the partition moves to another
-// process. stop ends when the service stops.
+// Take queues a change and returns. ctx carries the trace. stop ends when the service stops, or when the partition is to move
+// to another process.
 func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work Work) {
 	if len(change.Notify) == 0 {
 		work.Done()

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -27,6 +28,7 @@ type queue struct {
 	openers    sync.WaitGroup
 	stopped    bool
 	wake       signal
+	postponed  map[*member]*time.Timer
 	inProgress map[string]int // how many copies of a topic.Shard are not complete, by id
 }
 
@@ -39,14 +41,14 @@ type tenant struct {
 
 func newQueue(open func(*shard, *Snapshot, []*member) (opened, error)) *queue {
 	return &queue{open: open, now: time.Now, tenants: make(map[tenantKey]*tenant), wake: make(signal, 1),
-		inProgress: make(map[string]int)}
+		postponed: make(map[*member]*time.Timer), inProgress: make(map[string]int)}
 }
 
-// push appends a shard. If the queue has stopped, push abandons the shard.
+// push appends a shard. If the queue has stopped, or nothing of the shard may begin any more, push abandons the shard.
 func (q *queue) push(s *shard) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.stopped {
+	if q.stopped || s.ctx.Err() != nil {
 		q.dropLocked(s)
 		return
 	}
@@ -63,6 +65,7 @@ func (q *queue) push(s *shard) {
 func (q *queue) requeue(m *member) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	delete(q.postponed, m)
 	if q.stopped {
 		return false
 	}
@@ -70,6 +73,17 @@ func (q *queue) requeue(m *member) bool {
 	t.requeued = append(t.requeued, m)
 	q.wake.set()
 	return true
+}
+
+// postpone calls requeue with a member that was taken before, after the wait, or at once if the member may not begin any
+// more.
+func (q *queue) postpone(m *member, wait time.Duration, requeue func(*member)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if m.shard.ctx.Err() != nil {
+		wait = 0
+	}
+	q.postponed[m] = time.AfterFunc(wait, func() { requeue(m) })
 }
 
 func (q *queue) tenantLocked(s *shard) *tenant {
@@ -232,6 +246,37 @@ func (q *queue) completeLocked(s *shard) {
 	default:
 		s.work.Done()
 	}
+}
+
+// sweep abandons the members that were not taken and may not begin any more. It returns those that were taken before, and
+// wait.
+func (q *queue) sweep() []*member {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var requeued []*member
+	for m, timer := range q.postponed {
+		if m.shard.ctx.Err() != nil && timer.Stop() {
+			delete(q.postponed, m)
+			requeued = append(requeued, m)
+		}
+	}
+	for _, t := range q.tenants {
+		t.requeued = slices.DeleteFunc(t.requeued, func(m *member) bool {
+			ended := m.shard.ctx.Err() != nil
+			if ended {
+				requeued = append(requeued, m)
+			}
+			return ended
+		})
+		t.shards = slices.DeleteFunc(t.shards, func(s *shard) bool {
+			ended := s.ctx.Err() != nil
+			if ended {
+				q.dropLocked(s)
+			}
+			return ended
+		})
+	}
+	return requeued
 }
 
 // stop abandons all members that were not taken, and all shards that are pushed later. It returns the

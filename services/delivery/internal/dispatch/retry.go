@@ -28,7 +28,7 @@ func (s *Sender) retry(ctx context.Context) {
 			case err == nil:
 				s.outages.Over(ctx, cause)
 			case ctx.Err() == nil:
-				s.outages.Failed(ctx, cause, err, "partition", p.number)
+				s.outages.Failed(ctx, cause, err, "partition", p.Partition)
 			}
 			s.enqueue(p, rows)
 		}
@@ -50,7 +50,7 @@ func (s *Sender) enqueue(p *partitionRetries, rows []Delivery) {
 		sh := groups[key]
 		if sh == nil {
 			sh = &shard{
-				ctx: p.ctx, trace: s.Traces.Resume(s.work, row.Trace), partition: p.number,
+				ctx: p.Open, trace: s.Traces.Resume(s.work, row.Trace), partition: p.Partition,
 				organization: row.Organization, channel: row.Channel, keeper: row.Keeper, changeID: row.ChangeID, retry: true,
 			}
 			groups[key] = sh
@@ -59,9 +59,22 @@ func (s *Sender) enqueue(p *partitionRetries, rows []Delivery) {
 		sh.members = append(sh.members, &member{shard: sh, id: row.ID, recipient: row.Recipient, row: row})
 	}
 	for _, sh := range order {
-		s.queue.push(sh)
+		if release := p.Hold(); release != nil {
+			sh.work = hold(release)
+			s.queue.push(sh)
+		}
 	}
 }
+
+// hold is the Work of a shard of due rows. A partition is not given back while the shard's attempts are under way, because
+// the next owner could overtake them with a newer delivery.
+type hold func()
+
+// Done implements Work.
+func (h hold) Done() { h() }
+
+// Abandon implements Work.
+func (h hold) Abandon() { h() }
 
 // lease moves the due time of m's row to the end of this attempt, so that no other process attempts it, and
 // returns true. It returns false if another process has leased or ended the row, or after an interruption.

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"hash/maphash"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,13 +22,14 @@ var waitingUnread = outage.Cause{Message: "The deliveries that wait for a retry 
 
 // retryIndex is an index in memory of the rows that wait for a retry in the partitions of this process. It
 // finds the waiting delivery of an event to a recipient, so that a newer one replaces it, and the next due
-// time of each partition. It is loaded from the store at each assignment of partitions.
+// time of each partition. The part for a partition is loaded from the store when this process gets the partition.
 type retryIndex struct {
 	store    Store
 	outages  *outage.Log
 	observer Observer
 	seed     maphash.Seed
 	wake     signal
+	loading  sync.Mutex // one partition after the other
 
 	mu         sync.Mutex
 	partitions map[int]*partitionRetries
@@ -36,15 +38,14 @@ type retryIndex struct {
 
 // waitingDelivery is a row that waits for a retry.
 type waitingDelivery struct {
-	id       string
-	sequence int64
+	id        string
+	sequence  int64
+	partition int
 }
 
 // partitionRetries is the part of the index for one partition.
 type partitionRetries struct {
-	number int
-	ctx    context.Context // ends with the assignment
-	held   func() bool     // see Sender.Assigned
+	Ownership
 	loaded chan struct{}
 	next   time.Time           // the earliest due time; zero: no row waits
 	queued map[string]struct{} // ids of due rows in the sender's queue
@@ -55,39 +56,47 @@ func newRetryIndex(store Store, outages *outage.Log, observer Observer) *retryIn
 		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery)}
 }
 
-// assign replaces the partitions of this process and starts to load them. ctx ends with the assignment.
-func (x *retryIndex) assign(ctx context.Context, partitions []int, held func() bool) {
+// assign adds a partition until its ownership ends, and starts to load it.
+func (x *retryIndex) assign(owned Ownership) {
+	p := &partitionRetries{Ownership: owned, loaded: make(chan struct{}), queued: make(map[string]struct{})}
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	assigned := make(map[int]*partitionRetries, len(partitions))
-	for _, partition := range partitions {
-		assigned[partition] = &partitionRetries{number: partition, ctx: ctx, held: held, loaded: make(chan struct{}), queued: make(map[string]struct{})}
-	}
-	x.partitions, x.entries = assigned, make(map[uint64]waitingDelivery)
-	x.observer.Waiting(0)
+	x.partitions[p.Partition] = p
+	x.mu.Unlock()
+	context.AfterFunc(p.Owned, func() { x.drop(p) })
 	go func() {
-		for _, partition := range partitions {
-			for err := x.load(ctx, partition); err != nil && ctx.Err() == nil; err = x.load(ctx, partition) {
-				x.outages.Failed(ctx, waitingUnread, err, "partition", partition)
-				rest(ctx, ctx, indexPause)
-			}
-			if ctx.Err() == nil {
-				x.outages.Over(ctx, waitingUnread)
-			}
-			close(assigned[partition].loaded)
-			x.wake.set()
+		x.loading.Lock()
+		defer x.loading.Unlock()
+		for err := x.load(p.Open, p.Partition); err != nil && p.Open.Err() == nil; err = x.load(p.Open, p.Partition) {
+			x.outages.Failed(p.Open, waitingUnread, err, "partition", p.Partition)
+			rest(p.Open, p.Open, indexPause)
 		}
+		if p.Open.Err() == nil {
+			x.outages.Over(p.Open, waitingUnread)
+		}
+		close(p.loaded)
+		x.wake.set()
 	}()
 }
 
-// owns reports whether the partition belongs to this process, or belonged to it and is not assigned again yet. It reports
-// false if the process stood still in between: another process may have made the deliveries, and a result of this one
-// would be a second log.
+// drop removes a partition and its rows, unless the partition was assigned again.
+func (x *retryIndex) drop(p *partitionRetries) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.partitions[p.Partition] != p {
+		return
+	}
+	delete(x.partitions, p.Partition)
+	maps.DeleteFunc(x.entries, func(_ uint64, waiting waitingDelivery) bool { return waiting.partition == p.Partition })
+	x.observer.Waiting(len(x.entries))
+}
+
+// owns reports whether the partition belongs to this process. It reports false if the process stood still since it got the
+// partition: another process may have made the deliveries, and a result of this one would be a second log.
 func (x *retryIndex) owns(partition int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := x.partitions[partition]
-	return p != nil && p.held()
+	return p != nil && p.Held()
 }
 
 // load adds the waiting rows of a partition.
@@ -140,7 +149,7 @@ func (x *retryIndex) add(row *Delivery) {
 	x.scheduleLocked(p, *row.NextAttemptAt)
 	key := x.key(row.subject(), row.Recipient)
 	if known, ok := x.entries[key]; !ok || known.sequence <= row.Sequence {
-		x.entries[key] = waitingDelivery{row.ID, row.Sequence}
+		x.entries[key] = waitingDelivery{row.ID, row.Sequence, row.Partition}
 	}
 	x.observer.Waiting(len(x.entries))
 }
@@ -190,7 +199,7 @@ func (x *retryIndex) due(now time.Time) (partitions []*partitionRetries, wait ti
 			continue
 		}
 		switch {
-		case p.next.IsZero() || p.ctx.Err() != nil:
+		case p.next.IsZero() || p.Open.Err() != nil:
 		case p.next.After(now):
 			wait = min(wait, p.next.Sub(now))
 		default:
@@ -211,7 +220,7 @@ func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.
 	p.next = time.Time{}
 	limit := len(p.queued) + shardSize + 1
 	x.mu.Unlock()
-	rows, _, err := x.store.Waiting(ctx, p.number, "", limit)
+	rows, _, err := x.store.Waiting(ctx, p.Partition, "", limit)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var due []Delivery

@@ -36,7 +36,7 @@ func TestSender_retry_dueMeanwhile(t *testing.T) {
 			Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		s.Assigned(ctx, []int{0}, func() bool { return true })
+		s.Assigned(ownsFirst(ctx))
 		go func() { s.retry(ctx); close(ended) }()
 		time.Sleep(10 * took)
 		synctest.Wait()

@@ -85,14 +85,21 @@ func NewSender(parts Parts) *Sender {
 	return s
 }
 
-// Assigned sets the partitions of this sender until ctx ends. It is called before Take gets a shard of them. held returns
-// false once another process may have got the partitions because this one stood still.
-func (s *Sender) Assigned(ctx context.Context, partitions []int, held func() bool) {
-	s.retries.assign(ctx, partitions, held)
+// Assigned adds a partition of this sender. It is called before Take gets a shard of the partition.
+func (s *Sender) Assigned(owned Ownership) {
+	s.retries.assign(owned)
+	context.AfterFunc(owned.Open, s.sweep)
 }
 
-// Take queues a shard and returns. ctx carries the trace. It ends when the partition moves to another
-// process.
+// sweep gives up the deliveries that wait and whose partition is to move. The next owner makes them.
+func (s *Sender) sweep() {
+	for _, m := range s.queue.sweep() {
+		s.abandon(m)
+	}
+}
+
+// Take queues a shard and returns. ctx carries the trace. It ends when no delivery of the partition may begin any more,
+// because the partition is to move to another process. work then waits for the deliveries that are under way.
 func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, work Work) {
 	s.queue.push(&shard{
 		id: order.ID, work: work, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
@@ -191,7 +198,7 @@ func (s *Sender) deliver(m *member, slot *slot) {
 	}
 	switch {
 	case wait > 0: // m keeps its lock
-		time.AfterFunc(wait, func() { s.requeue(m) })
+		s.queue.postpone(m, wait, s.requeue)
 	case err == nil:
 		s.stored(m, row)
 		s.queue.finish(m.shard, 1, true)

@@ -47,6 +47,11 @@ func (untraced) Adopt(ctx, _ context.Context) context.Context         { return c
 func (untraced) Carry(context.Context) string                         { return "" }
 func (untraced) Resume(ctx context.Context, _ string) context.Context { return ctx }
 
+// ownsFirst is the ownership of partition 0 until ctx ends.
+func ownsFirst(ctx context.Context) Ownership {
+	return Ownership{Open: ctx, Owned: ctx, Held: func() bool { return true }, Hold: func() func() { return func() {} }}
+}
+
 // directory is a Recipients that takes a different time for many ids and for one.
 type directory struct {
 	Recipients
@@ -96,7 +101,7 @@ func TestSender_serviceHangs(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
-		s.Assigned(ctx, []int{0}, func() bool { return true })
+		s.Assigned(ownsFirst(ctx))
 		people := make([]string, min(2*cap(s.slots.fast), cap(s.slots.slow)))
 		for i := range people {
 			people[i] = strconv.Itoa(i)
@@ -128,7 +133,7 @@ func TestSender_serviceSlow(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
-		s.Assigned(ctx, []int{0}, func() bool { return true })
+		s.Assigned(ownsFirst(ctx))
 		recipients := make([]string, shardSize)
 		for i := range recipients {
 			recipients[i] = strconv.Itoa(i)
@@ -164,7 +169,7 @@ func TestSender_storeSlow(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
-		s.Assigned(ctx, []int{0}, func() bool { return true })
+		s.Assigned(ownsFirst(ctx))
 		for shard := range shards {
 			recipients := make([]string, shardSize)
 			for i := range recipients {
@@ -207,7 +212,7 @@ func pause(t *testing.T, asking directory, at time.Duration) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(ended) }()
-	s.Assigned(ctx, []int{0}, func() bool { return true })
+	s.Assigned(ownsFirst(ctx))
 	shards := 4 + cap(s.slots.fast)*8/shardSize // more than go until then
 	for shard := range shards {
 		recipients := make([]string, shardSize)

@@ -31,7 +31,7 @@ const (
 // queue's mutex guards its fields, except for those that never change.
 type shard struct {
 	id           string          // of the topic.Shard
-	ctx          context.Context // ends when the partition moves to another process
+	ctx          context.Context // ends when no delivery of the partition may begin any more
 	trace        context.Context // carries the trace and ends with Sender.work
 	partition    int
 	organization string
@@ -40,7 +40,7 @@ type shard struct {
 	changeID     string
 	retry        bool
 	replay       string // id of the stored row of a topic.Shard that wakes it
-	work         Work   // of a topic.Shard
+	work         Work   // of a topic.Shard, or the hold of its partition; nil in tests
 
 	change      *Snapshot
 	recipients  []string // until the shard is opened: most shards wait for a long time, and ids are small

@@ -42,7 +42,7 @@ func TestSender_stop_storeDown(t *testing.T) {
 			Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		s.Assigned(ctx, []int{0}, func() bool { return true })
+		s.Assigned(ownsFirst(ctx))
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
 		synctest.Wait()
