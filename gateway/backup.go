@@ -248,7 +248,7 @@ func (p *pages) saveFiles(ctx context.Context, of *edition, current *page) error
 	for _, name := range of.savedFiles() {
 		file, err := p.unkept(ctx, fileQuestion(of, name, codingBrotli, "save-"+of.ID))
 		if err != nil {
-			return err // of a newer edition that is current, too
+			return err // a file of a newer edition is current, too
 		}
 		values = append(values, fileField(name, codingBrotli), b.seal(key, fileField(name, codingBrotli), file, of.ID))
 	}

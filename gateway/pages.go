@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxPage = 4 << 20 // of one page, in bytes
+	maxPage = 4 << 20 // size of one page, in bytes
 	// pageTimeout bounds a request to the events service.
 	pageTimeout = 5 * time.Second
 	// patience is the time for which a visitor waits if there is a kept page.

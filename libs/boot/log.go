@@ -68,7 +68,7 @@ type textLine struct {
 	text    bytes.Buffer
 	out     io.Writer
 	service string
-	layout  string // of the time
+	layout  string // format of the time
 	colours bool
 }
 

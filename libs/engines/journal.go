@@ -55,7 +55,7 @@ type journal struct {
 	aged   time.Time  // until when the keys have aged
 	file   *journalFile
 	broken bool      // the file may end in a part of an entry, so that it must be replaced
-	tried  time.Time // of the last attempt to replace a broken file
+	tried  time.Time // time of the last attempt to replace a broken file
 	base   int       // size of the first part of the file, in bytes
 	steps  int       // different times in the entries behind the first part
 	last   time.Time // of the last entry
@@ -84,7 +84,7 @@ type client struct{ running, transaction bool }
 type entry struct {
 	Aged    time.Time
 	Command []string
-	Sum     uint32 // of the other fields; 0 in a file of an older program
+	Sum     uint32 // checksum of the other fields; 0 in a file of an older program
 }
 
 func newEntry(aged time.Time, command []string) entry {

@@ -49,7 +49,7 @@ type platform struct {
 	peers     peer.Events
 	stop      func()
 	logs      *apitest.Log // gets everything that the service logs; nil: the test's output gets warnings
-	limit     atomic.Int64 // of dashboards of an organization; 0: 50
+	limit     atomic.Int64 // number of dashboards of an organization; 0: 50
 	needed    atomic.Value // the component that is the only one of an endpoint; "down": integrations does not respond
 }
 

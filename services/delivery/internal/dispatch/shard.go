@@ -40,7 +40,7 @@ type shard struct {
 	changeID     string
 	retry        bool
 	replay       string // id of the stored row of a topic.Shard that wakes it
-	work         Work   // of a topic.Shard, or the hold of its partition; nil in tests
+	work         Work   // work of a topic.Shard, or the hold of its partition; nil in tests
 
 	change      *Snapshot
 	recipients  []string // until the shard is opened: most shards wait for a long time, and ids are small

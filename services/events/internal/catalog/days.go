@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-const recentDays = 90 // of the events of a snapshot
+const recentDays = 90 // days whose events a snapshot has
 
 // calendar is the days of a dashboard's zone that a snapshot covers, the oldest first. The last one is today.
 type calendar struct {

@@ -40,7 +40,7 @@ type ShownComponent struct {
 	UpdatedAt   time.Time `json:"updatedAt"`
 	// FeedChangedAt is Snapshot.FeedChangedAt for the feed of the component.
 	FeedChangedAt time.Time  `json:"feedChangedAt"`
-	Days          []ShownDay `json:"days"` // of the last 12 months, the oldest first; without the days on which nothing happened
+	Days          []ShownDay `json:"days"` // days of the last 12 months, the oldest first; without the days on which nothing happened
 	// Uptime is the percentage over the days of the bar, by the dashboard's weight; nil if nothing was measured.
 	Uptime *float64 `json:"uptime"`
 }

@@ -11,7 +11,7 @@ import (
 type State struct {
 	Snapshot       Snapshot `json:"snapshot"` // without Events, which chunks has
 	OrganizationID string   `json:"organizationId"`
-	FirstMonth     string   `json:"firstMonth"` // of history, yyyy-mm
+	FirstMonth     string   `json:"firstMonth"` // first month of the history, yyyy-mm
 	Format         int      `json:"format"`     // stateFormat of the program that made the state
 	chunks         chunks
 }
