@@ -80,16 +80,19 @@ func (e *edge) serveUnknown(v *visit) {
 	}
 }
 
-// serveWrongMethod refuses a method that a path of a dashboard does not have.
+// serveWrongMethod refuses a method that a path of a dashboard does not have, also if there is no such dashboard.
 func (e *edge) serveWrongMethod(v *visit) {
 	at, ok := addressOf(v)
 	l := &look{visit: v, address: at, file: v.found.rows[0].file}
 	if !ok {
 		e.refuseLook(l, unknownPath())
-	} else if e.findEdition(l) {
-		l.setCache()
-		e.refuseMethod(v)
+		return
 	}
+	if current, _, err := e.pages.get(l.ctx, editionOf(l.base, l.id)); err == nil {
+		l.edition = current.edition
+	}
+	l.setCache()
+	e.refuseMethod(v)
 }
 
 // findEdition sets the edition of the dashboard. If there is none, it refuses the request and returns false.

@@ -247,7 +247,7 @@ func TestAPathOutsideTheTableDoesNotExist(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	for _, path := range []string{
-		"/", "/internal/v1/keys/lookup", "/public/v1/dashboards/x/list", "/metrics", "/debug/pprof/", "/api/v2/", "/api", "/d/", "/d/slug/api",
+		"/internal/v1/keys/lookup", "/public/v1/dashboards/x/list", "/metrics", "/debug/pprof/", "/api/v2/", "/api", "/d/slug/api",
 		"/d/slug/api/v1/", "/d/UPPER/api/v1/dashboard/", "/d/a%2Fb/api/v1/dashboard/", "/application", "/operators",
 	} {
 		wantError(t, d.get(t, path, map[string]string{"Authorization": w.keys.member(nil).bearer()}), 404, noPath)
@@ -273,7 +273,7 @@ func TestFormsOfVisitorsReachTheServiceOfTheChannel(t *testing.T) {
 	}{
 		{"POST", "/d/main/subscribe/email", nil, 200, subscribers}, {"POST", "/d/main/subscribe/sms/", nil, 200, subscribers},
 		{"POST", "/d/main/subscribe/whatsapp", nil, 200, subscribers}, {"POST", "/d/main/subscribe/webhook", nil, 200, integrations},
-		{"POST", "/d/main/subscribe/other", nil, 200, integrations}, {"GET", "/d/main/subscribe/email", nil, 405, ""},
+		{"POST", "/d/main/subscribe/other", nil, 404, ""}, {"GET", "/d/main/subscribe/email", nil, 405, ""},
 		{"GET", "/d/main/subscribe/teams", nil, 405, ""}, {"POST", "/d/none/subscribe/email", nil, 404, ""}, {"POST", "/d/UPPER/subscribe/email", nil, 404, ""},
 		{"POST", "/subscribe/email", own, 200, subscribers}, {"POST", "/subscribe/webhook", own, 200, integrations},
 		{"GET", "/subscribe/webhook", own, 405, ""}, {"POST", "/subscribe/email", map[string]string{"Host": "other.test"}, 404, ""},

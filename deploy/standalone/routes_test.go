@@ -21,7 +21,7 @@ func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	c := provision(t, base, "Acme", "acme-admin", "admin", "api")
 	authorizations := map[passport.Surface]string{passport.Legacy: c.legacy(), passport.App: c.app(), passport.Operator: c.operator()}
-	values := strings.NewReplacer("{slug}", c.DashboardSlug, "{id}", "1", "{ids}", "1;2", "{keyId}", "unknown")
+	values := strings.NewReplacer("{slug}", c.DashboardSlug, "{id}", "1", "{ids}", "1;2", "{keyId}", "unknown", "{channel}", "email")
 	for _, route := range gateway.Routes() {
 		for _, method := range route.Methods {
 			t.Run(method+" "+route.Path, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
 				continue // on a dashboard's own host only; the handler is that of /d/{slug}/subscribe
 			}
 			authorization := map[passport.Surface]string{passport.Legacy: c.legacy(), passport.App: c.app(), passport.Operator: c.operator()}[route.Surface]
-			path := strings.NewReplacer("{id}", "1", "{slug}", c.DashboardSlug).Replace(route.Path)
+			path := strings.NewReplacer("{id}", "1", "{slug}", c.DashboardSlug, "{channel}", "email").Replace(route.Path)
 			for _, name := range slices.Sorted(maps.Keys(bodies)) {
 				if method == http.MethodPut && strings.HasPrefix(name, "every field") && !strings.Contains(path, "service/1") {
 					continue // on a PUT an unknown field is ignored, as clients send back what they got

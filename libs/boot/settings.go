@@ -55,7 +55,7 @@ type Proxies struct {
 
 // Cache is the setting of the files of dashboards that gateways keep.
 type Cache struct {
-	DashboardCache string `name:"dashboard-cache" env:"DASHBOARD_CACHE" default:"64MiB" check:"size" placeholder:"SIZE" help:"Room for files of dashboards in the memory of each gateway, and as much for all gateways together in Redis, where the files outlive an outage, e.g. 64MiB or 1GiB."`
+	DashboardCache string `name:"dashboard-cache" env:"DASHBOARD_CACHE" default:"64MiB" check:"size" help:"Room for files of dashboards in the memory of each gateway, and as much for all gateways together in Redis, where the files outlive an outage, e.g. 64MiB or 1GiB."`
 }
 
 // Bytes returns the room in bytes.

@@ -248,7 +248,7 @@ func readBytes(bytes protocol.Bytes) ([]byte, error) {
 }
 
 func (m *member) startAtFirst(p *partition) error {
-	ctx, cancel := context.WithTimeout(m.intake, requestTimeout)
+	ctx, cancel := context.WithTimeout(p.intake, requestTimeout)
 	defer cancel()
 	response, err := m.client.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{
 		Topics: map[string][]kafka.OffsetRequest{p.topic: {kafka.FirstOffsetOf(p.id)}},
