@@ -247,8 +247,8 @@ func TestAPathOutsideTheTableDoesNotExist(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	for _, path := range []string{
-		"/internal/v1/keys/lookup", "/public/v1/dashboards/x/list", "/metrics", "/debug/pprof/", "/api/v2/", "/api", "/d/slug/api",
-		"/d/slug/api/v1/", "/d/UPPER/api/v1/dashboard/", "/d/a%2Fb/api/v1/dashboard/", "/application", "/operators",
+		"/internal/v1/keys/lookup", "/public/v1/dashboards/x/list", "/metrics", "/debug/pprof/", "/api/v2/", "/api",
+		"/d/UPPER/api/v1/dashboard/", "/d/a%2Fb/api/v1/dashboard/", "/application", "/operators",
 	} {
 		wantError(t, d.get(t, path, map[string]string{"Authorization": w.keys.member(nil).bearer()}), 404, noPath)
 	}
