@@ -152,7 +152,7 @@ func (m *member) adopt(generation *kafka.Generation) bool {
 			m.open(topic, each.ID, each.Offset)
 		}
 		slices.Sort(ids)
-		m.client.log.InfoContext(m.intake, "partitions assigned", "group", m.subscription.Group,
+		m.client.log.DebugContext(m.intake, "partitions assigned", "group", m.subscription.Group,
 			"topic", topic, "partitions", ids, "generation", generation.ID)
 	}
 	m.fetchers.Go(m.locate)

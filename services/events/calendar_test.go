@@ -94,3 +94,21 @@ func TestAMaintenanceThatVisitorsDoNotSeeAnyMoreIsCancelledInTheCalendar(t *test
 		return len(statuses) == 1 && statuses[far] == "CANCELLED"
 	})
 }
+
+// A maintenance that is completed out of planning never took place. A calendar keeps its planned times and shows it as
+// cancelled, and for clients of /api/v2 no component has recovered.
+func TestAMaintenanceThatNeverTookPlaceIsCancelled(t *testing.T) {
+	p := start(t, startBroker(t))
+	id := p.maintenance(p.component("API"), time.Hour, "")
+	times := regexp.MustCompile(`DTSTART:\S+\r\nDTEND:\S+\r\n`)
+	_, planned := p.read("maintenance.ics")
+	p.must(201, "app admin a", "POST", "/app/events/"+id+"/timeline", `{"status": "completed", "message": "Not now."}`)
+	_, text := p.read("maintenance.ics")
+	if !strings.Contains(text, "STATUS:CANCELLED\r\n") || times.FindString(planned) == "" || times.FindString(text) != times.FindString(planned) {
+		t.Errorf("the calendar was %s and is %s", planned, text)
+	}
+	_, list := p.read("api/v2/scheduled-maintenances.json")
+	if !strings.Contains(list, `"status":"completed"`) || strings.Contains(list, `"new_status":"operational"`) {
+		t.Errorf("/api/v2 has %s", list)
+	}
+}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -63,8 +64,8 @@ func (d *Dashboard) touch(now time.Time) {
 	d.Version++
 }
 
-// CreateDashboard stores the first dashboard of an organization, with every component, or returns the dashboard that
-// an earlier try stored.
+// CreateDashboard stores a dashboard of an organization, with every component, or returns the dashboard that an earlier
+// try stored. The identity service calls it for the first dashboard, which every plan includes.
 func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name string) (Dashboard, error) {
 	if made, err := c.Dashboard(ctx, organization, id); !fault.Is(err, fault.NotFound) {
 		return made, err
@@ -81,7 +82,7 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	if err := dashboard.check(c.platform); err != nil {
 		return Dashboard{}, err
 	}
-	if made, err := c.insertDashboard(ctx, dashboard, 1); !fault.Is(err, fault.Conflict) {
+	if made, err := c.insertDashboard(ctx, dashboard, math.MaxInt); !fault.Is(err, fault.Conflict) {
 		return made, err
 	}
 	return c.Dashboard(ctx, organization, id) // an earlier try has stored it meanwhile, or it is another organization's
@@ -146,7 +147,10 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 			dashboard.Slug = numbered(base, number)
 		case slug || host:
 			return Dashboard{}, dashboardConflict(slug)
-		default: // another dashboard has the place
+		default: // another dashboard has the place, or the id
+			if _, err = c.store.Dashboards.Get(ctx, dashboard.ID); !fault.Is(err, fault.NotFound) {
+				return Dashboard{}, cmp.Or(err, dashboardConflict(false))
+			}
 			if dashboard.Place, err = c.freePlace(ctx, dashboard.OrganizationID, limit); err != nil {
 				return Dashboard{}, err
 			}

@@ -121,10 +121,11 @@ func (e *Event) shownEntries(components map[string]string) []ShownEntry {
 }
 
 // changes returns the impacts on components from an entry on: those that the entry states, and the ends of all if the entry
-// closes the event. impacts is the impacts before the entry, by component; changes makes it those after the entry.
+// closes the event. An event that never took place changes nothing. impacts is the impacts before the entry, by component; changes makes it those after the entry.
 func (e *Event) changes(entry *Entry, impacts map[string]Impact, components map[string]string) []ShownChange {
 	changes := []ShownChange{}
-	closes := entry.Status.closed() && (entry.PreviousStatus != "" || entry.StatusID == e.StatusEntry)
+	_, _, tookPlace := e.lasted()
+	closes := tookPlace && entry.Status.closed() && (entry.PreviousStatus != "" || entry.StatusID == e.StatusEntry)
 	interrupted := e.closedBefore(entry.Timestamp)
 	for i := range e.Links {
 		link := &e.Links[i]

@@ -74,6 +74,12 @@ type ShownEvent struct {
 	Version    int64            `json:"version"`
 }
 
+// Cancelled reports whether the event is a maintenance that never took place, because it was completed out of planning.
+// Draft.Move sets its start to its end.
+func (e *ShownEvent) Cancelled() bool {
+	return e.Type == Maintenance && e.Status == Completed && e.EndAt != nil && !e.StartAt.Before(*e.EndAt)
+}
+
 // ShownImpact is the impact of an event on a component. The component may have left the dashboard since.
 type ShownImpact struct {
 	ComponentID string `json:"componentId"`

@@ -59,10 +59,12 @@ func (c *calendarWriter) event(s *catalog.Snapshot, event *catalog.ShownEvent, w
 		c.time("DTEND", *end)
 	}
 	c.line("SUMMARY", calendarText(oneLine(event.Title)))
-	if withdrawn {
+	if withdrawn || event.Cancelled() {
 		c.line("STATUS", "CANCELLED")
 	} else {
 		c.line("STATUS", "CONFIRMED")
+	}
+	if !withdrawn {
 		c.line("DESCRIPTION", calendarText(calendarDescription(event, word, texts)))
 		c.line("URL", eventURL(s, event.ID))
 	}
@@ -70,10 +72,10 @@ func (c *calendarWriter) event(s *catalog.Snapshot, event *catalog.ShownEvent, w
 	c.line("END", "VEVENT")
 }
 
-// calendarTimes returns the planned times before the start, then the actual start, and the actual end once there is one.
+// calendarTimes returns the planned times before the start, and of a cancelled maintenance; then the actual start, and the actual end once there is one.
 func calendarTimes(event *catalog.ShownEvent) (start time.Time, end *time.Time) {
 	planned, end := plannedTimes(event)
-	if event.Status == catalog.Planning {
+	if event.Status == catalog.Planning || event.Cancelled() {
 		return *planned, end
 	}
 	if event.EndAt != nil {
