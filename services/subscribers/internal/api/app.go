@@ -296,7 +296,7 @@ func (a appChannel) resend(c *web.Call[subscriberPath, web.None]) (confirmationV
 type rowMembers struct {
 	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null: all. Absent: all, and of a known subscriber as before."`
 	Confirmed    optional.Value[bool]     `json:"confirmed" description:"Absent: false, and of a known subscriber as before."`
-	Locale       optional.Value[string]   `json:"locale" nullable:"true" minLength:"1" maxLength:"35"`
+	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35"`
 }
 
 func (m rowMembers) row(address string) audience.Row {
