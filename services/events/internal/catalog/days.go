@@ -119,5 +119,11 @@ func (c calendar) uptime(component *ShownComponent, n int, weight float64) *floa
 		}
 	}
 	sum.Measured = end.Sub(from)
+	switch sum.Worst { // an outage that has not lasted a second is an outage
+	case MajorOutage:
+		sum.Major = max(sum.Major, 1)
+	case PartialOutage:
+		sum.Partial = max(sum.Partial, 1)
+	}
 	return sum.Uptime(weight)
 }
