@@ -223,9 +223,9 @@ func (p *pages) saveEdition(ctx context.Context, base string, current *page) err
 	if err != nil {
 		return err
 	}
-	number, files, address, anything := check[0], check[1], check[2], check[3] == 1
+	number, files, address, scarce := check[0], check[1], check[2], check[3] == 1
 	last := current.savedAt.Load()
-	if anything && last > 0 && (files <= 0 || address <= 0) && p.now().Sub(time.Unix(0, last)) < evictedTime {
+	if scarce && last > 0 && (files <= 0 || address <= 0) && p.now().Sub(time.Unix(0, last)) < evictedTime {
 		return nil
 	}
 	const enough = int64((backupTime - renewTime) / time.Millisecond)

@@ -1,5 +1,6 @@
 -- Marks what is kept of a dashboard that has visitors as used. Returns the number of the kept edition, the milliseconds
--- until its files and the address expire (0 or less: they are not kept), and whether anything of a dashboard is kept.
+-- until its files and the address expire (0 or less: they are not kept), and whether more than half of the
+-- room is used: what is missing then was evicted, and otherwise Redis has lost its data.
 --
 -- KEYS[4] the files of the dashboard
 -- KEYS[5] its other files
@@ -10,4 +11,4 @@ for i, index in ipairs({KEYS[1], KEYS[2], KEYS[1]}) do
   left[i] = bytes(hash) > 0 and redis.call('PTTL', hash) or 0
   if left[i] > 0 then redis.call('ZADD', index, 'XX', now, hash) end
 end
-return {tonumber(redis.call('HGET', KEYS[4], 'number') or '0'), left[1], left[3], redis.call('EXISTS', KEYS[3])}
+return {tonumber(redis.call('HGET', KEYS[4], 'number') or '0'), left[1], left[3], bytes('all') * 2 > room and 1 or 0}
