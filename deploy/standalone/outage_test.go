@@ -227,8 +227,8 @@ func outlive(t *testing.T, documents string) {
 	defer browser.CloseIdleConnections()
 	titles := 0
 	// post writes an incident. It returns the title, or an empty string if the write is refused.
-	post := func(within time.Duration) string {
-		ctx, cancel := context.WithTimeout(t.Context(), within)
+	post := func() string {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		titles++
 		title := fmt.Sprintf("change-%d.", titles)
@@ -254,7 +254,7 @@ func outlive(t *testing.T, documents string) {
 		return nil
 	}
 	for range 5 {
-		if title := post(20 * time.Second); title == "" {
+		if title := post(); title == "" {
 			t.Fatal("a write fails without an outage")
 		} else if err := shows(title); err != nil {
 			t.Error(err)
@@ -278,7 +278,7 @@ func outlive(t *testing.T, documents string) {
 		t.Helper()
 		title := ""
 		eventually(t, time.Minute, "a write after "+what, func() error {
-			if title = post(2 * time.Second); title == "" {
+			if title = post(); title == "" {
 				return fmt.Errorf("it is refused")
 			}
 			return nil
@@ -295,7 +295,7 @@ func outlive(t *testing.T, documents string) {
 		crowd := watch(views, limit)
 		outage.begin()
 		over := time.After(span)
-		for title := post(2 * time.Second); !outage.unknown && title != ""; title = "" {
+		for title := post(); !outage.unknown && title != ""; title = "" {
 			if err := shows(title); err != nil {
 				t.Errorf("%s: %v", outage.name, err)
 			}
