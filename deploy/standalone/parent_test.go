@@ -15,7 +15,7 @@ import (
 const endWithParent = `exec 3<&0; (trap "" INT TERM; read line <&3; kill $$) & exec "$@" 3<&- </dev/null`
 
 // endWithTest makes the process run a program that has processes of its own, as nginx has. The program receives SIGTERM
-// when the test ends, in whatever way: the pipe ends with the process of the test.
+// when the test ends, also after a panic or kill -9: the pipe ends with the process of the test.
 func (p *process) endWithTest(program string, args ...string) {
 	p.t.Helper()
 	read, write, err := os.Pipe()

@@ -422,7 +422,7 @@ func TestKeepRedisRefusesWhatIsNoFile(t *testing.T) {
 }
 
 // While the file cannot be written, each command that changes a kept key is refused, also within a script, and others are
-// served. The server recovers by itself and has lost nothing that it acknowledged.
+// served. The server recovers without a restart and has lost nothing that it acknowledged.
 func TestKeepRedisRecoversWhenTheFileCanBeWrittenAgain(t *testing.T) {
 	ctx := t.Context()
 	file := filepath.Join(t.TempDir(), "redis")
