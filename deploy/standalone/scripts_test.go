@@ -76,7 +76,7 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 		if path == "" {
 			path = "01890a5d-ac96-774b-bcce-b302099a8057"
 		}
-		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.ReplaceAll(of.Path, "{channel}", "email"), path)
+		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.ReplaceAll(of.Path, "{channel}", "webhook"), path)
 		step := func(method, target, header string, status int, body string) {
 			if !slices.Contains(of.Statuses, fmt.Sprint(status)) {
 				return
