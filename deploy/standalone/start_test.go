@@ -67,9 +67,14 @@ func TestFirstStartCreatesTheSeedOnceAndPrintsTheCredentials(t *testing.T) {
 func TestFirstStartKilledAtAnyMomentIsCompletedByTheNext(t *testing.T) {
 	p, base := standalone(t)
 	file := filepath.Join(dataFolder(p), "credentials.json")
-	for moment := 20 * time.Millisecond; ; moment += 40 * time.Millisecond {
+	// The moments lie closer together where a start does most, and grow fast enough for a slow machine.
+	for moment := 20 * time.Millisecond; ; moment += max(40*time.Millisecond, moment/10) {
 		p.start()
-		<-time.After(moment) // the power cut
+		select {
+		case <-p.ended:
+			t.Fatalf("a start after a kill ended by itself; it wrote:\n%s", p.output())
+		case <-time.After(moment): // the power cut
+		}
 		p.kill()
 		if _, err := os.Stat(file); err == nil {
 			break
