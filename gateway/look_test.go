@@ -118,7 +118,7 @@ func TestErrorsAndRedirectsAreKeptLikeThePage(t *testing.T) {
 	d := w.gateway(t, nil)
 	p := newPublication(w)
 	statuses := map[string]int{
-		"/nothing": 404, "/components/none/badge.svg": 404, "/api/v2/nothing.json": 404, "/api/v2/incidents.json": 404, "/api/v1/service/": 404,
+		"/nothing": 404, "/components/none/badge.svg": 404, "/api/v2/nothing.json": 404, "/api/v2/incidents.json": 404, "/api/v1/service/": 404, "/api": 404, "/api/v1/": 404,
 		"/history/": 308, "/incidents/e1": 308, "/api/v2/summary.json/": 308, "/subscribe/email": 405, "/subscribe/webhook": 405, "/subscribe/fax": 404,
 	}
 	check := func(want string, header map[string]string, statuses map[string]int) {

@@ -94,8 +94,15 @@ func (a *Accounts) Organization(ctx context.Context, id string) (Organization, e
 	return o, err
 }
 
-// Organizations returns a page of organizations, oldest first.
+// Organizations returns a page of organizations, oldest first. Before the first page it completes the pending ones, or
+// fails: whoever looks for an organization after a request without an answer would create it again if it were missing.
 func (a *Accounts) Organizations(ctx context.Context, limit int, after string) (find.Page[Organization], error) {
+	if after == "" {
+		if err := a.completePending(ctx, a.Now()); err != nil {
+			return find.Page[Organization]{}, fault.Wrap(fault.Unavailable, err,
+				"The dashboard of a new organization cannot be created now. Try again shortly.")
+		}
+	}
 	return a.Store.Organizations.Find(ctx, find.Query{
 		Where: []find.Condition{find.Eq(FieldState, Ready)}, Limit: limit, After: after,
 	})

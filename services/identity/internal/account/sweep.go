@@ -43,15 +43,7 @@ func (a *Accounts) Sweep(ctx context.Context) error {
 func (a *Accounts) sweep(ctx context.Context, pendingBefore time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	pending := each(ctx, a.Store.Organizations, find.Eq(FieldState, Pending), func(o Organization) error {
-		if o.CreatedAt.After(pendingBefore) {
-			return nil
-		}
-		if _, err := a.complete(ctx, o); err != nil {
-			return fmt.Errorf("complete organization %s: %w", o.ID, err)
-		}
-		return nil
-	})
+	pending := a.completePending(ctx, pendingBefore)
 	organizations := each(ctx, a.Store.Organizations, find.Eq(FieldStale, true), func(o Organization) error {
 		if err := a.voidOrganization(ctx, o); err != nil {
 			return err
@@ -65,6 +57,19 @@ func (a *Accounts) sweep(ctx context.Context, pendingBefore time.Time) error {
 		return a.removeUser(ctx, u.ID)
 	})
 	return errors.Join(pending, organizations, users)
+}
+
+// completePending completes the organizations that are pending since before.
+func (a *Accounts) completePending(ctx context.Context, before time.Time) error {
+	return each(ctx, a.Store.Organizations, find.Eq(FieldState, Pending), func(o Organization) error {
+		if o.CreatedAt.After(before) {
+			return nil
+		}
+		if _, err := a.complete(ctx, o); err != nil {
+			return fmt.Errorf("complete organization %s: %w", o.ID, err)
+		}
+		return nil
+	})
 }
 
 // each calls do for each record that fulfils the condition, and joins the errors.
