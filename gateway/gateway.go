@@ -34,7 +34,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/gateway/internal/reads"
+	"github.com/bellbuoy/bellbuoy/gateway/internal/readserver"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -85,7 +85,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer edge.guard.redis.client.Close() // after the last request
 	defer edge.tries.Close()
-	listener := reads.Listen(c.Listener, edge.read)
+	listener := readserver.Listen(c.Listener, edge.read)
 	defer listener.Wait()
 	c.Listener = listener
 	return c.Serve(ctx, boot.Service{

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // platform is not ready.
 type disk struct {
 	folders []string
-	outages *outage.Log
+	outages *failurelog.Log
 
 	mu      sync.Mutex
 	checked time.Time
@@ -40,7 +40,7 @@ func (d *disk) check(ctx context.Context) error {
 	}
 	d.err = nil
 	for _, folder := range d.folders {
-		cause := outage.Cause{Message: "The folder cannot be written. Writes get 503 until it can.", Of: folder}
+		cause := failurelog.Cause{Message: "The folder cannot be written. Writes get 503 until it can.", Of: folder}
 		if err := probe(filepath.Join(folder, probeFile)); err != nil {
 			d.err = errors.Join(d.err, err)
 			d.outages.Failed(ctx, cause, err)

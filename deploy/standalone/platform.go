@@ -20,7 +20,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/gateway"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
 	"github.com/bellbuoy/bellbuoy/services/events"
 	"github.com/bellbuoy/bellbuoy/services/identity"
@@ -65,7 +65,7 @@ func run(ctx context.Context, s settings) error {
 	if p.log, err = s.Logger("engines", os.Stderr); err != nil {
 		return err
 	}
-	p.disk = &disk{folders: []string{folder.path}, outages: outage.New(p.log)}
+	p.disk = &disk{folders: []string{folder.path}, outages: failurelog.New(p.log)}
 	if documents, is := strings.CutPrefix(s.DocumentsURL, "sqlite:"); is {
 		p.disk.folders = append(p.disk.folders, strings.TrimPrefix(documents, "//"))
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/libs/egress"
 )
 
 // Documents is the setting of the database.
@@ -100,7 +100,7 @@ type Rates struct {
 
 // Receivers are exceptions for receivers that are not on the internet.
 type Receivers struct {
-	Resolve outward.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers that are dialled at another address; the refusal of private addresses does not apply to them."`
+	Resolve egress.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers that are dialled at another address; the refusal of private addresses does not apply to them."`
 }
 
 // Suppression are the settings of alerts about endpoints and of their suppression.

@@ -30,8 +30,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/outage"
 )
 
 // Options are the optional surroundings of a Database.
@@ -50,7 +50,7 @@ type Database struct {
 	name        string
 	engine      engine
 	log         *slog.Logger
-	outages     *outage.Log
+	outages     *failurelog.Log
 	tracer      trace.Tracer
 	propagator  propagation.TextMapPropagator
 	writers     gate
@@ -89,7 +89,7 @@ func Open(address, name string, options Options) (*Database, error) {
 		options.Observe = func(string) {}
 	}
 	db := &Database{
-		name: name, log: options.Log, outages: outage.New(options.Log), propagator: options.Propagator,
+		name: name, log: options.Log, outages: failurelog.New(options.Log), propagator: options.Propagator,
 		tracer:  options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/document"),
 		written: make(map[*shape]bool), wake: make(chan struct{}, 1),
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
@@ -67,7 +67,7 @@ const (
 func (db *Database) Relay(ctx context.Context, publish func(context.Context, []stream.Record) error) error {
 	r := &relay{db: db, publish: publish, limit: relayBatch, held: make(map[string]heldBack), unsent: make(map[string]time.Time)}
 	r.shared, _ = db.engine.(sharedEngine)
-	cause := outage.Cause{Message: "relaying failed", Of: db.name}
+	cause := failurelog.Cause{Message: "relaying failed", Of: db.name}
 	var pause time.Duration
 	var searched time.Time
 	for ctx.Err() == nil {
@@ -221,7 +221,7 @@ func (r *relay) deriveAll(ctx context.Context, claims []claim) (ready, failed []
 			c.entries = c.entries[:derived]
 		default:
 			c.doubtful = true
-			cause := outage.Cause{Message: "Derive failed", Of: r.db.name + "/" + c.shape.name}
+			cause := failurelog.Cause{Message: "Derive failed", Of: r.db.name + "/" + c.shape.name}
 			if err := c.shape.rederive(ctx, c.key); err != nil {
 				r.hold(c)
 				r.db.outages.Failed(ctx, cause, err, "key", c.key)
@@ -263,7 +263,7 @@ func (r *relay) dispel(ctx context.Context) {
 		}
 		err = errors.Join(err, failed)
 	}
-	cause := outage.Cause{Message: "repeating Derive failed", Of: r.db.name}
+	cause := failurelog.Cause{Message: "repeating Derive failed", Of: r.db.name}
 	switch {
 	case err == nil:
 		r.db.outages.Over(ctx, cause)

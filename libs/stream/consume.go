@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
 // Claim is one record that was handed out to a handler.
@@ -90,7 +90,7 @@ func (m *member) batch(p *partition, records []Record, handle func(context.Conte
 	group := m.subscription.Group
 	handout := m.handOut(p, records, func() {})
 	defer func() { handout.end(finished) }()
-	cause := outage.Cause{Message: "a batch failed and is retried", Of: group}
+	cause := failurelog.Cause{Message: "a batch failed and is retried", Of: group}
 	pause := &backoff{min: 200 * time.Millisecond, max: 30 * time.Second}
 	for {
 		ctx, span := m.client.consume(p.work, group, p.id, records)

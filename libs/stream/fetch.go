@@ -12,7 +12,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // locate finds the leader of each partition and starts a fetcher for each leader without one.
 func (m *member) locate() {
-	if m.client.retry(m.intake, m.setLeaders, outage.Cause{Message: "waiting for partition leaders", Of: m.subscription.Group}) {
+	if m.client.retry(m.intake, m.setLeaders, failurelog.Cause{Message: "waiting for partition leaders", Of: m.subscription.Group}) {
 		m.startFetchers()
 		m.wake()
 	}
@@ -87,7 +87,7 @@ type wanted struct {
 
 // fetchFrom fetches from one leader into the buffers of its partitions until the consumer stops.
 func (m *member) fetchFrom(leader int64, wakeup <-chan struct{}) {
-	pause, cause := reconnecting(), outage.Cause{Message: "a fetch failed and is retried", Of: m.subscription.Group}
+	pause, cause := reconnecting(), failurelog.Cause{Message: "a fetch failed and is retried", Of: m.subscription.Group}
 	for turn := 0; m.intake.Err() == nil; turn++ {
 		wants, full := m.wants(leader, turn)
 		if len(wants) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
 const (
@@ -183,7 +183,7 @@ func (m *member) open(topic string, id int, offset int64) {
 		// If the group is new to the partition, it commits the first offset, so that the records that the group still needs
 		// are not trimmed.
 		if offset >= 0 || m.client.retry(p.intake, func() error { return m.startAtFirst(p) },
-			outage.Cause{Message: "waiting for the first offset of a partition", Of: m.subscription.Group}, "topic", topic, "partition", id) {
+			failurelog.Cause{Message: "waiting for the first offset of a partition", Of: m.subscription.Group}, "topic", topic, "partition", id) {
 			m.wake()
 			m.handle(m, p)
 		}

@@ -37,8 +37,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
 	"go.opentelemetry.io/otel/trace"
@@ -68,7 +68,7 @@ type Client struct {
 	brokers   []string
 	id        string
 	log       *slog.Logger
-	outages   *outage.Log
+	outages   *failurelog.Log
 	tracer    trace.Tracer
 	metrics   *metrics
 	transport *kafka.Transport
@@ -97,7 +97,7 @@ func Connect(options Options) *Client {
 		brokers:   options.Brokers,
 		id:        options.ClientID,
 		log:       options.Log,
-		outages:   outage.New(options.Log),
+		outages:   failurelog.New(options.Log),
 		tracer:    options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/stream"),
 		metrics:   register(options.Registerer),
 		transport: transport,
@@ -150,7 +150,7 @@ func (c *Client) Close() error {
 
 // retry calls try until it returns nil, and reports whether it did so before ctx ended. It logs
 // the failures as an outage with the attributes, and pauses between calls.
-func (c *Client) retry(ctx context.Context, try func() error, cause outage.Cause, attributes ...any) bool {
+func (c *Client) retry(ctx context.Context, try func() error, cause failurelog.Cause, attributes ...any) bool {
 	pause := reconnecting()
 	for {
 		err := try()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
 const (
@@ -63,7 +63,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, handl
 	}
 	subscription.MaxPending = cmp.Or(subscription.MaxPending, defaultPending)
 	if !c.retry(ctx, func() error { return c.findTopics(ctx, subscription.Topics) },
-		outage.Cause{Message: "waiting for topics", Of: subscription.Group}, "brokers", c.brokers) {
+		failurelog.Cause{Message: "waiting for topics", Of: subscription.Group}, "brokers", c.brokers) {
 		return nil
 	}
 	var pulse pulse
@@ -85,7 +85,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, handl
 		m.stop()
 		finish()
 	})()
-	pause, joining := reconnecting(), outage.Cause{Message: "waiting to join the consumer group", Of: subscription.Group}
+	pause, joining := reconnecting(), failurelog.Cause{Message: "waiting to join the consumer group", Of: subscription.Group}
 	for {
 		generation, err := group.Next(end)
 		switch {

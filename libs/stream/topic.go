@@ -7,7 +7,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
 // Topic is a topic for EnsureTopics. The cluster's settings decide on replicas and retention.
@@ -43,7 +43,7 @@ func (c *Client) EnsureTopics(ctx context.Context, topics ...Topic) error {
 			}
 		}
 		return nil
-	}, outage.Cause{Message: "waiting for Kafka to create topics"}, "brokers", c.brokers) {
+	}, failurelog.Cause{Message: "waiting for Kafka to create topics"}, "brokers", c.brokers) {
 		return ctx.Err()
 	}
 	return refused

@@ -34,10 +34,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
@@ -135,7 +135,7 @@ func (w *world) config(schedule ...time.Duration) delivery.Config {
 		c.RetrySchedule = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond}
 	}
 	c.Timeout = 10 * time.Second // for a busy machine
-	var resolve outward.Resolve
+	var resolve egress.Resolve
 	if err := resolve.UnmarshalText([]byte(strings.Join(w.resolve, ","))); err != nil {
 		w.t.Fatal(err)
 	}

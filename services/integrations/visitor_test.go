@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/evenly"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
@@ -194,7 +194,7 @@ func TestVisitorsDoNotLearnWhatIsKnown(t *testing.T) {
 	} {
 		start := time.Now()
 		got := v.must(http.StatusSeeOther, http.MethodPost, v.base+"/webhook", request)
-		if took := time.Since(start); took < evenly.Beat {
+		if took := time.Since(start); took < timing.Beat {
 			t.Errorf("%v took %s: the time tells what is known", request, took)
 		}
 		got.header.Del("Date")

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/wire"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"go.opentelemetry.io/otel/attribute"
@@ -98,7 +98,7 @@ func dialEndpoint(o Options) func(ctx context.Context, host string) (net.Conn, e
 // guard returns an error if a socket must not connect to the address. The kernel connects to exactly this address.
 func guard(_, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
-	if err != nil || target.Port() != 443 || outward.Forbidden(target.Addr()) {
+	if err != nil || target.Port() != 443 || egress.Forbidden(target.Addr()) {
 		return errBlocked
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
-	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
@@ -25,7 +25,7 @@ import (
 // Options are the settings and dependencies of channels.
 type Options struct {
 	Timeout       time.Duration   // of one attempt
-	Resolve       outward.Resolve // DELIVERY_RESOLVE
+	Resolve       egress.Resolve  // DELIVERY_RESOLVE
 	Roots         *x509.CertPool  // nil: the system's
 	Mail          boot.Mail       // the mail server
 	Texts         boot.Texts      // the SMS server

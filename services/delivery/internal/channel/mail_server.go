@@ -16,7 +16,7 @@ import (
 
 	"github.com/wneessen/go-mail/smtp"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
@@ -42,8 +42,8 @@ type mailServer struct {
 	hello         string        // the name in EHLO
 	timeout       time.Duration // of an attempt
 	tls           *tls.Config
-	outages       *outage.Log
-	down          outage.Cause
+	outages       *failurelog.Log
+	down          failurelog.Cause
 
 	slots chan struct{} // one element for each connection in use
 	slow  chan struct{} // one element for each connection in use that left slots
@@ -69,7 +69,7 @@ func newMailServer(u *url.URL, o Options) *mailServer {
 	return &mailServer{
 		host: u.Hostname(), address: net.JoinHostPort(u.Hostname(), port), implicit: u.Scheme == "smtps", account: u.User,
 		loopback: u.Hostname() == "localhost" || err == nil && address.IsLoopback(),
-		hello:    hello, outages: outage.New(o.Log), down: outage.Cause{Message: "The mail server cannot be used. Mail waits for its next attempt.", Of: u.Hostname()},
+		hello:    hello, outages: failurelog.New(o.Log), down: failurelog.Cause{Message: "The mail server cannot be used. Mail waits for its next attempt.", Of: u.Hostname()},
 		tls:     &tls.Config{ServerName: u.Hostname(), RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
 		tracing: newTracing(o), timeout: o.Timeout,
 		slots: make(chan struct{}, maxConnections),

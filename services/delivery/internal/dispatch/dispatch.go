@@ -44,8 +44,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -139,7 +139,7 @@ type Parts struct {
 	Log      *slog.Logger
 	Traces   Traces
 	Observer Observer
-	outages  *outage.Log // set by NewPlanner and NewSender
+	outages  *failurelog.Log // set by NewPlanner and NewSender
 }
 
 // Work is a Kafka message in progress. Done reports that its effect is durable. Abandon gives it back.

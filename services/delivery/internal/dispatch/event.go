@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -19,7 +19,7 @@ const (
 )
 
 // stateUnknown never changes.
-var stateUnknown = outage.Cause{Message: "The states of events are unknown. Their waiting deliveries are sent.", Of: "events"}
+var stateUnknown = failurelog.Cause{Message: "The states of events are unknown. Their waiting deliveries are sent.", Of: "events"}
 
 // Events knows the events.
 type Events interface {
@@ -32,7 +32,7 @@ type Events interface {
 // at once.
 type eventStates struct {
 	events  Events
-	outages *outage.Log
+	outages *failurelog.Log
 
 	mu    sync.Mutex
 	known map[eventKey]eventState

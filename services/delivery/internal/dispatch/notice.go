@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -15,7 +15,7 @@ func (p *Planner) Notify(ctx, stop context.Context, notice topic.Notice, work Wo
 		pause := planPause
 		for ctx.Err() == nil && stop.Err() == nil {
 			err := p.planNotice(ctx, notice)
-			cause := outage.Cause{Message: "Notices cannot be planned yet."}
+			cause := failurelog.Cause{Message: "Notices cannot be planned yet."}
 			if err == nil {
 				p.outages.Over(ctx, cause)
 				work.Done()

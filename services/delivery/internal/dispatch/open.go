@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -33,7 +33,7 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 		if err == nil && !sh.retry {
 			found.members, err = s.withoutRow(sh, members)
 		}
-		cause := outage.Cause{Message: "Shards cannot be opened yet."}
+		cause := failurelog.Cause{Message: "Shards cannot be opened yet."}
 		if err != nil {
 			return found, s.warn(sh, err, cause)
 		}
@@ -58,7 +58,7 @@ func (s *Sender) resolve(sh *shard, change *Snapshot, ids []string) ([]topic.Des
 	if err == nil && len(destinations) != len(ids) {
 		err = fault.New(fault.Internal, "%d recipients were requested, but %d were returned.", len(ids), len(destinations))
 	}
-	cause := outage.Cause{Message: "Recipients cannot be resolved yet.", Of: string(keeperOf(sh.channel, sh.keeper))}
+	cause := failurelog.Cause{Message: "Recipients cannot be resolved yet.", Of: string(keeperOf(sh.channel, sh.keeper))}
 	if err != nil {
 		return nil, s.warn(sh, err, cause)
 	}
@@ -66,7 +66,7 @@ func (s *Sender) resolve(sh *shard, change *Snapshot, ids []string) ([]topic.Des
 	return destinations, nil
 }
 
-func (s *Sender) warn(sh *shard, err error, cause outage.Cause) error {
+func (s *Sender) warn(sh *shard, err error, cause failurelog.Cause) error {
 	s.outages.Failed(sh.trace, cause, err, "change", sh.changeID, "organization", sh.organization)
 	return err
 }

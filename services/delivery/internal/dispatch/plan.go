@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -40,7 +40,7 @@ type tenantKey struct {
 
 // NewPlanner returns a planner.
 func NewPlanner(parts Parts) *Planner {
-	parts.outages = outage.New(parts.Log)
+	parts.outages = failurelog.New(parts.Log)
 	return &Planner{Parts: parts, last: make(map[tenantKey]chan struct{})}
 }
 
@@ -100,7 +100,7 @@ func (p *Planner) persist(ctx, stop context.Context, change topic.EventChange, c
 	pause := planPause
 	for ctx.Err() == nil && stop.Err() == nil {
 		err := p.plan(ctx, change, channel)
-		cause := outage.Cause{Message: "Changes cannot be planned yet.", Of: string(channel.Keeper())}
+		cause := failurelog.Cause{Message: "Changes cannot be planned yet.", Of: string(channel.Keeper())}
 		if err == nil {
 			p.outages.Over(ctx, cause)
 			return true

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -23,7 +23,7 @@ func (s *Sender) retry(ctx context.Context) {
 		partitions, wait := s.retries.due(s.Now())
 		for _, p := range partitions {
 			rows, err := s.retries.collect(ctx, p, s.Now())
-			cause := outage.Cause{Message: "The due deliveries cannot be read yet."}
+			cause := failurelog.Cause{Message: "The due deliveries cannot be read yet."}
 			switch {
 			case err == nil:
 				s.outages.Over(ctx, cause)

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
 const (
@@ -18,14 +18,14 @@ const (
 )
 
 // waitingUnread never changes.
-var waitingUnread = outage.Cause{Message: "The deliveries that wait for a retry cannot be read yet."}
+var waitingUnread = failurelog.Cause{Message: "The deliveries that wait for a retry cannot be read yet."}
 
 // retryIndex is an index in memory of the rows that wait for a retry in the partitions of this process. It
 // finds the waiting delivery of an event to a recipient, so that a newer one replaces it, and the next due
 // time of each partition. The part for a partition is loaded from the store when this process gets the partition.
 type retryIndex struct {
 	store    Store
-	outages  *outage.Log
+	outages  *failurelog.Log
 	observer Observer
 	seed     maphash.Seed
 	wake     signal
@@ -51,7 +51,7 @@ type partitionRetries struct {
 	queued map[string]struct{} // ids of due rows in the sender's queue
 }
 
-func newRetryIndex(store Store, outages *outage.Log, observer Observer) *retryIndex {
+func newRetryIndex(store Store, outages *failurelog.Log, observer Observer) *retryIndex {
 	return &retryIndex{store: store, outages: outages, observer: observer, seed: maphash.MakeSeed(), wake: make(signal, 1),
 		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery)}
 }

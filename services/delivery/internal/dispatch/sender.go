@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -66,7 +66,7 @@ type Sender struct {
 // NewSender returns a sender. It works while Run runs.
 func NewSender(parts Parts) *Sender {
 	work, interrupt := context.WithCancel(context.Background())
-	parts.outages = outage.New(parts.Log)
+	parts.outages = failurelog.New(parts.Log)
 	s := &Sender{
 		Parts: parts, retries: newRetryIndex(parts.Store, parts.outages, parts.Observer),
 		slots:     slots{fast: make(chan struct{}, min(maxFastSlots, fastPerCore*runtime.GOMAXPROCS(0))), slow: make(chan struct{}, slowSlots), observer: parts.Observer},

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/outage"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -267,7 +267,7 @@ func (w *batchWriter) publish(ctx context.Context) {
 
 // persist calls try until it succeeds, finds no record, or ctx ends.
 func (w *batchWriter) persist(ctx context.Context, complaint string, try func() error) error {
-	pause, cause := writePause, outage.Cause{Message: complaint}
+	pause, cause := writePause, failurelog.Cause{Message: complaint}
 	for {
 		err := try()
 		if err == nil || fault.Is(err, fault.NotFound) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/outward"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/hostile"
 )
 
@@ -18,7 +18,7 @@ func TestHostileURLsAreRefused(t *testing.T) {
 		t.Errorf("only %d URLs", len(urls))
 	}
 	for _, text := range urls {
-		a, err := parseAddress(text, outward.Resolve{})
+		a, err := parseAddress(text, egress.Resolve{})
 		if err == nil {
 			t.Errorf("%q passed as %q", text, a.URL())
 			continue
@@ -45,7 +45,7 @@ func TestURLsAreNormalisedAndShownInPart(t *testing.T) {
 		"https://XN--BCHER-KVA.example/h":                        {"https://xn--bcher-kva.example/h", "xn--bcher-kva.example/…"},
 		"https://hooks.example.com/" + strings.Repeat("x", 2022): {"https://hooks.example.com/" + strings.Repeat("x", 2022), "hooks.example.com/xxxxx…"},
 	} {
-		a, err := parseAddress(text, outward.Resolve{})
+		a, err := parseAddress(text, egress.Resolve{})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -58,7 +58,7 @@ func TestURLsAreNormalisedAndShownInPart(t *testing.T) {
 }
 
 func TestHostsThatTheOperatorPlacesElsewhereAreExempt(t *testing.T) {
-	var resolve outward.Resolve
+	var resolve egress.Resolve
 	if err := resolve.UnmarshalText([]byte("receiver.local:443=127.0.0.1:9443,127.0.0.1:443=127.0.0.1:9443")); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func FuzzParseAddress(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		a, err := parseAddress(text, outward.Resolve{})
+		a, err := parseAddress(text, egress.Resolve{})
 		if err != nil {
 			return
 		}
@@ -95,7 +95,7 @@ func FuzzParseAddress(f *testing.F) {
 		for _, other := range []string{
 			a.URL(), "HTTPS://" + strings.ToUpper(a.host) + a.rest, "hTTps://" + a.host + ":443" + a.rest, a.URL() + "#fragment", a.URL() + "#",
 		} {
-			again, err := parseAddress(other, outward.Resolve{})
+			again, err := parseAddress(other, egress.Resolve{})
 			if err == nil && again.Hash() == a.Hash() && again == a {
 				continue
 			}

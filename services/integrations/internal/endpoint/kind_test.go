@@ -3,13 +3,13 @@ package endpoint
 import (
 	"testing"
 
-	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // A refused host is refused although a wildcard allows it, and a wildcard is not its own domain.
 func TestRule_teams(t *testing.T) {
-	s := New(Options{Hosts: outward.Resolve{}})
+	s := New(Options{Hosts: egress.Resolve{}})
 	kinds := Kinds(Providers{
 		TeamsWorkflow: []string{"*.flows.example.com", "one.example.com"}, TeamsPlatform: []string{"*.platform.example.com"},
 		TeamsConnector: []string{"old.platform.example.com", "*.classic.flows.example.com"},

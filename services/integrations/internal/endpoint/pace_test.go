@@ -3,7 +3,7 @@ package endpoint
 import (
 	"testing"
 
-	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -11,7 +11,7 @@ import (
 // of the same URL.
 func TestPacedBy(t *testing.T) {
 	limit := func(channel topic.Channel, url string) string {
-		address, err := parseAddress(url, outward.Resolve{})
+		address, err := parseAddress(url, egress.Resolve{})
 		if err != nil {
 			t.Fatal(err)
 		}

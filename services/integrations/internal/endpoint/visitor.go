@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
-	"github.com/bellbuoy/bellbuoy/libs/evenly"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/google/uuid"
 )
@@ -105,7 +105,7 @@ func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish 
 	if wait := s.Quota.MailFrom(ctx, ip); wait > 0 {
 		return fault.Throttled{Wait: wait}
 	}
-	_, err = evenly.Run(ctx, func() (struct{}, error) {
+	_, err = timing.Run(ctx, func() (struct{}, error) {
 		if s.Quota.MailTo(ctx, wish.ManagementEmail) > 0 {
 			return struct{}{}, nil
 		}

@@ -45,7 +45,7 @@ type Quota interface {
 // Visitors are the operations of people who have no key: they subscribe on a dashboard, and follow the links in
 // messages. A link concerns one subscriber, that is one dashboard and one address.
 //
-// Nobody learns which addresses are known. The result of an operation does not depend on that, and evenly.Run makes the time
+// Nobody learns which addresses are known. The result of an operation does not depend on that, and timing.Run makes the time
 // that it takes the same.
 type Visitors struct{ VisitorOptions }
 

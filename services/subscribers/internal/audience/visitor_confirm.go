@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellbuoy/bellbuoy/libs/evenly"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -195,7 +195,7 @@ func (v *Visitors) ConfirmCode(ctx context.Context, channel topic.Channel, phone
 	if wait := v.Quota.Code(ctx, ip); wait > 0 {
 		return Visit{}, fault.Throttled{Wait: wait}
 	}
-	return evenly.Run(ctx, func() (Visit, error) { return v.confirmCode(ctx, channel, number, code) })
+	return timing.Run(ctx, func() (Visit, error) { return v.confirmCode(ctx, channel, number, code) })
 }
 
 func (v *Visitors) confirmCode(ctx context.Context, channel topic.Channel, number, code string) (Visit, error) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/evenly"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -44,7 +44,7 @@ func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Cha
 	if wait := from(ctx, ip); wait > 0 {
 		return fault.Throttled{Wait: wait}
 	}
-	_, err = evenly.Run(ctx, func() (struct{}, error) {
+	_, err = timing.Run(ctx, func() (struct{}, error) {
 		normal, _ := kindOf(channel).normal(want.address)
 		if to(ctx, normal) > 0 {
 			return struct{}{}, nil

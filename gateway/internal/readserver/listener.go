@@ -1,4 +1,4 @@
-// Package reads is the part of the gateway's HTTP/1.1 server that serves the reads of dashboards. net/http serves
+// Package readserver is the part of the gateway's HTTP/1.1 server that serves the reads of dashboards. net/http serves
 // everything else.
 //
 // A Listener reads the head of each request. It serves the requests that take accepts: reads without a body, with
@@ -10,7 +10,7 @@
 // It is our own code because net/http alone costs as much for a page as this package and the gateway together (about
 // 25 us): it starts a goroutine that waits for the next request during each response, sets four deadlines, and writes a
 // head and a body of more than 4 KB apart.
-package reads
+package readserver
 
 import (
 	"bufio"

@@ -1,6 +1,6 @@
-// Package outage logs failures that repeat while another service is down. A failure may repeat for thousands of
+// Package failurelog logs failures that repeat while another service is down. A failure may repeat for thousands of
 // records several times a second. The log gets one line when the failures begin, one each minute, and one when they end.
-package outage
+package failurelog
 
 import (
 	"context"

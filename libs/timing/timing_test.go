@@ -1,4 +1,4 @@
-package evenly_test
+package timing_test
 
 import (
 	"context"
@@ -7,17 +7,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/evenly"
+	"github.com/bellbuoy/bellbuoy/libs/timing"
 )
 
 func TestRun(t *testing.T) {
 	failed := errors.New("failed")
 	for took, want := range map[time.Duration]time.Duration{
-		0: evenly.Beat, time.Millisecond: evenly.Beat, evenly.Beat - 1: evenly.Beat, evenly.Beat + 1: 2 * evenly.Beat,
+		0: timing.Beat, time.Millisecond: timing.Beat, timing.Beat - 1: timing.Beat, timing.Beat + 1: 2 * timing.Beat,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			result, err := evenly.Run(t.Context(), func() (int, error) {
+			result, err := timing.Run(t.Context(), func() (int, error) {
 				time.Sleep(took)
 				return 7, failed
 			})
@@ -34,7 +34,7 @@ func TestRunEndsWithTheRequest(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		_, _ = evenly.Run(ctx, func() (int, error) { return 0, nil })
+		_, _ = timing.Run(ctx, func() (int, error) { return 0, nil })
 		if got := time.Since(start); got != time.Millisecond {
 			t.Errorf("it returns after %s", got)
 		}

@@ -1,4 +1,4 @@
-package outage_test
+package failurelog_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/outage"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
 func lines(out *bytes.Buffer) []string {
@@ -21,8 +21,8 @@ func lines(out *bytes.Buffer) []string {
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		log := outage.New(slog.New(slog.NewTextHandler(&out, nil)))
-		cause := outage.Cause{Message: "Recipients cannot be resolved.", Of: "subscribers"}
+		log := failurelog.New(slog.New(slog.NewTextHandler(&out, nil)))
+		cause := failurelog.Cause{Message: "Recipients cannot be resolved.", Of: "subscribers"}
 		log.Over(t.Context(), cause)
 		const records, each = 100, 10 * 60 * 5
 		var group sync.WaitGroup
@@ -59,8 +59,8 @@ func TestLog(t *testing.T) {
 func TestLog_changing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		log := outage.New(slog.New(slog.NewTextHandler(&out, nil)))
-		a, b := outage.Cause{Message: "a"}, outage.Cause{Message: "b"}
+		log := failurelog.New(slog.New(slog.NewTextHandler(&out, nil)))
+		a, b := failurelog.Cause{Message: "a"}, failurelog.Cause{Message: "b"}
 		log.Failed(t.Context(), b, errors.New("refused"))
 		for range 600 {
 			log.Failed(t.Context(), a, errors.New("refused"))

@@ -1,8 +1,8 @@
-// Package outward contains the rules for connections that users cause: the forbidden addresses and host names, and
+// Package egress contains the rules for connections that users cause: the forbidden addresses and host names, and
 // the setting DELIVERY_RESOLVE. The integrations service calls Host when an endpoint is created, so that the
 // user sees a mistake at once. The delivery service calls Forbidden with the address that it connects to, because the
 // DNS records of a name can change.
-package outward
+package egress
 
 import (
 	"net/netip"

@@ -1,10 +1,10 @@
-package outward_test
+package egress_test
 
 import (
 	"net/netip"
 	"testing"
 
-	"github.com/bellbuoy/bellbuoy/libs/outward"
+	"github.com/bellbuoy/bellbuoy/libs/egress"
 )
 
 func TestForbiddenHoldsForEveryAddressThatIsNotPublic(t *testing.T) {
@@ -21,11 +21,11 @@ func TestForbiddenHoldsForEveryAddressThatIsNotPublic(t *testing.T) {
 		"fc00::1", "fd00:ec2::254", "fd20:ce::254", "fe80::1", "fe80::1%eth0", "febf::1", "fec0::1",
 		"ff02::1", "ff0e::1", "2606:4700::5efe:7f00:1", "2606:4700::200:5efe:10.0.0.1", "2606:4700::1%1",
 	} {
-		if !outward.Forbidden(netip.MustParseAddr(text)) {
+		if !egress.Forbidden(netip.MustParseAddr(text)) {
 			t.Errorf("%s is allowed", text)
 		}
 	}
-	if !outward.Forbidden(netip.Addr{}) {
+	if !egress.Forbidden(netip.Addr{}) {
 		t.Error("no address is allowed")
 	}
 	for _, text := range []string{
@@ -33,14 +33,14 @@ func TestForbiddenHoldsForEveryAddressThatIsNotPublic(t *testing.T) {
 		"128.0.0.1", "168.63.129.15", "169.253.255.255", "172.15.255.255", "172.32.0.1", "192.0.1.1", "192.167.255.255",
 		"198.17.255.255", "198.20.0.1", "223.255.255.255", "2606:4700::1111", "2001:200::1", "2001:4860:4860::8888", "2003::1",
 	} {
-		if outward.Forbidden(netip.MustParseAddr(text)) {
+		if egress.Forbidden(netip.MustParseAddr(text)) {
 			t.Errorf("%s is forbidden", text)
 		}
 	}
 }
 
 func TestHostRefusesLocalNamesAndEveryOddSpellingOfAnAddress(t *testing.T) {
-	var none outward.Resolve
+	var none egress.Resolve
 	for _, host := range []string{
 		"", ".", "..", "localhost", "LOCALHOST", "localhost.", "a.localhost", "ｌｏｃａｌｈｏｓｔ", "loc\u00adalhost", "localhost.localdomain",
 		"intranet", "printer.local", "metadata.google.internal", "router.home.arpa", "home.arpa", "example.com.", "example..com",
@@ -60,7 +60,7 @@ func TestHostRefusesLocalNamesAndEveryOddSpellingOfAnAddress(t *testing.T) {
 }
 
 func TestHostGivesOneFormToOneHost(t *testing.T) {
-	var none outward.Resolve
+	var none egress.Resolve
 	for host, want := range map[string]string{
 		"example.com":              "example.com",
 		"Hooks.EXAMPLE.com":        "hooks.example.com",
@@ -76,7 +76,7 @@ func TestHostGivesOneFormToOneHost(t *testing.T) {
 }
 
 func TestHostLetsPassWhatTheOperatorPlacesElsewhere(t *testing.T) {
-	var resolve outward.Resolve
+	var resolve egress.Resolve
 	if err := resolve.UnmarshalText([]byte("Receiver:443=127.0.0.1:9443, 10.1.2.3:443=10.1.2.3:443,[fd00::1]:443=[fd00::1]:8443,localhost:8443=127.0.0.1:1,xn--bcher-kva.local:443=10.0.0.9:443,")); err != nil {
 		t.Fatal(err)
 	}
@@ -105,12 +105,12 @@ func TestResolveRefusesWhatItCannotRead(t *testing.T) {
 		"receiver", "receiver=127.0.0.1:1", "receiver:443", "receiver:443=", "receiver:443=127.0.0.1", ":443=127.0.0.1:1",
 		"receiver:0=127.0.0.1:1", "receiver:443=127.0.0.1:65536", "receiver:https=127.0.0.1:1", "a:443=b:1,a:443=c:1", "fd00::1:443=x",
 	} {
-		var resolve outward.Resolve
+		var resolve egress.Resolve
 		if err := resolve.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}
-	var none outward.Resolve
+	var none egress.Resolve
 	if err := none.UnmarshalText(nil); err != nil {
 		t.Error(err)
 	}

@@ -1,4 +1,4 @@
-package reads_test
+package readserver_test
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/gateway/internal/reads"
+	"github.com/bellbuoy/bellbuoy/gateway/internal/readserver"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
@@ -73,7 +73,7 @@ func start(t testing.TB, both bool) (address string, quick, usual *atomic.Int64,
 	quick, usual = &atomic.Int64{}, &atomic.Int64{}
 	listener, wait := inner, func() {}
 	if both {
-		own := reads.Listen(inner, func(r *http.Request) http.Handler {
+		own := readserver.Listen(inner, func(r *http.Request) http.Handler {
 			if strings.HasPrefix(r.URL.Path, "/read/") {
 				return site(quick)
 			}

@@ -1,5 +1,5 @@
-// Package evenly hides how long an operation of a visitor takes.
-package evenly
+// Package timing hides how long an operation of a visitor takes.
+package timing
 
 import (
 	"context"
