@@ -38,7 +38,7 @@ var walls = []wall{
 	{
 		of: func(pkg string) bool { return isDomain(pkg) },
 		admits: func(_, imported string) bool {
-			return isStandard(imported) || slices.Contains(pure, imported) || oneOf(imported, "libs/audit", "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/egress", "libs/optional", "libs/failurelog", "libs/timing")
+			return isStandard(imported) || slices.Contains(pure, imported) || oneOf(imported, "libs/audit", "libs/coalesce", "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/egress", "libs/optional", "libs/failurelog", "libs/timing")
 		},
 		why: "a domain contains nouns and rules; gin, MongoDB, Kafka and Redis belong outside",
 	},
