@@ -87,7 +87,7 @@ func KeepDestinations(of Versions) *Destinations {
 
 // Resolve returns the destinations in the order of query.IDs.
 func (d *Destinations) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
-	if query.Channel.Keeper() != topic.Integrations { // mail about an endpoint
+	if query.Channel.RecipientService() != topic.Integrations { // mail about an endpoint
 		return d.Versions.Resolve(ctx, organization, query)
 	}
 	answer := d.version(ctx, organization)

@@ -18,20 +18,20 @@ const (
 	Microblog Channel = "microblog" // legacy short posts
 )
 
-// Keeper names the service that stores the recipients of a channel.
-type Keeper string
+// RecipientService names the service that stores the recipients of a channel.
+type RecipientService string
 
-// The keepers. The legacy interface accepts the channels of Nobody, and delivery logs them as skipped.
+// The services with recipients. The legacy interface accepts the channels of Nobody, and delivery logs them as skipped.
 const (
-	Integrations Keeper = "integrations" // a recipient is an endpoint, which has a URL
-	Subscribers  Keeper = "subscribers"  // a recipient is a mail address or a phone number
-	Nobody       Keeper = "nobody"
+	Integrations RecipientService = "integrations" // a recipient is an endpoint, which has a URL
+	Subscribers  RecipientService = "subscribers"  // a recipient is a mail address or a phone number
+	Nobody       RecipientService = "nobody"
 )
 
-// Registration is a channel with the keeper of its recipients.
+// Registration is a channel with the service that stores its recipients.
 type Registration struct {
 	Channel Channel
-	Keeper  Keeper
+	Service RecipientService
 }
 
 // Channels returns all channels. No other code lists them: a package with rules for channels keeps a table
@@ -50,11 +50,11 @@ func Channels() []Registration {
 	}
 }
 
-// ChannelsOf returns the channels whose recipients the keeper stores.
-func ChannelsOf(keeper Keeper) []Channel {
+// ChannelsOf returns the channels whose recipients the service stores.
+func ChannelsOf(service RecipientService) []Channel {
 	var out []Channel
 	for _, registered := range Channels() {
-		if registered.Keeper == keeper {
+		if registered.Service == service {
 			out = append(out, registered.Channel)
 		}
 	}
@@ -66,11 +66,11 @@ func AppChannels() []Channel {
 	return slices.Sorted(slices.Values(append(ChannelsOf(Subscribers), ChannelsOf(Integrations)...)))
 }
 
-// Keeper returns the keeper of the channel's recipients, and "" if the channel is not registered.
-func (c Channel) Keeper() Keeper {
+// RecipientService returns the service that stores the channel's recipients, and "" if the channel is not registered.
+func (c Channel) RecipientService() RecipientService {
 	for _, registered := range Channels() {
 		if registered.Channel == c {
-			return registered.Keeper
+			return registered.Service
 		}
 	}
 	return ""

@@ -3,16 +3,16 @@ package topic
 import "time"
 
 // Notice asks delivery to send one message to one recipient, which no change of an event caused: the test of an
-// endpoint, and mail about an endpoint. It holds no address and no link. Delivery asks the keeper for them right
+// endpoint, and mail about an endpoint. It holds no address and no link. Delivery asks Service for them right
 // before it sends.
 type Notice struct {
-	ID           string    `json:"id"` // UUID v7, the same for every publication
-	Kind         Kind      `json:"kind"`
-	Organization string    `json:"organization"`
-	OccurredAt   time.Time `json:"occurredAt"`
-	Channel      Channel   `json:"channel"`
-	Keeper       Keeper    `json:"keeper"`    // the service that resolves Recipient
-	Recipient    string    `json:"recipient"` // id of an endpoint
+	ID           string           `json:"id"` // UUID v7, the same for every publication
+	Kind         Kind             `json:"kind"`
+	Organization string           `json:"organization"`
+	OccurredAt   time.Time        `json:"occurredAt"`
+	Channel      Channel          `json:"channel"`
+	Service      RecipientService `json:"keeper"`    // the service that resolves Recipient
+	Recipient    string           `json:"recipient"` // id of an endpoint
 	// Destination is a digest of the URL or address, as in Recipient.
 	Destination string          `json:"destination"`
 	Event       *Event          `json:"event,omitempty"`    // of EndpointTest: an example

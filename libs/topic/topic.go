@@ -185,13 +185,13 @@ func (d DashboardDeleted) Key() string { return d.DashboardID }
 
 // Shard is a group of recipients of one change, in one bucket and on one channel.
 type Shard struct {
-	ID           string   `json:"id"` // derived from the change, channel, bucket and page, so that a repeated plan has the same id
-	ChangeID     string   `json:"changeId"`
-	Organization string   `json:"organization"`
-	Channel      Channel  `json:"channel"`
-	Keeper       Keeper   `json:"keeper,omitempty"` // of a Notice; empty: the channel's
-	Bucket       int      `json:"bucket"`
-	Recipients   []string `json:"recipients"` // ids, at most 256
+	ID           string           `json:"id"` // derived from the change, channel, bucket and page, so that a repeated plan has the same id
+	ChangeID     string           `json:"changeId"`
+	Organization string           `json:"organization"`
+	Channel      Channel          `json:"channel"`
+	Service      RecipientService `json:"keeper,omitempty"` // of a Notice; empty: the channel's
+	Bucket       int              `json:"bucket"`
+	Recipients   []string         `json:"recipients"` // ids, at most 256
 	// Replay is the id of a stored delivery to the one recipient, which a user wants to be sent again.
 	Replay string `json:"replay,omitempty"`
 }
@@ -215,7 +215,7 @@ const (
 	Suppressed Result = "suppressed"
 )
 
-// Outcome reports the result of a delivery to the keeper of the recipient. It is published at least once, so
+// Outcome reports the result of a delivery to the service that stores the recipient. It is published at least once, so
 // consumers deduplicate by DeliveryID.
 //
 // An outcome with Successes reports deliveries of one change that succeeded at the first attempt. Its DeliveryID,

@@ -90,7 +90,7 @@ func Run(ctx context.Context, c Config) error {
 	parts := dispatch.Parts{
 		Store: store.New(s.Database), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
 		Channels: channels,
-		Keepers: map[topic.Keeper]dispatch.Recipients{
+		Recipients: map[topic.RecipientService]dispatch.Recipients{
 			topic.Integrations: peer.KeepDestinations(peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}),
 			topic.Subscribers:  peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
 		},

@@ -33,7 +33,7 @@ func mailAbout(id string, kind topic.Kind) topic.Notice {
 	since := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
 	return topic.Notice{
 		ID: uuid.Must(uuid.NewV7()).String(), Kind: kind, Organization: organization, OccurredAt: time.Now().UTC().Truncate(time.Millisecond),
-		Channel: topic.Email, Keeper: topic.Integrations, Recipient: id, Destination: fmt.Sprintf("%064x", 1),
+		Channel: topic.Email, Service: topic.Integrations, Recipient: id, Destination: fmt.Sprintf("%064x", 1),
 		Endpoint: &topic.EndpointReport{Channel: topic.Webhook, URLDisplay: "hooks.test/…", Failures: 5, Since: &since, HTTPStatus: 500, ErrorCode: "http_5xx"},
 	}
 }
@@ -44,7 +44,7 @@ func testOf(id string, channel topic.Channel) topic.Notice {
 	example.Components = []topic.Component{{ID: "0190a000-0000-7000-8000-0000000000c9", Name: "Example"}}
 	return topic.Notice{
 		ID: uuid.Must(uuid.NewV7()).String(), Kind: topic.EndpointTest, Organization: organization, OccurredAt: time.Now().UTC().Truncate(time.Millisecond),
-		Channel: channel, Keeper: topic.Integrations, Recipient: id, Destination: fmt.Sprintf("%064x", 1), Event: &example,
+		Channel: channel, Service: topic.Integrations, Recipient: id, Destination: fmt.Sprintf("%064x", 1), Event: &example,
 	}
 }
 
@@ -82,7 +82,7 @@ func TestNotice_mail(t *testing.T) {
 			attempts = 2
 		}
 		if row.Status != dispatch.StatusDelivered || len(row.Attempts) != attempts || row.EventID != "" || row.EventKind != n.Kind ||
-			row.Channel != topic.Email || row.Keeper != topic.Integrations || row.DashboardID != dashboardID {
+			row.Channel != topic.Email || row.Service != topic.Integrations || row.DashboardID != dashboardID {
 			t.Errorf("row %+v", row)
 		}
 		outcome := w.outcomes.of(t, row.ID)
@@ -255,7 +255,7 @@ func TestNotice_kill(t *testing.T) {
 	c.kill()
 	w.child(env...)
 	row := w.ended(notices[1].ID, "h1")[0]
-	if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 || row.Keeper != topic.Integrations {
+	if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 || row.Service != topic.Integrations {
 		t.Errorf("row %+v", row)
 	}
 	ids := map[string]int{}

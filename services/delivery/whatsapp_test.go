@@ -154,7 +154,7 @@ func TestText_link(t *testing.T) {
 		w.person(&config, to)
 		s := w.start(config)
 		notice := topic.Notice{
-			ID: newEvent(), Kind: c.kind, Organization: organization, Channel: channel, Keeper: topic.Subscribers,
+			ID: newEvent(), Kind: c.kind, Organization: organization, Channel: channel, Service: topic.Subscribers,
 			Recipient: "p1", Destination: "d1",
 		}
 		w.publish(notice, nil)

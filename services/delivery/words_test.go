@@ -146,7 +146,7 @@ func TestWords_confirmation(t *testing.T) {
 	s := w.start(c)
 	notice := topic.Notice{
 		ID: uuid.Must(uuid.NewV7()).String(), Kind: topic.SubscriberConfirm, Organization: organization, OccurredAt: summer(),
-		Channel: topic.Email, Keeper: topic.Subscribers, Recipient: "p1", Destination: strings.Repeat("0", 64),
+		Channel: topic.Email, Service: topic.Subscribers, Recipient: "p1", Destination: strings.Repeat("0", 64),
 	}
 	w.publish(notice, nil)
 	row := w.ended(notice.ID, "p1")[0]

@@ -159,7 +159,7 @@ func TestEachNumberIsNotifiedOnceInASeries(t *testing.T) {
 	alert := mail.to(recipient, topic.EndpointFailing)[0]
 	want := topic.Notice{
 		ID: alert.ID, Kind: topic.EndpointFailing, Organization: o.id, OccurredAt: alert.OccurredAt,
-		Channel: topic.Email, Keeper: topic.Integrations, Recipient: recipient, Destination: alert.Destination,
+		Channel: topic.Email, Service: topic.Integrations, Recipient: recipient, Destination: alert.Destination,
 		Endpoint: &topic.EndpointReport{
 			Channel: topic.Webhook, URLDisplay: "hooks.example.com/hook-…", Failures: 5, Since: &series[0].At, HTTPStatus: 500, ErrorCode: "http_5xx",
 		},

@@ -39,7 +39,7 @@ func TestATestIsPublishedAsANotice(t *testing.T) {
 	}
 	apitest.Eventually(t, "the notice", func() bool { return len(mail.to(recipient, topic.EndpointTest)) == 1 })
 	n := mail.to(recipient, topic.EndpointTest)[0]
-	if n.Organization != o.id || n.Channel != topic.Webhook || n.Keeper != topic.Integrations || n.Destination != made.URLHash ||
+	if n.Organization != o.id || n.Channel != topic.Webhook || n.Service != topic.Integrations || n.Destination != made.URLHash ||
 		n.Endpoint != nil || topic.DeliveryID(n.ID, recipient) != body.DeliveryID {
 		t.Errorf("the notice is %+v, the delivery %s", n, body.DeliveryID)
 	}

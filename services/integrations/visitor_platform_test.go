@@ -122,7 +122,7 @@ func (v *visitors) mail(kind topic.Kind, host string, n int) topic.Destination {
 		}
 		return len(found) >= n
 	})
-	if notice.Channel != topic.Email || notice.Keeper != topic.Integrations {
+	if notice.Channel != topic.Email || notice.Service != topic.Integrations {
 		v.t.Errorf("the notice is %+v", notice)
 	}
 	found, err := v.recipients().Resolve(v.t.Context(), v.id, topic.ResolveQuery{Kind: kind, Channel: topic.Email, IDs: []string{notice.Recipient}})

@@ -300,7 +300,7 @@ func TestAnUnconfirmedSubscriberIsAskedForAConfirmation(t *testing.T) {
 	}
 	apitest.Eventually(t, "both notices are published", func() bool { return len(heard()) >= 2 })
 	all := heard()
-	if len(all) != 2 || all[0].Recipient != ann || all[0].Kind != topic.SubscriberConfirm || all[0].Keeper != topic.Subscribers || topic.DeliveryID(all[1].ID, ann) != delivery {
+	if len(all) != 2 || all[0].Recipient != ann || all[0].Kind != topic.SubscriberConfirm || all[0].Service != topic.Subscribers || topic.DeliveryID(all[1].ID, ann) != delivery {
 		t.Errorf("published %+v", all)
 	}
 	p.app(o, http.StatusOK, http.MethodPatch, "email/"+ann, object{"confirmed": true})

@@ -183,7 +183,7 @@ func (v *visitors) notices(kind topic.Kind, address string) []topic.Destination 
 		if notice.Kind != kind || notice.Organization != v.id {
 			continue
 		}
-		if notice.Keeper != topic.Subscribers || len(notice.Destination) != 64 {
+		if notice.Service != topic.Subscribers || len(notice.Destination) != 64 {
 			v.t.Errorf("the notice is %+v", notice)
 		}
 		found, err := v.recipients().Resolve(v.t.Context(), v.id, topic.ResolveQuery{Kind: kind, Channel: notice.Channel, IDs: []string{notice.Recipient}})

@@ -147,7 +147,7 @@ func (a *API) replay(c *web.Call[replayParameters, replayBody]) (replayView, err
 // channelOf returns the channel with the name, or fault.NotFound. Nothing is sent on a channel of topic.Nobody.
 func channelOf(kind string) (topic.Channel, error) {
 	channel := topic.Channel(kind)
-	if keeper := channel.Keeper(); keeper == "" || keeper == topic.Nobody {
+	if service := channel.RecipientService(); service == "" || service == topic.Nobody {
 		return "", fault.New(fault.NotFound, "There is no such kind of notification.")
 	}
 	return channel, nil

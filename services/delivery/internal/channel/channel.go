@@ -63,7 +63,7 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 // complete returns an error if a channel whose recipients a service keeps has no implementation.
 func complete(table map[topic.Channel]dispatch.Channel) error {
 	for _, registered := range topic.Channels() {
-		if _, found := table[registered.Channel]; !found && registered.Keeper != topic.Nobody {
+		if _, found := table[registered.Channel]; !found && registered.Service != topic.Nobody {
 			return fmt.Errorf("the channel %q has no implementation in package channel", registered.Channel)
 		}
 	}

@@ -21,7 +21,7 @@ func TestTable(t *testing.T) {
 		_, found := table[registered.Channel]
 		delete(table, registered.Channel)
 		err = complete(table)
-		if found == (registered.Keeper == topic.Nobody) || found != (err != nil) || found && !strings.Contains(err.Error(), `"`+string(registered.Channel)+`"`) {
+		if found == (registered.Service == topic.Nobody) || found != (err != nil) || found && !strings.Contains(err.Error(), `"`+string(registered.Channel)+`"`) {
 			t.Errorf("%s: implemented %t, and without the implementation %v", registered.Channel, found, err)
 		}
 	}

@@ -72,14 +72,14 @@ func (s *Sender) rowOf(m *member) *Delivery {
 		row = *m.row
 	} else {
 		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy, s.Now())
-		row.Partition, row.Keeper = m.shard.partition, m.shard.keeper
+		row.Partition, row.Service = m.shard.partition, m.shard.service
 		if m.shard.ofNotice() {
 			row.EventID = "" // the event of a test is an example
 		}
 	}
 	if m.to.State != topic.RecipientGone {
 		row.DashboardID = m.to.Dashboard.ID
-		if row.Channel.Keeper() == topic.Integrations {
+		if row.Channel.RecipientService() == topic.Integrations {
 			row.URLHash, row.URLDisplay = m.to.URLHash, m.to.URLDisplay
 		}
 	}

@@ -25,26 +25,26 @@ const (
 // member is a delivery and its log, exactly like a row: Select returns the members as rows. A delivery has a row or is the
 // member of a block.
 type Block struct {
-	ID           string        `json:"id"`
-	Organization string        `json:"organization"`
-	Channel      topic.Channel `json:"channel"`
-	Keeper       topic.Keeper  `json:"keeper,omitempty"`
-	EventID      string        `json:"eventId,omitempty"`
-	EventKind    topic.Kind    `json:"eventKind"`
-	ChangeID     string        `json:"changeId"`
-	Sequence     int64         `json:"sequence"`
-	Partition    int           `json:"partition"`
-	URLBucket    int           `json:"urlBucket"` // BucketOf the URL hash of each member
-	First        time.Time     `json:"first"`     // the earliest SentAt
-	Last         time.Time     `json:"last"`      // the latest
-	Size         int           `json:"size"`
-	Dashboards   []string      `json:"dashboards"` // of the members, each once; the members refer to the four lists
-	Requests     []int64       `json:"requests,omitempty"`
-	Responses    []Response    `json:"responses,omitempty"`
-	Dates        []string      `json:"dates,omitempty"`
-	URLs         string        `json:"urls,omitempty"` // for HasURL
-	Recipients   string        `json:"recipients"`     // for Wanted.MayBeIn
-	Members      []byte        `json:"members"`        // see blockMember
+	ID           string                 `json:"id"`
+	Organization string                 `json:"organization"`
+	Channel      topic.Channel          `json:"channel"`
+	Service      topic.RecipientService `json:"keeper,omitempty"`
+	EventID      string                 `json:"eventId,omitempty"`
+	EventKind    topic.Kind             `json:"eventKind"`
+	ChangeID     string                 `json:"changeId"`
+	Sequence     int64                  `json:"sequence"`
+	Partition    int                    `json:"partition"`
+	URLBucket    int                    `json:"urlBucket"` // BucketOf the URL hash of each member
+	First        time.Time              `json:"first"`     // the earliest SentAt
+	Last         time.Time              `json:"last"`      // the latest
+	Size         int                    `json:"size"`
+	Dashboards   []string               `json:"dashboards"` // of the members, each once; the members refer to the four lists
+	Requests     []int64                `json:"requests,omitempty"`
+	Responses    []Response             `json:"responses,omitempty"`
+	Dates        []string               `json:"dates,omitempty"`
+	URLs         string                 `json:"urls,omitempty"` // for HasURL
+	Recipients   string                 `json:"recipients"`     // for Wanted.MayBeIn
+	Members      []byte                 `json:"members"`        // see blockMember
 }
 
 // inBlock reports whether the new delivery can be stored in a block: the first attempt succeeded quickly.
@@ -57,7 +57,7 @@ func (d *Delivery) inBlock() bool {
 type blockKey struct {
 	change    string
 	channel   topic.Channel
-	keeper    topic.Keeper
+	service   topic.RecipientService
 	partition int
 	urlBucket int
 }
@@ -69,7 +69,7 @@ func BlocksOf(results []*Delivery) []Block {
 		if !d.inBlock() {
 			continue
 		}
-		key := blockKey{d.ChangeID, d.Channel, d.Keeper, d.Partition, BucketOf(d.URLHash)}
+		key := blockKey{d.ChangeID, d.Channel, d.Service, d.Partition, BucketOf(d.URLHash)}
 		groups[key] = append(groups[key], d)
 	}
 	blocks := make([]Block, 0, len(groups))
@@ -103,7 +103,7 @@ func blockSize(group []*Delivery) int {
 func newBlock(key blockKey, rows []*Delivery) Block {
 	first := rows[0]
 	b := Block{
-		ID: uuid.Must(uuid.NewV7()).String(), Organization: first.Organization, Channel: key.channel, Keeper: key.keeper,
+		ID: uuid.Must(uuid.NewV7()).String(), Organization: first.Organization, Channel: key.channel, Service: key.service,
 		EventID: first.EventID, EventKind: first.EventKind, ChangeID: key.change, Sequence: first.Sequence,
 		Partition: key.partition, URLBucket: key.urlBucket, First: first.SentAt, Last: rows[len(rows)-1].SentAt, Size: len(rows),
 	}
@@ -229,7 +229,7 @@ func (b *Block) row(m *blockMember) Delivery {
 	at := b.First.Add(time.Duration(m.after) * time.Millisecond)
 	ended := at.Add(time.Duration(m.ended) * time.Millisecond)
 	d := Delivery{
-		ID: topic.DeliveryID(b.ChangeID, m.recipient), Organization: b.Organization, Channel: b.Channel, Keeper: b.Keeper, Recipient: m.recipient,
+		ID: topic.DeliveryID(b.ChangeID, m.recipient), Organization: b.Organization, Channel: b.Channel, Service: b.Service, Recipient: m.recipient,
 		EventID: b.EventID, EventKind: b.EventKind, ChangeID: b.ChangeID, Sequence: b.Sequence, DashboardID: b.Dashboards[m.dashboard],
 		URLHash: m.urlHash, URLDisplay: m.urlDisplay, MaxAttempts: m.maxAttempts, SentAt: at, Status: StatusDelivered,
 		Attempts: []Attempt{{At: at, DurationMS: m.took, HTTPStatus: m.status}}, EndedAt: &ended, Partition: b.Partition,

@@ -56,33 +56,33 @@ const (
 // end without an attempt, adds a log: a copy of the row as it is then, with the id topic.LogID and the number Log. In the
 // row, the fields from DashboardID to SentAt never change after the first log.
 type Delivery struct {
-	ID            string        `json:"id"`
-	Log           int           `json:"log,omitempty"` // 0: the row
-	Organization  string        `json:"organization"`
-	Channel       topic.Channel `json:"channel"`
-	Keeper        topic.Keeper  `json:"keeper,omitempty"` // of a topic.Notice; empty: the channel's
-	Recipient     string        `json:"recipient,omitempty"`
-	EventID       string        `json:"eventId"` // empty: of a topic.Notice
-	EventKind     topic.Kind    `json:"eventKind"`
-	ChangeID      string        `json:"changeId"`
-	Sequence      int64         `json:"sequence"`
-	ReplayOf      string        `json:"replayOf,omitempty"` // id of a log
-	DashboardID   string        `json:"dashboardId,omitempty"`
-	URLHash       string        `json:"urlHash,omitempty"`
-	URLDisplay    string        `json:"urlDisplay,omitempty"`
-	MaxAttempts   int           `json:"maxAttempts"`       // what the policy grants after the log's attempt
-	Request       int64         `json:"request,omitempty"` // requestID
-	Response      *Response     `json:"response,omitempty"`
-	SentAt        time.Time     `json:"sentAt"`              // the start of the log's attempt, or the end without an attempt
-	MovedTo       string        `json:"movedTo,omitempty"`   // hash of the last attempt's URL, if it is not URLHash
-	Status        Status        `json:"status"`              // of the delivery, as are the fields below
-	ErrorCode     Code          `json:"errorCode,omitempty"` // of the last attempt, or why there was no attempt
-	Attempts      []Attempt     `json:"attempts,omitempty"`
-	EndedAt       *time.Time    `json:"endedAt,omitempty"`
-	NextAttemptAt *time.Time    `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, the end of the lease
-	Partition     int           `json:"partition"`
-	Trace         string        `json:"trace,omitempty"`     // while retrying: Traces.Carry
-	SendingAt     *time.Time    `json:"sendingAt,omitempty"` // during an attempt on an Account: its begin
+	ID            string                 `json:"id"`
+	Log           int                    `json:"log,omitempty"` // 0: the row
+	Organization  string                 `json:"organization"`
+	Channel       topic.Channel          `json:"channel"`
+	Service       topic.RecipientService `json:"keeper,omitempty"` // of a topic.Notice; empty: the channel's
+	Recipient     string                 `json:"recipient,omitempty"`
+	EventID       string                 `json:"eventId"` // empty: of a topic.Notice
+	EventKind     topic.Kind             `json:"eventKind"`
+	ChangeID      string                 `json:"changeId"`
+	Sequence      int64                  `json:"sequence"`
+	ReplayOf      string                 `json:"replayOf,omitempty"` // id of a log
+	DashboardID   string                 `json:"dashboardId,omitempty"`
+	URLHash       string                 `json:"urlHash,omitempty"`
+	URLDisplay    string                 `json:"urlDisplay,omitempty"`
+	MaxAttempts   int                    `json:"maxAttempts"`       // what the policy grants after the log's attempt
+	Request       int64                  `json:"request,omitempty"` // requestID
+	Response      *Response              `json:"response,omitempty"`
+	SentAt        time.Time              `json:"sentAt"`              // the start of the log's attempt, or the end without an attempt
+	MovedTo       string                 `json:"movedTo,omitempty"`   // hash of the last attempt's URL, if it is not URLHash
+	Status        Status                 `json:"status"`              // of the delivery, as are the fields below
+	ErrorCode     Code                   `json:"errorCode,omitempty"` // of the last attempt, or why there was no attempt
+	Attempts      []Attempt              `json:"attempts,omitempty"`
+	EndedAt       *time.Time             `json:"endedAt,omitempty"`
+	NextAttemptAt *time.Time             `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, the end of the lease
+	Partition     int                    `json:"partition"`
+	Trace         string                 `json:"trace,omitempty"`     // while retrying: Traces.Carry
+	SendingAt     *time.Time             `json:"sendingAt,omitempty"` // during an attempt on an Account: its begin
 }
 
 // newDelivery returns the row of a delivery that starts now.
@@ -113,9 +113,9 @@ func (d *Delivery) subject() string {
 	return cmp.Or(d.EventID, d.ChangeID)
 }
 
-// keeperOf returns the service that resolves the recipients of a delivery.
-func keeperOf(channel topic.Channel, keeper topic.Keeper) topic.Keeper {
-	return cmp.Or(keeper, channel.Keeper())
+// serviceOf returns the service that resolves the recipients of a delivery.
+func serviceOf(channel topic.Channel, service topic.RecipientService) topic.RecipientService {
+	return cmp.Or(service, channel.RecipientService())
 }
 
 // end sets a final status and EndedAt.
@@ -160,7 +160,7 @@ func (d *Delivery) wait(code Code, until time.Time, trace string) {
 	d.Status, d.ErrorCode, d.NextAttemptAt, d.Trace, d.SendingAt = StatusRetrying, code, &until, trace, nil
 }
 
-// outcome returns the message for the keeper of the recipient, and nil if the delivery has not ended or has
+// outcome returns the message for the service that stores the recipient, and nil if the delivery has not ended or has
 // no recipient.
 func (d *Delivery) outcome() *topic.Outcome {
 	if d.Recipient == "" || d.EndedAt == nil {
@@ -189,7 +189,7 @@ func outcomesOf(rows []*Delivery) []topic.Outcome {
 			}
 			continue
 		}
-		key := blockKey{change: d.ChangeID, channel: d.Channel, keeper: d.Keeper, partition: d.Partition}
+		key := blockKey{change: d.ChangeID, channel: d.Channel, service: d.Service, partition: d.Partition}
 		at, grouped := groups[key]
 		if !grouped || len(out[at].Successes) == maxSuccesses {
 			at = len(out)

@@ -128,18 +128,18 @@ type Observer interface {
 
 // Parts are the dependencies and settings of a Planner and a Sender.
 type Parts struct {
-	Store    Store
-	Bus      Bus
-	Channels map[topic.Channel]Channel // those with a keeper
-	Keepers  map[topic.Keeper]Recipients
-	Events   Events
-	Policy   Policy
-	Timeout  time.Duration // of one attempt
-	Now      func() time.Time
-	Log      *slog.Logger
-	Traces   Traces
-	Observer Observer
-	outages  *failurelog.Log // set by NewPlanner and NewSender
+	Store      Store
+	Bus        Bus
+	Channels   map[topic.Channel]Channel // those whose recipients a service stores
+	Recipients map[topic.RecipientService]Recipients
+	Events     Events
+	Policy     Policy
+	Timeout    time.Duration // of one attempt
+	Now        func() time.Time
+	Log        *slog.Logger
+	Traces     Traces
+	Observer   Observer
+	outages    *failurelog.Log // set by NewPlanner and NewSender
 }
 
 // Work is a Kafka message in progress. Done reports that its effect is durable. Abandon gives it back.

@@ -50,7 +50,7 @@ func TestSender_startsNothingOfAPartitionThatMoves(t *testing.T) {
 		hooks, chats := &sending{took: took}, &slowly{gap: 10 * time.Second, posted: map[string][]time.Time{}}
 		c := counting{stored: &atomic.Int64{}, done: &atomic.Int64{}, abandoned: &atomic.Int64{}, ended: &atomic.Int64{}, began: time.Now()}
 		s := NewSender(Parts{Store: c, Bus: c, Channels: map[topic.Channel]Channel{topic.Webhook: hooks, topic.GChat: chats},
-			Keepers: map[topic.Keeper]Recipients{topic.Integrations: directory{}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+			Recipients: map[topic.RecipientService]Recipients{topic.Integrations: directory{}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()

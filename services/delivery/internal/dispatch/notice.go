@@ -42,7 +42,7 @@ func (p *Planner) planNotice(ctx context.Context, notice topic.Notice) error {
 	}
 	shard := topic.Shard{
 		ID: topic.DeriveID(notice.ID, "shard"), ChangeID: notice.ID, Organization: notice.Organization,
-		Channel: notice.Channel, Keeper: notice.Keeper, Bucket: BucketOf(p.destination(notice.Channel, notice.Destination)), Recipients: []string{notice.Recipient},
+		Channel: notice.Channel, Service: notice.Service, Bucket: BucketOf(p.destination(notice.Channel, notice.Destination)), Recipients: []string{notice.Recipient},
 	}
 	if err := p.Bus.Shards(ctx, []topic.Shard{shard}); err != nil {
 		return fmt.Errorf("publish the shard: %w", err)

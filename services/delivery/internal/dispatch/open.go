@@ -17,7 +17,7 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 		_, err := s.withoutRow(sh, members)
 		return opened{}, err
 	}
-	_, kept := s.Keepers[keeperOf(sh.channel, sh.keeper)]
+	_, kept := s.Recipients[serviceOf(sh.channel, sh.service)]
 	if _, known := s.Channels[sh.channel]; !known || !kept { // another build stored the shard or row
 		return s.fail(sh, members, CodeUnavailable)
 	}
@@ -54,11 +54,11 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 
 func (s *Sender) resolve(sh *shard, change *Snapshot, ids []string) ([]topic.Destination, error) {
 	query := topic.ResolveQuery{Kind: change.Kind, Channel: sh.channel, IDs: ids}
-	destinations, err := s.Keepers[keeperOf(sh.channel, sh.keeper)].Resolve(sh.trace, sh.organization, query)
+	destinations, err := s.Recipients[serviceOf(sh.channel, sh.service)].Resolve(sh.trace, sh.organization, query)
 	if err == nil && len(destinations) != len(ids) {
 		err = fault.New(fault.Internal, "%d recipients were requested, but %d were returned.", len(ids), len(destinations))
 	}
-	cause := failurelog.Cause{Message: "Recipients cannot be resolved yet.", Of: string(keeperOf(sh.channel, sh.keeper))}
+	cause := failurelog.Cause{Message: "Recipients cannot be resolved yet.", Of: string(serviceOf(sh.channel, sh.service))}
 	if err != nil {
 		return nil, s.warn(sh, err, cause)
 	}

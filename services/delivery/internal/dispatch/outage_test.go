@@ -62,7 +62,7 @@ func TestOutage_lines(t *testing.T) {
 		kept := &away{}
 		sent := &slowly{posted: map[string][]time.Time{}}
 		parts := Parts{Store: planned{}, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Webhook: sent},
-			Keepers: map[topic.Keeper]Recipients{topic.Integrations: kept}, Policy: Policy{time.Minute},
+			Recipients: map[topic.RecipientService]Recipients{topic.Integrations: kept}, Policy: Policy{time.Minute},
 			Now: time.Now, Log: slog.New(slog.NewTextHandler(&out, nil)), Traces: untraced{}, Observer: unobserved{}}
 		s, p := NewSender(parts), NewPlanner(parts)
 		ctx, stop := context.WithCancel(t.Context())

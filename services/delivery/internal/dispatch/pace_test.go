@@ -66,7 +66,7 @@ func pacing(t *testing.T, chat *slowly, kept Recipients, store Store, test func(
 	t.Helper()
 	chat.posted = map[string][]time.Time{}
 	s := NewSender(Parts{Store: store, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.GChat: chat},
-		Keepers: map[topic.Keeper]Recipients{topic.Integrations: kept}, Policy: Policy{time.Minute},
+		Recipients: map[topic.RecipientService]Recipients{topic.Integrations: kept}, Policy: Policy{time.Minute},
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

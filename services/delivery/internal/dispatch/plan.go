@@ -35,7 +35,7 @@ type Planner struct {
 type tenantKey struct {
 	organization string
 	channel      topic.Channel
-	keeper       topic.Keeper
+	service      topic.RecipientService
 }
 
 // NewPlanner returns a planner.
@@ -54,7 +54,7 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 	var channels sync.WaitGroup
 	var abandoned atomic.Bool
 	for channel := range change.Notify {
-		earlier, done := p.enter(tenantKey{change.Organization, channel, channel.Keeper()})
+		earlier, done := p.enter(tenantKey{change.Organization, channel, channel.RecipientService()})
 		channels.Go(func() {
 			defer done()
 			<-earlier
@@ -100,7 +100,7 @@ func (p *Planner) persist(ctx, stop context.Context, change topic.EventChange, c
 	pause := planPause
 	for ctx.Err() == nil && stop.Err() == nil {
 		err := p.plan(ctx, change, channel)
-		cause := failurelog.Cause{Message: "Changes cannot be planned yet.", Of: string(channel.Keeper())}
+		cause := failurelog.Cause{Message: "Changes cannot be planned yet.", Of: string(channel.RecipientService())}
 		if err == nil {
 			p.outages.Over(ctx, cause)
 			return true
@@ -117,7 +117,7 @@ func (p *Planner) persist(ctx, stop context.Context, change topic.EventChange, c
 func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	saved := make(chan error, 1)
 	go func() { saved <- p.Store.SaveChange(ctx, change) }()
-	recipients, ok := p.Keepers[channel.Keeper()]
+	recipients, ok := p.Recipients[channel.RecipientService()]
 	if _, known := p.Channels[channel]; !ok || !known {
 		return errors.Join(<-saved, p.skip(ctx, change, channel))
 	}
@@ -166,7 +166,7 @@ func plannedPage(change *topic.EventChange, channel topic.Channel, page, recipie
 // skip stores a row that says why the channel sent nothing.
 func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	code := CodeUnavailable
-	if channel.Keeper() == topic.Nobody {
+	if channel.RecipientService() == topic.Nobody {
 		code = CodeNoService
 	}
 	row := newDelivery(topic.ChannelDeliveryID(change.ID, channel), channel, "", &change, p.Policy, p.Now())

@@ -55,14 +55,14 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 	}
 	now := l.Now()
 	again := newDelivery(topic.DeliveryID(uuid.Must(uuid.NewV7()).String(), row.Recipient), row.Channel, row.Recipient, &change, l.Policy, now)
-	again.EventID, again.Keeper, again.ReplayOf = row.EventID, row.Keeper, log.ID
+	again.EventID, again.Service, again.ReplayOf = row.EventID, row.Service, log.ID
 	again.DashboardID, again.Partition = to.Dashboard.ID, row.Partition
-	if row.Channel.Keeper() == topic.Integrations {
+	if row.Channel.RecipientService() == topic.Integrations {
 		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, BucketOf(cmp.Or(to.Paced, to.URLHash))
 	}
 	again.wait(CodeHeld, now, l.Traces.Carry(ctx))
 	shard := topic.Shard{
-		ID: again.ID, ChangeID: again.ChangeID, Organization: again.Organization, Channel: again.Channel, Keeper: again.Keeper,
+		ID: again.ID, ChangeID: again.ChangeID, Organization: again.Organization, Channel: again.Channel, Service: again.Service,
 		Bucket: again.Partition, Recipients: []string{again.Recipient}, Replay: again.ID,
 	}
 	entry := audit.Entry(audit.From(ctx), "delivery.replay", now, nil, &replay{
@@ -97,11 +97,11 @@ func (l *Logs) shown(ctx context.Context, row *Delivery, change *topic.EventChan
 // recipient returns the destination of a delivery that is to be sent again.
 func (l *Logs) recipient(ctx context.Context, row *Delivery, kind topic.Kind) (topic.Destination, error) {
 	gone := fault.New(fault.NotFound, "The recipient of this log no longer exists.")
-	keeper, kept := l.Keepers[keeperOf(row.Channel, row.Keeper)]
+	service, kept := l.Recipients[serviceOf(row.Channel, row.Service)]
 	if row.Recipient == "" || !kept {
 		return topic.Destination{}, gone
 	}
-	found, err := keeper.Resolve(ctx, row.Organization, topic.ResolveQuery{Kind: kind, Channel: row.Channel, IDs: []string{row.Recipient}})
+	found, err := service.Resolve(ctx, row.Organization, topic.ResolveQuery{Kind: kind, Channel: row.Channel, IDs: []string{row.Recipient}})
 	if err != nil {
 		return topic.Destination{}, err
 	}

@@ -51,7 +51,7 @@ func (s *Sender) enqueue(p *partitionRetries, rows []Delivery) {
 		if sh == nil {
 			sh = &shard{
 				ctx: p.Open, trace: s.Traces.Resume(s.work, row.Trace), partition: p.Partition,
-				organization: row.Organization, channel: row.Channel, keeper: row.Keeper, changeID: row.ChangeID, retry: true,
+				organization: row.Organization, channel: row.Channel, service: row.Service, changeID: row.ChangeID, retry: true,
 			}
 			groups[key] = sh
 			order = append(order, sh)

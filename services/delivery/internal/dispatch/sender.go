@@ -23,7 +23,7 @@ const (
 //	bus.Send: Take(shard)       [retry]: rows that are due, grouped into shards
 //	        \                      /        ^
 //	         v                    v         |
-//	queue: per organization, channel and keeper, the requeued members, then the shards
+//	queue: per organization, channel and service, the requeued members, then the shards
 //	  |      shard: closed -> opening -> open -> exhausted -> complete: Work.Done or Abandon
 //	  |               ^ [openShard, at most 12]   |  opening loads the change, drops deliveries that have a
 //	  |               +---- stale, or failed -----+  row, and resolves the destinations
@@ -103,7 +103,7 @@ func (s *Sender) sweep() {
 func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, work Work) {
 	s.queue.push(&shard{
 		id: order.ID, work: work, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
-		channel: order.Channel, keeper: order.Keeper, changeID: order.ChangeID, recipients: order.Recipients, replay: order.Replay,
+		channel: order.Channel, service: order.Service, changeID: order.ChangeID, recipients: order.Recipients, replay: order.Replay,
 	})
 }
 

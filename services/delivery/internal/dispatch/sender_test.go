@@ -97,7 +97,7 @@ func TestSender_serviceHangs(t *testing.T) {
 		const hung = 5 * time.Second
 		mails, hooks := &sending{took: time.Second}, &sending{}
 		s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Email: mails, topic.Webhook: hooks},
-			Keepers: map[topic.Keeper]Recipients{topic.Subscribers: directory{one: hung}, topic.Integrations: directory{}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+			Recipients: map[topic.RecipientService]Recipients{topic.Subscribers: directory{one: hung}, topic.Integrations: directory{}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
@@ -129,7 +129,7 @@ func TestSender_serviceSlow(t *testing.T) {
 		const took = 2 * strictlyAfter
 		hooks := &sending{}
 		s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Webhook: hooks},
-			Keepers: map[topic.Keeper]Recipients{topic.Integrations: directory{many: took, one: took}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+			Recipients: map[topic.RecipientService]Recipients{topic.Integrations: directory{many: took, one: took}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
@@ -165,7 +165,7 @@ func TestSender_storeSlow(t *testing.T) {
 		const took, shards = 5 * time.Second, 8
 		hooks := &sending{}
 		s := NewSender(Parts{Store: slowStore{took: took}, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Webhook: hooks},
-			Keepers: map[topic.Keeper]Recipients{topic.Integrations: directory{}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+			Recipients: map[topic.RecipientService]Recipients{topic.Integrations: directory{}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
@@ -208,7 +208,7 @@ func pause(t *testing.T, asking directory, at time.Duration) {
 	asking.paused = new(atomic.Bool)
 	hooks := &sending{took: 150 * time.Millisecond}
 	s := NewSender(Parts{Store: plainParts{}, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Webhook: hooks},
-		Keepers: map[topic.Keeper]Recipients{topic.Integrations: asking}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+		Recipients: map[topic.RecipientService]Recipients{topic.Integrations: asking}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(ended) }()

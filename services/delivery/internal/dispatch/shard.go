@@ -36,7 +36,7 @@ type shard struct {
 	partition    int
 	organization string
 	channel      topic.Channel
-	keeper       topic.Keeper // of a topic.Notice; empty: the channel's
+	service      topic.RecipientService // of a topic.Notice; empty: the channel's
 	changeID     string
 	retry        bool
 	replay       string // id of the stored row of a topic.Shard that wakes it
@@ -98,7 +98,7 @@ func (s *shard) makeMembers() {
 
 // ofNotice reports whether the shard is of a topic.Notice. The components to which its recipient
 // subscribed do not matter.
-func (s *shard) ofNotice() bool { return s.keeper != "" }
+func (s *shard) ofNotice() bool { return s.service != "" }
 
 // left returns how many members were not taken.
 func (s *shard) left() int { return len(s.recipients) + len(s.members) - s.next }

@@ -91,7 +91,7 @@ func (s *Snapshot) leave() {
 // so it is not notified of a component that has left the dashboard. The state is that of eventStates.of.
 func (s *Snapshot) componentsFor(to *topic.Destination, state *topic.EventState) []topic.Component {
 	other := func(c topic.Component) bool {
-		if to.Components == nil || to.Channel.Keeper() == topic.Integrations {
+		if to.Components == nil || to.Channel.RecipientService() == topic.Integrations {
 			if !slices.Contains(dashboardsOf(c, state), to.Dashboard.ID) {
 				return true
 			}

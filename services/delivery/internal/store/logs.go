@@ -94,7 +94,7 @@ func logHash(organization string, channel topic.Channel, status dispatch.Status,
 
 // Logs implements dispatch.Store.
 func (s *Store) Logs(ctx context.Context, q dispatch.LogQuery) (find.Page[dispatch.Delivery], error) {
-	if q.URLHash != "" && q.Channel.Keeper() != topic.Integrations {
+	if q.URLHash != "" && q.Channel.RecipientService() != topic.Integrations {
 		return find.Page[dispatch.Delivery]{}, nil // its recipients have no URL
 	}
 	var after *position

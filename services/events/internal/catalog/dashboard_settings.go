@@ -72,7 +72,7 @@ func (d *Dashboard) Channels() []topic.Channel {
 	}{
 		{topic.Email, s.Email}, {topic.SMS, s.SMS}, {topic.WhatsApp, s.WhatsApp}, {topic.Webhook, s.Webhook}, {topic.Teams, s.Teams}, {topic.GChat, s.GChat},
 	} {
-		if of.allowed && !(d.NoIntegrations && of.channel.Keeper() == topic.Integrations) {
+		if of.allowed && !(d.NoIntegrations && of.channel.RecipientService() == topic.Integrations) {
 			channels = append(channels, of.channel)
 		}
 	}

@@ -35,7 +35,7 @@ func (s Suppression) suppressed(e Endpoint) topic.Notice {
 // alert returns a mail about an endpoint to its management address.
 func alert(kind topic.Kind, id string, e Endpoint, now time.Time, report topic.EndpointReport) topic.Notice {
 	return topic.Notice{
-		ID: id, Kind: kind, Organization: e.OrganizationID, OccurredAt: now, Channel: topic.Email, Keeper: topic.Integrations,
+		ID: id, Kind: kind, Organization: e.OrganizationID, OccurredAt: now, Channel: topic.Email, Service: topic.Integrations,
 		Recipient: e.ID, Destination: e.ID, Endpoint: &report,
 	}
 }

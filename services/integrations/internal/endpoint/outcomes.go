@@ -115,7 +115,7 @@ func (b *batch) assign(counters []*Counters) {
 func counting(outcomes []topic.Outcome) (batches map[string][]topic.Outcome, ids []string) {
 	batches = map[string][]topic.Outcome{}
 	for _, o := range topic.Each(outcomes) {
-		if o.Channel.Keeper() != topic.Integrations || o.EventKind == topic.EndpointTest ||
+		if o.Channel.RecipientService() != topic.Integrations || o.EventKind == topic.EndpointTest ||
 			o.Result != topic.Delivered && o.Result != topic.Failed {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 // Concerned returns one page, in order of id, of the organization's endpoints that a change concerns.
 // It leaves out paused and unverified endpoints, but not suppressed ones: Resolve returns that state.
 func (s *Endpoints) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
-	if query.Channel.Keeper() != topic.Integrations || len(query.Components) == 0 {
+	if query.Channel.RecipientService() != topic.Integrations || len(query.Components) == 0 {
 		return topic.RecipientPage{Recipients: []topic.Recipient{}}, nil
 	}
 	where := ofKind(organization, query.Channel,

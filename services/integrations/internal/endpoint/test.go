@@ -67,6 +67,6 @@ func test(e Endpoint, dashboard Dashboard, id string, now time.Time) topic.Notic
 	}
 	return topic.Notice{
 		ID: id, Kind: topic.EndpointTest, Organization: e.OrganizationID, OccurredAt: now,
-		Channel: e.Channel, Keeper: topic.Integrations, Recipient: e.ID, Destination: e.Limit(), Event: &event,
+		Channel: e.Channel, Service: topic.Integrations, Recipient: e.ID, Destination: e.Limit(), Event: &event,
 	}
 }

@@ -22,7 +22,7 @@ func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
 func (s *Subscriber) notice(kind topic.Kind, now time.Time) topic.Notice {
 	return topic.Notice{
 		ID: newID(), Kind: kind, Organization: s.OrganizationID, OccurredAt: now,
-		Channel: s.Channel, Keeper: topic.Subscribers, Recipient: s.ID, Destination: digest(s.Channel, s.AddressID),
+		Channel: s.Channel, Service: topic.Subscribers, Recipient: s.ID, Destination: digest(s.Channel, s.AddressID),
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // returns that state.
 func (a *Audience) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	page := topic.RecipientPage{Recipients: []topic.Recipient{}}
-	if query.Channel.Keeper() != topic.Subscribers || len(query.Components) == 0 {
+	if query.Channel.RecipientService() != topic.Subscribers || len(query.Components) == 0 {
 		return page, nil
 	}
 	values, err := a.concerning(ctx, organization, query)

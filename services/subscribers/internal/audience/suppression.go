@@ -43,7 +43,7 @@ const underWay = 15 * time.Second
 func (a *Audience) Suppress(ctx context.Context, outcomes []topic.Outcome) error {
 	for _, o := range topic.Each(outcomes) {
 		reason, final := reasonOf(o)
-		if !final || o.Result == topic.Delivered || o.Channel.Keeper() != topic.Subscribers {
+		if !final || o.Result == topic.Delivered || o.Channel.RecipientService() != topic.Subscribers {
 			continue
 		}
 		address, err := a.addressOf(ctx, o)

@@ -80,7 +80,7 @@ func (v *Visitors) Offer(ctx context.Context, at Site) (Offer, error) {
 	}
 	offer := Offer{Organization: dashboard.Organization, Dashboard: dashboard.public()}
 	for _, channel := range dashboard.Channels {
-		if channel.Keeper() == topic.Subscribers {
+		if channel.RecipientService() == topic.Subscribers {
 			offer.Channels = append(offer.Channels, channel)
 		}
 	}
