@@ -170,8 +170,8 @@ func runParts(ctx context.Context, parts []part) error {
 	return group.Wait()
 }
 
-// parts returns one part per service, in the order of names, with the settings that the binary
-// of the service would have.
+// parts returns one part per service, in the order of names. Each has the settings that the service's own binary would
+// have.
 func (p *platform) parts() []part {
 	s := p.settings
 	return []part{
@@ -233,8 +233,8 @@ func bind[C any, P interface {
 	}}
 }
 
-func (p *platform) sower(name string) *sower {
-	s := newSower(p.links, p.listeners[name].Addr().String(), p.settings.OperatorToken)
+func (p *platform) seeder(name string) *seeder {
+	s := newSeeder(p.links, p.listeners[name].Addr().String(), p.settings.OperatorToken)
 	if p.settings.RedisURL == "" {
 		s.start = rand.Text()
 	}
@@ -248,7 +248,7 @@ const patienceElsewhere = time.Minute
 // if the records of the former one were deleted and the platform is empty.
 func startElsewhere(ctx context.Context, s settings, folder *folder, pending *seed) error {
 	links := s.links(s.FirstStartAt)
-	gateway := newSower(links, s.FirstStartAt, s.OperatorToken)
+	gateway := newSeeder(links, s.FirstStartAt, s.OperatorToken)
 	waiting, cancel := context.WithTimeout(ctx, patienceElsewhere)
 	defer cancel()
 	if err := gateway.ready(waiting); err != nil {
@@ -283,7 +283,7 @@ func startElsewhere(ctx context.Context, s settings, folder *folder, pending *se
 // each service itself.
 func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
 	for _, name := range names[:len(names)-1] {
-		if err := p.sower(name).ready(ctx); err != nil {
+		if err := p.seeder(name).ready(ctx); err != nil {
 			return err
 		}
 	}
@@ -292,7 +292,7 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 		return err
 	}
 	return welcome{
-		folder: folder, seed: seed, gateway: p.sower("gateway"), links: p.links, remarks: remarks,
+		folder: folder, seed: seed, gateway: p.seeder("gateway"), links: p.links, remarks: remarks,
 		files: fmt.Sprintf("  files              %s\n", folder.path), seeded: func() { p.seeded.Store(true) },
 	}.run(ctx)
 }
@@ -301,7 +301,7 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 type welcome struct {
 	folder  *folder
 	seed    *seed // nil if no first start is pending
-	gateway *sower
+	gateway *seeder
 	links   boot.Links
 	files   string // line about the folder, if people can read the folder
 	remarks string // lines about settings without effect

@@ -127,23 +127,22 @@ func readSeed(setting string) (*seed, error) {
 	return &s, nil
 }
 
-// sower creates the seed's records through the platform's public address. It looks for each record before it creates
-// the record, and creates records of the App interface with an Idempotency-Key. So a first start that was killed can be
-// repeated.
-type sower struct {
+// seeder creates the records of a seed through the public address of the platform. It looks for each record before it
+// creates the record, and sends an Idempotency-Key to the App interface. So a first start that was killed can be repeated.
+type seeder struct {
 	base          string // base URL of the legacy interface
 	dashboards    string // base URL of the dashboards
 	dial          string // address to dial
 	operatorToken string
 	client        *http.Client
-	// start distinguishes the keys of this start from those of former ones, if Redis is in this process: then no request
-	// of a killed process can be under way, but Redis remembers its key as under way. Empty: the platform may be shared.
+	// start is part of each Idempotency-Key. It differs in each start if Redis is in this process: then no request of a
+	// killed process is under way, but Redis may still have its key. It is empty if other processes use the platform.
 	start string
 }
 
-// newSower returns a sower that dials the address of a part of the platform.
-func newSower(links boot.Links, dial, operatorToken string) *sower {
-	return &sower{
+// newSeeder returns a seeder that dials the address of a part of the platform.
+func newSeeder(links boot.Links, dial, operatorToken string) *seeder {
+	return &seeder{
 		base: links.LegacyBaseURL, dashboards: links.DashboardBaseURL, dial: dial,
 		operatorToken: operatorToken, client: &http.Client{Timeout: requestTimeout},
 	}
@@ -151,8 +150,8 @@ func newSower(links boot.Links, dial, operatorToken string) *sower {
 
 const organizations = "/operator/v1/organizations"
 
-// sow creates the records.
-func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
+// create creates the records of the seed and returns the credentials of its user.
+func (s *seeder) create(ctx context.Context, seed *seed) (credentials, error) {
 	type record struct{ ID, Name, Username, Slug string }
 	operator := s.as("Operator " + s.operatorToken)
 	var home struct{ Organization, Dashboard record }
@@ -195,11 +194,11 @@ func (s *sower) sow(ctx context.Context, seed *seed) (credentials, error) {
 		OrganizationID: home.Organization.ID, UserID: user.ID, Username: seed.User.Username, LegacyKey: legacy.Key, AppKey: app.APIKey,
 		DashboardID: home.Dashboard.ID, DashboardSlug: home.Dashboard.Slug, DashboardURL: s.dashboards + "/d/" + home.Dashboard.Slug,
 		OperatorToken: s.operatorToken, BaseURL: s.base,
-	}, seed.sow(ctx, s.as("Bearer "+app.APIKey), home.Dashboard.ID)
+	}, seed.create(ctx, s.as("Bearer "+app.APIKey), home.Dashboard.ID)
 }
 
 // knows reports whether the organization exists, and else whether the platform has no organization at all.
-func (s *sower) knows(ctx context.Context, organization string) (exists, empty bool, err error) {
+func (s *seeder) knows(ctx context.Context, organization string) (exists, empty bool, err error) {
 	operator := s.as("Operator " + s.operatorToken)
 	err = operator.get(ctx, organizations+"/"+organization, nil)
 	if refused, is := errors.AsType[*refusal](err); !is || refused.status != http.StatusNotFound {
@@ -210,15 +209,15 @@ func (s *sower) knows(ctx context.Context, organization string) (exists, empty b
 	return false, len(list.Organizations) == 0, err
 }
 
-// ready waits until the part at the sower's address is ready.
-func (s *sower) ready(ctx context.Context) error { return s.as("").get(ctx, "/readyz", nil) }
+// ready waits until the service at the seeder's address is ready.
+func (s *seeder) ready(ctx context.Context) error { return s.as("").get(ctx, "/readyz", nil) }
 
 // as returns a caller with the header Authorization.
-func (s *sower) as(authorization string) caller { return caller{s, authorization} }
+func (s *seeder) as(authorization string) caller { return caller{s, authorization} }
 
 // caller sends requests to the platform.
 type caller struct {
-	*sower
+	*seeder
 	authorization string
 }
 
@@ -237,9 +236,9 @@ const requestTimeout = 10 * time.Second
 // patience is longer than a request of another process is under way.
 const patience = requestTimeout + time.Second
 
-// ensure posts a record until find finds it. A key names the record among those of a first start. A conflict says that
-// a request of a killed process is under way. It is over after patience: if the record still does not
-// exist, the key is of a record that is gone, and ensure uses another one.
+// ensure posts a record until find finds the record. key names the record among those of a first start. A conflict means
+// that a request of a killed process with this key is under way. That request ends within patience. If the record does not
+// exist afterwards, the key belongs to a record that was deleted, and ensure continues with another key.
 func (c caller) ensure(ctx context.Context, key, path string, in any, find func() (bool, error)) error {
 	var failure error
 	for attempt := range 2 {
@@ -265,7 +264,7 @@ func (c caller) get(ctx context.Context, path string, out any) error {
 	return c.call(ctx, http.MethodGet, path, nil, out)
 }
 
-// call is once without an Idempotency-Key.
+// call sends a request without an Idempotency-Key, as once does.
 func (c caller) call(ctx context.Context, method, path string, in, out any) error {
 	return c.once(ctx, "", method, path, in, out)
 }
@@ -292,7 +291,7 @@ func (c caller) once(ctx context.Context, key, method, path string, in, out any)
 	}
 }
 
-// pause waits before a repetition, at least as long as told. It returns an error if ctx ends.
+// pause waits for least, and at least 5 ms. It returns an error if ctx ends.
 func pause(ctx context.Context, least time.Duration) error {
 	select {
 	case <-time.After(max(least, 5*time.Millisecond)):
@@ -332,8 +331,8 @@ func (c caller) send(ctx context.Context, key, method, path string, in any) (sta
 }
 
 // firstStart creates the seed's records and writes credentials.json, whose contents it returns.
-func (f *folder) firstStart(ctx context.Context, seed *seed, s *sower) ([]byte, error) {
-	made, err := s.sow(ctx, seed)
+func (f *folder) firstStart(ctx context.Context, seed *seed, s *seeder) ([]byte, error) {
+	made, err := s.create(ctx, seed)
 	if err != nil {
 		return nil, fmt.Errorf("The first start could not create the seed's records: %w", err)
 	}

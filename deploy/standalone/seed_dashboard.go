@@ -13,15 +13,15 @@ import (
 // showcase is a dashboard that has existed for some time.
 type showcase struct {
 	Slug       string           `json:"slug"`
-	Dashboard  map[string]any   `json:"dashboard"` // other members of the body of its create
+	Dashboard  map[string]any   `json:"dashboard"` // the other members of the request that creates the dashboard
 	Content    map[string]any   `json:"content"`
-	Days       int              `json:"days"` // for which the components exist
+	Days       int              `json:"days"` // age of the components
 	Components []shownComponent `json:"components"`
 	Events     []pastEvent      `json:"events"`
 }
 
 type shownComponent struct {
-	Ref         string `json:"ref"` // its external reference
+	Ref         string `json:"ref"` // external reference
 	Name        string `json:"name"`
 	Group       string `json:"group"`
 	Description string `json:"description,omitempty"`
@@ -36,12 +36,12 @@ type pastEvent struct {
 	Severity    string         `json:"severity,omitempty"`
 	Components  []shownImpact  `json:"components"`
 	Begins      moment         `json:"begins"`
-	Minutes     int            `json:"minutes,omitempty"` // planned, of a maintenance
+	Minutes     int            `json:"minutes,omitempty"` // planned duration of a maintenance
 	Timeline    []pastEntry    `json:"timeline,omitempty"`
 	PostMortem  map[string]any `json:"postMortem,omitempty"`
 }
 
-// shownImpact is an impact on a component. An empty impact follows from the event.
+// shownImpact is an impact on a component. If Impact is empty, the events service derives the impact from the event.
 type shownImpact struct {
 	Ref    string `json:"ref"`
 	Impact string `json:"impact,omitempty"`
@@ -65,7 +65,7 @@ func (c *clock) UnmarshalText(text []byte) error {
 }
 
 type pastEntry struct {
-	After   int           `json:"after"` // minutes from the begin
+	After   int           `json:"after"` // minutes from the begin of the event
 	Status  string        `json:"status"`
 	Message string        `json:"message"`
 	Impacts []shownImpact `json:"impacts,omitempty"`
@@ -79,8 +79,8 @@ func (m moment) from(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()+m.Day, m.At.hour, m.At.minute, 0, 0, time.UTC)
 }
 
-// sow creates the components of the organization's first dashboard, and the showcase.
-func (s *seed) sow(ctx context.Context, c caller, home string) error {
+// create creates the components of the organization's first dashboard home, then the showcase.
+func (s *seed) create(ctx context.Context, c caller, home string) error {
 	for _, component := range s.Components {
 		_, err := c.component(ctx, map[string]any{
 			"name": component.Name, "groupName": component.Group, "description": component.Description,
@@ -92,7 +92,7 @@ func (s *seed) sow(ctx context.Context, c caller, home string) error {
 	if s.Showcase == nil {
 		return nil
 	}
-	return s.Showcase.sow(ctx, c, home, time.Now().UTC())
+	return s.Showcase.create(ctx, c, home, time.Now().UTC())
 }
 
 type foundComponent struct {
@@ -100,7 +100,7 @@ type foundComponent struct {
 	ExternalRefs []string
 }
 
-// component creates a component, unless there is one, and returns its id.
+// component returns the id of the component for which is returns true. It creates the component from in if there is none.
 func (c caller) component(ctx context.Context, in map[string]any, is func(foundComponent) bool) (id string, err error) {
 	const components = "/app/components"
 	err = c.ensure(ctx, "component "+in["name"].(string), components, in, func() (bool, error) {
@@ -115,8 +115,9 @@ func (c caller) component(ctx context.Context, in map[string]any, is func(foundC
 	return id, err
 }
 
-// sow creates the dashboard last. No dashboard shows the events before, so that no page is rendered for each of them.
-func (s *showcase) sow(ctx context.Context, c caller, home string, now time.Time) error {
+// create creates components, events and then the dashboard. The dashboard is last, so that the events service does not render
+// its page for each event.
+func (s *showcase) create(ctx context.Context, c caller, home string, now time.Time) error {
 	ids := map[string]string{}
 	since := moment{Day: -s.Days, At: &clock{}}.from(now)
 	var placed []map[string]any
@@ -135,14 +136,15 @@ func (s *showcase) sow(ctx context.Context, c caller, home string, now time.Time
 		return err
 	}
 	for _, event := range s.Events {
-		if err := event.sow(ctx, c, ids, now); err != nil {
+		if err := event.create(ctx, c, ids, now); err != nil {
 			return err
 		}
 	}
-	return s.sowDashboard(ctx, c, placed)
+	return s.createDashboard(ctx, c, placed)
 }
 
-// leave removes components from a dashboard. A new component has joined the organization's first one.
+// leave removes components from a dashboard. The events service adds each new component to the first dashboard of the
+// organization, where the components of the showcase do not belong.
 func (c caller) leave(ctx context.Context, dashboard string, gone []string) error {
 	path := "/app/dashboards/" + dashboard
 	type placement struct {
@@ -159,7 +161,7 @@ func (c caller) leave(ctx context.Context, dashboard string, gone []string) erro
 	return c.call(ctx, http.MethodPut, path+"/components", map[string]any{"components": stay}, nil)
 }
 
-func (s *showcase) sowDashboard(ctx context.Context, c caller, placed []map[string]any) error {
+func (s *showcase) createDashboard(ctx context.Context, c caller, placed []map[string]any) error {
 	const dashboards = "/app/dashboards"
 	in := map[string]any{"slug": s.Slug, "components": placed}
 	maps.Copy(in, s.Dashboard)
@@ -180,8 +182,8 @@ func (s *showcase) sowDashboard(ctx context.Context, c caller, placed []map[stri
 	return c.call(ctx, http.MethodPut, dashboards+"/"+id+"/content", s.Content, nil)
 }
 
-// sownEvent is the part of an event that tells how much of it exists.
-type sownEvent struct {
+// createdEvent is an event as the App interface returns it. It has the parts that a killed first start may have left out.
+type createdEvent struct {
 	Event struct {
 		ID         string
 		ExternalID string
@@ -191,10 +193,10 @@ type sownEvent struct {
 	}
 }
 
-// sow creates an event and the entries of its timeline that do not exist. Nobody is notified.
-func (e *pastEvent) sow(ctx context.Context, c caller, ids map[string]string, now time.Time) error {
+// create creates the event, and those entries of its timeline and the post-mortem that do not exist. Nobody is notified.
+func (e *pastEvent) create(ctx context.Context, c caller, ids map[string]string, now time.Time) error {
 	const events = "/app/events"
-	var is sownEvent
+	var is createdEvent
 	read := func() error { return c.get(ctx, events+"/"+is.Event.ID, &is) }
 	err := c.ensure(ctx, e.ExternalID, events, e.body(ids, now), func() (bool, error) {
 		var list struct {
@@ -228,12 +230,12 @@ func (e *pastEvent) sow(ctx context.Context, c caller, ids map[string]string, no
 	return c.call(ctx, http.MethodPut, events+"/"+is.Event.ID+"/post-mortem", e.PostMortem, nil)
 }
 
-// over reports whether the timeline closes the event.
+// over reports whether the last entry of the timeline closes the event.
 func (e *pastEvent) over() bool {
 	return len(e.Timeline) > 0 && slices.Contains([]string{"resolved", "completed"}, e.Timeline[len(e.Timeline)-1].Status)
 }
 
-// body returns the body of the create. An event with a single entry is created closed.
+// body returns the body of the request that creates the event. An event with a single entry is created closed.
 func (e *pastEvent) body(ids map[string]string, now time.Time) map[string]any {
 	begins := e.Begins.from(now)
 	in := map[string]any{
@@ -251,7 +253,7 @@ func (e *pastEvent) body(ids map[string]string, now time.Time) map[string]any {
 		in["autoStart"], in["autoEnd"] = !e.over(), !e.over()
 	}
 	switch len(e.Timeline) {
-	case 0: // it is planned
+	case 0: // a planned event
 	case 1:
 		entry := e.Timeline[0]
 		in["status"], in["startAt"], in["initialTimelineMessage"] = entry.Status, begins, entry.Message
