@@ -265,7 +265,7 @@ func (w *walker) entries(t *testing.T, base string, n int) []auditEntry {
 	var all []auditEntry
 	eventually(t, 60*time.Second, "all audit entries", func() error {
 		all = nil
-		owners := map[string]string{} // of entries: no organization sees the entries of another
+		owners := map[string]string{} // organization of each entry: no organization sees the entries of another
 		for _, member := range w.members {
 			entries, err := auditLog(base, member, "")
 			if err != nil {
@@ -314,7 +314,7 @@ func expectShown(t *testing.T, entry auditEntry, shown map[string]any) {
 		t.Fatal(err)
 	}
 	derived := []string{"dashboardIds", "status", "activeEventIds", "url", "verified", "suppressed", "consecutiveFailures", "lastSuccessAt", "secret"}
-	parts := []string{"timeline", "notes", "postMortem"} // of an event, if they changed
+	parts := []string{"timeline", "notes", "postMortem"} // parts that the entry of an event has if they changed
 	for member := range shown {
 		if _, has := after[member]; !has && !slices.Contains(derived, member) && !slices.Contains(parts, member) {
 			t.Errorf("the entry of %s lacks %s of the record", entry.Action, member)

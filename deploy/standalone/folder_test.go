@@ -150,8 +150,8 @@ func TestADamagedRedisFileIsReportedAtTheStart(t *testing.T) {
 	}
 }
 
-// A program refuses data of a newer one before it writes anything, also in a restored folder. A folder without a format is
-// one of an older program.
+// A program refuses data of a newer one before it writes anything, also in a restored folder. An older program
+// has written a folder that has no format.
 func TestAnOlderProgramRefusesTheDataOfANewerOne(t *testing.T) {
 	t.Parallel()
 	p, base := started(t)

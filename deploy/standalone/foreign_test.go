@@ -74,7 +74,7 @@ func TestNoOperationServesForeignersAndDisabledUsers(t *testing.T) {
 // ownedRecords are one record of each kind that a path names.
 type ownedRecords struct {
 	ids    map[string]string
-	sentAt string // of the log
+	sentAt string // time of the delivery log
 }
 
 func ownRecords(a actor, base string) ownedRecords {

@@ -79,9 +79,9 @@ func TestChannelsFollowThePlan(t *testing.T) {
 
 var addressPattern = regexp.MustCompile(`(?:href|src)="([^"#][^"]*)"`)
 
-// TestAPrivatePageLinksNothingThatIsRefused follows the links of the pages of a private dashboard without a favicon:
-// of the password form without a cookie, and of the others with the cookie. Feeds and the calendar need no cookie, except
-// those that the 404 page links.
+// TestAPrivatePageLinksNothingThatIsRefused follows the links of the pages of a private dashboard without a favicon. It
+// reads the password form without a cookie and the other pages with the cookie. It reads feeds and the calendar without a
+// cookie, except those that the 404 page links.
 func TestAPrivatePageLinksNothingThatIsRefused(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}

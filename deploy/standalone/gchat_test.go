@@ -30,8 +30,8 @@ type chatMessage struct {
 	Thread struct{ ThreadKey string }
 
 	at      time.Time
-	request string // its requestId
-	token   string // that of its endpoint
+	request string // requestId of the message
+	token   string // token of the endpoint's URL
 }
 
 // chats waits until a space has n messages, and returns them.

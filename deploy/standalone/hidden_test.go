@@ -101,7 +101,7 @@ func TestHiddenEventsHaveNoLink(t *testing.T) {
 			"type": "incident", "title": title, "description": title, "affectedComponents": []any{map[string]any{"componentId": component}}, "hiddenFromDashboard": hidden,
 		})
 	}
-	channels := []string{"email", "sms", "teams", "webhook"} // of the legacy interface
+	channels := []string{"email", "sms", "teams", "webhook"} // channels of the legacy interface
 	expect := func(title string, linked bool, more ...string) {
 		t.Helper()
 		for channel, message := range all.got(title, append(more, channels...)...) {

@@ -97,12 +97,12 @@ func TestSecretsAndURLsStayWhereTheyBelong(t *testing.T) {
 // leaks uses the channels of the platform, and keeps the secrets.
 type leaks struct {
 	actor
-	base, data         string // of the platform itself, behind the walker
+	base, data         string // address and data folder of the platform behind the walker
 	servers            map[string]*receiver.Receiver
 	service, component string
-	secrets            map[string]string // may be in no place
-	tokens             map[string]string // of links, which are in mails and texts only
-	metrics            string            // their address, then their text
+	secrets            map[string]string // values that may be in no place
+	tokens             map[string]string // tokens of links, which may be in mails and texts only
+	metrics            string            // address of the metrics, then their text
 }
 
 // planted is a text without a secret, which every place with the contents of events has.

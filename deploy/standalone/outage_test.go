@@ -184,7 +184,7 @@ func outlive(t *testing.T, documents string) {
 	span := time.Duration(setting(t, "OUTAGE_MS", 1200, 5000)) * time.Millisecond
 	engines, env := engineProcesses(t)
 	var outages []outage
-	down, up := []func(){}, []func(){} // of everything that the pages are made of
+	down, up := []func(){}, []func(){} // stop and start the engines and the service that pages are made from
 	if server, is := strings.CutPrefix(documents, "DOCUMENTS_URL=mongodb://"); is {
 		host, database, _ := strings.Cut(server, "/")
 		store := newLink(t, host)

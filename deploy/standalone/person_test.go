@@ -190,7 +190,7 @@ func TestAPersonIsNotified(t *testing.T) {
 		}
 	})
 	post(checkout, "four")
-	each(func(p *person) { p.next(1, "four") }) // of the other dashboard
+	each(func(p *person) { p.next(1, "four") }) // the message of the subscription to the other dashboard
 
 	each(func(p *person) {
 		if p.channel == "email" { // with one click, by the header of the mail

@@ -93,7 +93,7 @@ func addUser(t testing.TB, c credentials, username string, roles ...string) cred
 type cluster struct {
 	base      string
 	gateways  []string // base URLs
-	names     []string // of the processes, in the order of their start
+	names     []string // names of the processes, in the order of their start
 	processes map[string]*process
 	addresses map[string]string
 	internal  map[string]string // addresses of metrics and profiles

@@ -18,7 +18,7 @@ type soakOutage struct {
 
 // soakFailure is a 5xx or a broken connection.
 type soakFailure struct {
-	from, to       time.Time // of the request
+	from, to       time.Time // begin and end of the request
 	gateway        string    // the process that got the request
 	request, cause string
 }

@@ -65,7 +65,7 @@ type soak struct {
 	wrong    []string           // responses that no outage explains: the request was refused
 	updates  map[string][]int64 // acknowledged writes that notify: the numbers of the updates, by the title of the event
 	events   map[string]string  // acknowledged events that are not deleted: paths by title
-	counts   map[string]int     // of requests, kills and acknowledged writes
+	counts   map[string]int     // numbers of requests, kills and acknowledged writes
 }
 
 func newSoak(t *testing.T) *soak {

@@ -29,7 +29,7 @@ type tally struct {
 
 	mu         sync.Mutex
 	seen       map[string]map[string]int // requests by update of an event and by delivery
-	ids        map[string]string         // of events, by title
+	ids        map[string]string         // ids of events, by title
 	last       map[string]int64          // the newest update that an endpoint got of an event
 	requests   int
 	inversions int

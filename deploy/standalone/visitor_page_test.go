@@ -103,7 +103,7 @@ func TestVisitorsPagesLookLikeTheDashboard(t *testing.T) {
 		look(here, http.StatusOK, http.MethodGet, manage, nil)
 		look(here, http.StatusUnprocessableEntity, http.MethodPost, manage, url.Values{"componentIds": {""}})
 		look(here, http.StatusOK, http.MethodPost, manage, url.Values{"paused": {"on"}, "locale": {"en"}})
-		unsubscribe := strings.Replace(manage, "manage", "unsubscribe", 1) // of another purpose
+		unsubscribe := strings.Replace(manage, "manage", "unsubscribe", 1) // a token with the purpose of the manage page
 		if plain := here.do(http.MethodGet, unsubscribe, nil).expect(t, http.StatusNotFound); strings.Contains(string(plain.body), "Über uns") {
 			t.Errorf("a link that is not valid: %s", plain.body)
 		}
@@ -169,7 +169,7 @@ func TestVisitorsOfAPrivateDashboard(t *testing.T) {
 		if text := string(asked.body); strings.Contains(text, "Intranet") || strings.Contains(text, "feed.rss") || !strings.Contains(text, "Checkout") {
 			t.Errorf("the page of a link: %s", text)
 		}
-		p.header = nil // of the own host, which has no pages of links
+		p.header = nil // without the Host of the dashboard, which has no pages behind links
 		p.confirms(link, "", false)
 	}
 	v := visitor{t: t, base: base}

@@ -26,15 +26,15 @@ import (
 )
 
 const (
-	crowdHost = "example.com" // of the certificate of httptest
+	crowdHost = "example.com" // host of the certificate of httptest
 	rawRole   = "BELLBUOY_TEST_RAW_LOOP"
 )
 
 // BenchmarkWholePlatform (goal D1b) posts an incident through the gateway of the platform as one process with its default
 // settings, with BENCH_ENDPOINTS (10,000) webhook endpoints. Then another process posts the same bodies to the same
 // receiver in a bare net/http loop. It reports the time from the response to the first and the last request, the speed
-// of both and their ratio (raw_ratio), and the processor time of both per delivery. That of the platform includes the
-// durable logs and the counted outcomes. The receiver runs in this process.
+// of both and their ratio (raw_ratio), and the processor time of both per delivery. The processor time of the platform
+// includes the durable logs and the counted outcomes. The receiver runs in this process.
 //
 //	BENCH_ENDPOINTS=100000 go test -run '^$' -bench WholePlatform -benchtime 3x ./deploy/standalone
 func BenchmarkWholePlatform(b *testing.B) {
@@ -277,7 +277,7 @@ func rawLoop() error {
 	return err
 }
 
-const clockTick = 10 * time.Millisecond // of /proc, on every Linux that Go runs on
+const clockTick = 10 * time.Millisecond // unit of the times in /proc, on every Linux that Go runs on
 
 // cpu returns the processor time of the process and of its children.
 func (p *process) cpu() time.Duration {
@@ -309,7 +309,7 @@ func (p *process) quiet() time.Duration {
 		if idle++; now-used > clockTick {
 			used, idle = now, 0
 		}
-		if idle < 40 { // of the pauses of eventually, 10 ms
+		if idle < 40 { // idle counts pauses of eventually, each 10 ms
 			return errors.New("the process is busy")
 		}
 		return nil

@@ -84,7 +84,7 @@ func TestQueriesUseExportedMetrics(t *testing.T) {
 			t.Errorf("%s: %v", query, err)
 			continue
 		}
-		var names []string // of labels that the query may use
+		var names []string // names of the labels that the query may use
 		parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 			selector, is := node.(*parser.VectorSelector)
 			if !is {

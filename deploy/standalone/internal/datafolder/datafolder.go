@@ -79,7 +79,7 @@ func CheckRestored(path string) error {
 }
 
 // Mark writes the format of this program's data to the folder, with its version. It returns an error if the folder has data
-// of a newer program. A folder without the file is one of an older program. The caller has the lock.
+// of a newer program. An older program has written a folder that lacks the file. The caller has the lock.
 func Mark(path, program string) error {
 	file := filepath.Join(path, FormatFile)
 	content, err := os.ReadFile(file)
