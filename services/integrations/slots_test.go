@@ -174,6 +174,32 @@ func TestALoweredLimit(t *testing.T) {
 	p.call(o, http.StatusForbidden, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": moved.URLHash, "url": url + "6"})
 }
 
+// At the limit the only endpoint of a URL may move to a new URL. Another endpoint may not come to the new URL before the
+// move has ended: if the move then failed, the organization would have both URLs.
+func TestACreateDoesNotTakeTheNewURLOfAMoveAtTheLimit(t *testing.T) {
+	p := start(t, nil)
+	const limit = 1
+	kind := endpoint.Kinds(endpoint.Providers{})[0]
+	o := p.organization(limit)
+	target := endpoint.Target{DashboardID: o.dashboard, URLHash: p.create(o, slotURL+"1", nil).URLHash}
+	frozen := &cut{writes: 100}
+	frozen.before = func(left int) {
+		if left == 100 { // the write of the claim
+			return
+		}
+		frozen.before = nil
+		p.ahead.Add(int64(10 * time.Second)) // the create need not wait, because the claim is old
+		p.call(o, http.StatusForbidden, http.MethodPost, path, p.body(o, slotURL+"next"))
+	}
+	next := slotURL + "next"
+	if _, err := p.killed(o, limit, frozen).Change(t.Context(), o.id, kind, target, input(endpoint.Patch{URL: &next})); err != nil || frozen.before != nil {
+		t.Error(err)
+	}
+	if have, used := p.urls(o); have != limit || used != limit {
+		t.Errorf("%d URLs, usage shows %d", have, used)
+	}
+}
+
 // killed is a process that a cut kills, on all records.
 func (p *platform) killed(o organization, limit int, c *cut) *endpoint.Endpoints {
 	killed := p.second(o, func(s *endpoint.Store) {

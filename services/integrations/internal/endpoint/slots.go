@@ -85,9 +85,11 @@ func (c Claim) names(urlHash string) bool {
 }
 
 // excludes reports whether c and other cannot exist at the same time. A claim that leaves a URL is the only one that
-// names it. So the write knows whether it is the URL's last endpoint that leaves.
+// names one of its URLs, for two reasons. The write knows whether the last endpoint leaves the URL. And at the limit the
+// last endpoint of a URL may come to a new URL: if another claim came to the new URL, and then this write failed, the
+// organization would have both URLs.
 func (c Claim) excludes(other Claim) bool {
-	return other.names(c.Leaves) || c.names(other.Leaves)
+	return (c.Leaves != "" || other.Leaves != "") && (other.names(c.Leaves) || other.names(c.Comes))
 }
 
 // claimed calls write with a claim for an endpoint that comes to a URL and leaves another. An empty hash names no URL.
