@@ -20,8 +20,8 @@ import (
 
 // UpdateMany counts as one write, which follows the read.
 func (c cutCollection[T]) UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error {
-	return c.Collection.UpdateMany(ctx, keys, func(items []*T) (map[string][]topic.Message, error) {
-		messages, err := change(items)
+	return c.Collection.UpdateMany(ctx, keys, func(items []*T) (messages map[string][]topic.Message, err error) {
+		_, err = c.cut.change(func() ([]topic.Message, error) { messages, err = change(items); return nil, err })
 		if err == nil {
 			err = c.cut.write(func() error { return nil })
 		}

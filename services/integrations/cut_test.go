@@ -18,16 +18,24 @@ import (
 )
 
 // cut kills a process after a number of writes: each later write fails. before is called before each write,
-// with the number of writes that are left.
+// with the number of writes that are left. A write within a change function fails, too, because a change function
+// must have no other effect.
 type cut struct {
-	writes int
-	before func(write int)
-	dead   bool
+	writes   int
+	before   func(write int)
+	dead     bool
+	changing bool // a change function runs
 }
 
-var errKilled = errors.New("the process was killed")
+var (
+	errKilled = errors.New("the process was killed")
+	errEffect = errors.New("a change function writes")
+)
 
 func (c *cut) write(do func() error) error {
+	if c.changing {
+		return errEffect
+	}
 	if c.before != nil {
 		c.before(c.writes)
 	}
@@ -44,27 +52,50 @@ type cutCollection[T any] struct {
 	cut *cut
 }
 
+// change runs a change function.
+func (c *cut) change(run func() ([]topic.Message, error)) ([]topic.Message, error) {
+	c.changing = true
+	defer func() { c.changing = false }()
+	return run()
+}
+
 func (c cutCollection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
 	return c.cut.write(func() error { return c.Collection.Insert(ctx, item, messages...) })
 }
 
 func (c cutCollection[T]) Change(ctx context.Context, key string, change func(*T) error) (item T, err error) {
-	err = c.cut.write(func() error { item, err = c.Collection.Change(ctx, key, change); return err })
-	return item, err
+	return c.Update(ctx, key, func(item *T) ([]topic.Message, error) { return nil, change(item) })
 }
 
 func (c cutCollection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (item T, err error) {
-	err = c.cut.write(func() error { item, err = c.Collection.Update(ctx, key, change); return err })
+	err = c.cut.write(func() error {
+		item, err = c.Collection.Update(ctx, key, func(item *T) ([]topic.Message, error) {
+			return c.cut.change(func() ([]topic.Message, error) { return change(item) })
+		})
+		return err
+	})
 	return item, err
 }
 
 func (c cutCollection[T]) Upsert(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (item T, err error) {
-	err = c.cut.write(func() error { item, err = c.Collection.Upsert(ctx, key, change); return err })
+	err = c.cut.write(func() error {
+		item, err = c.Collection.Upsert(ctx, key, func(item *T, exists bool) ([]topic.Message, error) {
+			return c.cut.change(func() ([]topic.Message, error) { return change(item, exists) })
+		})
+		return err
+	})
 	return item, err
 }
 
 func (c cutCollection[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
-	return c.cut.write(func() error { return c.Collection.Delete(ctx, key, decide) })
+	return c.cut.write(func() error {
+		return c.Collection.Delete(ctx, key, func(item *T) ([]topic.Message, error) {
+			if decide == nil {
+				return nil, nil
+			}
+			return c.cut.change(func() ([]topic.Message, error) { return decide(item) })
+		})
+	})
 }
 
 // input returns a function that returns the input of a call.

@@ -17,7 +17,7 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 	if err != nil || len(others) == 0 {
 		return err
 	}
-	b := batch{outcomes: batches, ids: others, left: map[string]membership{}}
+	b := batch{outcomes: batches, ids: others, left: map[string]membership{}, tried: map[string]bool{}}
 	for {
 		if b.joins, err = s.joinable(ctx, batches, others); err != nil {
 			return err
@@ -42,48 +42,75 @@ type batch struct {
 	left     map[string]membership // that were ended
 	joining  map[string]membership // that endpoints began
 	members  []string              // that have not left
+	due      []due                 // suppressions that must be stored before the counters
+	tried    map[string]bool       // due.id of the suppressions that were stored, or whose URL was suppressed already
 	made     []due                 // suppressions that were stored
+	void     []due                 // suppressions in made whose failure does not count
 }
 
-// errMember means that endpoints must leave their groups before their outcomes count.
-var errMember = errors.New("an endpoint is a member of a group")
+var (
+	// errMember means that endpoints must leave their groups before their outcomes count.
+	errMember = errors.New("an endpoint is a member of a group")
+	// errDue means that suppressions must be stored before the counters that lead to them.
+	errDue = errors.New("a suppression is due")
+)
 
 // count counts the outcomes of endpoints one by one. It returns errMember, and counts nothing more, if some are members
 // of groups.
+//
+// Suppressions are stored first. After a crash before the counters are stored, the repeated outcomes lead to the same
+// suppressions.
 func (s *Endpoints) count(ctx context.Context, b *batch) error {
-	var void []due // stored suppressions whose cause does not count
-	err := s.Store.Counters.UpdateMany(ctx, b.ids, func(counters []*Counters) (map[string][]topic.Message, error) {
-		if err := b.dissolve(counters); err != nil {
-			return nil, err
+	for {
+		err := s.Store.Counters.UpdateMany(ctx, b.ids, func(counters []*Counters) (map[string][]topic.Message, error) {
+			return s.tally(ctx, b, counters)
+		})
+		if err == nil {
+			break
 		}
-		messages, suppressions, err := s.apply(ctx, counters, b.outcomes)
-		if err != nil {
-			return nil, err
+		if !errors.Is(err, errDue) {
+			return err
 		}
-		b.assign(counters)
-		void = slices.DeleteFunc(slices.Clone(b.made), func(d due) bool { return d.counts(counters) })
-		// Suppressions are stored first. After a crash before the counters are stored, the repeated outcomes lead to
-		// the same suppressions.
-		for _, d := range suppressions {
+		for _, d := range b.due {
 			stored, err := s.suppress(ctx, d)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if stored {
+			if b.tried[d.id()] = true; stored {
 				b.made = append(b.made, d)
 			}
 		}
-		return messages, nil
-	})
-	if err != nil {
-		return err
 	}
-	for _, d := range void {
+	for _, d := range b.void {
 		if err := s.unsuppress(ctx, d.suppression); err != nil {
 			return err
 		}
 	}
 	return s.join(ctx, keysOf(byGroup(b.joins)), b.joining)
+}
+
+// tally adds the outcomes of the batch to the counters, and returns the messages of their writes. It returns errDue if a
+// suppression must be stored before. It writes nothing, because it may run several times.
+func (s *Endpoints) tally(ctx context.Context, b *batch, counters []*Counters) (map[string][]topic.Message, error) {
+	if err := b.dissolve(counters); err != nil {
+		return nil, err
+	}
+	messages, suppressions, err := s.apply(ctx, counters, b.outcomes)
+	if err != nil {
+		return nil, err
+	}
+	b.due = nil
+	for _, d := range suppressions {
+		if !b.tried[d.id()] {
+			b.due = append(b.due, d)
+		}
+	}
+	if len(b.due) > 0 {
+		return nil, errDue
+	}
+	b.assign(counters)
+	b.void = slices.DeleteFunc(slices.Clone(b.made), func(d due) bool { return d.counts(counters) })
+	return messages, nil
 }
 
 // dissolve removes the memberships that were ended from the counters. It returns errMember if there are others.
@@ -133,6 +160,9 @@ type due struct {
 	cause       Endpoint
 	failure     topic.Outcome
 }
+
+// id returns what distinguishes the suppression from those of other URLs and of other failures.
+func (d due) id() string { return d.suppression.Key() + "/" + d.failure.DeliveryID }
 
 // counts reports whether the failure is counted. It returns false if the counters were reset or deleted after they were
 // read.
