@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // past creates an incident on the components that ended, days ago and for some hours.
@@ -120,7 +120,7 @@ func TestComponentIsMeasuredFromItsStart(t *testing.T) {
 }
 
 // past returns the days before today.
-func past(days []catalog.ShownDay, today string) (out []catalog.ShownDay) {
+func past(days []uptime.AffectedDay, today string) (out []uptime.AffectedDay) {
 	for _, d := range days {
 		if d.Date < today {
 			out = append(out, d)

@@ -7,6 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 func (a api) reportOperations() []web.Operation {
@@ -78,7 +79,7 @@ func (a api) uptime(c *web.Call[uptimeParameters, web.None]) (oneReportView, err
 	return oneReportView{viewReport(report)}, err
 }
 
-func viewReport(r catalog.UptimeReport) reportView {
+func viewReport(r uptime.Report) reportView {
 	view := reportView{
 		Month: r.Month, Timezone: r.Timezone, RangeStart: web.Time(r.From), RangeEnd: web.Time(r.To), Partial: r.Partial,
 		OverallUptimePercent: r.Total.Uptime(r.Weight), Components: make([]componentUptimeView, len(r.Components)), Formula: r.Formula,
@@ -89,7 +90,7 @@ func viewReport(r catalog.UptimeReport) reportView {
 	return view
 }
 
-func viewComponentUptime(part *catalog.ComponentUptime, weight float64) componentUptimeView {
+func viewComponentUptime(part *uptime.ComponentUptime, weight float64) componentUptimeView {
 	seconds := func(d time.Duration) int64 { return int64(d / time.Second) }
 	view := componentUptimeView{
 		ComponentID: part.ComponentID, Name: part.Name, UptimePercent: part.Uptime(weight),

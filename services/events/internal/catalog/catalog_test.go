@@ -120,3 +120,11 @@ func TestMaxLinks(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 }
+
+func clock(text string) time.Time {
+	at, err := time.Parse(time.DateTime, "2026-01-01 "+text+":00")
+	if err != nil {
+		panic(err)
+	}
+	return at
+}

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // A chunk has at most chunkEvents events. It has at most chunkBytes of texts, unless it is one event.
@@ -31,10 +33,10 @@ func newChunk(events []shownEvent) *chunk {
 		c.size += e.Event.size()
 		c.open = c.open || e.Event.open()
 		if !e.Event.open() {
-			c.recentUntil = earlier(c.recentUntil, later(e.Event.end(), e.Event.StartAt))
+			c.recentUntil = uptime.Earlier(c.recentUntil, uptime.Later(e.Event.end(), e.Event.StartAt))
 		}
 		for _, s := range e.Spans {
-			c.from, c.to = earlier(c.from, s.From), later(c.to, s.To)
+			c.from, c.to = uptime.Earlier(c.from, s.From), uptime.Later(c.to, s.To)
 		}
 	}
 	return c
@@ -70,8 +72,8 @@ func (c chunks) open() iter.Seq[*ShownEvent] {
 }
 
 // spans returns the times between from and to that the events count, by component.
-func (c chunks) spans(from, to time.Time) map[string][]span {
-	spans := map[string][]span{}
+func (c chunks) spans(from, to time.Time) map[string][]uptime.Span {
+	spans := map[string][]uptime.Span{}
 	for _, one := range c {
 		if !one.from.Before(to) || !from.Before(one.to) {
 			continue

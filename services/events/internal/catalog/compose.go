@@ -10,7 +10,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
+
+const recentDays = 90 // days whose events a snapshot has
 
 // cause is a written record that a page follows. Exactly one of component and event is set, or dashboard.
 type cause struct {
@@ -39,7 +43,7 @@ type composition struct {
 	*Catalog
 	was      *State // nil: none
 	state    State
-	calendar calendar
+	calendar uptime.Calendar
 	names    map[string]string // of the shown components, by id
 	loaded   bool              // the dashboard and the components were read
 	changed  bool
@@ -49,7 +53,7 @@ type composition struct {
 
 // begin returns a composition with the dashboard and its components; the components have no numbers yet.
 func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, components []ShownComponent, now time.Time) *composition {
-	m := &composition{Catalog: c, was: was, calendar: newCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}}
+	m := &composition{Catalog: c, was: was, calendar: uptime.NewCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}}
 	for _, component := range components {
 		m.names[component.ID] = component.Name
 	}
@@ -95,6 +99,9 @@ func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, 
 	return m.retally(ctx)
 }
 
+// recentFrom returns the time since which a snapshot has all events.
+func (m *composition) recentFrom() time.Time { return m.calendar.Last(recentDays + 1)[0].From }
+
 // stale reports whether the days of a date may differ from the former state.
 func (m *composition) stale(date string) bool { return m.allDays || m.redo[date] }
 
@@ -124,7 +131,7 @@ func (m *composition) keepEvents() {
 		}
 	}
 	m.allDays = len(former.Components) != len(m.names) || slices.ContainsFunc(former.Components, func(c ShownComponent) bool { return m.names[c.ID] == "" })
-	since := m.calendar.recentFrom()
+	since := m.recentFrom()
 	for at := len(m.state.chunks) - 1; at >= 0; at-- {
 		if !since.Before(m.state.chunks[at].recentUntil) {
 			m.state.chunks = m.state.chunks.without(at, func(e shownEvent) bool {
@@ -167,7 +174,7 @@ func (e ShownEvent) on(names map[string]string) ShownEvent {
 
 // put adds an event to the state, unless the event ended too long ago.
 func (m *composition) put(event shownEvent) {
-	if event.Event.recent(m.calendar.recentFrom()) {
+	if event.Event.recent(m.recentFrom()) {
 		m.state.chunks = m.state.chunks.with(event)
 		m.restore(event.Event)
 	}
@@ -225,8 +232,8 @@ func (m *composition) apply(written cause, seen []Seen) {
 		}
 	}
 	for _, s := range slices.Concat(missing(former.Spans, now.Spans), missing(now.Spans, former.Spans)) {
-		for _, d := range m.calendar.overlapping(s.From, s.To) {
-			m.redo[d.date] = true
+		for _, d := range m.calendar.Overlapping(s.From, s.To) {
+			m.redo[d.Date] = true
 		}
 	}
 }
@@ -238,7 +245,7 @@ func missing(spans, others []Span) []Span {
 	for _, s := range spans {
 		for _, other := range others {
 			if s.ComponentID == other.ComponentID && s.Impact == other.Impact && s.From.Equal(other.From) {
-				s.From = earlier(s.To, other.To)
+				s.From = uptime.Earlier(s.To, other.To)
 			}
 		}
 		if s.From.Before(s.To) {
@@ -251,7 +258,7 @@ func missing(spans, others []Span) []Span {
 // differs reports whether a written event changes what files show. Of an event that ended too long ago for the
 // snapshot, only files about the event or its month show something.
 func (m *composition) differs(former, now shownEvent, written cause, last int64) bool {
-	since := m.calendar.recentFrom()
+	since := m.recentFrom()
 	if former.Event != nil || now.Event != nil && now.Event.recent(since) {
 		return !sameJSON(former, now)
 	}
@@ -260,7 +267,7 @@ func (m *composition) differs(former, now shownEvent, written cause, last int64)
 	if written.current == nil {
 		return wasShown
 	}
-	fresh := written.current.Version == written.current.ShownVersion || last < written.current.ShownVersion && written.current.ShownAt.After(m.calendar.at.Add(-seenFor))
+	fresh := written.current.Version == written.current.ShownVersion || last < written.current.ShownVersion && written.current.ShownAt.After(m.calendar.At.Add(-seenFor))
 	return fresh && (now.Event != nil || wasShown)
 }
 
@@ -271,25 +278,25 @@ func (f *EventFacts) recent(since time.Time) bool {
 
 // retally computes the numbers of the days to redo, and of the days that were not over in the former state.
 func (m *composition) retally(ctx context.Context) error {
-	for _, d := range m.calendar.overlapping(m.was.Snapshot.At, m.calendar.today().to) {
-		m.redo[d.date] = true
+	for _, d := range m.calendar.Overlapping(m.was.Snapshot.At, m.calendar.Today().To) {
+		m.redo[d.Date] = true
 	}
-	since := m.calendar.recentFrom()
-	var old []day
-	var young [][]day // runs of successive days
+	since := m.recentFrom()
+	var old []uptime.Day
+	var young [][]uptime.Day // runs of successive days
 	last := -1
-	for i, d := range m.calendar.days {
+	for i, d := range m.calendar.Days {
 		switch {
-		case !m.redo[d.date]:
-		case d.from.Before(since):
+		case !m.redo[d.Date]:
+		case d.From.Before(since):
 			old = append(old, d)
 		case last < i-1 || len(young) == 0:
-			young, last = append(young, []day{d}), i
+			young, last = append(young, []uptime.Day{d}), i
 		default:
 			young[len(young)-1], last = append(young[len(young)-1], d), i
 		}
 	}
-	spans := map[string][]span{}
+	spans := map[string][]uptime.Span{}
 	if len(old) > 0 {
 		var err error
 		if spans, err = m.read(ctx, []string{""}, old, func(shownEvent) {}); err != nil {
@@ -298,22 +305,22 @@ func (m *composition) retally(ctx context.Context) error {
 	}
 	m.tally(old, spans)
 	for _, days := range young {
-		m.tally(days, m.state.chunks.spans(days[0].from, days[len(days)-1].to))
+		m.tally(days, m.state.chunks.spans(days[0].From, days[len(days)-1].To))
 	}
 	return nil
 }
 
 // tally computes the numbers of days. spans is all that overlap the days, by component.
-func (m *composition) tally(days []day, spans map[string][]span) {
-	anew := func(d ShownDay) bool {
-		return slices.ContainsFunc(days, func(one day) bool { return one.date == d.Date })
+func (m *composition) tally(days []uptime.Day, spans map[string][]uptime.Span) {
+	anew := func(d uptime.AffectedDay) bool {
+		return slices.ContainsFunc(days, func(one uptime.Day) bool { return one.Date == d.Date })
 	}
 	for i := range m.state.Snapshot.Components {
 		component := &m.state.Snapshot.Components[i]
-		fresh := m.calendar.tallied(component, spans[component.ID], days)
+		fresh := m.calendar.Tallied(component.Since, spans[component.ID], days)
 		if len(fresh) > 0 || slices.ContainsFunc(component.Days, anew) {
 			component.Days = append(slices.DeleteFunc(slices.Clone(component.Days), anew), fresh...)
-			slices.SortFunc(component.Days, func(a, b ShownDay) int { return strings.Compare(a.Date, b.Date) })
+			slices.SortFunc(component.Days, func(a, b uptime.AffectedDay) int { return strings.Compare(a.Date, b.Date) })
 		}
 	}
 }
@@ -322,40 +329,40 @@ func (m *composition) tally(days []day, spans map[string][]span) {
 func (m *composition) finish() {
 	snapshot := &m.state.Snapshot
 	m.forgetWithdrawn()
-	snapshot.Months = m.calendar.months(m.state.FirstMonth)
-	uptime := snapshot.Dashboard.Content.Uptime
+	snapshot.Months = m.calendar.Months(m.state.FirstMonth)
+	settings := snapshot.Dashboard.Content.Uptime
 	states := map[string]Impact{}
 	for event := range m.state.active() {
 		for _, impact := range event.Impacts {
-			if impact.Impact.worse(states[impact.ComponentID]) {
+			if impact.Impact.Worse(states[impact.ComponentID]) {
 				states[impact.ComponentID] = impact.Impact
 			}
 		}
 	}
-	first := m.calendar.days[0].date
+	first := m.calendar.Days[0].Date
 	for i := range snapshot.Components {
 		component := &snapshot.Components[i]
-		at, _ := slices.BinarySearchFunc(component.Days, first, func(d ShownDay, date string) int { return strings.Compare(d.Date, date) })
+		at, _ := slices.BinarySearchFunc(component.Days, first, func(d uptime.AffectedDay, date string) int { return strings.Compare(d.Date, date) })
 		if component.Days = component.Days[at:]; component.Days == nil {
-			component.Days = []ShownDay{}
+			component.Days = []uptime.AffectedDay{}
 		}
 		component.State = cmp.Or(states[component.ID], Operational)
-		component.Uptime = m.calendar.uptime(component, uptime.WindowDays, uptime.PartialOutageWeight)
+		component.Uptime = m.calendar.Uptime(component.Since, component.Days, settings.WindowDays, settings.PartialOutageWeight)
 	}
 }
 
 // expires returns when the state is not right any more without a write: an event begins, the day ends, or an uptime
 // changes, of which pages show whole minutes. A maintenance does not change an uptime.
 func (m *composition) expires() time.Time {
-	next := m.calendar.today().to
+	next := m.calendar.Today().To
 	if start := m.state.nextStart(); start != nil {
-		next = earlier(next, *start)
+		next = uptime.Earlier(next, *start)
 	}
 	at := m.state.Snapshot.At
 	for _, spans := range m.state.chunks.spans(at, at.Add(1)) {
 		for _, s := range spans {
-			if s.impact != UnderMaintenance {
-				return earlier(next, at.Truncate(time.Minute).Add(time.Minute))
+			if s.Impact != UnderMaintenance {
+				return uptime.Earlier(next, at.Truncate(time.Minute).Add(time.Minute))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 const (
@@ -22,7 +24,7 @@ func (m *composition) leaveMissing() {
 	for e := range m.state.chunks.all() {
 		types[e.Event.ID] = e.Event.Type
 	}
-	since := m.calendar.recentFrom()
+	since := m.recentFrom()
 	for e := range m.was.chunks.all() {
 		if _, shown := types[e.Event.ID]; !shown {
 			m.leaveFeeds(e.Event)
@@ -102,11 +104,11 @@ func (m *composition) leaveFeeds(e *ShownEvent) {
 		return
 	}
 	s := &m.state.Snapshot
-	at := earlier(s.At, e.itemAt().AddDate(0, 0, FeedDays))
-	s.FeedChangedAt = later(s.FeedChangedAt, at)
+	at := uptime.Earlier(s.At, e.itemAt().AddDate(0, 0, FeedDays))
+	s.FeedChangedAt = uptime.Later(s.FeedChangedAt, at)
 	for _, impact := range e.Impacts {
 		if c := m.state.component(impact.ComponentID); c != nil {
-			c.FeedChangedAt = later(c.FeedChangedAt, at)
+			c.FeedChangedAt = uptime.Later(c.FeedChangedAt, at)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // errFound ends a search.
@@ -13,13 +14,13 @@ var errFound = errors.New("catalog: found")
 
 // readAll makes events and days from the records.
 func (m *composition) readAll(ctx context.Context) error {
-	spans, err := m.read(ctx, []string{""}, m.calendar.days, m.put)
+	spans, err := m.read(ctx, []string{""}, m.calendar.Days, m.put)
 	if err != nil {
 		return err
 	}
 	for i := range m.state.Snapshot.Components {
 		component := &m.state.Snapshot.Components[i]
-		component.Days = m.calendar.tallied(component, spans[component.ID], m.calendar.days)
+		component.Days = m.calendar.Tallied(component.Since, spans[component.ID], m.calendar.Days)
 	}
 	return m.readFirstMonth(ctx, "")
 }
@@ -31,14 +32,14 @@ func (m *composition) readAdded(ctx context.Context) error {
 		if m.was.component(component.ID) != nil {
 			continue
 		}
-		spans, err := m.read(ctx, []string{component.ID}, m.calendar.days, func(event shownEvent) {
+		spans, err := m.read(ctx, []string{component.ID}, m.calendar.Days, func(event shownEvent) {
 			m.drop(event.Event.ID)
 			m.put(event)
 		})
 		if err != nil {
 			return err
 		}
-		component.Days = m.calendar.tallied(component, spans[component.ID], m.calendar.days)
+		component.Days = m.calendar.Tallied(component.Since, spans[component.ID], m.calendar.Days)
 		if err := m.readFirstMonth(ctx, component.ID); err != nil {
 			return err
 		}
@@ -48,18 +49,18 @@ func (m *composition) readAdded(ctx context.Context) error {
 
 // read calls visit with the events of the scopes that overlap the days or are planned, and returns the times that they
 // count, by component.
-func (m *composition) read(ctx context.Context, scopes []string, days []day, visit func(shownEvent)) (map[string][]span, error) {
-	if last := days[len(days)-1]; last.date != m.calendar.today().date {
-		return m.readBetween(ctx, scopes, days[0].from, &last.to, visit)
+func (m *composition) read(ctx context.Context, scopes []string, days []uptime.Day, visit func(shownEvent)) (map[string][]uptime.Span, error) {
+	if last := days[len(days)-1]; last.Date != m.calendar.Today().Date {
+		return m.readBetween(ctx, scopes, days[0].From, &last.To, visit)
 	}
-	return m.readBetween(ctx, scopes, days[0].from, nil, visit)
+	return m.readBetween(ctx, scopes, days[0].From, nil, visit)
 }
 
 // readBetween is read for the time from until before to; nil for no end.
-func (m *composition) readBetween(ctx context.Context, scopes []string, from time.Time, to *time.Time, visit func(shownEvent)) (map[string][]span, error) {
-	spans, filter := map[string][]span{}, EventFilter{From: &from, To: to}
+func (m *composition) readBetween(ctx context.Context, scopes []string, from time.Time, to *time.Time, visit func(shownEvent)) (map[string][]uptime.Span, error) {
+	spans, filter := map[string][]uptime.Span{}, EventFilter{From: &from, To: to}
 	visited := map[string]bool{}
-	for _, query := range filter.queries(m.state.OrganizationID, scopes, m.calendar.at) {
+	for _, query := range filter.queries(m.state.OrganizationID, scopes, m.calendar.At) {
 		if err := m.store.Events.Each(ctx, query, func(event Event) error {
 			shown := event.shownOn(m.names)
 			if shown.Event == nil || visited[event.ID] {
@@ -76,9 +77,9 @@ func (m *composition) readBetween(ctx context.Context, scopes []string, from tim
 	return spans, nil
 }
 
-func collect(into map[string][]span, event string, spans []Span) {
+func collect(into map[string][]uptime.Span, event string, spans []Span) {
 	for _, s := range spans {
-		into[s.ComponentID] = append(into[s.ComponentID], span{s.From, s.To, s.Impact, event})
+		into[s.ComponentID] = append(into[s.ComponentID], uptime.Span{From: s.From, To: s.To, Impact: s.Impact, EventID: event})
 	}
 }
 
@@ -105,7 +106,7 @@ func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
 }
 
 func (m *composition) since(at time.Time) {
-	if month := m.calendar.month(at); m.state.FirstMonth == "" || month < m.state.FirstMonth {
+	if month := m.calendar.Month(at); m.state.FirstMonth == "" || month < m.state.FirstMonth {
 		m.state.FirstMonth = month
 	}
 }

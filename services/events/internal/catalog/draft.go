@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 const (
@@ -52,7 +53,7 @@ func (d *Draft) SetStatus(status Status) {
 	d.Status = status
 	switch {
 	case status.closed() && !wasClosed:
-		end := later(d.Now, d.StartAt)
+		end := uptime.Later(d.Now, d.StartAt)
 		d.EndAt = &end
 	case wasClosed && !status.closed():
 		d.EndAt = nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // Part is a stored part of the editions of a dashboard: the head of an edition, or what several editions share. The id
@@ -24,7 +25,7 @@ type Part struct {
 	Chunks []string  `json:"chunks"` // of a head: the parts that each have a chunk, in their order
 	Days   []DayPart `json:"days"`   // of a head: the parts that each have a day, the oldest first
 	// Body is JSON in gzip. A head has the State without the days of its components, a chunk has its events, and a day has
-	// a ShownDay by the id of the component.
+	// a uptime.AffectedDay by the id of the component.
 	Body []byte `json:"body"`
 }
 
@@ -237,7 +238,7 @@ func (s *Store) edition(ctx context.Context, id string) (*issue, error) {
 		state.chunks = append(state.chunks, one)
 	}
 	for _, part := range parts[len(head.Chunks):] {
-		var days map[string]ShownDay
+		var days map[string]uptime.AffectedDay
 		if err := unpack(part.Body, &days); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 	"github.com/google/uuid"
 )
 
@@ -120,12 +121,10 @@ func (c *Catalog) monthOf(ctx context.Context, of *issue, name string) (*ShownMo
 	if err != nil || !slices.Contains(snapshot.Months, name) {
 		return nil, noFile()
 	}
-	calendar := calendar{zone: zoneOf(snapshot.Dashboard)}
-	calendar.days = daysOf(month.Year(), month.Month(), calendar.zone)
-	calendar.at = earlier(snapshot.At, calendar.today().to)
+	calendar := uptime.MonthCalendar(month, zoneOf(snapshot.Dashboard), snapshot.At)
 	m := &composition{Catalog: c, calendar: calendar, names: of.names(), state: State{OrganizationID: of.state.OrganizationID}}
 	out := &ShownMonth{Month: name, Events: []ShownEvent{}, Uptimes: map[string]*float64{}}
-	from, to := calendar.days[0].from, calendar.today().to
+	from, to := calendar.Days[0].From, calendar.Today().To
 	var found []shownEvent
 	spans, err := m.readBetween(ctx, []string{""}, from, &to, func(event shownEvent) { found = append(found, event) })
 	if err != nil {
@@ -139,8 +138,8 @@ func (c *Catalog) monthOf(ctx context.Context, of *issue, name string) (*ShownMo
 	}
 	for i := range snapshot.Components {
 		component := snapshot.Components[i]
-		component.Days = calendar.tallied(&component, spans[component.ID], calendar.days)
-		out.Uptimes[component.ID] = calendar.uptime(&component, len(calendar.days), snapshot.Dashboard.Content.Uptime.PartialOutageWeight)
+		component.Days = calendar.Tallied(component.Since, spans[component.ID], calendar.Days)
+		out.Uptimes[component.ID] = calendar.Uptime(component.Since, component.Days, len(calendar.Days), snapshot.Dashboard.Content.Uptime.PartialOutageWeight)
 	}
 	return out, nil
 }

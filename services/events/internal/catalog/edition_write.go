@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // encoder makes the parts of an edition.
@@ -41,17 +43,17 @@ func (e *encoder) addChunks(of chunks) (err error) {
 
 // addDays adds the days of components on the dates for which stale returns true. It takes the parts of other dates from
 // former.
-func (e *encoder) addDays(components []ShownComponent, dates []day, stale func(date string) bool, former []DayPart) (err error) {
+func (e *encoder) addDays(components []ShownComponent, dates []uptime.Day, stale func(date string) bool, former []DayPart) (err error) {
 	known := make(map[string]string, len(former))
 	for _, one := range former {
 		known[one.Date] = one.ID
 	}
 	for _, d := range dates {
-		id := known[d.date]
-		if stale(d.date) {
-			days := map[string]ShownDay{}
+		id := known[d.Date]
+		if stale(d.Date) {
+			days := map[string]uptime.AffectedDay{}
 			for i := range components {
-				if one := components[i].on(d.date); one != nil {
+				if one := components[i].on(d.Date); one != nil {
 					days[components[i].ID] = *one
 				}
 			}
@@ -62,15 +64,15 @@ func (e *encoder) addDays(components []ShownComponent, dates []day, stale func(d
 			}
 		}
 		if id != "" {
-			e.head.Days = append(e.head.Days, DayPart{d.date, id})
+			e.head.Days = append(e.head.Days, DayPart{d.Date, id})
 		}
 	}
 	return nil
 }
 
 // on returns the day of a date; nil if nothing happened.
-func (c *ShownComponent) on(date string) *ShownDay {
-	at, there := slices.BinarySearchFunc(c.Days, date, func(d ShownDay, date string) int { return strings.Compare(d.Date, date) })
+func (c *ShownComponent) on(date string) *uptime.AffectedDay {
+	at, there := slices.BinarySearchFunc(c.Days, date, func(d uptime.AffectedDay, date string) int { return strings.Compare(d.Date, date) })
 	if !there {
 		return nil
 	}
@@ -113,13 +115,13 @@ func (c *Catalog) insertEdition(ctx context.Context, page *Page, m *composition,
 	if former != nil {
 		days = former.Days
 	}
-	if err := errors.Join(e.addChunks(state.chunks), e.addDays(state.Snapshot.Components, m.calendar.days, m.stale, days)); err != nil {
+	if err := errors.Join(e.addChunks(state.chunks), e.addDays(state.Snapshot.Components, m.calendar.Days, m.stale, days)); err != nil {
 		return nil, err
 	}
 	bare := state
 	bare.Snapshot.Components = slices.Clone(state.Snapshot.Components)
 	for i := range bare.Snapshot.Components {
-		bare.Snapshot.Components[i].Days = []ShownDay{}
+		bare.Snapshot.Components[i].Days = []uptime.AffectedDay{}
 	}
 	var err error
 	if e.head.Body, err = pack(bare); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // EventFilter selects events of a list. A zero member selects all.
@@ -171,7 +172,7 @@ func (f *EventFilter) byTime() []stretch {
 
 func (s stretch) within(other stretch) stretch {
 	s.class = other.class
-	s.since = later(s.since, other.since)
+	s.since = uptime.Later(s.since, other.since)
 	if s.before.IsZero() || !other.before.IsZero() && other.before.Before(s.before) {
 		s.before = other.before
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // The limits of the App interface, in characters unless the name says otherwise. Those of the legacy interface are lower.
@@ -92,7 +93,7 @@ func (d *Draft) setStart(in optional.Value[time.Time]) error {
 	case in.Sent:
 		d.StartAt = in.Value
 	case d.IsNew() && d.Type == Maintenance:
-		d.StartAt = earlier(d.Now, *d.ScheduledStartAt)
+		d.StartAt = uptime.Earlier(d.Now, *d.ScheduledStartAt)
 	case d.IsNew():
 		d.StartAt = d.Now
 	}
@@ -110,7 +111,7 @@ func (d *Draft) setEnd(in optional.Value[time.Time]) error {
 	case in.Null:
 		return fault.Field("endAt", "must not be null, because the event is %s", d.Status)
 	case end == nil && d.IsNew() && d.Type == Maintenance:
-		took := later(d.StartAt, earlier(d.Now, *d.ScheduledEndAt))
+		took := uptime.Later(d.StartAt, uptime.Earlier(d.Now, *d.ScheduledEndAt))
 		end = &took
 	case end == nil && d.IsNew():
 		end = &d.Now
@@ -155,7 +156,7 @@ func (d *Draft) SetInitialEntry(message string) error {
 	}
 	at := d.Now
 	if d.EndAt != nil {
-		at = earlier(at, *d.EndAt)
+		at = uptime.Earlier(at, *d.EndAt)
 	}
 	return d.append(Entry{Status: d.Status, Message: Rich{message, richtext.Rich}, Timestamp: at})
 }

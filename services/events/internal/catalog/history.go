@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // Pause is a time between the start and the end of an event in which the event was closed, because it was reopened
@@ -106,23 +108,9 @@ func (e *Event) lasted() (from time.Time, to *time.Time, counts bool) {
 	return e.StartAt, to, to == nil && e.Open() || to != nil && e.StartAt.Before(*to)
 }
 
-// span is a time in which an event affects a component: from, and until before to.
-type span struct {
-	from, to time.Time
-	impact   Impact
-	eventID  string
-}
-
-// counted returns the part of the span between from and to in whole seconds, and false if it has no length. Reports count
-// whole seconds, so that their sums agree exactly.
-func (s span) counted(from, to time.Time) (first, last time.Time, lasts bool) {
-	first, last = later(wholeSecond(s.from), from), earlier(wholeSecond(s.to), to)
-	return first, last, first.Before(last)
-}
-
 // spansOn returns the times until now in which the event affects the component of a link, the earliest first. An
 // impact that is operational does not affect the component.
-func (e *Event) spansOn(link Link, now time.Time) []span {
+func (e *Event) spansOn(link Link, now time.Time) []uptime.Span {
 	from, end, counts := e.Measured()
 	if !counts {
 		return nil
@@ -135,28 +123,25 @@ func (e *Event) spansOn(link Link, now time.Time) []span {
 
 // spansWithin returns the times between from and end, without the pauses, in which the event affects the component of
 // a link.
-func (e *Event) spansWithin(link Link, from time.Time, end *time.Time) []span {
-	var spans []span
+func (e *Event) spansWithin(link Link, from time.Time, end *time.Time) []uptime.Span {
+	var spans []uptime.Span
 	impacts := e.impactsOn(link)
 	add := func(from, to time.Time) {
 		for i, one := range impacts {
 			until := to
 			if i+1 < len(impacts) {
-				until = earlier(to, impacts[i+1].at)
+				until = uptime.Earlier(to, impacts[i+1].at)
 			}
-			s := span{later(from, one.at), until, one.impact, e.ID}
-			if s.from.Before(s.to) && s.impact != Operational {
+			s := uptime.Span{From: uptime.Later(from, one.at), To: until, Impact: one.impact, EventID: e.ID}
+			if s.From.Before(s.To) && s.Impact != Operational {
 				spans = append(spans, s)
 			}
 		}
 	}
 	for _, pause := range e.Pauses {
-		add(from, earlier(pause.From, *end))
-		from = later(from, pause.To)
+		add(from, uptime.Earlier(pause.From, *end))
+		from = uptime.Later(from, pause.To)
 	}
 	add(from, *end)
 	return spans
 }
-
-// wholeSecond drops the fraction of a second.
-func wholeSecond(at time.Time) time.Time { return at.Truncate(time.Second) }

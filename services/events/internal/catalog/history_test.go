@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // painted is the history of an event by the second, which the test paints action by action: whether the event was
@@ -94,7 +96,7 @@ func anyEvent(r *rand.Rand, id string, from, to time.Time) *painted {
 		case p.event.Open():
 			p.write(now, func(d *Draft) { d.SetStatus(closed) })
 		case action < 18:
-			end := later(before(now), p.event.StartAt)
+			end := uptime.Later(before(now), p.event.StartAt)
 			p.write(now, func(d *Draft) { d.EndAt = &end })
 		default:
 			p.close(*p.event.EndAt, now)
@@ -145,42 +147,42 @@ func TestUptimeBySecond(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := rand.New(rand.NewPCG(uint64(round), 7))
-			days := daysOf(month.year, month.month, zone)
+			days := uptime.DaysOf(month.year, month.month, zone)
 			if round >= len(months) { // some days of the month; a whole month takes long to count
 				first := r.IntN(len(days) - 1)
 				days = days[first:min(len(days), first+1+r.IntN(3))]
 			}
-			from, end := days[0].from, days[len(days)-1].to
+			from, end := days[0].From, days[len(days)-1].To
 			if r.IntN(2) == 0 {
 				end = from.Add(time.Duration(1+r.Int64N(int64(end.Sub(from)/time.Second))) * time.Second)
 			}
 			component := Component{ID: "c", CreatedAt: from.Add(time.Duration(r.Int64N(2*int64(end.Sub(from)))) - end.Sub(from))}
 			var histories []*painted
-			var spans []span
+			var spans []uptime.Span
 			for i := range r.IntN(6) {
 				history := anyEvent(r, fmt.Sprint("e", i), from, end)
 				histories = append(histories, history)
 				spans = append(spans, history.event.spansOn(history.event.Links[1], end)...)
 			}
 			weight := float64(r.IntN(11)) / 10
-			checkBySecond(t, uptimeOf(component, spans, days, end), component, histories, zone, from, end, weight)
+			checkBySecond(t, uptime.Of(component.Since(), spans, days, end), component, histories, zone, from, end, weight)
 		})
 	}
 }
 
 // checkBySecond counts every second from the painted histories and compares the report with the counts.
-func checkBySecond(t *testing.T, got ComponentUptime, component Component, histories []*painted, zone *time.Location, from, end time.Time, weight float64) {
+func checkBySecond(t *testing.T, got uptime.ComponentUptime, component Component, histories []*painted, zone *time.Location, from, end time.Time, weight float64) {
 	t.Helper()
-	tallies, counted := map[string]*Tally{}, map[string]bool{}
-	var today *Tally
+	tallies, counted := map[string]*uptime.Tally{}, map[string]bool{}
+	var today *uptime.Tally
 	var dates []string
-	var whole Tally
+	var whole uptime.Tally
 	var worst Impact
 	var same time.Duration // how long worst has been the worst of today
 	add := func() {
 		if same > 0 {
-			today.add(worst, same)
-			whole.add(worst, same)
+			today.Add(worst, same)
+			whole.Add(worst, same)
 		}
 		same = 0
 	}
@@ -189,7 +191,7 @@ func checkBySecond(t *testing.T, got ComponentUptime, component Component, histo
 			add()
 			date := time.Unix(second, 0).In(zone).Format(time.DateOnly)
 			if tallies[date] == nil {
-				tallies[date], dates = &Tally{}, append(dates, date)
+				tallies[date], dates = &uptime.Tally{}, append(dates, date)
 			}
 			today = tallies[date]
 		}
@@ -203,7 +205,7 @@ func checkBySecond(t *testing.T, got ComponentUptime, component Component, histo
 				continue
 			}
 			counted[history.event.ID] = true
-			if impact.worse(now) {
+			if impact.Worse(now) {
 				now = impact
 			}
 		}
@@ -273,7 +275,7 @@ func TestPauses(t *testing.T) {
 			}
 			got := ""
 			for _, s := range p.event.spansOn(p.event.Links[0], clock("23:00")) {
-				got += s.from.Format("15:04") + "-" + s.to.Format("15:04 ")
+				got += s.From.Format("15:04") + "-" + s.To.Format("15:04 ")
 			}
 			if got != c.want {
 				t.Errorf("%q, want %q", got, c.want)

@@ -414,7 +414,7 @@ func (c *Catalog) Healths(ctx context.Context, organization string) (map[string]
 		}
 		for _, link := range events[i].Links {
 			health := healths[link.ComponentID]
-			if impact := events[i].ImpactOn(link); impact.worse(health.Status) {
+			if impact := events[i].ImpactOn(link); impact.Worse(health.Status) {
 				health.Status = impact
 			}
 			health.EventIDs = append(health.EventIDs, events[i].ID)

@@ -65,7 +65,7 @@ func (e *Event) shownImpacts(components map[string]string) []ShownImpact {
 		all := e.impactsOn(link)
 		worst := all[0].impact
 		for _, one := range all {
-			if one.impact.worse(worst) {
+			if one.impact.Worse(worst) {
 				worst = one.impact
 			}
 		}
@@ -89,7 +89,7 @@ func (e *Event) spansOf(components map[string]string) []Span {
 			continue
 		}
 		for _, s := range e.spansWithin(link, from, end) {
-			spans = append(spans, Span{link.ComponentID, s.from, s.to, s.impact})
+			spans = append(spans, Span{link.ComponentID, s.From, s.To, s.Impact})
 		}
 	}
 	return spans

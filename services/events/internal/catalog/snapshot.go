@@ -1,6 +1,10 @@
 package catalog
 
-import "time"
+import (
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
+)
 
 // FeedDays is for how many days a feed has an item.
 const FeedDays = 90
@@ -39,17 +43,10 @@ type ShownComponent struct {
 	Since       time.Time `json:"since"` // earlier time is not measured
 	UpdatedAt   time.Time `json:"updatedAt"`
 	// FeedChangedAt is Snapshot.FeedChangedAt for the feed of the component.
-	FeedChangedAt time.Time  `json:"feedChangedAt"`
-	Days          []ShownDay `json:"days"` // days of the last 12 months, the oldest first; without the days on which nothing happened
+	FeedChangedAt time.Time            `json:"feedChangedAt"`
+	Days          []uptime.AffectedDay `json:"days"` // days of the last 12 months, the oldest first; without the days on which nothing happened
 	// Uptime is the percentage over the days of the bar, by the dashboard's weight; nil if nothing was measured.
 	Uptime *float64 `json:"uptime"`
-}
-
-// ShownDay is a day in the dashboard's zone on which events affected a component.
-type ShownDay struct {
-	Date     string   `json:"date"` // yyyy-mm-dd
-	Tally    Tally    `json:"tally"`
-	EventIDs []string `json:"eventIds"`
 }
 
 // ShownEvent is an event as visitors see it.

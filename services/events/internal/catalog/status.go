@@ -1,6 +1,10 @@
 package catalog
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
+)
 
 type EventType string
 
@@ -42,20 +46,15 @@ func (s Status) closed() bool { return s == Resolved || s == Completed }
 func (s Status) underway() bool { return !s.closed() && s != Planning }
 
 // Impact is the effect of an event on a component, and the status of a component.
-type Impact string
+type Impact = uptime.Impact
 
 const (
-	Operational      Impact = "operational"
-	UnderMaintenance Impact = "under_maintenance"
-	Degraded         Impact = "degraded_performance"
-	PartialOutage    Impact = "partial_outage"
-	MajorOutage      Impact = "major_outage"
+	Operational      = uptime.Operational
+	UnderMaintenance = uptime.UnderMaintenance
+	Degraded         = uptime.Degraded
+	PartialOutage    = uptime.PartialOutage
+	MajorOutage      = uptime.MajorOutage
 )
-
-func (i Impact) worse(other Impact) bool {
-	order := []Impact{Operational, UnderMaintenance, Degraded, PartialOutage, MajorOutage}
-	return slices.Index(order, i) > slices.Index(order, other)
-}
 
 func defaultImpact(t EventType, severity string) Impact {
 	switch {

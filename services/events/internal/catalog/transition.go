@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // Move is a way to change the status of an event.
@@ -50,7 +51,7 @@ func (d *Draft) Move(by Move, to Status, at time.Time) error {
 		d.StartAt = at
 	}
 	if to.closed() {
-		d.EndAt = new(later(at, d.StartAt))
+		d.EndAt = new(uptime.Later(at, d.StartAt))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // stateView is a state as a page shows it: by an icon, a word and a colour. Class names the icon and the colour.
@@ -97,15 +98,15 @@ func (f frame) barSummary(b *bar) string {
 	return strings.Join(append(parts, f.count("bar.events", len(b.Links))), ", ")
 }
 
-func shownDays(c *catalog.ShownComponent) map[string]catalog.ShownDay {
-	days := make(map[string]catalog.ShownDay, len(c.Days))
+func shownDays(c *catalog.ShownComponent) map[string]uptime.AffectedDay {
+	days := make(map[string]uptime.AffectedDay, len(c.Days))
 	for _, d := range c.Days {
 		days[d.Date] = d
 	}
 	return days
 }
 
-func (f frame) dayClass(c *catalog.ShownComponent, d day, shown catalog.ShownDay) string {
+func (f frame) dayClass(c *catalog.ShownComponent, d day, shown uptime.AffectedDay) string {
 	if d.Before(f.dates.dayOf(c.Since).Time) {
 		return unmeasured
 	}
@@ -113,7 +114,7 @@ func (f frame) dayClass(c *catalog.ShownComponent, d day, shown catalog.ShownDay
 }
 
 // dayHref returns the address of the day's event, or of the day's row if it has several events.
-func (f frame) dayHref(c *catalog.ShownComponent, d catalog.ShownDay) string {
+func (f frame) dayHref(c *catalog.ShownComponent, d uptime.AffectedDay) string {
 	if len(d.EventIDs) == 1 {
 		return f.Up + "events/" + d.EventIDs[0]
 	}
@@ -121,7 +122,7 @@ func (f frame) dayHref(c *catalog.ShownComponent, d catalog.ShownDay) string {
 }
 
 // dayTitle returns the text of a day with events: its worst state, for how long, and the titles that are known.
-func (f frame) dayTitle(d day, shown catalog.ShownDay) string {
+func (f frame) dayTitle(d day, shown uptime.AffectedDay) string {
 	text := f.dates.title(d).Text
 	if shown.Tally.Worst != "" {
 		text += f.word("format.colon") + f.state(shown.Tally.Worst).Word
@@ -137,7 +138,7 @@ func (f frame) dayTitle(d day, shown catalog.ShownDay) string {
 	return text
 }
 
-func affectedTime(t catalog.Tally) time.Duration {
+func affectedTime(t uptime.Tally) time.Duration {
 	return t.Major + t.Partial + t.Degraded + t.Maintenance
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // componentFile is the page of a component.
@@ -103,7 +104,7 @@ func (f frame) uptimeText(c *catalog.ShownComponent, first, last day) string {
 	return f.percent(*value, f.Dashboard.Content.Uptime.Precision)
 }
 
-func (f frame) componentDay(c *catalog.ShownComponent, d day, shown catalog.ShownDay) componentDay {
+func (f frame) componentDay(c *catalog.ShownComponent, d day, shown uptime.AffectedDay) componentDay {
 	row := componentDay{ID: d.String(), Date: f.dates.short(d), State: f.state(worst(shown.Tally.Worst)), Uptime: f.uptimeText(c, d, d)}
 	if affected := affectedTime(shown.Tally); affected > 0 {
 		row.Lasted = f.duration(affected)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // historyDay is a day with events, or a run of days without any.
@@ -183,7 +184,7 @@ func (f frame) uptime(c *catalog.ShownComponent, first, last day) *float64 {
 	if f.At.Before(to) {
 		to = f.At
 	}
-	var sum catalog.Tally
+	var sum uptime.Tally
 	for _, d := range c.Days {
 		if d.Date >= first.String() && d.Date <= last.String() {
 			sum.Major += d.Tally.Major

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 func frameOf(t *testing.T, snapshot *catalog.Snapshot) frame {
@@ -139,7 +140,7 @@ func TestBar(t *testing.T) {
 func TestBarOfAnIncidentThatHasJustBegun(t *testing.T) {
 	s := samplePage()
 	s.Components[0].State = catalog.MajorOutage
-	s.Components[0].Days = []catalog.ShownDay{{Date: "2026-11-22", Tally: catalog.Tally{Worst: catalog.MajorOutage}, EventIDs: []string{"new"}}}
+	s.Components[0].Days = []uptime.AffectedDay{{Date: "2026-11-22", Tally: uptime.Tally{Worst: catalog.MajorOutage}, EventIDs: []string{"new"}}}
 	s.Events = []catalog.ShownEvent{{ID: "new", Type: catalog.Incident, Status: catalog.Investigating, Title: "Down", StartAt: s.At}}
 	f := newSite(t).newFrame(order{Snapshot: s})
 	b := f.newBar(&s.Components[0])
@@ -231,7 +232,7 @@ func TestUptimeOfDaysWith23And25Hours(t *testing.T) {
 		snapshot.At = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 		c := &snapshot.Components[0]
 		c.Since = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-		c.Days = []catalog.ShownDay{{Date: one.date, Tally: catalog.Tally{Major: time.Hour, Worst: catalog.MajorOutage}}}
+		c.Days = []uptime.AffectedDay{{Date: one.date, Tally: uptime.Tally{Major: time.Hour, Worst: catalog.MajorOutage}}}
 		parsed, err := time.Parse(time.DateOnly, one.date)
 		if err != nil {
 			t.Fatal(err)

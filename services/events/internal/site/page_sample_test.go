@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // pageNow is the time of the samples.
@@ -75,8 +76,8 @@ func troubledPage() *catalog.Snapshot {
 	s.Components[2].Since = ago(40 * 24 * time.Hour)
 	s.Components[3].State = catalog.UnderMaintenance
 	open, upkeep, planned, past := sampleID("a", 1), sampleID("a", 2), sampleID("a", 3), sampleID("a", 4)
-	day := func(date string, worst catalog.Impact, minutes int, ids ...string) catalog.ShownDay {
-		tally := catalog.Tally{Measured: 24 * time.Hour, Worst: worst}
+	day := func(date string, worst catalog.Impact, minutes int, ids ...string) uptime.AffectedDay {
+		tally := uptime.Tally{Measured: 24 * time.Hour, Worst: worst}
 		switch lost := time.Duration(minutes) * time.Minute; worst {
 		case catalog.MajorOutage:
 			tally.Major = lost
@@ -87,14 +88,14 @@ func troubledPage() *catalog.Snapshot {
 		case catalog.UnderMaintenance:
 			tally.Maintenance = lost
 		}
-		return catalog.ShownDay{Date: date, Tally: tally, EventIDs: ids}
+		return uptime.AffectedDay{Date: date, Tally: tally, EventIDs: ids}
 	}
-	s.Components[0].Days = []catalog.ShownDay{
+	s.Components[0].Days = []uptime.AffectedDay{
 		day("2026-09-20", catalog.MajorOutage, 40, sampleID("a", 9)), day("2026-10-12", catalog.Degraded, 10, sampleID("a", 8)),
 		day("2026-11-17", catalog.MajorOutage, 95, past), day("2026-11-22", catalog.PartialOutage, 90, open, past),
 	}
-	s.Components[1].Days = []catalog.ShownDay{day("2026-11-22", catalog.Degraded, 90, open)}
-	s.Components[3].Days = []catalog.ShownDay{day("2026-11-22", catalog.UnderMaintenance, 45, upkeep)}
+	s.Components[1].Days = []uptime.AffectedDay{day("2026-11-22", catalog.Degraded, 90, open)}
+	s.Components[3].Days = []uptime.AffectedDay{day("2026-11-22", catalog.UnderMaintenance, 45, upkeep)}
 	impact := func(n int, impact, worst catalog.Impact) catalog.ShownImpact {
 		return catalog.ShownImpact{ComponentID: sampleID("c", n), Name: s.Components[n-1].Name, Impact: impact, Worst: worst}
 	}
@@ -170,9 +171,9 @@ func largePage() *catalog.Snapshot {
 			c := &s.Components[random.IntN(50)]
 			worst := impacts[random.IntN(4)]
 			e.Impacts = append(e.Impacts, catalog.ShownImpact{ComponentID: c.ID, Name: c.Name, Impact: worst, Worst: worst})
-			c.Days = append([]catalog.ShownDay{{
+			c.Days = append([]uptime.AffectedDay{{
 				Date: begin.Format(time.DateOnly), EventIDs: []string{e.ID},
-				Tally: catalog.Tally{Measured: 24 * time.Hour, Partial: end.Sub(begin), Worst: worst},
+				Tally: uptime.Tally{Measured: 24 * time.Hour, Partial: end.Sub(begin), Worst: worst},
 			}}, c.Days...)
 		}
 		for k := range 4 {

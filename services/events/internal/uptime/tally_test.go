@@ -1,4 +1,4 @@
-package catalog
+package uptime
 
 import (
 	"math/rand/v2"
@@ -15,29 +15,29 @@ func clock(text string) time.Time {
 }
 
 func TestTally(t *testing.T) {
-	during := func(from, to string, impact Impact) span { return span{clock(from), clock(to), impact, "e"} }
+	during := func(from, to string, impact Impact) Span { return Span{clock(from), clock(to), impact, "e"} }
 	percent := func(p float64) *float64 { return &p }
 	for name, c := range map[string]struct {
-		spans  []span
+		spans  []Span
 		want   Tally
 		uptime *float64
 	}{
 		"nothing":     {nil, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
-		"one":         {[]span{during("01:00", "02:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Major: time.Hour, Worst: MajorOutage}, percent(90)},
-		"partial":     {[]span{during("01:00", "02:00", PartialOutage)}, Tally{Measured: 10 * time.Hour, Partial: time.Hour, Worst: PartialOutage}, percent(97)},
-		"degraded":    {[]span{during("01:00", "02:00", Degraded)}, Tally{Measured: 10 * time.Hour, Degraded: time.Hour, Worst: Degraded}, percent(100)},
-		"maintenance": {[]span{during("00:00", "05:00", UnderMaintenance), during("05:00", "06:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Maintenance: 5 * time.Hour, Major: time.Hour, Worst: MajorOutage}, percent(80)},
-		"only maintenance": {[]span{during("00:00", "10:00", UnderMaintenance)},
+		"one":         {[]Span{during("01:00", "02:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Major: time.Hour, Worst: MajorOutage}, percent(90)},
+		"partial":     {[]Span{during("01:00", "02:00", PartialOutage)}, Tally{Measured: 10 * time.Hour, Partial: time.Hour, Worst: PartialOutage}, percent(97)},
+		"degraded":    {[]Span{during("01:00", "02:00", Degraded)}, Tally{Measured: 10 * time.Hour, Degraded: time.Hour, Worst: Degraded}, percent(100)},
+		"maintenance": {[]Span{during("00:00", "05:00", UnderMaintenance), during("05:00", "06:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Maintenance: 5 * time.Hour, Major: time.Hour, Worst: MajorOutage}, percent(80)},
+		"only maintenance": {[]Span{during("00:00", "10:00", UnderMaintenance)},
 			Tally{Measured: 10 * time.Hour, Maintenance: 10 * time.Hour, Worst: UnderMaintenance}, nil},
-		"the worst of two": {[]span{during("01:00", "04:00", PartialOutage), during("02:00", "03:00", MajorOutage)},
+		"the worst of two": {[]Span{during("01:00", "04:00", PartialOutage), during("02:00", "03:00", MajorOutage)},
 			Tally{Measured: 10 * time.Hour, Partial: 2 * time.Hour, Major: time.Hour, Worst: MajorOutage}, percent(84)},
-		"the same twice": {[]span{during("01:00", "03:00", MajorOutage), during("02:00", "04:00", MajorOutage)},
+		"the same twice": {[]Span{during("01:00", "03:00", MajorOutage), during("02:00", "04:00", MajorOutage)},
 			Tally{Measured: 10 * time.Hour, Major: 3 * time.Hour, Worst: MajorOutage}, percent(70)},
-		"an outage in a maintenance": {[]span{during("01:00", "03:00", UnderMaintenance), during("02:00", "04:00", MajorOutage)},
+		"an outage in a maintenance": {[]Span{during("01:00", "03:00", UnderMaintenance), during("02:00", "04:00", MajorOutage)},
 			Tally{Measured: 10 * time.Hour, Maintenance: time.Hour, Major: 2 * time.Hour, Worst: MajorOutage}, percent(77.777777)},
-		"beyond both ends": {[]span{during("00:00", "23:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Major: 10 * time.Hour, Worst: MajorOutage}, percent(0)},
-		"of no length":     {[]span{during("01:00", "01:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
-		"outside":          {[]span{during("10:00", "11:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
+		"beyond both ends": {[]Span{during("00:00", "23:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Major: 10 * time.Hour, Worst: MajorOutage}, percent(0)},
+		"of no length":     {[]Span{during("01:00", "01:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
+		"outside":          {[]Span{during("10:00", "11:00", MajorOutage)}, Tally{Measured: 10 * time.Hour, Worst: Operational}, percent(100)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from, to := clock("00:00"), clock("10:00")
@@ -74,9 +74,9 @@ func FuzzTally(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		base := clock("00:00")
 		at := func(n int) time.Time { return base.Add(time.Duration(n) * time.Minute) }
-		var spans []span
+		var spans []Span
 		for ; len(data) >= 3; data = data[3:] {
-			spans = append(spans, span{at(int(data[0]) - 20), at(int(data[1]) - 20), impacts[int(data[2])%len(impacts)], "e"})
+			spans = append(spans, Span{at(int(data[0]) - 20), at(int(data[1]) - 20), impacts[int(data[2])%len(impacts)], "e"})
 		}
 		const length = 200
 		states := segments(at(0), at(length), spans)
@@ -84,12 +84,12 @@ func FuzzTally(f *testing.F) {
 		var up time.Duration
 		reached := at(0)
 		for _, s := range states {
-			if !s.from.Equal(reached) || !s.from.Before(s.to) {
+			if !s.From.Equal(reached) || !s.From.Before(s.To) {
 				t.Fatalf("a gap or an overlap at %v in %v", reached, states)
 			}
-			reached = s.to
-			if s.impact == Operational {
-				up += s.to.Sub(s.from)
+			reached = s.To
+			if s.Impact == Operational {
+				up += s.To.Sub(s.From)
 			}
 		}
 		if !reached.Equal(at(length)) || whole.Measured != length*time.Minute ||
@@ -101,7 +101,7 @@ func FuzzTally(f *testing.F) {
 		}
 		var parts Tally
 		for n := 0; n < length; n += 7 {
-			parts.addAll(tally(states, at(n), at(min(n+7, length))))
+			parts.AddAll(tally(states, at(n), at(min(n+7, length))))
 		}
 		if parts != whole {
 			t.Fatalf("the parts are %+v, the whole %+v", parts, whole)
@@ -109,8 +109,8 @@ func FuzzTally(f *testing.F) {
 		for minute := range length { // the oracle: minute by minute
 			worst := Operational
 			for _, s := range spans {
-				if !s.from.After(at(minute)) && s.to.After(at(minute)) && s.impact.worse(worst) {
-					worst = s.impact
+				if !s.From.After(at(minute)) && s.To.After(at(minute)) && s.Impact.Worse(worst) {
+					worst = s.Impact
 				}
 			}
 			if got := tally(states, at(minute), at(minute+1)).Worst; got != worst {
@@ -134,17 +134,17 @@ func TestDays(t *testing.T) {
 		var reached time.Time
 		for year := 1998; year < 2030; year++ {
 			for month := time.January; month <= time.December; month++ {
-				for _, d := range daysOf(year, month, zone) {
-					if !reached.IsZero() && !d.from.Equal(reached) {
-						t.Fatalf("%s: %s begins at %v, the day before ends at %v", name, d.date, d.from, reached)
+				for _, d := range DaysOf(year, month, zone) {
+					if !reached.IsZero() && !d.From.Equal(reached) {
+						t.Fatalf("%s: %s begins at %v, the day before ends at %v", name, d.Date, d.From, reached)
 					}
-					if got := d.from.In(zone).Format(time.DateOnly); got != d.date {
-						t.Errorf("%s: %s begins on %s", name, d.date, got)
+					if got := d.From.In(zone).Format(time.DateOnly); got != d.Date {
+						t.Errorf("%s: %s begins on %s", name, d.Date, got)
 					}
-					if got := d.from.Add(-1).In(zone).Format(time.DateOnly); got >= d.date {
-						t.Errorf("%s: right before %s it is %s", name, d.date, got)
+					if got := d.From.Add(-1).In(zone).Format(time.DateOnly); got >= d.Date {
+						t.Errorf("%s: right before %s it is %s", name, d.Date, got)
 					}
-					reached = d.to
+					reached = d.To
 				}
 			}
 		}
@@ -155,9 +155,9 @@ func TestDays(t *testing.T) {
 	}
 	for date, hours := range map[string]float64{"2026-03-28": 24, "2026-03-29": 23, "2026-10-25": 25} {
 		at, _ := time.Parse(time.DateOnly, date)
-		d := daysOf(at.Year(), at.Month(), berlin)[at.Day()-1]
-		if d.date != date || d.to.Sub(d.from).Hours() != hours {
-			t.Errorf("%s has %v hours, want %v", d.date, d.to.Sub(d.from).Hours(), hours)
+		d := DaysOf(at.Year(), at.Month(), berlin)[at.Day()-1]
+		if d.Date != date || d.To.Sub(d.From).Hours() != hours {
+			t.Errorf("%s has %v hours, want %v", d.Date, d.To.Sub(d.From).Hours(), hours)
 		}
 	}
 }

@@ -1,0 +1,126 @@
+package uptime
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Calendar is successive days of a time zone, the oldest first. Nothing after At is measured.
+type Calendar struct {
+	At   time.Time
+	Days []Day
+	zone *time.Location
+}
+
+// NewCalendar returns the days of the 12 months until at. The last one is the day of at.
+func NewCalendar(at time.Time, zone *time.Location) Calendar {
+	today := civil(at.In(zone))
+	return Calendar{at, daysBetween(today.AddDate(-1, 0, 1), today, zone), zone}
+}
+
+// MonthCalendar returns the days of the month of first, of which only the time until at is measured.
+func MonthCalendar(first time.Time, zone *time.Location, at time.Time) Calendar {
+	days := DaysOf(first.Year(), first.Month(), zone)
+	return Calendar{Earlier(at, days[len(days)-1].To), days, zone}
+}
+
+func (c Calendar) Today() Day { return c.Days[len(c.Days)-1] }
+
+// Last returns the last n days.
+func (c Calendar) Last(n int) []Day { return c.Days[max(0, len(c.Days)-n):] }
+
+// Overlapping returns the days that the time from until before to touches.
+func (c Calendar) Overlapping(from, to time.Time) []Day {
+	first, _ := slices.BinarySearchFunc(c.Days, from, func(d Day, at time.Time) int {
+		return cmp.Or(d.To.Compare(at), -1) // a day that ends at from is before it
+	})
+	last := first
+	for last < len(c.Days) && c.Days[last].From.Before(to) {
+		last++
+	}
+	return c.Days[first:last]
+}
+
+// Month returns the month of a time as yyyy-mm.
+func (c Calendar) Month(at time.Time) string { return at.In(c.zone).Format("2006-01") }
+
+// maxMonths bounds the months that have a page.
+const maxMonths = 240
+
+// Months returns the months from first to that of today, the newest first.
+func (c Calendar) Months(first string) []string {
+	local := c.At.In(c.zone)
+	month := time.Date(local.Year(), local.Month(), 1, 0, 0, 0, 0, time.UTC)
+	months := []string{month.Format("2006-01")}
+	for len(months) < maxMonths && first != "" {
+		if month = month.AddDate(0, -1, 0); month.Format("2006-01") < first {
+			break
+		}
+		months = append(months, month.Format("2006-01"))
+	}
+	return months
+}
+
+// AffectedDay is a day on which events affected a component.
+type AffectedDay struct {
+	Date     string   `json:"date"` // yyyy-mm-dd
+	Tally    Tally    `json:"tally"`
+	EventIDs []string `json:"eventIds"`
+}
+
+// Tallied returns those of the days on which spans affected a component that exists since a time. spans is all spans of
+// the component that overlap the days. The time before since and after At is not measured. A day names the events of all
+// spans until At and counts their impacts for its worst status, also of those that have not lasted a second.
+func (c Calendar) Tallied(since time.Time, spans []Span, days []Day) []AffectedDay {
+	if len(days) == 0 || len(spans) == 0 {
+		return nil
+	}
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.EventID, b.EventID)) })
+	from, end := Later(days[0].From, wholeSecond(since)), Earlier(days[len(days)-1].To, wholeSecond(c.At))
+	states := segments(from, end, spans)
+	var out []AffectedDay
+	for _, d := range days {
+		first := Later(d.From, from)
+		one := AffectedDay{Date: d.Date, Tally: tally(states, first, Earlier(d.To, end)), EventIDs: []string{}}
+		for _, s := range spans {
+			begin := Later(s.From, first)
+			if begin.After(c.At) || !begin.Before(Earlier(s.To, d.To)) {
+				continue
+			}
+			if s.Impact.Worse(one.Tally.Worst) {
+				one.Tally.Worst = s.Impact
+			}
+			if !slices.Contains(one.EventIDs, s.EventID) {
+				one.EventIDs = append(one.EventIDs, s.EventID)
+			}
+		}
+		if len(one.EventIDs) > 0 {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// Uptime returns the uptime of a component over the last n days. affected is its days with events.
+func (c Calendar) Uptime(since time.Time, affected []AffectedDay, n int, weight float64) *float64 {
+	window := c.Last(n)
+	from, end := Later(window[0].From, wholeSecond(since)), wholeSecond(c.At)
+	if !from.Before(end) {
+		return nil
+	}
+	var sum Tally
+	for i := range affected {
+		if affected[i].Date >= window[0].Date {
+			sum.AddAll(affected[i].Tally)
+		}
+	}
+	sum.Measured = end.Sub(from)
+	switch sum.Worst { // an outage that has not lasted a second is an outage
+	case MajorOutage:
+		sum.Major = max(sum.Major, 1)
+	case PartialOutage:
+		sum.Partial = max(sum.Partial, 1)
+	}
+	return sum.Uptime(weight)
+}

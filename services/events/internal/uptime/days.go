@@ -1,0 +1,49 @@
+package uptime
+
+import "time"
+
+// Day is a calendar day of a time zone: from From, and until before To.
+type Day struct {
+	Date     string // yyyy-mm-dd
+	From, To time.Time
+}
+
+// DaysOf returns the days of a month in a time zone. A day that the zone skipped is left out.
+func DaysOf(year int, month time.Month, zone *time.Location) []Day {
+	first := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
+	return daysBetween(first, first.AddDate(0, 1, -1), zone)
+}
+
+// daysBetween returns the days from the date of first to that of last, which are times in UTC.
+func daysBetween(first, last time.Time, zone *time.Location) []Day {
+	var days []Day
+	for at := first; !at.After(last); at = at.AddDate(0, 0, 1) {
+		year, month, date := at.Date()
+		one := Day{at.Format(time.DateOnly), dayStart(year, month, date, zone), dayStart(year, month, date+1, zone)}
+		if one.From.Before(one.To) { // else the zone skipped the day
+			days = append(days, one)
+		}
+	}
+	return days
+}
+
+// dayStart returns the first moment of a day, in UTC. A change of the offset at midnight makes no midnight or two.
+func dayStart(year int, month time.Month, date int, zone *time.Location) time.Time {
+	want := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+	at := time.Date(year, month, date, 0, 0, 0, 0, zone)
+	if civil(at).Before(want) { // no midnight, and at is before the change
+		if _, change := at.ZoneBounds(); !change.IsZero() {
+			return change.UTC()
+		}
+	}
+	if just := at.Add(-1); !civil(just).Before(want) { // two midnights, and at is the second
+		_, offset := just.Zone()
+		return want.Add(-time.Duration(offset) * time.Second)
+	}
+	return at.UTC()
+}
+
+func civil(at time.Time) time.Time {
+	year, month, date := at.Date()
+	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+}

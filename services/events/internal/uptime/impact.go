@@ -1,0 +1,56 @@
+// Package uptime measures how long components were affected by events: in a month (Report), and on the days of a
+// dashboard's bars (Calendar). Its functions are pure. The caller reads the times in which events affect a component.
+package uptime
+
+import (
+	"slices"
+	"time"
+)
+
+// Impact is the effect of an event on a component, and the status of a component.
+type Impact string
+
+const (
+	Operational      Impact = "operational"
+	UnderMaintenance Impact = "under_maintenance"
+	Degraded         Impact = "degraded_performance"
+	PartialOutage    Impact = "partial_outage"
+	MajorOutage      Impact = "major_outage"
+)
+
+// Worse reports whether the impact is worse than another one. Every impact is worse than the empty one.
+func (i Impact) Worse(other Impact) bool {
+	order := []Impact{Operational, UnderMaintenance, Degraded, PartialOutage, MajorOutage}
+	return slices.Index(order, i) > slices.Index(order, other)
+}
+
+// Span is a time in which an event affects a component: from From, and until before To.
+type Span struct {
+	From, To time.Time
+	Impact   Impact
+	EventID  string
+}
+
+// counted returns the part of the span between from and to in whole seconds, and false if it has no length. Reports count
+// whole seconds, so that their sums agree exactly.
+func (s Span) counted(from, to time.Time) (first, last time.Time, lasts bool) {
+	first, last = Later(wholeSecond(s.From), from), Earlier(wholeSecond(s.To), to)
+	return first, last, first.Before(last)
+}
+
+// wholeSecond drops the fraction of a second.
+func wholeSecond(at time.Time) time.Time { return at.Truncate(time.Second) }
+
+func Later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func Earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
