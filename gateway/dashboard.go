@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
 // dashboardFile is a path below a dashboard: a file that the events service serves, or a form.
@@ -37,23 +39,12 @@ func newDashboardFile(at string) *dashboardFile {
 	case "/incidents/{id}":
 		return &dashboardFile{kind: fileIncident, page: true}
 	}
-	file := &dashboardFile{parameter: strings.Contains(at, "{")}
-	if !file.parameter {
-		file.name = strings.TrimPrefix(at, "/")
+	for _, file := range peer.DashboardFiles() {
+		if file.Path == at {
+			return &dashboardFile{name: file.Name(), parameter: file.HasParameter(), page: file.IsPage(), shared: file.IsShared(), feed: file.IsFeed()}
+		}
 	}
-	if of, is := strings.CutPrefix(at, "/history."); is { // the addresses of Statuspage
-		file.name = "feed." + of
-	}
-	switch extension := path.Ext(at); extension {
-	case "":
-		file.page = true
-	case ".json", ".rss", ".atom", ".svg":
-		file.shared = true
-		file.feed = extension != ".svg" && !strings.HasPrefix(at, "/api/")
-	case ".ics":
-		file.feed = true
-	}
-	return file
+	return &dashboardFile{page: true}
 }
 
 // address is a path of a dashboard as a visitor sent it.

@@ -25,17 +25,6 @@ type Edition struct {
 // pass it on.
 const ListHeader = "Bellbuoy-List"
 
-// The names of the files that the gateway serves in place of others. No address of a dashboard leads to them. The links
-// of a page are relative, so the password form of an address with a slash is a file of its own.
-const (
-	EnterFile      = "enter"       // the password form
-	EnterBelowFile = "enter/below" // the same, for an address with a slash
-	EnterWrongFile = "enter/wrong" // the response to a wrong password
-	EnterLateFile  = "enter/late"  // the response to too many wrong passwords
-	MissingFile    = "404"         // for an address that the dashboard does not have
-	FrameFile      = "frame"       // a Frame as JSON, which the gateway does not serve
-)
-
 // The modes of Access.
 const (
 	AccessPublic   = "public"

@@ -37,7 +37,7 @@ func (a api) showEdition(c *gin.Context, page catalog.Page, err error) error {
 		ID: page.EditionID, Number: page.Edition, DashboardID: page.DashboardID,
 		Access: peer.Access{Mode: string(entry.Mode), AllowedIPs: append([]string{}, entry.AllowedIPs...), Password: entry.Password, FeedKey: entry.FeedKey},
 		List:   page.List,
-		Files:  a.catalog.FilesAtOnce(),
+		Files:  peer.FilesAtOnce(),
 	})
 	if err != nil {
 		return err

@@ -83,8 +83,6 @@ type Asked struct {
 
 // Renderer renders the files of a snapshot.
 type Renderer interface {
-	// AtOnce returns the names of the files that the gateway reads with each edition.
-	AtOnce() []string
 	// Render returns the file with the name, or NotFound.
 	Render(snapshot *Snapshot, name string, asked Asked) (File, error)
 }
@@ -100,8 +98,6 @@ type Publication struct {
 
 // noFiles renders no files, for a catalog without Publish.
 type noFiles struct{}
-
-func (noFiles) AtOnce() []string { return nil }
 
 func (noFiles) Render(*Snapshot, string, Asked) (File, error) { return File{}, noFile() }
 

@@ -15,9 +15,6 @@ import (
 // maxFileName bounds the name of a file, in bytes.
 const maxFileName = 255
 
-// FilesAtOnce returns the names of the files that the gateway reads with each edition.
-func (c *Catalog) FilesAtOnce() []string { return c.publication.Renderer.AtOnce() }
-
 // DashboardFile returns a file of the current edition of an enabled dashboard, or NotFound.
 func (c *Catalog) DashboardFile(ctx context.Context, dashboardID, name string) (File, error) {
 	page, err := c.store.Pages.Get(ctx, dashboardID)

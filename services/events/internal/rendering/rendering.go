@@ -55,8 +55,6 @@ func New(confirm string) (Renderer, error) {
 	return r, err
 }
 
-func (Renderer) AtOnce() []string { return site.AtOnce() }
-
 func (r Renderer) Render(snapshot *catalog.Snapshot, name string, asked catalog.Asked) (catalog.File, error) {
 	file, err := r.site.Render(snapshot, name, asked)
 	if err != nil {

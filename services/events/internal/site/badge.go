@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	svgMedia      = "image/svg+xml"
 	maxBadgeLabel = 30 // characters
 	badgePadding  = 8
 )
@@ -61,7 +60,7 @@ func drawBadge(name, state string, level catalog.Impact, word wording) File {
 		fmt.Sprintf(`<path fill="#33373d" d="M0 0h%dv20H0z"/><path fill="%s" d="M%d 0h%dv20H%dz"/></g>`, boundary, badgeColor(level), boundary, full-boundary, boundary) +
 		`<g fill="#fff" font-family="system-ui,sans-serif" font-size="11" aria-hidden="true">` +
 		text(badgePadding, left, label) + text(boundary+badgePadding, right, state) + `</g></svg>`
-	return File{Media: svgMedia, Body: []byte(body)}
+	return File{Body: []byte(body)}
 }
 
 // badgeWidth estimates the width of a text in a font of 11 pixels.

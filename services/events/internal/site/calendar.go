@@ -14,8 +14,7 @@ import (
 // characters in values, so a title could add lines of its own.
 
 const (
-	calendarMedia = "text/calendar; charset=utf-8"
-	calendarTime  = "20060102T150405Z"
+	calendarTime = "20060102T150405Z"
 	// maxLine is the number of octets of a line, without its end.
 	maxLine = 75
 )
@@ -41,7 +40,7 @@ func calendar(s *catalog.Snapshot, word wording, texts *texts) (File, error) {
 		c.event(s, &s.Withdrawn[i], true, word, texts)
 	}
 	c.line("END", "VCALENDAR")
-	return File{Media: calendarMedia, Body: []byte(c.String())}, nil
+	return File{Body: []byte(c.String())}, nil
 }
 
 type calendarWriter struct{ strings.Builder }

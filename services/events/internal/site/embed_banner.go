@@ -42,7 +42,7 @@ func embedJS(s *catalog.Snapshot, word wording) (File, error) {
 		},
 	})
 	body := embedScript() + "(" + string(settings) + ");\n"
-	return File{Media: "text/javascript; charset=utf-8", Body: []byte(body)}, err
+	return File{Body: []byte(body)}, err
 }
 
 // embedScript returns the source without the lines of comments and without indentation.

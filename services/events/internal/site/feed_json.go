@@ -7,8 +7,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-const jsonFeedMedia = "application/feed+json; charset=utf-8"
-
 type jsonFeed struct {
 	Version     string         `json:"version"`
 	Title       string         `json:"title"`
@@ -52,5 +50,5 @@ func feedJSON(s *catalog.Snapshot, component string, word wording, texts *texts)
 		})
 	}
 	encoded, err := json.Marshal(document)
-	return File{Media: jsonFeedMedia, Body: encoded}, err
+	return File{Body: encoded}, err
 }

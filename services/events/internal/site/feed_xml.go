@@ -4,15 +4,12 @@ import (
 	"encoding/xml"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-const (
-	rssMedia  = "application/rss+xml; charset=utf-8"
-	atomMedia = "application/atom+xml; charset=utf-8"
-	// rssTime is RFC 822 with a year of four digits, as RSS 2.0 requires.
-	rssTime = "Mon, 02 Jan 2006 15:04:05 GMT"
-)
+// rssTime is RFC 822 with a year of four digits, as RSS 2.0 requires.
+const rssTime = "Mon, 02 Jan 2006 15:04:05 GMT"
 
 type rssDocument struct {
 	XMLName xml.Name   `xml:"rss"`
@@ -59,7 +56,7 @@ func feedRSS(s *catalog.Snapshot, component string, word wording, texts *texts) 
 	}
 	channel := rssChannel{
 		Title: f.Title, Link: f.Home, Description: f.Subtitle, Language: s.Dashboard.Locale,
-		LastBuildDate: f.Updated.UTC().Format(rssTime), Self: xmlLink{f.Self, "self", "application/rss+xml"},
+		LastBuildDate: f.Updated.UTC().Format(rssTime), Self: xmlLink{f.Self, "self", peer.RSS},
 	}
 	for _, item := range f.Items {
 		channel.Items = append(channel.Items, rssItem{
@@ -67,7 +64,7 @@ func feedRSS(s *catalog.Snapshot, component string, word wording, texts *texts) 
 			GUID: rssGUID{ID: item.ID}, PubDate: item.Published.UTC().Format(rssTime),
 		})
 	}
-	return xmlFile(rssMedia, rssDocument{Version: "2.0", Atom: "http://www.w3.org/2005/Atom", Channel: channel})
+	return xmlFile(rssDocument{Version: "2.0", Atom: "http://www.w3.org/2005/Atom", Channel: channel})
 }
 
 type atomDocument struct {
@@ -110,11 +107,11 @@ func feedAtom(s *catalog.Snapshot, component string, word wording, texts *texts)
 	document := atomDocument{
 		Language: s.Dashboard.Locale, ID: "urn:uuid:" + f.ID, Title: f.Title, Subtitle: f.Subtitle,
 		Updated: f.Updated.UTC().Format(time.RFC3339), Author: f.Author,
-		Links: []xmlLink{{f.Self, "self", "application/atom+xml"}, {f.Home, "alternate", "text/html"}},
+		Links: []xmlLink{{f.Self, "self", peer.Atom}, {f.Home, "alternate", peer.HTML}},
 	}
 	for _, item := range f.Items {
 		entry := atomEntry{
-			ID: "urn:uuid:" + item.ID, Title: item.Title, Link: xmlLink{item.URL, "alternate", "text/html"},
+			ID: "urn:uuid:" + item.ID, Title: item.Title, Link: xmlLink{item.URL, "alternate", peer.HTML},
 			Updated: item.Updated.UTC().Format(time.RFC3339), Published: item.Published.UTC().Format(time.RFC3339),
 			Content: atomContent{"html", item.HTML},
 		}
@@ -123,10 +120,10 @@ func feedAtom(s *catalog.Snapshot, component string, word wording, texts *texts)
 		}
 		document.Entries = append(document.Entries, entry)
 	}
-	return xmlFile(atomMedia, document)
+	return xmlFile(document)
 }
 
-func xmlFile(media string, document any) (File, error) {
+func xmlFile(document any) (File, error) {
 	encoded, err := xml.Marshal(document)
-	return File{Media: media, Body: append([]byte(xml.Header), encoded...)}, err
+	return File{Body: append([]byte(xml.Header), encoded...)}, err
 }

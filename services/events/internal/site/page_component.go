@@ -40,24 +40,24 @@ type eventLink struct{ Href, Title string }
 // shownMonths is for how many months the page of a component shows days.
 const shownMonths = 12
 
-func (s *Site) componentPage(o order) (File, error) {
-	f := s.newFrame(o)
-	c := f.component(strings.TrimPrefix(o.name, "components/"))
+func (s *Site) componentPage(r renderRequest) (File, error) {
+	f := s.newFrame(r)
+	c := f.component(strings.TrimPrefix(r.name, "components/"))
 	if c == nil {
 		return File{}, unknownFile()
 	}
 	state := f.state(c.State)
 	view := componentFile{frame: f, ID: c.ID, Component: componentView{Name: c.Name, Description: c.Description, State: &state}}
-	view.Title = c.Name + " – " + o.Dashboard.Name
+	view.Title = c.Name + " – " + r.Dashboard.Name
 	view.Description = c.Name + f.word("format.colon") + state.Word
 	if c.Group != catalog.DefaultGroup {
 		view.Group = c.Group
 	}
-	if o.Dashboard.Content.Modules.UptimeHistory {
+	if r.Dashboard.Content.Modules.UptimeHistory {
 		view.Component.Bar = f.newBar(c)
 	}
 	view.Events = f.eventsWhere(func(e *catalog.ShownEvent) bool {
-		return isOpen(o.Snapshot, e) && slices.ContainsFunc(e.Impacts, func(i catalog.ShownImpact) bool { return i.ComponentID == c.ID })
+		return isOpen(r.Snapshot, e) && slices.ContainsFunc(e.Impacts, func(i catalog.ShownImpact) bool { return i.ComponentID == c.ID })
 	})
 	view.Months = f.componentMonths(c)
 	return s.html("component.html", view.frame, view)

@@ -191,15 +191,15 @@ type actionView struct {
 	Due  *moment
 }
 
-func (s *Site) eventPage(o order) (File, error) {
-	f := s.newFrame(o)
-	id := strings.TrimPrefix(o.name, "events/")
-	shown := cmp.Or(o.asked.Event, f.event(id))
+func (s *Site) eventPage(r renderRequest) (File, error) {
+	f := s.newFrame(r)
+	id := strings.TrimPrefix(r.name, "events/")
+	shown := cmp.Or(r.extra.Event, f.event(id))
 	if shown == nil || shown.ID != id {
 		return File{}, unknownFile()
 	}
 	view := eventFile{frame: f, Event: f.newEvent(shown), PostMortem: f.postMortem(shown.PostMortem)}
-	view.Title = shown.Title + " – " + o.Dashboard.Name
+	view.Title = shown.Title + " – " + r.Dashboard.Name
 	view.Description = view.Event.Kind + ", " + view.Event.Status
 	return s.html("event.html", view.frame, view)
 }

@@ -26,15 +26,15 @@ type channelForm struct {
 	Components         []catalog.ShownComponent
 }
 
-func (s *Site) subscribePage(o order) (File, error) {
-	view := subscribeFile{frame: s.newFrame(o)}
+func (s *Site) subscribePage(r renderRequest) (File, error) {
+	view := subscribeFile{frame: s.newFrame(r)}
 	view.Current = "subscribe"
-	view.Title = view.word("subscribe.title") + " – " + o.Dashboard.Name
+	view.Title = view.word("subscribe.title") + " – " + r.Dashboard.Name
 	view.frame.Description = view.Title
-	if o.Dashboard.Content.Modules.Subscribe {
-		for i, channel := range o.Dashboard.Channels() {
+	if r.Dashboard.Content.Modules.Subscribe {
+		for i, channel := range r.Dashboard.Channels() {
 			view.Forms = append(view.Forms, channelForm{
-				Channel: string(channel), Title: view.word("subscribe." + string(channel)), Open: i == 0, Components: o.Components,
+				Channel: string(channel), Title: view.word("subscribe." + string(channel)), Open: i == 0, Components: r.Components,
 				Email: channel == topic.Email, Phone: channel == topic.SMS || channel == topic.WhatsApp,
 				Hook: channel == topic.Webhook || channel == topic.Teams || channel == topic.GChat,
 			})
@@ -56,13 +56,13 @@ type sentFile struct {
 	Codes   []channelForm
 }
 
-func (s *Site) sentPage(o order) (File, error) {
-	view := sentFile{noteFile: noteFile{frame: s.newFrame(o)}, Confirm: s.confirm}
+func (s *Site) sentPage(r renderRequest) (File, error) {
+	view := sentFile{noteFile: noteFile{frame: s.newFrame(r)}, Confirm: s.confirm}
 	view.Heading, view.Text = view.word("sent.title"), view.word("sent.text")
 	view.Indexed = false
-	view.Title = view.Heading + " – " + o.Dashboard.Name
+	view.Title = view.Heading + " – " + r.Dashboard.Name
 	if view.Subscribable() {
-		for _, channel := range o.Dashboard.Channels() {
+		for _, channel := range r.Dashboard.Channels() {
 			if channel == topic.SMS || channel == topic.WhatsApp {
 				view.Codes = append(view.Codes, channelForm{Channel: string(channel), Title: view.word("sent." + string(channel))})
 				view.Forms = originOf(s.confirm)
@@ -81,12 +81,12 @@ type shellFile struct {
 // frameFile is the design around the pages that other services render, as JSON of peer.Frame. Its links are absolute,
 // because these pages are on the host of the platform too. On a private page it shows no more than the name and the
 // branding, because everybody who has a link to a subscription sees it.
-func (s *Site) frameFile(o order) (File, error) {
-	view := shellFile{s.newFrame(o), rand.Text()}
+func (s *Site) frameFile(r renderRequest) (File, error) {
+	view := shellFile{s.newFrame(r), rand.Text()}
 	view.Indexed, view.Script, view.Canonical = false, "", ""
-	view.Bare = o.Dashboard.Access.Mode != catalog.AccessPublic
-	view.Up = o.URL + "/"
-	view.Title = view.Mark + " – " + o.Dashboard.Name
+	view.Bare = r.Dashboard.Access.Mode != catalog.AccessPublic
+	view.Up = r.URL + "/"
+	view.Title = view.Mark + " – " + r.Dashboard.Name
 	page, err := s.html("shell.html", view.frame, view)
 	if err != nil {
 		return File{}, err
@@ -96,17 +96,17 @@ func (s *Site) frameFile(o order) (File, error) {
 		return File{}, fmt.Errorf("site: the frame has %d parts", len(parts))
 	}
 	body, err := json.Marshal(peer.Frame{Before: parts[0], Between: parts[1], After: parts[2], Policy: page.Policy, Lang: view.Lang})
-	return File{Media: "application/json", Body: body}, err
+	return File{Body: body}, err
 }
 
 // missingPage says that there is no such page. Its links are absolute, because it is shown at any address. It has no key
 // of feeds: a visitor without access gets it after POST /enter of a dashboard without a password.
-func (s *Site) missingPage(o order) (File, error) {
-	view := noteFile{frame: s.newFrame(o)}
+func (s *Site) missingPage(r renderRequest) (File, error) {
+	view := noteFile{frame: s.newFrame(r)}
 	view.Heading, view.Text = view.word("missing.title"), view.word("missing.text")
 	view.Indexed, view.Script, view.Canonical, view.key = false, "", "", ""
-	view.Up = o.URL + "/"
-	view.Title = view.Heading + " – " + o.Dashboard.Name
+	view.Up = r.URL + "/"
+	view.Title = view.Heading + " – " + r.Dashboard.Name
 	return s.html("note.html", view.frame, view)
 }
 
@@ -117,16 +117,16 @@ type enterFile struct {
 }
 
 // enterPage shows no more than the name and the branding, because everybody sees it.
-func (s *Site) enterPage(o order) (File, error) {
-	view := enterFile{frame: s.newFrame(o)}
-	switch o.name {
-	case EnterWrongFile:
+func (s *Site) enterPage(r renderRequest) (File, error) {
+	view := enterFile{frame: s.newFrame(r)}
+	switch r.name {
+	case peer.EnterWrongFile:
 		view.Problem, view.Up = view.word("enter.wrong"), ""
-	case EnterLateFile:
+	case peer.EnterLateFile:
 		view.Problem, view.Up = view.word("enter.late"), ""
 	}
 	view.Indexed, view.Bare, view.Script, view.Canonical, view.key = false, true, "", "", ""
-	view.Title = o.Dashboard.Name
+	view.Title = r.Dashboard.Name
 	return s.html("enter.html", view.frame, view)
 }
 
@@ -136,10 +136,10 @@ type embedFile struct {
 	Status stateView
 }
 
-func (s *Site) embedPage(o order) (File, error) {
-	view := embedFile{frame: s.newFrame(o)}
+func (s *Site) embedPage(r renderRequest) (File, error) {
+	view := embedFile{frame: s.newFrame(r)}
 	view.Status = view.overall()
-	view.Title = o.Dashboard.Name + " – " + view.Status.Word
-	view.Indexed, view.Embedded, view.Canonical = false, true, o.URL+"/"
+	view.Title = r.Dashboard.Name + " – " + view.Status.Word
+	view.Indexed, view.Embedded, view.Canonical = false, true, r.URL+"/"
 	return s.html("embed.html", view.frame, view)
 }

@@ -14,7 +14,7 @@ import (
 // framed returns a page of another service in the frame of the snapshot.
 func framed(t *testing.T, s *Site, snapshot *catalog.Snapshot) (document, peer.Frame) {
 	t.Helper()
-	file := render(t, s, snapshot, FrameFile)
+	file := render(t, s, snapshot, peer.FrameFile)
 	var frame peer.Frame
 	if err := json.Unmarshal(file.Body, &frame); err != nil || file.Media != "application/json" {
 		t.Fatal(file.Media, err)

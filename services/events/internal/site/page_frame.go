@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"golang.org/x/net/idna"
 )
@@ -30,8 +31,12 @@ func New(confirm string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
+	routes, err := newRoutes()
+	if err != nil {
+		return nil, err
+	}
 	script := compact(scriptText)
-	s := &Site{pages: map[string]*template.Template{}, words: words, texts: newTexts(), style: styleText, confirm: confirm, script: script, scriptHash: hashOf(script)}
+	s := &Site{pages: map[string]*template.Template{}, words: words, texts: newTexts(), routes: routes, style: styleText, confirm: confirm, script: script, scriptHash: hashOf(script)}
 	for lang, l := range words {
 		parsed, err := template.New("").Funcs(template.FuncMap{"t": l.word}).ParseFS(templateFiles, "templates/*.html")
 		if err != nil {
@@ -96,9 +101,9 @@ func (f frame) Subscribable() bool {
 // Feeds is the addresses of the feeds.
 func (f frame) Feeds() []feedLink {
 	return []feedLink{
-		{f.Keyed("feed.rss"), "RSS", "application/rss+xml"},
-		{f.Keyed("feed.atom"), "Atom", "application/atom+xml"},
-		{f.Keyed("feed.json"), "JSON Feed", "application/feed+json"},
+		{f.Keyed("feed.rss"), "RSS", peer.RSS},
+		{f.Keyed("feed.atom"), "Atom", peer.Atom},
+		{f.Keyed("feed.json"), "JSON Feed", peer.JSONFeed},
 	}
 }
 
@@ -125,17 +130,17 @@ func (s *Site) localeOf(snapshot *catalog.Snapshot) *locale {
 }
 
 // newFrame returns the frame of the file. Its canonical address is that of the name below the dashboard.
-func (s *Site) newFrame(o order) frame {
-	l := s.localeOf(o.Snapshot)
-	d := newDates(l, o.Dashboard.Timezone, o.At)
+func (s *Site) newFrame(r renderRequest) frame {
+	l := s.localeOf(r.Snapshot)
+	d := newDates(l, r.Dashboard.Timezone, r.At)
 	f := frame{
-		Snapshot: o.Snapshot, locale: l, dates: d, Title: o.Dashboard.Name, Canonical: o.URL + "/" + o.name,
-		Indexed:  o.Dashboard.SearchIndexing && o.Dashboard.Access.Mode == catalog.AccessPublic,
-		Up:       strings.Repeat("../", strings.Count(o.name, "/")),
-		Style:    template.CSS(paletteCSS(o.Dashboard.Branding) + s.style), // our own text
+		Snapshot: r.Snapshot, locale: l, dates: d, Title: r.Dashboard.Name, Canonical: r.URL + "/" + r.name,
+		Indexed:  r.Dashboard.SearchIndexing && r.Dashboard.Access.Mode == catalog.AccessPublic,
+		Up:       strings.Repeat("../", strings.Count(r.name, "/")),
+		Style:    template.CSS(paletteCSS(r.Dashboard.Branding) + s.style), // our own text
 		Script:   template.JS(s.script),                                    // our own text
-		Rendered: d.moment(o.At),
-		key:      o.FeedKey,
+		Rendered: d.moment(r.At),
+		key:      r.FeedKey,
 	}
 	return f
 }
@@ -146,7 +151,7 @@ func (s *Site) html(name string, f frame, view any) (File, error) {
 	if err := s.pages[f.Lang].ExecuteTemplate(&out, name, view); err != nil {
 		return File{}, err
 	}
-	return File{Media: "text/html; charset=utf-8", Body: bytes.Map(allowed, out.Bytes()), Policy: s.policy(f)}, nil
+	return File{Body: bytes.Map(allowed, out.Bytes()), Policy: s.policy(f)}, nil
 }
 
 // allowed removes the characters that HTML forbids: control characters and noncharacters.

@@ -91,12 +91,12 @@ type yearView struct {
 
 type monthLink struct{ Href, Title string }
 
-func (s *Site) historyPage(o order) (File, error) {
-	view := historyFile{frame: s.newFrame(o)}
+func (s *Site) historyPage(r renderRequest) (File, error) {
+	view := historyFile{frame: s.newFrame(r)}
 	view.Current = "history"
-	view.Title = view.word("nav.history") + " – " + o.Dashboard.Name
+	view.Title = view.word("nav.history") + " – " + r.Dashboard.Name
 	view.Description = view.Title
-	for _, month := range o.Months {
+	for _, month := range r.Months {
 		year, _, _ := strings.Cut(month, "-")
 		if n := len(view.Years); n == 0 || view.Years[n-1].Year != year {
 			view.Years = append(view.Years, yearView{Year: year})
@@ -122,27 +122,27 @@ type monthFile struct {
 
 type uptimeView struct{ Name, Href, Uptime string }
 
-func (s *Site) monthPage(o order) (File, error) {
-	name := strings.TrimPrefix(o.name, "history/")
-	at := slices.Index(o.Months, name)
+func (s *Site) monthPage(r renderRequest) (File, error) {
+	name := strings.TrimPrefix(r.name, "history/")
+	at := slices.Index(r.Months, name)
 	begin, err := time.Parse("2006-01", name)
 	if at < 0 || err != nil {
 		return File{}, unknownFile()
 	}
-	view := monthFile{frame: s.newFrame(o)}
+	view := monthFile{frame: s.newFrame(r)}
 	view.Current = "history"
 	view.Heading = view.dates.monthTitle(name)
-	view.Title = view.Heading + " – " + o.Dashboard.Name
+	view.Title = view.Heading + " – " + r.Dashboard.Name
 	view.Description = view.word("nav.history") + ", " + view.Heading
 	if at > 0 {
-		view.Future = view.month(o.Months[at-1])
+		view.Future = view.month(r.Months[at-1])
 	}
-	if at+1 < len(o.Months) {
-		view.Earlier = view.month(o.Months[at+1])
+	if at+1 < len(r.Months) {
+		view.Earlier = view.month(r.Months[at+1])
 	}
 	first, last := day{begin}, day{begin.AddDate(0, 1, -1)}
 	uptimes := map[string]*float64{}
-	if month := o.asked.Month; month != nil {
+	if month := r.extra.Month; month != nil {
 		for i := range month.Events {
 			view.Events = append(view.Events, view.newEvent(&month.Events[i]))
 		}
@@ -152,8 +152,8 @@ func (s *Site) monthPage(o order) (File, error) {
 			from, to, any := view.covered(e)
 			return any && !from.After(last.Time) && !to.Before(first.Time)
 		})
-		for i := range o.Components {
-			uptimes[o.Components[i].ID] = view.uptime(&o.Components[i], first, last)
+		for i := range r.Components {
+			uptimes[r.Components[i].ID] = view.uptime(&r.Components[i], first, last)
 		}
 	}
 	view.Uptimes = view.uptimeRows(uptimes)

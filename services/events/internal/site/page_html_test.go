@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"golang.org/x/net/html"
@@ -212,9 +213,9 @@ func (d document) checkReferences() {
 func TestLinksAreRelativeAndLeadToFiles(t *testing.T) {
 	eachPage(t, func(d document, s *catalog.Snapshot, name string) {
 		switch name {
-		case EnterWrongFile, EnterLateFile:
+		case peer.EnterWrongFile, peer.EnterLateFile:
 			name = "enter" // the address of the response
-		case EnterBelowFile:
+		case peer.EnterBelowFile:
 			name = "events/x"
 		}
 		at, err := url.Parse("https://host/d/slug/" + name)
@@ -264,7 +265,7 @@ func TestIconIsInsideThePage(t *testing.T) {
 		name, want string
 	}{
 		{calm, "", badgeColor(catalog.Operational)}, {troubled, "", badgeColor(catalog.PartialOutage)}, {troubled, "history/2026-10", badgeColor(catalog.PartialOutage)},
-		{calm, EnterFile, "#2456c8"}, {troubled, EnterBelowFile, "#2456c8"}, {troubled, MissingFile, "#2456c8"},
+		{calm, peer.EnterFile, "#2456c8"}, {troubled, peer.EnterBelowFile, "#2456c8"}, {troubled, peer.MissingFile, "#2456c8"},
 	} {
 		d := read(t, one.name, render(t, newSite(t), one.s, one.name))
 		var icons []string

@@ -41,13 +41,13 @@ type componentView struct {
 	Bar                     *bar       // nil: not shown
 }
 
-func (s *Site) indexPage(o order) (File, error) {
-	view := indexFile{frame: s.newFrame(o)}
+func (s *Site) indexPage(r renderRequest) (File, error) {
+	view := indexFile{frame: s.newFrame(r)}
 	view.Current = "status"
 	view.Status = view.overall()
-	view.Title = o.Dashboard.Name + " – " + view.Status.Word
+	view.Title = r.Dashboard.Name + " – " + view.Status.Word
 	view.Description = view.Status.Word
-	for _, name := range o.Dashboard.Content.Order {
+	for _, name := range r.Dashboard.Content.Order {
 		if part, shown := view.module(name); shown {
 			part.Name, part.Frame = name, view.frame
 			view.Modules = append(view.Modules, part)

@@ -14,7 +14,7 @@ import (
 
 func frameOf(t *testing.T, snapshot *catalog.Snapshot) frame {
 	t.Helper()
-	return newSite(t).newFrame(order{Snapshot: snapshot})
+	return newSite(t).newFrame(renderRequest{Snapshot: snapshot})
 }
 
 // The page shows the modules that are on, in the order of the content.
@@ -142,7 +142,7 @@ func TestBarOfAnIncidentThatHasJustBegun(t *testing.T) {
 	s.Components[0].State = catalog.MajorOutage
 	s.Components[0].Days = []uptime.AffectedDay{{Date: "2026-11-22", Tally: uptime.Tally{Worst: catalog.MajorOutage}, EventIDs: []string{"new"}}}
 	s.Events = []catalog.ShownEvent{{ID: "new", Type: catalog.Incident, Status: catalog.Investigating, Title: "Down", StartAt: s.At}}
-	f := newSite(t).newFrame(order{Snapshot: s})
+	f := newSite(t).newFrame(renderRequest{Snapshot: s})
 	b := f.newBar(&s.Components[0])
 	if want := []dayLink{{356, "events/new", "November 22, 2026: Major outage. Down"}}; !slices.Equal(b.Links, want) || !strings.Contains(b.Label, "events on 1 day") {
 		t.Errorf("the bar %q links %+v", b.Label, b.Links)

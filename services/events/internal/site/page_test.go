@@ -5,6 +5,7 @@ import (
 	"flag"
 	"html"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
@@ -40,7 +42,7 @@ func render(t testing.TB, s *Site, snapshot *catalog.Snapshot, name string) File
 
 // pageNames returns the names of all pages of the snapshot.
 func pageNames(s *catalog.Snapshot) []string {
-	names := []string{"", "history", "subscribe", "subscribe/sent", "embed", EnterFile, EnterBelowFile, EnterWrongFile, EnterLateFile, MissingFile}
+	names := []string{"", "history", "subscribe", "subscribe/sent", "embed", peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile, peer.MissingFile}
 	for _, c := range s.Components {
 		names = append(names, "components/"+c.ID)
 	}
@@ -79,7 +81,7 @@ func TestGoldenPages(t *testing.T) {
 	trouble := troubledPage()
 	for golden, name := range map[string]string{
 		"page_index.html": "", "page_event.html": "events/" + trouble.Events[3].ID, "page_month.html": "history/2026-11", "page_subscribe.html": "subscribe",
-		"page_enter.html": EnterWrongFile, "page_missing.html": MissingFile, "page_embed.html": "embed",
+		"page_enter.html": peer.EnterWrongFile, "page_missing.html": peer.MissingFile, "page_embed.html": "embed",
 	} {
 		got := string(render(t, s, trouble, name).Body)
 		for _, tag := range []string{"style", "script"} {
@@ -150,6 +152,26 @@ func TestPagesAreTheSameBytesEachTime(t *testing.T) {
 	}
 }
 
+func TestAFileHasTheContentTypeOfItsExtension(t *testing.T) {
+	s, snapshot := newSite(t), troubledPage()
+	component := "components/" + snapshot.Components[0].ID + "/"
+	for extension, want := range map[string]string{
+		".svg": "image/svg+xml", ".js": "text/javascript; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".ics": "text/calendar; charset=utf-8",
+		".rss": "application/rss+xml; charset=utf-8", ".atom": "application/atom+xml; charset=utf-8",
+		"feed.json": "application/feed+json; charset=utf-8", ".json": "application/json; charset=utf-8", "": "text/html; charset=utf-8",
+	} {
+		for _, row := range peer.DashboardFiles() {
+			name := strings.NewReplacer("components/{id}/", component, "components/{id}", path.Dir(component+"x"), "{id}", snapshot.Events[0].ID, "{month}", snapshot.Months[0]).Replace(row.Path[1:])
+			if path.Ext(name) != path.Ext(extension) || strings.Contains(name, "feed.json") != (extension == "feed.json") {
+				continue
+			}
+			if file := render(t, s, snapshot, name); file.Media != want {
+				t.Errorf("%s is %q, want %q", name, file.Media, want)
+			}
+		}
+	}
+}
+
 func TestUnknownFiles(t *testing.T) {
 	s, snapshot := newSite(t), troubledPage()
 	for _, name := range []string{
@@ -192,7 +214,7 @@ func TestEnterShowsTheNameOnly(t *testing.T) {
 		secrets = append(secrets, e.Title)
 	}
 	secrets = slices.DeleteFunc(secrets, func(text string) bool { return text == "" })
-	for _, name := range []string{EnterFile, EnterBelowFile, EnterWrongFile, EnterLateFile} {
+	for _, name := range []string{peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile} {
 		file := render(t, newSite(t), snapshot, name)
 		text := string(file.Body)
 		for _, secret := range secrets {
@@ -245,7 +267,7 @@ func TestFeedAddressesHaveTheKey(t *testing.T) {
 	snapshot := troubledPage()
 	const key = "k+/y"
 	snapshot.Dashboard.Access.Mode, snapshot.FeedKey = catalog.AccessPassword, key
-	open := []string{EnterFile, EnterBelowFile, EnterWrongFile, EnterLateFile, MissingFile}
+	open := []string{peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile, peer.MissingFile}
 	for _, name := range append(pageNames(snapshot), "feed.rss", "feed.atom", "feed.json", "components/"+snapshot.Components[0].ID+"/feed.atom") {
 		body := html.UnescapeString(string(render(t, s, snapshot, name).Body))
 		addresses := regexp.MustCompile(`[^"/]*(?:feed\.(?:rss|atom|json)|\.ics)[^"< ]*`).FindAllString(body, -1)

@@ -8,5 +8,5 @@ func robots(s *catalog.Snapshot) (File, error) {
 	if !s.Dashboard.SearchIndexing || s.Dashboard.Access.Mode != catalog.AccessPublic {
 		rule = "Disallow: /"
 	}
-	return File{Media: "text/plain; charset=utf-8", Body: []byte("User-agent: *\n" + rule + "\n")}, nil
+	return File{Body: []byte("User-agent: *\n" + rule + "\n")}, nil
 }

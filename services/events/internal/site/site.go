@@ -4,110 +4,126 @@
 package site
 
 import (
+	"fmt"
 	"html/template"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
+const pageType = peer.HTML + "; charset=utf-8"
+
 // File is a rendered file.
 type File struct {
-	Media  string // the Content-Type
+	Media  string // the Content-Type, which Render sets
 	Body   []byte
 	Policy string // the Content-Security-Policy; empty for a file that is no HTML
 }
 
-// The files that are served in place of others, or as a part of others. No address of a dashboard leads to them. The links of a page
-// are relative, so the password form of an address such as events/{id} is another file than that of the page.
-const (
-	EnterFile      = "enter"       // the password form
-	EnterBelowFile = "enter/below" // the same, for an address with a slash
-	EnterWrongFile = "enter/wrong" // the response of POST /enter to a wrong password
-	EnterLateFile  = "enter/late"  // the response of POST /enter after too many wrong passwords
-	MissingFile    = "404"         // for an address that the dashboard does not have
-	FrameFile      = "frame"       // the design around the pages of other services, as JSON of peer.Frame
-)
-
-// AtOnce is the names of the files that the gateway reads with each edition. Others are read at their first request. A
-// name is the path below the dashboard's address; that of the page is empty.
-func AtOnce() []string {
-	return []string{"", "api/v2/summary.json", "api/v2/status.json", "badge.svg", "feed.rss", "feed.atom", "feed.json"}
-}
-
 // Site renders files. It holds the parsed templates and the words, and never changes.
 type Site struct {
-	pages map[string]*template.Template // by locale
-	words map[string]*locale
-	texts *texts
-	style string
+	pages  map[string]*template.Template // by locale
+	words  map[string]*locale
+	texts  *texts
+	style  string
+	routes []fileRoute
 	// confirm is the URL that takes the code of a visitor.
 	confirm string
 	// script and scriptHash are the script of all pages and its source in a Content-Security-Policy.
 	script, scriptHash string
 }
 
-// order is the file that Render was called for.
-type order struct {
+// renderRequest is the file that Render was called for.
+type renderRequest struct {
 	*catalog.Snapshot
 	name  string
-	asked catalog.Asked
+	extra catalog.Asked
 }
 
-// row is the files whose names match the pattern (path.Match).
-type row struct {
-	pattern string
-	render  func(*Site, order) (File, error)
+// renderer renders the file of a request, without its content type.
+type renderer func(*Site, renderRequest) (File, error)
+
+// fileRoute is the files whose names match the pattern (path.Match).
+type fileRoute struct {
+	pattern, contentType string
+	render               renderer
 }
 
-func rows() []row {
-	return []row{
-		{"", (*Site).indexPage},
-		{"events/*", (*Site).eventPage},
-		{"components/*", (*Site).componentPage},
-		{"history", (*Site).historyPage},
-		{"history/*", (*Site).monthPage},
-		{"subscribe", (*Site).subscribePage},
-		{"subscribe/sent", (*Site).sentPage},
-		{"embed", (*Site).embedPage},
-		{"embed.js", func(s *Site, o order) (File, error) { return embedJS(o.Snapshot, s.wording(o)) }},
-		{"feed.rss", feedRow(feedRSS)},
-		{"feed.atom", feedRow(feedAtom)},
-		{"feed.json", feedRow(feedJSON)},
-		{"history.rss", feedRow(feedRSS)},
-		{"history.atom", feedRow(feedAtom)},
-		{"components/*/feed.rss", feedRow(feedRSS)},
-		{"components/*/feed.atom", feedRow(feedAtom)},
-		{"components/*/feed.json", feedRow(feedJSON)},
-		{"badge.svg", (*Site).badgeFile},
-		{"components/*/badge.svg", (*Site).badgeFile},
-		{"maintenance.ics", func(s *Site, o order) (File, error) { return calendar(o.Snapshot, s.wording(o), s.texts) }},
-		{"robots.txt", func(_ *Site, o order) (File, error) { return robots(o.Snapshot) }},
-		{"api/v2/*", (*Site).statuspageFile},
-		{"api/v2/*/*", (*Site).statuspageFile},
-		{EnterFile, (*Site).enterPage},
-		{EnterBelowFile, (*Site).enterPage},
-		{EnterWrongFile, (*Site).enterPage},
-		{EnterLateFile, (*Site).enterPage},
-		{MissingFile, (*Site).missingPage},
-		{FrameFile, (*Site).frameFile},
+// renderers returns the function of each row of peer.DashboardFiles, by the path of the row.
+func renderers() map[string]renderer {
+	return map[string]renderer{
+		"/":                                   (*Site).indexPage,
+		"/events/{id}":                        (*Site).eventPage,
+		"/components/{id}":                    (*Site).componentPage,
+		"/history":                            (*Site).historyPage,
+		"/history/{month}":                    (*Site).monthPage,
+		"/subscribe":                          (*Site).subscribePage,
+		"/subscribe/sent":                     (*Site).sentPage,
+		"/embed":                              (*Site).embedPage,
+		"/embed.js":                           func(s *Site, r renderRequest) (File, error) { return embedJS(r.Snapshot, s.wording(r)) },
+		"/feed.rss":                           feedFile(feedRSS),
+		"/feed.atom":                          feedFile(feedAtom),
+		"/feed.json":                          feedFile(feedJSON),
+		"/history.rss":                        feedFile(feedRSS),
+		"/history.atom":                       feedFile(feedAtom),
+		"/components/{id}/feed.rss":           feedFile(feedRSS),
+		"/components/{id}/feed.atom":          feedFile(feedAtom),
+		"/components/{id}/feed.json":          feedFile(feedJSON),
+		"/badge.svg":                          (*Site).badgeFile,
+		"/components/{id}/badge.svg":          (*Site).badgeFile,
+		"/maintenance.ics":                    func(s *Site, r renderRequest) (File, error) { return calendar(r.Snapshot, s.wording(r), s.texts) },
+		"/robots.txt":                         func(_ *Site, r renderRequest) (File, error) { return robots(r.Snapshot) },
+		"/api/v2/summary.json":                (*Site).statuspageFile,
+		"/api/v2/status.json":                 (*Site).statuspageFile,
+		"/api/v2/components.json":             (*Site).statuspageFile,
+		"/api/v2/incidents.json":              (*Site).statuspageFile,
+		"/api/v2/incidents/unresolved.json":   (*Site).statuspageFile,
+		"/api/v2/scheduled-maintenances.json": (*Site).statuspageFile,
+		"/api/v2/scheduled-maintenances/active.json":   (*Site).statuspageFile,
+		"/api/v2/scheduled-maintenances/upcoming.json": (*Site).statuspageFile,
 	}
 }
 
+// newRoutes returns a route for each row of the table, and for the files that are served in place of others.
+func newRoutes() ([]fileRoute, error) {
+	routes := []fileRoute{{peer.FrameFile, peer.JSON, (*Site).frameFile}, {peer.MissingFile, pageType, (*Site).missingPage}}
+	for _, name := range []string{peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile} {
+		routes = append(routes, fileRoute{name, pageType, (*Site).enterPage})
+	}
+	known := renderers()
+	for _, file := range peer.DashboardFiles() {
+		render, there := known[file.Path]
+		if !there {
+			return nil, fmt.Errorf("site: no function renders %s", file.Path)
+		}
+		pattern := parameter.ReplaceAllString(strings.TrimPrefix(file.Path, "/"), "*")
+		routes = append(routes, fileRoute{pattern, file.ContentType(), render})
+	}
+	return routes, nil
+}
+
+// parameter is a segment of a path that stands for any value.
+var parameter = regexp.MustCompile(`\{[a-z]+\}`)
+
 // Render returns the file of a snapshot by its name, or NotFound.
-func (s *Site) Render(snapshot *catalog.Snapshot, name string, asked catalog.Asked) (File, error) {
-	for _, one := range rows() {
-		if matches, err := path.Match(one.pattern, name); err == nil && matches {
-			return one.render(s, order{snapshot, name, asked})
+func (s *Site) Render(snapshot *catalog.Snapshot, name string, extra catalog.Asked) (File, error) {
+	for _, route := range s.routes {
+		if matches, err := path.Match(route.pattern, name); err == nil && matches {
+			file, err := route.render(s, renderRequest{snapshot, name, extra})
+			file.Media = route.contentType
+			return file, err
 		}
 	}
 	return File{}, unknownFile()
 }
 
 // component is the id of the component that a file below components/{id} is about; empty for a file about the dashboard.
-func (o order) component() string {
-	id, below := strings.CutPrefix(path.Dir(o.name), "components/")
+func (r renderRequest) component() string {
+	id, below := strings.CutPrefix(path.Dir(r.name), "components/")
 	if !below {
 		return ""
 	}
@@ -115,21 +131,23 @@ func (o order) component() string {
 }
 
 // wording returns the words of the dashboard's locale.
-func (s *Site) wording(o order) wording {
-	l := s.localeOf(o.Snapshot)
+func (s *Site) wording(r renderRequest) wording {
+	l := s.localeOf(r.Snapshot)
 	return func(key string) string { return l.word(key) }
 }
 
-func feedRow(render func(*catalog.Snapshot, string, wording, *texts) (File, error)) func(*Site, order) (File, error) {
-	return func(s *Site, o order) (File, error) { return render(o.Snapshot, o.component(), s.wording(o), s.texts) }
+func feedFile(render func(*catalog.Snapshot, string, wording, *texts) (File, error)) func(*Site, renderRequest) (File, error) {
+	return func(s *Site, r renderRequest) (File, error) {
+		return render(r.Snapshot, r.component(), s.wording(r), s.texts)
+	}
 }
 
-func (s *Site) badgeFile(o order) (File, error) {
-	return badge(o.Snapshot, o.component(), s.wording(o))
+func (s *Site) badgeFile(r renderRequest) (File, error) {
+	return badge(r.Snapshot, r.component(), s.wording(r))
 }
 
-func (s *Site) statuspageFile(o order) (File, error) {
-	return statuspage(o.Snapshot, strings.TrimPrefix(o.name, "api/v2/"), s.texts)
+func (s *Site) statuspageFile(r renderRequest) (File, error) {
+	return statuspage(r.Snapshot, strings.TrimPrefix(r.name, "api/v2/"), s.texts)
 }
 
 func unknownFile() error { return fault.New(fault.NotFound, "The dashboard has no such file.") }

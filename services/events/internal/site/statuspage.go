@@ -12,7 +12,6 @@ import (
 // object has all of its keys; the value of an unknown one is null.
 
 const (
-	jsonMedia = "application/json; charset=utf-8"
 	// maxListed is the number of events in a list.
 	maxListed = 50
 	// stampFormat has milliseconds, because clients of Statuspage require a fraction.
@@ -48,7 +47,7 @@ func statuspage(s *catalog.Snapshot, name string, texts *texts) (File, error) {
 		return File{}, unknownFile()
 	}
 	encoded, err := json.Marshal(body)
-	return File{Media: jsonMedia, Body: encoded}, err
+	return File{Body: encoded}, err
 }
 
 type summaryFile struct {

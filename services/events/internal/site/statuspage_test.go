@@ -18,8 +18,8 @@ func readStatuspage(t *testing.T, s *catalog.Snapshot, name string) object {
 	t.Helper()
 	file, err := statuspage(s, name, newTexts())
 	body := object{}
-	if err != nil || file.Media != "application/json; charset=utf-8" || json.Unmarshal(file.Body, &body) != nil {
-		t.Fatalf("%s: %s %s (%v)", name, file.Media, file.Body, err)
+	if err != nil || json.Unmarshal(file.Body, &body) != nil {
+		t.Fatalf("%s: %s (%v)", name, file.Body, err)
 	}
 	return body
 }
