@@ -4,10 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/documenttest"
 )
 
 const module = "github.com/bellbuoy/bellbuoy/"
@@ -168,4 +174,33 @@ func isStandard(pkg string) bool {
 
 func oneOf(pkg string, of ...string) bool {
 	return slices.Contains(of, strings.TrimPrefix(pkg, module))
+}
+
+// Each service compares the fields of all its collections with a golden file (package documenttest), so that none gets
+// other values without a new Revision.
+func TestEveryCollectionIsInTheGoldenFileOfItsService(t *testing.T) {
+	declared := regexp.MustCompile(`document\.Declare\(`)
+	for name := range domains {
+		folder := filepath.Join("..", "..", "services", name)
+		want := 0
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				var text []byte
+				text, err = os.ReadFile(path)
+				want += len(declared.FindAll(text, -1))
+			}
+			return err
+		})
+		golden, failed := os.ReadFile(filepath.Join(folder, "internal", "store", filepath.FromSlash(documenttest.GoldenFile)))
+		if err != nil || failed != nil {
+			t.Fatal(err, failed)
+		}
+		collections := map[string]bool{}
+		for line := range strings.Lines(string(golden)) {
+			collections[strings.Fields(line)[0]] = true
+		}
+		if len(collections) != want || want == 0 {
+			t.Errorf("services/%s declares %d collections, and its golden file has %d; declare all of them in the test that calls documenttest.Fields", name, want, len(collections))
+		}
+	}
 }

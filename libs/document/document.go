@@ -59,6 +59,7 @@ type Database struct {
 
 	mu      sync.Mutex
 	shapes  []*shape
+	records []Declaration
 	written map[*shape]bool // collections that the relay has to look at
 	wake    chan struct{}
 }

@@ -121,7 +121,37 @@ func Declare[T any](db *Database, schema Schema[T]) *Collection[T] {
 		panic(fmt.Sprintf("document: collection %q is declared twice", s.name))
 	}
 	db.shapes = append(db.shapes, s)
+	db.records = append(db.records, schema.declaration())
 	return c
+}
+
+// Declaration describes a declared collection for package documenttest.
+type Declaration struct {
+	Name   string
+	Record reflect.Type
+	Fields []DeclaredField
+}
+
+// DeclaredField is a field of a Declaration. Value returns what the field has for a record, which is a pointer to a Record.
+type DeclaredField struct {
+	Name     string
+	Revision int
+	Value    func(record any) (any, error)
+}
+
+func (s *Schema[T]) declaration() Declaration {
+	out := Declaration{Name: s.Name, Record: reflect.TypeFor[T]()}
+	for _, f := range s.Fields {
+		out.Fields = append(out.Fields, DeclaredField{f.Name, f.Revision, func(record any) (any, error) { return normal(f.Value(record.(*T))) }})
+	}
+	return out
+}
+
+// Declarations returns the declared collections in the order of their declaration.
+func (db *Database) Declarations() []Declaration {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return slices.Clone(db.records)
 }
 
 func shapeOf[T any](schema Schema[T]) (*shape, error) {

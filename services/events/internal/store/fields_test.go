@@ -1,0 +1,17 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/document/documenttest"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+)
+
+func TestAFieldThatComputesOtherValuesHasANewRevision(t *testing.T) {
+	documenttest.Fields(t, func(db *document.Database) { store.Declare(db, nil) },
+		catalog.Incident, catalog.Maintenance,
+		catalog.Investigating, catalog.Identified, catalog.Monitoring, catalog.Resolved,
+		catalog.Planning, catalog.Started, catalog.InProgress, catalog.Verifying, catalog.Completed, catalog.StatusUpdate)
+}
