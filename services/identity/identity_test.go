@@ -7,8 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// TestScripts plays what operators, members, legacy clients and services see, each
-// script on an empty platform of its own.
+// TestScripts runs the requests of operators, members, legacy clients and services, each script on an empty platform of
+// its own.
 func TestScripts(t *testing.T) {
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
@@ -17,7 +17,7 @@ func TestScripts(t *testing.T) {
 }
 
 // A UUID in a path is the same in upper case.
-func TestRevokeAKeyInUpperCase(t *testing.T) {
+func TestAKeyIDMayBeInUpperCase(t *testing.T) {
 	p := start(t, nil)
 	ann := p.member("ann", `"admin"`)
 	if got := p.send(ann.app(), "DELETE", "/app/api-keys/"+strings.ToUpper(ann.keyID), ""); got.status != 204 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A user has at most 50 keys for the App interface. The one of member is the first.
-func TestKeysOfAUserAreBounded(t *testing.T) {
+// A user has at most 50 keys for the App interface. member has created the first key.
+func TestAUserHasAtMost50Keys(t *testing.T) {
 	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	for range 49 {

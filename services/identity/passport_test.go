@@ -12,7 +12,7 @@ import (
 
 type route struct{ method, path, body string }
 
-// routes are all there are, by the surface that may use them.
+// routes are all routes of the service, by the surface that may use them.
 func routes(m member) map[passport.Surface][]route {
 	return map[passport.Surface][]route{
 		passport.Operator: {
@@ -46,7 +46,7 @@ func routes(m member) map[passport.Surface][]route {
 	}
 }
 
-func TestPassportRefusals(t *testing.T) {
+func TestARouteRefusesPassportsOfOtherSurfaces(t *testing.T) {
 	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	for surface, all := range routes(m) {
@@ -89,7 +89,7 @@ func TestPassportRefusals(t *testing.T) {
 }
 
 // A passport allows only requests for the organization and surface that it names, even if the path names others.
-func TestPassportOfAnotherOrganization(t *testing.T) {
+func TestAPassportAdmitsToItsOrganizationOnly(t *testing.T) {
 	p := start(t, nil)
 	ann, bob := p.member("ann", `"admin"`), p.member("bob", `"admin"`)
 	limits := peer.Prefix + "/organizations/" + ann.organization + "/limits"
@@ -114,7 +114,7 @@ func TestPassportOfAnotherOrganization(t *testing.T) {
 	}
 }
 
-// bearer and apikey are what gateways ask about the member's keys.
+// bearer and apikey are the lookups that gateways send for the member's keys.
 func (m member) bearer() peer.KeyLookup {
 	return peer.KeyLookup{Scheme: peer.Bearer, ID: m.keyID, SecretDigest: digest(m.secret)}
 }
@@ -123,8 +123,8 @@ func (m member) apikey() peer.KeyLookup {
 	return peer.KeyLookup{Scheme: peer.APIKey, ID: m.username, SecretDigest: digest(m.legacy)}
 }
 
-// The use of a key is noted to the minute; a wrong secret is no use.
-func TestUseIsNoted(t *testing.T) {
+// The time of a key's use is stored to the minute. A request with a wrong secret is no use.
+func TestTheUseOfAKeyIsStoredToTheMinute(t *testing.T) {
 	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	lookup := func(l peer.KeyLookup) {

@@ -7,9 +7,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// The events service learns what the plan of an organization includes: with the first dashboard, and with each change of the plan,
-// later if the service is down.
-func TestDashboardsFollowThePlan(t *testing.T) {
+// Identity sends the events service what the plan of an organization includes: with the first dashboard, and after each
+// change of the plan. If the events service is down, identity repeats the call.
+func TestTheEventsServiceGetsEachPlan(t *testing.T) {
 	p := start(t, nil)
 	included := func(id string) (included, known bool) {
 		p.events.mu.Lock()

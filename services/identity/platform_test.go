@@ -29,13 +29,12 @@ import (
 
 const secret = "a secret of the tests, long enough to be one"
 
-// platform is what surrounds the service: Redis, the events service's end of the
-// one call to it, and a clock that can be put forward. Identity itself is started
-// and stopped on it.
+// platform is the environment of the service under test: Redis, a server in place of the events service, and a clock that
+// tests put forward. It starts and stops the identity service.
 type platform struct {
 	t       testing.TB
 	records string       // the address of its database
-	ahead   atomic.Int64 // of the clock, in nanoseconds
+	ahead   atomic.Int64 // nanoseconds by which the clock is ahead
 	events  *events
 	redis   *engines.Redis
 	broker  *engines.Broker
@@ -94,7 +93,7 @@ func (p *platform) startKafka(addr, folder string) {
 	p.t.Cleanup(func() { running.Close() })
 }
 
-// stopRedis kills Redis and returns where it was.
+// stopRedis stops Redis and returns its address.
 func (p *platform) stopRedis() (addr string) {
 	addr = strings.TrimSuffix(strings.TrimPrefix(p.redis.URL(), "redis://"), "/0")
 	p.redis.Close()
@@ -123,14 +122,14 @@ func (p *platform) run(set func(*identity.Config)) {
 	p.url, p.stop = apitest.Launch(p.t, config.Process, func(ctx context.Context) error { return identity.Run(ctx, config) })
 }
 
-// identity is how gateways call the service.
+// identity returns the client with which gateways call the service.
 func (p *platform) identity() peer.Identity {
 	return peer.Identity{Client: peer.NewClient("identity", p.url, peer.Options{
 		Caller: "gateway", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
 	})}
 }
 
-// answer is what came back, with its JSON read into the fields that tests use.
+// answer is a response, with its JSON read into the fields that tests use.
 type answer struct {
 	status        int
 	text          string
@@ -143,7 +142,7 @@ type answer struct {
 	NextToken     *string
 }
 
-// send sends a request with a passport; the zero one means none.
+// send sends a request with a passport, or without one for the zero passport.
 func (p *platform) send(as passport.Passport, method, path, body string) answer {
 	p.t.Helper()
 	token := ""
@@ -184,7 +183,7 @@ func (p *platform) sendToken(token, method, path, body string) answer {
 	return out
 }
 
-// operator sends a request of the operator's that must answer with the status.
+// operator sends a request of the operator, and fails the test if the response has another status.
 func (p *platform) operator(status int, method, path, body string) answer {
 	p.t.Helper()
 	a := p.send(passport.Passport{Surface: passport.Operator}, method, "/operator/v1/"+path, body)
@@ -213,7 +212,7 @@ func (p *platform) member(username, roles string) member {
 	return m
 }
 
-// app is the passport a gateway gives the member on the App interface.
+// app returns the passport that a gateway signs for the member on the App interface.
 func (m member) app() passport.Passport {
 	return passport.Passport{
 		Surface: passport.App, Organization: m.organization, User: m.id, KeyID: m.keyID,
@@ -221,8 +220,7 @@ func (m member) app() passport.Passport {
 	}
 }
 
-// events is the other end of the calls that identity makes: it creates dashboards and notes plans,
-// or refuses each call while down is true.
+// events replaces the events service: it creates dashboards and stores plans, or refuses each call while down is true.
 type events struct {
 	server *httptest.Server
 	down   atomic.Bool
@@ -289,8 +287,8 @@ func refuse(w http.ResponseWriter, kind fault.Kind) {
 	json.NewEncoder(w).Encode(peer.Refusal{Kind: kind, Message: "refused by the test"})
 }
 
-// door stands in front of identity like a gateway: it knows keys only by what identity
-// says of them, keeps that in Redis as peer demands, and issues passports. Scripts go through it.
+// door replaces the gateway: it looks up keys at identity, caches the credentials in Redis as package peer requires, and
+// signs passports. Scripts send their requests to it.
 func (p *platform) door() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		as, err := p.authenticate(r)
@@ -352,7 +350,7 @@ func (p *platform) authenticate(r *http.Request) (passport.Passport, error) {
 	}, err
 }
 
-// credential is what Redis has of a key, or else identity, as package peer says.
+// credential returns the credential of a key from Redis, or else from identity, as package peer requires.
 func (p *platform) credential(ctx context.Context, scheme peer.Scheme, id, presented string) (peer.Credential, error) {
 	var credential peer.Credential
 	entry := peer.CredentialKey(scheme, id)

@@ -14,9 +14,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity"
 )
 
-// An organization whose dashboard cannot be created is completed later, by the same process or by the next one. Whoever
-// looks for it until then must not miss it, and create it again.
-func TestPendingOrganizationIsCompleted(t *testing.T) {
+// An organization whose dashboard cannot be created is completed later, by the same process or by the next process. A list
+// of organizations fails until then: an operator who did not find the organization would create it again.
+func TestAPendingOrganizationIsCompletedLater(t *testing.T) {
 	for _, name := range []string{"by the same process", "after a restart", "for who looks for it"} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, nil)
@@ -60,8 +60,8 @@ func TestPendingOrganizationIsCompleted(t *testing.T) {
 	}
 }
 
-// While it is pending nobody can do anything with it.
-func TestPendingOrganizationIsInvisible(t *testing.T) {
+// No operation reads or changes an organization while it is pending.
+func TestNoOperationFindsAPendingOrganization(t *testing.T) {
 	p := start(t, nil)
 	p.events.down.Store(true)
 	p.operator(503, "POST", "organizations", `{"name": "Acme"}`)
@@ -77,8 +77,8 @@ func TestPendingOrganizationIsInvisible(t *testing.T) {
 	}
 }
 
-// Everything is found again by the next process.
-func TestRestart(t *testing.T) {
+// The next process returns all records of the process before.
+func TestTheNextProcessFindsAllRecords(t *testing.T) {
 	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	p.stop()
@@ -94,8 +94,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Of many who want one user name at once, one gets it.
-func TestUsernameIsOneUsers(t *testing.T) {
+// Many requests create a user with the same name at once. One request succeeds.
+func TestOnlyOneUserGetsAUsername(t *testing.T) {
 	p := start(t, nil)
 	m := p.member("first", `"admin"`)
 	var made, taken atomic.Int64
@@ -120,8 +120,8 @@ func TestUsernameIsOneUsers(t *testing.T) {
 	}
 }
 
-// A user has so many keys at once, and as many over time as it likes.
-func TestKeysAreBounded(t *testing.T) {
+// The limit applies to active keys: a user may revoke and create keys any number of times.
+func TestAUserMayReplaceKeysWithoutEnd(t *testing.T) {
 	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	for range 49 {

@@ -20,7 +20,7 @@ func (p *platform) entry(scheme peer.Scheme, id string) string {
 	return p.client.Get(p.t.Context(), peer.CredentialKey(scheme, id)).Val()
 }
 
-// cache lets a gateway fill its entries of both of the member's keys.
+// cache stores the entries of both of the member's keys, as a gateway does.
 func (p *platform) cache(m member) {
 	p.t.Helper()
 	for _, l := range []peer.KeyLookup{m.bearer(), m.apikey()} {
@@ -39,7 +39,7 @@ func (p *platform) cache(m member) {
 }
 
 // Each change of a credential voids the entries before the response.
-func TestChangesVoidBeforeTheAnswer(t *testing.T) {
+func TestAChangeVoidsEntriesBeforeItsResponse(t *testing.T) {
 	p := start(t, nil)
 	users, organizations := "/operator/v1/users/", "/operator/v1/organizations/"
 	for i, change := range []struct {
@@ -98,8 +98,8 @@ func TestChangesVoidBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// Keys that are made while a user or its organization is changed do not escape the change.
-func TestChangesReachKeysMadeMeanwhile(t *testing.T) {
+// A change of a user or of its organization also concerns the keys that are created meanwhile.
+func TestAChangeReachesKeysThatAreCreatedMeanwhile(t *testing.T) {
 	p := start(t, nil)
 	m := p.member("ann", `"admin"`)
 	door := httptest.NewServer(p.door())
@@ -159,7 +159,7 @@ func TestChangesReachKeysMadeMeanwhile(t *testing.T) {
 
 // While Redis is down a change is stored, but not confirmed. When Redis is up again, the entries from before
 // the outage are voided.
-func TestRevokeWithoutRedis(t *testing.T) {
+func TestARevocationWithoutRedisIsStoredButNotConfirmed(t *testing.T) {
 	for name, restart := range map[string]bool{"the service goes on": false, "the service is restarted": true} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, nil)
@@ -215,8 +215,8 @@ func (p *platform) refused(as passport.Passport, method, path, body string) {
 	}
 }
 
-// What concerns no key that a gateway could know needs no Redis.
-func TestProvisionWithoutRedis(t *testing.T) {
+// A write that changes no rights of a key in a gateway's cache succeeds without Redis.
+func TestProvisioningNeedsNoRedis(t *testing.T) {
 	p := start(t, nil)
 	p.stopRedis()
 	m := p.member("ann", `"admin"`)

@@ -15,7 +15,7 @@
 //     them in.
 //  3. Clear StaleSince, and respond.
 //
-// A key that is created before step 1 is in the record that step 1 returns. A key that is created later has
+// A key that is created before step 1 is in the record that step 1 returns. A key that is created after step 1 has
 // the new rights.
 //
 // If the process is killed between the steps, or Redis is down, StaleSince stays set. While Redis is down,
@@ -48,8 +48,8 @@ import (
 
 // The fields that queries may name.
 const (
-	FieldState        = "state"     // of an organization
-	FieldStale        = "unsettled" // of an organization and of a user: true if Sweep has work to do
+	FieldState        = "state" // State of an organization
+	FieldStale        = "stale" // organizations and users: true if Sweep has work to do
 	FieldOrganization = "organization"
 	FieldLegacyID     = "legacyId"
 	FieldUsername     = "username"
@@ -128,7 +128,7 @@ func noOrganization() error { return fault.New(fault.NotFound, "There is no such
 func noUser() error         { return fault.New(fault.NotFound, "There is no such user.") }
 func noKey() error          { return fault.New(fault.NotFound, "There is no such API key.") }
 
-// missing replaces a NotFound of the store by the error named.
+// missing returns named if err is a NotFound of the store, else err.
 func missing(err, named error) error {
 	if fault.Is(err, fault.NotFound) {
 		return named

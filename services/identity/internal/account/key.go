@@ -16,7 +16,7 @@ import (
 // Key is an App key or the legacy key of a user.
 type Key struct {
 	ID         string     `json:"id" audit:"keyId"` // uuid v7; the part of an App key before the colon
-	Digest     string     `json:"digest"`           // of the secret, which is not stored
+	Digest     string     `json:"digest"`           // digest of the secret, which is not stored
 	Name       string     `json:"name" audit:"name"`
 	CreatedAt  time.Time  `json:"createdAt" audit:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt"` // to the minute

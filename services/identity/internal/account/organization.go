@@ -27,11 +27,11 @@ type Organization struct {
 	Plan          Plan      `json:"plan" audit:"plan"`
 	Overrides     Overrides `json:"overrides" audit:"overrides"`
 	State         State     `json:"state"`
-	DashboardID   string    `json:"dashboardId" audit:"dashboardId"` // of its first dashboard
+	DashboardID   string    `json:"dashboardId" audit:"dashboardId"` // id of the first dashboard
 	DashboardSlug string    `json:"dashboardSlug"`
 	CreatedAt     time.Time `json:"createdAt" audit:"createdAt"`
 	// StaleSince is set while gateways may cache former rights of the users' keys.
-	StaleSince *time.Time `json:"unsettled"`
+	StaleSince *time.Time `json:"staleSince"`
 }
 
 // NewOrganization is the input of AddOrganization.
@@ -94,8 +94,9 @@ func (a *Accounts) Organization(ctx context.Context, id string) (Organization, e
 	return o, err
 }
 
-// Organizations returns a page of organizations, oldest first. Before the first page it completes the pending ones, or
-// fails: whoever looks for an organization after a request without an answer would create it again if it were missing.
+// Organizations returns a page of organizations, oldest first. Before the first page it completes the pending
+// organizations, or fails: an operator whose request had no response would create an organization again that the list
+// lacks.
 func (a *Accounts) Organizations(ctx context.Context, limit int, after string) (find.Page[Organization], error) {
 	if after == "" {
 		if err := a.completePending(ctx, a.Now()); err != nil {
@@ -108,8 +109,7 @@ func (a *Accounts) Organizations(ctx context.Context, limit int, after string) (
 	})
 }
 
-// OrganizationPatch is the input of ChangeOrganization. null removes an override, so that the plan's value
-// applies.
+// OrganizationPatch is the input of ChangeOrganization. null removes an override, so that the value of the plan applies.
 type OrganizationPatch struct {
 	Name            optional.Value[string]
 	Plan            optional.Value[Plan]

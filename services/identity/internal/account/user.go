@@ -31,7 +31,7 @@ type User struct {
 	LegacyKey         *Key       `json:"legacyKey"`
 	DeletedAt         *time.Time `json:"deletedAt"` // the record is to be removed
 	// StaleSince is set while gateways may cache former rights of the keys.
-	StaleSince *time.Time `json:"unsettled"`
+	StaleSince *time.Time `json:"staleSince"`
 }
 
 // NewUser is the input of AddUser.
@@ -104,7 +104,8 @@ func (a *Accounts) Member(ctx context.Context, organization, id string) (User, e
 	return user, err
 }
 
-// Members returns the users of the organization that q finds, and their number before q.Limit and q.Offset.
+// Members returns the users of the organization that q finds, and the number of users that q would find without Limit and
+// Offset.
 func (a *Accounts) Members(ctx context.Context, organization string, q find.Query) ([]User, int64, error) {
 	q.Where = append([]find.Condition{find.Eq(FieldOrganization, organization)}, q.Where...)
 	page, err := a.Store.Users.Find(ctx, q)

@@ -20,7 +20,7 @@ const (
 // KeyRef names a key as gateways do.
 type KeyRef struct {
 	Scheme Scheme
-	ID     string // of the App key, or the username
+	ID     string // id of the App key, or the username
 }
 
 // refs returns all keys of the user, also revoked ones, because gateways may still cache them.
@@ -107,7 +107,7 @@ func (a *Accounts) voidOrganization(ctx context.Context, o Organization) error {
 	return a.Gateways.Void(ctx, refs)
 }
 
-// announce makes the dashboards of the organization follow its plan, and then clears StaleSince. The keys must be void.
+// announce sends the plan of the organization to the events service, and then clears StaleSince. The keys must be void.
 func (a *Accounts) announce(ctx context.Context, o Organization) error {
 	if err := a.Plan(ctx, o.ID, a.Terms(o).Features); err != nil {
 		return err

@@ -33,7 +33,7 @@ func organizations() document.Schema[account.Organization] {
 		},
 		Indexes: []document.Index{
 			{Name: "state", Fields: []string{account.FieldState}},
-			{Name: "unsettled", Fields: []string{account.FieldStale}},
+			{Name: "stale", Fields: []string{account.FieldStale}},
 		},
 	}
 }
@@ -70,7 +70,7 @@ func users() document.Schema[account.User] {
 			{Name: account.IndexLegacy, Fields: []string{account.FieldOrganization, account.FieldLegacyID}, Unique: true},
 			{Name: "username", Fields: []string{account.FieldUsername}, Unique: true},
 			{Name: "keys", Fields: []string{account.FieldKeyIDs}},
-			{Name: "unsettled", Fields: []string{account.FieldStale}},
+			{Name: "stale", Fields: []string{account.FieldStale}},
 		},
 	}
 }

@@ -115,7 +115,7 @@ func (s *setting) startRedis(addr string) {
 	}
 }
 
-// restartRedis brings Redis back with a stale entry of the key, from before the outage.
+// restartRedis restarts Redis with a stale entry of the key, from before the outage.
 func (s *setting) restartRedis(outage func()) {
 	s.t.Helper()
 	addr := strings.TrimSuffix(strings.TrimPrefix(s.redis.URL(), "redis://"), "/0")
@@ -145,7 +145,7 @@ func (s *setting) client() *redis.Client {
 	return client
 }
 
-// cache puts an entry there like a gateway that asked before the change.
+// cache stores an entry of the key in Redis, as a gateway does that asked before the change.
 func (s *setting) cache(key account.Key) {
 	s.t.Helper()
 	if err := s.client().Set(s.t.Context(), peer.CredentialKey(peer.Bearer, key.ID), "{}", peer.CredentialTTL).Err(); err != nil {
@@ -163,7 +163,7 @@ func (s *setting) revoke() error {
 }
 
 // A change that an outage left unconfirmed is confirmed by repeating the request.
-func TestRepeatConfirms(t *testing.T) {
+func TestARepeatedRequestConfirmsAChange(t *testing.T) {
 	for name, change := range map[string]func(s *setting) error{
 		"revoke": (*setting).revoke,
 		"delete": func(s *setting) error { return s.DeleteUser(s.t.Context(), s.user.ID) },
@@ -192,7 +192,7 @@ func TestRepeatConfirms(t *testing.T) {
 }
 
 // A later change also confirms an earlier one.
-func TestNextChangeConfirms(t *testing.T) {
+func TestTheNextChangeConfirmsAnEarlierChange(t *testing.T) {
 	s := open(t)
 	s.restartRedis(func() {
 		if err := s.revoke(); !fault.Is(err, fault.Unavailable) {
@@ -211,7 +211,7 @@ func TestNextChangeConfirms(t *testing.T) {
 
 // A change voids the keys that exist when it is stored, also those that the caller of the change could not
 // know, and an entry that a gateway filled in between.
-func TestKeyMadeDuringAChange(t *testing.T) {
+func TestAChangeVoidsAKeyThatIsCreatedMeanwhile(t *testing.T) {
 	for name, change := range map[string]func(s *setting) error{
 		"of the user": func(s *setting) error {
 			_, err := s.ChangeUser(t.Context(), s.user.ID, account.UserPatch{Roles: optional.Of([]account.Role{account.Event})})
@@ -244,7 +244,7 @@ func TestKeyMadeDuringAChange(t *testing.T) {
 }
 
 // Redis that fails between the write and the void leaves StaleSince set.
-func TestRedisFailsAheadOfTheVoid(t *testing.T) {
+func TestAFailureOfRedisLeavesStaleSinceSet(t *testing.T) {
 	s := open(t)
 	s.restartRedis(func() {})
 	addr := strings.TrimSuffix(strings.TrimPrefix(s.redis.URL(), "redis://"), "/0")
@@ -282,8 +282,8 @@ func TestALaterChangeStaysUnconfirmed(t *testing.T) {
 	}
 }
 
-// Of two deletions at the same time both succeed, and the record goes.
-func TestDeletionDuringADeletion(t *testing.T) {
+// Two deletions of a user at the same time both succeed, and the record is removed.
+func TestTwoDeletionsAtOnceBothSucceed(t *testing.T) {
 	s := open(t)
 	remove := func() error { return s.DeleteUser(t.Context(), s.user.ID) }
 	s.gateways.ahead = func() {
@@ -299,8 +299,8 @@ func TestDeletionDuringADeletion(t *testing.T) {
 	}
 }
 
-// What a killed process left half-done is ended by the sweep.
-func TestSweepEndsWhatACrashLeft(t *testing.T) {
+// Sweep completes the operations that a killed process did not complete.
+func TestSweepCompletesWhatAKilledProcessLeft(t *testing.T) {
 	s := open(t)
 	s.cache(s.key)
 	now := time.Now().UTC()
