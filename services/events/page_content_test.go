@@ -59,8 +59,9 @@ func (p *platform) files(component, event string) map[string]string {
 }
 
 var (
-	barPattern = regexp.MustCompile(`(?s)<svg class="bar".*?</svg>`)
-	hundred    = regexp.MustCompile(`100(\.0+)?%`)
+	barPattern  = regexp.MustCompile(`(?s)<svg class="bar".*?</svg>`)
+	mainPattern = regexp.MustCompile(`(?s)<main.*</main>`)
+	hundred     = regexp.MustCompile(`100(\.0+)?%`)
 )
 
 // TestTheBarOfTodayNamesAnEventFromTheMomentItIsShown creates an incident at the beginning of a second and reads the bars at
@@ -74,11 +75,16 @@ func TestTheBarOfTodayNamesAnEventFromTheMomentItIsShown(t *testing.T) {
 		for name, href := range map[string]string{"": "events/" + event, "components/" + api: "../events/" + event} {
 			text := p.text(name)
 			bar := barPattern.FindString(text)
-			if !strings.Contains(bar, `<a href="`+href+`"`) || !strings.Contains(bar, "Major outage") || !strings.Contains(bar, "Down") || strings.Contains(bar, "no events") || hundred.MatchString(bar) {
+			if !strings.Contains(bar, `<a href="`+href+`"`) || !strings.Contains(bar, "Major outage") || !strings.Contains(bar, "Down") || strings.Contains(bar, "No events") || hundred.MatchString(bar) {
 				t.Errorf("%s: the bar in %q is %s", when, name, bar)
 			}
 			if name != "" && !strings.Contains(text, `<br><a href="`+href+`">`) {
 				t.Errorf("%s: the day in %q lacks the event", when, name)
+			}
+		}
+		for _, name := range []string{"components/" + api, "history/" + p.now().Format("2006-01")} {
+			if rows := mainPattern.FindString(p.text(name)); hundred.MatchString(rows) {
+				t.Errorf("%s: %q has an uptime of 100 %%: %s", when, name, rows)
 			}
 		}
 		if when == "open" {

@@ -174,8 +174,7 @@ func (f frame) uptimeRows(uptimes map[string]*float64) []uptimeView {
 	return rows
 }
 
-// uptime returns the uptime of a component over days, by the formula of reports; nil if nothing was measured. On days
-// that the component does not list, all time is operational.
+// uptime returns the uptime of a component over days, by the formula of reports; nil if nothing was measured.
 func (f frame) uptime(c *catalog.ShownComponent, first, last day) *float64 {
 	from, to := f.dates.start(first), f.dates.start(last.add(1))
 	if c.Since.After(from) {
@@ -184,14 +183,6 @@ func (f frame) uptime(c *catalog.ShownComponent, first, last day) *float64 {
 	if f.At.Before(to) {
 		to = f.At
 	}
-	var sum uptime.Tally
-	for _, d := range c.Days {
-		if d.Date >= first.String() && d.Date <= last.String() {
-			sum.Major += d.Tally.Major
-			sum.Partial += d.Tally.Partial
-			sum.Maintenance += d.Tally.Maintenance
-		}
-	}
-	sum.Measured = max(0, to.Truncate(time.Second).Sub(from.Truncate(time.Second)))
-	return sum.Uptime(f.Dashboard.Content.Uptime.PartialOutageWeight)
+	measured := max(0, to.Truncate(time.Second).Sub(from.Truncate(time.Second)))
+	return uptime.Over(c.Days, first.String(), last.String(), measured, f.Dashboard.Content.Uptime.PartialOutageWeight)
 }

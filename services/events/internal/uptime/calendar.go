@@ -109,18 +109,27 @@ func (c Calendar) Uptime(since time.Time, affected []AffectedDay, n int, weight 
 	if !from.Before(end) {
 		return nil
 	}
+	return Over(affected, window[0].Date, c.Today().Date, end.Sub(from), weight)
+}
+
+// Over returns the uptime over the days from first to last (yyyy-mm-dd), of which measured is the measured time. It is nil
+// if nothing was measured. On days that are not affected, all time is operational. An outage that has not lasted a second
+// lowers the uptime, too.
+func Over(affected []AffectedDay, first, last string, measured time.Duration, weight float64) *float64 {
 	var sum Tally
 	for i := range affected {
-		if affected[i].Date >= window[0].Date {
-			sum.AddAll(affected[i].Tally)
+		if affected[i].Date < first || affected[i].Date > last {
+			continue
 		}
+		day := affected[i].Tally
+		switch day.Worst {
+		case MajorOutage:
+			day.Major = max(day.Major, 1)
+		case PartialOutage:
+			day.Partial = max(day.Partial, 1)
+		}
+		sum.AddAll(day)
 	}
-	sum.Measured = end.Sub(from)
-	switch sum.Worst { // an outage that has not lasted a second is an outage
-	case MajorOutage:
-		sum.Major = max(sum.Major, 1)
-	case PartialOutage:
-		sum.Partial = max(sum.Partial, 1)
-	}
+	sum.Measured = measured
 	return sum.Uptime(weight)
 }
