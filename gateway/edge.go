@@ -49,14 +49,8 @@ type edge struct {
 	seconds    *prometheus.HistogramVec
 }
 
-// ServeHTTP implements http.Handler. net/http calls it. The connection ends after a request with Transfer-Encoding, or
-// in HTTP/1.0: net/http hides whether the request also had Content-Length, or Transfer-Encoding in HTTP/1.0, so what
-// follows may be a part of its body (RFC 9112, 6.1). Package reads refuses such a request if it is the first of its
-// kind on the connection.
+// ServeHTTP implements http.Handler. net/http calls it.
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
-		w.Header().Set("Connection", "close")
-	}
 	e.serve(w, r, e.router.find(r))
 }
 

@@ -59,7 +59,7 @@ func TestNothingIsAnsweredBehindARequestThatHidesItsEnd(t *testing.T) {
 	}
 	for name, head := range heads {
 		version, fields, _ := strings.Cut(head, " ")
-		for _, line := range []string{"GET /d/main/", "POST /d/main/", "GET /api/v1/", "POST /d/main/subscribe/email", "POST /api/v1/service/"} {
+		for _, line := range []string{"GET /d/main/", "POST /d/main/", "GET /api/v1/", "POST /d/main/subscribe/email", "POST /api/v1/service/", "GET /healthz", "GET /readyz"} {
 			request := fmt.Sprintf("%s HTTP/%s\r\nHost: localhost\r\nConnection: keep-alive\r\n%s\r\n\r\n0\r\n\r\n", line, version, strings.ReplaceAll(fields, "|", "\r\n"))
 			what := line + ", " + name
 			whole := d.talk(t, request+behind)
@@ -81,6 +81,10 @@ func TestNothingIsAnsweredBehindARequestThatHidesItsEnd(t *testing.T) {
 		}
 		request := "POST /d/main/subscribe/email HTTP/" + version + "\r\nHost: localhost\r\nConnection: keep-alive\r\n" + strings.ReplaceAll(fields, "|", "\r\n") + "\r\n\r\n0\r\n\r\n"
 		check(name+", byte by byte", d.talk(t, strings.Split(request+behind, "")...), 0)
+	}
+	for _, line := range []string{"GET /api/v1/", "GET /healthz", "GET /readyz"} { // net/http reads a head of 8 kB
+		request := line + " HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 8000) + "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+		check(line+", in a long head", d.talk(t, request+behind), 0)
 	}
 	// Those are clear.
 	for _, request := range []string{

@@ -143,7 +143,7 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 // connection.
 func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           endUnclear(handler),
 		ReadHeaderTimeout: HeaderTimeout,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      WriteTimeout,
@@ -167,6 +167,17 @@ func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 			return nil
 		},
 	)
+}
+
+// endUnclear ends the connection after a request with Transfer-Encoding, or in HTTP/1.0: net/http hides whether the request
+// also had Content-Length, or Transfer-Encoding in HTTP/1.0, so what follows may be a part of its body (RFC 9112, 6.1).
+func endUnclear(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
+			w.Header().Set("Connection", "close")
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // ServeInternal serves metrics and profiles. They must not be on the public address.
