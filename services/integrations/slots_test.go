@@ -19,6 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
@@ -205,7 +206,7 @@ func (p *platform) killed(o organization, limit int, c *cut) *endpoint.Endpoints
 	killed := p.second(o, func(s *endpoint.Store) {
 		s.Endpoints = cutCollection[endpoint.Endpoint]{s.Endpoints, c}
 		s.Suppressions = cutCollection[endpoint.Suppression]{s.Suppressions, c}
-		s.Counters = cutCollection[endpoint.Counters]{s.Counters, c}
+		s.Results.Counters = cutCollection[outcome.Counters]{s.Results.Counters, c}
 		s.Slots = cutCollection[endpoint.Slots]{s.Slots, c}
 	})
 	killed.Services = services{o: o, limit: limit}
@@ -346,7 +347,7 @@ func (p *platform) leftovers() (claims []endpoint.Claim, records []string) {
 	kept := store.New(db)
 	slots, err := kept.Slots.Find(p.t.Context(), find.Query{})
 	endpoints, failed := kept.Endpoints.Find(p.t.Context(), find.Query{})
-	counters, uncounted := kept.Counters.Find(p.t.Context(), find.Query{})
+	counters, uncounted := kept.Results.Counters.Find(p.t.Context(), find.Query{})
 	if err := errors.Join(err, failed, uncounted); err != nil {
 		p.t.Fatal(err)
 	}

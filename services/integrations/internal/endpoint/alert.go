@@ -7,17 +7,18 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
 // alerts reports whether the management address is notified of o, the failure that was counted last. The mail about a
 // suppression replaces an alert that does not come before it.
-func (s *Endpoints) alerts(c Counters, o topic.Outcome) bool {
+func (s *Endpoints) alerts(c outcome.Counters, o topic.Outcome) bool {
 	return !o.Gone && c.ConsecutiveFailures == s.AlertAfter && s.AlertAfter < s.SuppressAfter
 }
 
 // failing returns the notice of an endpoint's failures. The counters' write stores it, so there is one notice for each
 // series of failures that reaches the number. o is the outcome that does.
-func failing(e Endpoint, c Counters, o topic.Outcome, now time.Time) topic.Notice {
+func failing(e Endpoint, c outcome.Counters, o topic.Outcome, now time.Time) topic.Notice {
 	return alert(topic.EndpointFailing, topic.DeriveID(o.DeliveryID, string(topic.EndpointFailing)), e, now, topic.EndpointReport{
 		Channel: e.Channel, URLDisplay: e.URLDisplay, Failures: c.ConsecutiveFailures, Since: c.FirstFailureAt,
 		HTTPStatus: c.LastHTTPStatus, ErrorCode: c.LastError,

@@ -38,7 +38,7 @@ func (s *Endpoints) ForgetComponent(ctx context.Context, organization, component
 // found again when the call is repeated.
 func (s *Endpoints) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
 	return s.each(ctx, organization, find.Eq(FieldDashboard, dashboard), func(e Endpoint) error {
-		if err := s.deleteCounters(ctx, e.ID); err != nil {
+		if err := s.Store.Results.Delete(ctx, e.ID); err != nil {
 			return err
 		}
 		for {

@@ -261,7 +261,7 @@ func (s *Endpoints) remove(ctx context.Context, e Endpoint, decide func(*Endpoin
 		if err != nil {
 			return err
 		}
-		if err := s.deleteCounters(context.WithoutCancel(ctx), e.ID); err != nil {
+		if err := s.Store.Results.Delete(context.WithoutCancel(ctx), e.ID); err != nil {
 			return err
 		}
 		return s.cleanUp(ctx, e, e.URLHash)

@@ -2,10 +2,9 @@
 // receivers, the components that each is notified about, the results of its deliveries, and when the
 // platform stops sending to it.
 //
-// There are three records, because there are three writers. An Endpoint holds the settings of its owner.
-// Counters hold the results of an endpoint's deliveries; the consumer of outcomes writes them in bulk, and
-// clearing a suppression resets them. A Suppression belongs to a URL of the organization, not to one
-// endpoint. A View is made of the three.
+// There are three records, because there are three writers. An Endpoint holds the settings of its owner. The records of
+// package outcome hold the results of an endpoint's deliveries; the consumer of outcomes writes them in bulk. A
+// Suppression belongs to a URL of the organization, not to one endpoint. A View is made of the three.
 package endpoint
 
 import (

@@ -11,6 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 	"github.com/google/uuid"
 )
 
@@ -129,13 +130,13 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 		return View{}, err
 	}
 	view.Endpoint, view.Suppressed = e, len(suppressed) > 0
-	if err := s.Store.Counters.Insert(ctx, Counters{ID: e.ID}); err != nil {
+	if err := s.Store.Results.Counters.Insert(ctx, outcome.Counters{ID: e.ID}); err != nil {
 		return View{}, err
 	}
 	err = s.Store.Endpoints.Insert(ctx, e, audit.Entry(audit.From(ctx), "", now, nil, &e)...)
 	if fault.Is(err, fault.Conflict) { // after any other error the endpoint may be stored
 		revoked := fault.Wrap(fault.Unavailable, err, "The request took too long. Try again shortly.")
-		err = errors.Join(s.conflict(ctx, e, e.URLHash, revoked), s.deleteCounters(context.WithoutCancel(ctx), e.ID))
+		err = errors.Join(s.conflict(ctx, e, e.URLHash, revoked), s.Store.Results.Delete(context.WithoutCancel(ctx), e.ID))
 	}
 	return view, err
 }
@@ -151,25 +152,6 @@ func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, ot
 		return otherwise
 	}
 	return err
-}
-
-// deleteCounters deletes the counters of an endpoint and what its group has of it.
-func (s *Endpoints) deleteCounters(ctx context.Context, id string) error {
-	for {
-		left, err := s.leave(ctx, []string{id})
-		if err != nil {
-			return err
-		}
-		err = s.Store.Counters.Delete(ctx, id, func(c *Counters) ([]topic.Message, error) {
-			if c.membership() != left[id] {
-				return nil, errMember
-			}
-			return nil, nil
-		})
-		if !errors.Is(err, errMember) {
-			return unlessMissing(err)
-		}
-	}
 }
 
 func (s *Endpoints) setURL(e *Endpoint, address Address) {

@@ -3,67 +3,49 @@ package endpoint
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
 // Count adds the outcomes of deliveries to the counters, suppresses URLs that failed too often, and notifies the
-// management addresses. A repeated outcome counts once. Successes of endpoints that do not fail are counted by groups.
+// management addresses. A repeated failure counts once.
 func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
-	batches, ids := counting(outcomes)
-	others, err := s.countHealthy(ctx, batches, ids)
-	if err != nil || len(others) == 0 {
+	b := batch{outcomes: counting(outcomes), tried: map[string]bool{}}
+	if len(b.outcomes) == 0 {
+		return nil
+	}
+	ids, absent, err := s.Store.Results.CountSuccesses(ctx, b.outcomes)
+	if err != nil || len(ids) == 0 {
 		return err
 	}
-	b := batch{outcomes: batches, ids: others, left: map[string]membership{}, tried: map[string]bool{}}
-	for {
-		if b.joins, err = s.joinable(ctx, batches, others); err != nil {
-			return err
-		}
-		err := s.count(ctx, &b)
-		if !errors.Is(err, errMember) {
-			return err
-		}
-		left, err := s.leave(ctx, b.members)
-		if err != nil {
-			return err
-		}
-		maps.Copy(b.left, left)
+	if err := s.count(ctx, &b, ids); err != nil {
+		return err
 	}
+	return s.Store.Results.Place(ctx, absent)
 }
 
 // batch is the input and the state of count.
 type batch struct {
-	outcomes map[string][]topic.Outcome
-	ids      []string
-	joins    map[string]membership // that endpoints may begin
-	left     map[string]membership // that were ended
-	joining  map[string]membership // that endpoints began
-	members  []string              // that have not left
-	due      []due                 // suppressions that must be stored before the counters
-	tried    map[string]bool       // due.id of the suppressions that were stored, or whose URL was suppressed already
-	made     []due                 // suppressions that were stored
-	void     []due                 // suppressions in made whose failure does not count
+	outcomes map[string][]topic.Outcome // by endpoint
+	due      []due                      // suppressions that must be stored before the counters
+	tried    map[string]bool            // due.id of the suppressions that were stored, or whose URL was suppressed already
+	made     []due                      // suppressions that were stored
+	void     []due                      // suppressions in made whose failure does not count
 }
 
-var (
-	// errMember means that endpoints must leave their groups before their outcomes count.
-	errMember = errors.New("an endpoint is a member of a group")
-	// errDue means that suppressions must be stored before the counters that lead to them.
-	errDue = errors.New("a suppression is due")
-)
+// errDue means that suppressions must be stored before the counters that lead to them.
+var errDue = errors.New("a suppression is due")
 
-// count counts the outcomes of endpoints one by one. It returns errMember, and counts nothing more, if some are members
-// of groups.
-//
-// Suppressions are stored first. After a crash before the counters are stored, the repeated outcomes lead to the same
-// suppressions.
-func (s *Endpoints) count(ctx context.Context, b *batch) error {
+// count adds the outcomes of the endpoints to their counters. It stores suppressions first: after a crash before the
+// counters are stored, the repeated outcomes lead to the same suppressions.
+func (s *Endpoints) count(ctx context.Context, b *batch, ids []string) error {
 	for {
-		err := s.Store.Counters.UpdateMany(ctx, b.ids, func(counters []*Counters) (map[string][]topic.Message, error) {
-			return s.tally(ctx, b, counters)
+		err := s.Store.Results.Counters.UpdateMany(ctx, ids, func(counters []*outcome.Counters) (map[string][]topic.Message, error) {
+			return s.countInto(ctx, b, counters)
 		})
 		if err == nil {
 			break
@@ -86,15 +68,12 @@ func (s *Endpoints) count(ctx context.Context, b *batch) error {
 			return err
 		}
 	}
-	return s.join(ctx, keysOf(byGroup(b.joins)), b.joining)
+	return nil
 }
 
-// tally adds the outcomes of the batch to the counters, and returns the messages of their writes. It returns errDue if a
+// countInto adds the outcomes of the batch to the counters, and returns the messages of their writes. It returns errDue if a
 // suppression must be stored before. It writes nothing, because it may run several times.
-func (s *Endpoints) tally(ctx context.Context, b *batch, counters []*Counters) (map[string][]topic.Message, error) {
-	if err := b.dissolve(counters); err != nil {
-		return nil, err
-	}
+func (s *Endpoints) countInto(ctx context.Context, b *batch, counters []*outcome.Counters) (map[string][]topic.Message, error) {
 	messages, suppressions, err := s.apply(ctx, counters, b.outcomes)
 	if err != nil {
 		return nil, err
@@ -108,50 +87,21 @@ func (s *Endpoints) tally(ctx context.Context, b *batch, counters []*Counters) (
 	if len(b.due) > 0 {
 		return nil, errDue
 	}
-	b.assign(counters)
 	b.void = slices.DeleteFunc(slices.Clone(b.made), func(d due) bool { return d.counts(counters) })
 	return messages, nil
 }
 
-// dissolve removes the memberships that were ended from the counters. It returns errMember if there are others.
-func (b *batch) dissolve(counters []*Counters) error {
-	b.members = nil
-	for _, c := range counters {
-		if c.Healthy != nil && *c.Healthy != b.left[c.ID] {
-			b.members = append(b.members, c.ID)
-		}
-		c.Healthy = nil
-	}
-	if b.members != nil {
-		return errMember
-	}
-	return nil
-}
-
-// assign begins the memberships of endpoints without failures.
-func (b *batch) assign(counters []*Counters) {
-	b.joining = map[string]membership{}
-	for _, c := range counters {
-		if m, may := b.joins[c.ID]; may && c.ConsecutiveFailures == 0 {
-			c.Healthy, b.joining[c.ID] = &m, m
-		}
-	}
-}
-
-// counting returns the outcomes that count, by endpoint, and the ids of the endpoints. Mail and tests do not count.
-func counting(outcomes []topic.Outcome) (batches map[string][]topic.Outcome, ids []string) {
-	batches = map[string][]topic.Outcome{}
+// counting returns the outcomes that count, by endpoint. Mail and tests do not count.
+func counting(outcomes []topic.Outcome) map[string][]topic.Outcome {
+	batches := map[string][]topic.Outcome{}
 	for _, o := range topic.Each(outcomes) {
-		if o.Channel.RecipientService() != topic.Integrations || o.EventKind == topic.EndpointTest ||
+		if o.Channel.RecipientService() != topic.Integrations || o.EventKind == topic.EndpointTest || uuid.Validate(o.Recipient) != nil ||
 			o.Result != topic.Delivered && o.Result != topic.Failed {
 			continue
 		}
-		if batches[o.Recipient] == nil {
-			ids = append(ids, o.Recipient)
-		}
 		batches[o.Recipient] = append(batches[o.Recipient], o)
 	}
-	return batches, ids
+	return batches
 }
 
 // due is a suppression that follows from a failure of an endpoint.
@@ -166,13 +116,13 @@ func (d due) id() string { return d.suppression.Key() + "/" + d.failure.Delivery
 
 // counts reports whether the failure is counted. It returns false if the counters were reset or deleted after they were
 // read.
-func (d due) counts(counters []*Counters) bool {
-	return slices.ContainsFunc(counters, func(c *Counters) bool { return c.ID == d.cause.ID && c.Counted.has(markOf(d.failure)) })
+func (d due) counts(counters []*outcome.Counters) bool {
+	return slices.ContainsFunc(counters, func(c *outcome.Counters) bool { return c.ID == d.cause.ID && c.Has(d.failure) })
 }
 
 // apply adds the outcomes to the counters. It returns the notices of the counters' writes by endpoint, and the
 // suppressions that follow by their keys.
-func (s *Endpoints) apply(ctx context.Context, counters []*Counters, batches map[string][]topic.Outcome) (map[string][]topic.Message, map[string]due, error) {
+func (s *Endpoints) apply(ctx context.Context, counters []*outcome.Counters, batches map[string][]topic.Outcome) (map[string][]topic.Message, map[string]due, error) {
 	endpoints, err := s.neededFor(ctx, counters, batches)
 	if err != nil {
 		return nil, nil, err
@@ -181,18 +131,13 @@ func (s *Endpoints) apply(ctx context.Context, counters []*Counters, batches map
 	for _, c := range counters {
 		e, found := endpoints[c.ID]
 		for _, o := range batches[c.ID] {
-			if !c.remember(o) {
+			if !found && o.Result == topic.Failed || !c.Count(e.URLHash, o) {
 				continue
 			}
-			switch {
-			case o.Result == topic.Delivered:
-				c.succeed(e, o)
-			case found && c.fail(e, o):
-				if s.alerts(*c, o) {
-					messages[c.ID] = append(messages[c.ID], failing(e, *c, o, s.Now()))
-				}
-				s.judge(*c, e, o, suppressions)
+			if s.alerts(*c, o) {
+				messages[c.ID] = append(messages[c.ID], failing(e, *c, o, s.Now()))
 			}
+			s.judge(*c, e, o, suppressions)
 		}
 	}
 	return messages, suppressions, nil
@@ -200,7 +145,7 @@ func (s *Endpoints) apply(ctx context.Context, counters []*Counters, batches map
 
 // neededFor returns the endpoints that counting needs. A success after a success needs none. So a large event without
 // failures costs one read and one write of counters.
-func (s *Endpoints) neededFor(ctx context.Context, counters []*Counters, batches map[string][]topic.Outcome) (map[string]Endpoint, error) {
+func (s *Endpoints) neededFor(ctx context.Context, counters []*outcome.Counters, batches map[string][]topic.Outcome) (map[string]Endpoint, error) {
 	var ids []string
 	for _, c := range counters {
 		failed := c.ConsecutiveFailures > 0
@@ -211,11 +156,11 @@ func (s *Endpoints) neededFor(ctx context.Context, counters []*Counters, batches
 			ids = append(ids, c.ID)
 		}
 	}
-	return byKey(ctx, s.Store.Endpoints, ids, func(e Endpoint) string { return e.ID })
+	return outcome.ByKey(ctx, s.Store.Endpoints, ids, func(e Endpoint) string { return e.ID })
 }
 
 // judge adds the suppression to which a counted failure leads, if any.
-func (s *Endpoints) judge(c Counters, e Endpoint, o topic.Outcome, suppressions map[string]due) {
+func (s *Endpoints) judge(c outcome.Counters, e Endpoint, o topic.Outcome, suppressions map[string]due) {
 	key := e.suppressionKey()
 	_, isDue := suppressions[key]
 	switch {

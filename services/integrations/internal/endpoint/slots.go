@@ -222,7 +222,7 @@ func (s *Endpoints) release(ctx context.Context, organization string, channel to
 func (s *Endpoints) revoke(ctx context.Context, organization string, channel topic.Channel, c Claim) error {
 	absent, err := s.prevent(ctx, c)
 	if err == nil && absent {
-		err = s.deleteCounters(ctx, c.EndpointID)
+		err = s.Store.Results.Delete(ctx, c.EndpointID)
 	}
 	if err != nil {
 		return err

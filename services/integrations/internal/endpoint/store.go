@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
 // The fields of endpoints that queries may name.
@@ -39,26 +38,13 @@ const (
 	IndexConcerned = "concerned" // organization, channel, paused, components
 )
 
-// Collection stores records of one type. document.Collection implements and describes it.
-type Collection[T any] interface {
-	GetMany(ctx context.Context, keys []string) ([]T, error)
-	Find(ctx context.Context, q find.Query) (find.Page[T], error)
-	// Keys returns the keys of the records that match q with the values of fields, and does not read the records.
-	Keys(ctx context.Context, q find.Query, fields ...string) ([]find.Row, error)
-	CountDistinct(ctx context.Context, field string, q find.Query) (int64, error)
-	Insert(ctx context.Context, item T, messages ...topic.Message) error
-	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
-	Change(ctx context.Context, key string, change func(*T) error) (T, error)
-	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
-	UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error
-	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
-}
+// Collection stores records of one type.
+type Collection[T any] = outcome.Collection[T]
 
 // Store stores the domain's records.
 type Store struct {
 	Endpoints    Collection[Endpoint]
-	Counters     Collection[Counters]
-	Healthy      Collection[Healthy]
+	Results      outcome.Store
 	Suppressions Collection[Suppression]
 	Slots        Collection[Slots]
 	// Next returns the next number of a counter: 1, 2, 3, each once.
@@ -85,20 +71,6 @@ type Services interface {
 type Quota interface {
 	MailFrom(ctx context.Context, ip string) time.Duration
 	MailTo(ctx context.Context, address string) time.Duration
-}
-
-// byKey loads records and returns them by their keys. Records that do not exist are missing in the map.
-func byKey[T any](ctx context.Context, from Collection[T], keys []string, key func(T) string) (map[string]T, error) {
-	found, err := from.GetMany(ctx, keys)
-	records := make(map[string]T, len(found))
-	for _, record := range found {
-		records[key(record)] = record
-	}
-	return records, err
-}
-
-func (s *Endpoints) countersOf(ctx context.Context, ids []string) (map[string]Counters, error) {
-	return byKey(ctx, s.Store.Counters, ids, func(c Counters) string { return c.ID })
 }
 
 // distinct returns the texts without repetitions, in their order.

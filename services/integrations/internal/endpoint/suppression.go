@@ -8,6 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 	"github.com/google/uuid"
 )
 
@@ -53,7 +54,7 @@ func (e Endpoint) suppressionKey() string {
 }
 
 // newSuppression returns the suppression that follows from an endpoint's counters.
-func newSuppression(e Endpoint, c Counters, reason Reason, now time.Time) Suppression {
+func newSuppression(e Endpoint, c outcome.Counters, reason Reason, now time.Time) Suppression {
 	return Suppression{
 		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: e.OrganizationID, Channel: e.Channel, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
 		Reason: reason, ConsecutiveFailures: c.ConsecutiveFailures, FirstFailureAt: c.FirstFailureAt, SuppressedAt: now,
@@ -163,5 +164,5 @@ func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (ma
 			return nil, err
 		}
 	}
-	return byKey(ctx, s.Store.Suppressions, distinct(keys), Suppression.Key)
+	return outcome.ByKey(ctx, s.Store.Suppressions, distinct(keys), Suppression.Key)
 }

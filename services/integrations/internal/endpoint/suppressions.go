@@ -2,12 +2,12 @@ package endpoint
 
 import (
 	"context"
-	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
 // SuppressedURL is a suppression as users see it, with the dashboards whose verified endpoints have the URL.
@@ -97,24 +97,12 @@ func (s *Endpoints) resetCounters(ctx context.Context, organization string, chan
 		ids[i] = e.ID
 	}
 	now := s.Now()
-	for {
-		left, err := s.leave(ctx, ids)
-		if err != nil {
-			return err
+	return s.Store.Results.Counters.UpdateMany(ctx, ids, func(counters []*outcome.Counters) (map[string][]topic.Message, error) {
+		for _, c := range counters {
+			c.Reset(now)
 		}
-		err = s.Store.Counters.UpdateMany(ctx, ids, func(counters []*Counters) (map[string][]topic.Message, error) {
-			for _, c := range counters {
-				if c.membership() != left[c.ID] {
-					return nil, errMember
-				}
-				c.reset(now)
-			}
-			return nil, nil
-		})
-		if !errors.Is(err, errMember) {
-			return err
-		}
-	}
+		return nil, nil
+	})
 }
 
 func notSuppressed() error {

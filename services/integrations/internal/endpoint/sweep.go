@@ -64,7 +64,7 @@ func (s *Endpoints) expireRequest(ctx context.Context, e Endpoint) error {
 // deleteRequest deletes an endpoint that is not verified, if may returns true for the stored endpoint. The counters, which
 // a verification that failed has stored, go first: an endpoint without counters is found again after a kill.
 func (s *Endpoints) deleteRequest(ctx context.Context, id string, may func(*Endpoint) bool) error {
-	if err := s.deleteCounters(ctx, id); err != nil {
+	if err := s.Store.Results.Delete(ctx, id); err != nil {
 		return err
 	}
 	kept := false
@@ -75,7 +75,7 @@ func (s *Endpoints) deleteRequest(ctx context.Context, id string, may func(*Endp
 		return nil, nil
 	})
 	if err == nil && kept { // it may have been verified meanwhile
-		return s.ensureCounters(ctx, id)
+		return s.Store.Results.Ensure(ctx, id)
 	}
 	return err
 }

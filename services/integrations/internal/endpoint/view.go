@@ -46,10 +46,7 @@ func (s *Endpoints) views(ctx context.Context, organization string, endpoints ..
 	for _, e := range endpoints {
 		ids = append(ids, e.ID)
 	}
-	counters, err := s.countersOf(ctx, ids)
-	if err == nil {
-		err = s.lastSuccesses(ctx, counters)
-	}
+	counters, err := s.Store.Results.Of(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

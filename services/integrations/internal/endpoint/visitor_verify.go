@@ -168,7 +168,7 @@ func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint)
 	if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
 		return err
 	}
-	if err := s.ensureCounters(ctx, e.ID); err != nil {
+	if err := s.Store.Results.Ensure(ctx, e.ID); err != nil {
 		return err
 	}
 	_, err := s.Store.Endpoints.Update(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
@@ -196,17 +196,5 @@ func endedIfMissing(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return endedLink()
 	}
-	return err
-}
-
-// ensureCounters stores the counters of an endpoint if there are none.
-func (s *Endpoints) ensureCounters(ctx context.Context, id string) error {
-	_, err := s.Store.Counters.Upsert(ctx, id, func(c *Counters, exists bool) ([]topic.Message, error) {
-		if exists {
-			return nil, fault.ErrUnchanged
-		}
-		c.ID = id
-		return nil, nil
-	})
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
 // New declares the collections in db and returns them.
@@ -15,14 +16,20 @@ func New(db *document.Database) endpoint.Store {
 			Collection: document.Declare(db, endpoints()), revisions: revisions,
 			organization: func(e *endpoint.Endpoint) string { return e.OrganizationID },
 		},
-		Counters: document.Declare(db, document.Schema[endpoint.Counters]{
-			Name: "tallies",
-			Key:  func(c *endpoint.Counters) string { return c.ID },
-		}),
-		Healthy: document.Declare(db, document.Schema[endpoint.Healthy]{
-			Name: "healthy",
-			Key:  func(h *endpoint.Healthy) string { return h.ID },
-		}),
+		Results: outcome.Store{
+			Counters: document.Declare(db, document.Schema[outcome.Counters]{
+				Name: "counters",
+				Key:  func(c *outcome.Counters) string { return c.ID },
+				Fields: []document.Field[outcome.Counters]{
+					{Name: outcome.FieldFailing, Value: func(c *outcome.Counters) any { return c.Failing() }},
+				},
+				Indexes: []document.Index{{Name: "failing", Fields: []string{outcome.FieldFailing}}},
+			}),
+			Successes: document.Declare(db, document.Schema[outcome.LastSuccesses]{
+				Name: "successes",
+				Key:  func(g *outcome.LastSuccesses) string { return g.ID },
+			}),
+		},
 		Suppressions: revisedByInserts[endpoint.Suppression]{revised[endpoint.Suppression]{
 			Collection: document.Declare(db, suppressions()), revisions: revisions,
 			organization: func(s *endpoint.Suppression) string { return s.OrganizationID },

@@ -1,4 +1,4 @@
-package endpoint
+package outcome
 
 import (
 	"bytes"
@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// Counters keep the marks of at least keptMarks deliveries, and of all deliveries that ended in the last keptFor
-	// before the newest of them, but of at most maxMarks.
+	// Counters keep the marks of at least keptMarks failures, and of all failures that ended in the last keptFor before
+	// the newest of them, but of at most maxMarks.
 	keptMarks = 64
 	keptFor   = time.Minute
 	maxMarks  = 4096
 
 	markSize = 16
-	sign     = 1 << 63 // of an int64: times before 1970 come first
+	sign     = 1 << 63 // sign bit of an int64, inverted so that times before 1970 come first
 )
 
-// marks are the counted deliveries of one endpoint: for each the milliseconds of its end and a digest of its id, in
-// this order. They are bytes, because counters are read and written in bulk.
+// marks are the counted failures of one endpoint: for each the milliseconds of its end and a digest of the delivery's id,
+// in this order. They are bytes, because counters are read and written in bulk.
 type marks []byte
 
 func markOf(o topic.Outcome) []byte {
@@ -34,7 +34,7 @@ func (m marks) len() int { return len(m) / markSize }
 
 func (m marks) at(i int) []byte { return m[i*markSize : (i+1)*markSize] }
 
-// ended returns the end of a delivery.
+// ended returns the end of a failure.
 func (m marks) ended(i int) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(m.at(i)) ^ sign)).UTC()
 }

@@ -1,0 +1,183 @@
+package outcome
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// parts is the number of LastSuccesses for each bucket of an organization. It bounds the size of a record.
+const parts = 4
+
+// LastSuccesses are the last successes of the endpoints of a group.
+type LastSuccesses struct {
+	ID    string `json:"id"` // group
+	Times times  `json:"times"`
+}
+
+// group returns the key of the LastSuccesses of an outcome's recipient: the organization, the bucket, and a part.
+func group(o topic.Outcome) string {
+	id := uuid.MustParse(o.Recipient)
+	return fmt.Sprintf("%s/%d/%d", o.Organization, o.Bucket, id[len(id)-1]%parts)
+}
+
+// times are the ids of endpoints, in their order, each with the milliseconds of its last success. They are bytes, because
+// they are read and written in bulk.
+type times []byte
+
+const placeSize = len(uuid.UUID{}) + 8
+
+// place returns the offset of an endpoint, and whether the times have the endpoint.
+func (t times) place(id string) (at int, found bool) {
+	wanted := uuid.MustParse(id)
+	at, found = sort.Find(len(t)/placeSize, func(i int) int { return bytes.Compare(wanted[:], t[i*placeSize:][:len(wanted)]) })
+	return at * placeSize, found
+}
+
+// of returns the last success of an endpoint.
+func (t times) of(id string) (time.Time, bool) {
+	at, found := t.place(id)
+	if !found {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(t[at+placeSize-8:]))).UTC(), true
+}
+
+// merge takes over later successes. It returns the successes of endpoints that the times do not have.
+func (t times) merge(successes []topic.Outcome) (absent []topic.Outcome) {
+	for _, o := range successes {
+		at, found := t.place(o.Recipient)
+		if !found {
+			absent = append(absent, o)
+			continue
+		}
+		if millis := t[at+placeSize-8:]; o.At.UnixMilli() > int64(binary.BigEndian.Uint64(millis)) {
+			binary.BigEndian.PutUint64(millis, uint64(o.At.UnixMilli()))
+		}
+	}
+	return absent
+}
+
+// insert returns the times with those of endpoints that they do not have.
+func (t times) insert(successes []topic.Outcome) times {
+	for _, o := range t.merge(successes) {
+		at, found := t.place(o.Recipient)
+		if !found {
+			id := uuid.MustParse(o.Recipient)
+			t = slices.Insert(t, at, binary.BigEndian.AppendUint64(id[:], uint64(o.At.UnixMilli()))...)
+		}
+		t.merge([]topic.Outcome{o})
+	}
+	return t
+}
+
+// CountSuccesses counts the successes of endpoints that have a place in LastSuccesses. It returns the ids of the endpoints
+// whose Counters the outcomes change, and the successes of endpoints without a place by their groups.
+func (s Store) CountSuccesses(ctx context.Context, outcomes map[string][]topic.Outcome) (ids []string, absent map[string][]topic.Outcome, err error) {
+	groups, changing := map[string][]topic.Outcome{}, map[string]bool{}
+	for id, list := range outcomes {
+		for _, o := range list {
+			if o.Result == topic.Delivered {
+				groups[group(o)] = append(groups[group(o)], o)
+			} else {
+				changing[id] = true
+			}
+		}
+	}
+	keys := slices.Sorted(maps.Keys(groups))
+	err = s.Successes.UpdateMany(ctx, keys, func(found []*LastSuccesses) (map[string][]topic.Message, error) {
+		absent = maps.Clone(groups)
+		for _, g := range found {
+			absent[g.ID] = g.Times.merge(groups[g.ID])
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	failing, err := s.Counters.Keys(ctx, find.Query{Where: []find.Condition{find.Has(FieldFailing, keys...)}})
+	for _, row := range failing {
+		if outcomes[row.Key] != nil {
+			changing[row.Key] = true
+		}
+	}
+	for id := range recipients(absent) {
+		changing[id] = true
+	}
+	return slices.Sorted(maps.Keys(changing)), absent, err
+}
+
+func recipients(groups map[string][]topic.Outcome) map[string]bool {
+	ids := map[string]bool{}
+	for _, list := range groups {
+		for _, o := range list {
+			ids[o.Recipient] = true
+		}
+	}
+	return ids
+}
+
+// Place gives endpoints their places in LastSuccesses. Their Counters must have the groups.
+func (s Store) Place(ctx context.Context, absent map[string][]topic.Outcome) error {
+	present, err := s.countersOf(ctx, slices.Sorted(maps.Keys(recipients(absent))))
+	if err != nil || len(present) == 0 {
+		return err
+	}
+	for key, list := range absent {
+		list = slices.DeleteFunc(list, func(o topic.Outcome) bool { return !slices.Contains(present[o.Recipient].Groups, key) })
+		if len(list) == 0 {
+			continue
+		}
+		_, err := s.Successes.Upsert(ctx, key, func(g *LastSuccesses, _ bool) ([]topic.Message, error) {
+			g.ID, g.Times = key, g.Times.insert(list)
+			return nil, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	left, err := s.countersOf(ctx, slices.Sorted(maps.Keys(present)))
+	for id, c := range present {
+		if _, found := left[id]; !found && err == nil { // the endpoint was deleted meanwhile
+			err = s.leave(ctx, id, c.Groups)
+		}
+	}
+	return err
+}
+
+// leave removes the places of an endpoint.
+func (s Store) leave(ctx context.Context, id string, groups []string) error {
+	for _, key := range groups {
+		g, err := s.Successes.Change(ctx, key, func(g *LastSuccesses) error {
+			at, found := g.Times.place(id)
+			if !found {
+				return fault.ErrUnchanged
+			}
+			g.Times = slices.Delete(g.Times, at, at+placeSize)
+			return nil
+		})
+		if err == nil && len(g.Times) == 0 {
+			err = s.Successes.Delete(ctx, key, func(g *LastSuccesses) ([]topic.Message, error) {
+				if len(g.Times) > 0 {
+					return nil, fault.ErrUnchanged
+				}
+				return nil, nil
+			})
+		}
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	return nil
+}
