@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
-
-// cleanupTimeout bounds cleanUp, which runs to its end even if the client disconnects.
-const cleanupTimeout = 5 * time.Second
 
 // Patch is the input of Change. A nil field keeps the stored value.
 type Patch struct {
@@ -24,24 +19,6 @@ type Patch struct {
 	Paused          *bool
 	Locked          *bool
 	RotateSecret    bool
-}
-
-// Target names the endpoint of a URL on a dashboard.
-type Target struct {
-	DashboardID string
-	URLHash     string
-	// IfMatch returns an error if the write is for another version of the endpoint. nil: for any version.
-	IfMatch func(version int64) error
-}
-
-func (t Target) match(e Endpoint) error {
-	switch {
-	case e.URLHash != t.URLHash:
-		return missing()
-	case t.IfMatch == nil:
-		return nil
-	}
-	return t.IfMatch(e.Version)
 }
 
 // check returns the patch with the lists in the form in which they are stored.
@@ -229,57 +206,6 @@ func (e Endpoint) claims(urlHash string) string {
 	return urlHash
 }
 
-// Delete removes an endpoint.
-func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, target Target) error {
-	for {
-		e, err := s.one(ctx, organization, kind.Channel, target)
-		if err != nil {
-			return err
-		}
-		err = s.remove(ctx, e, func(current *Endpoint) ([]topic.Message, error) {
-			return audit.Entry(audit.From(ctx), "", s.Now(), current, nil), target.match(*current)
-		})
-		if fault.Is(err, fault.NotFound) {
-			return missing()
-		}
-		if !errors.Is(err, errAgain) {
-			return err
-		}
-	}
-}
-
-// remove deletes an endpoint, its counters, and what belongs to its URL if no other endpoint has the URL. It returns
-// errAgain if the endpoint was changed since it was read.
-func (s *Endpoints) remove(ctx context.Context, e Endpoint, decide func(*Endpoint) ([]topic.Message, error)) error {
-	return s.claimed(ctx, e, "", e.claims(e.URLHash), func() error {
-		err := s.Store.Endpoints.Delete(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
-			if current.Version != e.Version {
-				return nil, errAgain
-			}
-			return decide(current)
-		})
-		if err != nil {
-			return err
-		}
-		if err := s.Store.Results.Delete(context.WithoutCancel(ctx), e.ID); err != nil {
-			return err
-		}
-		return s.cleanUp(ctx, e, e.URLHash)
-	})
-}
-
-// cleanUp reconciles the URLs to which an endpoint came or which it left.
-func (s *Endpoints) cleanUp(ctx context.Context, e Endpoint, urlHashes ...string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel()
-	for _, hash := range urlHashes {
-		if err := s.reconcile(ctx, e.OrganizationID, e.Channel, hash); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // HashOf returns the urlHash of a URL.
 func (s *Endpoints) HashOf(url string) (string, error) {
 	address, err := parseAddress(url, s.Hosts)
@@ -287,21 +213,4 @@ func (s *Endpoints) HashOf(url string) (string, error) {
 		return "", err
 	}
 	return address.Hash(), nil
-}
-
-// one returns the endpoint that target names.
-func (s *Endpoints) one(ctx context.Context, organization string, channel topic.Channel, target Target) (Endpoint, error) {
-	where := ofKind(organization, channel, find.Eq(FieldURLHash, target.URLHash), find.Eq(FieldDashboard, target.DashboardID))
-	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: 1})
-	if err != nil {
-		return Endpoint{}, err
-	}
-	if len(page.Items) == 0 {
-		return Endpoint{}, missing()
-	}
-	return page.Items[0], target.match(page.Items[0])
-}
-
-func missing() error {
-	return fault.New(fault.NotFound, "There is no such endpoint on this dashboard.")
 }

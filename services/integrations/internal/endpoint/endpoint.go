@@ -112,3 +112,41 @@ func (d Dashboard) shownIDs() []string {
 	}
 	return ids
 }
+
+// Secret is a signing secret of an endpoint.
+type Secret struct {
+	Sealed    string     `json:"sealed"` // for the endpoint's id
+	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" audit:"expiresAt"` // set when the secret was replaced
+}
+
+// Reason is the cause of a suppression.
+type Reason string
+
+const (
+	ReasonFailures Reason = "failures" // the endpoint reached SuppressAfter
+	ReasonGone     Reason = "gone"     // the receiver responded with 410
+)
+
+// Suppression stops all messages to a URL of the organization, for each endpoint with the URL. It exists
+// as long as a verified endpoint has the URL. If the last of them gets a new URL, the suppression moves with it.
+type Suppression struct {
+	ID                  string        `json:"id"` // uuid: distinguishes it from a later suppression of the URL
+	OrganizationID      string        `json:"organizationId"`
+	Channel             topic.Channel `json:"channel" audit:"channel"`
+	URLHash             string        `json:"urlHash" audit:"urlHash"`
+	URLDisplay          string        `json:"urlDisplay" audit:"urlDisplay"`
+	Reason              Reason        `json:"reason" audit:"reason"`
+	ConsecutiveFailures int           `json:"consecutiveFailures" audit:"consecutiveFailures"`
+	FirstFailureAt      *time.Time    `json:"firstFailureAt,omitempty" audit:"firstFailureAt"`
+	SuppressedAt        time.Time     `json:"suppressedAt" audit:"suppressedAt"`
+	LastHTTPStatus      int           `json:"lastHttpStatus,omitempty" audit:"lastHttpStatus"`
+	LastError           string        `json:"lastError,omitempty" audit:"lastError"`
+}
+
+// Request marks an endpoint that a visitor asked for and has not verified. Such an endpoint receives nothing, takes no
+// slot, and vanishes at ExpiresAt. A later request for the URL replaces it.
+type Request struct {
+	ID        string    `json:"id"` // random; the link that verifies contains a digest of it
+	ExpiresAt time.Time `json:"expiresAt"`
+}

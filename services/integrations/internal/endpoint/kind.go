@@ -112,12 +112,3 @@ func matches(pattern, host string) bool {
 	}
 	return host == pattern
 }
-
-// addressOf parses and checks the URL of an endpoint of the kind.
-func (s *Endpoints) addressOf(kind Kind, text string) (Address, error) {
-	address, err := parseAddress(text, s.Hosts)
-	if err != nil {
-		return Address{}, err
-	}
-	return address, kind.Rule.check(address)
-}

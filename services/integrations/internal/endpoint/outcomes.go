@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
@@ -169,4 +171,33 @@ func (s *Endpoints) judge(c outcome.Counters, e Endpoint, o topic.Outcome, suppr
 	case c.ConsecutiveFailures >= s.SuppressAfter && !isDue:
 		suppressions[key] = due{newSuppression(e, c, ReasonFailures, s.Now()), e, o}
 	}
+}
+
+// suppress stores a suppression unless the URL is suppressed already. It returns true if it stored the suppression.
+// The write has the notices to the verified endpoints of the URL, so each gets one. If the endpoint that caused the
+// suppression leaves the URL meanwhile, suppress deletes the suppression. If it leaves later, it finds the suppression.
+func (s *Endpoints) suppress(ctx context.Context, d due) (bool, error) {
+	suppression := d.suppression
+	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(suppression.OrganizationID, suppression.Channel, suppression.URLHash)})
+	if err != nil {
+		return false, err
+	}
+	var notices []topic.Message
+	for _, e := range page.Items {
+		notices = append(notices, suppression.suppressed(e))
+	}
+	err = s.Store.Suppressions.Insert(ctx, suppression, notices...)
+	if fault.Is(err, fault.Conflict) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.Log.InfoContext(ctx, "endpoint suppressed", "organization", suppression.OrganizationID, "channel", suppression.Channel,
+		"url_hash", suppression.URLHash, "reason", suppression.Reason, "failures", suppression.ConsecutiveFailures)
+	present, err := s.Store.Endpoints.GetMany(ctx, []string{d.cause.ID})
+	if err == nil && (len(present) == 0 || present[0].URLHash != suppression.URLHash) {
+		return false, s.unsuppress(ctx, suppression)
+	}
+	return true, err
 }

@@ -25,13 +25,6 @@ type Sealer interface {
 	Open(sealed, owner string) (string, error)
 }
 
-// Secret is a signing secret of an endpoint.
-type Secret struct {
-	Sealed    string     `json:"sealed"` // for the endpoint's id
-	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty" audit:"expiresAt"` // set when the secret was replaced
-}
-
 // newSecret returns "whsec_" and 32 random bytes in base64.
 func newSecret() string {
 	raw := make([]byte, secretBytes)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
@@ -67,6 +69,17 @@ type Services interface {
 	UniqueEndpoints(ctx context.Context, organization string) (int, error)
 }
 
+// Site is where a visitor finds a dashboard: a slug, or a host of the dashboard.
+type Site struct{ Slug, Host string }
+
+// Public is a dashboard as visitors see it.
+type Public struct {
+	Dashboard
+	Organization string
+	Channels     []topic.Channel // channels that visitors may subscribe to
+	Integrations bool            // the plan of the organization includes endpoints
+}
+
 // Quota counts the mail that visitors cause. Each method returns the time until the next mail is allowed, or 0.
 type Quota interface {
 	MailFrom(ctx context.Context, ip string) time.Duration
@@ -84,4 +97,12 @@ func distinct[T ~string](texts []T) []T {
 		}
 	}
 	return out
+}
+
+// unlessMissing returns an error other than NotFound.
+func unlessMissing(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
 }

@@ -4,37 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
-	"github.com/google/uuid"
 )
-
-// Reason is the cause of a suppression.
-type Reason string
-
-const (
-	ReasonFailures Reason = "failures" // the endpoint reached SuppressAfter
-	ReasonGone     Reason = "gone"     // the receiver responded with 410
-)
-
-// Suppression stops all messages to a URL of the organization, for each endpoint with the URL. It exists
-// as long as a verified endpoint has the URL. If the last of them gets a new URL, the suppression moves with it.
-type Suppression struct {
-	ID                  string        `json:"id"` // uuid: distinguishes it from a later suppression of the URL
-	OrganizationID      string        `json:"organizationId"`
-	Channel             topic.Channel `json:"channel" audit:"channel"`
-	URLHash             string        `json:"urlHash" audit:"urlHash"`
-	URLDisplay          string        `json:"urlDisplay" audit:"urlDisplay"`
-	Reason              Reason        `json:"reason" audit:"reason"`
-	ConsecutiveFailures int           `json:"consecutiveFailures" audit:"consecutiveFailures"`
-	FirstFailureAt      *time.Time    `json:"firstFailureAt,omitempty" audit:"firstFailureAt"`
-	SuppressedAt        time.Time     `json:"suppressedAt" audit:"suppressedAt"`
-	LastHTTPStatus      int           `json:"lastHttpStatus,omitempty" audit:"lastHttpStatus"`
-	LastError           string        `json:"lastError,omitempty" audit:"lastError"`
-}
 
 // Key returns the natural key.
 func (s Suppression) Key() string { return suppressionKey(s.OrganizationID, s.Channel, s.URLHash) }
@@ -165,4 +142,16 @@ func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (ma
 		}
 	}
 	return outcome.ByKey(ctx, s.Store.Suppressions, distinct(keys), Suppression.Key)
+}
+
+// cleanUp reconciles the URLs to which an endpoint came or which it left.
+func (s *Endpoints) cleanUp(ctx context.Context, e Endpoint, urlHashes ...string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	for _, hash := range urlHashes {
+		if err := s.reconcile(ctx, e.OrganizationID, e.Channel, hash); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/google/uuid"
 )
 
 // maxTries bounds the tries to store a request while others store requests for the same URL.
@@ -27,24 +27,6 @@ var (
 
 func noOffer(cause error) error {
 	return fault.Wrap(fault.NotFound, errors.Join(ErrNoOffer, cause), "There is no dashboard that offers this to visitors.")
-}
-
-// Request marks an endpoint that a visitor asked for and has not verified. Such an endpoint receives nothing, takes no
-// slot, and vanishes at ExpiresAt. A later request for the URL replaces it.
-type Request struct {
-	ID        string    `json:"id"` // random; the link that verifies contains a digest of it
-	ExpiresAt time.Time `json:"expiresAt"`
-}
-
-// Site is where a visitor finds a dashboard: a slug, or a host of the dashboard.
-type Site struct{ Slug, Host string }
-
-// Public is a dashboard as visitors see it.
-type Public struct {
-	Dashboard
-	Organization string
-	Channels     []topic.Channel // that visitors may subscribe to
-	Integrations bool            // the plan of the organization includes endpoints
 }
 
 // Offer is what a visitor of a dashboard may ask for.

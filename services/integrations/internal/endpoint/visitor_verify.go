@@ -117,15 +117,6 @@ func (s *Endpoints) linkedDashboard(ctx context.Context, p purpose, e Endpoint) 
 	return dashboard, err
 }
 
-// kind returns the rules of a channel.
-func (s *Endpoints) kind(channel topic.Channel) Kind {
-	at := slices.IndexFunc(s.Kinds, func(kind Kind) bool { return kind.Channel == channel })
-	if at < 0 {
-		return Kind{Channel: channel}
-	}
-	return s.Kinds[at]
-}
-
 // Verify makes a visitor's request an endpoint. The result has the secret of a signed kind, which is shown this once.
 // The link can be used once.
 func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {

@@ -3,11 +3,52 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
+
+// Delete removes an endpoint.
+func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, target Target) error {
+	for {
+		e, err := s.one(ctx, organization, kind.Channel, target)
+		if err != nil {
+			return err
+		}
+		err = s.remove(ctx, e, func(current *Endpoint) ([]topic.Message, error) {
+			return audit.Entry(audit.From(ctx), "", s.Now(), current, nil), target.match(*current)
+		})
+		if fault.Is(err, fault.NotFound) {
+			return missing()
+		}
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+}
+
+// remove deletes an endpoint, its counters, and what belongs to its URL if no other endpoint has the URL. It returns
+// errAgain if the endpoint was changed since it was read.
+func (s *Endpoints) remove(ctx context.Context, e Endpoint, decide func(*Endpoint) ([]topic.Message, error)) error {
+	return s.claimed(ctx, e, "", e.claims(e.URLHash), func() error {
+		err := s.Store.Endpoints.Delete(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
+			if current.Version != e.Version {
+				return nil, errAgain
+			}
+			return decide(current)
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.Store.Results.Delete(context.WithoutCancel(ctx), e.ID); err != nil {
+			return err
+		}
+		return s.cleanUp(ctx, e, e.URLHash)
+	})
+}
 
 // cascadeBatch is the number of endpoints that a cascade reads at once.
 const cascadeBatch = 500
@@ -75,10 +116,20 @@ func (s *Endpoints) each(ctx context.Context, organization string, condition fin
 	}
 }
 
-// unlessMissing returns an error other than NotFound.
-func unlessMissing(err error) error {
+// dropDeleted removes components that were deleted during the write of the endpoint, or the endpoint if its dashboard
+// was deleted. ForgetComponent and ForgetDashboard could not find the endpoint then. An outage of the events service
+// is no error, because dashboard and components existed before the write.
+func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, error) {
+	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
 	if fault.Is(err, fault.NotFound) {
-		return nil
+		return e, errors.Join(err, s.ForgetDashboard(ctx, e.OrganizationID, e.DashboardID))
 	}
-	return err
+	if err != nil || onDashboard(dashboard, e.ComponentIDs) == nil {
+		return e, nil
+	}
+	return s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
+		e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return !slices.Contains(dashboard.Components, id) })
+		e.Version++
+		return nil
+	})
 }
