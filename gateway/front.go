@@ -52,7 +52,7 @@ func newFront(events peer.Events, base string, now func() time.Time) (*front, er
 		to          **page
 		title, body string
 	}{{&f.start, "Status dashboards", startBody}, {&f.missing, "There is no dashboard at this address", missingBody}} {
-		content, header, err := visitors.Plain(visitors.Head{Title: of.title, Lang: "en"}, of.body, strings.TrimSuffix(base, "/"))
+		content, header, err := visitors.Plain(of.title, of.body, strings.TrimSuffix(base, "/"))
 		if err != nil {
 			return nil, err
 		}

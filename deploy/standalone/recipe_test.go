@@ -3,12 +3,14 @@ package main_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,27 +21,34 @@ import (
 // slackHost is the host to which the recipe's channel posts.
 const slackHost = "hooks.slack.com"
 
-// TestReadmeRecipeAddsAChannel follows the recipe of services/README.md in a copy of the source tree, builds the platform
-// there, and receives a message of the new channel. The endpoint shows the delivery's success, which the
-// platform publishes after the row of the delivery log is durable.
-func TestReadmeRecipeAddsAChannel(t *testing.T) {
+// TestReadmeRecipesChangeTheSource follows the recipes of services/README.md in a copy of the source tree and builds the platform
+// there.
+func TestReadmeRecipesChangeTheSource(t *testing.T) {
 	t.Parallel()
 	clone := t.TempDir()
 	copyTree(t, repository, clone)
-	follow(t, clone, "services", recipe(t, "services", "Add a channel"))
+	for _, title := range []string{"Add a channel", "Ship a locale or a word"} {
+		follow(t, clone, "services", recipe(t, "services", title))
+	}
 	binary := filepath.Join(t.TempDir(), "bellbuoy")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./deploy/standalone")
 	build.Dir = clone
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
-
 	servers, env := startTeams(t, slackHost)
 	p, base := standalone(t, env...)
 	p.binary = binary
 	p.start()
 	eventually(t, 30*time.Second, "ready", ready(base))
 	a := actor{t, seeded(t, p)}
+	t.Run("Add a channel", func(t *testing.T) { receiveOnSlack(t, actor{t, a.credentials}, base, servers[slackHost]) })
+	t.Run("Ship a locale or a word", func(t *testing.T) { readInSwedish(t, actor{t, a.credentials}, base, dataFolder(p)) })
+}
+
+// receiveOnSlack receives a message of the new channel. The endpoint shows the delivery's success, which the platform publishes
+// after the row of the delivery log is durable.
+func receiveOnSlack(t *testing.T, a actor, base string, slack *receiver.Receiver) {
 	service, component := a.service("Checkout")
 	const path = "/services/T0/B0/token"
 	register := func(url string) answer {
@@ -59,7 +68,7 @@ func TestReadmeRecipeAddsAChannel(t *testing.T) {
 	send(t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), body).expect(t, http.StatusCreated)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	requests, err := servers[slackHost].Wait(ctx, func(all []receiver.Request) bool { return len(all) > 0 })
+	requests, err := slack.Wait(ctx, func(all []receiver.Request) bool { return len(all) > 0 })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +88,36 @@ func TestReadmeRecipeAddsAChannel(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// readInSwedish reads a dashboard, a mail, and a page behind its link in the new locale.
+func readInSwedish(t *testing.T, a actor, base, data string) {
+	dashboard := base + "/app/dashboards/" + a.DashboardID
+	send(t, http.MethodPatch, dashboard, a.app(), map[string]any{"locale": "sv"}).expect(t, http.StatusOK)
+	expectIn := func(what, text string, wanted ...string) {
+		for _, want := range wanted {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s has no %q: %s", what, want, text)
+			}
+		}
+	}
+	expectIn("the dashboard", string(send(t, http.MethodGet, a.DashboardURL+"/", "", nil).expect(t, http.StatusOK).body), `<html lang="sv"`)
+	send(t, http.MethodPost, a.DashboardURL+"/subscribe/email", "", map[string]any{"email": "ann@example.com"}).expect(t, http.StatusAccepted)
+	var mail letter
+	eventually(t, 30*time.Second, "the mail", func() error {
+		all := letters(t, data)
+		at := slices.IndexFunc(all, func(l letter) bool { return l.to == "ann@example.com" })
+		if at < 0 {
+			return errors.New("there is none")
+		}
+		mail = all[at]
+		return nil
+	})
+	expectIn("the mail", mail.html, `lang="sv"`)
+	link := regexp.MustCompile(`https?://\S+/public/confirm\?token=\S+`).FindString(mail.text)
+	confirmed := send(t, http.MethodPost, link, "", nil).expect(t, http.StatusOK)
+	manage := regexp.MustCompile(`manage\?token=[\w-]+`).FindString(string(confirmed.body))
+	expectIn("the page", string(send(t, http.MethodGet, base+"/public/"+manage, "", nil).expect(t, http.StatusOK).body), `<html lang="sv"`, `<option value="sv">Svenska</option>`)
 }
 
 // recipe returns the section of the folder's README that has the title.

@@ -16,6 +16,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/words"
 )
 
 // mainLayout is the main element of every page. Its classes are those of the frame's style.
@@ -24,8 +25,10 @@ const mainLayout = `<main id="main" tabindex="-1" class="small"{{with .Lang}} la
 {{template "body" .View}}
 </main>`
 
-// elements are templates that a body may use: "field" shows a Field, "boxes" shows Boxes, "problem" shows an error.
+// elements are templates that a body may use: "field" shows a Field, "boxes" shows Boxes, "problem" shows an error, and
+// "suppressed" says that no messages are sent, if it gets true.
 const elements = `
+{{define "suppressed"}}{{if .}}{{template "problem" t "link.suppressed"}}{{end}}{{end}}
 {{define "problem"}}{{with .}}<p class="problem" role="alert">{{.}}</p>
 {{end}}{{end}}
 {{define "field"}}<p><label for="{{.Name}}">{{.Label}}</label>
@@ -63,19 +66,6 @@ type Box struct {
 	Chosen   bool
 }
 
-// Choose checks the boxes with the ids and no others.
-func (b Boxes) Choose(chosen func(id string) bool) {
-	for i, box := range b.Choices {
-		b.Choices[i].Chosen = chosen(box.ID)
-	}
-}
-
-// Head is what every page has.
-type Head struct {
-	Title string // the heading too
-	Lang  string // BCP 47
-}
-
 // Frames finds the frame of a dashboard. peer.Events implements it.
 type Frames interface {
 	Frame(ctx context.Context, dashboardID string) (peer.Frame, error)
@@ -84,22 +74,24 @@ type Frames interface {
 // The keys of values in the gin.Context.
 const (
 	framesKey    = "page.frames"
+	localesKey   = "page.locales"
 	dashboardKey = "page.dashboard"
 	localeKey    = "page.locale"
 	frameKey     = "page.frame " // and the dashboard
 )
 
-// About makes the page of the request, also that of an error, one of a dashboard, for a visitor with a locale (BCP 47;
-// empty: unknown).
+// About sets the dashboard and the locale (BCP 47; empty: unknown) of the response page, error pages included.
 func About(c *gin.Context, dashboardID, locale string) {
 	c.Set(dashboardKey, dashboardID)
 	c.Set(localeKey, locale)
 }
 
-// Show responds with the page. body is a template of package html/template, which shows the view.
-func Show(c *gin.Context, status int, head Head, body string, view any) error {
-	frame := frameOf(c, head.Lang)
-	content, err := render(frame, head, body, view)
+// Show responds with a page in the visitor's words. title is the key of its heading. body is a template of package
+// html/template, which shows the view. Its function t returns the word of a key.
+func Show(c *gin.Context, status int, title, body string, view any) error {
+	l := Words(c)
+	frame := frameOf(c, l.Tag)
+	content, err := render(frame, l, l.Word(title), body, view)
 	if err != nil {
 		return err
 	}
@@ -108,10 +100,10 @@ func Show(c *gin.Context, status int, head Head, body string, view any) error {
 	return nil
 }
 
-// Plain returns a page without a dashboard, and the headers of a response with the page.
-func Plain(head Head, body string, view any) ([]byte, http.Header, error) {
-	frame := plainFrame(head.Lang)
-	content, err := render(frame, head, body, view)
+// Plain returns a page in English without a dashboard, and the headers of a response with the page.
+func Plain(title, body string, view any) ([]byte, http.Header, error) {
+	frame := plainFrame(words.Default)
+	content, err := render(frame, &words.Locale{Tag: words.Default}, title, body, view)
 	return content, http.Header{
 		"Content-Type": {mediaType}, "Content-Security-Policy": {frame.Policy}, "X-Content-Type-Options": {"nosniff"},
 	}, err
@@ -120,23 +112,23 @@ func Plain(head Head, body string, view any) ([]byte, http.Header, error) {
 const mediaType = "text/html; charset=utf-8"
 
 // render returns the page in the frame.
-func render(frame peer.Frame, head Head, body string, view any) ([]byte, error) {
-	layout := template.New("page")
+func render(frame peer.Frame, l *words.Locale, title, body string, view any) ([]byte, error) {
+	layout := template.New("page").Funcs(template.FuncMap{"t": l.Word})
 	for name, text := range map[string]string{"main": mainLayout, "elements": elements, "body": body} {
 		if _, err := layout.New(name).Parse(text); err != nil {
 			return nil, err
 		}
 	}
-	foreign := head.Lang
+	foreign := l.Tag
 	if foreign == frame.Lang {
 		foreign = ""
 	}
 	var out bytes.Buffer
-	out.WriteString(frame.Before + html.EscapeString(head.Title) + frame.Between)
+	out.WriteString(frame.Before + html.EscapeString(title) + frame.Between)
 	if err := layout.ExecuteTemplate(&out, "main", struct {
 		Title, Lang string
 		View        any
-	}{head.Title, foreign, view}); err != nil {
+	}{title, foreign, view}); err != nil {
 		return nil, err
 	}
 	out.WriteString(frame.After)

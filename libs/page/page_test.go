@@ -29,10 +29,14 @@ func shown(t *testing.T, of frames, dashboard string) *httptest.ResponseRecorder
 	engine.Use(func(c *gin.Context) {
 		c.Request = c.Request.WithContext(passport.With(c.Request.Context(), passport.Passport{Surface: passport.Public}))
 	})
-	page.Mount(engine, of, nil).Get("/", func(c *gin.Context) error {
-		page.About(c, dashboard, "")
+	public, err := page.Mount(engine, of, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public.Get("/", func(c *gin.Context) error {
+		page.About(c, dashboard, "en")
 		field := page.Field{Name: "email", Label: "<Mail>", Type: "email", Value: `"><b>`, Max: 9, Hint: "hint", Problem: "wrong"}
-		return page.Show(c, http.StatusOK, page.Head{Title: "A <b> & c", Lang: "en"}, `{{template "field" .}}`, field)
+		return page.Show(c, http.StatusOK, "A <b> & c", `{{template "field" .}}`, field)
 	})
 	recorder := httptest.NewRecorder()
 	engine.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/", nil))

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/libs/words"
 	"github.com/gin-gonic/gin"
 )
 
@@ -24,24 +26,22 @@ const FormMedia = "application/x-www-form-urlencoded"
 // Routes adds the routes of visitors.
 type Routes struct {
 	group *gin.RouterGroup
-	show  func(*gin.Context, Problem) error
+	texts func(status int, err error) Texts
 }
 
-// Problem is an error that a browser gets as a page.
-type Problem struct {
-	Status int
-	Text   string // in English
-	Err    error
-}
+// Texts are the keys of the words on the page of an error. An empty key stands for the usual words of the status.
+type Texts struct{ Title, Text string }
 
-// Mount returns the routes of visitors on the engine. Their pages are in the frames of dashboards. show responds with the
-// page of a problem.
-func Mount(engine *gin.Engine, frames Frames, show func(*gin.Context, Problem) error) Routes {
+// Mount returns the routes of visitors on the engine. Their pages are in the frames of dashboards. texts returns the words of
+// the service for an error.
+func Mount(engine *gin.Engine, frames Frames, texts func(status int, err error) Texts) (Routes, error) {
+	locales, err := words.Open(words.Pages)
 	group := engine.Group("", Private, web.Surface(passport.Public), func(c *gin.Context) {
 		c.Set(framesKey, frames)
+		c.Set(localesKey, locales)
 		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
 	})
-	return Routes{group, show}
+	return Routes{group, texts}, err
 }
 
 // Get adds a handler of GET and HEAD.
@@ -66,7 +66,7 @@ func (r Routes) handle(handler func(*gin.Context) error) gin.HandlerFunc {
 
 // refuse responds with an error: with a page to a browser, with JSON to a program. Wrong input has status 422.
 func (r Routes) refuse(c *gin.Context, err error) error {
-	status, text := fault.As(err).Kind.Status(), Message(err)
+	status, text := fault.As(err).Kind.Status(), message(err)
 	if late, is := errors.AsType[fault.Throttled](err); is {
 		status, text = http.StatusTooManyRequests, "There were too many requests. Try again later."
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(late.Wait.Seconds()))))
@@ -82,11 +82,32 @@ func (r Routes) refuse(c *gin.Context, err error) error {
 		c.PureJSON(status, gin.H{"error": text})
 		return nil
 	}
-	return r.show(c, Problem{status, text, err})
+	own, usual := r.texts(status, err), usualTexts(status)
+	if key := cmp.Or(own.Text, usual.Text); key != "" {
+		text = Words(c).Word(key)
+	}
+	return Show(c, status, cmp.Or(own.Title, usual.Title), TextBody, text)
 }
 
-// Message returns the text of an error for a visitor.
-func Message(err error) string {
+// usualTexts returns the words for an error of a status. Without a Text, the page shows the error in English.
+func usualTexts(status int) Texts {
+	switch status {
+	case http.StatusNotFound:
+		return Texts{"error.not_found", "error.no_link"}
+	case http.StatusGone:
+		return Texts{"error.gone", "error.ended"}
+	case http.StatusForbidden:
+		return Texts{Title: "error.locked"}
+	case http.StatusTooManyRequests:
+		return Texts{"error.too_many", "error.later"}
+	case http.StatusUnprocessableEntity:
+		return Texts{"error.wrong", "error.form"}
+	}
+	return Texts{Title: "error.wrong"}
+}
+
+// message returns the text of an error for a visitor.
+func message(err error) string {
 	f := fault.As(err)
 	if f.Field != "" {
 		return f.Field + ": " + f.Message
@@ -99,9 +120,6 @@ type inJSON struct{ error }
 
 func (e inJSON) Unwrap() error { return e.error }
 
-// InJSON marks the error of a request that was sent as JSON.
-func InJSON(err error) error { return inJSON{err} }
-
 // Site returns the slug or the host by which the visitor has found a dashboard. The gateway sends the host.
 func Site(c *gin.Context) struct{ Slug, Host string } {
 	if slug := c.Param("slug"); slug != "" {
@@ -111,15 +129,22 @@ func Site(c *gin.Context) struct{ Slug, Host string } {
 	return struct{ Slug, Host string }{Host: strings.ToLower(strings.TrimSuffix(host, "."))}
 }
 
-// IsForm reports whether the body is a form, and not JSON.
-func IsForm(c *gin.Context) (bool, error) {
+// Submit handles a request that is a form or JSON. It calls form with the form, or json, whose error is a response in JSON.
+func Submit(c *gin.Context, form func(url.Values) error, json func() error) error {
 	switch media(c) {
 	case FormMedia:
-		return true, nil
+		values, err := Form(c)
+		if err != nil {
+			return err
+		}
+		return form(values)
 	case "application/json":
-		return false, nil
+		if err := json(); err != nil {
+			return inJSON{err}
+		}
+		return nil
 	}
-	return false, fault.New(fault.Invalid, "The body must be a form or JSON, with the header Content-Type: %s or application/json.", FormMedia)
+	return fault.New(fault.Invalid, "The body must be a form or JSON, with the header Content-Type: %s or application/json.", FormMedia)
 }
 
 // media returns the media type of the body, which is the same in any case (RFC 9110, 8.3.1).

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
-	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -14,27 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-type testWords struct {
-	page.Words
-	Hello string // %s
-}
-
-func sharedPart(w *testWords) *page.Words { return &w.Words }
-
-func wordFiles() fstest.MapFS {
-	files := fstest.MapFS{}
-	for _, lang := range page.Locales() {
-		files["words/"+lang+".json"] = &fstest.MapFile{Data: []byte(`{"Hello": "` + lang + ` %s"}`)}
-	}
-	return files
-}
-
-// The words are those of the visitor, else of the dashboard, else of the browser.
-func TestWordsForALocale(t *testing.T) {
-	words, err := page.ReadLanguages(wordFiles(), sharedPart)
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestWordsAreInTheLocaleOfTheVisitorThenTheDashboardThenTheBrowser(t *testing.T) {
 	for _, one := range []struct {
 		want, locale, dashboard, browser string
 	}{
@@ -54,11 +32,15 @@ func TestWordsForALocale(t *testing.T) {
 		engine.Use(func(c *gin.Context) {
 			c.Request = c.Request.WithContext(passport.With(c.Request.Context(), passport.Passport{Surface: passport.Public}))
 		})
-		page.Mount(engine, of, nil).Get("/", func(c *gin.Context) error {
+		public, err := page.Mount(engine, of, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		public.Get("/", func(c *gin.Context) error {
 			page.About(c, map[bool]string{true: "acme"}[one.dashboard != ""], one.locale)
 			for range 2 {
-				if got := words.For(c); got.Lang != one.want || got.Hello != one.want+" %s" || got.Language == "" {
-					t.Errorf("%+v: %s %s", one, got.Lang, got.Hello)
+				if got := page.Words(c); got.Tag != one.want {
+					t.Errorf("%+v: %s", one, got.Tag)
 				}
 			}
 			return nil
@@ -68,18 +50,6 @@ func TestWordsForALocale(t *testing.T) {
 		engine.ServeHTTP(httptest.NewRecorder(), c.Request)
 		if asked > 1 {
 			t.Errorf("%+v: the frame was asked for %d times", one, asked)
-		}
-	}
-}
-
-func TestWordsMustBeComplete(t *testing.T) {
-	for text, want := range map[string]string{
-		`{}`: `fr: Hello is ""`, `{"Hello": "bonjour"}`: `fr: Hello is "bonjour"`, `{"Hello": "%s", "Bye": "x"}`: "unknown field", `{`: "words/fr.json",
-	} {
-		files := wordFiles()
-		files["words/fr.json"].Data = []byte(text)
-		if _, err := page.ReadLanguages(files, sharedPart); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }

@@ -54,6 +54,7 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 			if !body && !strings.Contains(in.Field.Tag.Get("json"), "omit") {
 				in.ParentSchema.Required = append(in.ParentSchema.Required, in.Name)
 			}
+			withChoices(in.PropertySchema, in.Field.Type)
 			nullable(withFormat(in.PropertySchema), in.Field.Type.Kind() == reflect.Pointer || in.Field.Tag.Get("nullable") == "true")
 			return nil
 		}))
@@ -61,6 +62,19 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 		return nil, err
 	}
 	return ordered(schema)
+}
+
+// withChoices adds the values of a member whose type lists them, because a program computes them.
+func withChoices(schema *jsonschema.Schema, of reflect.Type) {
+	member, is := reflect.Zero(of).Interface().(interface{ Element() any })
+	if !is {
+		return
+	}
+	if element, is := member.Element().(interface{ Choices() []string }); is {
+		for _, choice := range element.Choices() {
+			schema.Enum = append(schema.Enum, choice)
+		}
+	}
 }
 
 // withFormat adds the pattern of a format that is not one of JSON Schema.

@@ -49,7 +49,7 @@ func noticeOf(l *locale.Locale, message dispatch.Message) (locale.Notice, error)
 		return locale.Notice{}, errNotice
 	}
 	endpoint := endpointWord(l, report.Channel)
-	values := []string{"endpoint", endpoint, "of", ofDashboard(l, dashboard)}
+	values := []any{"endpoint", endpoint, "of", ofDashboard(l, dashboard)}
 	page := locale.Notice{
 		Kind: string(message.Change.Kind), Dashboard: locale.OneLine(dashboard.Name),
 		Title: l.Word(keys.title, values...), Lead: l.Word(keys.lead, values...),

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/bellbuoy/bellbuoy/libs/words"
 	"golang.org/x/text/language"
 )
 
@@ -19,35 +20,38 @@ const (
 	maxFile     = 256 << 10 // bytes
 )
 
-//go:embed files
+//go:embed files/templates
 var embedded embed.FS
 
-// files are the words and the templates of a folder.
+// files are words and templates.
 type files struct {
-	words     map[string]map[string]word // by locale and key
-	templates map[string]string          // by path
+	words     map[string]map[string]string // by locale and key
+	templates map[string]string            // by path
+}
+
+func newFiles() files {
+	return files{words: make(map[string]map[string]string), templates: make(map[string]string)}
 }
 
 func readShipped() (files, error) {
-	f := files{words: make(map[string]map[string]word), templates: make(map[string]string)}
-	for _, folder := range []string{"files/locales", "files/templates"} {
-		entries, err := embedded.ReadDir(folder)
+	f := newFiles()
+	shipped, err := words.Open(words.Messages)
+	if err != nil {
+		return f, err
+	}
+	for _, l := range shipped.All() {
+		f.words[l.Tag] = l.Texts
+	}
+	entries, err := embedded.ReadDir("files/templates")
+	if err != nil {
+		return f, err
+	}
+	for _, entry := range entries {
+		content, err := embedded.ReadFile(path.Join("files/templates", entry.Name()))
 		if err != nil {
 			return f, err
 		}
-		for _, entry := range entries {
-			content, err := embedded.ReadFile(path.Join(folder, entry.Name()))
-			if err != nil {
-				return f, err
-			}
-			if name, words := strings.CutSuffix(entry.Name(), ".json"); words {
-				if f.words[name], err = parseWords(entry.Name(), content); err != nil {
-					return f, err
-				}
-				continue
-			}
-			f.templates[entry.Name()] = string(content)
-		}
+		f.templates[entry.Name()] = string(content)
 	}
 	return f, nil
 }
@@ -55,7 +59,7 @@ func readShipped() (files, error) {
 // readFolder returns the files of the operator's folder: templates, templates of one locale in a folder with its name,
 // and words in the folder locales. own may be nil.
 func readFolder(own fs.FS, shipped files) (files, error) {
-	f := files{words: make(map[string]map[string]word), templates: make(map[string]string)}
+	f := newFiles()
 	if own == nil {
 		return f, nil
 	}
@@ -96,11 +100,14 @@ func (f *files) addWords(file, name string, content []byte, shipped files) error
 	if !found || err != nil || tag.String() != locale || tag == language.Und {
 		return fmt.Errorf("%s: the name must be a BCP 47 tag and .json, such as fr.json or pt-BR.json", file)
 	}
-	words, err := parseWords(file, content)
+	parsed, err := parseWords(file, content)
 	if err == nil {
-		err = checkWords(file, words, shipped.words[Default])
+		err = checkWords(file, parsed, shipped.words[Default])
 	}
-	f.words[locale] = words
+	f.words[locale] = make(map[string]string, len(parsed))
+	for key, word := range parsed {
+		f.words[locale][key] = word.text
+	}
 	return err
 }
 

@@ -1,8 +1,7 @@
-// Package locale loads the words and the templates of messages. The shipped ones are in files/. An operator's folder
-// overrides them and adds locales.
+// Package locale loads the words and the templates of messages. The shipped words are in libs/words, the shipped templates
+// in files/. An operator's folder overrides them and adds locales.
 //
-// Decisions: The words of a locale are one flat file, so that a translator needs no Go and a test compares the keys.
-// A template is parsed once for each locale, so that its function t needs no argument for the locale. Open executes
+// Decisions: A template is parsed once for each locale, so that its function t needs no argument for the locale. Open executes
 // every template with samples of every kind of message, so that an operator's mistake stops the start instead of a
 // notification. If an operator's template fails nevertheless, the shipped one is used.
 package locale
@@ -11,27 +10,28 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/words"
 	"golang.org/x/text/language"
 )
 
 // Default is the locale of every word that another locale lacks.
-const Default = "en"
+const Default = words.Default
 
 // Locales holds the words and templates of every locale.
 type Locales struct {
-	all     []*Locale // Default is the first
-	matcher language.Matcher
+	words words.Locales
+	byTag map[string]*Locale
 }
 
 // Locale holds the words and templates of one locale.
 type Locale struct {
-	Tag     string // BCP 47
-	words   map[string]string
+	*words.Locale
 	shipped map[Template]executable
-	own     map[Template]executable // of the operator
+	own     map[Template]executable // the operator's templates
 	log     *slog.Logger
 }
 
@@ -57,10 +57,10 @@ func open(own fs.FS, log *slog.Logger) (*Locales, error) {
 	if err != nil {
 		return nil, err
 	}
-	locales, tags := &Locales{}, []language.Tag(nil)
+	locales, all := &Locales{byTag: make(map[string]*Locale)}, []*words.Locale(nil)
 	for _, name := range names(shipped, added) {
 		tag := language.Make(name)
-		l := &Locale{Tag: name, words: merge(tag, shipped, added), log: log}
+		l := &Locale{Locale: &words.Locale{Tag: name, Texts: merge(tag, shipped, added)}, log: log}
 		if l.shipped, err = parseAll(l, shipped.templates, tag); err != nil {
 			return nil, err
 		}
@@ -73,65 +73,52 @@ func open(own fs.FS, log *slog.Logger) (*Locales, error) {
 		if missing := missing(tag, shipped, added); len(missing) > 0 {
 			log.Warn("A locale lacks words. They are sent in another language.", "locale", name, "missing", len(missing), "first", missing[0])
 		}
-		locales.all, tags = append(locales.all, l), append(tags, tag)
+		locales.byTag[name], all = l, append(all, l.Locale)
 	}
-	locales.matcher = language.NewMatcher(tags)
+	locales.words = words.New(all)
 	return locales, nil
 }
 
 // For returns the locale of a message: of the first of the BCP 47 tags for which there is one, such as de for de-AT,
-// and otherwise Default. Empty and invalid tags count as none.
+// and otherwise Default.
 func (l *Locales) For(tags ...string) *Locale {
 	for _, tag := range tags {
-		wanted, err := language.Parse(tag)
-		if err != nil || tag == "" {
-			continue
-		}
-		if _, index, confidence := l.matcher.Match(wanted); confidence != language.No {
-			return l.all[index]
+		if found, confidence := l.words.Find(tag); confidence != language.No {
+			return l.byTag[found.Tag]
 		}
 	}
-	return l.all[0]
+	return l.byTag[Default]
 }
 
 // names returns the names of all locales, with Default first.
-func names(all ...files) []string {
+func names(shipped, added files) []string {
 	names := []string{Default}
-	for _, some := range all {
-		for name := range some.words {
+	for _, all := range []files{shipped, added} {
+		for name := range all.words {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
 	}
-	slices.Sort(names[1:])
 	return names
 }
 
 // merge returns the words of a locale. Those of the locale take precedence over those of a more general one, those of
 // the operator over the shipped ones, and any over those of Default.
 func merge(tag language.Tag, shipped, added files) map[string]string {
-	words := make(map[string]string)
-	order := append(chain(tag), Default)
-	for _, name := range slices.Backward(order) {
-		for _, some := range []files{shipped, added} {
-			for key, word := range some.words[name] {
-				words[key] = word.text
-			}
-		}
+	texts := make(map[string]string)
+	for _, name := range slices.Backward(append(chain(tag), Default)) {
+		maps.Copy(texts, shipped.words[name])
+		maps.Copy(texts, added.words[name])
 	}
-	return words
+	return texts
 }
 
 // missing returns the keys for which a locale has only the words of Default.
 func missing(tag language.Tag, shipped, added files) []string {
 	var keys []string
 	for key := range shipped.words[Default] {
-		if !slices.ContainsFunc(chain(tag), func(name string) bool {
-			_, here := shipped.words[name][key]
-			_, there := added.words[name][key]
-			return here || there
-		}) {
+		if !slices.ContainsFunc(chain(tag), func(name string) bool { return shipped.words[name][key] != "" || added.words[name][key] != "" }) {
 			keys = append(keys, key)
 		}
 	}

@@ -2,21 +2,13 @@ package locale
 
 import (
 	"bytes"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"log/slog"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"text/template/parse"
 	"time"
-
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // opened returns the locales with an operator's files.
@@ -27,115 +19,6 @@ func opened(t *testing.T, own fstest.MapFS) *Locales {
 		t.Fatal(err)
 	}
 	return locales
-}
-
-// groups are the names of the interface that have words.
-func groups() map[string][]string {
-	months := make([]string, 12)
-	for i := range months {
-		months[i] = strconv.Itoa(i + 1)
-	}
-	return map[string][]string{
-		"month":    months,
-		"type":     {"incident", "maintenance"},
-		"status":   {"investigating", "identified", "monitoring", "resolved", "planning", "started", "inprogress", "verifying", "completed", "update"},
-		"severity": {"minor_performance", "major_performance", "minor_outage", "major_outage"},
-		"impact":   {"operational", "degraded_performance", "partial_outage", "major_outage", "under_maintenance"},
-		"change": {
-			string(topic.IncidentPostMortem), string(topic.IncidentReopened), string(topic.MaintenanceReopened),
-			string(topic.MaintenanceReschedule), string(topic.MaintenanceReminder),
-		},
-		"endpoint": {string(topic.Webhook), string(topic.Teams), string(topic.GChat)},
-		"failure":  {"timeout", "dns", "connect", "tls", "blocked_address", "http_3xx", "http_4xx", "http_5xx", "rate_limited", "gone"},
-	}
-}
-
-// Every shipped locale has every word that code and templates use, with the same placeholders, and no other.
-func TestWords_complete(t *testing.T) {
-	shipped, err := readShipped()
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := make(map[string]bool)
-	for group, names := range groups() {
-		for _, name := range names {
-			used[group+"."+name] = true
-		}
-	}
-	for key := range literals(t) {
-		used[key] = true
-	}
-	for file, text := range shipped.templates {
-		trees, err := parse.Parse(file, text, "", "", map[string]any{"t": 1, "locale": 1, "or": 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		visit(trees[file].Root, func(command *parse.CommandNode) {
-			if command.Args[0].String() == "t" {
-				used[command.Args[1].(*parse.StringNode).Text] = true
-			}
-		})
-	}
-	english := shipped.words[Default]
-	for name, words := range shipped.words {
-		if err := checkWords(name+".json", words, english); err != nil {
-			t.Error(err)
-		}
-		for key := range used {
-			if _, found := words[key]; !found {
-				t.Errorf("%s lacks %q", name, key)
-			}
-		}
-		for key, word := range words {
-			if !used[key] {
-				t.Errorf("%s has %q, which nothing uses", name, key)
-			}
-			got, want := placeholder.FindAllString(word.text, -1), placeholder.FindAllString(english[key].text, -1)
-			slices.Sort(got)
-			slices.Sort(want)
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: %q has the placeholders %v, want %v", name, key, got, want)
-			}
-		}
-	}
-	if len(shipped.words) < 2 || len(shipped.templates) != len(Templates()) {
-		t.Errorf("%d locales and %d templates are shipped", len(shipped.words), len(shipped.templates))
-	}
-}
-
-// literals returns the texts in Go code that look like keys: a group of the words, a dot, and a name.
-func literals(t *testing.T) map[string]bool {
-	shipped, err := readShipped()
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := make(map[string]bool)
-	for key := range shipped.words[Default] {
-		group, _, _ := strings.Cut(key, ".")
-		known[group] = true
-	}
-	found := make(map[string]bool)
-	for _, folder := range []string{".", "../channel"} {
-		packages, err := parser.ParseDir(token.NewFileSet(), folder, func(file fs.FileInfo) bool { return !strings.HasSuffix(file.Name(), "_test.go") }, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, parsed := range packages {
-			ast.Inspect(parsed, func(node ast.Node) bool {
-				literal, isLiteral := node.(*ast.BasicLit)
-				if !isLiteral || literal.Kind != token.STRING {
-					return true
-				}
-				text, _ := strconv.Unquote(literal.Value)
-				group, name, _ := strings.Cut(text, ".")
-				if known[group] && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == "" && name != "txt" && name != "html" {
-					found[text] = true
-				}
-				return true
-			})
-		}
-	}
-	return found
 }
 
 func TestFor(t *testing.T) {

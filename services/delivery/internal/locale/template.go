@@ -164,7 +164,7 @@ func (l *Locale) wrongCall(arguments []parse.Node) string {
 	if !quoted {
 		return "the key of t must be in quotes"
 	}
-	text, found := l.words[key.Text]
+	text, found := l.Texts[key.Text]
 	if !found {
 		return fmt.Sprintf("the key %q is unknown", key.Text)
 	}

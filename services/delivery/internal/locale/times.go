@@ -26,9 +26,9 @@ func (l *Locale) format(layout string, at *time.Time, zone string) string {
 		place = time.UTC
 	}
 	local := at.In(place)
-	before, after, named := strings.Cut(l.words[layout], "January")
+	before, after, named := strings.Cut(l.Texts[layout], "January")
 	if !named {
 		return local.Format(before)
 	}
-	return local.Format(before) + l.words["month."+strconv.Itoa(int(local.Month()))] + local.Format(after)
+	return local.Format(before) + l.Word("month."+strconv.Itoa(int(local.Month()))) + local.Format(after)
 }

@@ -15,23 +15,10 @@ import (
 // placeholder matches a name in braces in a word.
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// Word returns the words for the key. values are the names of placeholders and their values.
-func (l *Locale) Word(key string, values ...string) string {
-	text := l.words[key]
-	if len(values) == 0 {
-		return text
-	}
-	pairs := slices.Clone(values)
-	for i := 0; i < len(pairs); i += 2 {
-		pairs[i] = "{" + pairs[i] + "}"
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
-}
-
 // Name returns the words for a name of the interface, such as the status inprogress. For an unknown name, it returns
 // the name itself: "some_thing" becomes "Some thing".
 func (l *Locale) Name(group, name string) string {
-	if text := l.words[group+"."+name]; text != "" {
+	if text := l.Texts[group+"."+name]; text != "" {
 		return text
 	}
 	return Capital(strings.NewReplacer("_", " ", "-", " ").Replace(OneLine(name)))
@@ -113,7 +100,7 @@ func parseWords(file string, content []byte) (map[string]word, error) {
 }
 
 // checkWords returns an error if a word has a key or a placeholder that the words of Default lack.
-func checkWords(file string, words, known map[string]word) error {
+func checkWords(file string, words map[string]word, known map[string]string) error {
 	keys := make([]string, 0, len(words))
 	for key := range words {
 		keys = append(keys, key)
@@ -131,7 +118,7 @@ func checkWords(file string, words, known map[string]word) error {
 			return failed(file, own.line, "the text of %q must be one line without spaces at its ends", key)
 		}
 		for _, name := range placeholder.FindAllString(own.text, -1) {
-			if !strings.Contains(original.text, name) {
+			if !strings.Contains(original, name) {
 				return failed(file, own.line, "the text of %q has the unknown placeholder %s", key, name)
 			}
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/words"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
@@ -60,7 +61,7 @@ type dashboardPatch struct {
 	Enabled        optional.Value[bool]              `json:"enabled" description:"False: the public dashboard gives 404."`
 	Description    optional.Value[string]            `json:"description" maxLength:"1000"`
 	Timezone       optional.Value[string]            `json:"timezone" description:"The name of an IANA time zone."`
-	Locale         optional.Value[string]            `json:"locale" enum:"en,de,es,fr,it,nl,pl,pt,ja,zh"`
+	Locale         optional.Value[localeTag]         `json:"locale"`
 	CustomDomains  optional.Value[[]string]          `json:"customDomains" description:"At most 5 hosts. A host belongs to one dashboard of the installation."`
 	Branding       optional.Value[brandingBody]      `json:"branding"`
 	Links          optional.Value[linksBody]         `json:"links"`
@@ -68,6 +69,12 @@ type dashboardPatch struct {
 	SearchIndexing optional.Value[bool]              `json:"searchIndexing"`
 	Access         optional.Value[accessBody]        `json:"access"`
 }
+
+// localeTag is the tag of a shipped locale.
+type localeTag string
+
+// Choices returns the values for the document.
+func (localeTag) Choices() []string { return words.Tags() }
 
 type brandingBody struct {
 	LogoURL      optional.Value[string] `json:"logoUrl" nullable:"true" format:"uri" maxLength:"2048" description:"https."`
@@ -112,7 +119,7 @@ func (b *dashboardPatch) apply(d *catalog.Dashboard) (err error) {
 	assign(&d.Enabled, b.Enabled.Pointer())
 	assign(&d.Description, b.Description.Pointer())
 	assign(&d.Timezone, b.Timezone.Pointer())
-	assign(&d.Locale, b.Locale.Pointer())
+	assign(&d.Locale, (*string)(b.Locale.Pointer()))
 	assign(&d.CustomDomains, b.CustomDomains.Pointer())
 	assign(&d.SearchIndexing, b.SearchIndexing.Pointer())
 	if b.Branding.Sent {

@@ -15,6 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/words"
 )
 
 const (
@@ -184,14 +185,11 @@ func (d *Dashboard) check(platform []string) error {
 		return fault.Field("description", "must be at most %d characters", maxDescription)
 	case !isZone(d.Timezone):
 		return fault.Field("timezone", "must be the name of an IANA time zone, such as Europe/Berlin")
-	case !slices.Contains(locales(), d.Locale):
-		return fault.Field("locale", alternativesFormat, strings.Join(locales(), ", "))
+	case !slices.Contains(words.Tags(), d.Locale):
+		return fault.Field("locale", alternativesFormat, strings.Join(words.Tags(), ", "))
 	}
 	return cmp.Or(d.checkDomains(platform), d.Branding.check(), d.Links.check())
 }
-
-// locales returns the locales of the public page.
-func locales() []string { return []string{"en", "de", "es", "fr", "it", "nl", "pl", "pt", "ja", "zh"} }
 
 // isZone reports whether name is a zone of the IANA database. The names of its zones begin with a capital letter. A
 // system also has files such as posixrules and right/UTC, and Factory stands for a system without a zone.

@@ -116,7 +116,7 @@ func TestPlainFiles_unknown(t *testing.T) {
 }
 
 // english returns our English word for a key. A key without a word panics.
-func english(key string) string { return englishLocale().word(key) }
+func english(key string) string { return englishLocale().Word(key) }
 
 var englishLocale = sync.OnceValue(func() *locale {
 	all, err := readLocales()

@@ -34,7 +34,7 @@ func (l *locale) state(state catalog.Impact) stateView {
 	if state == "" {
 		state = catalog.Operational
 	}
-	return stateView{stateClass(state), l.word("state." + string(state))}
+	return stateView{stateClass(state), l.Word("state." + string(state))}
 }
 
 // bar is the days of a component, the oldest first. One drawing shows all days. Its user units are columnWidth per
@@ -65,9 +65,9 @@ const columnWidth = 4
 func (f frame) newBar(c *catalog.ShownComponent) *bar {
 	days := f.Dashboard.Content.Uptime.WindowDays
 	today := f.dates.dayOf(f.At)
-	b := &bar{ID: "b-" + c.ID, Days: days, Width: days * columnWidth, Today: today, Ago: f.count("bar.ago", days)}
+	b := &bar{ID: "b-" + c.ID, Days: days, Width: days * columnWidth, Today: today, Ago: f.Count("bar.ago", days)}
 	if c.Uptime != nil && f.Dashboard.Content.Uptime.ShowPercentage {
-		b.Uptime = f.word("bar.uptime", "percent", f.percent(*c.Uptime, f.Dashboard.Content.Uptime.Precision))
+		b.Uptime = f.Word("bar.uptime", "percent", f.percent(*c.Uptime, f.Dashboard.Content.Uptime.Precision))
 	}
 	shown := shownDays(c)
 	classes := make([]string, days)
@@ -82,20 +82,20 @@ func (f frame) newBar(c *catalog.ShownComponent) *bar {
 		}
 	}
 	b.Columns = columnsOf(classes)
-	b.Label = plainLabel(c.Name) + f.word("format.colon") + f.barSummary(b)
+	b.Label = plainLabel(c.Name) + f.Word("format.colon") + f.barSummary(b)
 	return b
 }
 
 // barSummary returns the text of a bar: what it covers, the uptime, and on how many days something happened.
 func (f frame) barSummary(b *bar) string {
-	parts := []string{f.count("bar.days", b.Days)}
+	parts := []string{f.Count("bar.days", b.Days)}
 	if b.Uptime != "" {
 		parts = append(parts, b.Uptime)
 	}
 	if len(b.Links) == 0 {
-		return strings.Join(append(parts, f.word("bar.quiet")), ", ")
+		return strings.Join(append(parts, f.Word("bar.quiet")), ", ")
 	}
-	return strings.Join(append(parts, f.count("bar.events", len(b.Links))), ", ")
+	return strings.Join(append(parts, f.Count("bar.events", len(b.Links))), ", ")
 }
 
 func shownDays(c *catalog.ShownComponent) map[string]uptime.AffectedDay {
@@ -125,7 +125,7 @@ func (f frame) dayHref(c *catalog.ShownComponent, d uptime.AffectedDay) string {
 func (f frame) dayTitle(d day, shown uptime.AffectedDay) string {
 	text := f.dates.title(d).Text
 	if shown.Tally.Worst != "" {
-		text += f.word("format.colon") + f.state(shown.Tally.Worst).Word
+		text += f.Word("format.colon") + f.state(shown.Tally.Worst).Word
 	}
 	if affected := affectedTime(shown.Tally); affected > 0 {
 		text += " (" + f.duration(affected) + ")"

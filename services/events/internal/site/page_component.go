@@ -49,7 +49,7 @@ func (s *Site) componentPage(r renderRequest) (File, error) {
 	state := f.state(c.State)
 	view := componentFile{frame: f, ID: c.ID, Component: componentView{Name: c.Name, Description: c.Description, State: &state}}
 	view.Title = c.Name + " – " + r.Dashboard.Name
-	view.Description = c.Name + f.word("format.colon") + state.Word
+	view.Description = c.Name + f.Word("format.colon") + state.Word
 	if c.Group != catalog.DefaultGroup {
 		view.Group = c.Group
 	}
@@ -110,7 +110,7 @@ func (f frame) componentDay(c *catalog.ShownComponent, d day, shown uptime.Affec
 		row.Lasted = f.duration(affected)
 	}
 	for _, id := range shown.EventIDs {
-		link := eventLink{f.Up + "events/" + id, f.word("component.event")}
+		link := eventLink{f.Up + "events/" + id, f.Word("component.event")}
 		if event := f.event(id); event != nil {
 			link.Title = event.Title
 		}

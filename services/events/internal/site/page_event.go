@@ -94,8 +94,8 @@ func eventState(e *catalog.ShownEvent) catalog.Impact {
 
 func (f frame) newEvent(e *catalog.ShownEvent) eventView {
 	v := eventView{
-		ID: e.ID, Href: f.Up + "events/" + e.ID, Title: e.Title, State: f.state(eventState(e)), Kind: f.word("kind." + string(e.Type)),
-		Status: f.word("status." + string(e.Status)), Open: !closed(e), description: e.Description, analysis: e.Analysis,
+		ID: e.ID, Href: f.Up + "events/" + e.ID, Title: e.Title, State: f.state(eventState(e)), Kind: f.Word("kind." + string(e.Type)),
+		Status: f.Word("status." + string(e.Status)), Open: !closed(e), description: e.Description, analysis: e.Analysis,
 	}
 	var until *time.Time
 	if e.Type == catalog.Maintenance {
@@ -128,14 +128,14 @@ func (f frame) newEvent(e *catalog.ShownEvent) eventView {
 		v.Affected = append(v.Affected, affectedView{impact.Name, f.componentHref(impact.ComponentID), f.state(state)})
 	}
 	for i, entry := range e.Entries {
-		one := entryView{entry.StatusID, f.word("status." + string(entry.Status)), f.dates.moment(entry.Timestamp), entry.Message}
+		one := entryView{entry.StatusID, f.Word("status." + string(entry.Status)), f.dates.moment(entry.Timestamp), entry.Message}
 		if i == 0 {
 			v.Newest = &one
 		} else {
 			v.Earlier = append(v.Earlier, one)
 		}
 	}
-	v.EarlierText = f.count("event.earlier", len(v.Earlier))
+	v.EarlierText = f.Count("event.earlier", len(v.Earlier))
 	return v
 }
 
@@ -214,7 +214,7 @@ func (f frame) postMortem(p *catalog.ShownPostMortem) *postMortemView {
 		text *catalog.Rich
 	}{{"postmortem.cause", p.RootCause}, {"postmortem.impact", p.Impact}, {"postmortem.resolution", p.Resolution}, {"postmortem.lessons", p.LessonsLearned}} {
 		if one.text != nil && strings.TrimSpace(one.text.Text) != "" {
-			view.Sections = append(view.Sections, postMortemSection{f.word(one.key), richHTML(*one.text)})
+			view.Sections = append(view.Sections, postMortemSection{f.Word(one.key), richHTML(*one.text)})
 		}
 	}
 	for _, item := range p.ActionItems {

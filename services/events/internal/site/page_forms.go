@@ -29,12 +29,12 @@ type channelForm struct {
 func (s *Site) subscribePage(r renderRequest) (File, error) {
 	view := subscribeFile{frame: s.newFrame(r)}
 	view.Current = "subscribe"
-	view.Title = view.word("subscribe.title") + " – " + r.Dashboard.Name
+	view.Title = view.Word("subscribe.title") + " – " + r.Dashboard.Name
 	view.frame.Description = view.Title
 	if r.Dashboard.Content.Modules.Subscribe {
 		for i, channel := range r.Dashboard.Channels() {
 			view.Forms = append(view.Forms, channelForm{
-				Channel: string(channel), Title: view.word("subscribe." + string(channel)), Open: i == 0, Components: r.Components,
+				Channel: string(channel), Title: view.Word("subscribe." + string(channel)), Open: i == 0, Components: r.Components,
 				Email: channel == topic.Email, Phone: channel == topic.SMS || channel == topic.WhatsApp,
 				Hook: channel == topic.Webhook || channel == topic.Teams || channel == topic.GChat,
 			})
@@ -58,13 +58,13 @@ type sentFile struct {
 
 func (s *Site) sentPage(r renderRequest) (File, error) {
 	view := sentFile{noteFile: noteFile{frame: s.newFrame(r)}, Confirm: s.confirm}
-	view.Heading, view.Text = view.word("sent.title"), view.word("sent.text")
+	view.Heading, view.Text = view.Word("sent.title"), view.Word("sent.text")
 	view.Indexed = false
 	view.Title = view.Heading + " – " + r.Dashboard.Name
 	if view.Subscribable() {
 		for _, channel := range r.Dashboard.Channels() {
 			if channel == topic.SMS || channel == topic.WhatsApp {
-				view.Codes = append(view.Codes, channelForm{Channel: string(channel), Title: view.word("sent." + string(channel))})
+				view.Codes = append(view.Codes, channelForm{Channel: string(channel), Title: view.Word("sent." + string(channel))})
 				view.Forms = originOf(s.confirm)
 			}
 		}
@@ -95,7 +95,7 @@ func (s *Site) frameFile(r renderRequest) (File, error) {
 	if len(parts) != 3 {
 		return File{}, fmt.Errorf("site: the frame has %d parts", len(parts))
 	}
-	body, err := json.Marshal(peer.Frame{Before: parts[0], Between: parts[1], After: parts[2], Policy: page.Policy, Lang: view.Lang})
+	body, err := json.Marshal(peer.Frame{Before: parts[0], Between: parts[1], After: parts[2], Policy: page.Policy, Lang: view.Tag})
 	return File{Body: body}, err
 }
 
@@ -103,7 +103,7 @@ func (s *Site) frameFile(r renderRequest) (File, error) {
 // of feeds: a visitor without access gets it after POST /enter of a dashboard without a password.
 func (s *Site) missingPage(r renderRequest) (File, error) {
 	view := noteFile{frame: s.newFrame(r)}
-	view.Heading, view.Text = view.word("missing.title"), view.word("missing.text")
+	view.Heading, view.Text = view.Word("missing.title"), view.Word("missing.text")
 	view.Indexed, view.Script, view.Canonical, view.key = false, "", "", ""
 	view.Up = r.URL + "/"
 	view.Title = view.Heading + " – " + r.Dashboard.Name
@@ -121,9 +121,9 @@ func (s *Site) enterPage(r renderRequest) (File, error) {
 	view := enterFile{frame: s.newFrame(r)}
 	switch r.name {
 	case peer.EnterWrongFile:
-		view.Problem, view.Up = view.word("enter.wrong"), ""
+		view.Problem, view.Up = view.Word("enter.wrong"), ""
 	case peer.EnterLateFile:
-		view.Problem, view.Up = view.word("enter.late"), ""
+		view.Problem, view.Up = view.Word("enter.late"), ""
 	}
 	view.Indexed, view.Bare, view.Script, view.Canonical, view.key = false, true, "", "", ""
 	view.Title = r.Dashboard.Name

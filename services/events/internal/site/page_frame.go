@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/words"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"golang.org/x/net/idna"
 )
@@ -27,7 +28,7 @@ var scriptText string
 
 // New returns a Site. It parses the templates once for each locale. confirm is the URL that takes the code of a visitor.
 func New(confirm string) (*Site, error) {
-	words, err := readLocales()
+	locales, err := readLocales()
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +37,9 @@ func New(confirm string) (*Site, error) {
 		return nil, err
 	}
 	script := compact(scriptText)
-	s := &Site{pages: map[string]*template.Template{}, words: words, texts: newTexts(), routes: routes, style: styleText, confirm: confirm, script: script, scriptHash: hashOf(script)}
-	for lang, l := range words {
-		parsed, err := template.New("").Funcs(template.FuncMap{"t": l.word}).ParseFS(templateFiles, "templates/*.html")
+	s := &Site{pages: map[string]*template.Template{}, words: locales, texts: newTexts(), routes: routes, style: styleText, confirm: confirm, script: script, scriptHash: hashOf(script)}
+	for lang, l := range locales {
+		parsed, err := template.New("").Funcs(template.FuncMap{"t": l.Word}).ParseFS(templateFiles, "templates/*.html")
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +127,7 @@ func (s *Site) localeOf(snapshot *catalog.Snapshot) *locale {
 	if l, known := s.words[snapshot.Dashboard.Locale]; known {
 		return l
 	}
-	return s.words[defaultLang]
+	return s.words[words.Default]
 }
 
 // newFrame returns the frame of the file. Its canonical address is that of the name below the dashboard.
@@ -148,7 +149,7 @@ func (s *Site) newFrame(r renderRequest) frame {
 // html renders a template of a page.
 func (s *Site) html(name string, f frame, view any) (File, error) {
 	var out bytes.Buffer
-	if err := s.pages[f.Lang].ExecuteTemplate(&out, name, view); err != nil {
+	if err := s.pages[f.Tag].ExecuteTemplate(&out, name, view); err != nil {
 		return File{}, err
 	}
 	return File{Body: bytes.Map(allowed, out.Bytes()), Policy: s.policy(f)}, nil

@@ -94,7 +94,7 @@ type monthLink struct{ Href, Title string }
 func (s *Site) historyPage(r renderRequest) (File, error) {
 	view := historyFile{frame: s.newFrame(r)}
 	view.Current = "history"
-	view.Title = view.word("nav.history") + " – " + r.Dashboard.Name
+	view.Title = view.Word("nav.history") + " – " + r.Dashboard.Name
 	view.Description = view.Title
 	for _, month := range r.Months {
 		year, _, _ := strings.Cut(month, "-")
@@ -133,7 +133,7 @@ func (s *Site) monthPage(r renderRequest) (File, error) {
 	view.Current = "history"
 	view.Heading = view.dates.monthTitle(name)
 	view.Title = view.Heading + " – " + r.Dashboard.Name
-	view.Description = view.word("nav.history") + ", " + view.Heading
+	view.Description = view.Word("nav.history") + ", " + view.Heading
 	if at > 0 {
 		view.Future = view.month(r.Months[at-1])
 	}
@@ -165,7 +165,7 @@ func (f frame) uptimeRows(uptimes map[string]*float64) []uptimeView {
 	var rows []uptimeView
 	for i := range f.Components {
 		c := &f.Components[i]
-		row := uptimeView{c.Name, f.Up + "components/" + c.ID, f.word("state.unmeasured")}
+		row := uptimeView{c.Name, f.Up + "components/" + c.ID, f.Word("state.unmeasured")}
 		if value := uptimes[c.ID]; value != nil {
 			row.Uptime = f.percent(*value, f.Dashboard.Content.Uptime.Precision)
 		}

@@ -63,7 +63,7 @@ func (f frame) overall() stateView {
 	if of.unexplained() {
 		key = "overall.incident"
 	}
-	return stateView{stateClass(of.level()), f.word(key)}
+	return stateView{stateClass(of.level()), f.Word(key)}
 }
 
 // module returns a part of the page, and false if it is switched off or there is nothing to show.
@@ -140,7 +140,7 @@ func (f frame) groups(states, bars bool) []groupView {
 		g := &groups[i]
 		state := worst(members[g.Name]...)
 		g.State, g.Open = f.state(state), state != catalog.Operational || !states
-		g.Count = f.count("group.components", len(g.Components))
+		g.Count = f.Count("group.components", len(g.Components))
 		if g.Name == catalog.DefaultGroup || g.Name == "" {
 			g.Name = ""
 		}

@@ -1,118 +1,9 @@
 package site
 
 import (
-	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/text/feature/plural"
 )
-
-func TestLocalesHaveTheSameKeysAndPlaceholders(t *testing.T) {
-	all, err := readLocales()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"de", "en", "es", "fr", "it", "ja", "nl", "pl", "pt", "zh"}; !slices.Equal(slices.Sorted(maps.Keys(all)), want) {
-		t.Fatalf("the locales are %v", slices.Sorted(maps.Keys(all)))
-	}
-	english := all["en"]
-	placeholder := regexp.MustCompile(`{\w+}`)
-	placeholders := func(text string) []string { return slices.Sorted(slices.Values(placeholder.FindAllString(text, -1))) }
-	for lang, l := range all {
-		if got, want := slices.Sorted(maps.Keys(l.Words)), slices.Sorted(maps.Keys(english.Words)); !slices.Equal(got, want) {
-			t.Errorf("%s: the words are %v, want %v", lang, got, want)
-		}
-		if got, want := slices.Sorted(maps.Keys(l.Plurals)), slices.Sorted(maps.Keys(english.Plurals)); !slices.Equal(got, want) {
-			t.Errorf("%s: the plurals are %v, want %v", lang, got, want)
-		}
-		for key, text := range l.Words {
-			if strings.TrimSpace(text) == "" {
-				t.Errorf("%s: %s is empty", lang, key)
-			}
-			if !strings.HasPrefix(key, "format.") && !slices.Equal(placeholders(text), placeholders(english.Words[key])) {
-				t.Errorf("%s: %s has other placeholders than in English: %s", lang, key, text)
-			}
-		}
-		for _, months := range [][]string{l.Months, l.ShortMonths, l.MonthTitles} {
-			if len(months) != 12 {
-				t.Errorf("%s has %d months", lang, len(months))
-			}
-		}
-		if l.Dir != "ltr" && l.Dir != "rtl" {
-			t.Errorf("%s: dir is %q", lang, l.Dir)
-		}
-	}
-}
-
-// French has a narrow space that does not break before double punctuation and the percent sign.
-func TestFrenchPunctuation(t *testing.T) {
-	marks := regexp.MustCompile("[^\u202f][:;?!%]")
-	for key, text := range newSite(t).words["fr"].Words {
-		if marks.MatchString(text) {
-			t.Errorf("%s has no narrow space: %s", key, text)
-		}
-	}
-}
-
-// Each plural has exactly the forms that the language uses for whole numbers.
-func TestPluralsHaveTheFormsOfTheLanguage(t *testing.T) {
-	for lang, l := range newSite(t).words {
-		forms := map[string]bool{}
-		for n := range 1000 {
-			forms[pluralForms()[plural.Cardinal.MatchPlural(l.tag, n, 0, 0, 0, 0)]] = true
-		}
-		for key, texts := range l.Plurals {
-			if got, want := slices.Sorted(maps.Keys(texts)), slices.Sorted(maps.Keys(forms)); !slices.Equal(got, want) {
-				t.Errorf("%s: %s has the forms %v, want %v", lang, key, got, want)
-			}
-		}
-	}
-}
-
-// computedKeys are the beginnings of keys that the program completes with a value.
-var computedKeys = []string{"overall.", "state.", "status.", "kind.", "subscribe.", "sent."}
-
-func TestEachWordIsUsed(t *testing.T) {
-	var sources strings.Builder
-	for _, pattern := range []string{"*.go", "templates/*.html"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources.Write(text)
-		}
-	}
-	english := newSite(t).words["en"]
-	values := []string{"operational", "under_maintenance", "degraded_performance", "partial_outage", "major_outage", "investigating", "identified", "monitoring", "resolved", "planning", "started", "inprogress", "verifying", "completed", "update", "incident", "maintenance", "email", "sms", "whatsapp", "webhook", "teams", "gchat"}
-	for key := range english.Words {
-		computed := slices.ContainsFunc(computedKeys, func(prefix string) bool {
-			value, is := strings.CutPrefix(key, prefix)
-			return is && slices.Contains(values, value) && strings.Contains(sources.String(), `"`+prefix+`"`)
-		})
-		if !computed && !strings.Contains(sources.String(), `"`+key+`"`) {
-			t.Errorf("nothing uses the word %s", key)
-		}
-	}
-	for key := range english.Plurals {
-		if !strings.Contains(sources.String(), `"`+key+`"`) {
-			t.Errorf("nothing uses the plural %s", key)
-		}
-	}
-}
 
 func TestDatesFollowTheLanguageAndTheZone(t *testing.T) {
 	at := time.Date(2026, 7, 1, 22, 5, 0, 0, time.UTC)
@@ -168,17 +59,5 @@ func TestNumbers(t *testing.T) {
 		if got := s.words[one.lang].duration(one.of); got != one.want {
 			t.Errorf("%s: %v is %q, want %q", one.lang, one.of, got, one.want)
 		}
-	}
-	for n, want := range map[int]string{1: "1 komponent", 3: "3 komponenty", 5: "5 komponentów", 22: "22 komponenty", 112: "112 komponentów"} {
-		if got := s.words["pl"].count("group.components", n); got != want {
-			t.Errorf("%d is %q, want %q", n, got, want)
-		}
-	}
-}
-
-// A value that looks like a placeholder stays as it is.
-func TestFilledReadsNoPlaceholderInAValue(t *testing.T) {
-	if got := filled("{a} and {b}", []any{"a", "{b}", "b", "{a}"}); got != "{b} and {a}" {
-		t.Error(got)
 	}
 }

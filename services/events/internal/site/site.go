@@ -133,7 +133,7 @@ func (r renderRequest) component() string {
 // wording returns the words of the dashboard's locale.
 func (s *Site) wording(r renderRequest) wording {
 	l := s.localeOf(r.Snapshot)
-	return func(key string) string { return l.word(key) }
+	return func(key string) string { return l.Word(key) }
 }
 
 func feedFile(render func(*catalog.Snapshot, string, wording, *texts) (File, error)) func(*Site, renderRequest) (File, error) {

@@ -19,7 +19,6 @@ type API struct {
 	kinds     []endpoint.Kind
 	frames    page.Frames
 	pages     web.Pages
-	words     page.Languages[words]
 }
 
 // New returns the handlers.
@@ -42,14 +41,13 @@ func (a *API) operations() []web.Operation {
 }
 
 // Mount adds the routes to the engine.
-func (a *API) Mount(engine *gin.Engine) (err error) {
-	if a.words, err = readLanguages(); err != nil {
-		return err
-	}
+func (a *API) Mount(engine *gin.Engine) error {
 	web.MountRecipients(engine, a.endpoints)
 	engine.GET(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/endpoints/components/:component/only", web.Surface(passport.Peer),
 		web.Handle(a.isOnlyComponent))
-	a.mountVisitors(engine)
+	if err := a.mountVisitors(engine); err != nil {
+		return err
+	}
 	return web.Mount(engine, a.operations())
 }
 

@@ -3,26 +3,52 @@ package api
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/page"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/libs/words"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/gin-gonic/gin"
 )
 
 // mountVisitors adds the forms and pages of visitors.
-func (a *API) mountVisitors(engine *gin.Engine) {
-	public := page.Mount(engine, a.frames, a.problem)
+func (a *API) mountVisitors(engine *gin.Engine) error {
+	public, err := page.Mount(engine, a.frames, texts)
+	if err != nil {
+		return err
+	}
 	for _, base := range []string{"/d/:slug/subscribe", "/subscribe"} {
 		public.Post(base+"/:channel", a.subscribe)
 	}
-	for name, of := range a.links() {
-		public.Get(endpoint.LinkPath+name, of.show)
-		public.Post(endpoint.LinkPath+name, of.act)
+	public.Link(endpoint.LinkPath+"verify", page.Follow(a.endpoints.ShowVerify, shows("endpoint.verify", verifyPage)),
+		page.Follow(a.endpoints.Verify, shows("endpoint.verified", verifiedPage)))
+	public.Link(endpoint.LinkPath+"manage", page.Follow(a.endpoints.ShowManage, shows("endpoint.manage", managePage)), a.manage)
+	// Unsubscribe ignores the body, so it also serves the one-click request of mail programs (RFC 8058).
+	public.Link(endpoint.LinkPath+"unsubscribe", page.Follow(a.endpoints.ShowUnsubscribe, shows("endpoint.remove", unsubscribePage)),
+		page.Follow(a.endpoints.Unsubscribe, left))
+	return nil
+}
+
+// texts returns the words for an error.
+func texts(status int, err error) page.Texts {
+	switch {
+	case errors.Is(err, endpoint.ErrNotTaken): // because there is no offer
+		return page.Texts{Title: "error.wrong", Text: "endpoint.not_taken"}
+	case errors.Is(err, endpoint.ErrNoOffer):
+		return page.Texts{Text: "error.no_offer"}
+	case errors.Is(err, endpoint.ErrFull):
+		return page.Texts{Title: "error.wrong", Text: "endpoint.full"}
+	case status == http.StatusConflict:
+		return page.Texts{Text: "endpoint.rotated_often"}
+	case status == http.StatusForbidden:
+		return page.Texts{Text: "endpoint.locked"}
 	}
+	return page.Texts{}
 }
 
 // offered returns what the dashboard offers, and the kind that the path names. The pages of the request are in its frame.
@@ -51,97 +77,91 @@ type subscribeForm struct {
 	ComponentIDs    string `json:"componentIds" description:"Once for each component. Absent: all components that the dashboard shows."`
 }
 
-// subscribe takes a visitor's request.
+// subscribe handles a visitor's request.
 func (a *API) subscribe(c *gin.Context) error {
 	offer, kind, err := a.offered(c)
 	if err != nil {
 		return err
 	}
-	form, err := page.IsForm(c)
-	if err != nil {
-		return err
+	ask := func(wish endpoint.Wish) error {
+		return a.endpoints.Subscribe(c.Request.Context(), offer, kind, wish, web.Caller(c).IP)
 	}
-	if form {
-		return a.subscribeByForm(c, offer, kind)
-	}
-	in, err := web.Body[subscribeBody](c)
-	if err != nil {
-		return page.InJSON(err)
-	}
-	wish := endpoint.Wish{URL: in.URL.Value, ManagementEmail: in.ManagementEmail.Value}
-	if in.ComponentIDs.Sent {
-		wish.ComponentIDs = append([]string{}, in.ComponentIDs.Value...)
-	}
-	if err := a.endpoints.Subscribe(c.Request.Context(), offer, kind, wish, web.Caller(c).IP); err != nil {
-		return page.InJSON(err)
-	}
-	return page.Sent(c)
-}
-
-// subscribeByForm takes the request of a browser. A wrong field shows the form again.
-func (a *API) subscribeByForm(c *gin.Context, offer endpoint.Offer, kind endpoint.Kind) error {
-	form, err := page.Form(c)
-	if err != nil {
-		return err
-	}
-	wish := endpoint.Wish{URL: form.Get("url"), ManagementEmail: form.Get("managementEmail"), ComponentIDs: page.Chosen(form)}
-	err = a.endpoints.Subscribe(c.Request.Context(), offer, kind, wish, web.Caller(c).IP)
-	if fault.Is(err, fault.Invalid) {
-		w := a.words.For(c)
-		return show(c, http.StatusUnprocessableEntity, formPage, w.Subscribe, w, newForm(w, offer, kind, wish, err))
-	}
-	if err != nil {
-		return err
-	}
-	return page.SeeOther(c, "sent")
-}
-
-// problem responds with the page of an error.
-func (a *API) problem(c *gin.Context, p page.Problem) error {
-	w := a.words.For(c)
-	title, text := w.Error(p.Status, w.LockedText, p.Text)
-	switch {
-	case errors.Is(p.Err, endpoint.ErrNotTaken): // because there is no offer
-		title, text = w.Wrong, w.NotTaken
-	case errors.Is(p.Err, endpoint.ErrNoOffer):
-		text = w.NoOffer
-	case errors.Is(p.Err, endpoint.ErrFull):
-		title, text = w.Wrong, w.Full
-	case p.Status == http.StatusConflict:
-		text = w.RotatedOften
-	}
-	return show(c, p.Status, textPage, title, w, text)
+	return page.Submit(c, func(form url.Values) error {
+		wish := endpoint.Wish{URL: form.Get("url"), ManagementEmail: form.Get("managementEmail"), ComponentIDs: page.Chosen(form)}
+		err := ask(wish)
+		if fault.Is(err, fault.Invalid) {
+			return page.Show(c, http.StatusUnprocessableEntity, "endpoint.subscribe", formPage, newForm(page.Words(c), offer, kind, wish, err))
+		}
+		if err != nil {
+			return err
+		}
+		return page.SeeOther(c, "sent")
+	}, func() error {
+		in, err := web.Body[subscribeBody](c)
+		if err != nil {
+			return err
+		}
+		wish := endpoint.Wish{URL: in.URL.Value, ManagementEmail: in.ManagementEmail.Value}
+		if in.ComponentIDs.Sent {
+			wish.ComponentIDs = append([]string{}, in.ComponentIDs.Value...)
+		}
+		if err := ask(wish); err != nil {
+			return err
+		}
+		return page.Sent(c)
+	})
 }
 
 // form is the form of one kind.
 type form struct {
-	W                    words
 	Dashboard, Channel   string
 	URL, ManagementEmail page.Field
 	Components           page.Boxes
 }
 
 // newForm returns the form with the values that the visitor has sent, and the error beside its field.
-func newForm(w words, offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err error) form {
+func newForm(w *words.Locale, offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err error) form {
 	view := form{
-		W: w, Dashboard: offer.Dashboard.Name, Channel: channelName(kind.Channel),
-		URL: page.Field{Name: "url", Label: w.URL, Type: "url", Value: wish.URL, Max: 2048, Hint: kind.Example},
+		Dashboard: offer.Dashboard.Name, Channel: channelName(kind.Channel),
+		URL: page.Field{Name: "url", Label: w.Word("endpoint.url"), Type: "url", Value: wish.URL, Max: 2048, Hint: kind.Example},
 		ManagementEmail: page.Field{
-			Name: "managementEmail", Label: w.ManagementEmail, Type: "email", Value: wish.ManagementEmail, Max: 254, Autocomplete: "email", Hint: w.ManagementHint,
+			Name: "managementEmail", Label: w.Word("endpoint.management_email"), Type: "email", Value: wish.ManagementEmail, Max: 254, Autocomplete: "email",
+			Hint: w.Word("endpoint.management_hint"),
 		},
-		Components: page.Boxes{Legend: w.Components, Hint: w.NoneMeansAll},
+		Components: page.Boxes{Legend: w.Word("link.components"), Hint: w.Word("endpoint.none_means_all")},
 	}
 	for _, component := range offer.Dashboard.Shown {
-		view.Components.Choices = append(view.Components.Choices, page.Box{ID: component.ID, Name: component.Name})
+		view.Components.Choices = append(view.Components.Choices, page.Box{ID: component.ID, Name: component.Name, Chosen: slices.Contains(wish.ComponentIDs, component.ID)})
 	}
-	view.Components.Choose(func(id string) bool { return slices.Contains(wish.ComponentIDs, id) })
 	switch fault.As(err).Field {
 	case view.ManagementEmail.Name:
-		view.ManagementEmail.Problem = w.WrongAddress
+		view.ManagementEmail.Problem = w.Word("wrong.address")
 	case view.URL.Name:
-		view.URL.Problem = w.wrongURL(kind)
+		view.URL.Problem = w.Word(wrongURL(kind))
 	default:
-		view.Components.Problem = w.WrongComponents
+		view.Components.Problem = w.Word("wrong.components")
 	}
 	return view
+}
+
+// wrongURL returns the key of the text beside a URL that the kind does not allow.
+func wrongURL(kind endpoint.Kind) string {
+	switch kind.Channel {
+	case topic.Teams:
+		return "wrong.url_teams"
+	case topic.GChat:
+		return "wrong.url_gchat"
+	}
+	return "wrong.url"
+}
+
+// channelName returns the name of a channel, which is the same in every language.
+func channelName(channel topic.Channel) string {
+	switch channel {
+	case topic.Teams:
+		return "Microsoft Teams"
+	case topic.GChat:
+		return "Google Chat"
+	}
+	return "Webhook"
 }

@@ -12,58 +12,27 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// link serves the page behind a link: show responds to GET and changes nothing, act responds to POST.
-type link struct{ show, act func(c *gin.Context) error }
-
-// links returns the pages by the last segment of their path.
-func (a *API) links() map[string]link {
-	return map[string]link{
-		"verify":      {a.ask(a.endpoints.ShowVerify, func(w words) string { return w.Verify }, verifyPage), a.verify},
-		"manage":      {a.ask(a.endpoints.ShowManage, func(w words) string { return w.Manage }, managePage), a.manage},
-		"unsubscribe": {a.ask(a.endpoints.ShowUnsubscribe, func(w words) string { return w.Remove }, unsubscribePage), a.unsubscribe},
-	}
-}
-
 // linkView is the view of the pages behind links.
 type linkView struct {
-	W             words
 	Note, Problem string
 	Receiver      string // the URL and its kind
 	Boxes         page.Boxes
 	endpoint.Visit
 }
 
-func (a *API) newLink(c *gin.Context, visit endpoint.Visit) linkView {
-	w := a.words.For(c)
-	view := linkView{W: w, Visit: visit, Receiver: visit.URLDisplay + " (" + channelName(visit.Kind.Channel) + ")", Boxes: page.Boxes{Legend: w.Components}}
+func newLink(c *gin.Context, visit endpoint.Visit) linkView {
+	view := linkView{
+		Visit: visit, Receiver: visit.URLDisplay + " (" + channelName(visit.Kind.Channel) + ")", Boxes: page.Boxes{Legend: page.Words(c).Word("link.components")},
+	}
 	for _, choice := range visit.Components {
 		view.Boxes.Choices = append(view.Boxes.Choices, page.Box{ID: choice.ID, Name: choice.Name, Chosen: choice.Chosen})
 	}
 	return view
 }
 
-// ask returns the handler that shows what a link is about.
-func (a *API) ask(read func(ctx context.Context, token string) (endpoint.Visit, error), title func(words) string, body string) func(*gin.Context) error {
-	return func(c *gin.Context) error {
-		visit, err := read(c.Request.Context(), c.Query("token"))
-		page.About(c, visit.DashboardID, "")
-		if err != nil {
-			return err
-		}
-		view := a.newLink(c, visit)
-		return show(c, http.StatusOK, body, title(view.W), view.W, view)
-	}
-}
-
-// verify verifies the endpoint and shows its secret.
-func (a *API) verify(c *gin.Context) error {
-	visit, err := a.endpoints.Verify(c.Request.Context(), c.Query("token"))
-	page.About(c, visit.DashboardID, "")
-	if err != nil {
-		return err
-	}
-	view := a.newLink(c, visit)
-	return show(c, http.StatusOK, verifiedPage, view.W.Verified, view.W, view)
+// shows returns a function that shows a visit.
+func shows(title, body string) func(*gin.Context, endpoint.Visit) error {
+	return page.View(title, body, newLink)
 }
 
 // manageForm describes the form. Its componentIds may be repeated.
@@ -79,50 +48,44 @@ func (a *API) manage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, token := c.Request.Context(), c.Query("token")
-	var visit endpoint.Visit
+	note := "link.saved"
+	act := func(ctx context.Context, token string) (endpoint.Visit, error) { return a.save(ctx, token, form) }
 	switch action := form.Get("action"); action {
 	case "", "save":
-		visit, err = a.save(ctx, token, form)
 	case "rotate":
-		visit, err = a.endpoints.Rotate(ctx, token)
+		note, act = "endpoint.rotated", a.endpoints.Rotate
 	case "unsubscribe":
-		return a.left(c, a.endpoints.Leave)
+		return page.Follow(a.endpoints.Leave, left)(c)
 	default:
-		err = fault.Field("action", "must be save, rotate or unsubscribe")
+		act = func(context.Context, string) (endpoint.Visit, error) {
+			return endpoint.Visit{}, fault.Field("action", "must be save, rotate or unsubscribe")
+		}
 	}
-	page.About(c, visit.DashboardID, "")
+	err = page.Follow(act, func(c *gin.Context, visit endpoint.Visit) error {
+		view := newLink(c, visit)
+		view.Note = page.Words(c).Word(note)
+		return page.Show(c, http.StatusOK, "endpoint.manage", managePage, view)
+	})(c)
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
-		return a.manageAgain(c, token, form, err)
+		return a.manageAgain(c, form, err)
 	}
-	if err != nil {
-		return err
-	}
-	view := a.newLink(c, visit)
-	view.Note = view.W.Saved
-	if form.Get("action") == "rotate" {
-		view.Note = view.W.Rotated
-	}
-	return show(c, http.StatusOK, managePage, view.W.Manage, view.W, view)
+	return err
 }
 
 // manageAgain shows the form as the endpoint is stored, with the error.
-func (a *API) manageAgain(c *gin.Context, token string, form url.Values, wrong error) error {
-	visit, err := a.endpoints.ShowManage(c.Request.Context(), token)
-	page.About(c, visit.DashboardID, "")
-	if err != nil {
-		return err
-	}
-	view := a.newLink(c, visit)
-	if field, _, _ := strings.Cut(fault.As(wrong).Field, "["); field == "componentIds" {
-		view.Boxes.Problem = view.W.WrongComponents
-		if len(page.Chosen(form)) == 0 {
-			view.Boxes.Problem = view.W.WrongChoice
+func (a *API) manageAgain(c *gin.Context, form url.Values, wrong error) error {
+	return page.Follow(a.endpoints.ShowManage, func(c *gin.Context, visit endpoint.Visit) error {
+		view, w := newLink(c, visit), page.Words(c)
+		if field, _, _ := strings.Cut(fault.As(wrong).Field, "["); field == "componentIds" {
+			view.Boxes.Problem = w.Word("wrong.components")
+			if len(page.Chosen(form)) == 0 {
+				view.Boxes.Problem = w.Word("wrong.choice")
+			}
+		} else {
+			view.Problem = w.Word("error.form")
 		}
-	} else {
-		view.Problem = view.W.WrongForm
-	}
-	return show(c, http.StatusUnprocessableEntity, managePage, view.W.Manage, view.W, view)
+		return page.Show(c, http.StatusUnprocessableEntity, "endpoint.manage", managePage, view)
+	})(c)
 }
 
 func (a *API) save(ctx context.Context, token string, form url.Values) (endpoint.Visit, error) {
@@ -133,17 +96,7 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (endpoint
 	return a.endpoints.Manage(ctx, token, endpoint.Settings{ComponentIDs: page.Chosen(form), Paused: paused == "on"})
 }
 
-// unsubscribe deletes the endpoint. It ignores the body, so that it also takes the one-click request of mail programs
-// (RFC 8058).
-func (a *API) unsubscribe(c *gin.Context) error { return a.left(c, a.endpoints.Unsubscribe) }
-
-// left deletes the endpoint and shows that.
-func (a *API) left(c *gin.Context, leave func(ctx context.Context, token string) (endpoint.Visit, error)) error {
-	visit, err := leave(c.Request.Context(), c.Query("token"))
-	page.About(c, visit.DashboardID, "")
-	if err != nil {
-		return err
-	}
-	w := a.words.For(c)
-	return show(c, http.StatusOK, textPage, w.Removed, w, w.RemovedText)
+// left says that the endpoint is deleted.
+func left(c *gin.Context, _ endpoint.Visit) error {
+	return page.Show(c, http.StatusOK, "endpoint.removed", page.TextBody, page.Words(c).Word("endpoint.removed_text"))
 }

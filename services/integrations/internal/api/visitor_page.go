@@ -1,50 +1,34 @@
 package api
 
-import (
-	"github.com/bellbuoy/bellbuoy/libs/page"
-	"github.com/gin-gonic/gin"
-)
-
-// textPage says one thing.
-const textPage = `<p class="text">{{.}}</p>`
-
 // formPage is the form of one kind.
-const formPage = `<p class="text">{{printf .W.Intro .Dashboard}}</p>
+const formPage = `<p class="text">{{t "endpoint.intro" "dashboard" .Dashboard}}</p>
 <form class="card" method="post">
 <h2>{{.Channel}}</h2>
-{{template "field" .URL}}{{template "field" .ManagementEmail}}{{template "boxes" .Components}}<p><button class="btn" type="submit">{{.W.SubscribeButton}}</button></p>
+{{template "field" .URL}}{{template "field" .ManagementEmail}}{{template "boxes" .Components}}<p><button class="btn" type="submit">{{t "link.subscribe"}}</button></p>
 </form>`
 
-// suppressedNote is part of the pages about an endpoint.
-const suppressedNote = `{{if .Suppressed}}{{template "problem" .W.Suppressed}}{{end}}`
-
-const verifyPage = `<p class="text">{{printf .W.ConfirmIntro .Receiver .DashboardName}}</p>
-` + suppressedNote + `<form class="card" method="post">
+const verifyPage = `<p class="text">{{t "link.confirm" "receiver" .Receiver "dashboard" .DashboardName}}</p>
+{{template "suppressed" .Suppressed}}<form class="card" method="post">
 <ul>{{range .Components}}{{if .Chosen}}<li><bdi>{{.Name}}</bdi></li>{{end}}{{end}}</ul>
-<p><button class="btn" type="submit">{{.W.VerifyButton}}</button></p>
+<p><button class="btn" type="submit">{{t "endpoint.verify_button"}}</button></p>
 </form>`
 
-const secretNote = `{{if .Secret}}<p class="text">{{.W.Secret}}</p>
+const secretNote = `{{if .Secret}}<p class="text">{{t "endpoint.secret"}}</p>
 <p class="card"><code>{{.Secret}}</code></p>
 {{end}}`
 
-const verifiedPage = `<p class="text" role="status">{{printf .W.ConfirmedText .DashboardName .URLDisplay}}</p>
-` + suppressedNote + secretNote + `<p><a class="btn" href="manage?token={{.Manage}}">{{.W.Manage}}</a></p>`
+const verifiedPage = `<p class="text" role="status">{{t "link.confirmed" "dashboard" .DashboardName "receiver" .URLDisplay}}</p>
+{{template "suppressed" .Suppressed}}` + secretNote + `<p><a class="btn" href="manage?token={{.Manage}}">{{t "endpoint.manage"}}</a></p>`
 
 const managePage = `{{with .Note}}<p class="text note" role="status">{{.}}</p>
-{{end}}{{template "problem" .Problem}}<p class="text">{{printf .W.ManageIntro .DashboardName .Receiver}}</p>
-` + suppressedNote + secretNote + `<form class="card" method="post">
-{{template "boxes" .Boxes}}<p><label><input type="checkbox" name="paused" value="on"{{if .Paused}} checked{{end}}> {{.W.Paused}}</label></p>
-<p><button class="btn" type="submit" name="action" value="save">{{.W.Save}}</button></p>
+{{end}}{{template "problem" .Problem}}<p class="text">{{t "link.manage" "dashboard" .DashboardName "receiver" .Receiver}}</p>
+{{template "suppressed" .Suppressed}}` + secretNote + `<form class="card" method="post">
+{{template "boxes" .Boxes}}<p><label><input type="checkbox" name="paused" value="on"{{if .Paused}} checked{{end}}> {{t "link.paused"}}</label></p>
+<p><button class="btn" type="submit" name="action" value="save">{{t "link.save"}}</button></p>
 </form>
-{{if .Kind.Signed}}<form method="post"><p><button class="btn" type="submit" name="action" value="rotate">{{.W.Rotate}}</button></p></form>
-{{end}}<form method="post"><p><button class="btn" type="submit" name="action" value="unsubscribe">{{.W.Remove}}</button></p></form>`
+{{if .Kind.Signed}}<form method="post"><p><button class="btn" type="submit" name="action" value="rotate">{{t "endpoint.rotate"}}</button></p></form>
+{{end}}<form method="post"><p><button class="btn" type="submit" name="action" value="unsubscribe">{{t "endpoint.remove"}}</button></p></form>`
 
-const unsubscribePage = `<p class="text">{{printf .W.ManageIntro .DashboardName .Receiver}}</p>
-<form method="post"><p><button class="btn" type="submit">{{.W.Remove}}</button></p></form>
-<p><a href="manage?token={{.Manage}}">{{.W.ManageInstead}}</a></p>`
-
-// show responds with a page in the language of the words.
-func show(c *gin.Context, status int, body, title string, w words, view any) error {
-	return page.Show(c, status, page.Head{Title: title, Lang: w.Lang}, body, view)
-}
+const unsubscribePage = `<p class="text">{{t "link.manage" "dashboard" .DashboardName "receiver" .Receiver}}</p>
+<form method="post"><p><button class="btn" type="submit">{{t "endpoint.remove"}}</button></p></form>
+<p><a href="manage?token={{.Manage}}">{{t "endpoint.manage_instead"}}</a></p>`

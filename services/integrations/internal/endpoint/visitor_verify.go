@@ -25,6 +25,9 @@ type Visit struct {
 	Manage, Unsubscribe string
 }
 
+// About implements page.Visit. The locale of a visitor is unknown.
+func (v Visit) About() (dashboardID, locale string) { return v.DashboardID, "" }
+
 // Choice is a component of a dashboard.
 type Choice struct {
 	Component

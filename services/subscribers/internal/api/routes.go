@@ -22,7 +22,6 @@ type API struct {
 	frames   page.Frames
 	pages    web.Pages
 	base     string // LEGACY_BASE_URL
-	words    page.Languages[words]
 	log      *slog.Logger
 }
 
@@ -53,13 +52,12 @@ func (a *API) resources() []legacy.Declared {
 }
 
 // Mount adds the routes to the engine.
-func (a *API) Mount(engine *gin.Engine) (err error) {
-	if a.words, err = readLanguages(); err != nil {
-		return err
-	}
+func (a *API) Mount(engine *gin.Engine) error {
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: a.log, BaseURL: a.base}, a.resources()...)
 
-	a.mountVisitors(engine)
+	if err := a.mountVisitors(engine); err != nil {
+		return err
+	}
 	web.MountRecipients(engine, a.audience)
 	return web.Mount(engine, a.operations())
 }

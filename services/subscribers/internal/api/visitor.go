@@ -17,17 +17,31 @@ import (
 )
 
 // mountVisitors adds the forms and pages of visitors.
-func (a *API) mountVisitors(engine *gin.Engine) {
-	public := page.Mount(engine, a.frames, a.problem)
+func (a *API) mountVisitors(engine *gin.Engine) error {
+	public, err := page.Mount(engine, a.frames, texts)
+	if err != nil {
+		return err
+	}
 	for _, base := range []string{"/d/:slug/subscribe", "/subscribe"} {
 		for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 			public.Post(base+"/"+string(channel), a.subscribe(channel))
 		}
 	}
-	for path, of := range a.linkPages() {
-		public.Get(path, of.show)
-		public.Post(path, of.act)
+	public.Link(audience.ConfirmPath, page.Follow(a.visitors.ShowConfirm, shows("subscription.confirm", confirmPage)), a.confirm)
+	public.Link(audience.ManagePath, page.Follow(a.visitors.ShowManage, shows("subscription.manage", managePage)), a.manage)
+	public.Link(audience.UnsubscribePath, page.Follow(a.visitors.ShowUnsubscribe, shows("subscription.unsubscribe", unsubscribePage)), a.unsubscribe)
+	return nil
+}
+
+// texts returns the words for an error.
+func texts(status int, err error) page.Texts {
+	switch {
+	case errors.Is(err, audience.ErrNoOffer):
+		return page.Texts{Text: "error.no_offer"}
+	case status == http.StatusForbidden:
+		return page.Texts{Text: "subscription.locked"}
 	}
+	return page.Texts{}
 }
 
 // offered returns what the dashboard offers, or fault.NotFound if the dashboard does not offer the channel. The pages of
@@ -88,46 +102,36 @@ func wishOf(c *gin.Context, channel topic.Channel) (audience.Wish, error) {
 	return wish, nil
 }
 
-// subscribe returns the handler that takes a visitor's request on a channel.
+// subscribe returns the handler of a visitor's request on a channel.
 func (a *API) subscribe(channel topic.Channel) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		offer, err := a.offered(c, channel)
 		if err != nil {
 			return err
 		}
-		form, err := page.IsForm(c)
-		if err != nil {
-			return err
-		}
-		if form {
-			return a.subscribeByForm(c, offer, channel)
-		}
-		wish, err := wishOf(c, channel)
-		if err != nil {
-			return page.InJSON(err)
-		}
-		if err := a.visitors.Subscribe(c.Request.Context(), offer, channel, wish, web.Caller(c).IP); err != nil {
-			return page.InJSON(err)
-		}
-		return page.Sent(c)
+		return page.Submit(c, func(form url.Values) error { return a.subscribeByForm(c, offer, channel, form) }, func() error {
+			wish, err := wishOf(c, channel)
+			if err != nil {
+				return err
+			}
+			if err := a.visitors.Subscribe(c.Request.Context(), offer, channel, wish, web.Caller(c).IP); err != nil {
+				return err
+			}
+			return page.Sent(c)
+		})
 	}
 }
 
-// subscribeByForm takes the request of a browser. A wrong field shows the form again.
-func (a *API) subscribeByForm(c *gin.Context, offer audience.Offer, channel topic.Channel) error {
-	form, err := page.Form(c)
-	if err != nil {
-		return err
-	}
+// subscribeByForm handles the form of a browser. If a field is wrong, the response is the form again.
+func (a *API) subscribeByForm(c *gin.Context, offer audience.Offer, channel topic.Channel, form url.Values) error {
 	name := addressField(channel)
 	wish := audience.Wish{Address: strings.TrimSpace(form.Get(name)), ComponentIDs: page.Chosen(form), Locale: form.Get("locale")}
-	err = onlyOnce(form, name, "locale")
+	err := onlyOnce(form, name, "locale")
 	if err == nil {
 		err = a.visitors.Subscribe(c.Request.Context(), offer, channel, wish, web.Caller(c).IP)
 	}
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
-		w := a.words.For(c)
-		return show(c, http.StatusUnprocessableEntity, formPage, w.Subscribe, w, newForm(w, offer, channel, wish, fault.As(err).Field))
+		return page.Show(c, http.StatusUnprocessableEntity, "subscription.subscribe", formPage, newForm(page.Words(c), offer, channel, wish, fault.As(err).Field))
 	}
 	if err != nil {
 		return err
@@ -143,14 +147,4 @@ func onlyOnce(form url.Values, fields ...string) error {
 		}
 	}
 	return nil
-}
-
-// problem responds with the page of an error.
-func (a *API) problem(c *gin.Context, p page.Problem) error {
-	w := a.words.For(c)
-	title, text := w.Error(p.Status, w.LockedText, p.Text)
-	if errors.Is(p.Err, audience.ErrNoOffer) {
-		text = w.NoOffer
-	}
-	return show(c, p.Status, textPage, title, w, text)
 }

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,56 +17,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// linkPage serves the page behind a link: show responds to GET and changes nothing, act responds to POST.
-type linkPage struct{ show, act func(c *gin.Context) error }
-
-// linkPages returns the pages by their path.
-func (a *API) linkPages() map[string]linkPage {
-	asks := func(read func(context.Context, string) (audience.Visit, error), body string, title func(words) string) func(*gin.Context) error {
-		return func(c *gin.Context) error {
-			visit, err := read(c.Request.Context(), c.Query("token"))
-			about(c, visit)
-			if err != nil {
-				return err
-			}
-			view := a.newLink(c, visit)
-			return show(c, http.StatusOK, body, title(view.W), view.W, view)
-		}
-	}
-	return map[string]linkPage{
-		audience.ConfirmPath: {
-			asks(a.visitors.ShowConfirm, confirmPage, func(w words) string { return w.Confirm }), a.confirm,
-		},
-		audience.ManagePath: {
-			asks(a.visitors.ShowManage, managePage, func(w words) string { return w.Manage }), a.manage,
-		},
-		audience.UnsubscribePath: {
-			asks(a.visitors.ShowUnsubscribe, unsubscribePage, func(w words) string { return w.Unsubscribe }), a.unsubscribe,
-		},
-	}
-}
-
-// about makes the page of the request one about the visit, in its language.
-func about(c *gin.Context, visit audience.Visit) {
-	page.About(c, visit.DashboardID, cmp.Or(visit.Locale, visit.DashboardLocale))
-}
-
-// confirm confirms by the link if the URL has a token, else by the code in the body.
+// confirm confirms by the link if the URL has a token, and otherwise by the code in the body.
 func (a *API) confirm(c *gin.Context) error {
 	if _, linked := c.GetQuery("token"); !linked {
 		return a.confirmByCode(c)
 	}
-	visit, err := a.visitors.Confirm(c.Request.Context(), c.Query("token"))
-	about(c, visit)
-	if err != nil {
-		return err
-	}
-	return a.confirmed(c, visit)
-}
-
-func (a *API) confirmed(c *gin.Context, visit audience.Visit) error {
-	view := a.newLink(c, visit)
-	return show(c, http.StatusOK, confirmedPage, view.W.Confirmed, view.W, view)
+	return page.Follow(a.visitors.Confirm, shows("subscription.confirmed", confirmedPage))(c)
 }
 
 type confirmCodeBody struct {
@@ -89,45 +43,37 @@ type subscriptionConfirmedView struct {
 	Status string `json:"status" enum:"confirmed"`
 }
 
-// confirmByCode takes the code of a message. A wrong one shows the form again.
+// confirmByCode handles the code of a message. If the code is wrong, a browser gets the form again.
 func (a *API) confirmByCode(c *gin.Context) error {
-	ctx, ip := c.Request.Context(), web.Caller(c).IP
-	isForm, err := page.IsForm(c)
-	if err != nil {
-		return err
+	confirm := func(channel, phone, code string) (audience.Visit, error) {
+		return a.visitors.ConfirmCode(c.Request.Context(), topic.Channel(channel), phone, code, web.Caller(c).IP)
 	}
-	if !isForm {
+	return page.Submit(c, func(form url.Values) error {
+		page.About(c, form.Get("dashboardId"), "")
+		if err := onlyOnce(form, "channel", "phone", "code"); err != nil {
+			return err
+		}
+		visit, err := confirm(form.Get("channel"), strings.TrimSpace(form.Get("phone")), strings.TrimSpace(form.Get("code")))
+		if fault.Is(err, fault.Invalid) && page.Wanted(c) {
+			return page.Show(c, http.StatusUnprocessableEntity, "subscription.confirm_by_code", codePage, newCode(page.Words(c), form))
+		}
+		if err != nil {
+			return err
+		}
+		dashboard, locale := visit.About()
+		page.About(c, dashboard, locale)
+		return shows("subscription.confirmed", confirmedPage)(c, visit)
+	}, func() error {
 		in, err := web.Body[confirmCodeBody](c)
 		if err != nil {
-			return page.InJSON(err)
+			return err
 		}
-		if _, err := a.visitors.ConfirmCode(ctx, topic.Channel(in.Channel.Value), in.Phone.Value, in.Code.Value, ip); err != nil {
-			return page.InJSON(err)
+		if _, err := confirm(in.Channel.Value, in.Phone.Value, in.Code.Value); err != nil {
+			return err
 		}
 		c.PureJSON(http.StatusOK, subscriptionConfirmedView{Status: "confirmed"})
 		return nil
-	}
-	form, err := page.Form(c)
-	if err != nil {
-		return err
-	}
-	page.About(c, form.Get("dashboardId"), "")
-	if err = onlyOnce(form, "channel", "phone", "code"); err != nil {
-		return err
-	}
-	visit, err := a.visitors.ConfirmCode(ctx, topic.Channel(form.Get("channel")), strings.TrimSpace(form.Get("phone")), strings.TrimSpace(form.Get("code")), ip)
-	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
-		w := a.words.For(c)
-		return show(c, http.StatusUnprocessableEntity, codePage, w.ConfirmByCode, w, codeView{
-			Channel: form.Get("channel"), Dashboard: form.Get("dashboardId"), Button: w.ConfirmByCode, Phone: w.phoneField(form.Get("phone")),
-			Code: page.Field{Name: "code", Label: w.Code, Type: "text", Max: 12, Autocomplete: "one-time-code", Problem: w.WrongCode, Digits: true},
-		})
-	}
-	if err != nil {
-		return err
-	}
-	about(c, visit)
-	return a.confirmed(c, visit)
+	})
 }
 
 // manageSubscriptionForm describes the form. Its componentIds may be repeated.
@@ -144,25 +90,18 @@ func (a *API) manage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, token := c.Request.Context(), c.Query("token")
 	switch action := form.Get("action"); action {
 	case "unsubscribe":
-		return a.left(c, a.visitors.Leave)
+		return page.Follow(a.visitors.Leave, left)(c)
 	case "", "save":
 	default:
 		return fault.Field("action", "must be save or unsubscribe")
 	}
-	visit, err := a.save(ctx, token, form)
-	about(c, visit)
+	err = page.Follow(func(ctx context.Context, token string) (audience.Visit, error) { return a.save(ctx, token, form) }, saved)(c)
 	if fault.Is(err, fault.Invalid) && page.Wanted(c) {
-		return a.manageAgain(c, token, form, fault.As(err).Field)
+		return a.manageAgain(c, form, fault.As(err).Field)
 	}
-	if err != nil {
-		return err
-	}
-	view := a.newLink(c, visit)
-	view.Note = view.W.Saved
-	return show(c, http.StatusOK, managePage, view.W.Manage, view.W, view)
+	return err
 }
 
 // save stores the settings in the form.
@@ -190,25 +129,22 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (audience
 }
 
 // manageAgain shows the form as the subscription is stored, with the error beside its field.
-func (a *API) manageAgain(c *gin.Context, token string, form url.Values, field string) error {
-	visit, err := a.visitors.ShowManage(c.Request.Context(), token)
-	if err != nil {
-		return err
-	}
-	about(c, visit)
-	view := a.newLink(c, visit)
-	switch name, _, _ := strings.Cut(field, "["); name {
-	case "componentIds":
-		view.Components.Problem = view.W.WrongComponents
-		if strings.Join(form["componentIds"], "") == "" {
-			view.Components.Problem = view.W.WrongChoice
+func (a *API) manageAgain(c *gin.Context, form url.Values, field string) error {
+	return page.Follow(a.visitors.ShowManage, func(c *gin.Context, visit audience.Visit) error {
+		view, w := newLink(c, visit), page.Words(c)
+		switch name, _, _ := strings.Cut(field, "["); name {
+		case "componentIds":
+			view.Components.Problem = w.Word("wrong.components")
+			if strings.Join(form["componentIds"], "") == "" {
+				view.Components.Problem = w.Word("wrong.choice")
+			}
+		case "locale":
+			view.LocaleProblem = w.Word("wrong.locale")
+		default:
+			view.Problem = w.Word("error.form")
 		}
-	case "locale":
-		view.LocaleProblem = view.W.WrongLocale
-	default:
-		view.Problem = view.W.WrongForm
-	}
-	return show(c, http.StatusUnprocessableEntity, managePage, view.W.Manage, view.W, view)
+		return page.Show(c, http.StatusUnprocessableEntity, "subscription.manage", managePage, view)
+	})(c)
 }
 
 // unsubscribe takes the button of the page and the one-click request of mail programs (RFC 8058).
@@ -220,16 +156,11 @@ func (a *API) unsubscribe(c *gin.Context) error {
 	if form.Get("List-Unsubscribe") != "One-Click" {
 		return fault.Field("List-Unsubscribe", "must be One-Click")
 	}
-	return a.left(c, a.visitors.Unsubscribe)
+	return page.Follow(a.visitors.Unsubscribe, left)(c)
 }
 
-// left ends the subscription and shows that.
-func (a *API) left(c *gin.Context, leave func(ctx context.Context, token string) (audience.Visit, error)) error {
-	visit, err := leave(c.Request.Context(), c.Query("token"))
-	about(c, visit)
-	if err != nil {
-		return err
-	}
-	w := a.newLink(c, visit).W
-	return show(c, http.StatusOK, textPage, w.Unsubscribed, w, fmt.Sprintf(w.UnsubscribedText, visit.DashboardName))
+// left says that the subscription has ended.
+func left(c *gin.Context, visit audience.Visit) error {
+	text := page.Words(c).Word("subscription.unsubscribed_text", "dashboard", visit.DashboardName)
+	return page.Show(c, http.StatusOK, "subscription.unsubscribed", page.TextBody, text)
 }

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"errors"
@@ -31,6 +32,11 @@ type Visit struct {
 	Components                 []Choice // that the dashboard shows
 	Paused, Locked, Suppressed bool
 	Manage                     string // token of the link that manages
+}
+
+// About implements page.Visit.
+func (v Visit) About() (dashboardID, locale string) {
+	return v.DashboardID, cmp.Or(v.Locale, v.DashboardLocale)
 }
 
 // Choice is a component of a dashboard.
