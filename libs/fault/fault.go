@@ -93,6 +93,14 @@ func Is(err error, kind Kind) bool {
 	return ok && fault.Kind == kind
 }
 
+// UnlessMissing returns nil if err is a NotFound fault, else err.
+func UnlessMissing(err error) error {
+	if Is(err, NotFound) {
+		return nil
+	}
+	return err
+}
+
 // Status returns the HTTP status code of the kind.
 func (k Kind) Status() int {
 	switch k {

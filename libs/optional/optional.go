@@ -48,5 +48,13 @@ func (v *Value[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 // without knowing T.
 func (v Value[T]) State() (sent, null bool) { return v.Sent, v.Null }
 
-// Element returns a zero T, for those who describe the type of the member.
+// Element returns the zero T. The document generator reads the member's type from it.
 func (v Value[T]) Element() any { return v.Value }
+
+// OrNull returns nil, which JSON writes as null, for the zero T. For others it returns a pointer to value.
+func OrNull[T comparable](value T) *T {
+	if value == *new(T) {
+		return nil
+	}
+	return &value
+}

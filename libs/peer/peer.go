@@ -2,13 +2,16 @@
 //
 //	gateway                   -> identity        find the credential of a key
 //	gateway                   -> events          find the only dashboard of the installation
-//	identity                  -> events          create an organization's first dashboard
+//	identity                  -> events          create an organization's first dashboard, and set its plan
 //	integrations, subscribers -> events          find dashboards with their frames, and components
 //	integrations              -> events          apply a message of a monitoring tool
 //	integrations              -> identity        find limits and features of an organization
+//	events                    -> identity        find the limits of an organization
 //	events                    -> integrations, subscribers   forget a deleted component
 //	events                    -> integrations    ask whether a component is the only one of an endpoint
 //	delivery                  -> integrations, subscribers   find and resolve recipients
+//	delivery                  -> integrations    find the version of an organization's recipients
+//	delivery                  -> events          find the state of an event before a retry
 //
 // All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its
 // own writes: a component can be subscribed to one call after its creation, and no attempt follows a

@@ -31,7 +31,7 @@ const (
 type member struct {
 	client       *Client
 	subscription Subscription
-	pulse        *pulse
+	stalls       *stallDetector
 	handle       func(*member, *partition) // hands out the records of a partition until its intake ends
 	slots        *semaphore.Weighted       // one per unfinished claim
 	intake       context.Context           // ends when the consumer stops
@@ -48,9 +48,9 @@ type member struct {
 	stops      bool
 }
 
-func newMember(intake context.Context, client *Client, subscription Subscription, pulse *pulse, handle func(*member, *partition)) *member {
+func newMember(intake context.Context, client *Client, subscription Subscription, stalls *stallDetector, handle func(*member, *partition)) *member {
 	return &member{
-		client: client, subscription: subscription, pulse: pulse, handle: handle, intake: intake,
+		client: client, subscription: subscription, stalls: stalls, handle: handle, intake: intake,
 		slots: semaphore.NewWeighted(int64(subscription.MaxPending)), wakeups: make(map[int64]chan struct{}),
 	}
 }
@@ -163,8 +163,8 @@ func (m *member) adopt(generation *kafka.Generation) bool {
 func (m *member) open(topic string, id int, offset int64) {
 	p := newPartition(topic, id, offset, m.wake)
 	p.lag = m.client.metrics.lag.MustCurryWith(map[string]string{"group": m.subscription.Group})
-	gaps := m.pulse.beat()
-	p.unbroken = func() bool { return m.pulse.beat() == gaps }
+	before := m.stalls.count()
+	p.unbroken = func() bool { return m.stalls.count() == before }
 	m.mu.Lock()
 	if m.stops {
 		m.mu.Unlock()

@@ -15,7 +15,7 @@ func TestMember_givesBackWithoutLag(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	client := Connect(Options{Brokers: []string{"127.0.0.1:1"}, Registerer: registry})
 	defer client.Close()
-	m := newMember(t.Context(), client, Subscription{Group: "g", Topics: []string{"t"}, MaxPending: 1}, &pulse{}, func(*member, *partition) {})
+	m := newMember(t.Context(), client, Subscription{Group: "g", Topics: []string{"t"}, MaxPending: 1}, &stallDetector{}, func(*member, *partition) {})
 	m.open("t", 0, 5)
 	p := m.owned()[0]
 	for _, want := range []int{1, 0} {

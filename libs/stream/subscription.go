@@ -66,11 +66,11 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, handl
 		failurelog.Cause{Message: "waiting for topics", Of: subscription.Group}, "brokers", c.brokers) {
 		return nil
 	}
-	var pulse pulse
-	beats, endBeats := context.WithCancel(context.WithoutCancel(ctx)) // results are stored after ctx has ended, too
-	defer endBeats()
-	go pulse.run(beats)
-	m := newMember(ctx, c, subscription, &pulse, handle)
+	var stalls stallDetector
+	checks, endChecks := context.WithCancel(context.WithoutCancel(ctx)) // results are stored after ctx has ended, too
+	defer endChecks()
+	go stalls.run(checks)
+	m := newMember(ctx, c, subscription, &stalls, handle)
 	session := sessionTimeout
 	group, err := kafka.NewConsumerGroup(c.groupConfig(m, session))
 	if err != nil {

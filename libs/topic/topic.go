@@ -25,7 +25,7 @@ type Placed interface {
 const (
 	EventChanges     = "event-changes"     // key: event; events -> delivery
 	ComponentChanges = "component-changes" // key: component; events -> subscribers, integrations
-	DashboardChanges = "dashboard-changes" // key: dashboard; events -> integrations
+	DashboardChanges = "dashboard-changes" // key: dashboard; events -> subscribers, integrations
 	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
 	DeliveryOutcomes = "delivery-outcomes" // key: bucket; delivery -> integrations, subscribers
 	Audit            = "audit"             // key: record; all others -> identity

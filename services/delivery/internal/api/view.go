@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
@@ -71,13 +72,13 @@ type replayView struct {
 
 func viewLog(l *dispatch.Log) logView {
 	view := logView{
-		LogID: l.ID, SentAt: web.Time(l.SentAt), DeliveryID: l.DeliveryID, Kind: l.Channel, DashboardID: orNull(l.DashboardID),
-		URLHash: orNull(l.URLHash), URLDisplay: orNull(l.URLDisplay), EventID: orNull(l.EventID), EventKind: l.EventKind, Status: string(l.Status),
-		Attempt: l.Attempt, MaxAttempts: l.MaxAttempts, ErrorCode: orNull(string(l.ErrorCode)), NextAttemptAt: web.TimeOf(l.NextAttemptAt),
-		ReplayOf: orNull(l.ReplayOf),
+		LogID: l.ID, SentAt: web.Time(l.SentAt), DeliveryID: l.DeliveryID, Kind: l.Channel, DashboardID: optional.OrNull(l.DashboardID),
+		URLHash: optional.OrNull(l.URLHash), URLDisplay: optional.OrNull(l.URLDisplay), EventID: optional.OrNull(l.EventID), EventKind: l.EventKind, Status: string(l.Status),
+		Attempt: l.Attempt, MaxAttempts: l.MaxAttempts, ErrorCode: optional.OrNull(string(l.ErrorCode)), NextAttemptAt: web.TimeOf(l.NextAttemptAt),
+		ReplayOf: optional.OrNull(l.ReplayOf),
 	}
 	if l.Made != nil {
-		view.HTTPStatus, view.DurationMS = orNull(l.Made.HTTPStatus), &l.Made.DurationMS
+		view.HTTPStatus, view.DurationMS = optional.OrNull(l.Made.HTTPStatus), &l.Made.DurationMS
 	}
 	return view
 }
@@ -86,7 +87,7 @@ func viewExchange(e *dispatch.Exchange) exchangeView {
 	view := exchangeView{logView: viewLog(&e.Log), Attempts: make([]attemptView, len(e.Attempts))}
 	if e.Request != nil {
 		view.Request = &requestView{
-			Method: orNull(e.Request.Method), URLDisplay: view.URLDisplay, Headers: dispatch.Lines(e.Request.Header), Body: e.Request.Body,
+			Method: optional.OrNull(e.Request.Method), URLDisplay: view.URLDisplay, Headers: dispatch.Lines(e.Request.Header), Body: e.Request.Body,
 		}
 	}
 	if e.Response != nil && e.Made != nil {
@@ -94,18 +95,9 @@ func viewExchange(e *dispatch.Exchange) exchangeView {
 	}
 	for i, attempt := range e.Attempts {
 		view.Attempts[i] = attemptView{
-			LogID: attempt.LogID, At: web.Time(attempt.At), DurationMS: attempt.DurationMS, HTTPStatus: orNull(attempt.HTTPStatus),
-			ErrorCode: orNull(string(attempt.ErrorCode)),
+			LogID: attempt.LogID, At: web.Time(attempt.At), DurationMS: attempt.DurationMS, HTTPStatus: optional.OrNull(attempt.HTTPStatus),
+			ErrorCode: optional.OrNull(string(attempt.ErrorCode)),
 		}
 	}
 	return view
-}
-
-// orNull returns nil for the zero value.
-func orNull[T comparable](value T) *T {
-	var zero T
-	if value == zero {
-		return nil
-	}
-	return &value
 }

@@ -6,6 +6,7 @@ import (
 	"html"
 	"unicode/utf8"
 
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -64,13 +65,6 @@ type payloadEntry struct {
 	MessageHTML string     `json:"messageHtml"`
 }
 
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
 // bodyOf returns the whole body of a delivery: the id, then the shared payload.
 func bodyOf(id string, shared []byte) []byte {
 	body := make([]byte, 0, len(id)+len(shared)+8)
@@ -99,13 +93,13 @@ func compose(change *topic.EventChange, dashboard topic.Dashboard, components []
 	}
 	p := payload{
 		Kind: change.Kind, Version: payloadVersion, CreatedAt: topic.Time(change.OccurredAt), Sequence: change.Sequence,
-		Dashboard: payloadDashboard{dashboard.ID, dashboard.Name, orNull(home)},
+		Dashboard: payloadDashboard{dashboard.ID, dashboard.Name, optional.OrNull(home)},
 		Event: payloadEvent{
 			ID: event.ID, LegacyID: event.LegacyID, Type: event.Type, Title: event.Title, Status: event.Status,
-			PreviousStatus: orNull(event.PreviousStatus), Severity: orNull(event.Severity),
+			PreviousStatus: optional.OrNull(event.PreviousStatus), Severity: optional.OrNull(event.Severity),
 			StartAt: topic.Time(event.StartAt), EndAt: topic.TimeOf(event.EndAt),
 			ScheduledStartAt: topic.TimeOf(event.ScheduledStartAt), ScheduledEndAt: topic.TimeOf(event.ScheduledEndAt),
-			URL: orNull(link), AffectedComponents: make([]payloadComponent, len(components)),
+			URL: optional.OrNull(link), AffectedComponents: make([]payloadComponent, len(components)),
 		},
 	}
 	for i, c := range components {

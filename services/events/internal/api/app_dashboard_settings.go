@@ -14,7 +14,7 @@ type brandingView struct {
 }
 
 func viewBranding(b catalog.Branding) brandingView {
-	return brandingView{orNull(b.LogoURL), orNull(b.FaviconURL), orNull(b.PrimaryColor), b.Theme}
+	return brandingView{optional.OrNull(b.LogoURL), optional.OrNull(b.FaviconURL), optional.OrNull(b.PrimaryColor), b.Theme}
 }
 
 type linksView struct {
@@ -29,7 +29,7 @@ type navigationLinkView struct {
 }
 
 func viewLinks(l catalog.Links) linksView {
-	view := linksView{orNull(l.HomepageURL), orNull(l.SupportURL), make([]navigationLinkView, len(l.Navigation))}
+	view := linksView{optional.OrNull(l.HomepageURL), optional.OrNull(l.SupportURL), make([]navigationLinkView, len(l.Navigation))}
 	for i, link := range l.Navigation {
 		view.Navigation[i] = navigationLinkView(link)
 	}

@@ -266,11 +266,11 @@ func viewEventRow(d *catalog.EventDetail) eventRowView {
 	e := &d.Event
 	view := eventRowView{
 		ID: e.ID, LegacyID: e.LegacyID, Type: e.Type, Title: e.Title, Description: textOf(&e.Description), ImpactAnalysis: textOf(&e.Impact),
-		Coordinator: textOf(&e.Coordinator), Status: e.Status, Severity: orNull(e.Severity),
+		Coordinator: textOf(&e.Coordinator), Status: e.Status, Severity: optional.OrNull(e.Severity),
 		StartAt: web.Time(e.StartAt), EndAt: web.TimeOf(e.EndAt), ScheduledStartAt: web.TimeOf(e.ScheduledStartAt), ScheduledEndAt: web.TimeOf(e.ScheduledEndAt),
 		AutoStart: e.AutoStart, AutoEnd: e.AutoEnd, ReminderMinutes: append([]int{}, e.ReminderMinutes...), Publish: e.Published,
 		AffectedComponents: []affectedComponentView{}, DashboardIDs: append([]string{}, d.DashboardIDs()...),
-		HiddenFromDashboard: e.HiddenFromDashboard, HiddenFromUptimeReports: e.HiddenFromUptimeReports, ExternalID: orNull(e.ExternalID),
+		HiddenFromDashboard: e.HiddenFromDashboard, HiddenFromUptimeReports: e.HiddenFromUptimeReports, ExternalID: optional.OrNull(e.ExternalID),
 		Backfilled: e.Backfilled, Source: e.Source, CreatedBy: viewAuthor(e.CreatedBy), CreatedAt: web.Time(e.CreatedAt), UpdatedAt: web.Time(e.UpdatedAt),
 		PublishedAt: web.TimeOf(e.PublishedAt), Version: e.Version,
 	}
@@ -282,20 +282,12 @@ func viewEventRow(d *catalog.EventDetail) eventRowView {
 	return view
 }
 
-func viewAuthor(a catalog.Author) authorView { return authorView{orNull(a.UserID), a.Name} }
+func viewAuthor(a catalog.Author) authorView { return authorView{optional.OrNull(a.UserID), a.Name} }
 
 // textOf returns nil, so null, for a text that is empty.
 func textOf(text *catalog.Rich) *string {
 	if text == nil {
 		return nil
 	}
-	return orNull(text.Text)
-}
-
-// orNull returns nil, so null, for an empty text.
-func orNull[T ~string](text T) *T {
-	if text == "" {
-		return nil
-	}
-	return &text
+	return optional.OrNull(text.Text)
 }

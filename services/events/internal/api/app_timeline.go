@@ -160,7 +160,7 @@ func viewNewEntry(detail catalog.EventDetail) newEntryView {
 
 func viewEntry(e catalog.Entry) entryView {
 	view := entryView{
-		StatusID: e.StatusID, Status: e.Status, PreviousStatus: orNull(e.PreviousStatus), Message: e.Message.Text, Timestamp: web.Time(e.Timestamp),
+		StatusID: e.StatusID, Status: e.Status, PreviousStatus: optional.OrNull(e.PreviousStatus), Message: e.Message.Text, Timestamp: web.Time(e.Timestamp),
 		Author: viewAuthor(e.Author), Notified: e.Notified, ComponentImpacts: make([]componentImpactView, len(e.Impacts)),
 		EditedAt: web.TimeOf(e.EditedAt), CreatedAt: web.Time(e.CreatedAt),
 	}

@@ -24,44 +24,17 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/google/uuid"
 )
 
-// Collection stores records. Its errors are faults. The functions given to it may run several times.
-type Collection[T any] interface {
-	Finder[T]
-	Get(ctx context.Context, key string) (T, error)
-	GetMany(ctx context.Context, keys []string) ([]T, error)
-	Insert(ctx context.Context, item T, messages ...topic.Message) error
-	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
-	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
-	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
-}
-
-type Finder[T any] interface {
-	Find(ctx context.Context, query find.Query) (find.Page[T], error)
-	Keys(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error)
-	Each(ctx context.Context, query find.Query, visit func(T) error) error
-	Count(ctx context.Context, query find.Query) (int64, error)
-}
+// Collection stores records of one type.
+type Collection[T any] = find.Collection[T]
 
 // Rows stores derived rows.
-type Rows[T any] interface {
-	Finder[T]
-	UpsertMany(ctx context.Context, items []T) error
-	DeleteMany(ctx context.Context, query find.Query) (int64, error)
-}
+type Rows[T any] = find.Collection[T]
 
 // Issued stores records that nobody changes.
-type Issued[T any] interface {
-	Get(ctx context.Context, key string) (T, error)
-	GetMany(ctx context.Context, keys []string) ([]T, error)
-	Insert(ctx context.Context, item T, messages ...topic.Message) error
-	UpsertMany(ctx context.Context, items []T) error
-	Keys(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error)
-	DeleteMany(ctx context.Context, query find.Query) (int64, error)
-}
+type Issued[T any] = find.Collection[T]
 
 // Store calls DashboardWritten, ComponentWritten, EventWritten or RemovalsWritten after each write, also if the process
 // died in between.
@@ -185,14 +158,6 @@ func owned(organization string, query find.Query) find.Query {
 	return query
 }
 
-// unlessMissing returns an error other than NotFound.
-func unlessMissing(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
-}
-
 // Pages are the records of a list in parts. The error of a part is the last part.
 type Pages[T any] = iter.Seq2[[]T, error]
 
@@ -203,7 +168,7 @@ const maxPage = 2 << 20
 // listed returns the organization's records that the query finds as shown returns them, and their number before its Limit
 // and Offset. It reads a page when it is asked for. Records that are added or deleted meanwhile move no others.
 func listed[T, R any](
-	ctx context.Context, from Finder[T], organization string, query find.Query, id func(*T) int64, shown func([]T) ([]R, error),
+	ctx context.Context, from Collection[T], organization string, query find.Query, id func(*T) int64, shown func([]T) ([]R, error),
 ) (Pages[R], int64, error) {
 	query = owned(organization, query)
 	total, err := from.Count(ctx, find.Query{Where: query.Where, Scan: query.Scan})
@@ -232,7 +197,7 @@ func listed[T, R any](
 }
 
 // inOrder returns at most left records of a query whose order an index has.
-func inOrder[T any](ctx context.Context, from Finder[T], query find.Query, left int) Pages[T] {
+func inOrder[T any](ctx context.Context, from Collection[T], query find.Query, left int) Pages[T] {
 	query.MaxBytes = maxPage
 	return func(yield func([]T, error) bool) {
 		for left > 0 {
@@ -249,7 +214,7 @@ func inOrder[T any](ctx context.Context, from Finder[T], query find.Query, left 
 
 // sorted returns at most left records of a query that examines the records one by one. It examines and sorts them once, by
 // their keys and not by pages: a list of large records has hundreds of pages.
-func sorted[T any](ctx context.Context, from Finder[T], organization string, query find.Query, left int, id func(*T) int64) Pages[T] {
+func sorted[T any](ctx context.Context, from Collection[T], organization string, query find.Query, left int, id func(*T) int64) Pages[T] {
 	return func(yield func([]T, error) bool) {
 		if left == 0 {
 			return
@@ -287,7 +252,7 @@ func sorted[T any](ctx context.Context, from Finder[T], organization string, que
 func whole[T any](records []T) ([]T, error) { return records, nil }
 
 // byLegacyID returns the organization's record with the legacy id, or NotFound.
-func byLegacyID[T any](ctx context.Context, from Finder[T], organization string, id int64) (T, error) {
+func byLegacyID[T any](ctx context.Context, from Collection[T], organization string, id int64) (T, error) {
 	page, err := from.Find(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq(FieldLegacyID, id)}, Limit: 1}))
 	if err == nil && len(page.Items) == 0 {
 		err = fault.New(fault.NotFound, "There is no such record.")

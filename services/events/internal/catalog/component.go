@@ -332,7 +332,7 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 			Organization: organization, ComponentID: gone.ID, LegacyID: gone.LegacyID, OccurredAt: c.now(),
 		}}, nil
 	})
-	return unlessMissing(err) // another process may have deleted it
+	return fault.UnlessMissing(err) // another process may have deleted it
 }
 
 // unlink removes links to missing components. It bypasses the shared run of ChangeEvent, within which EventWritten
@@ -345,5 +345,5 @@ func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone
 		return nil
 	}}
 	err := c.writeEvent(ctx, eventID, []*eventWrite{write})
-	return unlessMissing(cmp.Or(err, write.err)) // the event may have been deleted
+	return fault.UnlessMissing(cmp.Or(err, write.err)) // the event may have been deleted
 }

@@ -225,7 +225,7 @@ func (c *Catalog) SetIntegrations(ctx context.Context, organization string, incl
 				d.NoIntegrations = !included
 				return nil, nil
 			})
-			if unlessMissing(err) != nil {
+			if fault.UnlessMissing(err) != nil {
 				return err
 			}
 		}

@@ -65,7 +65,7 @@ func (c *Catalog) RemovalsWritten(ctx context.Context, current *Removals) error 
 		err := c.store.Dashboards.Delete(ctx, id, func(d *Dashboard) ([]topic.Message, error) {
 			return []topic.Message{topic.DashboardDeleted{Organization: d.OrganizationID, DashboardID: d.ID, OccurredAt: c.now()}}, nil
 		})
-		if unlessMissing(err) != nil {
+		if fault.UnlessMissing(err) != nil {
 			return err
 		}
 	}

@@ -251,7 +251,7 @@ func (c *Catalog) scopes(ctx context.Context, organization string, filter EventF
 	components := dashboard.ComponentIDs()
 	switch {
 	case err != nil || len(components) == 0:
-		return nil, nil, unlessMissing(err)
+		return nil, nil, fault.UnlessMissing(err)
 	case filter.ComponentID == "":
 		return components, nil, nil
 	case slices.Contains(components, filter.ComponentID):

@@ -174,7 +174,7 @@ func (c *Catalog) rerender(ctx context.Context, id string, former []LinkRow, cur
 // renderAll renders the pages of dashboards.
 func (c *Catalog) renderAll(ctx context.Context, dashboards []string, written cause) error {
 	for _, id := range dashboards {
-		if _, err := c.render(ctx, id, written); unlessMissing(err) != nil {
+		if _, err := c.render(ctx, id, written); fault.UnlessMissing(err) != nil {
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func (c *Catalog) compose(ctx context.Context, former *Page, dashboardID string,
 	var current *issue
 	if former.EditionID != "" {
 		var err error
-		if current, err = c.edition(ctx, former.EditionID); unlessMissing(err) != nil {
+		if current, err = c.edition(ctx, former.EditionID); fault.UnlessMissing(err) != nil {
 			return Page{}, nil, err
 		}
 	}

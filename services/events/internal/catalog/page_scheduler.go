@@ -54,7 +54,7 @@ func (c *Catalog) runDuePages(ctx context.Context) error {
 		Where: []find.Condition{find.Lte(FieldDueAt, c.now())}, Order: []find.Order{{Field: FieldDueAt}},
 	})
 	return errors.Join(err, atOnce(ctx, rows, func(row find.Row) error {
-		if err := c.renewPage(ctx, row.Key); unlessMissing(err) != nil {
+		if err := c.renewPage(ctx, row.Key); fault.UnlessMissing(err) != nil {
 			return fmt.Errorf("page of dashboard %s: %w", row.Key, err)
 		}
 		return nil
@@ -93,7 +93,7 @@ func (c *Catalog) sweep(ctx context.Context, page Page, now time.Time) error {
 		if err := c.deleteEditions(ctx, page.DashboardID, "", now); err != nil {
 			return err
 		}
-		return unlessMissing(c.store.Pages.Delete(ctx, page.DashboardID, func(p *Page) ([]topic.Message, error) {
+		return fault.UnlessMissing(c.store.Pages.Delete(ctx, page.DashboardID, func(p *Page) ([]topic.Message, error) {
 			if !p.Removed { // the dashboard was created again
 				return nil, fault.ErrUnchanged
 			}

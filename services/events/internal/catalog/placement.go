@@ -135,5 +135,5 @@ func (c *Catalog) unplace(ctx context.Context, dashboardID, componentID string) 
 		d.touch(c.now())
 		return nil, nil
 	})
-	return unlessMissing(err)
+	return fault.UnlessMissing(err)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
@@ -56,7 +57,7 @@ func (c *Catalog) runDue(ctx context.Context) error {
 	return errors.Join(err, atOnce(ctx, due, func(event owned) error {
 		command := Command{Organization: event.organization, Source: SourceScheduler}
 		_, err := c.ChangeEvent(audit.WithScheduler(ctx), command, event.id, (*Draft).runStep)
-		if unlessMissing(err) != nil {
+		if fault.UnlessMissing(err) != nil {
 			return fmt.Errorf("event %s: %w", event.id, err)
 		}
 		return nil

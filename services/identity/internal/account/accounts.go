@@ -43,7 +43,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // The fields that queries may name.
@@ -65,17 +64,8 @@ const (
 // IndexLegacy is the index (organization, legacyId) of users.
 const IndexLegacy = "org_legacy"
 
-// Collection stores records of one type. document.Collection implements and describes it.
-type Collection[T any] interface {
-	Get(ctx context.Context, key string) (T, error)
-	Find(ctx context.Context, q find.Query) (find.Page[T], error)
-	Each(ctx context.Context, q find.Query, visit func(T) error) error
-	Count(ctx context.Context, q find.Query) (int64, error)
-	Insert(ctx context.Context, item T, messages ...topic.Message) error
-	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
-	Change(ctx context.Context, key string, change func(*T) error) (T, error)
-	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
-}
+// Collection stores records of one type.
+type Collection[T any] = find.Collection[T]
 
 // Store stores the domain's records.
 type Store struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -88,7 +89,7 @@ func viewAuditEntry(e *topic.AuditEntry) (auditEntryView, error) {
 	view := auditEntryView{
 		ID: e.ID, OccurredAt: web.Time(e.OccurredAt), Actor: actorView(e.Actor), Action: e.Action,
 		EntityType: e.EntityType, EntityID: e.EntityID, EntityName: e.EntityName, ChangedFields: append([]string{}, e.ChangedFields...),
-		IP: orNull(e.IP), RequestID: orNull(e.RequestID), Surface: e.Surface,
+		IP: optional.OrNull(e.IP), RequestID: optional.OrNull(e.RequestID), Surface: e.Surface,
 	}
 	for side, text := range map[*map[string]any]json.RawMessage{&view.Before: e.Before, &view.After: e.After} {
 		if err := json.Unmarshal(text, side); err != nil {
@@ -103,11 +104,4 @@ func given(sent *string) string {
 		return ""
 	}
 	return *sent
-}
-
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }

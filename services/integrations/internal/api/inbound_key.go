@@ -90,15 +90,8 @@ func viewInboundKey(k inbound.Key, secret string) inboundKeyView {
 	return inboundKeyView{
 		KeyID: k.ID, Name: k.Name, Secret: secret, CreatedBy: createdByView(k.CreatedBy), CreatedAt: web.Time(k.CreatedAt),
 		LastUsedAt: web.TimeOf(k.LastUsedAt), RevokedAt: web.TimeOf(k.RevokedAt),
-		Defaults: keyDefaultsView{k.Defaults.Publish, k.Defaults.Notify, orNull(k.Defaults.Severity)},
+		Defaults: keyDefaultsView{k.Defaults.Publish, k.Defaults.Notify, optional.OrNull(k.Defaults.Severity)},
 	}
-}
-
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 type inboundKeyBody struct {
@@ -171,8 +164,8 @@ func (a inboundAPI) listLogs(c *web.Call[web.Paging, web.None]) (inboundLogsView
 	view := inboundLogsView{make([]inboundLogView, len(page.Items)), a.pages.Token(c.List, page.Next)}
 	for i, log := range page.Items {
 		view.Logs[i] = inboundLogView{
-			LogID: log.ID, ReceivedAt: web.Time(log.ReceivedAt), KeyID: log.KeyID, RemoteIP: log.RemoteIP, Action: orNull(log.Action),
-			ExternalID: orNull(log.ExternalID), EventID: orNull(log.EventID), Result: orNull(log.Result), HTTPStatus: log.HTTPStatus, Error: orNull(log.Error),
+			LogID: log.ID, ReceivedAt: web.Time(log.ReceivedAt), KeyID: log.KeyID, RemoteIP: log.RemoteIP, Action: optional.OrNull(log.Action),
+			ExternalID: optional.OrNull(log.ExternalID), EventID: optional.OrNull(log.EventID), Result: optional.OrNull(log.Result), HTTPStatus: log.HTTPStatus, Error: optional.OrNull(log.Error),
 		}
 	}
 	return view, err

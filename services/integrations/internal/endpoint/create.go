@@ -135,7 +135,7 @@ func (s *Endpoints) withoutComponents(ctx context.Context, e Endpoint) error {
 	if errors.Is(err, errAgain) { // somebody gave it components
 		return nil
 	}
-	if unlessMissing(err) != nil {
+	if fault.UnlessMissing(err) != nil {
 		return err
 	}
 	return fault.Field("componentIds", "must be components of the dashboard; they were deleted meanwhile")

@@ -71,7 +71,7 @@ func (s *Endpoints) ForgetComponent(ctx context.Context, organization, component
 			e.Version, e.UpdatedAt = e.Version+1, s.Now()
 			return nil
 		})
-		return unlessMissing(err)
+		return fault.UnlessMissing(err)
 	})
 }
 
@@ -85,7 +85,7 @@ func (s *Endpoints) ForgetDashboard(ctx context.Context, organization, dashboard
 		for {
 			err := s.remove(ctx, e, func(*Endpoint) ([]topic.Message, error) { return nil, nil })
 			if !errors.Is(err, errAgain) {
-				return unlessMissing(err)
+				return fault.UnlessMissing(err)
 			}
 			found, err := s.Store.Endpoints.GetMany(ctx, []string{e.ID})
 			if err != nil || len(found) == 0 {

@@ -248,7 +248,7 @@ func (s *Endpoints) prevent(ctx context.Context, c Claim) (absent bool, err erro
 		e.Version++
 		return nil
 	})
-	return fault.Is(err, fault.NotFound), unlessMissing(err)
+	return fault.Is(err, fault.NotFound), fault.UnlessMissing(err)
 }
 
 // revokeOld revokes the claims that are older than claimLife.

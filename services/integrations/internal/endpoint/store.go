@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
@@ -41,7 +41,7 @@ const (
 )
 
 // Collection stores records of one type.
-type Collection[T any] = outcome.Collection[T]
+type Collection[T any] = find.Collection[T]
 
 // Store stores the domain's records.
 type Store struct {
@@ -97,12 +97,4 @@ func distinct[T ~string](texts []T) []T {
 		}
 	}
 	return out
-}
-
-// unlessMissing returns an error other than NotFound.
-func unlessMissing(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
 }

@@ -121,7 +121,7 @@ func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, chan
 
 // unsuppress deletes the suppression, but not another suppression that replaced it.
 func (s *Endpoints) unsuppress(ctx context.Context, suppression Suppression) error {
-	return unlessMissing(s.Store.Suppressions.Delete(ctx, suppression.Key(), func(current *Suppression) ([]topic.Message, error) {
+	return fault.UnlessMissing(s.Store.Suppressions.Delete(ctx, suppression.Key(), func(current *Suppression) ([]topic.Message, error) {
 		if current.ID != suppression.ID {
 			return nil, fault.ErrUnchanged
 		}

@@ -20,7 +20,7 @@ func (s *Endpoints) Sweep(ctx context.Context) error {
 			return s.revokeOld(ctx, slots.OrganizationID, slots.Channel, slots.Claims)
 		}),
 		eachUntil(ctx, s.Store.Endpoints, FieldExpires, s.Now(), func(e Endpoint) error {
-			return unlessMissing(s.expireRequest(ctx, e))
+			return fault.UnlessMissing(s.expireRequest(ctx, e))
 		}),
 	)
 }

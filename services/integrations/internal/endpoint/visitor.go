@@ -200,7 +200,7 @@ func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) 
 func (s *Endpoints) dropRequest(ctx context.Context, organization string, channel topic.Channel, dashboardID, urlHash string) error {
 	e, err := s.one(ctx, organization, channel, Target{DashboardID: dashboardID, URLHash: urlHash})
 	if err != nil || e.VerifiedAt != nil {
-		return unlessMissing(err)
+		return fault.UnlessMissing(err)
 	}
-	return unlessMissing(s.deleteRequest(ctx, e.ID, func(e *Endpoint) bool { return e.VerifiedAt == nil }))
+	return fault.UnlessMissing(s.deleteRequest(ctx, e.ID, func(e *Endpoint) bool { return e.VerifiedAt == nil }))
 }

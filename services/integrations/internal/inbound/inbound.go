@@ -26,15 +26,8 @@ const (
 	FieldWebhookID    = "webhookId" // of a response that is kept
 )
 
-// Collection stores records of one type. document.Collection implements and describes it.
-type Collection[T any] interface {
-	Get(ctx context.Context, key string) (T, error)
-	Find(ctx context.Context, q find.Query) (find.Page[T], error)
-	Insert(ctx context.Context, item T, messages ...topic.Message) error
-	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
-	Change(ctx context.Context, key string, change func(*T) error) (T, error)
-	DeleteMany(ctx context.Context, q find.Query) (int64, error)
-}
+// Collection stores records of one type.
+type Collection[T any] = find.Collection[T]
 
 // Store stores the domain's records.
 type Store struct {

@@ -24,20 +24,8 @@ import (
 // FieldFailing is a field of Counters: the groups of an endpoint with failures; else absent. It is multi-valued.
 const FieldFailing = "failing"
 
-// Collection stores records of one type. document.Collection implements and describes it.
-type Collection[T any] interface {
-	GetMany(ctx context.Context, keys []string) ([]T, error)
-	Find(ctx context.Context, q find.Query) (find.Page[T], error)
-	// Keys returns the keys of the records that match q with the values of fields, and does not read the records.
-	Keys(ctx context.Context, q find.Query, fields ...string) ([]find.Row, error)
-	CountDistinct(ctx context.Context, field string, q find.Query) (int64, error)
-	Insert(ctx context.Context, item T, messages ...topic.Message) error
-	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
-	Change(ctx context.Context, key string, change func(*T) error) (T, error)
-	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
-	UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error
-	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
-}
+// Collection stores records of one type.
+type Collection[T any] = find.Collection[T]
 
 // Store stores the results of deliveries.
 type Store struct {

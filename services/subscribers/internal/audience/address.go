@@ -175,7 +175,7 @@ func (a *Audience) mark(ctx context.Context, organization, id string, removed bo
 
 // purge deletes a removed address. Its subscribers follow, in AddressWritten.
 func (a *Audience) purge(ctx context.Context, address Address) error {
-	return unlessMissing(a.Store.Addresses.Delete(ctx, address.ID, nil))
+	return fault.UnlessMissing(a.Store.Addresses.Delete(ctx, address.ID, nil))
 }
 
 // unmake removes an address that was stored for a subscriber that failed, unless the address has other
@@ -190,7 +190,7 @@ func (a *Audience) unmake(ctx context.Context, made *Address) error {
 		return err
 	}
 	if _, err := a.mark(ctx, made.OrganizationID, made.ID, true); err != nil {
-		return unlessMissing(err)
+		return fault.UnlessMissing(err)
 	}
 	n, err := a.subscribersOf(ctx, made.ID)
 	if err == nil && n == 0 {

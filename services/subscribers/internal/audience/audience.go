@@ -22,7 +22,6 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -99,21 +98,8 @@ type Events interface {
 	DashboardsByID(ctx context.Context, organization string, ids []string) (map[string]Dashboard, error)
 }
 
-// Collection stores records of one type. document.Collection implements and describes it.
-type Collection[T any] interface {
-	GetMany(ctx context.Context, keys []string) ([]T, error)
-	Find(ctx context.Context, q find.Query) (find.Page[T], error)
-	Keys(ctx context.Context, q find.Query, fields ...string) ([]find.Row, error)
-	Count(ctx context.Context, q find.Query) (int64, error)
-	Insert(ctx context.Context, item T, messages ...topic.Message) error
-	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
-	Change(ctx context.Context, key string, change func(*T) error) (T, error)
-	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
-	Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error
-	InsertMany(ctx context.Context, items []T) ([]T, error)
-	UpsertMany(ctx context.Context, items []T) error
-	DeleteMany(ctx context.Context, q find.Query) (int64, error)
-}
+// Collection stores records of one type.
+type Collection[T any] = find.Collection[T]
 
 // Store stores the domain's records.
 type Store struct {
@@ -195,14 +181,6 @@ func together[T any](items []T, visit func(T) error) error {
 
 // batch is the number of records that a cascade reads at once.
 const batch = 500
-
-// unlessMissing returns nil if err says that the record does not exist, and err otherwise.
-func unlessMissing(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
-}
 
 // set stores *value in *field if value is not nil.
 func set[T any](field *T, value *T) {

@@ -44,7 +44,7 @@ func (a *Audience) forget(ctx context.Context, subscriber, component string) err
 		s.UpdatedAt = a.Now()
 		return nil
 	})
-	return unlessMissing(err)
+	return fault.UnlessMissing(err)
 }
 
 // ForgetDashboard deletes the subscribers of a deleted dashboard, and the addresses that visitors' requests made and nobody
@@ -53,7 +53,7 @@ func (a *Audience) ForgetDashboard(ctx context.Context, organization, dashboard 
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Eq(FieldDashboard, dashboard)), func(s Subscriber) error {
 			if err := a.Store.Subscribers.Delete(ctx, s.ID, nil); err != nil {
-				return unlessMissing(err)
+				return fault.UnlessMissing(err)
 			}
 			return a.forgetAddress(ctx, s)
 		})

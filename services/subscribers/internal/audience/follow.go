@@ -15,7 +15,7 @@ import (
 func (a *Audience) AddressWritten(ctx context.Context, id string, current *Address) error {
 	return each(ctx, a.Store.Subscribers, []find.Condition{find.Eq(FieldAddress, id)}, func(s Subscriber) error {
 		if current == nil {
-			return unlessMissing(a.Store.Subscribers.Delete(ctx, s.ID, nil))
+			return fault.UnlessMissing(a.Store.Subscribers.Delete(ctx, s.ID, nil))
 		}
 		return a.copyAddress(ctx, s, *current)
 	})
@@ -36,7 +36,7 @@ func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Addres
 		s.Address = copyOf(address)
 		return nil
 	})
-	return unlessMissing(err)
+	return fault.UnlessMissing(err)
 }
 
 // SubscriberWritten updates what follows from a subscriber: the rows of its entries, and moves of entries. It deletes a
@@ -67,7 +67,7 @@ func (a *Audience) bury(ctx context.Context, id string, homeless bool) error {
 	if err := a.replaceRows(ctx, id, nil); err != nil {
 		return err
 	}
-	return unlessMissing(a.Store.Subscribers.Delete(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
+	return fault.UnlessMissing(a.Store.Subscribers.Delete(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
 		if !homeless && !s.Gone() {
 			return nil, noSubscriber() // it was created again
 		}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
 // ImportWritten stores the subscribers of an import with their rows, and deletes the import. It can be repeated. Another
@@ -30,7 +32,7 @@ func (a *Audience) ImportWritten(ctx context.Context, id string, current *Import
 	if err := a.followImport(ctx, *current, before); err != nil {
 		return err
 	}
-	return unlessMissing(a.Store.Imports.Delete(ctx, id, nil))
+	return fault.UnlessMissing(a.Store.Imports.Delete(ctx, id, nil))
 }
 
 // imported returns the subscribers of an import that are stored, by id.

@@ -48,7 +48,7 @@ func (a *Audience) renew(ctx context.Context) error {
 			a.Log.WarnContext(ctx, "Two addresses of an organization are the same. Delete one of them.", "organization", address.OrganizationID, "address", address.ID)
 			return nil
 		}
-		return unlessMissing(err)
+		return fault.UnlessMissing(err)
 	})
 }
 

@@ -86,7 +86,7 @@ func (a *Audience) makeMove(ctx context.Context, s Subscriber, entry Entry) erro
 		s.UpdatedAt = move.At
 		return nil
 	})
-	return unlessMissing(err)
+	return fault.UnlessMissing(err)
 }
 
 // receive adds the entry of from, with the changes of its Move, to the subscriber of another address.

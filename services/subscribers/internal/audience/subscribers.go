@@ -130,7 +130,7 @@ func (a *Audience) recheck(ctx context.Context, s Subscriber) (Subscriber, error
 		return a.dropDeleted(ctx, s, dashboard)
 	}
 	ctx = audit.With(context.WithoutCancel(ctx), audit.Origin{})
-	if err := unlessMissing(a.Store.Subscribers.Delete(ctx, s.ID, nil)); err != nil {
+	if err := fault.UnlessMissing(a.Store.Subscribers.Delete(ctx, s.ID, nil)); err != nil {
 		return s, err
 	}
 	return s, fault.New(fault.Invalid, "The address or the dashboard was deleted during the request. Choose another one.")

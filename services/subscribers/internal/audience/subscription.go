@@ -192,7 +192,7 @@ func deletedMeanwhile() error {
 
 // drop removes the entry of a request that fails.
 func (a *Audience) drop(ctx context.Context, s Subscriber, entry string) error {
-	return unlessMissing(a.dropEntry(context.WithoutCancel(ctx), s.OrganizationID, s.ID, entry))
+	return fault.UnlessMissing(a.dropEntry(context.WithoutCancel(ctx), s.OrganizationID, s.ID, entry))
 }
 
 // errMoving says that an entry is about to move to another address.
@@ -214,7 +214,7 @@ func (a *Audience) ChangeSubscription(ctx context.Context, organization string, 
 	}
 	detail, err := a.confirm(ctx, row)
 	if fault.Is(err, fault.Invalid) {
-		err = errors.Join(err, unlessMissing(a.Unsubscribe(context.WithoutCancel(ctx), organization, id)), a.unmake(ctx, made))
+		err = errors.Join(err, fault.UnlessMissing(a.Unsubscribe(context.WithoutCancel(ctx), organization, id)), a.unmake(ctx, made))
 	}
 	return detail, err
 }

@@ -79,7 +79,7 @@ func (a *Audience) suppress(ctx context.Context, id string, reason SuppressedRea
 	if suppressed && err == nil {
 		a.Log.InfoContext(ctx, "address suppressed", "organization", o.Organization, "channel", o.Channel, "address", id, "subscriber", o.Recipient, "reason", reason)
 	}
-	return unlessMissing(err)
+	return fault.UnlessMissing(err)
 }
 
 // concernedBy reports whether the outcome changes the address. The outcome must have the organization and

@@ -265,7 +265,7 @@ func (v *Visitors) try(ctx context.Context, id string) (s Subscriber, may bool, 
 		s.Request = &request
 		return nil
 	})
-	return s, may && err == nil, unlessMissing(err)
+	return s, may && err == nil, fault.UnlessMissing(err)
 }
 
 // giveBack takes back a try of a code that was right for another request.
@@ -279,7 +279,7 @@ func (v *Visitors) giveBack(ctx context.Context, tried Subscriber) error {
 		s.Request = &request
 		return nil
 	})
-	return unlessMissing(err)
+	return fault.UnlessMissing(err)
 }
 
 // waitingFor is the value of FieldWaiting.

@@ -50,7 +50,7 @@ func (v *Visitors) expireRequest(ctx context.Context, s Subscriber) error {
 			s.Request = nil
 			return nil
 		})
-		return unlessMissing(err)
+		return fault.UnlessMissing(err)
 	}
 	err := a.Store.Subscribers.Delete(ctx, s.ID, func(s *Subscriber) ([]topic.Message, error) {
 		if s.Request == nil || !v.expired(*s) || s.Locked || !s.pending() {
@@ -59,7 +59,7 @@ func (v *Visitors) expireRequest(ctx context.Context, s Subscriber) error {
 		return nil, nil
 	})
 	if err != nil {
-		return unlessMissing(err)
+		return fault.UnlessMissing(err)
 	}
 	return a.forgetAddress(ctx, s)
 }
