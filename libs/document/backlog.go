@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 )
 
 // backlog measures the age of the outbox: the time since the write of the oldest message that the relay of this process
@@ -30,7 +32,7 @@ func (b *backlog) gauge() prometheus.GaugeFunc {
 }
 
 // claimed notes that the relay is about to publish claims, while held documents wait.
-func (b *backlog) claimed(claims []claim, held map[string]heldBack) {
+func (b *backlog) claimed(claims []engine.Claim, held map[string]heldBack) {
 	b.set(earlier(b.waiting(held), oldest(claims)))
 }
 
@@ -63,12 +65,12 @@ func (b *backlog) set(since time.Time) {
 }
 
 // oldest returns the time of the oldest message of claims, from its id.
-func oldest(claims []claim) (first time.Time) {
+func oldest(claims []engine.Claim) (first time.Time) {
 	for i := range claims {
-		if len(claims[i].entries) == 0 {
+		if len(claims[i].Entries) == 0 {
 			continue
 		}
-		if id, err := uuid.Parse(claims[i].entries[0].ID); err == nil {
+		if id, err := uuid.Parse(claims[i].Entries[0].ID); err == nil {
 			first = earlier(first, time.Unix(id.Time().UnixTime()))
 		}
 	}

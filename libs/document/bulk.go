@@ -10,18 +10,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-)
 
-// batchSize bounds the records in one operation of an engine. Other writes wait for a bulk write for milliseconds only.
-const batchSize = 500
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+)
 
 // UpsertMany stores items and replaces those whose keys exist. It is for rows without concurrent
 // edits (projections, logs): it compares no versions, writes no messages and does not run Derive.
 // A batch is one transaction on SQLite and one bulk write on MongoDB.
 func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 	defer c.span(&ctx, "upsert many")()
-	return c.batches(items, func(_ []T, records []*record) error {
-		return c.db.engine.putMany(ctx, c.shape, lastOfEach(records))
+	return c.batches(items, func(_ []T, records []*engine.Record) error {
+		return c.db.engine.PutMany(ctx, c.shape, lastOfEach(records))
 	})
 }
 
@@ -33,23 +32,23 @@ func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 // before and that are stored, so change must recognize its own effect. A collection with Derive has no UpdateMany.
 func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change func(items []*T) (map[string][]topic.Message, error)) error {
 	defer c.span(&ctx, "update many")()
-	if c.shape.derives {
-		return fault.New(fault.Internal, "document: UpdateMany cannot write %s, which has a Derive", c.shape.name)
+	if c.shape.Derives {
+		return fault.New(fault.Internal, "document: UpdateMany cannot write %s, which has a Derive", c.shape.Name)
 	}
 	for try := 0; ; try++ {
 		altered, err := c.altered(ctx, keys, change)
-		for batch := range slices.Chunk(altered, batchSize) {
+		for batch := range slices.Chunk(altered, engine.BatchSize) {
 			if err == nil {
-				err = c.db.engine.replaceMany(ctx, c.shape, batch)
+				err = c.db.engine.ReplaceMany(ctx, c.shape, batch)
 			}
 		}
-		if slices.ContainsFunc(altered, func(r *record) bool { return len(r.entries) > 0 }) {
+		if slices.ContainsFunc(altered, func(r *engine.Record) bool { return len(r.Entries) > 0 }) {
 			c.db.notify(c.shape)
 		}
-		if !errors.Is(err, errStale) {
+		if !errors.Is(err, engine.ErrStale) {
 			return c.opaque(err, "update many")
 		}
-		if !backoff(ctx, try) {
+		if !engine.Backoff(ctx, try) {
 			return c.opaque(ctx.Err(), "update many")
 		}
 	}
@@ -57,10 +56,10 @@ func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change fu
 
 // altered loads the records of keys, calls change, and returns those to be stored, with the version of their
 // replacement.
-func (c *Collection[T]) altered(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) ([]*record, error) {
-	var loaded []*record
-	for batch := range slices.Chunk(keys, batchSize) {
-		found, err := c.db.engine.loadMany(ctx, c.shape, batch)
+func (c *Collection[T]) altered(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) ([]*engine.Record, error) {
+	var loaded []*engine.Record
+	for batch := range slices.Chunk(keys, engine.BatchSize) {
+		found, err := c.db.engine.LoadMany(ctx, c.shape, batch)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +68,7 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 	items, decoder := make([]*T, len(loaded)), newDecoder()
 	for i, r := range loaded {
 		items[i] = new(T)
-		if err := decoder.decode(r.body, items[i]); err != nil {
+		if err := decoder.decode(r.Body, items[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -77,16 +76,16 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 	if err != nil {
 		return nil, err
 	}
-	var altered []*record
+	var altered []*engine.Record
 	for i, before := range loaded {
-		r, err := c.record(items[i], before.key)
+		r, err := c.record(items[i], before.Key)
 		if err != nil {
 			return nil, err
 		}
-		if r.entries, err = c.db.entries(ctx, c.shape, messages[before.key]); err != nil {
+		if r.Entries, err = c.db.entries(ctx, c.shape, messages[before.Key]); err != nil {
 			return nil, err
 		}
-		if r.version = before.version + 1; len(r.entries) > 0 || !bytes.Equal(r.body, before.body) {
+		if r.Version = before.Version + 1; len(r.Entries) > 0 || !bytes.Equal(r.Body, before.Body) {
 			altered = append(altered, r)
 		}
 	}
@@ -94,12 +93,12 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 }
 
 // lastOfEach returns records with only the last of those with the same key.
-func lastOfEach(records []*record) []*record {
-	last := make(map[string]*record, len(records))
+func lastOfEach(records []*engine.Record) []*engine.Record {
+	last := make(map[string]*engine.Record, len(records))
 	for _, r := range records {
-		last[r.key] = r
+		last[r.Key] = r
 	}
-	return slices.DeleteFunc(records, func(r *record) bool { return last[r.key] != r })
+	return slices.DeleteFunc(records, func(r *engine.Record) bool { return last[r.Key] != r })
 }
 
 // InsertMany stores the items whose keys do not exist and returns them in their order. Like
@@ -107,8 +106,8 @@ func lastOfEach(records []*record) []*record {
 func (c *Collection[T]) InsertMany(ctx context.Context, items []T) ([]T, error) {
 	defer c.span(&ctx, "insert many")()
 	var stored []T
-	err := c.batches(items, func(batch []T, records []*record) error {
-		isNew, err := c.db.engine.insertMany(ctx, c.shape, records)
+	err := c.batches(items, func(batch []T, records []*engine.Record) error {
+		isNew, err := c.db.engine.InsertMany(ctx, c.shape, records)
 		for i, fresh := range isNew {
 			if fresh {
 				stored = append(stored, batch[i])
@@ -119,15 +118,15 @@ func (c *Collection[T]) InsertMany(ctx context.Context, items []T) ([]T, error) 
 	return stored, err
 }
 
-func (c *Collection[T]) batches(items []T, write func([]T, []*record) error) error {
-	for batch := range slices.Chunk(items, batchSize) {
-		records := make([]*record, len(batch))
+func (c *Collection[T]) batches(items []T, write func([]T, []*engine.Record) error) error {
+	for batch := range slices.Chunk(items, engine.BatchSize) {
+		records := make([]*engine.Record, len(batch))
 		for i := range batch {
 			r, err := c.record(&batch[i], c.schema.Key(&batch[i]))
 			if err != nil {
 				return c.opaque(err, "write many")
 			}
-			r.version = rand.Int64N(1 << 62)
+			r.Version = rand.Int64N(1 << 62)
 			records[i] = r
 		}
 		if err := write(batch, records); err != nil {
@@ -143,22 +142,22 @@ func (c *Collection[T]) batches(items []T, write func([]T, []*record) error) err
 func (c *Collection[T]) DeleteMany(ctx context.Context, q find.Query) (int64, error) {
 	defer c.span(&ctx, "delete many")()
 	if len(q.Order) > 0 || q.Offset > 0 || q.After != "" {
-		return 0, fault.New(fault.Internal, "document: DeleteMany of %s accepts conditions and a limit only", c.shape.name)
+		return 0, fault.New(fault.Internal, "document: DeleteMany of %s accepts conditions and a limit only", c.shape.Name)
 	}
-	p, err := c.shape.plan(q)
-	if err != nil || p.empty {
+	p, err := c.shape.Plan(q)
+	if err != nil || p.Empty {
 		return 0, err
 	}
 	var total int64
 	for {
-		limit := batchSize
+		limit := engine.BatchSize
 		if q.Limit > 0 {
 			limit = min(limit, q.Limit-int(total))
 		}
 		if limit == 0 {
 			return total, nil
 		}
-		n, err := c.db.engine.deleteSome(ctx, p, limit)
+		n, err := c.db.engine.DeleteSome(ctx, p, limit)
 		total += n
 		if err != nil {
 			return total, c.opaque(err, "delete many")

@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
 // Collection holds the records of one type.
 type Collection[T any] struct {
 	db     *Database
 	schema Schema[T]
-	shape  *shape
+	shape  *plan.Shape
 }
 
 // span starts a span for an operation and puts it into ctx, if the caller is traced. It returns the function that ends
@@ -28,7 +30,7 @@ func (c *Collection[T]) span(ctx *context.Context, operation string) func() {
 		return func() {}
 	}
 	var span trace.Span
-	*ctx, span = c.db.tracer.Start(*ctx, operation+" "+c.shape.name, trace.WithSpanKind(trace.SpanKindClient))
+	*ctx, span = c.db.tracer.Start(*ctx, operation+" "+c.shape.Name, trace.WithSpanKind(trace.SpanKindClient))
 	return func() { span.End() }
 }
 
@@ -48,21 +50,21 @@ func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
 // GetMany returns the records of keys in the order of keys, without those that do not exist.
 func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error) {
 	defer c.span(&ctx, "get many")()
-	byKey := make(map[string]*record, len(keys))
-	for batch := range slices.Chunk(keys, batchSize) {
-		records, err := c.db.engine.loadMany(ctx, c.shape, batch)
+	byKey := make(map[string]*engine.Record, len(keys))
+	for batch := range slices.Chunk(keys, engine.BatchSize) {
+		records, err := c.db.engine.LoadMany(ctx, c.shape, batch)
 		if err != nil {
 			return nil, c.opaque(err, "load")
 		}
 		for _, r := range records {
-			byKey[r.key] = r
+			byKey[r.Key] = r
 		}
 	}
 	items, decoder := make([]T, 0, len(byKey)), newDecoder()
 	for _, key := range keys {
 		if r, ok := byKey[key]; ok {
 			var item T
-			if err := decoder.decode(r.body, &item); err != nil {
+			if err := decoder.decode(r.Body, &item); err != nil {
 				return nil, c.opaque(err, "load")
 			}
 			items = append(items, item)
@@ -103,7 +105,7 @@ func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item
 // write loads the record of key, calls change, and replaces the record, creates it, or with remove deletes it.
 func (c *Collection[T]) write(ctx context.Context, key string, remove bool, change func(*T, bool) ([]topic.Message, error)) (T, error) {
 	var none T
-	leave := c.db.writers.enter(ctx, c.shape.name+"/"+key)
+	leave := c.db.writers.enter(ctx, c.shape.Name+"/"+key)
 	defer leave()
 	for try := 0; ; try++ {
 		item, version, err := c.load(ctx, key)
@@ -130,12 +132,12 @@ func (c *Collection[T]) write(ctx context.Context, key string, remove bool, chan
 			return *item, nil
 		}
 		if !exists && fault.Is(err, fault.Conflict) && c.appeared(ctx, key, err) {
-			err = errStale
+			err = engine.ErrStale
 		}
-		if !errors.Is(err, errStale) {
+		if !errors.Is(err, engine.ErrStale) {
 			return none, err
 		}
-		if !backoff(ctx, try) {
+		if !engine.Backoff(ctx, try) {
 			return none, c.opaque(ctx.Err(), "write")
 		}
 	}
@@ -147,7 +149,7 @@ func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error
 	if ViolatedIndex(conflict) == "" {
 		return true
 	}
-	there, err := c.db.engine.load(ctx, c.shape, key)
+	there, err := c.db.engine.Load(ctx, c.shape, key)
 	return err == nil && there != nil
 }
 
@@ -174,15 +176,9 @@ func (c *Collection[T]) existing(change func(*T) ([]topic.Message, error)) func(
 	}
 }
 
-// backoff waits for a random time, which separates writers of one document. It returns false if ctx ended first.
-func backoff(ctx context.Context, try int) bool {
-	limit := min(time.Millisecond<<min(try, 6), 50*time.Millisecond)
-	return sleep(ctx, time.Duration(rand.Int64N(int64(limit))))
-}
-
 // load returns nil if there is no such record.
 func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error) {
-	r, err := c.db.engine.load(ctx, c.shape, key)
+	r, err := c.db.engine.Load(ctx, c.shape, key)
 	if err != nil {
 		return nil, 0, c.opaque(err, "load")
 	}
@@ -190,43 +186,43 @@ func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error)
 		return nil, 0, nil
 	}
 	item := new(T)
-	if err := decode(r.body, item); err != nil {
+	if err := decode(r.Body, item); err != nil {
 		return nil, 0, c.opaque(err, "load")
 	}
-	return item, r.version, nil
+	return item, r.Version, nil
 }
 
 // store commits a write of the record of key with its messages: it inserts item if exists is false, else it replaces the
-// record by item, or deletes it if item is nil. It returns errStale if the stored record does not have version. It
+// record by item, or deletes it if item is nil. It returns engine.ErrStale if the stored record does not have version. It
 // calls leave when the write is committed.
 func (c *Collection[T]) store(ctx context.Context, key string, item *T, exists bool, version int64, messages []topic.Message, leave func()) error {
 	entries, err := c.db.entries(ctx, c.shape, messages)
-	var r *record
+	var r *engine.Record
 	if err == nil && item != nil {
 		r, err = c.record(item, key)
 	}
 	if err != nil {
 		return c.opaque(err, "write")
 	}
-	write := func() error { return c.db.engine.remove(ctx, c.shape, key, version, entries) }
+	write := func() error { return c.db.engine.Remove(ctx, c.shape, key, version, entries) }
 	switch {
 	case item != nil && exists:
-		r.version, r.entries = version+1, entries
-		write = func() error { return c.db.engine.replace(ctx, c.shape, r, version) }
+		r.Version, r.Entries = version+1, entries
+		write = func() error { return c.db.engine.Replace(ctx, c.shape, r, version) }
 	case item != nil:
 		// The first version is random: a key that is used again does not repeat a version.
-		r.version, r.entries = rand.Int64N(1<<62), entries
-		write = func() error { return c.db.engine.insert(ctx, c.shape, r) }
+		r.Version, r.Entries = rand.Int64N(1<<62), entries
+		write = func() error { return c.db.engine.Insert(ctx, c.shape, r) }
 	}
 	err = c.commit(ctx, key, r, entries, leave, write)
-	if errors.Is(err, errStale) {
+	if errors.Is(err, engine.ErrStale) {
 		return err
 	}
 	return c.opaque(err, "write")
 }
 
 // record encodes item and computes its declared fields. It returns an error unless the key of item is key.
-func (c *Collection[T]) record(item *T, key string) (*record, error) {
+func (c *Collection[T]) record(item *T, key string) (*engine.Record, error) {
 	if got := c.schema.Key(item); got != key || key == "" {
 		return nil, fmt.Errorf("the key of the record must be %q and not be empty, not %q", key, got)
 	}
@@ -235,18 +231,18 @@ func (c *Collection[T]) record(item *T, key string) (*record, error) {
 		return nil, err
 	}
 	fields, err := c.values(item)
-	return &record{key: key, body: body, fields: fields}, err
+	return &engine.Record{Key: key, Body: body, Fields: fields}, err
 }
 
 func (c *Collection[T]) values(item *T) ([]any, error) {
 	values := make([]any, len(c.schema.Fields))
 	for i := range c.schema.Fields {
-		value, err := normal(c.schema.Fields[i].Value(item))
+		value, err := plan.Normal(c.schema.Fields[i].Value(item))
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", c.schema.Fields[i].Name, err)
 		}
-		if _, list := value.([]any); value != nil && list != c.shape.fields[i].many {
-			return nil, fmt.Errorf("field %s is declared with multi-valued %t but its value is a %T", c.schema.Fields[i].Name, c.shape.fields[i].many, value)
+		if _, list := value.([]any); value != nil && list != c.shape.Fields[i].Many {
+			return nil, fmt.Errorf("field %s is declared with multi-valued %t but its value is a %T", c.schema.Fields[i].Name, c.shape.Fields[i].Many, value)
 		}
 		values[i] = value
 	}
@@ -258,5 +254,5 @@ func (c *Collection[T]) notFound() error {
 }
 
 func (c *Collection[T]) opaque(err error, doing string) error {
-	return opaque(err, doing+" "+c.shape.name)
+	return engine.Opaque(err, doing+" "+c.shape.Name)
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 )
 
 const (
@@ -38,7 +40,7 @@ type derivation struct {
 type deriveWork func(ctx context.Context, superseded func() bool) error
 
 type deriveRun struct {
-	entries []entry // of the writes it serves
+	entries []engine.Entry // of the writes it serves
 	work    deriveWork
 	done    chan struct{}
 	err     error
@@ -70,7 +72,7 @@ func (d *derivations) end(name string) {
 // join returns the run of the document that has not started, or creates it, and adds entries to the run. The run calls
 // the work of the last caller, even if that has an older record: derive compares the record with the stored one. At its
 // end the run calls the notify of the first caller. The caller must have called begin.
-func (d *derivations) join(ctx context.Context, name string, entries []entry, work deriveWork, notify func()) *deriveRun {
+func (d *derivations) join(ctx context.Context, name string, entries []engine.Entry, work deriveWork, notify func()) *deriveRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	document := d.documents[name]
@@ -133,7 +135,7 @@ func (r *deriveRun) wait(ctx context.Context) error {
 // stays in the set. When the set is full, it is emptied. That costs repeated runs of Derive only.
 const maxDerived = 10000
 
-func (d *derivations) succeeded(document *derivation, entries []entry) {
+func (d *derivations) succeeded(document *derivation, entries []engine.Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.derived == nil || len(d.derived) > maxDerived {
@@ -157,7 +159,7 @@ func (d *derivations) unfinished(name string) bool {
 // take counts the leading entries whose Derive succeeded in this process, and removes these from d.derived. It stops at
 // the first other entry. busy reports whether a write or run of the document is in progress or due. If busy, take resets
 // fresh, so that the relay skips the document until a run succeeds or none is left.
-func (d *derivations) take(name string, entries []entry) (derived int, busy bool) {
+func (d *derivations) take(name string, entries []engine.Entry) (derived int, busy bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	document, busy := d.documents[name]
@@ -177,9 +179,9 @@ func (d *derivations) take(name string, entries []entry) (derived int, busy bool
 // commit runs a write and what follows from it. write commits stored (nil deletes the record) with entries. Then commit
 // calls leave, which lets the next writer of the record go on, and waits for Derive. Once write has succeeded commit
 // returns nil, even if Derive is slow or fails: the entries are in the outbox, so the relay repeats Derive.
-func (c *Collection[T]) commit(ctx context.Context, key string, stored *record, entries []entry, leave func(), write func() error) error {
-	name := c.shape.name + "/" + key
-	if c.shape.derives {
+func (c *Collection[T]) commit(ctx context.Context, key string, stored *engine.Record, entries []engine.Entry, leave func(), write func() error) error {
+	name := c.shape.Name + "/" + key
+	if c.shape.Derives {
 		c.db.derivations.begin(name)
 		defer c.db.derivations.end(name)
 	}
@@ -187,7 +189,7 @@ func (c *Collection[T]) commit(ctx context.Context, key string, stored *record, 
 		return err
 	}
 	leave()
-	if !c.shape.derives {
+	if !c.shape.Derives {
 		if len(entries) > 0 {
 			c.db.notify(c.shape)
 		}
@@ -201,7 +203,7 @@ func (c *Collection[T]) commit(ctx context.Context, key string, stored *record, 
 	}
 	if err := run.wait(ctx); err != nil {
 		c.db.log.LogAttrs(ctx, slog.LevelWarn, "Derive failed or is slow; the relay repeats it",
-			slog.String("collection", c.shape.name), slog.String("key", key), slog.String("error", err.Error()))
+			slog.String("collection", c.shape.Name), slog.String("key", key), slog.String("error", err.Error()))
 	}
 	return nil
 }
@@ -209,18 +211,18 @@ func (c *Collection[T]) commit(ctx context.Context, key string, stored *record, 
 // derivingKey is the key of a context value: the name of the record whose Derive has the context.
 type derivingKey struct{}
 
-func (c *Collection[T]) join(ctx context.Context, name string, entries []entry, work deriveWork) *deriveRun {
+func (c *Collection[T]) join(ctx context.Context, name string, entries []engine.Entry, work deriveWork) *deriveRun {
 	return c.db.derivations.join(ctx, name, entries, work, func() { c.db.notify(c.shape) })
 }
 
 // rederive runs Derive for the stored record of key. The relay calls it. If it returns an error
 // because the run is slow, the run goes on.
 func (c *Collection[T]) rederive(ctx context.Context, key string) error {
-	name := c.shape.name + "/" + key
+	name := c.shape.Name + "/" + key
 	c.db.derivations.begin(name)
 	defer c.db.derivations.end(name)
 	return c.join(ctx, name, nil, func(ctx context.Context, superseded func() bool) error {
-		stored, err := c.db.engine.load(ctx, c.shape, key)
+		stored, err := c.db.engine.Load(ctx, c.shape, key)
 		if err != nil {
 			return err
 		}
@@ -231,19 +233,19 @@ func (c *Collection[T]) rederive(ctx context.Context, key string) error {
 // derive calls Derive with stored, then loads the record and starts over if another process or
 // writer has changed it. So the last of several processes that derive at once has seen the newest
 // record. If the run is superseded, the next run of this process sees the newest record.
-func (c *Collection[T]) derive(ctx context.Context, key string, stored *record, superseded func() bool) error {
+func (c *Collection[T]) derive(ctx context.Context, key string, stored *engine.Record, superseded func() bool) error {
 	for {
 		var item *T
 		if stored != nil {
 			item = new(T)
-			if err := decode(stored.body, item); err != nil {
+			if err := decode(stored.Body, item); err != nil {
 				return err
 			}
 		}
 		if err := c.schema.Derive(ctx, key, item); err != nil || superseded() {
 			return err
 		}
-		now, err := c.db.engine.load(ctx, c.shape, key)
+		now, err := c.db.engine.Load(ctx, c.shape, key)
 		if err != nil || sameVersion(now, stored) {
 			return err
 		}
@@ -251,8 +253,8 @@ func (c *Collection[T]) derive(ctx context.Context, key string, stored *record, 
 	}
 }
 
-func sameVersion(a, b *record) bool {
-	return a == nil && b == nil || a != nil && b != nil && a.version == b.version
+func sameVersion(a, b *engine.Record) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Version == b.Version
 }
 
 // gate admits one writer of this process to a document at a time, because writers at once would repeat each other's

@@ -32,6 +32,11 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/mongodb"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/sqlite"
 )
 
 // Options are the optional surroundings of a Database.
@@ -48,7 +53,7 @@ type Options struct {
 // Database holds the collections of one service on one engine.
 type Database struct {
 	name        string
-	engine      engine
+	engine      storage
 	log         *slog.Logger
 	outages     *failurelog.Log
 	tracer      trace.Tracer
@@ -58,9 +63,9 @@ type Database struct {
 	backlog     backlog
 
 	mu      sync.Mutex
-	shapes  []*shape
+	shapes  []*plan.Shape
 	records []Declaration
-	written map[*shape]bool // collections that the relay has to look at
+	written map[*plan.Shape]bool // collections that the relay has to look at
 	wake    chan struct{}
 }
 
@@ -92,15 +97,15 @@ func Open(address, name string, options Options) (*Database, error) {
 	db := &Database{
 		name: name, log: options.Log, outages: failurelog.New(options.Log), propagator: options.Propagator,
 		tracer:  options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/document"),
-		written: make(map[*shape]bool), wake: make(chan struct{}, 1),
+		written: make(map[*plan.Shape]bool), wake: make(chan struct{}, 1),
 	}
 	scheme, rest, _ := strings.Cut(address, ":")
 	var err error
 	switch scheme {
 	case "sqlite":
-		db.engine, err = newSQLite(strings.TrimPrefix(rest, "//"), name, options.Observe)
+		db.engine, err = sqlite.New(strings.TrimPrefix(rest, "//"), name, options.Observe)
 	case "mongodb", "mongodb+srv":
-		db.engine, err = newMongo(address, name, options.Observe)
+		db.engine, err = mongodb.New(address, name, options.Observe)
 	default:
 		err = fmt.Errorf("document: an address must start with sqlite: or mongodb:, not with %q", scheme)
 	}
@@ -113,13 +118,17 @@ func Open(address, name string, options Options) (*Database, error) {
 	return db, nil
 }
 
+// ViolatedIndex returns the name of the unique index that a Conflict of this package violates.
+// It returns "" if the key exists already, and for any other error.
+func ViolatedIndex(err error) string { return engine.ViolatedIndex(err) }
+
 // Ping returns an error if the engine cannot be reached.
 func (db *Database) Ping(ctx context.Context) error {
-	return opaque(db.engine.ping(ctx), "reach the database")
+	return engine.Opaque(db.engine.Ping(ctx), "reach the database")
 }
 
 // Close finishes the current writes and closes the connections.
-func (db *Database) Close() error { return db.engine.close() }
+func (db *Database) Close() error { return db.engine.Close() }
 
 // Next increments a counter and returns its new value: 1, 2, 3 and so on. No two calls in any
 // process return the same value.
@@ -132,17 +141,17 @@ func (db *Database) NextN(ctx context.Context, counter string, n int64) (int64, 
 	if n < 1 {
 		return 0, fault.New(fault.Internal, "document: counter %s cannot reserve %d values", counter, n)
 	}
-	last, err := db.engine.next(ctx, counter, n)
+	last, err := db.engine.Next(ctx, counter, n)
 	if err != nil {
-		return 0, opaque(err, "increment counter "+counter)
+		return 0, engine.Opaque(err, "increment counter "+counter)
 	}
 	return last - n + 1, nil
 }
 
 // Last returns the last value of a counter, or 0 before the first call of Next.
 func (db *Database) Last(ctx context.Context, counter string) (int64, error) {
-	last, err := db.engine.last(ctx, counter)
-	return last, opaque(err, "read counter "+counter)
+	last, err := db.engine.Last(ctx, counter)
+	return last, engine.Opaque(err, "read counter "+counter)
 }
 
 // Migrate makes the engine match the declarations. It creates missing collections, columns and indexes, rebuilds
@@ -153,11 +162,11 @@ func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond
 	for {
-		err := opaque(db.engine.migrate(ctx, shapes), "migrate "+db.name)
-		if unusable, ok := errors.AsType[*unusableError](err); ok {
+		err := engine.Opaque(db.engine.Migrate(ctx, shapes), "migrate "+db.name)
+		if unusable, ok := errors.AsType[*engine.UnusableError](err); ok {
 			return unusable // without wrapping: the operator reads this line
 		}
-		if newer, ok := errors.AsType[*newerError](err); ok {
+		if newer, ok := errors.AsType[*engine.NewerError](err); ok {
 			return newer
 		}
 		if err == nil || !fault.Is(err, fault.Unavailable) {
@@ -165,25 +174,15 @@ func (db *Database) Migrate(ctx context.Context) error {
 		}
 		db.log.LogAttrs(ctx, slog.LevelWarn, "waiting for the database",
 			slog.String("database", db.name), slog.String("error", err.Error()), slog.String("again_in", pause.String()))
-		if !sleep(ctx, pause) {
+		if !engine.Sleep(ctx, pause) {
 			return err
 		}
 		pause = min(2*pause, 5*time.Second)
 	}
 }
 
-func (db *Database) declared() []*shape {
+func (db *Database) declared() []*plan.Shape {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return slices.Clone(db.shapes)
-}
-
-// sleep waits for d. It returns false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }

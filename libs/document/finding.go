@@ -2,10 +2,12 @@ package document
 
 import (
 	"context"
-	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
 // Find returns a page of the records that match q. A declared index must serve the conditions and the order, or q.Scan
@@ -15,21 +17,21 @@ import (
 func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
 	defer c.span(&ctx, "find")()
 	var page find.Page[T]
-	p, err := c.shape.plan(q)
-	if err != nil || p.empty {
+	p, err := c.shape.Plan(q)
+	if err != nil || p.Empty {
 		return page, err
 	}
 	if q.Limit > 0 {
-		p.limit++ // with one more record it is known whether another page follows
+		p.Limit++ // with one more record it is known whether another page follows
 	}
-	records, err := c.db.engine.find(ctx, p)
+	records, err := c.db.engine.Find(ctx, p)
 	if err != nil {
 		return page, c.opaque(err, "find")
 	}
-	read := filling{limit: q.MaxBytes}
+	read := engine.Page{Limit: q.MaxBytes}
 	more := false
 	for i, r := range records {
-		if more = i == q.Limit && q.Limit > 0 || read.full(r); more {
+		if more = i == q.Limit && q.Limit > 0 || read.Full(r); more {
 			records = records[:i]
 			break
 		}
@@ -37,31 +39,18 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 	decoder := newDecoder()
 	page.Items = make([]T, len(records))
 	for i, r := range records {
-		if err := decoder.decode(r.body, &page.Items[i]); err != nil {
+		if err := decoder.decode(r.Body, &page.Items[i]); err != nil {
 			return page, c.opaque(err, "find")
 		}
 	}
 	if more {
 		last := records[len(records)-1]
-		if last.fields, err = c.values(&page.Items[len(records)-1]); err != nil {
+		if last.Fields, err = c.values(&page.Items[len(records)-1]); err != nil {
 			return page, c.opaque(err, "find")
 		}
-		page.Next, err = p.position(last)
+		page.Next, err = p.Position(last.Key, last.Fields)
 	}
 	return page, c.opaque(err, "find")
-}
-
-// filling counts the bytes of a page while an engine reads its records.
-type filling struct{ limit, bytes int }
-
-// errFull ends a read.
-var errFull = errors.New("document: the page is full")
-
-// full adds a record. It returns true if the records before it reach the limit, so that it belongs to the next page.
-func (f *filling) full(r *record) bool {
-	was := f.bytes
-	f.bytes += len(r.body)
-	return f.limit > 0 && was >= f.limit
 }
 
 // Each calls visit for every record that matches q, in order. It reads page by page: a record that exists all the time
@@ -69,9 +58,9 @@ func (f *filling) full(r *record) bool {
 func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) error) error {
 	left := q.Limit
 	for {
-		q.Limit = batchSize
+		q.Limit = engine.BatchSize
 		if left > 0 {
-			q.Limit = min(left, batchSize)
+			q.Limit = min(left, engine.BatchSize)
 		}
 		page, err := c.Find(ctx, q)
 		if err != nil {
@@ -97,16 +86,16 @@ func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) er
 // Count returns the number of records that match the conditions of q.
 func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) {
 	defer c.span(&ctx, "count")()
-	return c.count(ctx, keyField, q)
+	return c.count(ctx, plan.KeyField, q)
 }
 
 // CountDistinct returns the number of different values of field in the records that match the
 // conditions of q. It does not count records without the field. field is single-valued.
 func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.Query) (int64, error) {
 	defer c.span(&ctx, "count distinct")()
-	at := c.shape.field(field)
-	if at < 0 || c.shape.fields[at].many {
-		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.name)
+	at := c.shape.Field(field)
+	if at < 0 || c.shape.Fields[at].Many {
+		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.Name)
 	}
 	return c.count(ctx, at, q)
 }
@@ -115,23 +104,23 @@ func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.
 // the records if the index has the field.
 func (c *Collection[T]) Sum(ctx context.Context, field string, q find.Query) (int64, error) {
 	defer c.span(&ctx, "sum")()
-	at := c.shape.field(field)
-	if at < 0 || c.shape.fields[at].many {
-		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.name)
+	at := c.shape.Field(field)
+	if at < 0 || c.shape.Fields[at].Many {
+		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.Name)
 	}
-	p, err := c.shape.plan(find.Query{Where: q.Where, Scan: q.Scan})
-	if err != nil || p.empty {
+	p, err := c.shape.Plan(find.Query{Where: q.Where, Scan: q.Scan})
+	if err != nil || p.Empty {
 		return 0, err
 	}
-	n, err := c.db.engine.sum(ctx, p, at)
+	n, err := c.db.engine.Sum(ctx, p, at)
 	return n, c.opaque(err, "sum")
 }
 
 func (c *Collection[T]) count(ctx context.Context, distinct int, q find.Query) (int64, error) {
-	p, err := c.shape.plan(find.Query{Where: q.Where, Scan: q.Scan})
-	if err != nil || p.empty {
+	p, err := c.shape.Plan(find.Query{Where: q.Where, Scan: q.Scan})
+	if err != nil || p.Empty {
 		return 0, err
 	}
-	n, err := c.db.engine.count(ctx, p, distinct)
+	n, err := c.db.engine.Count(ctx, p, distinct)
 	return n, c.opaque(err, "count")
 }

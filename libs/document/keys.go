@@ -15,30 +15,30 @@ import (
 // values of a multi-valued field, for which Find reads all matching records.
 func (c *Collection[T]) Keys(ctx context.Context, q find.Query, fields ...string) ([]find.Row, error) {
 	defer c.span(&ctx, "keys")()
-	p, err := c.shape.plan(q)
-	if err != nil || p.empty {
+	p, err := c.shape.Plan(q)
+	if err != nil || p.Empty {
 		return nil, err
 	}
-	wanted := make([]int, 0, len(p.order)-1+len(fields))
-	for _, t := range p.order[:len(p.order)-1] {
-		wanted = append(wanted, t.field)
+	wanted := make([]int, 0, len(p.Order)-1+len(fields))
+	for _, t := range p.Order[:len(p.Order)-1] {
+		wanted = append(wanted, t.Field)
 	}
 	for _, name := range fields {
-		at := c.shape.field(name)
-		if at < 0 || c.shape.fields[at].many {
-			return nil, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", name, c.shape.name)
+		at := c.shape.Field(name)
+		if at < 0 || c.shape.Fields[at].Many {
+			return nil, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", name, c.shape.Name)
 		}
 		wanted = append(wanted, at)
 	}
-	found, err := c.db.engine.keys(ctx, p, wanted)
+	found, err := c.db.engine.Keys(ctx, p, wanted)
 	if err != nil {
 		return nil, c.opaque(err, "find keys")
 	}
 	rows := make([]find.Row, len(found))
 	for i, values := range found {
 		key, _ := values[0].(string)
-		rows[i] = find.Row{Key: key, Values: values[len(p.order):]}
-		if rows[i].Position, err = p.positionText(append(slices.Clone(values[1:len(p.order)]), key)); err != nil {
+		rows[i] = find.Row{Key: key, Values: values[len(p.Order):]}
+		if rows[i].Position, err = p.PositionText(append(slices.Clone(values[1:len(p.Order)]), key)); err != nil {
 			return nil, c.opaque(err, "find keys")
 		}
 		for j, value := range rows[i].Values {

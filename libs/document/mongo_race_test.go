@@ -20,6 +20,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/mongodb"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -47,15 +49,14 @@ func (moored) Key() string   { return "" }
 // moorings returns a collection on MongoDB, its collection of another client, and a function that sets a callback. The
 // callback runs after the server's response to the next command of a name, or to each command ("").
 func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collection, func(command string, do func())) {
-	address := fmt.Sprintf("%s/race%d_%d", strings.TrimSuffix(server, "/"), os.Getpid(), time.Now().UnixNano())
-	db, err := Open(address, "moorings", Options{})
+	prefix := fmt.Sprintf("race%d_%d", os.Getpid(), time.Now().UnixNano())
+	db, err := Open(strings.TrimSuffix(server, "/")+"/"+prefix, "moorings", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
 	at, step := "", func() {}
-	e := db.engine.(*mongoEngine)
-	monitor := &event.CommandMonitor{Succeeded: func(_ context.Context, done *event.CommandSucceededEvent) {
+	db.engine.(*mongodb.Engine).Monitor = &event.CommandMonitor{Succeeded: func(_ context.Context, done *event.CommandSucceededEvent) {
 		mu.Lock()
 		do := step
 		if at != "" && done.CommandName != at {
@@ -66,9 +67,6 @@ func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collect
 		mu.Unlock()
 		do()
 	}}
-	if e.client, err = mongo.Connect(options.Client().ApplyURI(e.uri).SetMonitor(monitor)); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -78,12 +76,12 @@ func moorings(t *testing.T, server string) (*Collection[mooring], *mongo.Collect
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	other, err := mongo.Connect(options.Client().ApplyURI(e.uri))
+	other, err := mongo.Connect(options.Client().ApplyURI(server))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = other.Disconnect(context.Background()) })
-	return c, other.Database(e.database).Collection("moorings"), func(command string, do func()) {
+	return c, other.Database(prefix + "_moorings").Collection("moorings"), func(command string, do func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		at, step = command, do
@@ -181,17 +179,17 @@ func TestClearTakesFewCommands(t *testing.T) {
 	none := func(string, string) bool { return false }
 	commands := 0
 	after("", func() { commands++ })
-	claims, err := c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none)
+	claims, err := c.db.engine.Claim(t.Context(), c.db.declared(), engine.RelayBatch, none)
 	if err != nil || len(claims) != 50 {
 		t.Fatalf("%d documents are claimed, %v", len(claims), err)
 	}
-	if left, err := c.db.engine.clear(t.Context(), claims); left || err != nil {
+	if left, err := c.db.engine.Clear(t.Context(), claims); left || err != nil {
 		t.Fatal(left, err)
 	}
 	if commands > 3 {
 		t.Errorf("50 documents took %d commands", commands)
 	}
-	if claims, err = c.db.engine.claim(t.Context(), c.db.declared(), relayBatch, none); err != nil || len(claims) != 0 {
+	if claims, err = c.db.engine.Claim(t.Context(), c.db.declared(), engine.RelayBatch, none); err != nil || len(claims) != 0 {
 		t.Errorf("%d documents still wait, %v", len(claims), err)
 	}
 }
@@ -203,11 +201,11 @@ func TestDeriveOfAKilledRelayIsRepeated(t *testing.T) {
 	if server == "" {
 		return
 	}
-	for name, fail := range map[string]func(e *mongoEngine, claims []claim) error{
-		"killed": func(*mongoEngine, []claim) error { return nil },
-		"failed": func(e *mongoEngine, claims []claim) error {
-			claims[0].doubtful = true
-			return e.release(context.Background(), claims)
+	for name, fail := range map[string]func(shared sharedStorage, claims []engine.Claim) error{
+		"killed": func(sharedStorage, []engine.Claim) error { return nil },
+		"failed": func(shared sharedStorage, claims []engine.Claim) error {
+			claims[0].Repeat = true
+			return shared.Release(context.Background(), claims)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,11 +230,11 @@ func TestDeriveOfAKilledRelayIsRepeated(t *testing.T) {
 				t.Fatal(err)
 			}
 			other, _ := declare()
-			claims, err := other.engine.claim(t.Context(), other.declared(), relayBatch, func(string, string) bool { return false })
-			if err != nil || len(claims) != 1 || claims[0].abandoned {
+			claims, err := other.engine.Claim(t.Context(), other.declared(), engine.RelayBatch, func(string, string) bool { return false })
+			if err != nil || len(claims) != 1 || claims[0].Abandoned {
 				t.Fatalf("claimed %+v, %v", claims, err)
 			}
-			if err := fail(other.engine.(*mongoEngine), claims); err != nil {
+			if err := fail(other.engine.(sharedStorage), claims); err != nil {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -285,11 +283,11 @@ func TestUpdateTakesFewCommands(t *testing.T) {
 	if _, err := c.Update(t.Context(), "a", func(m *mooring) ([]topic.Message, error) { m.Place = "Kiel"; return []topic.Message{moored{}}, nil }); err != nil {
 		t.Fatal(err)
 	}
-	claims, err := db.engine.claim(t.Context(), db.takeWritten(), relayBatch, func(string, string) bool { return false })
+	claims, err := db.engine.Claim(t.Context(), db.takeWritten(), engine.RelayBatch, func(string, string) bool { return false })
 	if err != nil || len(claims) != 1 {
 		t.Fatalf("claimed %v, %v", claims, err)
 	}
-	if _, err := db.engine.clear(t.Context(), claims); err != nil {
+	if _, err := db.engine.Clear(t.Context(), claims); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"find", "update", "find", "find", "update", "update"} // load, replace, check; search, claim, clear
@@ -354,8 +352,11 @@ func migrateBesideAFasterProcess(t *testing.T, server string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.shape.indexes = shape.indexes // this is the slower process
-	faster := &Database{log: c.db.log, engine: &mongoEngine{uri: c.db.engine.(*mongoEngine).uri, database: stored.Database().Name()}}
+	c.shape.Indexes = shape.Indexes // this is the slower process
+	faster, err := Open(strings.TrimSuffix(server, "/")+"/"+strings.TrimSuffix(stored.Database().Name(), "_moorings"), "moorings", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	Declare(faster, schema)
 	t.Cleanup(func() {
 		if err := faster.Close(); err != nil {

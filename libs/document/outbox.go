@@ -11,24 +11,16 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
 // HeaderID names the header with the id of a message, a uuid version 7 of the time of its write.
 const HeaderID = "outbox-id"
 
-// entry is a message in an outbox. An entry without a topic is not published. It only notes that
-// Derive is due, so a killed process leaves no outdated rows.
-type entry struct {
-	ID      string            `bson:"id"`
-	Topic   string            `bson:"topic,omitempty"`
-	Key     string            `bson:"key,omitempty"`
-	Value   []byte            `bson:"value,omitempty"`
-	Headers map[string]string `bson:"headers,omitempty"`
-	// Partition is set for a topic.Placed.
-	Partition *int `bson:"partition,omitempty"`
-}
-
-func (e *entry) record() stream.Record {
+// recordOf returns the Kafka message of an entry.
+func recordOf(e *engine.Entry) stream.Record {
 	headers := make(map[string]string, len(e.Headers)+1)
 	maps.Copy(headers, e.Headers)
 	headers[HeaderID] = e.ID
@@ -36,8 +28,8 @@ func (e *entry) record() stream.Record {
 }
 
 // entries makes the outbox entries of messages, with the trace of ctx.
-func (db *Database) entries(ctx context.Context, s *shape, messages []topic.Message) ([]entry, error) {
-	var out []entry
+func (db *Database) entries(ctx context.Context, s *plan.Shape, messages []topic.Message) ([]engine.Entry, error) {
+	var out []engine.Entry
 	for _, message := range messages {
 		value, err := json.Marshal(message)
 		if err != nil {
@@ -45,15 +37,15 @@ func (db *Database) entries(ctx context.Context, s *shape, messages []topic.Mess
 		}
 		headers := propagation.MapCarrier{}
 		db.propagator.Inject(ctx, headers)
-		waiting := entry{ID: uuid.Must(uuid.NewV7()).String(), Topic: message.Topic(), Key: message.Key(), Value: value, Headers: headers}
+		waiting := engine.Entry{ID: uuid.Must(uuid.NewV7()).String(), Topic: message.Topic(), Key: message.Key(), Value: value, Headers: headers}
 		if placed, is := message.(topic.Placed); is {
 			partition := placed.Partition()
 			waiting.Partition = &partition
 		}
 		out = append(out, waiting)
 	}
-	if len(out) == 0 && s.derives {
-		out = append(out, entry{ID: uuid.Must(uuid.NewV7()).String()})
+	if len(out) == 0 && s.Derives {
+		out = append(out, engine.Entry{ID: uuid.Must(uuid.NewV7()).String()})
 	}
 	return out, nil
 }

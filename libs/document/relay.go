@@ -10,37 +10,12 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// claim holds waiting messages of one document that only this process may publish now.
-type claim struct {
-	shape   *shape
-	key     string
-	entries []entry
-	rows    []int64 // on SQLite: the rows of entries
-
-	// The others are of an engine that several processes share.
-	token     string    // identifies the claim
-	deleted   bool      // the record is deleted; only its messages are stored
-	abandoned bool      // another process claimed the document and did not finish, perhaps in the middle of Derive
-	doubtful  bool      // the relay ran Derive, but the process that wrote the record may be running it, too
-	notBefore time.Time // when released: the time of the next claim
-}
-
-// doubt is a document whose outbox was cleared while another process may have been running Derive. If that process was
-// killed, it may have left incomplete rows. The relay therefore runs Derive again when doubtTime has passed.
-type doubt struct {
-	Name       string    `bson:"_id"` // collection/key
-	Collection string    `bson:"s"`
-	Key        string    `bson:"k"`
-	Since      time.Time `bson:"since"` // whole milliseconds
-}
-
 const (
-	// relayBatch is the number of documents whose messages are published together.
-	relayBatch = 200
-	// relayMessages is the approximate number of messages that are published together.
-	relayMessages = 1000
 	// relayPoll is the pause between two searches for messages that other processes left.
 	relayPoll = 500 * time.Millisecond
 	// relayRetry is the longest pause after a failure.
@@ -65,8 +40,8 @@ const (
 // publish returns nil when the broker has stored all records. Relay repeats a failed publication.
 // If the messages of only one document fail, those of the others are published.
 func (db *Database) Relay(ctx context.Context, publish func(context.Context, []stream.Record) error) error {
-	r := &relay{db: db, publish: publish, limit: relayBatch, held: make(map[string]heldBack), unsent: make(map[string]time.Time)}
-	r.shared, _ = db.engine.(sharedEngine)
+	r := &relay{db: db, publish: publish, limit: engine.RelayBatch, held: make(map[string]heldBack), unsent: make(map[string]time.Time)}
+	r.shared, _ = db.engine.(sharedStorage)
 	cause := failurelog.Cause{Message: "relaying failed", Of: db.name}
 	var pause time.Duration
 	var searched time.Time
@@ -98,13 +73,13 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 		}
 		pause = min(max(2*pause, 50*time.Millisecond), relayRetry)
 		db.outages.Failed(ctx, cause, err)
-		sleep(ctx, pause)
+		engine.Sleep(ctx, pause)
 	}
 	return nil
 }
 
 // notify wakes the relay of this process for a collection.
-func (db *Database) notify(s *shape) {
+func (db *Database) notify(s *plan.Shape) {
 	db.mu.Lock()
 	db.written[s] = true
 	db.mu.Unlock()
@@ -115,17 +90,17 @@ func (db *Database) notify(s *shape) {
 }
 
 // takeWritten returns the collections of notify since the last call, in the order of their declaration.
-func (db *Database) takeWritten() []*shape {
+func (db *Database) takeWritten() []*plan.Shape {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	written := slices.DeleteFunc(slices.Clone(db.shapes), func(s *shape) bool { return !db.written[s] })
+	written := slices.DeleteFunc(slices.Clone(db.shapes), func(s *plan.Shape) bool { return !db.written[s] })
 	clear(db.written)
 	return written
 }
 
 type relay struct {
 	db      *Database
-	shared  sharedEngine // nil if no other process uses the engine
+	shared  sharedStorage // nil if no other process uses the engine
 	publish func(context.Context, []stream.Record) error
 	limit   int
 	held    map[string]heldBack
@@ -143,8 +118,8 @@ type heldBack struct {
 }
 
 // round claims, derives, publishes and clears once. It returns true if messages are left.
-func (r *relay) round(ctx context.Context, shapes []*shape) (more bool, err error) {
-	claims, err := r.db.engine.claim(ctx, shapes, r.limit, r.skips)
+func (r *relay) round(ctx context.Context, shapes []*plan.Shape) (more bool, err error) {
+	claims, err := r.db.engine.Claim(ctx, shapes, r.limit, r.skips)
 	if err != nil || len(claims) == 0 {
 		return false, err
 	}
@@ -154,19 +129,19 @@ func (r *relay) round(ctx context.Context, shapes []*shape) (more bool, err erro
 	if r.shared != nil {
 		renewing, stop := context.WithCancel(lasting)
 		defer stop()
-		go r.shared.renew(renewing, claims)
+		go r.shared.Renew(renewing, claims)
 	}
 	more = len(claims) >= r.limit
 	ready, failed := r.deriveAll(ctx, claims)
 	var records []stream.Record
 	for i := range ready {
-		for j := range ready[i].entries {
-			if ready[i].entries[j].Topic != "" {
-				records = append(records, ready[i].entries[j].record())
+		for j := range ready[i].Entries {
+			if ready[i].Entries[j].Topic != "" {
+				records = append(records, recordOf(&ready[i].Entries[j]))
 			}
 		}
 	}
-	more = more || len(records) >= relayMessages
+	more = more || len(records) >= engine.RelayMessages
 	if len(records) > 0 {
 		err = r.publish(ctx, records)
 	}
@@ -182,9 +157,9 @@ func (r *relay) round(ctx context.Context, shapes []*shape) (more bool, err erro
 	}
 	if r.shared != nil && len(failed) > 0 {
 		for i := range failed {
-			failed[i].notBefore = r.held[failed[i].name()].until
+			failed[i].NotBefore = r.held[failed[i].Name()].until
 		}
-		if failure := r.shared.release(after, failed); failure != nil && err == nil {
+		if failure := r.shared.Release(after, failed); failure != nil && err == nil {
 			err = fmt.Errorf("release a claim: %w", failure)
 		}
 	}
@@ -192,14 +167,14 @@ func (r *relay) round(ctx context.Context, shapes []*shape) (more bool, err erro
 }
 
 // clear deletes published messages. It returns true if other messages of the documents are left.
-func (r *relay) clear(ctx context.Context, published []claim) (bool, error) {
-	r.limit = min(2*r.limit, relayBatch)
+func (r *relay) clear(ctx context.Context, published []engine.Claim) (bool, error) {
+	r.limit = min(2*r.limit, engine.RelayBatch)
 	r.cleared++
 	for i := range published {
-		delete(r.held, published[i].name())
-		delete(r.unsent, published[i].name())
+		delete(r.held, published[i].Name())
+		delete(r.unsent, published[i].Name())
 	}
-	left, err := r.db.engine.clear(ctx, published)
+	left, err := r.db.engine.Clear(ctx, published)
 	if err != nil {
 		err = fmt.Errorf("clear the outbox: %w", err)
 	}
@@ -208,23 +183,23 @@ func (r *relay) clear(ctx context.Context, published []claim) (bool, error) {
 
 // deriveAll runs Derive for the claims whose Derive has not succeeded in this process. It holds
 // back those for which Derive fails.
-func (r *relay) deriveAll(ctx context.Context, claims []claim) (ready, failed []claim) {
+func (r *relay) deriveAll(ctx context.Context, claims []engine.Claim) (ready, failed []engine.Claim) {
 	for _, c := range claims {
-		if !c.shape.derives {
+		if !c.Shape.Derives {
 			ready = append(ready, c)
 			continue
 		}
-		derived, busy := r.db.derivations.take(c.name(), c.entries)
+		derived, busy := r.db.derivations.take(c.Name(), c.Entries)
 		switch {
-		case !c.abandoned && derived == len(c.entries):
-		case !c.abandoned && busy && derived > 0: // a run in progress or due serves the other entries
-			c.entries = c.entries[:derived]
+		case !c.Abandoned && derived == len(c.Entries):
+		case !c.Abandoned && busy && derived > 0: // a run in progress or due serves the other entries
+			c.Entries = c.Entries[:derived]
 		default:
-			c.doubtful = true
-			cause := failurelog.Cause{Message: "Derive failed", Of: r.db.name + "/" + c.shape.name}
-			if err := c.shape.rederive(ctx, c.key); err != nil {
+			c.Repeat = true
+			cause := failurelog.Cause{Message: "Derive failed", Of: r.db.name + "/" + c.Shape.Name}
+			if err := c.Shape.Rederive(ctx, c.Key); err != nil {
 				r.hold(c)
-				r.db.outages.Failed(ctx, cause, err, "key", c.key)
+				r.db.outages.Failed(ctx, cause, err, "key", c.Key)
 				failed = append(failed, c)
 				continue
 			}
@@ -236,30 +211,30 @@ func (r *relay) deriveAll(ctx context.Context, claims []claim) (ready, failed []
 }
 
 // dispel runs Derive again for documents whose doubt is older than doubtTime, and deletes the doubt if Derive succeeds.
-// It does this at most once per relayRetry, for at most relayBatch doubts. It does nothing if the engine is not shared.
+// It does this at most once per relayRetry, for at most engine.RelayBatch doubts. It does nothing if the engine is not shared.
 func (r *relay) dispel(ctx context.Context) {
 	if r.shared == nil || time.Since(r.looked) < relayRetry {
 		return
 	}
 	r.looked = time.Now()
-	deriving := make(map[string]*shape)
+	deriving := make(map[string]*plan.Shape)
 	for _, s := range r.db.declared() {
-		if s.derives {
-			deriving[s.name] = s
+		if s.Derives {
+			deriving[s.Name] = s
 		}
 	}
 	if len(deriving) == 0 {
 		return
 	}
-	doubts, err := r.shared.doubts(ctx, time.Now().Add(-doubtTime), relayBatch)
+	doubts, err := r.shared.Repetitions(ctx, time.Now().Add(-doubtTime), engine.RelayBatch)
 	for _, d := range doubts {
 		s := deriving[d.Collection]
 		if s == nil {
 			continue
 		}
-		failed := s.rederive(ctx, d.Key)
+		failed := s.Rederive(ctx, d.Key)
 		if failed == nil {
-			failed = r.shared.dispel(ctx, d)
+			failed = r.shared.DeleteRepetition(ctx, d)
 		}
 		err = errors.Join(err, failed)
 	}
@@ -273,16 +248,16 @@ func (r *relay) dispel(ctx context.Context) {
 }
 
 // shrink halves the batch after a failure. It holds back a document that fails alone, so that the others are published.
-func (r *relay) shrink(claims []claim) {
+func (r *relay) shrink(claims []engine.Claim) {
 	if len(claims) == 1 {
 		r.hold(claims[0])
 	}
 	for i := range claims {
 		due := time.Now()
-		if h := r.held[claims[i].name()]; h.until.After(due) {
+		if h := r.held[claims[i].Name()]; h.until.After(due) {
 			due = h.until
 		}
-		r.unsent[claims[i].name()] = due.Add(unsentTime)
+		r.unsent[claims[i].Name()] = due.Add(unsentTime)
 	}
 	r.limit = max(1, min(r.limit, len(claims))/2)
 }
@@ -297,13 +272,13 @@ func (r *relay) waiting() bool {
 // hold sets the time of the document's next claim. The first pause is firstHold. A later pause is twice the last, at most
 // longestHold, if the relay has cleared an outbox since the last hold. Otherwise the last pause is used again: all
 // documents may have failed in an outage, and a longer pause would delay this document after the outage.
-func (r *relay) hold(c claim) {
-	last := r.held[c.name()]
+func (r *relay) hold(c engine.Claim) {
+	last := r.held[c.Name()]
 	pause := max(last.pause, firstHold)
 	if last.pause > 0 && last.cleared != r.cleared {
 		pause = min(2*pause, longestHold)
 	}
-	r.held[c.name()] = heldBack{until: time.Now().Add(pause), pause: pause, oldest: oldest([]claim{c}), cleared: r.cleared}
+	r.held[c.Name()] = heldBack{until: time.Now().Add(pause), pause: pause, oldest: oldest([]engine.Claim{c}), cleared: r.cleared}
 }
 
 // skips reports whether the relay must not claim a document now.
@@ -312,5 +287,3 @@ func (r *relay) skips(collection, key string) bool {
 	h, held := r.held[name]
 	return held && time.Now().Before(h.until) || r.db.derivations.unfinished(name)
 }
-
-func (c *claim) name() string { return c.shape.name + "/" + c.key }

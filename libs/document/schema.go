@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
 // Schema declares a collection of T. T is plain data: JSON struct tags, no embedded structs, no interface fields.
@@ -64,40 +65,6 @@ type Index struct {
 	Numbered bool
 }
 
-// shape is a Schema without its type, for the engines.
-type shape struct {
-	name    string
-	fields  []field
-	indexes []index
-	derives bool
-	texts   writeTexts // for SQLite
-	// refield returns the declared fields of a stored body.
-	refield func(body []byte) ([]any, error)
-	// rederive runs Derive for the stored record of key.
-	rederive func(ctx context.Context, key string) error
-}
-
-type field struct {
-	name     string
-	many     bool
-	revision int
-}
-
-type index struct {
-	name     string
-	fields   []int
-	unique   bool
-	counted  bool
-	numbered bool
-	many     int // position of the multi-valued field in fields, or -1
-}
-
-func (s *shape) field(name string) int {
-	return slices.IndexFunc(s.fields, func(f field) bool { return f.name == name })
-}
-
-var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
-
 // Declare returns a collection of db. It panics if the declaration is not valid, which is a
 // programming error like a malformed regular expression. Declare collections before Migrate.
 func Declare[T any](db *Database, schema Schema[T]) *Collection[T] {
@@ -106,19 +73,19 @@ func Declare[T any](db *Database, schema Schema[T]) *Collection[T] {
 	if err != nil {
 		panic(fmt.Sprintf("document: collection %q: %v", schema.Name, err))
 	}
-	s.refield = func(body []byte) ([]any, error) {
+	s.Refield = func(body []byte) ([]any, error) {
 		var item T
 		if err := decode(body, &item); err != nil {
 			return nil, err
 		}
 		return c.values(&item)
 	}
-	s.rederive = c.rederive
+	s.Rederive = c.rederive
 	c.shape = s
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if slices.ContainsFunc(db.shapes, func(o *shape) bool { return o.name == s.name }) {
-		panic(fmt.Sprintf("document: collection %q is declared twice", s.name))
+	if slices.ContainsFunc(db.shapes, func(o *plan.Shape) bool { return o.Name == s.Name }) {
+		panic(fmt.Sprintf("document: collection %q is declared twice", s.Name))
 	}
 	db.shapes = append(db.shapes, s)
 	db.records = append(db.records, schema.declaration())
@@ -142,7 +109,7 @@ type DeclaredField struct {
 func (s *Schema[T]) declaration() Declaration {
 	out := Declaration{Name: s.Name, Record: reflect.TypeFor[T]()}
 	for _, f := range s.Fields {
-		out.Fields = append(out.Fields, DeclaredField{f.Name, f.Revision, func(record any) (any, error) { return normal(f.Value(record.(*T))) }})
+		out.Fields = append(out.Fields, DeclaredField{f.Name, f.Revision, func(record any) (any, error) { return plan.Normal(f.Value(record.(*T))) }})
 	}
 	return out
 }
@@ -154,77 +121,29 @@ func (db *Database) Declarations() []Declaration {
 	return slices.Clone(db.records)
 }
 
-func shapeOf[T any](schema Schema[T]) (*shape, error) {
-	if !identifier.MatchString(schema.Name) {
+func shapeOf[T any](schema Schema[T]) (*plan.Shape, error) {
+	if !plan.IsIdentifier(schema.Name) {
 		return nil, fmt.Errorf("its name must be an identifier")
 	}
 	if schema.Key == nil {
 		return nil, fmt.Errorf("it must have a Key")
 	}
-	s := &shape{name: schema.Name, derives: schema.Derive != nil}
+	s := &plan.Shape{Name: schema.Name, Derives: schema.Derive != nil}
 	for _, f := range schema.Fields {
-		if !identifier.MatchString(f.Name) || s.field(f.Name) >= 0 {
+		if !plan.IsIdentifier(f.Name) || s.Field(f.Name) >= 0 {
 			return nil, fmt.Errorf("field %q must be an identifier and be declared once", f.Name)
 		}
 		if f.Value == nil {
 			return nil, fmt.Errorf("field %q must have a Value", f.Name)
 		}
-		s.fields = append(s.fields, field{name: f.Name, many: f.Many || yieldsList(f.Value), revision: f.Revision})
+		s.Fields = append(s.Fields, plan.Field{Name: f.Name, Many: f.Many || yieldsList(f.Value), Revision: f.Revision})
 	}
-	for _, declared := range schema.Indexes {
-		ix, err := s.index(declared)
-		if err != nil {
-			return nil, fmt.Errorf("index %q %w", declared.Name, err)
+	for _, ix := range schema.Indexes {
+		if err := s.AddIndex(plan.Index{Name: ix.Name, Unique: ix.Unique, Counted: ix.Counted, Numbered: ix.Numbered}, ix.Fields); err != nil {
+			return nil, fmt.Errorf("index %q %w", ix.Name, err)
 		}
-		s.indexes = append(s.indexes, ix)
 	}
-	s.texts = s.writeTexts()
 	return s, nil
-}
-
-func (s *shape) index(declared Index) (index, error) {
-	ix := index{name: declared.Name, unique: declared.Unique, counted: declared.Counted, numbered: declared.Numbered, many: -1}
-	if !identifier.MatchString(declared.Name) || s.indexNamed(declared.Name) != nil {
-		return ix, fmt.Errorf("must be an identifier and be declared once")
-	}
-	if len(declared.Fields) == 0 {
-		return ix, fmt.Errorf("must have fields")
-	}
-	for i, name := range declared.Fields {
-		at := s.field(name)
-		switch {
-		case at < 0:
-			return ix, fmt.Errorf("must not name the undeclared field %q", name)
-		case slices.Contains(ix.fields, at):
-			return ix, fmt.Errorf("must not name the field %q twice", name)
-		case s.fields[at].many && ix.many >= 0:
-			return ix, fmt.Errorf("must not have two multi-valued fields")
-		case s.fields[at].many:
-			ix.many = i
-		}
-		ix.fields = append(ix.fields, at)
-	}
-	if ix.counted && (ix.many >= 0 || len(ix.fields) < 2) {
-		return ix, fmt.Errorf("must not be counted: it has a multi-valued field or only one field")
-	}
-	if ix.numbered && !ix.counted {
-		return ix, fmt.Errorf("must not be numbered: it is not counted")
-	}
-	for i := range s.indexes {
-		if slices.Equal(s.indexes[i].fields, ix.fields) { // MongoDB refuses a second index of the same fields
-			return ix, fmt.Errorf("must not have the same fields as index %q", s.indexes[i].name)
-		}
-	}
-	return ix, nil
-}
-
-func (s *shape) indexNamed(name string) *index {
-	for i := range s.indexes {
-		if s.indexes[i].name == name {
-			return &s.indexes[i]
-		}
-	}
-	return nil
 }
 
 // yieldsList reports whether value returns a slice for the zero record. It returns false if value

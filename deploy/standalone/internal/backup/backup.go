@@ -8,7 +8,7 @@
 //
 // The moment is made in these steps:
 //
-//  1. All writers of all databases are stopped (document.TakeSnapshot). A consumer stores the effect of a message and
+//  1. All writers of all databases are stopped (takeSnapshot). A consumer stores the effect of a message and
 //     then commits its offset; a relay publishes a message and then deletes it from the outbox. From here on, each
 //     message is in an outbox, or it is in Kafka.
 //  2. The files are opened and their sizes noted. The broker goes on. Its log of groups comes first: each offset in it
@@ -44,7 +44,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
-	"github.com/bellbuoy/bellbuoy/libs/document"
 )
 
 const (
@@ -211,7 +210,7 @@ func (m *Manifest) write(ctx context.Context, data, archive, temporary string) e
 	defer func() { closeAll(files) }()
 	holding, cancel := context.WithTimeout(ctx, holdTime)
 	defer cancel()
-	snapshot, err := document.TakeSnapshot(holding, filepath.Join(data, documents), func() (err error) {
+	snapshot, err := takeSnapshot(holding, filepath.Join(data, documents), func() (err error) {
 		m.Taken = time.Now().UTC().Truncate(time.Millisecond)
 		files, err = list(os.DirFS(data))
 		return err
@@ -222,14 +221,14 @@ func (m *Manifest) write(ctx context.Context, data, archive, temporary string) e
 	if err != nil {
 		return fmt.Errorf("take the state of %s: %w", data, err)
 	}
-	defer snapshot.Close()
+	defer snapshot.close()
 	return writeArchive(archive, m, func(w *archiveWriter) error {
 		if err := w.addKept(ctx, data, files); err != nil {
 			return err
 		}
-		for _, name := range snapshot.Names {
+		for _, name := range snapshot.names {
 			copied := filepath.Join(temporary, name)
-			if err := snapshot.Copy(ctx, name, copied); err != nil {
+			if err := snapshot.copy(ctx, name, copied); err != nil {
 				return err
 			}
 			if err := w.addFile(ctx, documents+"/"+name, copied); err != nil {

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
-	"github.com/bellbuoy/bellbuoy/libs/document"
 )
 
 // maxManifest bounds the manifest, in bytes. A file takes about 150.
@@ -65,7 +64,7 @@ func (m Manifest) fill(ctx context.Context, file, data string) error {
 	}
 	for _, f := range m.Files {
 		if path.Ext(f.Name) == ".db" {
-			if err := document.CheckFile(ctx, filepath.Join(data, filepath.FromSlash(f.Name))); err != nil {
+			if err := checkFile(ctx, filepath.Join(data, filepath.FromSlash(f.Name))); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package document
+package sqlite
 
 import (
 	"context"
@@ -6,22 +6,26 @@ import (
 	"encoding/json"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// claim reads the outbox from its beginning. Only this process uses the file, so nothing is marked as claimed.
-func (e *sqliteEngine) claim(ctx context.Context, shapes []*shape, limit int, skip func(collection, key string) bool) ([]claim, error) {
-	byName := make(map[string]*shape, len(shapes))
+// Claim reads the outbox from its beginning. Only this process uses the file, so nothing is marked as claimed.
+func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
+	byName := make(map[string]*plan.Shape, len(shapes))
 	for _, s := range shapes {
-		byName[s.name] = s
+		byName[s.Name] = s
 	}
-	var claims []claim
+	var claims []engine.Claim
 	const skipped = -1
 	at := make(map[string]int) // positions in claims by name, or skipped
 	taken := 0
 	// It reads on only until there is enough, because a backlog may be of a few documents.
-	for last, rows := int64(0), relayBatch; rows == relayBatch && len(claims) < limit && taken < relayMessages; {
+	for last, rows := int64(0), engine.RelayBatch; rows == engine.RelayBatch && len(claims) < limit && taken < engine.RelayMessages; {
 		rows = 0
-		q := clause{`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT ?`, []any{last, relayBatch}}
+		q := clause{`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT ?`, []any{last, engine.RelayBatch}}
 		err := e.read(ctx, q, func(r *sql.Rows) error {
 			var collection, key string
 			var raw []byte
@@ -36,19 +40,19 @@ func (e *sqliteEngine) claim(ctx context.Context, shapes []*shape, limit int, sk
 				i = skipped
 				if s := byName[collection]; s != nil && len(claims) < limit && !skip(collection, key) {
 					i = len(claims)
-					claims = append(claims, claim{shape: s, key: key})
+					claims = append(claims, engine.Claim{Shape: s, Key: key})
 				}
 				at[name] = i
 			}
 			if i == skipped {
 				return nil
 			}
-			var waiting entry
+			var waiting engine.Entry
 			if err := bson.Unmarshal(raw, &waiting); err != nil {
 				return err
 			}
-			claims[i].entries = append(claims[i].entries, waiting)
-			claims[i].rows = append(claims[i].rows, last)
+			claims[i].Entries = append(claims[i].Entries, waiting)
+			claims[i].Rows = append(claims[i].Rows, last)
 			taken++
 			return nil
 		})
@@ -59,16 +63,16 @@ func (e *sqliteEngine) claim(ctx context.Context, shapes []*shape, limit int, sk
 	return claims, nil
 }
 
-func (e *sqliteEngine) clear(ctx context.Context, claims []claim) (bool, error) {
+func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (bool, error) {
 	var rows []int64
 	for i := range claims {
-		rows = append(rows, claims[i].rows[:len(claims[i].entries)]...)
+		rows = append(rows, claims[i].Rows[:len(claims[i].Entries)]...)
 	}
 	list, err := json.Marshal(rows)
 	if err != nil {
 		return false, err
 	}
-	return false, e.write(ctx, nil, func(w *sqliteWriter) error {
+	return false, e.write(ctx, nil, func(w *writer) error {
 		return w.exec(`DELETE FROM "~outbox" WHERE seq IN (SELECT value FROM json_each(?))`, string(list))
 	})
 }

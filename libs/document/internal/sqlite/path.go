@@ -1,4 +1,4 @@
-package document
+package sqlite
 
 import (
 	"errors"
@@ -10,16 +10,18 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 )
 
-// unusablePath classifies an error of opening the file. It returns an unusableError if no retry can succeed. It
+// unusablePath classifies an error of opening the file. It returns an engine.UnusableError if no retry can succeed. It
 // returns other errors unchanged (a busy file, a full disk, a network file system that does not respond).
 func unusablePath(path string, err error) error {
 	if damaged := damage(err); damaged != nil {
-		return &unusableError{path, damaged}
+		return &engine.UnusableError{Path: path, Err: damaged}
 	}
 	if errors.Is(err, errInUse) {
-		return &unusableError{path, errInUse}
+		return &engine.UnusableError{Path: path, Err: errInUse}
 	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {
@@ -30,7 +32,7 @@ func unusablePath(path string, err error) error {
 	}
 	failed, ok := errors.AsType[*fs.PathError](err)
 	if ok && wrongPath(failed.Err) {
-		return &unusableError{path, failed}
+		return &engine.UnusableError{Path: path, Err: failed}
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package document_test
+package backup
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,33 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
+
+// boat is the record of the tests.
+type boat struct {
+	ID    string `json:"id"`
+	Owner string `json:"owner"`
+	Name  string `json:"name"`
+}
+
+func boats() document.Schema[boat] {
+	return document.Schema[boat]{
+		Name:    "boats",
+		Key:     func(b *boat) string { return b.ID },
+		Fields:  []document.Field[boat]{{Name: "owner", Value: func(b *boat) any { return b.Owner }}},
+		Indexes: []document.Index{{Name: "owner", Fields: []string{"owner"}}},
+	}
+}
+
+func vessel(owner string, n int) boat {
+	return boat{ID: fmt.Sprintf("%s/%04d", owner, n), Owner: owner, Name: strings.Repeat("a boat ", 50)}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // twoFleets opens two databases of one folder.
 func twoFleets(t *testing.T, folder string) (first, second *document.Collection[boat]) {
@@ -54,7 +82,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 	for range 20 {
 		var writes int64
 		began := time.Now()
-		snapshot, err := document.TakeSnapshot(t.Context(), folder, func() error {
+		taken, err := takeSnapshot(t.Context(), folder, func() error {
 			before, err := first.Count(t.Context(), find.Query{})
 			<-time.After(5 * time.Millisecond) // a writer that is not stopped writes in this time
 			after, counted := first.Count(t.Context(), find.Query{})
@@ -67,10 +95,10 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 			t.Errorf("%d records were written while nobody could write", writes)
 		}
 		copies := t.TempDir()
-		for _, name := range snapshot.Names {
-			must(t, snapshot.Copy(t.Context(), name, filepath.Join(copies, name)))
+		for _, name := range taken.names {
+			must(t, taken.copy(t.Context(), name, filepath.Join(copies, name)))
 		}
-		must(t, snapshot.Close())
+		must(t, taken.close())
 		a, b := twoFleets(t, copies)
 		for writer := range writers {
 			mine := find.Query{Where: []find.Condition{find.Eq("owner", fmt.Sprint(writer))}}
@@ -88,7 +116,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 
 func TestSnapshotOfNothing(t *testing.T) {
 	for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
-		if _, err := document.TakeSnapshot(t.Context(), folder, func() error { return nil }); err == nil {
+		if _, err := takeSnapshot(t.Context(), folder, func() error { return nil }); err == nil {
 			t.Errorf("a snapshot of %s was taken", folder)
 		}
 	}
@@ -100,11 +128,11 @@ func TestCheckFileFindsDamage(t *testing.T) {
 	for n := range 200 {
 		must(t, first.Insert(t.Context(), vessel("a", n)))
 	}
-	snapshot, err := document.TakeSnapshot(t.Context(), folder, func() error { return nil })
+	taken, err := takeSnapshot(t.Context(), folder, func() error { return nil })
 	must(t, err)
-	defer snapshot.Close()
+	defer taken.close()
 	path := filepath.Join(t.TempDir(), "copy.db")
-	must(t, snapshot.Copy(t.Context(), "first.db", path))
+	must(t, taken.copy(t.Context(), "first.db", path))
 	whole, err := os.ReadFile(path)
 	must(t, err)
 	for what, content := range map[string][]byte{
@@ -113,7 +141,7 @@ func TestCheckFileFindsDamage(t *testing.T) {
 		"foreign":     []byte("a text that is no database, and is longer than the head of one"),
 	} {
 		must(t, os.WriteFile(path, content, 0o600))
-		if err := document.CheckFile(t.Context(), path); err == nil {
+		if err := checkFile(t.Context(), path); err == nil {
 			t.Errorf("a file that is %s passes", what)
 		}
 	}

@@ -1,4 +1,4 @@
-package document
+package plan
 
 import (
 	"encoding/base64"
@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// positionText is the form of a position outside of this package: BSON in base64. Package web signs it. A position has
+// positionText is the form of a position outside of package document: BSON in base64. Package web signs it. A position has
 // the values of the order's fields and the key of the last record of a page. It has no count, so it remains right when
 // records are added or deleted, also that record.
 type positionText struct {
@@ -18,45 +18,46 @@ type positionText struct {
 }
 
 // signature names the order that a position belongs to.
-func (p *plan) signature() string {
+func (p *Plan) signature() string {
 	var text strings.Builder
-	for _, t := range p.order {
-		if t.descending {
+	for _, t := range p.Order {
+		if t.Descending {
 			text.WriteByte('-')
 		}
-		if t.field != keyField {
-			text.WriteString(p.shape.fields[t.field].name + ",")
+		if t.Field != KeyField {
+			text.WriteString(p.Shape.Fields[t.Field].Name + ",")
 		}
 	}
 	return text.String()
 }
 
-func (p *plan) position(r *record) (string, error) {
+// Position returns the position of a record.
+func (p *Plan) Position(key string, fields []any) (string, error) {
 	var values bson.A
-	for _, t := range p.order {
-		if t.field == keyField {
-			values = append(values, r.key)
+	for _, t := range p.Order {
+		if t.Field == KeyField {
+			values = append(values, key)
 		} else {
-			values = append(values, r.fields[t.field])
+			values = append(values, fields[t.Field])
 		}
 	}
-	return p.positionText(values)
+	return p.PositionText(values)
 }
 
-// positionText returns the position of the record with the values of the order.
-func (p *plan) positionText(values bson.A) (string, error) {
+// PositionText returns the position of the record with the values of the order.
+func (p *Plan) PositionText(values bson.A) (string, error) {
 	raw, err := bson.Marshal(positionText{Order: p.signature(), Values: values})
 	return base64.RawURLEncoding.EncodeToString(raw), err
 }
 
 // parsePosition returns the values of a position in the order of p.
-func parsePosition(text string, p *plan) ([]any, error) {
+func parsePosition(text string, p *Plan) ([]any, error) {
 	var in positionText
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
 		err = bson.Unmarshal(raw, &in)
 	}
-	valid := err == nil && in.Order == p.signature() && len(in.Values) == len(p.order)
+	valid := err == nil && in.Order == p.signature() && len(in.Values) == len(p.Order)
 	for i, value := range in.Values {
 		switch v := value.(type) {
 		case bson.DateTime:

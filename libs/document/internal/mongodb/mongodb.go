@@ -1,4 +1,4 @@
-package document
+package mongodb
 
 import (
 	"context"
@@ -15,15 +15,20 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// mongoEngine stores a database on MongoDB. A write changes one document. It is acknowledged by the majority and
+// Engine stores a database on MongoDB. A write changes one document. It is acknowledged by the majority and
 // journalled, so it works on a replica set and on a single server.
-type mongoEngine struct {
+type Engine struct {
 	uri      string
 	database string
 	app      string
-	monitor  *event.CommandMonitor
+	// Monitor observes the commands. It must not change after the first one.
+	Monitor *event.CommandMonitor
 
 	mu     sync.Mutex // guards connecting
 	client *mongo.Client
@@ -31,19 +36,19 @@ type mongoEngine struct {
 }
 
 const (
-	// mongoTimeout bounds an operation whose caller set no deadline.
-	mongoTimeout = 10 * time.Second
-	// mongoSelection bounds the search for a server.
-	mongoSelection = 4 * time.Second
-	defaultPrefix  = "bellbuoy"
-	counters       = "_counters" // the name of a declared collection cannot start with _
-	declarations   = "_declared"
-	doubtsName     = "_doubts"
+	// operationTime bounds an operation whose caller set no deadline.
+	operationTime = 10 * time.Second
+	// selectionTime bounds the search for a server.
+	selectionTime = 4 * time.Second
+	defaultPrefix = "bellbuoy"
+	counters      = "_counters" // the name of a declared collection cannot start with _
+	declarations  = "_declared"
+	repetitions   = "_doubts"
 )
 
 var prefixName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-func newMongo(address, name string, observe func(string)) (*mongoEngine, error) {
+func New(address, name string, observe func(string)) (*Engine, error) {
 	server, rest, _ := strings.Cut(address, "//")
 	hosts, rest, _ := strings.Cut(rest, "/")
 	prefix, query, _ := strings.Cut(rest, "?")
@@ -55,9 +60,9 @@ func newMongo(address, name string, observe func(string)) (*mongoEngine, error) 
 		return nil, errors.New("document: a MongoDB address must be mongodb://host/prefix, with letters, digits, _ and - in the prefix")
 	}
 	// The URI has no prefix, because the driver would authenticate against a database of that name.
-	e := &mongoEngine{
+	e := &Engine{
 		uri: server + "//" + hosts + "/", database: prefix + "_" + name, app: prefix + "-" + name,
-		monitor: &event.CommandMonitor{Started: func(_ context.Context, started *event.CommandStartedEvent) { observe(started.CommandName) }},
+		Monitor: &event.CommandMonitor{Started: func(_ context.Context, started *event.CommandStartedEvent) { observe(started.CommandName) }},
 	}
 	if query != "" {
 		e.uri += "?" + query
@@ -69,58 +74,58 @@ func newMongo(address, name string, observe func(string)) (*mongoEngine, error) 
 }
 
 // connect returns the database. It creates the client at the first call; the client connects in the background.
-func (e *mongoEngine) connect() (*mongo.Database, error) {
+func (e *Engine) connect() (*mongo.Database, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, &unavailableError{errors.New("the database is closed")}
+		return nil, &engine.UnavailableError{Err: errors.New("the database is closed")}
 	}
 	if e.client == nil {
 		journal := true
 		client, err := mongo.Connect(options.Client().SetAppName(e.app).
-			SetTimeout(mongoTimeout).SetServerSelectionTimeout(mongoSelection).
+			SetTimeout(operationTime).SetServerSelectionTimeout(selectionTime).
 			ApplyURI(e.uri). // the URI may override the timeouts
-			SetMonitor(e.monitor).
+			SetMonitor(e.Monitor).
 			SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}))
 		if err != nil {
-			return nil, &unavailableError{err}
+			return nil, &engine.UnavailableError{Err: err}
 		}
 		e.client = client
 	}
 	return e.client.Database(e.database), nil
 }
 
-func (e *mongoEngine) collection(s *shape) (*mongo.Collection, error) {
+func (e *Engine) collection(s *plan.Shape) (*mongo.Collection, error) {
 	db, err := e.connect()
 	if err != nil {
 		return nil, err
 	}
-	return db.Collection(s.name), nil
+	return db.Collection(s.Name), nil
 }
 
-func (e *mongoEngine) ping(ctx context.Context) error {
+func (e *Engine) Ping(ctx context.Context) error {
 	db, err := e.connect()
 	if err != nil {
 		return err
 	}
-	return mongoError(db.Client().Ping(ctx, nil))
+	return classified(db.Client().Ping(ctx, nil))
 }
 
-func (e *mongoEngine) close() error {
+func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
 	if e.client == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), mongoTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), operationTime)
 	defer cancel()
 	client := e.client
 	e.client = nil
 	return client.Disconnect(ctx)
 }
 
-func (e *mongoEngine) next(ctx context.Context, counter string, n int64) (int64, error) {
+func (e *Engine) Next(ctx context.Context, counter string, n int64) (int64, error) {
 	db, err := e.connect()
 	if err != nil {
 		return 0, err
@@ -144,15 +149,15 @@ func (e *mongoEngine) next(ctx context.Context, counter string, n int64) (int64,
 			}
 		}
 		if err != nil && !mongo.IsDuplicateKeyError(err) {
-			return 0, mongoError(err)
+			return 0, classified(err)
 		}
-		if !backoff(ctx, try) {
+		if !engine.Backoff(ctx, try) {
 			return 0, ctx.Err()
 		}
 	}
 }
 
-func (e *mongoEngine) last(ctx context.Context, counter string) (int64, error) {
+func (e *Engine) Last(ctx context.Context, counter string) (int64, error) {
 	db, err := e.connect()
 	if err != nil {
 		return 0, err
@@ -164,35 +169,35 @@ func (e *mongoEngine) last(ctx context.Context, counter string) (int64, error) {
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		err = nil
 	}
-	return now.Value, mongoError(err)
+	return now.Value, classified(err)
 }
 
 // unreadyCodes are the codes of a server that changes its role in the replica set, stops, or builds an index.
 var unreadyCodes = []int{91, 189, 10107, 11600, 11602, 12587, 13435, 13436}
 
-// mongoError classifies an error of the driver.
-func mongoError(err error) error {
-	if err == nil || errors.Is(err, errStale) {
+// classified classifies an error of the driver.
+func classified(err error) error {
+	if err == nil || errors.Is(err, engine.ErrStale) {
 		return err
 	}
 	if unconfirmed(err) {
-		return &unavailableError{err}
+		return &engine.UnavailableError{Err: err}
 	}
 	if mongo.IsDuplicateKeyError(err) {
-		return &conflictError{index: violatedBy(err), err: err}
+		return &engine.ConflictError{Index: violatedBy(err), Err: err}
 	}
 	if mongo.IsTimeout(err) || mongo.IsNetworkError(err) || errors.Is(err, mongo.ErrClientDisconnected) {
-		return &unavailableError{err}
+		return &engine.UnavailableError{Err: err}
 	}
 	if _, ok := errors.AsType[topology.ServerSelectionError](err); ok {
-		return &unavailableError{err}
+		return &engine.UnavailableError{Err: err}
 	}
 	if _, ok := errors.AsType[topology.ConnectionError](err); ok {
-		return &unavailableError{err}
+		return &engine.UnavailableError{Err: err}
 	}
 	server, ok := errors.AsType[mongo.ServerError](err)
 	if ok && (server.HasErrorLabel("RetryableWriteError") || slices.ContainsFunc(unreadyCodes, server.HasErrorCode)) {
-		return &unavailableError{err}
+		return &engine.UnavailableError{Err: err}
 	}
 	return err
 }

@@ -1,25 +1,30 @@
-package document
+package sqlite
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
 // An index with a multi-valued field is a table with a row for each value, or one row for a record without values.
 // Triggers update the table with each write.
 
-// sideTable returns the name of the table that implements an index with a multi-valued field.
-func (s *shape) sideTable(ix *index) string { return s.name + "~" + ix.name }
+// shape is the declaration of a collection in the form of SQLite.
+type shape struct{ *plan.Shape }
 
-// sqlSide returns the table, index and triggers. An update writes only the rows that differ: a new value among
+// sideTable returns the name of the table that implements an index with a multi-valued field.
+func (s shape) sideTable(ix *plan.Index) string { return s.Name + "~" + ix.Name }
+
+// valued returns the table, index and triggers. An update writes only the rows that differ: a new value among
 // hundreds costs one row.
-func (s *shape) sqlSide(ix *index) []sqlObject {
+func (s shape) valued(ix *plan.Index) []object {
 	name := s.sideTable(ix)
-	side, list := quote(name), quote(column(s.fields[ix.fields[ix.many]].name))
-	columns := s.each(ix.fields, "?", ", ")
-	others := slices.Delete(slices.Clone(ix.fields), ix.many, ix.many+1)
+	side, list := quote(name), quote(column(s.Fields[ix.Fields[ix.Many]].Name))
+	columns := s.each(ix.Fields, "?", ", ")
+	others := slices.Delete(slices.Clone(ix.Fields), ix.Many, ix.Many+1)
 	rows := func(record string) string {
-		values := s.each(ix.fields[:ix.many], record+".?, ", "") + "j.value" + s.each(ix.fields[ix.many+1:], ", "+record+".?", "")
+		values := s.each(ix.Fields[:ix.Many], record+".?, ", "") + "j.value" + s.each(ix.Fields[ix.Many+1:], ", "+record+".?", "")
 		return `INSERT INTO ` + side + ` SELECT ` + record + `.id, ` + record + `.key, ` + values + ` FROM `
 	}
 	valuesOf := func(record string) string { return ` LEFT JOIN json_each(` + record + `.` + list + `) j` }
@@ -27,37 +32,37 @@ func (s *shape) sqlSide(ix *index) []sqlObject {
 	outdated := s.each(others, `? IS NOT NEW.? OR `, "") + list + ` IS NULL OR ` + list +
 		` IN (SELECT ` + list + ` FROM ` + side + ` WHERE doc = OLD.id EXCEPT SELECT value FROM json_each(NEW.` + list + `))`
 	missing := `(SELECT j.value FROM (SELECT 1)` + valuesOf("NEW") + ` EXCEPT SELECT ` + list + ` FROM ` + side + ` WHERE doc = NEW.id) j`
-	objects := []sqlObject{
+	objects := []object{
 		{name: name, kind: "table", sql: `CREATE TABLE ` + side + ` (doc INTEGER NOT NULL, key TEXT NOT NULL, ` + columns + `)`,
-			fill: rows("d") + quote(s.name) + ` d` + valuesOf("d")},
+			fill: rows("d") + quote(s.Name) + ` d` + valuesOf("d")},
 		{name: name + ".doc", kind: "index", sql: `CREATE INDEX ` + quote(name+".doc") + ` ON ` + side + ` (doc, ` + list + `)`},
 		{name: s.sqlIndex(ix), kind: "index", sql: `CREATE INDEX ` + quote(s.sqlIndex(ix)) + ` ON ` + side + ` (` + columns + `, key, doc)`},
 		s.trigger(name, "INSERT", "", rows("NEW")+`(SELECT 1)`+valuesOf("NEW")+`; `),
 		s.trigger(name, "DELETE", "", removed+`; `),
-		s.trigger(name, "UPDATE OF "+columns, s.each(ix.fields, "OLD.? IS NOT NEW.?", " OR "), removed+` AND (`+outdated+`); `+rows("NEW")+missing+`; `),
+		s.trigger(name, "UPDATE OF "+columns, s.each(ix.Fields, "OLD.? IS NOT NEW.?", " OR "), removed+` AND (`+outdated+`); `+rows("NEW")+missing+`; `),
 	}
-	if ix.unique {
-		objects = append(objects, sqlObject{name: name + ".unique", kind: "index",
+	if ix.Unique {
+		objects = append(objects, object{name: name + ".unique", kind: "index",
 			sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + side + ` (` + columns + `)`})
 	}
 	return objects
 }
 
 // trigger returns a trigger of an index's table, which is called name.
-func (s *shape) trigger(name, event, when, body string) sqlObject {
+func (s shape) trigger(name, event, when, body string) object {
 	if when != "" {
 		when = ` WHEN ` + when
 	}
 	called := name + "." + strings.ToLower(strings.Fields(event)[0])
-	return sqlObject{name: called, kind: "trigger",
-		sql: `CREATE TRIGGER ` + quote(called) + ` AFTER ` + event + ` ON ` + quote(s.name) + when + ` BEGIN ` + body + `END`}
+	return object{name: called, kind: "trigger",
+		sql: `CREATE TRIGGER ` + quote(called) + ` AFTER ` + event + ` ON ` + quote(s.Name) + when + ` BEGIN ` + body + `END`}
 }
 
 // each returns text for each field, with the column in place of "?".
-func (s *shape) each(fields []int, text, separator string) string {
+func (s shape) each(fields []int, text, separator string) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
-		parts[i] = strings.ReplaceAll(text, "?", quote(column(s.fields[f].name)))
+		parts[i] = strings.ReplaceAll(text, "?", quote(column(s.Fields[f].Name)))
 	}
 	return strings.Join(parts, separator)
 }

@@ -1,46 +1,43 @@
-package document
+package sqlite
 
 import (
 	"database/sql"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-type parcelled struct {
-	ID    string   `json:"id"`
-	Owner string   `json:"owner"`
-	Kind  string   `json:"kind"`
-	Size  *int64   `json:"size"`
-	Tags  []string `json:"tags"`
+// explained returns an engine with the collection "parcels".
+func explained(t *testing.T, fields []plan.Field, indexes map[string][]string, ix plan.Index) (*Engine, *plan.Shape) {
+	t.Helper()
+	s := &plan.Shape{Name: "parcels", Fields: fields}
+	for _, name := range slices.Sorted(maps.Keys(indexes)) {
+		ix.Name = name
+		if err := s.AddIndex(ix, indexes[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := New(t.TempDir(), "explain", func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	if err := e.Migrate(t.Context(), []*plan.Shape{s}); err != nil {
+		t.Fatal(err)
+	}
+	return e, s
 }
 
 // SQLite runs a plan as intended: it searches the chosen index, never a whole table, and sorts nothing unless a Scan
 // allows that.
 func TestFindIsServedByIndexes(t *testing.T) {
-	db, err := Open("sqlite:"+t.TempDir(), "explain", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	c := Declare(db, Schema[parcelled]{
-		Name: "parcels", Key: func(p *parcelled) string { return p.ID },
-		Fields: []Field[parcelled]{
-			{Name: "owner", Value: func(p *parcelled) any { return p.Owner }},
-			{Name: "kind", Value: func(p *parcelled) any { return p.Kind }},
-			{Name: "size", Value: func(p *parcelled) any { return p.Size }},
-			{Name: "tags", Value: func(p *parcelled) any { return p.Tags }},
-		},
-		Indexes: []Index{
-			{Name: "owner_size", Fields: []string{"owner", "size"}},
-			{Name: "owner_kind_size", Fields: []string{"owner", "kind", "size"}},
-			{Name: "owner_tags_size", Fields: []string{"owner", "tags", "size"}},
-		},
-	})
-	if err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e, shape := explained(t, []plan.Field{{Name: "owner"}, {Name: "kind"}, {Name: "size"}, {Name: "tags", Many: true}}, map[string][]string{
+		"owner_size": {"owner", "size"}, "owner_kind_size": {"owner", "kind", "size"}, "owner_tags_size": {"owner", "tags", "size"},
+	}, plan.Index{})
 	owner := find.Eq("owner", "a")
 	size := []find.Order{{Field: "size", Descending: true}}
 	hundreds := make([]int, 500)
@@ -76,22 +73,22 @@ func TestFindIsServedByIndexes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, behind := range []bool{false, true} {
-				p, err := c.shape.plan(test.q)
+				p, err := shape.Plan(test.q)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if behind {
-					p.after = make([]any, len(p.order))
-					for i := range p.after {
-						p.after[i] = int64(i)
+					p.After = make([]any, len(p.Order))
+					for i := range p.After {
+						p.After[i] = int64(i)
 					}
-					p.after[len(p.order)-1] = "k"
+					p.After[len(p.Order)-1] = "k"
 				}
-				q, _ := p.outer().selection()
+				q, _ := (&query{Plan: p}).outer().selection()
 				if test.keys {
-					q = p.keys([]int{c.shape.field("size")})
+					q = (&query{Plan: p}).keys([]int{shape.Field("size")})
 				}
-				lines := explain(t, db.engine.(*sqliteEngine), q)
+				lines := explain(t, e, q)
 				text := strings.Join(lines, "\n")
 				used := 0
 				for _, line := range lines {
@@ -117,40 +114,25 @@ func TestFindIsServedByIndexes(t *testing.T) {
 
 // Count by a counted prefix reads the stored count. A page at an offset begins at a stored block.
 func TestCountIsKept(t *testing.T) {
-	db, err := Open("sqlite:"+t.TempDir(), "explain", Options{})
+	e, shape := explained(t, []plan.Field{{Name: "owner"}, {Name: "size"}}, map[string][]string{"owner_size": {"owner", "size"}}, plan.Index{Counted: true, Numbered: true})
+	p, err := shape.Plan(find.Query{Where: []find.Condition{find.In("owner", "a", "b")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	c := Declare(db, Schema[parcelled]{
-		Name: "parcels", Key: func(p *parcelled) string { return p.ID },
-		Fields: []Field[parcelled]{
-			{Name: "owner", Value: func(p *parcelled) any { return p.Owner }},
-			{Name: "size", Value: func(p *parcelled) any { return p.Size }},
-		},
-		Indexes: []Index{{Name: "owner_size", Fields: []string{"owner", "size"}, Counted: true, Numbered: true}},
-	})
-	if err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p, err := c.shape.plan(find.Query{Where: []find.Condition{find.In("owner", "a", "b")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, kept := p.counter()
+	q, kept := (&query{Plan: p}).counter()
 	if !kept {
 		t.Fatal("the stored count is not used")
 	}
-	if lines := explain(t, db.engine.(*sqliteEngine), q); len(lines) != 1 || !strings.Contains(lines[0], "SEARCH") || !strings.Contains(lines[0], "parcels.owner_size.count") {
+	if lines := explain(t, e, q); len(lines) != 1 || !strings.Contains(lines[0], "SEARCH") || !strings.Contains(lines[0], "parcels.owner_size.count") {
 		t.Errorf("the query plan is %v", lines)
 	}
 	for _, descending := range []bool{false, true} {
 		order := []find.Order{{Field: "size", Descending: descending}}
-		if p, err = c.shape.plan(find.Query{Where: []find.Condition{find.Eq("owner", "a")}, Order: order, Offset: 5000}); err != nil {
+		if p, err = shape.Plan(find.Query{Where: []find.Condition{find.Eq("owner", "a")}, Order: order, Offset: 5000}); err != nil {
 			t.Fatal(err)
 		}
-		q, _ := p.selection()
-		text := strings.Join(explain(t, db.engine.(*sqliteEngine), q), "\n")
+		q, _ := (&query{Plan: p}).selection()
+		text := strings.Join(explain(t, e, q), "\n")
 		entered := "(f_owner=? AND f_size>?)"
 		if descending {
 			entered = "(f_owner=? AND f_size<?)"
@@ -161,7 +143,7 @@ func TestCountIsKept(t *testing.T) {
 	}
 }
 
-func explain(t *testing.T, e *sqliteEngine, q clause) []string {
+func explain(t *testing.T, e *Engine, q clause) []string {
 	t.Helper()
 	var lines []string
 	asked := clause{"EXPLAIN QUERY PLAN " + q.text, q.args}

@@ -1,4 +1,4 @@
-package document
+package mongodb
 
 import (
 	"context"
@@ -11,18 +11,28 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-func (e *mongoEngine) find(ctx context.Context, p *plan) ([]*record, error) {
-	how := options.Find().SetHint(p.hint()).SetSort(p.sort()).SetSkip(int64(p.offset)).SetLimit(int64(p.limit))
-	if !p.sorted {
+// query is a plan in the form of MongoDB.
+type query struct{ *plan.Plan }
+
+// Find implements document.engine.
+func (e *Engine) Find(ctx context.Context, asked *plan.Plan) ([]*engine.Record, error) {
+	p := query{asked}
+	how := options.Find().SetHint(p.hint()).SetSort(p.sort()).SetSkip(int64(p.Offset)).SetLimit(int64(p.Limit))
+	if !p.Sorted {
 		how.SetAllowDiskUse(true)
 	}
-	return e.records(ctx, p.shape, p.filter(), how, &filling{limit: p.bytes})
+	return e.records(ctx, p.Shape, p.filter(), how, &engine.Page{Limit: p.Bytes})
 }
 
-func (e *mongoEngine) keys(ctx context.Context, p *plan, fields []int) ([][]any, error) {
-	c, err := e.collection(p.shape)
+func (e *Engine) Keys(ctx context.Context, asked *plan.Plan, fields []int) ([][]any, error) {
+	p := query{asked}
+	c, err := e.collection(p.Shape)
 	if err != nil {
 		return nil, err
 	}
@@ -30,75 +40,77 @@ func (e *mongoEngine) keys(ctx context.Context, p *plan, fields []int) ([][]any,
 	for _, f := range slices.Compact(slices.Sorted(slices.Values(fields))) { // a server refuses a path that is named twice
 		projection = append(projection, bson.E{Key: p.path(f), Value: 1})
 	}
-	found, err := mongoFind[struct {
+	found, err := findAll[struct {
 		ID     string         `bson:"_id"`
 		Fields map[string]any `bson:"f"`
-	}](ctx, c, p.filter(), options.Find().SetHint(p.hint()).SetSort(p.sort()).SetSkip(int64(p.offset)).SetLimit(int64(p.limit)).SetProjection(projection))
+	}](ctx, c, p.filter(), options.Find().SetHint(p.hint()).SetSort(p.sort()).SetSkip(int64(p.Offset)).SetLimit(int64(p.Limit)).SetProjection(projection))
 	out := make([][]any, len(found))
 	for i, one := range found {
 		out[i] = append(out[i], one.ID)
 		for _, f := range fields {
-			out[i] = append(out[i], one.Fields[p.shape.fields[f].name])
+			out[i] = append(out[i], one.Fields[p.Shape.Fields[f].Name])
 		}
 	}
 	return out, err
 }
 
-func (e *mongoEngine) count(ctx context.Context, p *plan, distinct int) (int64, error) {
+func (e *Engine) Count(ctx context.Context, asked *plan.Plan, distinct int) (int64, error) {
+	p := query{asked}
 	var steps mongo.Pipeline
-	if distinct != keyField {
+	if distinct != plan.KeyField {
 		steps = append(steps, bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + p.path(distinct)}}}},
 			bson.D{{Key: "$match", Value: bson.D{{Key: "_id", Value: bson.D{{Key: "$ne", Value: nil}}}}}})
 	}
 	return e.aggregate(ctx, p, append(steps, bson.D{{Key: "$count", Value: "n"}}))
 }
 
-func (e *mongoEngine) sum(ctx context.Context, p *plan, field int) (int64, error) {
+func (e *Engine) Sum(ctx context.Context, asked *plan.Plan, field int) (int64, error) {
+	p := query{asked}
 	total := bson.D{{Key: "_id", Value: nil}, {Key: "n", Value: bson.D{{Key: "$sum", Value: "$" + p.path(field)}}}}
 	return e.aggregate(ctx, p, mongo.Pipeline{{{Key: "$group", Value: total}}})
 }
 
 // aggregate returns the n that the steps compute from the records of the plan, or 0 without a result.
-func (e *mongoEngine) aggregate(ctx context.Context, p *plan, steps mongo.Pipeline) (int64, error) {
-	c, err := e.collection(p.shape)
+func (e *Engine) aggregate(ctx context.Context, p query, steps mongo.Pipeline) (int64, error) {
+	c, err := e.collection(p.Shape)
 	if err != nil {
 		return 0, err
 	}
 	steps = append(mongo.Pipeline{{{Key: "$match", Value: p.filter()}}}, steps...)
 	cursor, err := c.Aggregate(ctx, steps, options.Aggregate().SetHint(p.hint()))
 	if err != nil {
-		return 0, mongoError(err)
+		return 0, classified(err)
 	}
 	var result []struct {
 		N int64 `bson:"n"`
 	}
 	if err := cursor.All(ctx, &result); err != nil || len(result) == 0 {
-		return 0, mongoError(err)
+		return 0, classified(err)
 	}
 	return result[0].N, nil
 }
 
 // hint returns the name of the chosen index. With it the server does not choose another.
-func (p *plan) hint() string {
-	if p.index == nil {
+func (p query) hint() string {
+	if p.Index == nil {
 		return "_id_"
 	}
-	return p.index.name
+	return p.Index.Name
 }
 
-func (p *plan) sort() bson.D {
+func (p query) sort() bson.D {
 	var out bson.D
-	for _, t := range p.order {
-		out = append(out, bson.E{Key: p.path(t.field), Value: sign(t.descending)})
+	for _, t := range p.Order {
+		out = append(out, bson.E{Key: p.path(t.Field), Value: sign(t.Descending)})
 	}
 	return out
 }
 
-func (p *plan) path(f int) string {
-	if f == keyField {
+func (p query) path(f int) string {
+	if f == plan.KeyField {
 		return "_id"
 	}
-	return path(p.shape.fields[f].name)
+	return path(p.Shape.Fields[f].Name)
 }
 
 func sign(descending bool) int {
@@ -108,16 +120,16 @@ func sign(descending bool) int {
 	return 1
 }
 
-func (p *plan) filter() bson.D {
+func (p query) filter() bson.D {
 	var all bson.A
-	for _, c := range p.where {
+	for _, c := range p.Where {
 		all = append(all, bson.D{p.match(c)})
 	}
 	// A tombstone has no fields, so only conditions for absent fields could match it.
-	if !slices.ContainsFunc(p.where, func(c condition) bool { return c.op != find.OpAbsent || !c.absent }) {
+	if !slices.ContainsFunc(p.Where, func(c plan.Condition) bool { return c.Op != find.OpAbsent || !c.Absent }) {
 		all = append(all, bson.D{there("b", true)})
 	}
-	if p.after != nil {
+	if p.After != nil {
 		all = append(all, p.following()...)
 	}
 	if len(all) == 1 {
@@ -126,14 +138,14 @@ func (p *plan) filter() bson.D {
 	return bson.D{{Key: "$and", Value: all}}
 }
 
-func (p *plan) match(c condition) bson.E {
-	name := p.path(c.field)
+func (p query) match(c plan.Condition) bson.E {
+	name := p.path(c.Field)
 	with := func(operator string) bson.E {
-		return bson.E{Key: name, Value: bson.D{{Key: operator, Value: c.values[0]}}}
+		return bson.E{Key: name, Value: bson.D{{Key: operator, Value: c.Values[0]}}}
 	}
-	switch c.op {
+	switch c.Op {
 	case find.OpAbsent:
-		if c.absent {
+		if c.Absent {
 			return bson.E{Key: name, Value: nil}
 		}
 		return bson.E{Key: name, Value: bson.D{{Key: "$ne", Value: nil}}}
@@ -146,26 +158,26 @@ func (p *plan) match(c condition) bson.E {
 	case find.OpLte:
 		return with("$lte")
 	case find.OpText:
-		return bson.E{Key: name, Value: c.regex()}
+		return bson.E{Key: name, Value: regex(c)}
 	}
-	if len(c.values) == 1 {
-		return bson.E{Key: name, Value: c.values[0]}
+	if len(c.Values) == 1 {
+		return bson.E{Key: name, Value: c.Values[0]}
 	}
-	return bson.E{Key: name, Value: bson.D{{Key: "$in", Value: bson.A(c.values)}}}
+	return bson.E{Key: name, Value: bson.D{{Key: "$in", Value: bson.A(c.Values)}}}
 }
 
 // regex returns a text condition as a regular expression. It ends with \z, because $ would also match before a final
 // line break.
-func (c *condition) regex() bson.Regex {
-	pattern := strings.ReplaceAll(regexp.QuoteMeta(c.values[0].(string)), "\x00", `\x00`) // BSON ends an expression at a NUL
-	if c.match == find.Whole || c.match == find.Prefix {
+func regex(c plan.Condition) bson.Regex {
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(c.Values[0].(string)), "\x00", `\x00`) // BSON ends an expression at a NUL
+	if c.Match == find.Whole || c.Match == find.Prefix {
 		pattern = "^" + pattern
 	}
-	if c.match == find.Whole || c.match == find.Suffix {
+	if c.Match == find.Whole || c.Match == find.Suffix {
 		pattern += `\z`
 	}
 	r := bson.Regex{Pattern: pattern}
-	if c.fold {
+	if c.Fold {
 		r.Options = "i"
 	}
 	return r
@@ -173,9 +185,9 @@ func (c *condition) regex() bson.Regex {
 
 // following returns the conditions for the records after the position. One of them bounds the first field of the order,
 // which makes the server enter the index there.
-func (p *plan) following() bson.A {
+func (p query) following() bson.A {
 	var ranges bson.A
-	for _, conditions := range p.beyond() {
+	for _, conditions := range p.Beyond() {
 		var all bson.D
 		for _, c := range conditions {
 			all = append(all, p.match(c))
@@ -185,14 +197,14 @@ func (p *plan) following() bson.A {
 	if len(ranges) == 1 {
 		return ranges
 	}
-	first, name, value := p.order[0], p.path(p.order[0].field), p.after[0]
+	first, name, value := p.Order[0], p.path(p.Order[0].Field), p.After[0]
 	out := bson.A{bson.D{{Key: "$or", Value: ranges}}}
 	switch {
-	case value == nil && first.descending:
+	case value == nil && first.Descending:
 		return append(out, bson.D{{Key: name, Value: nil}})
 	case value == nil:
 		return out
-	case first.descending: // no comparison with a value matches absent values
+	case first.Descending: // no comparison with a value matches absent values
 		return append(out, bson.D{{Key: name, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$gt", Value: value}}}}}})
 	}
 	return append(out, bson.D{{Key: name, Value: bson.D{{Key: "$gte", Value: value}}}})

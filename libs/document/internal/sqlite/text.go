@@ -1,4 +1,4 @@
-package document
+package sqlite
 
 import (
 	"database/sql/driver"
@@ -7,6 +7,8 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
 // textFunction is the SQL function that compares texts. LIKE of SQLite folds ASCII only.
@@ -24,6 +26,6 @@ var registerText = sync.OnceValue(func() error {
 		match, _ := args[1].(string)
 		part, _ := args[2].(string)
 		folded, _ := args[3].(int64)
-		return scalar(find.Match(match).Matches(text, part, folded == 1)), nil
+		return plan.Scalar(find.Match(match).Matches(text, part, folded == 1)), nil
 	}})
 })

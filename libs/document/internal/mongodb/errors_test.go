@@ -1,4 +1,4 @@
-package document
+package mongodb
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
@@ -28,7 +29,7 @@ func TestMongoErrors(t *testing.T) {
 		"a mistake":                  {mongo.CommandError{Code: 2}, fault.Internal},
 		"another mistake":            {errors.New("no document"), fault.Internal},
 	} {
-		if err := opaque(mongoError(test.err), "test"); !fault.Is(err, test.want) {
+		if err := engine.Opaque(classified(test.err), "test"); !fault.Is(err, test.want) {
 			t.Errorf("%s: %v, not %v", name, err, test.want)
 		}
 	}
@@ -63,7 +64,7 @@ func TestViolatedIndexOfMongoErrors(t *testing.T) {
 		"text before 4.2":        {write("E11000 duplicate key error index: a.b.$slug.unique dup key: {}", nil), "slug"},
 		"neither":                {write("Duplicate key violation", nil), ""},
 	} {
-		if got := ViolatedIndex(mongoError(test.err)); got != test.want {
+		if got := engine.ViolatedIndex(classified(test.err)); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package document
+package sqlite
 
 import (
 	"cmp"
@@ -11,7 +11,19 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
+
+// query is a plan in the form of SQLite.
+type query struct {
+	*plan.Plan
+	inside clause // see outer
+}
+
+func (p *query) shape() shape { return shape{p.Shape} }
 
 // clause is a part of an SQL statement with its arguments.
 type clause struct {
@@ -42,14 +54,16 @@ func (c clause) join(operator string, d clause) clause {
 // maxArms bounds the number of index ranges that are merged. With more of them SQLite sorts the matching records.
 const maxArms = find.MaxMerged
 
-func (e *sqliteEngine) find(ctx context.Context, p *plan) ([]*record, error) {
+func (e *Engine) Find(ctx context.Context, asked *plan.Plan) ([]*engine.Record, error) {
+	p := &query{Plan: asked}
 	q, extra := p.outer().selection()
-	return e.records(ctx, q, extra, &filling{limit: p.bytes})
+	return e.records(ctx, q, extra, &engine.Page{Limit: p.Bytes})
 }
 
-func (e *sqliteEngine) count(ctx context.Context, p *plan, distinct int) (int64, error) {
+func (e *Engine) Count(ctx context.Context, asked *plan.Plan, distinct int) (int64, error) {
+	p := &query{Plan: asked}
 	q, kept := p.counter()
-	if !kept || distinct != keyField {
+	if !kept || distinct != plan.KeyField {
 		q = p.outer().counting(distinct)
 	}
 	var n int64
@@ -57,7 +71,8 @@ func (e *sqliteEngine) count(ctx context.Context, p *plan, distinct int) (int64,
 	return n, err
 }
 
-func (e *sqliteEngine) sum(ctx context.Context, p *plan, field int) (int64, error) {
+func (e *Engine) Sum(ctx context.Context, asked *plan.Plan, field int) (int64, error) {
+	p := &query{Plan: asked}
 	p = p.outer()
 	q := p.aggregate("COALESCE(SUM("+p.column(field)+"), 0)", p.within(field))
 	var n int64
@@ -65,15 +80,15 @@ func (e *sqliteEngine) sum(ctx context.Context, p *plan, field int) (int64, erro
 	return n, err
 }
 
-func (p *plan) counting(distinct int) clause {
-	if distinct != keyField {
+func (p *query) counting(distinct int) clause {
+	if distinct != plan.KeyField {
 		return p.aggregate("COUNT(DISTINCT "+p.column(distinct)+")", p.within(distinct))
 	}
 	return p.aggregate("COUNT(*)", p.within())
 }
 
 // aggregate returns the SELECT of one value. If it is within the index's table, it does not read the records.
-func (p *plan) aggregate(value string, within bool) clause {
+func (p *query) aggregate(value string, within bool) clause {
 	from := p.from()
 	if within {
 		from = p.fromSide()
@@ -83,11 +98,12 @@ func (p *plan) aggregate(value string, within bool) clause {
 	return q
 }
 
-func (e *sqliteEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64, error) {
+func (e *Engine) DeleteSome(ctx context.Context, asked *plan.Plan, limit int) (int64, error) {
+	p := &query{Plan: asked}
 	var deleted int64
 	p = p.outer()
-	err := e.write(ctx, p.shape, func(w *sqliteWriter) error {
-		q := clause{text: "DELETE FROM " + quote(p.shape.name) + " WHERE id IN (SELECT d.id" + p.from()}
+	err := e.write(ctx, p.Shape, func(w *writer) error {
+		q := clause{text: "DELETE FROM " + quote(p.Shape.Name) + " WHERE id IN (SELECT d.id" + p.from()}
 		q.where(p.all())
 		q.add(" LIMIT ?)", limit)
 		var err error
@@ -100,7 +116,7 @@ func (e *sqliteEngine) deleteSome(ctx context.Context, p *plan, limit int) (int6
 // selection returns the SELECT of a page, and the number of columns after key, version and body. A query over several
 // ranges of its index (several values of a prefix field, or a position within a longer order) has one arm per range.
 // SQLite merges ordered arms row by row, so it reads no more rows than it returns.
-func (p *plan) selection() (clause, int) {
+func (p *query) selection() (clause, int) {
 	if q, is := p.fromBlock(); is {
 		return q, 0
 	}
@@ -108,17 +124,17 @@ func (p *plan) selection() (clause, int) {
 	var q clause
 	extra := 0
 	if len(arms) > 1 {
-		extra = len(p.order) - 1 // the key is there already
-	} else if p.offset > 0 && p.sorted && p.within() {
+		extra = len(p.Order) - 1 // the key is there already
+	} else if p.Offset > 0 && p.Sorted && p.within() {
 		return p.skipping(arms[0]), 0
 	}
 	for i, arm := range arms {
 		if i > 0 {
 			q.add(" UNION ALL ")
 		}
-		q.add("SELECT " + p.column(keyField) + ", d.version, d.body")
-		for _, t := range p.order[:extra] {
-			q.add(", " + p.column(t.field))
+		q.add("SELECT " + p.column(plan.KeyField) + ", d.version, d.body")
+		for _, t := range p.Order[:extra] {
+			q.add(", " + p.column(t.Field))
 		}
 		q.add(p.from())
 		q.where(arm)
@@ -131,7 +147,8 @@ func (p *plan) selection() (clause, int) {
 	return q, extra
 }
 
-func (e *sqliteEngine) keys(ctx context.Context, p *plan, fields []int) ([][]any, error) {
+func (e *Engine) Keys(ctx context.Context, asked *plan.Plan, fields []int) ([][]any, error) {
+	p := &query{Plan: asked}
 	var out [][]any
 	err := e.read(ctx, p.keys(fields), func(rows *sql.Rows) error {
 		values := make([]any, 1+len(fields))
@@ -145,19 +162,19 @@ func (e *sqliteEngine) keys(ctx context.Context, p *plan, fields []int) ([][]any
 	return out, err
 }
 
-// keys returns the SELECT of keys and fields. It has one arm for each range of the index. UNION drops the repetitions of
+// Keys returns the SELECT of keys and fields. It has one arm for each range of the index. UNION drops the repetitions of
 // a record that has several values of a multi-valued field, while it merges the arms.
-func (p *plan) keys(fields []int) clause {
+func (p *query) keys(fields []int) clause {
 	from := p.from()
 	if p.within(fields...) {
 		from = p.fromSide()
 	}
 	arms := p.arms()
 	head := clause{text: "SELECT "}
-	if len(arms) == 1 && slices.ContainsFunc(p.where, p.repeats) {
+	if len(arms) == 1 && slices.ContainsFunc(p.Where, p.repeats) {
 		head.add("DISTINCT ")
 	}
-	head.add(p.column(keyField))
+	head.add(p.column(plan.KeyField))
 	for _, f := range fields {
 		head.add(", " + p.column(f))
 	}
@@ -175,131 +192,133 @@ func (p *plan) keys(fields []int) clause {
 }
 
 // ordered adds the order, limit and offset.
-func (p *plan) ordered(q *clause, first int) {
+func (p *query) ordered(q *clause, first int) {
 	p.sequence(q, first)
-	if p.limit > 0 || p.offset > 0 {
+	if p.Limit > 0 || p.Offset > 0 {
 		// SQLite prepares a statement with a plain LIMIT ? again at each run, in case the number changes its plan.
-		q.add(" LIMIT 0 + ? OFFSET ?", cmp.Or(p.limit, -1), p.offset)
+		q.add(" LIMIT 0 + ? OFFSET ?", cmp.Or(p.Limit, -1), p.Offset)
 	}
 }
 
 // sequence adds the order. If first is not 0, the terms are the columns of that number and behind, and the key is
 // column 1.
-func (p *plan) sequence(q *clause, first int) {
+func (p *query) sequence(q *clause, first int) {
 	separator := " ORDER BY "
-	for i, t := range p.order {
-		name := p.column(t.field)
-		if first > 0 && t.field == keyField {
+	for i, t := range p.Order {
+		name := p.column(t.Field)
+		if first > 0 && t.Field == plan.KeyField {
 			name = "1"
 		} else if first > 0 {
 			name = strconv.Itoa(first + i)
 		}
 		q.add(separator + name)
-		if t.descending {
+		if t.Descending {
 			q.add(" DESC")
 		}
 		separator = ", "
 	}
 }
 
-func (p *plan) side() bool { return p.index != nil && p.index.many >= 0 }
+func (p *query) side() bool { return p.Index != nil && p.Index.Many >= 0 }
 
 // within reports whether the index's table has the fields and those of all conditions. Then the query need not read
 // the records.
-func (p *plan) within(fields ...int) bool {
-	for _, c := range p.where {
-		if c.again {
+func (p *query) within(fields ...int) bool {
+	for _, c := range p.Where {
+		if c.Again {
 			return false
 		}
-		fields = append(fields, c.field)
+		fields = append(fields, c.Field)
 	}
-	return p.side() && !slices.ContainsFunc(fields, func(f int) bool { return !slices.Contains(p.index.fields, f) })
+	return p.side() && !slices.ContainsFunc(fields, func(f int) bool { return !slices.Contains(p.Index.Fields, f) })
 }
 
 // skipping returns the SELECT of a page after an offset, for an index that is implemented by a table. It does not read
 // the skipped records.
-func (p *plan) skipping(arm clause) clause {
+func (p *query) skipping(arm clause) clause {
 	q := clause{text: "SELECT s.key, d.version, d.body FROM (SELECT *" + p.fromSide()}
 	q.where(arm)
 	p.ordered(&q, 0)
-	q.add(") s CROSS JOIN " + quote(p.shape.name) + " d ON d.id = s.doc")
-	all := *p
-	all.limit, all.offset = 0, 0
+	q.add(") s CROSS JOIN " + quote(p.Shape.Name) + " d ON d.id = s.doc")
+	whole := *p.Plan
+	whole.Limit, whole.Offset = 0, 0
+	all := &query{Plan: &whole}
 	all.ordered(&q, 0)
 	return q
 }
 
 // outer returns a plan for a condition with several values of a multi-valued field. A record may have two of the values
 // but must be returned once, so a subquery selects the ids of the records from the index's table.
-func (p *plan) outer() *plan {
-	if !slices.ContainsFunc(p.where, p.repeats) {
+func (p *query) outer() *query {
+	if !slices.ContainsFunc(p.Where, p.repeats) {
 		return p
 	}
-	q := *p
-	q.index, q.sorted, q.where = nil, false, nil
+	inner := *p.Plan
+	q := &query{Plan: &inner}
+	q.Index, q.Sorted, q.Where = nil, false, nil
 	q.inside = clause{text: "d.id IN (SELECT s.doc" + p.fromSide()}
 	var within clause
-	for _, c := range p.where {
-		if slices.Contains(p.index.fields, c.field) && !c.again {
+	for _, c := range p.Where {
+		if slices.Contains(p.Index.Fields, c.Field) && !c.Again {
 			within = within.join(" AND ", p.clause(c))
 		} else {
-			q.where = append(q.where, c)
+			q.Where = append(q.Where, c)
 		}
 	}
 	q.inside.where(within)
 	q.inside.add(")")
-	return &q
+	return q
 }
 
 // repeats reports whether the index's table may have several rows of a record that match the condition.
-func (p *plan) repeats(c condition) bool {
-	return p.side() && c.op == find.OpHas && len(c.values) > 1 && c.field == p.index.fields[p.index.many] && !c.again
+func (p *query) repeats(c plan.Condition) bool {
+	return p.side() && c.Op == find.OpHas && len(c.Values) > 1 && c.Field == p.Index.Fields[p.Index.Many] && !c.Again
 }
 
 // from returns the FROM with tables and index. With INDEXED BY a query fails if its index cannot be used, and is not
 // slow.
-func (p *plan) from() string {
-	table := quote(p.shape.name)
+func (p *query) from() string {
+	table := quote(p.Shape.Name)
 	switch {
-	case p.index == nil:
+	case p.Index == nil:
 		return " FROM " + table + " d"
 	case p.side():
 		return p.fromSide() + " CROSS JOIN " + table + " d ON d.id = s.doc"
 	}
-	return " FROM " + table + " d INDEXED BY " + quote(p.shape.sqlIndex(p.index))
+	return " FROM " + table + " d INDEXED BY " + quote(p.shape().sqlIndex(p.Index))
 }
 
-func (p *plan) fromSide() string {
-	return " FROM " + quote(p.shape.sideTable(p.index)) + " s INDEXED BY " + quote(p.shape.sqlIndex(p.index))
+func (p *query) fromSide() string {
+	return " FROM " + quote(p.shape().sideTable(p.Index)) + " s INDEXED BY " + quote(p.shape().sqlIndex(p.Index))
 }
 
-func (s *shape) sqlIndex(ix *index) string { return s.name + "." + ix.name }
+func (s shape) sqlIndex(ix *plan.Index) string { return s.Name + "." + ix.Name }
 
 // column returns the column with a field. It is in the index's table if that has the field or the key.
-func (p *plan) column(f int) string {
+func (p *query) column(f int) string {
 	name := "key"
-	if f != keyField {
-		name = quote(column(p.shape.fields[f].name))
+	if f != plan.KeyField {
+		name = quote(column(p.Shape.Fields[f].Name))
 	}
-	if p.side() && (f == keyField || slices.Contains(p.index.fields, f)) {
+	if p.side() && (f == plan.KeyField || slices.Contains(p.Index.Fields, f)) {
 		return "s." + name
 	}
 	return "d." + name
 }
 
 // all returns the conditions of the query.
-func (p *plan) all() clause {
+func (p *query) all() clause {
 	out := p.inside
-	for _, c := range p.where {
+	for _, c := range p.Where {
 		out = out.join(" AND ", p.clause(c))
 	}
 	return out
 }
 
-func (p *plan) clause(c condition) clause {
-	name := p.column(c.field)
-	args := scalars(c.values)
-	switch c.op {
+func (p *query) clause(c plan.Condition) clause {
+	name := p.column(c.Field)
+	args := scalars(c.Values)
+	switch c.Op {
 	case find.OpGt:
 		return clause{name + " > ?", args}
 	case find.OpGte:
@@ -309,15 +328,15 @@ func (p *plan) clause(c condition) clause {
 	case find.OpLte:
 		return clause{name + " <= ?", args}
 	case find.OpAbsent:
-		if c.absent {
+		if c.Absent {
 			return clause{text: name + " IS NULL"}
 		}
 		return clause{text: name + " IS NOT NULL"}
 	case find.OpText:
-		return clause{textFunction + "(" + name + ", ?, ?, ?)", []any{string(c.match), c.values[0], scalar(c.fold)}}
+		return clause{textFunction + "(" + name + ", ?, ?, ?)", []any{string(c.Match), c.Values[0], plan.Scalar(c.Fold)}}
 	case find.OpHas:
-		if c.again || strings.HasPrefix(name, "d.") {
-			name = "d." + quote(column(p.shape.fields[c.field].name))
+		if c.Again || strings.HasPrefix(name, "d.") {
+			name = "d." + quote(column(p.Shape.Fields[c.Field].Name))
 			among := oneOf(args)
 			return clause{"EXISTS (SELECT 1 FROM json_each(" + name + ") WHERE value" + among.text + ")", among.args}
 		}
@@ -329,7 +348,7 @@ func (p *plan) clause(c condition) clause {
 func scalars(values []any) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
-		out[i] = scalar(v)
+		out[i] = plan.Scalar(v)
 	}
 	return out
 }

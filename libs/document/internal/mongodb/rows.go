@@ -1,4 +1,4 @@
-package document
+package mongodb
 
 import (
 	"cmp"
@@ -11,9 +11,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// mongoDocument is the part of a stored document that is read. A document has these fields:
+// document is the part of a stored document that is read. A document has these fields:
 //   - _id: the key of the record
 //   - v: its version
 //   - b: its body; a document without b is a tombstone, which is stored until its outbox is cleared
@@ -22,52 +26,54 @@ import (
 //   - o: the outbox
 //   - p: the time from which the outbox may be claimed
 //   - c: the token of the claim
-type mongoDocument struct {
+type document struct {
 	ID      string   `bson:"_id"`
 	Version int64    `bson:"v"`
 	Body    bson.Raw `bson:"b,omitempty"`
 }
 
-func (d *mongoDocument) record() *record { return &record{key: d.ID, version: d.Version, body: d.Body} }
+func (d *document) record() *engine.Record {
+	return &engine.Record{Key: d.ID, Version: d.Version, Body: d.Body}
+}
 
 // contents returns the fields of a document that a write replaces.
-func contents(s *shape, r *record) bson.D {
+func contents(s *plan.Shape, r *engine.Record) bson.D {
 	fields, unique := bson.D{}, bson.D{}
-	for i, value := range r.fields {
+	for i, value := range r.Fields {
 		if list, ok := value.([]any); ok {
-			fields = append(fields, bson.E{Key: s.fields[i].name, Value: bson.A(list)})
+			fields = append(fields, bson.E{Key: s.Fields[i].Name, Value: bson.A(list)})
 		} else if value != nil {
-			fields = append(fields, bson.E{Key: s.fields[i].name, Value: value})
+			fields = append(fields, bson.E{Key: s.Fields[i].Name, Value: value})
 		}
 	}
-	for i := range s.indexes {
-		ix := &s.indexes[i]
-		if !ix.unique {
+	for i := range s.Indexes {
+		ix := &s.Indexes[i]
+		if !ix.Unique {
 			continue
 		}
-		if entries := s.uniqueEntries(ix, r); len(entries) == 1 {
-			unique = append(unique, bson.E{Key: ix.name, Value: entries[0]})
+		if entries := uniqueEntries(s, ix, r); len(entries) == 1 {
+			unique = append(unique, bson.E{Key: ix.Name, Value: entries[0]})
 		} else if len(entries) > 1 {
-			unique = append(unique, bson.E{Key: ix.name, Value: entries})
+			unique = append(unique, bson.E{Key: ix.Name, Value: entries})
 		}
 	}
-	return bson.D{{Key: "v", Value: r.version}, {Key: "b", Value: bson.Raw(r.body)}, {Key: "f", Value: fields}, {Key: "u", Value: unique}}
+	return bson.D{{Key: "v", Value: r.Version}, {Key: "b", Value: bson.Raw(r.Body)}, {Key: "f", Value: fields}, {Key: "u", Value: unique}}
 }
 
 // uniqueEntries returns the values of a unique index: one document, one for each value of a multi-valued field, or none
 // if the record lacks a field.
-func (s *shape) uniqueEntries(ix *index, r *record) bson.A {
+func uniqueEntries(s *plan.Shape, ix *plan.Index, r *engine.Record) bson.A {
 	entries := []bson.D{{}}
-	for _, f := range ix.fields {
-		values, list := r.fields[f].([]any)
+	for _, f := range ix.Fields {
+		values, list := r.Fields[f].([]any)
 		if !list {
-			values = []any{r.fields[f]}
+			values = []any{r.Fields[f]}
 		}
 		var longer []bson.D
 		for _, entry := range entries {
 			for _, value := range values {
 				if value != nil {
-					longer = append(longer, append(slices.Clone(entry), bson.E{Key: s.fields[f].name, Value: value}))
+					longer = append(longer, append(slices.Clone(entry), bson.E{Key: s.Fields[f].Name, Value: value}))
 				}
 			}
 		}
@@ -82,7 +88,7 @@ func (s *shape) uniqueEntries(ix *index, r *record) bson.A {
 
 // change returns the update that sets fields and appends entries. It does not lower a later p, which belongs to a
 // claim.
-func change(set bson.D, entries []entry) bson.D {
+func change(set bson.D, entries []engine.Entry) bson.D {
 	update := bson.D{{Key: "$set", Value: set}}
 	if len(entries) > 0 {
 		update = append(update,
@@ -92,92 +98,92 @@ func change(set bson.D, entries []entry) bson.D {
 	return update
 }
 
-// bury returns the update that makes a document a tombstone.
-func bury(version int64, entries []entry) bson.D {
+// tombstone returns the update that makes a document a tombstone.
+func tombstone(version int64, entries []engine.Entry) bson.D {
 	return append(change(bson.D{{Key: "v", Value: version}}, entries),
 		unset("b", "f", "u"))
 }
 
-func (e *mongoEngine) load(ctx context.Context, s *shape, key string) (*record, error) {
+func (e *Engine) Load(ctx context.Context, s *plan.Shape, key string) (*engine.Record, error) {
 	c, err := e.collection(s)
 	if err != nil {
 		return nil, err
 	}
-	var d mongoDocument
+	var d document
 	err = c.FindOne(ctx, bson.D{{Key: "_id", Value: key}}, options.FindOne().SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}})).Decode(&d)
 	if errors.Is(err, mongo.ErrNoDocuments) || err == nil && d.Body == nil {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, mongoError(err)
+		return nil, classified(err)
 	}
 	return d.record(), nil
 }
 
-func (e *mongoEngine) loadMany(ctx context.Context, s *shape, keys []string) ([]*record, error) {
+func (e *Engine) LoadMany(ctx context.Context, s *plan.Shape, keys []string) ([]*engine.Record, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	return e.records(ctx, s, bson.D{oneOfMany(keys), there("b", true)}, options.Find(), &filling{})
+	return e.records(ctx, s, bson.D{oneOfMany(keys), there("b", true)}, options.Find(), &engine.Page{})
 }
 
-func (e *mongoEngine) records(ctx context.Context, s *shape, filter bson.D, how *options.FindOptionsBuilder, page *filling) ([]*record, error) {
+func (e *Engine) records(ctx context.Context, s *plan.Shape, filter bson.D, how *options.FindOptionsBuilder, page *engine.Page) ([]*engine.Record, error) {
 	c, err := e.collection(s)
 	if err != nil {
 		return nil, err
 	}
 	cursor, err := c.Find(ctx, filter, how.SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
 	if err != nil {
-		return nil, mongoError(err)
+		return nil, classified(err)
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
-	var out []*record
+	var out []*engine.Record
 	for cursor.Next(ctx) {
-		var d mongoDocument
+		var d document
 		if err := cursor.Decode(&d); err != nil {
-			return nil, mongoError(err)
+			return nil, classified(err)
 		}
 		out = append(out, d.record())
-		if page.full(out[len(out)-1]) {
+		if page.Full(out[len(out)-1]) {
 			break
 		}
 	}
-	return out, mongoError(cursor.Err())
+	return out, classified(cursor.Err())
 }
 
-// mongoFind returns all results of a query.
-func mongoFind[D any](ctx context.Context, c *mongo.Collection, filter bson.D, how *options.FindOptionsBuilder) ([]D, error) {
+// findAll returns all results of a query.
+func findAll[D any](ctx context.Context, c *mongo.Collection, filter bson.D, how *options.FindOptionsBuilder) ([]D, error) {
 	var out []D
 	cursor, err := c.Find(ctx, filter, how)
 	if err == nil {
 		err = cursor.All(ctx, &out)
 	}
-	return out, mongoError(err)
+	return out, classified(err)
 }
 
-func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
+func (e *Engine) Insert(ctx context.Context, s *plan.Shape, r *engine.Record) error {
 	c, err := e.collection(s)
 	if err != nil {
 		return err
 	}
-	d := append(bson.D{{Key: "_id", Value: r.key}}, contents(s, r)...)
-	if len(r.entries) > 0 {
-		d = append(d, bson.E{Key: "o", Value: r.entries}, bson.E{Key: "p", Value: time.Now().UTC()})
+	d := append(bson.D{{Key: "_id", Value: r.Key}}, contents(s, r)...)
+	if len(r.Entries) > 0 {
+		d = append(d, bson.E{Key: "o", Value: r.Entries}, bson.E{Key: "p", Value: time.Now().UTC()})
 	}
 	for try := 0; ; try++ {
 		_, err = c.InsertOne(ctx, d)
-		conflict, ok := errors.AsType[*conflictError](mongoError(err))
-		if !ok || conflict.index != "" {
-			return mongoError(err)
+		conflict, ok := errors.AsType[*engine.ConflictError](classified(err))
+		if !ok || conflict.Index != "" {
+			return classified(err)
 		}
 		// It replaces a tombstone of the key.
-		err = e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.key}, there("b", false)}, change(contents(s, r), r.entries))
-		if !errors.Is(err, errStale) {
+		err = e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.Key}, there("b", false)}, change(contents(s, r), r.Entries))
+		if !errors.Is(err, engine.ErrStale) {
 			return err
 		}
 		// If the key was that of a tombstone, a relay may have removed it meanwhile. Then the key is free.
-		found, err := e.load(ctx, s, r.key)
-		if err != nil || found != nil || try == maxTries || !backoff(ctx, try) {
+		found, err := e.Load(ctx, s, r.Key)
+		if err != nil || found != nil || try == maxTries || !engine.Backoff(ctx, try) {
 			return cmp.Or(err, ctx.Err(), error(conflict))
 		}
 	}
@@ -186,30 +192,30 @@ func (e *mongoEngine) insert(ctx context.Context, s *shape, r *record) error {
 // maxTries bounds the repetitions of a write after a conflict that should not occur twice.
 const maxTries = 10
 
-func (e *mongoEngine) replace(ctx context.Context, s *shape, r *record, version int64) error {
-	return e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.key}, {Key: "v", Value: version}, there("b", true)}, change(contents(s, r), r.entries))
+func (e *Engine) Replace(ctx context.Context, s *plan.Shape, r *engine.Record, version int64) error {
+	return e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: version}, there("b", true)}, change(contents(s, r), r.Entries))
 }
 
-// guarded runs an update. It returns errStale if no document matches filter.
-func (e *mongoEngine) guarded(ctx context.Context, s *shape, filter, update bson.D) error {
+// guarded runs an update. It returns engine.ErrStale if no document matches filter.
+func (e *Engine) guarded(ctx context.Context, s *plan.Shape, filter, update bson.D) error {
 	c, err := e.collection(s)
 	if err != nil {
 		return err
 	}
 	result, err := c.UpdateOne(ctx, filter, update)
 	if err != nil {
-		return mongoError(err)
+		return classified(err)
 	}
 	if result.MatchedCount == 0 {
-		return errStale
+		return engine.ErrStale
 	}
 	return nil
 }
 
-func (e *mongoEngine) remove(ctx context.Context, s *shape, key string, version int64, entries []entry) error {
+func (e *Engine) Remove(ctx context.Context, s *plan.Shape, key string, version int64, entries []engine.Entry) error {
 	at := bson.D{{Key: "_id", Value: key}, {Key: "v", Value: version}, there("b", true)}
 	if len(entries) > 0 {
-		return e.guarded(ctx, s, at, bury(version+1, entries))
+		return e.guarded(ctx, s, at, tombstone(version+1, entries))
 	}
 	c, err := e.collection(s)
 	if err != nil {
@@ -217,35 +223,35 @@ func (e *mongoEngine) remove(ctx context.Context, s *shape, key string, version 
 	}
 	result, err := c.DeleteOne(ctx, append(at, there("o", false)))
 	if err != nil {
-		return mongoError(err)
+		return classified(err)
 	}
 	if result.DeletedCount == 1 {
 		return nil
 	}
-	return e.guarded(ctx, s, append(at[:3:3], there("o", true)), bury(version+1, nil))
+	return e.guarded(ctx, s, append(at[:3:3], there("o", true)), tombstone(version+1, nil))
 }
 
-func (e *mongoEngine) replaceMany(ctx context.Context, s *shape, records []*record) error {
+func (e *Engine) ReplaceMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error {
 	c, err := e.collection(s)
 	if err != nil {
 		return err
 	}
 	models := make([]mongo.WriteModel, len(records))
 	for i, r := range records {
-		models[i] = mongo.NewUpdateOneModel().SetUpdate(change(contents(s, r), r.entries)).
-			SetFilter(bson.D{{Key: "_id", Value: r.key}, {Key: "v", Value: r.version - 1}, there("b", true)})
+		models[i] = mongo.NewUpdateOneModel().SetUpdate(change(contents(s, r), r.Entries)).
+			SetFilter(bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: r.Version - 1}, there("b", true)})
 	}
 	result, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	if err != nil {
-		return mongoError(err)
+		return classified(err)
 	}
 	if result.MatchedCount < int64(len(records)) {
-		return errStale
+		return engine.ErrStale
 	}
 	return nil
 }
 
-func (e *mongoEngine) putMany(ctx context.Context, s *shape, records []*record) error {
+func (e *Engine) PutMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error {
 	c, err := e.collection(s)
 	if err != nil {
 		return err
@@ -253,7 +259,7 @@ func (e *mongoEngine) putMany(ctx context.Context, s *shape, records []*record) 
 	for try := 0; len(records) > 0; try++ {
 		models := make([]mongo.WriteModel, len(records))
 		for i, r := range records {
-			models[i] = mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: r.key}}).
+			models[i] = mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: r.Key}}).
 				SetUpdate(change(contents(s, r), nil)).SetUpsert(true)
 		}
 		_, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
@@ -262,13 +268,13 @@ func (e *mongoEngine) putMany(ctx context.Context, s *shape, records []*record) 
 			return err
 		}
 		// Another process has inserted these keys at the same time. The next try replaces its records.
-		again := make([]*record, len(lost))
+		again := make([]*engine.Record, len(lost))
 		for i, at := range lost {
 			again[i] = records[at]
 		}
 		records = again
-		if len(lost) > 0 && (try == maxTries || !backoff(ctx, try)) {
-			return cmp.Or(ctx.Err(), error(&conflictError{err: errors.New("a key exists, but cannot be replaced")}))
+		if len(lost) > 0 && (try == maxTries || !engine.Backoff(ctx, try)) {
+			return cmp.Or(ctx.Err(), error(&engine.ConflictError{Err: errors.New("a key exists, but cannot be replaced")}))
 		}
 	}
 	return nil
@@ -282,20 +288,20 @@ func duplicates(err error) ([]int, error) {
 	}
 	bulk, ok := errors.AsType[mongo.BulkWriteException](err)
 	if !ok || unconfirmed(err) {
-		return nil, mongoError(err)
+		return nil, classified(err)
 	}
 	taken := make([]int, len(bulk.WriteErrors))
 	for i, w := range bulk.WriteErrors {
-		conflict, ok := errors.AsType[*conflictError](mongoError(w.WriteError))
-		if !ok || conflict.index != "" {
-			return nil, mongoError(w.WriteError)
+		conflict, ok := errors.AsType[*engine.ConflictError](classified(w.WriteError))
+		if !ok || conflict.Index != "" {
+			return nil, classified(w.WriteError)
 		}
 		taken[i] = w.Index
 	}
 	return taken, nil
 }
 
-func (e *mongoEngine) insertMany(ctx context.Context, s *shape, records []*record) ([]bool, error) {
+func (e *Engine) InsertMany(ctx context.Context, s *plan.Shape, records []*engine.Record) ([]bool, error) {
 	c, err := e.collection(s)
 	if err != nil {
 		return nil, err
@@ -303,7 +309,7 @@ func (e *mongoEngine) insertMany(ctx context.Context, s *shape, records []*recor
 	documents := make([]any, len(records))
 	isNew := make([]bool, len(records))
 	for i, r := range records {
-		documents[i] = append(bson.D{{Key: "_id", Value: r.key}}, contents(s, r)...)
+		documents[i] = append(bson.D{{Key: "_id", Value: r.Key}}, contents(s, r)...)
 		isNew[i] = true
 	}
 	_, err = c.InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
@@ -313,23 +319,23 @@ func (e *mongoEngine) insertMany(ctx context.Context, s *shape, records []*recor
 	}
 	keys := make([]string, len(taken))
 	for at, i := range taken {
-		keys[at], isNew[i] = records[i].key, false
+		keys[at], isNew[i] = records[i].Key, false
 	}
-	found, err := e.loadMany(ctx, s, keys)
+	found, err := e.LoadMany(ctx, s, keys)
 	if err != nil {
 		return isNew, err
 	}
 	there := make(map[string]bool, len(found))
 	for _, r := range found {
-		there[r.key] = true
+		there[r.Key] = true
 	}
 	for _, i := range taken {
-		if there[records[i].key] {
+		if there[records[i].Key] {
 			continue
 		}
 		// The key is or was that of a tombstone.
-		err := e.insert(ctx, s, records[i])
-		if conflict, ok := errors.AsType[*conflictError](err); ok && conflict.index == "" {
+		err := e.Insert(ctx, s, records[i])
+		if conflict, ok := errors.AsType[*engine.ConflictError](err); ok && conflict.Index == "" {
 			continue
 		}
 		if err != nil {
@@ -340,14 +346,15 @@ func (e *mongoEngine) insertMany(ctx context.Context, s *shape, records []*recor
 	return isNew, nil
 }
 
-func (e *mongoEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64, error) {
-	c, err := e.collection(p.shape)
+func (e *Engine) DeleteSome(ctx context.Context, asked *plan.Plan, limit int) (int64, error) {
+	p := query{asked}
+	c, err := e.collection(p.Shape)
 	if err != nil {
 		return 0, err
 	}
 	// A record that changes meanwhile is not deleted. So it ends when none is found, not when fewer are deleted than found.
 	for deleted := int64(0); ; {
-		found, err := mongoFind[mongoDocument](ctx, c, p.filter(), options.Find().SetHint(p.hint()).
+		found, err := findAll[document](ctx, c, p.filter(), options.Find().SetHint(p.hint()).
 			SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)-deleted))
 		if err != nil {
 			return deleted, err
@@ -363,12 +370,12 @@ func (e *mongoEngine) deleteSome(ctx context.Context, p *plan, limit int) (int64
 		these := bson.D{oneOfMany(keys), {Key: "$and", Value: bson.A{p.filter(), bson.D{there("b", true)}}}}
 		gone, err := c.DeleteMany(ctx, append(these[:2:2], there("o", false)))
 		if err != nil {
-			return deleted, mongoError(err)
+			return deleted, classified(err)
 		}
 		deleted += gone.DeletedCount
-		buried, err := c.UpdateMany(ctx, append(these[:2:2], there("o", true)), bury(rand.Int64N(1<<62), nil))
+		buried, err := c.UpdateMany(ctx, append(these[:2:2], there("o", true)), tombstone(rand.Int64N(1<<62), nil))
 		if err != nil {
-			return deleted, mongoError(err)
+			return deleted, classified(err)
 		}
 		if deleted += buried.ModifiedCount; deleted >= int64(limit) {
 			return deleted, nil

@@ -1,4 +1,4 @@
-package document
+package sqlite
 
 import (
 	"context"
@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 )
 
-// sqliteWriter runs all writes over one connection. Writes that wait while a transaction is synced share the next
+// writer runs all writes over one connection. Writes that wait while a transaction is synced share the next
 // transaction, so many writers cost few syncs.
-type sqliteWriter struct {
+type writer struct {
 	cache *statements
 	conn  *sql.Conn
 	jobs  chan *writeJob
@@ -22,7 +24,7 @@ type sqliteWriter struct {
 
 type writeJob struct {
 	ctx  context.Context
-	work func(*sqliteWriter) error
+	work func(*writer) error
 	err  error
 	done chan struct{}
 }
@@ -31,9 +33,9 @@ const maxGroup = 128
 
 var errRolledBack = errors.New("the shared transaction failed")
 
-// newSQLiteWriter returns a running writer. Its close closes closers.
-func newSQLiteWriter(conn *sql.Conn, closers ...io.Closer) *sqliteWriter {
-	w := &sqliteWriter{
+// newWriter returns a running writer. Its close closes closers.
+func newWriter(conn *sql.Conn, closers ...io.Closer) *writer {
+	w := &writer{
 		conn: conn, cache: &statements{prepare: conn.PrepareContext, closers: closers},
 		jobs: make(chan *writeJob, maxGroup), done: make(chan struct{}),
 	}
@@ -43,12 +45,12 @@ func newSQLiteWriter(conn *sql.Conn, closers ...io.Closer) *sqliteWriter {
 
 // do runs a job and returns when it is durable. ctx can end the wait for the transaction only. do always waits for
 // the result of a started job: a caller who gets an error knows that nothing was written.
-func (w *sqliteWriter) do(ctx context.Context, work func(*sqliteWriter) error) error {
+func (w *writer) do(ctx context.Context, work func(*writer) error) error {
 	job := &writeJob{ctx: ctx, work: work, done: make(chan struct{})}
 	w.mu.RLock()
 	if w.closed {
 		w.mu.RUnlock()
-		return &unavailableError{errors.New("the database is closed")}
+		return &engine.UnavailableError{Err: errors.New("the database is closed")}
 	}
 	w.jobs <- job
 	w.mu.RUnlock()
@@ -56,8 +58,8 @@ func (w *sqliteWriter) do(ctx context.Context, work func(*sqliteWriter) error) e
 	return job.err
 }
 
-// close finishes the waiting jobs and closes the connection. It is called once.
-func (w *sqliteWriter) close() error {
+// Close finishes the waiting jobs and closes the connection. It is called once.
+func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
@@ -66,7 +68,7 @@ func (w *sqliteWriter) close() error {
 	return w.cache.close()
 }
 
-func (w *sqliteWriter) loop() {
+func (w *writer) loop() {
 	defer close(w.done)
 	for job := range w.jobs {
 		group := []*writeJob{job}
@@ -81,7 +83,7 @@ func (w *sqliteWriter) loop() {
 }
 
 // commit runs a group in one transaction. If the transaction fails, all of its jobs fail.
-func (w *sqliteWriter) commit(group []*writeJob) {
+func (w *writer) commit(group []*writeJob) {
 	err := w.exec("BEGIN IMMEDIATE")
 	if err == nil {
 		err = w.runAll(group)
@@ -102,7 +104,7 @@ func (w *sqliteWriter) commit(group []*writeJob) {
 
 // runAll runs each job after a savepoint, unless there is one job only. It returns an error if the transaction
 // cannot go on.
-func (w *sqliteWriter) runAll(group []*writeJob) error {
+func (w *writer) runAll(group []*writeJob) error {
 	if len(group) == 1 {
 		group[0].err = w.run(group[0])
 		return group[0].err
@@ -124,7 +126,7 @@ func (w *sqliteWriter) runAll(group []*writeJob) error {
 	return nil
 }
 
-func (w *sqliteWriter) run(job *writeJob) error {
+func (w *writer) run(job *writeJob) error {
 	if err := job.ctx.Err(); err != nil {
 		return err
 	}
@@ -133,17 +135,17 @@ func (w *sqliteWriter) run(job *writeJob) error {
 
 // exec, changes, row and rows run a cached statement on the writing connection. They have no context: a group must
 // not fail because one of its callers has left.
-func (w *sqliteWriter) exec(text string, args ...any) error {
+func (w *writer) exec(text string, args ...any) error {
 	_, err := w.changes(text, args...)
 	return err
 }
 
-func (w *sqliteWriter) define(text string) error {
+func (w *writer) define(text string) error {
 	_, err := w.conn.ExecContext(context.Background(), text)
 	return err
 }
 
-func (w *sqliteWriter) changes(text string, args ...any) (int64, error) {
+func (w *writer) changes(text string, args ...any) (int64, error) {
 	ctx := context.Background()
 	stmt, release, err := w.cache.get(ctx, text)
 	if err != nil {
@@ -158,7 +160,7 @@ func (w *sqliteWriter) changes(text string, args ...any) (int64, error) {
 }
 
 // row scans the first row. It returns sql.ErrNoRows if there is none.
-func (w *sqliteWriter) row(text string, args []any, dest ...any) error {
+func (w *writer) row(text string, args []any, dest ...any) error {
 	found := false
 	err := w.rows(text, args, func(rows *sql.Rows) error {
 		found = true
@@ -170,7 +172,7 @@ func (w *sqliteWriter) row(text string, args []any, dest ...any) error {
 	return err
 }
 
-func (w *sqliteWriter) rows(text string, args []any, scan func(*sql.Rows) error) error {
+func (w *writer) rows(text string, args []any, scan func(*sql.Rows) error) error {
 	return w.cache.rows(context.Background(), text, args, scan)
 }
 

@@ -1,4 +1,4 @@
-package document
+package sqlite
 
 import (
 	"context"
@@ -15,50 +15,56 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// sqliteEngine stores a database in one file, which one process uses. Writes go over one connection, which
+// Engine stores a database in one file, which one process uses. Writes go over one connection, which
 // gathers waiting writes into one synced transaction. Reads go over a few other connections. With WAL they do not
 // wait for writes.
-type sqliteEngine struct {
+type Engine struct {
 	path    string
 	observe func(operation string)
 
+	written sync.Map // *plan.Shape: its *writeTexts
+
 	mu     sync.Mutex // guards the rest
 	reads  *statements
-	writes *sqliteWriter
+	writes *writer
 	closed bool
 }
 
 const (
-	sqliteReaders = 4
-	// sqliteBusyMillis is the time for which a write waits for a write of another connection.
-	sqliteBusyMillis = 10000
+	readers = 4
+	// busyMillis is the time for which a write waits for a write of another connection.
+	busyMillis = 10000
 )
 
-func newSQLite(folder, name string, observe func(string)) (*sqliteEngine, error) {
+func New(folder, name string, observe func(string)) (*Engine, error) {
 	if folder == "" {
 		return nil, errors.New("document: sqlite: needs a folder")
 	}
-	return &sqliteEngine{path: filepath.Join(folder, name+".db"), observe: observe}, nil
+	return &Engine{path: filepath.Join(folder, name+".db"), observe: observe}, nil
 }
 
 // reader returns the reading connections. It opens them at the first call.
-func (e *sqliteEngine) reader() (*statements, error) {
+func (e *Engine) reader() (*statements, error) {
 	return opened(e, &e.reads, func() (*statements, error) {
 		db, err := e.connect("query_only(1)", "cache_size(-2000)")
 		if err != nil {
 			return nil, err
 		}
-		db.SetMaxOpenConns(sqliteReaders)
-		db.SetMaxIdleConns(sqliteReaders)
+		db.SetMaxOpenConns(readers)
+		db.SetMaxIdleConns(readers)
 		return &statements{prepare: db.PrepareContext, closers: []io.Closer{db}}, nil
 	})
 }
 
 // writer returns the writing connection. At the first call it locks the file and opens the connection.
-func (e *sqliteEngine) writer(ctx context.Context) (*sqliteWriter, error) {
-	return opened(e, &e.writes, func() (*sqliteWriter, error) {
+func (e *Engine) writer(ctx context.Context) (*writer, error) {
+	return opened(e, &e.writes, func() (*writer, error) {
 		db, err := e.connect("cache_size(-8000)", "journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)")
 		if err != nil {
 			return nil, err
@@ -72,16 +78,16 @@ func (e *sqliteEngine) writer(ctx context.Context) (*sqliteWriter, error) {
 		if err != nil {
 			return nil, errors.Join(err, db.Close(), lock.Close())
 		}
-		return newSQLiteWriter(conn, conn, db, lock), nil
+		return newWriter(conn, conn, db, lock), nil
 	})
 }
 
 // opened returns *at. If it is nil, opened sets it to the result of open.
-func opened[T any](e *sqliteEngine, at **T, open func() (*T, error)) (*T, error) {
+func opened[T any](e *Engine, at **T, open func() (*T, error)) (*T, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, &unavailableError{errors.New("the database is closed")}
+		return nil, &engine.UnavailableError{Err: errors.New("the database is closed")}
 	}
 	if *at == nil {
 		err := e.create()
@@ -90,7 +96,7 @@ func opened[T any](e *sqliteEngine, at **T, open func() (*T, error)) (*T, error)
 			made, err = open()
 		}
 		if err != nil {
-			return nil, &unavailableError{unusablePath(e.path, err)}
+			return nil, &engine.UnavailableError{Err: unusablePath(e.path, err)}
 		}
 		*at = made
 	}
@@ -99,7 +105,7 @@ func opened[T any](e *sqliteEngine, at **T, open func() (*T, error)) (*T, error)
 
 // create creates the file if there is none. It must not open the file while SQLite uses it: the operating system removes
 // all locks of a process on a file when the process closes the file once.
-func (e *sqliteEngine) create() error {
+func (e *Engine) create() error {
 	if e.reads != nil || e.writes != nil {
 		return nil
 	}
@@ -117,13 +123,17 @@ func (e *sqliteEngine) create() error {
 // connect returns connections with the pragmas. Each connection has a page cache of its own, in KiB of cache_size: five
 // services with five connections each keep the same pages several times. A page that is not cached is in the cache of the
 // operating system.
-func (e *sqliteEngine) connect(pragmas ...string) (*sql.DB, error) {
+func (e *Engine) connect(pragmas ...string) (*sql.DB, error) {
 	if err := registerText(); err != nil {
 		return nil, err
 	}
 	v := url.Values{"_dqs": {"0"}, "_pragma": append(
-		[]string{fmt.Sprintf("busy_timeout(%d)", sqliteBusyMillis), "temp_store(MEMORY)"}, pragmas...)}
+		[]string{fmt.Sprintf("busy_timeout(%d)", busyMillis), "temp_store(MEMORY)"}, pragmas...)}
 	return sql.Open("sqlite", fileURL(e.path, v))
+}
+
+func fileURL(path string, parameters url.Values) string {
+	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: parameters.Encode()}).String()
 }
 
 var errInUse = errors.New("another process uses it")
@@ -145,11 +155,11 @@ func lockFile(path string) (io.Closer, error) {
 	return file, nil
 }
 
-func (e *sqliteEngine) ping(ctx context.Context) error {
+func (e *Engine) Ping(ctx context.Context) error {
 	return e.read(ctx, clause{text: "SELECT 1"}, func(rows *sql.Rows) error { return rows.Scan(new(int)) })
 }
 
-func (e *sqliteEngine) close() error {
+func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
@@ -164,43 +174,43 @@ func (e *sqliteEngine) close() error {
 	return errors.Join(errs...)
 }
 
-func (e *sqliteEngine) read(ctx context.Context, q clause, scan func(*sql.Rows) error) error {
+func (e *Engine) read(ctx context.Context, q clause, scan func(*sql.Rows) error) error {
 	reads, err := e.reader()
 	if err != nil {
 		return err
 	}
 	e.observe("read")
-	return sqliteError(reads.rows(ctx, q.text, q.args, scan), nil)
+	return classified(reads.rows(ctx, q.text, q.args, scan), nil)
 }
 
 // write runs job in a transaction, which it may share with other writes.
-func (e *sqliteEngine) write(ctx context.Context, s *shape, job func(*sqliteWriter) error) error {
+func (e *Engine) write(ctx context.Context, s *plan.Shape, job func(*writer) error) error {
 	writes, err := e.writer(ctx)
 	if err != nil {
 		return err
 	}
 	e.observe("write")
-	return sqliteError(writes.do(ctx, job), s)
+	return classified(writes.do(ctx, job), s)
 }
 
-func (e *sqliteEngine) next(ctx context.Context, counter string, n int64) (int64, error) {
+func (e *Engine) Next(ctx context.Context, counter string, n int64) (int64, error) {
 	var last int64
-	err := e.write(ctx, nil, func(w *sqliteWriter) error {
+	err := e.write(ctx, nil, func(w *writer) error {
 		return w.row(`INSERT INTO "~counters" (name, value) VALUES (?, ?)
 			ON CONFLICT (name) DO UPDATE SET value = value + excluded.value RETURNING value`, []any{counter, n}, &last)
 	})
 	return last, err
 }
 
-func (e *sqliteEngine) last(ctx context.Context, counter string) (int64, error) {
+func (e *Engine) Last(ctx context.Context, counter string) (int64, error) {
 	var last int64
 	q := clause{`SELECT value FROM "~counters" WHERE name = ?`, []any{counter}}
 	err := e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&last) })
 	return last, err
 }
 
-// sqliteError classifies an error of the driver. s has the index that a violated constraint belongs to.
-func sqliteError(err error, s *shape) error {
+// classified classifies an error of the driver. s has the index that a violated constraint belongs to.
+func classified(err error, s *plan.Shape) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return err
@@ -208,31 +218,31 @@ func sqliteError(err error, s *shape) error {
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_CONSTRAINT:
 		if s != nil && (e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY) {
-			return &conflictError{index: s.violated(e.Error()), err: err}
+			return &engine.ConflictError{Index: shape{s}.violated(e.Error()), Err: err}
 		}
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
 		sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_PROTOCOL:
-		return &unavailableError{err}
+		return &engine.UnavailableError{Err: err}
 	case sqlite3.SQLITE_ERROR:
 		if strings.Contains(e.Error(), "no such ") { // not migrated yet
-			return &unavailableError{err}
+			return &engine.UnavailableError{Err: err}
 		}
 	}
 	return err
 }
 
 // violated returns the unique index whose columns SQLite's message lists. The message does not name the index.
-func (s *shape) violated(message string) string {
+func (s shape) violated(message string) string {
 	_, list, _ := strings.Cut(message, "UNIQUE constraint failed: ")
 	list, _, _ = strings.Cut(list, " (")
-	for i := range s.indexes {
-		table := s.name
-		if s.indexes[i].many >= 0 {
-			table = s.sideTable(&s.indexes[i])
+	for i := range s.Indexes {
+		table := s.Name
+		if s.Indexes[i].Many >= 0 {
+			table = s.sideTable(&s.Indexes[i])
 		}
-		columns := strings.ReplaceAll(s.each(s.indexes[i].fields, table+".?", ", "), `"`, "")
-		if s.indexes[i].unique && columns == list {
-			return s.indexes[i].name
+		columns := strings.ReplaceAll(s.each(s.Indexes[i].Fields, table+".?", ", "), `"`, "")
+		if s.Indexes[i].Unique && columns == list {
+			return s.Indexes[i].Name
 		}
 	}
 	return ""

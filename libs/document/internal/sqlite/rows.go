@@ -1,4 +1,4 @@
-package document
+package sqlite
 
 import (
 	"context"
@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
 // Each collection has a table of its name with the columns id, key, version, body and one column per declared field
@@ -19,41 +22,27 @@ func column(field string) string { return "f_" + field }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// scalar returns the form in which SQLite stores and compares a value.
-func scalar(value any) any {
-	switch v := value.(type) {
-	case time.Time:
-		return v.UnixMilli()
-	case bool:
-		if v {
-			return int64(1)
-		}
-		return int64(0)
-	}
-	return value
-}
-
 // cell returns the form of a value in a column of the collection's table.
 func cell(value any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
-		return scalar(value), nil
+		return plan.Scalar(value), nil
 	}
 	text, err := json.Marshal(scalars(list))
 	return string(text), err
 }
 
-func (e *sqliteEngine) load(ctx context.Context, s *shape, key string) (*record, error) {
-	var found *record
-	q := clause{`SELECT version, body FROM ` + quote(s.name) + ` WHERE key = ?`, []any{key}}
+func (e *Engine) Load(ctx context.Context, s *plan.Shape, key string) (*engine.Record, error) {
+	var found *engine.Record
+	q := clause{`SELECT version, body FROM ` + quote(s.Name) + ` WHERE key = ?`, []any{key}}
 	err := e.read(ctx, q, func(rows *sql.Rows) error {
-		found = &record{key: key}
-		return rows.Scan(&found.version, &found.body)
+		found = &engine.Record{Key: key}
+		return rows.Scan(&found.Version, &found.Body)
 	})
 	return found, err
 }
 
-func (e *sqliteEngine) loadMany(ctx context.Context, s *shape, keys []string) ([]*record, error) {
+func (e *Engine) LoadMany(ctx context.Context, s *plan.Shape, keys []string) ([]*engine.Record, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -61,25 +50,28 @@ func (e *sqliteEngine) loadMany(ctx context.Context, s *shape, keys []string) ([
 	if err != nil {
 		return nil, err
 	}
-	q := clause{`SELECT key, version, body FROM ` + quote(s.name) + ` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}}
-	return e.records(ctx, q, 0, &filling{})
+	q := clause{`SELECT key, version, body FROM ` + quote(s.Name) + ` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}}
+	return e.records(ctx, q, 0, &engine.Page{})
 }
 
+// errFull ends a read.
+var errFull = errors.New("the page is full")
+
 // records reads key, version and body. It ignores extra columns after them, which serve the order only.
-func (e *sqliteEngine) records(ctx context.Context, q clause, extra int, page *filling) ([]*record, error) {
-	var out []*record
+func (e *Engine) records(ctx context.Context, q clause, extra int, page *engine.Page) ([]*engine.Record, error) {
+	var out []*engine.Record
 	dest := make([]any, 3+extra)
 	for i := range dest {
 		dest[i] = new(any)
 	}
 	err := e.read(ctx, q, func(rows *sql.Rows) error {
-		r := &record{}
-		dest[0], dest[1], dest[2] = &r.key, &r.version, &r.body
+		r := &engine.Record{}
+		dest[0], dest[1], dest[2] = &r.Key, &r.Version, &r.Body
 		out = append(out, r)
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		if page.full(r) {
+		if page.Full(r) {
 			return errFull
 		}
 		return nil
@@ -90,66 +82,66 @@ func (e *sqliteEngine) records(ctx context.Context, q clause, extra int, page *f
 	return out, err
 }
 
-func (e *sqliteEngine) insert(ctx context.Context, s *shape, r *record) error {
-	args, err := r.cells([]any{r.key})
+func (e *Engine) Insert(ctx context.Context, s *plan.Shape, r *engine.Record) error {
+	args, err := cells([]any{r.Key}, r)
 	if err != nil {
 		return err
 	}
-	return e.writeOne(ctx, s, r.key, r.entries, s.texts.insert, args...)
+	return e.writeOne(ctx, s, r.Key, r.Entries, e.texts(s).insert, args...)
 }
 
-func (e *sqliteEngine) replace(ctx context.Context, s *shape, r *record, version int64) error {
-	args, err := r.cells(nil)
+func (e *Engine) Replace(ctx context.Context, s *plan.Shape, r *engine.Record, version int64) error {
+	args, err := cells(nil, r)
 	if err != nil {
 		return err
 	}
-	return e.writeOne(ctx, s, r.key, r.entries, s.texts.replace, append(args, r.key, version)...)
+	return e.writeOne(ctx, s, r.Key, r.Entries, e.texts(s).replace, append(args, r.Key, version)...)
 }
 
-func (e *sqliteEngine) remove(ctx context.Context, s *shape, key string, version int64, entries []entry) error {
-	return e.writeOne(ctx, s, key, entries, `DELETE FROM `+quote(s.name)+` WHERE key = ? AND version = ?`, key, version)
+func (e *Engine) Remove(ctx context.Context, s *plan.Shape, key string, version int64, entries []engine.Entry) error {
+	return e.writeOne(ctx, s, key, entries, `DELETE FROM `+quote(s.Name)+` WHERE key = ? AND version = ?`, key, version)
 }
 
-// writeOne changes the record of key and appends entries to the outbox. It returns errStale if text changes no record.
-func (e *sqliteEngine) writeOne(ctx context.Context, s *shape, key string, entries []entry, text string, args ...any) error {
-	return e.write(ctx, s, func(w *sqliteWriter) error {
+// writeOne changes the record of key and appends entries to the outbox. It returns engine.ErrStale if text changes no record.
+func (e *Engine) writeOne(ctx context.Context, s *plan.Shape, key string, entries []engine.Entry, text string, args ...any) error {
+	return e.write(ctx, s, func(w *writer) error {
 		n, err := w.changes(text, args...)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return errStale
+			return engine.ErrStale
 		}
 		return w.post(s, key, entries)
 	})
 }
 
-func (w *sqliteWriter) post(s *shape, key string, entries []entry) error {
+func (w *writer) post(s *plan.Shape, key string, entries []engine.Entry) error {
 	for i := range entries {
 		text, err := bson.Marshal(&entries[i])
 		if err != nil {
 			return err
 		}
-		if err := w.exec(`INSERT INTO "~outbox" (collection, key, entry) VALUES (?, ?, ?)`, s.name, key, text); err != nil {
+		if err := w.exec(`INSERT INTO "~outbox" (collection, key, entry) VALUES (?, ?, ?)`, s.Name, key, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *sqliteEngine) replaceMany(ctx context.Context, s *shape, records []*record) error {
-	return e.write(ctx, s, func(w *sqliteWriter) error {
+func (e *Engine) ReplaceMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error {
+	return e.write(ctx, s, func(w *writer) error {
 		for _, r := range records {
-			args, err := r.cells(nil)
+			args, err := cells(nil, r)
 			if err != nil {
 				return err
 			}
-			if n, err := w.changes(s.texts.replace, append(args, r.key, r.version-1)...); err != nil {
+			if n, err := w.changes(e.texts(s).replace, append(args, r.Key, r.Version-1)...); err != nil {
 				return err
 			} else if n == 0 {
-				return errStale
+				return engine.ErrStale
 			}
-			if err := w.post(s, r.key, r.entries); err != nil {
+			if err := w.post(s, r.Key, r.Entries); err != nil {
 				return err
 			}
 		}
@@ -157,12 +149,12 @@ func (e *sqliteEngine) replaceMany(ctx context.Context, s *shape, records []*rec
 	})
 }
 
-func (e *sqliteEngine) putMany(ctx context.Context, s *shape, records []*record) error {
-	return e.write(ctx, s, func(w *sqliteWriter) error {
+func (e *Engine) PutMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error {
+	return e.write(ctx, s, func(w *writer) error {
 		for _, r := range records {
-			args, err := r.cells([]any{r.key})
+			args, err := cells([]any{r.Key}, r)
 			if err == nil {
-				err = w.exec(s.texts.upsert, args...)
+				err = w.exec(e.texts(s).upsert, args...)
 			}
 			if err != nil {
 				return err
@@ -172,9 +164,9 @@ func (e *sqliteEngine) putMany(ctx context.Context, s *shape, records []*record)
 	})
 }
 
-func (e *sqliteEngine) insertMany(ctx context.Context, s *shape, records []*record) ([]bool, error) {
+func (e *Engine) InsertMany(ctx context.Context, s *plan.Shape, records []*engine.Record) ([]bool, error) {
 	isNew := make([]bool, len(records))
-	err := e.write(ctx, s, func(w *sqliteWriter) error { return w.insertNew(s, records, isNew) })
+	err := e.write(ctx, s, func(w *writer) error { return w.insertNew(s, e.texts(s), records, isNew) })
 	if err != nil {
 		return nil, err
 	}
@@ -188,18 +180,18 @@ var runLengths = [...]int{64, 8, 1}
 // insertNew inserts the records whose keys do not exist, and marks them in isNew. Several records share a statement.
 // RETURNING would cost 3 microseconds per record, so insertNew asks for the stored versions only if a statement has
 // ignored a record, which is rare. A record is new if the stored version is its own random one.
-func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) error {
+func (w *writer) insertNew(s *plan.Shape, texts *writeTexts, records []*engine.Record, isNew []bool) error {
 	var args []any
 	var err error
 	for i, n := range runLengths {
 		for ; len(records) >= n; records, isNew = records[n:], isNew[n:] {
 			args = args[:0]
 			for _, r := range records[:n] {
-				if args, err = r.cells(append(args, r.key)); err != nil {
+				if args, err = cells(append(args, r.Key), r); err != nil {
 					return err
 				}
 			}
-			inserted, err := w.changes(s.texts.insertRuns[i], args...)
+			inserted, err := w.changes(texts.insertRuns[i], args...)
 			if err != nil {
 				return err
 			}
@@ -210,7 +202,7 @@ func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) erro
 				}
 			}
 			for at, r := range records[:n] {
-				isNew[at] = inserted == int64(n) || stored[r.key] == r.version
+				isNew[at] = inserted == int64(n) || stored[r.Key] == r.Version
 			}
 		}
 	}
@@ -218,17 +210,17 @@ func (w *sqliteWriter) insertNew(s *shape, records []*record, isNew []bool) erro
 }
 
 // known returns the versions of the stored records among records, by key.
-func (w *sqliteWriter) known(s *shape, records []*record) (map[string]int64, error) {
+func (w *writer) known(s *plan.Shape, records []*engine.Record) (map[string]int64, error) {
 	keys := make([]string, len(records))
 	for i, r := range records {
-		keys[i] = r.key
+		keys[i] = r.Key
 	}
 	list, err := json.Marshal(keys)
 	if err != nil {
 		return nil, err
 	}
 	known := make(map[string]int64, len(records))
-	err = w.rows(`SELECT key, version FROM `+quote(s.name)+` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}, func(rows *sql.Rows) error {
+	err = w.rows(`SELECT key, version FROM `+quote(s.Name)+` WHERE key IN (SELECT value FROM json_each(?))`, []any{string(list)}, func(rows *sql.Rows) error {
 		var key string
 		var version int64
 		err := rows.Scan(&key, &version)
@@ -239,9 +231,9 @@ func (w *sqliteWriter) known(s *shape, records []*record) (map[string]int64, err
 }
 
 // cells appends the version, the body and the fields of the record to args, in the form of their columns.
-func (r *record) cells(args []any) ([]any, error) {
-	args = append(args, r.version, r.body)
-	for _, value := range r.fields {
+func cells(args []any, r *engine.Record) ([]any, error) {
+	args = append(args, r.Version, r.Body)
+	for _, value := range r.Fields {
 		c, err := cell(value)
 		if err != nil {
 			return nil, err
@@ -257,19 +249,28 @@ type writeTexts struct {
 	insertRuns                      [len(runLengths)]string
 }
 
-func (s *shape) writeTexts() writeTexts {
+// texts returns the statements that write to a collection.
+func (e *Engine) texts(s *plan.Shape) *writeTexts {
+	if known, ok := e.written.Load(s); ok {
+		return known.(*writeTexts)
+	}
+	made, _ := e.written.LoadOrStore(s, textsOf(s))
+	return made.(*writeTexts)
+}
+
+func textsOf(s *plan.Shape) *writeTexts {
 	var columns, sets, excluded strings.Builder
-	for _, f := range s.fields {
-		name := quote(column(f.name))
+	for _, f := range s.Fields {
+		name := quote(column(f.Name))
 		columns.WriteString(", " + name)
 		sets.WriteString(", " + name + " = ?")
 		excluded.WriteString(", " + name + " = excluded." + name)
 	}
-	table := quote(s.name)
+	table := quote(s.Name)
 	update := `UPDATE ` + table + ` SET version = ?, body = ?` + sets.String()
-	marks := "(?, ?, ?" + strings.Repeat(", ?", len(s.fields)) + ")"
+	marks := "(?, ?, ?" + strings.Repeat(", ?", len(s.Fields)) + ")"
 	insert := `INSERT INTO ` + table + ` (key, version, body` + columns.String() + `) VALUES ` + marks
-	texts := writeTexts{
+	texts := &writeTexts{
 		insert:  insert,
 		replace: update + ` WHERE key = ? AND version = ?`,
 		upsert:  insert + ` ON CONFLICT (key) DO UPDATE SET version = excluded.version, body = excluded.body` + excluded.String(),

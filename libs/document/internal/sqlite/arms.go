@@ -1,36 +1,38 @@
-package document
+package sqlite
 
 import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
 // arms returns conditions that each select one range of the index. The union of their records contains the page.
-func (p *plan) arms() []clause {
+func (p *query) arms() []clause {
 	arms := []clause{p.inside}
-	for _, c := range p.where {
+	for _, c := range p.Where {
 		alternatives := []clause{p.clause(c)}
-		if p.sorted && p.splits(c) && len(arms)*len(c.values) <= maxArms && p.leads(c.field) {
+		if p.Sorted && p.splits(c) && len(arms)*len(c.Values) <= maxArms && p.leads(c.Field) {
 			alternatives = alternatives[:0]
-			for i := range c.values {
-				alternatives = append(alternatives, p.clause(condition{field: c.field, op: c.op, values: c.values[i : i+1]}))
+			for i := range c.Values {
+				alternatives = append(alternatives, p.clause(plan.Condition{Field: c.Field, Op: c.Op, Values: c.Values[i : i+1]}))
 			}
 		}
 		arms = product(arms, alternatives)
 	}
-	if p.after == nil {
+	if p.After == nil {
 		return arms
 	}
 	var behind []clause
-	for _, conditions := range p.beyond() {
+	for _, conditions := range p.Beyond() {
 		var all clause
 		for _, c := range conditions {
 			all = all.join(" AND ", p.clause(c))
 		}
 		behind = append(behind, all)
 	}
-	if !p.sorted || len(arms)*len(behind) > 3*maxArms {
+	if !p.Sorted || len(arms)*len(behind) > 3*maxArms {
 		var either clause
 		for _, b := range behind {
 			either = either.join(" OR ", clause{"(" + b.text + ")", b.args})
@@ -42,13 +44,13 @@ func (p *plan) arms() []clause {
 
 // splits reports whether each value of a condition selects a range of its own. The ranges of a multi-valued field may
 // have records in common.
-func (p *plan) splits(c condition) bool {
-	return len(c.values) > 1 && (c.op == find.OpEq || p.repeats(c))
+func (p *query) splits(c plan.Condition) bool {
+	return len(c.Values) > 1 && (c.Op == find.OpEq || p.repeats(c))
 }
 
 // leads reports whether the query does not sort by field f, so f is in the prefix of the index.
-func (p *plan) leads(f int) bool {
-	return !slices.ContainsFunc(p.order, func(t term) bool { return t.field == f })
+func (p *query) leads(f int) bool {
+	return !slices.ContainsFunc(p.Order, func(t plan.Term) bool { return t.Field == f })
 }
 
 // product returns each of arms combined with each of alternatives.

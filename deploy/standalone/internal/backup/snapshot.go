@@ -1,4 +1,4 @@
-package document
+package backup
 
 import (
 	"context"
@@ -15,18 +15,18 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Snapshot is the state of all SQLite databases of a folder at one moment. Other processes may use the databases.
+// snapshot is the state of all SQLite databases of a folder at one moment. Other processes may use the databases.
 //
 // All databases have the state of the same moment, because records of one service name records of another. SQLite lets
-// one connection at a time have a transaction that writes, also among processes. TakeSnapshot first begins one in each
-// database. This stops all writers between two of their transactions. Before it lets them go on, it begins a reading
+// one connection at a time have a transaction that writes, also among processes. takeSnapshot first begins one in each
+// database. This stops all writers between two of their transactions. Before it lets them continue, it begins a reading
 // transaction in each database. WAL keeps the state of that moment for the reader.
-type Snapshot struct {
-	Names   []string // of the database files
+type snapshot struct {
+	names   []string // names of the database files
 	sources map[string]*source
 }
 
-// source is one database of a Snapshot.
+// source is one database of a snapshot.
 type source struct {
 	db             *sql.DB
 	reader, writer *sql.Conn
@@ -36,46 +36,48 @@ const (
 	// lockPoll is the pause between two attempts to stop the writers of a database. SQLite has no queue for them, and a
 	// busy writer lets another one in for some microseconds only. The pauses of SQLite itself (up to 100 ms) are too long.
 	lockPoll = 200 * time.Microsecond
-	// copyPages is the number of pages that Copy copies between two looks at its context.
+	// busyMillis is the time for which a statement waits for a write of another connection.
+	busyMillis = 10000
+	// copyPages is the number of pages that copy copies between two looks at its context.
 	copyPages = 4096
 )
 
-// TakeSnapshot takes the state of the databases folder/*.db. While no database can be written, it calls still, which
-// looks at other files whose state must be of the same moment. Meanwhile writes wait, and fail after 10 s. TakeSnapshot
+// takeSnapshot takes the state of the databases folder/*.db. While no database can be written, it calls still, which
+// looks at other files whose state must be of the same moment. Meanwhile writes wait, and fail after 10 s. takeSnapshot
 // returns an error if there is no database, or if ctx ends.
-func TakeSnapshot(ctx context.Context, folder string, still func() error) (*Snapshot, error) {
-	s := &Snapshot{sources: map[string]*source{}}
+func takeSnapshot(ctx context.Context, folder string, still func() error) (*snapshot, error) {
+	s := &snapshot{sources: map[string]*source{}}
 	err := s.open(ctx, folder)
 	if err == nil {
 		err = s.take(ctx, still)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-func (s *Snapshot) open(ctx context.Context, folder string) error {
+func (s *snapshot) open(ctx context.Context, folder string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
 		if name := file.Name(); filepath.Ext(name) == ".db" {
-			s.Names, s.sources[name] = append(s.Names, name), &source{}
+			s.names, s.sources[name] = append(s.names, name), &source{}
 			if err := s.sources[name].open(ctx, filepath.Join(folder, name)); err != nil {
 				return fmt.Errorf("open %s: %w", name, err)
 			}
 		}
 	}
-	if len(s.Names) == 0 {
+	if len(s.names) == 0 {
 		return fmt.Errorf("%s contains no database", folder)
 	}
 	return nil
 }
 
-func (s *Snapshot) take(ctx context.Context, still func() error) error {
-	for _, name := range s.Names {
+func (s *snapshot) take(ctx context.Context, still func() error) error {
+	for _, name := range s.names {
 		defer s.sources[name].unlock()
 		if err := s.sources[name].lock(ctx); err != nil {
 			return fmt.Errorf("stop the writers of %s: %w", name, err)
@@ -84,7 +86,7 @@ func (s *Snapshot) take(ctx context.Context, still func() error) error {
 	if err := still(); err != nil {
 		return err
 	}
-	for _, name := range s.Names {
+	for _, name := range s.names {
 		if err := s.sources[name].pin(ctx); err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
@@ -92,8 +94,8 @@ func (s *Snapshot) take(ctx context.Context, still func() error) error {
 	return nil
 }
 
-// Copy writes a database as one new file to path, and checks the file. It does not sync the file.
-func (s *Snapshot) Copy(ctx context.Context, name, path string) error {
+// copy writes a database as one new file to path, and checks the file. It does not sync the file.
+func (s *snapshot) copy(ctx context.Context, name, path string) error {
 	err := s.sources[name].reader.Raw(func(conn any) error {
 		// A copy that a crash interrupts is useless anyway.
 		to := fileURL(path, url.Values{"_pragma": {"journal_mode(OFF)", "synchronous(OFF)"}})
@@ -116,11 +118,11 @@ func (s *Snapshot) Copy(ctx context.Context, name, path string) error {
 	if err != nil {
 		return fmt.Errorf("copy %s to %s: %w", name, filepath.Dir(path), err)
 	}
-	return CheckFile(ctx, path)
+	return checkFile(ctx, path)
 }
 
-// Close ends the reading transactions. SQLite can then reuse the space of the WAL files.
-func (s *Snapshot) Close() error {
+// close ends the reading transactions. SQLite can then reuse the space of the WAL files.
+func (s *snapshot) close() error {
 	var errs []error
 	for _, source := range s.sources {
 		source.unlock()
@@ -134,11 +136,8 @@ func (s *Snapshot) Close() error {
 	return errors.Join(errs...)
 }
 
-// CheckFile returns an error unless the file is a database that SQLite finds whole. No process may write to the file.
-func CheckFile(ctx context.Context, path string) error {
-	if err := registerText(); err != nil {
-		return err
-	}
+// checkFile returns an error unless the file is a database that SQLite finds whole. No process may write to the file.
+func checkFile(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", fileURL(path, url.Values{"mode": {"ro"}, "immutable": {"1"}}))
 	if err != nil {
 		return err
@@ -155,11 +154,8 @@ func CheckFile(ctx context.Context, path string) error {
 }
 
 func (s *source) open(ctx context.Context, file string) (err error) {
-	if err := registerText(); err != nil {
-		return err
-	}
 	// The mode keeps SQLite from creating a file that was deleted meanwhile.
-	s.db, err = sql.Open("sqlite", fileURL(file, url.Values{"mode": {"rw"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", sqliteBusyMillis)}}))
+	s.db, err = sql.Open("sqlite", fileURL(file, url.Values{"mode": {"rw"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyMillis)}}))
 	if err != nil {
 		return err
 	}
@@ -196,7 +192,7 @@ func (s *source) pin(ctx context.Context) error {
 	return s.reader.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(new(int))
 }
 
-// unlock lets the writers go on.
+// unlock lets the writers continue.
 func (s *source) unlock() {
 	if s.writer == nil {
 		return

@@ -1,0 +1,94 @@
+// Package engine has what the engines of package document have in common beside the query plan: stored records with
+// their outboxes, errors, and the number of the format.
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+)
+
+const (
+	// BatchSize bounds the records in one operation of an engine. Other writes wait for a bulk write for milliseconds only.
+	BatchSize = 500
+	// RelayBatch is the number of documents whose messages are published together.
+	RelayBatch = 200
+	// RelayMessages is the approximate number of messages that are published together.
+	RelayMessages = 1000
+)
+
+// Record is a document in the form of the engines.
+type Record struct {
+	Key     string
+	Version int64
+	Body    []byte
+	Fields  []any   // in the order of the shape's fields
+	Entries []Entry // that this write appends to the outbox
+}
+
+// Entry is a message in an outbox. An entry without a topic is not published. It only notes that
+// Derive is due, so a killed process leaves no outdated rows.
+type Entry struct {
+	ID      string            `bson:"id"`
+	Topic   string            `bson:"topic,omitempty"`
+	Key     string            `bson:"key,omitempty"`
+	Value   []byte            `bson:"value,omitempty"`
+	Headers map[string]string `bson:"headers,omitempty"`
+	// Partition is set for a topic.Placed.
+	Partition *int `bson:"partition,omitempty"`
+}
+
+// Claim holds waiting messages of one document that only this process may publish now.
+type Claim struct {
+	Shape   *plan.Shape
+	Key     string
+	Entries []Entry
+	Rows    []int64 // on SQLite: the rows of Entries
+
+	// The others are set by an engine that several processes share.
+	Token     string    // identifies the claim
+	Deleted   bool      // the record is deleted; only its messages are stored
+	Abandoned bool      // another process claimed the document and did not finish, perhaps in the middle of Derive
+	Repeat    bool      // the relay ran Derive, but the process that wrote the record may be running Derive too
+	NotBefore time.Time // when released: the time of the next claim
+}
+
+// Name returns the name of the document: its collection and key.
+func (c *Claim) Name() string { return c.Shape.Name + "/" + c.Key }
+
+// Repetition is a document whose outbox was cleared while another process may have been running Derive. If that process
+// was killed, it may have left incomplete rows. So the relay of some process runs Derive again.
+type Repetition struct {
+	Name       string    `bson:"_id"` // collection/key
+	Collection string    `bson:"s"`
+	Key        string    `bson:"k"`
+	Since      time.Time `bson:"since"` // whole milliseconds
+}
+
+// Page counts the bytes of a page while an engine reads its records.
+type Page struct{ Limit, bytes int }
+
+// Full adds a record. It returns true if the records before it reach the limit, so that it belongs to the next page.
+func (p *Page) Full(r *Record) bool {
+	was := p.bytes
+	p.bytes += len(r.Body)
+	return p.Limit > 0 && was >= p.Limit
+}
+
+// Backoff waits for a random time, which separates writers of one document. It returns false if ctx ended first.
+func Backoff(ctx context.Context, try int) bool {
+	limit := min(time.Millisecond<<min(try, 6), 50*time.Millisecond)
+	return Sleep(ctx, time.Duration(rand.Int64N(int64(limit))))
+}
+
+// Sleep waits for d. It returns false if ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

@@ -1,0 +1,270 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+)
+
+// outboxIndex is the index of the documents with waiting messages.
+const outboxIndex = ".outbox"
+
+// migrationTime bounds a migration, which may build large indexes.
+const migrationTime = time.Hour
+
+// Migrate runs steps that can be repeated, also beside other processes. It computes fields of a record only while the
+// record has the version that was read, and stores the declaration only after that.
+func (e *Engine) Migrate(ctx context.Context, shapes []*plan.Shape) error {
+	db, err := e.connect()
+	if err != nil {
+		return err
+	}
+	if err := e.Ping(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, migrationTime)
+	defer cancel()
+	if err := e.markFormat(ctx, db); err != nil {
+		return err
+	}
+	if _, err := db.Collection(repetitions).Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "since", Value: 1}}}); err != nil {
+		return classified(err)
+	}
+	for _, s := range shapes {
+		c := db.Collection(s.Name)
+		wanted := indexesOf(s)
+		err := e.dropIndexes(ctx, c, wanted)
+		if err == nil {
+			err = e.backfill(ctx, db, s)
+		}
+		if err == nil {
+			err = e.createIndexes(ctx, c, wanted)
+		}
+		if err != nil {
+			return fmt.Errorf("collection %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+type index struct {
+	Name   string `bson:"name"`
+	Key    bson.D `bson:"key"`
+	Unique bool   `bson:"unique"`
+	Sparse bool   `bson:"sparse"` // documents without the value are not in it
+}
+
+// mongoIndexes returns the indexes that the declaration needs. Each index ends with the key. A unique index has a second
+// one that enforces it, over a value that a record without one of the fields lacks.
+func indexesOf(s *plan.Shape) []index {
+	out := []index{{Name: outboxIndex, Key: bson.D{{Key: "p", Value: 1}}, Sparse: true}}
+	for i := range s.Indexes {
+		ix := &s.Indexes[i]
+		keys := bson.D{}
+		for _, f := range ix.Fields {
+			keys = append(keys, bson.E{Key: path(s.Fields[f].Name), Value: 1})
+		}
+		out = append(out, index{Name: ix.Name, Key: append(keys, bson.E{Key: "_id", Value: 1})})
+		if ix.Unique {
+			out = append(out, index{Name: ix.Name + uniqueSuffix, Key: bson.D{{Key: uniquePath + ix.Name, Value: 1}}, Unique: true, Sparse: true})
+		}
+	}
+	return out
+}
+
+// definition returns the index as a text. Servers return directions in different number types, which this text hides.
+func (x index) definition() string { return fmt.Sprint([]bson.E(x.Key), x.Unique, x.Sparse) }
+
+const (
+	codeNamespaceNotFound = 26
+	codeIndexNotFound     = 27
+)
+
+func hasCode(err error, code int) bool {
+	server, ok := errors.AsType[mongo.ServerError](err)
+	return ok && server.HasErrorCode(code)
+}
+
+// dropIndexes drops the indexes that are not declared or have another definition.
+func (e *Engine) dropIndexes(ctx context.Context, c *mongo.Collection, wanted []index) error {
+	cursor, err := c.Indexes().List(ctx)
+	if hasCode(err, codeNamespaceNotFound) {
+		return nil
+	}
+	if err != nil {
+		return classified(err)
+	}
+	var stored []index
+	if err := cursor.All(ctx, &stored); err != nil {
+		return classified(err)
+	}
+	declared := make(map[string]index, len(wanted))
+	for _, w := range wanted {
+		declared[w.Name] = w
+	}
+	for _, have := range stored {
+		w, ok := declared[have.Name]
+		if have.Name == "_id_" || ok && have.definition() == w.definition() {
+			continue
+		}
+		if ok {
+			// It drops by the former keys, because another process may have created the new index of this name meanwhile.
+			err = c.Indexes().DropWithKey(ctx, have.Key)
+		} else {
+			err = c.Indexes().DropOne(ctx, have.Name)
+		}
+		if err != nil && !hasCode(err, codeIndexNotFound) {
+			return classified(err)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) createIndexes(ctx context.Context, c *mongo.Collection, wanted []index) error {
+	models := make([]mongo.IndexModel, len(wanted))
+	for i, w := range wanted {
+		how := options.Index().SetName(w.Name)
+		if w.Unique {
+			how.SetUnique(true)
+		}
+		if w.Sparse {
+			how.SetSparse(true)
+		}
+		models[i] = mongo.IndexModel{Keys: w.Key, Options: how}
+	}
+	_, err := c.Indexes().CreateMany(ctx, models)
+	return storedViolate(err)
+}
+
+// storedViolate turns a conflict into an error about stored records.
+func storedViolate(err error) error {
+	err = classified(err)
+	if conflict, ok := errors.AsType[*engine.ConflictError](err); ok {
+		return fmt.Errorf("stored records violate %s: %w", conflict.Index, conflict.Err)
+	}
+	return err
+}
+
+// declaration is the stored declaration of a collection at its last migration.
+type declaration struct {
+	Fields []plan.Declared `bson:"fields"`
+	Unique []string        `bson:"unique"`
+}
+
+// uniques describes the unique indexes, on which the values of u depend.
+func uniquesOf(s *plan.Shape) []string {
+	out := []string{}
+	for i := range s.Indexes {
+		if s.Indexes[i].Unique {
+			out = append(out, s.Indexes[i].Name+":"+strings.Join(s.Names(s.Indexes[i].Fields), ","))
+		}
+	}
+	return out
+}
+
+func (e *Engine) backfill(ctx context.Context, db *mongo.Database, s *plan.Shape) error {
+	id := bson.D{{Key: "_id", Value: s.Name}}
+	var stored declaration
+	err := db.Collection(declarations).FindOne(ctx, id).Decode(&stored)
+	if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
+		return classified(err)
+	}
+	if s.Outdated(stored.Fields) || !slices.Equal(stored.Unique, uniquesOf(s)) {
+		if err := e.refill(ctx, db.Collection(s.Name), s); err != nil {
+			return err
+		}
+	}
+	for try := 0; ; try++ {
+		_, err = db.Collection(declarations).UpdateOne(ctx, id,
+			bson.D{{Key: "$set", Value: declaration{Fields: s.Declaration(), Unique: uniquesOf(s)}}}, options.UpdateOne().SetUpsert(true))
+		if !mongo.IsDuplicateKeyError(err) || try == maxTries || !engine.Backoff(ctx, try) { // another process creates the document
+			return classified(err)
+		}
+	}
+}
+
+func (e *Engine) refill(ctx context.Context, c *mongo.Collection, s *plan.Shape) error {
+	cursor, err := c.Find(ctx, bson.D{there("b", true)}, options.Find().SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
+	if err != nil {
+		return classified(err)
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	var models []mongo.WriteModel
+	flush := func() error {
+		if len(models) == 0 {
+			return nil
+		}
+		_, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+		models = nil
+		return storedViolate(err)
+	}
+	for cursor.Next(ctx) {
+		var d document
+		if err := cursor.Decode(&d); err != nil {
+			return err
+		}
+		r := d.record()
+		if r.Fields, err = s.Refield(r.Body); err != nil {
+			return fmt.Errorf("record %s: %w", r.Key, err)
+		}
+		// The version stays the same. If another writer replaces the record meanwhile, that write computes the fields.
+		models = append(models, mongo.NewUpdateOneModel().
+			SetFilter(bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: r.Version}}).
+			SetUpdate(bson.D{{Key: "$set", Value: contents(s, r)[2:]}}))
+		if len(models) == engine.BatchSize {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := cursor.Err(); err != nil {
+		return classified(err)
+	}
+	return flush()
+}
+
+// formatKey is the key of the number among the declarations. The name of a collection cannot start with a dot.
+const formatKey = ".format"
+
+// markFormat sets the number in the database. It returns an error if the database has a higher one. Another process may
+// set a higher one at the same time: each write is guarded by the number that was read.
+func (e *Engine) markFormat(ctx context.Context, db *mongo.Database) error {
+	id := bson.E{Key: "_id", Value: formatKey}
+	for try := 0; ; try++ {
+		var stored struct {
+			Number int `bson:"number"`
+		}
+		err := db.Collection(declarations).FindOne(ctx, bson.D{id}).Decode(&stored)
+		if errors.Is(err, mongo.ErrNoDocuments) {
+			if _, err = db.Collection(declarations).InsertOne(ctx, bson.D{id, {Key: "number", Value: engine.Format}}); err == nil {
+				return nil
+			}
+		} else if err == nil {
+			if err := engine.CheckFormat("the database "+e.database, stored.Number); err != nil || stored.Number == engine.Format {
+				return err
+			}
+			result, failed := db.Collection(declarations).UpdateOne(ctx, bson.D{id, {Key: "number", Value: stored.Number}},
+				bson.D{{Key: "$set", Value: bson.D{{Key: "number", Value: engine.Format}}}})
+			if err = failed; err == nil && result.MatchedCount == 1 {
+				return nil
+			}
+		}
+		if err != nil && !mongo.IsDuplicateKeyError(err) {
+			return classified(err)
+		}
+		if !engine.Backoff(ctx, try) {
+			return ctx.Err()
+		}
+	}
+}

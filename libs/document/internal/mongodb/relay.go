@@ -1,0 +1,261 @@
+package mongodb
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+)
+
+// lease is the duration of a claim that is not renewed. The messages that a killed process had claimed wait so long.
+// Two renewals may fail. The clocks of processes should differ by less than half of it. A process whose clock is ahead
+// by more claims documents that another still publishes, and consumers get their messages twice.
+const lease = 4 * time.Second
+
+// Claim finds documents whose p has passed and moves p into the future. Of several processes that do so, the one that
+// finds the p it has read gets the document.
+func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
+	db, err := e.connect()
+	if err != nil {
+		return nil, err
+	}
+	var claims []engine.Claim
+	for _, s := range shapes {
+		if len(claims) >= limit {
+			break
+		}
+		found, err := e.claimIn(ctx, db.Collection(s.Name), s, limit-len(claims), skip)
+		if err != nil {
+			return claims, err
+		}
+		claims = append(claims, found...)
+	}
+	return claims, nil
+}
+
+func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
+	due := bson.D{{Key: "p", Value: bson.D{{Key: "$lte", Value: time.Now().UTC()}}}}
+	type outbox struct {
+		ID     string         `bson:"_id"`
+		P      time.Time      `bson:"p"`
+		Token  string         `bson:"c"`
+		Unique bson.Raw       `bson:"u"`
+		Outbox []engine.Entry `bson:"o"`
+	}
+	waiting, err := findAll[outbox](ctx, c, due, options.Find().SetSort(bson.D{{Key: "p", Value: 1}}).SetLimit(int64(limit)).
+		SetProjection(bson.D{{Key: "p", Value: 1}, {Key: "c", Value: 1}, {Key: "u", Value: 1}, {Key: "o", Value: 1}}))
+	if err != nil {
+		return nil, err
+	}
+	token := uuid.NewString()
+	until := time.Now().UTC().Add(lease)
+	var models []mongo.WriteModel
+	var claims []engine.Claim
+	for _, w := range waiting {
+		if skip(s.Name, w.ID) {
+			continue
+		}
+		// Messages that were appended since the search are left to the next claim.
+		first := w.Outbox[:min(len(w.Outbox), engine.RelayMessages)]
+		claims = append(claims, engine.Claim{Shape: s, Key: w.ID, Entries: first, Token: token, Deleted: w.Unique == nil, Abandoned: w.Token != ""})
+		models = append(models, mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: w.ID}, {Key: "p", Value: w.P}}).
+			SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: until}, {Key: "c", Value: token}}}}))
+	}
+	if len(models) == 0 {
+		return nil, nil
+	}
+	result, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	if err != nil {
+		return nil, classified(err)
+	}
+	if result.MatchedCount == int64(len(models)) {
+		return claims, nil
+	}
+	return e.claimed(ctx, c, claims, token)
+}
+
+// claimed returns those of claims that this process has got.
+func (e *Engine) claimed(ctx context.Context, c *mongo.Collection, claims []engine.Claim, token string) ([]engine.Claim, error) {
+	got, err := findAll[document](ctx, c, bson.D{oneOfMany(keysOf(claims)), {Key: "c", Value: token}},
+		options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(claims, func(mine engine.Claim) bool {
+		return !slices.ContainsFunc(got, func(d document) bool { return d.ID == mine.Key })
+	}), nil
+}
+
+func keysOf(claims []engine.Claim) []string {
+	keys := make([]string, len(claims))
+	for i, c := range claims {
+		keys[i] = c.Key
+	}
+	return keys
+}
+
+// each calls do for the claims of each collection.
+func (e *Engine) each(claims []engine.Claim, do func(c *mongo.Collection, claims []engine.Claim) error) error {
+	db, err := e.connect()
+	if err != nil {
+		return err
+	}
+	byShape := make(map[*plan.Shape][]engine.Claim)
+	for _, c := range claims {
+		byShape[c.Shape] = append(byShape[c.Shape], c)
+	}
+	for s, claims := range byShape {
+		if err := do(db.Collection(s.Name), claims); err != nil {
+			return classified(err)
+		}
+	}
+	return nil
+}
+
+func mine(c *engine.Claim) bson.D {
+	return bson.D{{Key: "_id", Value: c.Key}, {Key: "c", Value: c.Token}}
+}
+
+// unset returns the part of an update that removes fields.
+func unset(fields ...string) bson.E {
+	var all bson.D
+	for _, f := range fields {
+		all = append(all, bson.E{Key: f, Value: ""})
+	}
+	return bson.E{Key: "$unset", Value: all}
+}
+
+// Clear unsets an outbox whose entries are all published, and deletes a tombstone. From an outbox with other entries
+// it removes the published ones, and the document can be claimed again.
+func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, err error) {
+	if err := e.storeRepetitions(ctx, claims); err != nil {
+		return false, err
+	}
+	return left, e.each(claims, func(c *mongo.Collection, claims []engine.Claim) error {
+		// Models of one kind after another go to the server in one command. Each command waits for a majority.
+		var whole, buried, rest []mongo.WriteModel
+		for i := range claims {
+			p := &claims[i]
+			all := append(mine(p), bson.E{Key: "o", Value: bson.D{{Key: "$size", Value: len(p.Entries)}}}, there("b", !p.Deleted))
+			if p.Deleted {
+				buried = append(buried, mongo.NewDeleteOneModel().SetFilter(all))
+			} else {
+				whole = append(whole, mongo.NewUpdateOneModel().SetFilter(all).
+					SetUpdate(bson.D{unset("o", "p", "c")}))
+			}
+			ids := make([]string, len(p.Entries))
+			for j := range p.Entries {
+				ids[j] = p.Entries[j].ID
+			}
+			rest = append(rest, mongo.NewUpdateOneModel().SetFilter(mine(p)).SetUpdate(bson.D{
+				{Key: "$pull", Value: bson.D{{Key: "o", Value: bson.D{{Key: "id", Value: bson.D{{Key: "$in", Value: ids}}}}}}},
+				{Key: "$set", Value: bson.D{{Key: "p", Value: time.Now().UTC()}}}, unset("c")}))
+		}
+		result, err := c.BulkWrite(ctx, slices.Concat(whole, buried))
+		if err != nil || result.MatchedCount+result.DeletedCount == int64(len(claims)) {
+			return err
+		}
+		left = true
+		_, err = c.BulkWrite(ctx, rest)
+		return err
+	})
+}
+
+// Release sets the time of the next claim. It keeps the token where Derive failed: the next process that claims the
+// document must run Derive, because this one may have written outdated rows.
+func (e *Engine) Release(ctx context.Context, claims []engine.Claim) error {
+	return e.each(claims, func(c *mongo.Collection, claims []engine.Claim) error {
+		models := make([]mongo.WriteModel, len(claims))
+		for i := range claims {
+			due := time.Now()
+			if claims[i].NotBefore.After(due) {
+				due = claims[i].NotBefore
+			}
+			update := bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: due.UTC()}}}}
+			if !claims[i].Repeat {
+				update = append(update, unset("c"))
+			}
+			models[i] = mongo.NewUpdateOneModel().SetFilter(mine(&claims[i])).SetUpdate(update)
+		}
+		_, err := c.BulkWrite(ctx, models)
+		return err
+	})
+}
+
+// Renew extends the claims. If that fails, they end. Then another process may publish messages a second time, which
+// at-least-once allows.
+func (e *Engine) Renew(ctx context.Context, claims []engine.Claim) {
+	for engine.Sleep(ctx, lease/3) {
+		_ = e.each(claims, func(c *mongo.Collection, claims []engine.Claim) error {
+			_, err := c.UpdateMany(ctx, bson.D{oneOfMany(keysOf(claims)), {Key: "c", Value: claims[0].Token}},
+				bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: time.Now().UTC().Add(lease)}}}})
+			return err
+		})
+	}
+}
+
+func (e *Engine) storeRepetitions(ctx context.Context, claims []engine.Claim) error {
+	var models []mongo.WriteModel
+	for _, c := range claims {
+		if c.Repeat {
+			models = append(models, mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: c.Name()}}).
+				SetReplacement(engine.Repetition{Name: c.Name(), Collection: c.Shape.Name, Key: c.Key, Since: time.Now()}).SetUpsert(true))
+		}
+	}
+	if len(models) == 0 {
+		return nil
+	}
+	db, err := e.connect()
+	if err != nil {
+		return err
+	}
+	_, err = db.Collection(repetitions).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	_, err = duplicates(err) // another relay has stored the same doubt at the same time
+	return err
+}
+
+func (e *Engine) Repetitions(ctx context.Context, before time.Time, limit int) ([]engine.Repetition, error) {
+	db, err := e.connect()
+	if err != nil {
+		return nil, err
+	}
+	c := db.Collection(repetitions)
+	stored, err := findAll[engine.Repetition](ctx, c, bson.D{{Key: "since", Value: bson.D{{Key: "$lte", Value: before}}}}, options.Find().SetLimit(int64(limit)))
+	if err != nil {
+		return nil, err
+	}
+	var reserved []engine.Repetition
+	for _, d := range stored {
+		// A new time reserves the doubt. If this process is killed, the doubt is due again after doubtTime.
+		now := time.UnixMilli(time.Now().UnixMilli())
+		result, err := c.UpdateOne(ctx, filterOf(&d), bson.D{{Key: "$set", Value: bson.D{{Key: "since", Value: now}}}})
+		if err != nil {
+			return reserved, classified(err)
+		}
+		if d.Since = now; result.MatchedCount == 1 {
+			reserved = append(reserved, d)
+		}
+	}
+	return reserved, nil
+}
+
+func (e *Engine) DeleteRepetition(ctx context.Context, d engine.Repetition) error {
+	db, err := e.connect()
+	if err != nil {
+		return err
+	}
+	_, err = db.Collection(repetitions).DeleteOne(ctx, filterOf(&d))
+	return classified(err)
+}
+
+func filterOf(d *engine.Repetition) bson.D {
+	return bson.D{{Key: "_id", Value: d.Name}, {Key: "since", Value: d.Since}}
+}

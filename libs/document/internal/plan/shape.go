@@ -1,0 +1,126 @@
+// Package plan turns a query into a plan that both engines can execute: it checks the query against the declaration of
+// the collection, and chooses the index that serves it.
+package plan
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// Shape is the declaration of a collection without its type.
+type Shape struct {
+	Name    string
+	Fields  []Field
+	Indexes []Index
+	Derives bool
+	// Refield returns the declared fields of a stored body.
+	Refield func(body []byte) ([]any, error)
+	// Rederive runs Derive for the stored record of key.
+	Rederive func(ctx context.Context, key string) error
+}
+
+// Field is the declaration of a field.
+type Field struct {
+	Name     string
+	Many     bool
+	Revision int
+}
+
+// Index is the declaration of an index. Its fields are positions in Shape.Fields.
+type Index struct {
+	Name     string
+	Fields   []int
+	Unique   bool
+	Counted  bool
+	Numbered bool
+	Many     int // position of the multi-valued field in Fields, or -1
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+
+// IsIdentifier reports whether name may be the name of a collection, a field or an index.
+func IsIdentifier(name string) bool { return identifier.MatchString(name) }
+
+// AddIndex adds an index with the names of its fields. It returns an error if the declaration is not valid.
+func (s *Shape) AddIndex(ix Index, fields []string) error {
+	if !IsIdentifier(ix.Name) || s.indexNamed(ix.Name) != nil {
+		return fmt.Errorf("must be an identifier and be declared once")
+	}
+	if len(fields) == 0 {
+		return fmt.Errorf("must have fields")
+	}
+	ix.Many = -1
+	for i, name := range fields {
+		at := s.Field(name)
+		switch {
+		case at < 0:
+			return fmt.Errorf("must not name the undeclared field %q", name)
+		case slices.Contains(ix.Fields, at):
+			return fmt.Errorf("must not name the field %q twice", name)
+		case s.Fields[at].Many && ix.Many >= 0:
+			return fmt.Errorf("must not have two multi-valued fields")
+		case s.Fields[at].Many:
+			ix.Many = i
+		}
+		ix.Fields = append(ix.Fields, at)
+	}
+	if ix.Counted && (ix.Many >= 0 || len(ix.Fields) < 2) {
+		return fmt.Errorf("must not be counted: it has a multi-valued field or only one field")
+	}
+	if ix.Numbered && !ix.Counted {
+		return fmt.Errorf("must not be numbered: it is not counted")
+	}
+	for i := range s.Indexes {
+		if slices.Equal(s.Indexes[i].Fields, ix.Fields) { // MongoDB refuses a second index of the same fields
+			return fmt.Errorf("must not have the same fields as index %q", s.Indexes[i].Name)
+		}
+	}
+	s.Indexes = append(s.Indexes, ix)
+	return nil
+}
+
+// Field returns the position of a field, or -1.
+func (s *Shape) Field(name string) int {
+	return slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
+}
+
+// indexNamed returns an index, or nil.
+func (s *Shape) indexNamed(name string) *Index {
+	at := slices.IndexFunc(s.Indexes, func(ix Index) bool { return ix.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &s.Indexes[at]
+}
+
+// Names returns the names of fields.
+func (s *Shape) Names(fields []int) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = s.Fields[f].Name
+	}
+	return names
+}
+
+// Declared is the form in which an engine stores the declaration of a field.
+type Declared struct {
+	Name     string `json:"name"`
+	Many     bool   `json:"many,omitempty"`
+	Revision int    `json:"revision,omitempty"`
+}
+
+// Declaration returns the declared fields.
+func (s *Shape) Declaration() []Declared {
+	out := make([]Declared, len(s.Fields))
+	for i, f := range s.Fields {
+		out[i] = Declared(f)
+	}
+	return out
+}
+
+// Outdated reports whether a declared field is missing in stored or has another declaration there.
+func (s *Shape) Outdated(stored []Declared) bool {
+	return slices.ContainsFunc(s.Declaration(), func(f Declared) bool { return !slices.Contains(stored, f) })
+}

@@ -1,0 +1,56 @@
+package document
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+)
+
+// storage is implemented by MongoDB and SQLite. The rest of the package is common to both.
+type storage interface {
+	Ping(ctx context.Context) error
+	Close() error
+	Migrate(ctx context.Context, shapes []*plan.Shape) error
+	Next(ctx context.Context, counter string, n int64) (int64, error)
+	Last(ctx context.Context, counter string) (int64, error)
+
+	Load(ctx context.Context, s *plan.Shape, key string) (*engine.Record, error) // nil if there is none
+	LoadMany(ctx context.Context, s *plan.Shape, keys []string) ([]*engine.Record, error)
+	Insert(ctx context.Context, s *plan.Shape, r *engine.Record) error
+	Replace(ctx context.Context, s *plan.Shape, r *engine.Record, version int64) error
+	Remove(ctx context.Context, s *plan.Shape, key string, version int64, entries []engine.Entry) error
+
+	// ReplaceMany replaces records whose stored version is one less than their own, with their entries. It returns
+	// engine.ErrStale if another version of one of them is stored. Then it may have replaced some of them.
+	ReplaceMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error
+	PutMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error
+	InsertMany(ctx context.Context, s *plan.Shape, records []*engine.Record) ([]bool, error)
+	DeleteSome(ctx context.Context, p *plan.Plan, limit int) (int64, error)
+
+	Find(ctx context.Context, p *plan.Plan) ([]*engine.Record, error)
+	// Keys returns the key of each record with the values of fields. A time is an int64 or a bson.DateTime.
+	Keys(ctx context.Context, p *plan.Plan, fields []int) ([][]any, error)
+	// Count returns the number of records, or of the different values of a field, unless that is plan.KeyField.
+	Count(ctx context.Context, p *plan.Plan, distinct int) (int64, error)
+	// Sum returns the sum of the whole numbers in a field.
+	Sum(ctx context.Context, p *plan.Plan, field int) (int64, error)
+
+	// Claim returns up to limit documents of shapes with waiting messages. Only this process may publish them.
+	Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error)
+	// Clear deletes the messages of claims from the outboxes. It returns true if other messages are left in them.
+	Clear(ctx context.Context, claims []engine.Claim) (bool, error)
+}
+
+// sharedStorage is implemented by an engine that several processes use at once.
+type sharedStorage interface {
+	// Release lets any process claim the documents again, from their notBefore on.
+	Release(ctx context.Context, claims []engine.Claim) error
+	// Renew keeps the claims until ctx ends.
+	Renew(ctx context.Context, claims []engine.Claim)
+	// Repetitions returns doubts that are older than before and reserves them for this process.
+	Repetitions(ctx context.Context, before time.Time, limit int) ([]engine.Repetition, error)
+	// DeleteRepetition deletes a doubt unless it was noted again meanwhile.
+	DeleteRepetition(ctx context.Context, d engine.Repetition) error
+}
