@@ -98,7 +98,7 @@ func (a inboundAPI) receive(c *gin.Context) error {
 	response, err := a.inbound.Receive(c.Request.Context(), inbound.Request{
 		KeyID: c.GetHeader("webhook-key-id"), ID: c.GetHeader("webhook-id"), Timestamp: c.GetHeader("webhook-timestamp"),
 		Signature: c.GetHeader("webhook-signature"), Body: body, IP: web.Caller(c).IP, RequestID: c.GetHeader("X-Request-Id"),
-		Read: func() (inbound.Message, error) { return a.read(c, body) },
+		Read: func(out *inbound.Message) error { return a.read(c, body, out) },
 	})
 	if err != nil {
 		return err
@@ -107,31 +107,34 @@ func (a inboundAPI) receive(c *gin.Context) error {
 	return nil
 }
 
-// read returns the message in a body of the format that the query names.
-func (a inboundAPI) read(c *gin.Context, body []byte) (inbound.Message, error) {
+// read adds the message in a body of the format that the query names.
+func (a inboundAPI) read(c *gin.Context, body []byte, out *inbound.Message) error {
 	query := c.Request.URL.Query()
 	for name := range query {
 		if name != "format" {
-			return inbound.Message{}, fault.Field(name, "is not a query parameter of this request")
+			return fault.Field(name, "is not a query parameter of this request")
 		}
 	}
 	switch format := query.Get("format"); {
 	case format == "alertmanager":
-		return a.inbound.ReadAlerts(body, "4")
+		return a.inbound.ReadAlerts(body, "4", out)
 	case format == "grafana":
-		return a.inbound.ReadAlerts(body, "")
+		return a.inbound.ReadAlerts(body, "", out)
 	case query.Has("format"):
-		return inbound.Message{}, fault.Field("format", "must be alertmanager or grafana")
+		return fault.Field("format", "must be alertmanager or grafana")
 	}
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	in, err := web.Body[inboundBody](c)
-	return in.message(), err
+	in.addTo(out)
+	return err
 }
 
-func (in inboundBody) message() inbound.Message {
-	out := inbound.Message{
-		Action: in.Action.Value, ExternalID: in.ExternalID.Value, Title: in.Title.Value, Description: in.Description.Value, Message: in.Message.Pointer(),
-		Status: in.Status.Value, Components: in.Components.Value, Impact: in.Impact.Value, Timestamp: in.Timestamp.Pointer(), Publish: in.Publish.Pointer(),
+func (in inboundBody) addTo(out *inbound.Message) {
+	out.Action, out.ExternalID, out.Title, out.Description = in.Action.Value, in.ExternalID.Value, in.Title.Value, in.Description.Value
+	out.Message, out.Status, out.Components, out.Impact = in.Message.Pointer(), in.Status.Value, in.Components.Value, in.Impact.Value
+	out.Timestamp = in.Timestamp.Pointer()
+	if in.Publish.Sent {
+		out.Publish = in.Publish.Value
 	}
 	if in.Severity.Sent {
 		out.Severity = &in.Severity.Value // empty for null
@@ -139,5 +142,4 @@ func (in inboundBody) message() inbound.Message {
 	if in.Notify.Sent {
 		out.Notify = (*map[topic.Channel]bool)(&in.Notify.Value)
 	}
-	return out
 }

@@ -14,12 +14,7 @@ func (s *Services) HasIntegrations(ctx context.Context, organization string) (bo
 }
 
 // Ingest implements inbound.Services.
-func (s *Services) Ingest(ctx context.Context, organization string, in inbound.Signed) (inbound.Outcome, error) {
-	done, err := s.events.Ingest(ctx, organization, peer.Inbound{
-		ID: in.ID, KeyID: in.KeyID, KeyName: in.KeyName, IP: in.IP, RequestID: in.RequestID,
-		Action: in.Action, ExternalID: in.ExternalID, Title: in.Title, Description: in.Description, Message: in.Message.Message,
-		Status: in.Status, Severity: in.Severity, DefaultSeverity: in.DefaultSeverity, Components: in.Components, Impact: in.Impact,
-		Timestamp: in.Timestamp, Publish: *in.Publish, Notify: in.Notify,
-	})
+func (s *Services) Ingest(ctx context.Context, organization string, in inbound.Message) (inbound.Outcome, error) {
+	done, err := s.events.Ingest(ctx, organization, peer.Inbound(in))
 	return inbound.Outcome(done), err
 }

@@ -56,30 +56,33 @@ func severities() []severity {
 	}
 }
 
-// ReadAlerts returns the message that a payload stands for. version is the version that the payload must have; "" for any.
+// ReadAlerts adds to a message what a payload stands for. version is the version that the payload must have; "" for any.
 // The group is the problem: it fires or is resolved as a whole.
-func (s *Inbound) ReadAlerts(body []byte, version string) (Message, error) {
+func (s *Inbound) ReadAlerts(body []byte, version string, out *Message) error {
 	var group AlertGroup
 	if err := json.Unmarshal(body, &group); err != nil {
-		return Message{}, fault.Wrap(fault.Invalid, err, "The body must be the JSON of an alert group, as the webhook of the tool sends it.")
+		return fault.Wrap(fault.Invalid, err, "The body must be the JSON of an alert group, as the webhook of the tool sends it.")
 	}
-	out := Message{ExternalID: group.GroupKey}
+	switch {
+	case version != "" && group.Version != version:
+		return fault.Field("version", "must be %q", version)
+	case strings.TrimSpace(group.GroupKey) == "":
+		return fault.Field("groupKey", "is required")
+	}
+	out.ExternalID = group.GroupKey
 	if utf8.RuneCountInString(out.ExternalID) > maxExternalID {
 		sum := sha256.Sum256([]byte(group.GroupKey))
 		out.ExternalID = "sha256:" + hex.EncodeToString(sum[:])
 	}
-	switch {
-	case version != "" && group.Version != version:
-		return Message{}, fault.Field("version", "must be %q", version)
-	case strings.TrimSpace(group.GroupKey) == "":
-		return Message{}, fault.Field("groupKey", "is required")
-	case group.Status == "resolved":
+	switch group.Status {
+	case "resolved":
 		out.Action = "resolve"
-		return out, nil
-	case group.Status != "firing":
-		return out, fault.Field("status", "must be firing or resolved")
+		return nil
+	case "firing":
+		out.Action = "trigger"
+	default:
+		return fault.Field("status", "must be firing or resolved")
 	}
-	out.Action = "trigger"
 	firing := slices.DeleteFunc(group.Alerts, func(alert Alert) bool { return alert.Status == "resolved" })
 	out.Title = cut(cmp.Or(text(group.CommonAnnotations, firing, "summary"), label(group, firing, "alertname"), group.GroupKey), maxTitle)
 	out.Description = cut(text(group.CommonAnnotations, firing, "description"), maxDescription)
@@ -89,10 +92,10 @@ func (s *Inbound) ReadAlerts(body []byte, version string) (Message, error) {
 	}
 	out.Severity, out.Timestamp = worst(group, firing), began(firing, s.Now())
 	if out.Components = components(group, firing); len(out.Components) == 0 {
-		return out, fault.Field("components", "must be named by a label (or annotation) component or components of the alerts: "+
+		return fault.Field("components", "must be named by a label (or annotation) component or components of the alerts: "+
 			"ids or external references of components, separated by commas")
 	}
-	return out, nil
+	return nil
 }
 
 // text returns an annotation of the group, or of the first alert that has it.

@@ -13,7 +13,9 @@ var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 func readAlerts(body string) (Message, error) {
 	s := New(Options{Now: func() time.Time { return noon }})
-	return s.ReadAlerts([]byte(body), "")
+	var out Message
+	err := s.ReadAlerts([]byte(body), "", &out)
+	return out, err
 }
 
 func TestAlertsBecomeAMessage(t *testing.T) {

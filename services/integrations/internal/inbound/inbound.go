@@ -21,9 +21,9 @@ import (
 // The fields that queries may name.
 const (
 	FieldOrganization = "organization"
-	FieldSlot         = "slot" // of an active key
+	FieldSlot         = "slot" // Key.Slot of an active key; else absent
 	FieldReceivedAt   = "receivedAt"
-	FieldWebhookID    = "webhookId" // of a response that is kept
+	FieldWebhookID    = "webhookId" // webhook-id of a response that is kept; else absent
 )
 
 // Collection stores records of one type.
@@ -40,7 +40,7 @@ type Services interface {
 	// HasIntegrations reports whether the plan of the organization includes integrations.
 	HasIntegrations(ctx context.Context, organization string) (bool, error)
 	// Ingest applies a message. A message that was applied already gets the first outcome.
-	Ingest(ctx context.Context, organization string, in Signed) (Outcome, error)
+	Ingest(ctx context.Context, organization string, in Message) (Outcome, error)
 }
 
 // Sealer encrypts texts for the store. Open returns an error for another owner than that of Seal.
@@ -67,41 +67,37 @@ type Inbound struct {
 // New returns the operations.
 func New(o Options) *Inbound { return &Inbound{o, &refusals{}} }
 
-// Message is what a monitoring tool says about the problem that it calls ExternalID.
+// Message is what a monitoring tool says about the problem that it calls ExternalID, with what is known about the sender.
+// It has the fields of peer.Inbound.
 type Message struct {
-	Action      string // trigger, update or resolve
-	ExternalID  string
-	Title       string
-	Description string
-	Message     *string
-	Status      string
-	Severity    *string // empty: none; nil: not sent
-	Components  []string
-	Impact      string
-	Timestamp   *time.Time
-	Publish     *bool
-	Notify      *map[topic.Channel]bool // nil: not sent
-}
-
-// Signed is a message with what is known about its sender.
-type Signed struct {
-	Message
 	ID              string // webhook-id
 	KeyID, KeyName  string
 	IP, RequestID   string
-	DefaultSeverity string // of a new event
+	Action          string // trigger, update or resolve
+	ExternalID      string
+	Title           string
+	Description     string
+	Message         *string
+	Status          string
+	Severity        *string // empty: none; nil: not sent
+	DefaultSeverity string  // severity of a new event if none is sent
+	Components      []string
+	Impact          string
+	Timestamp       *time.Time
+	Publish         bool
+	Notify          *map[topic.Channel]bool // nil: not sent
 }
 
 // Outcome is what a message has done to an event.
 type Outcome struct{ Result, EventID string }
 
-// by returns the message with the defaults of its key where it is silent.
-func (m Message) by(key Key, in Request) Signed {
-	out := Signed{Message: m, ID: in.ID, KeyID: key.ID, KeyName: key.Name, IP: in.IP, RequestID: in.RequestID, DefaultSeverity: key.Defaults.Severity}
-	if m.Publish == nil {
-		out.Publish = &key.Defaults.Publish
+// message returns the message of a request that says nothing, with the defaults of its key.
+func (k Key) message(in Request) Message {
+	out := Message{
+		ID: in.ID, KeyID: k.ID, KeyName: k.Name, IP: in.IP, RequestID: in.RequestID,
+		DefaultSeverity: k.Defaults.Severity, Publish: k.Defaults.Publish,
 	}
-	if m.Notify == nil && !key.Defaults.Notify {
+	if !k.Defaults.Notify {
 		out.Notify = &map[topic.Channel]bool{}
 	}
 	return out

@@ -16,8 +16,8 @@ type Request struct {
 	KeyID, ID, Timestamp, Signature string // headers
 	Body                            []byte
 	IP, RequestID                   string
-	// Read returns the message in the body, or an Invalid fault.
-	Read func() (Message, error)
+	// Read adds the message in the body to the defaults of the key. It returns an Invalid fault for a body without a message.
+	Read func(*Message) error
 }
 
 // Response is the log of an accepted message. It is a duplicate if an earlier request had the same id.
@@ -39,11 +39,12 @@ func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 	if former, kept, err := s.kept(ctx, row); err != nil || kept {
 		return Response{former, kept}, err
 	}
-	message, err := in.Read()
+	message := key.message(in)
+	err = in.Read(&message)
 	row.Action, row.ExternalID = message.Action, message.ExternalID
 	var outcome Outcome
 	if err == nil {
-		outcome, err = s.Services.Ingest(ctx, key.OrganizationID, message.by(key, in))
+		outcome, err = s.Services.Ingest(ctx, key.OrganizationID, message)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
 	defer cancel()
