@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bellbuoy/bellbuoy/libs/coalesce"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -18,20 +19,20 @@ import (
 )
 
 const (
-	// maxCallers is the number of credentials that a gateway keeps decoded.
+	// maxCallers is the number of decoded credentials in the memory of a gateway.
 	maxCallers = 16384
 	// maxKeyID bounds a key id or user name, in bytes; it becomes part of a Redis key.
 	maxKeyID = 512
-	// maxLooks bounds the attempts of a request whose entry in Redis keeps changing.
-	maxLooks = 4
-	// lookupTimeout is less than peer.VoidTTL, so a lookup ends before the Void entry that
-	// keeps its result out of the cache.
+	// maxAttempts bounds the checks of a key whose entry in Redis changes between them.
+	maxAttempts = 4
+	// lookupTimeout is less than peer.VoidTTL. So a lookup ends before the Void entry expires, which stops fill from
+	// storing the result.
 	lookupTimeout = 4 * time.Second
 )
 
 // readKey returns the key in the Authorization header. It reports false if the header has
-// another form, or an id that is not UTF-8: identity would read another id than the one in
-// the entry's name.
+// another form, or if the id is not UTF-8: identity would decode another id than the id in the name of
+// the entry.
 func readKey(header http.Header, scheme peer.Scheme) (peer.KeyLookup, bool) {
 	name, key := authorization(header)
 	id, secret, _ := strings.Cut(key, ":")
@@ -50,13 +51,13 @@ func authorization(header http.Header) (scheme, rest string) {
 	return values[0][:at], strings.Trim(values[0][at:], " \t")
 }
 
-// caller is a credential and the entry in Redis from which it was read. It does not decide
-// alone who may pass: every request asks Redis whether the entry is still this one.
+// caller is a credential and the entry in Redis from which the credential was read. A caller in memory is
+// not enough to admit a request: every request asks Redis whether the entry is unchanged.
 type caller struct {
 	entry      string
 	credential peer.Credential
 	quota      quota
-	passports  sync.Map // of *issued, by service
+	passports  sync.Map // name of a service -> *issued
 }
 
 func newCaller(scheme peer.Scheme, entry string, c peer.Credential) *caller {
@@ -84,19 +85,14 @@ type guard struct {
 	redis    *redisClient
 	memory   *memory
 	identity peer.Identity
-	lookups  sharedRuns[peer.Credential]
+	lookups  coalesce.Group[struct{}, peer.Credential]
 	callers  *lru.Cache[string, *caller] // by the key of the entry
 	signer   *passport.Signer
 	now      func() time.Time
 }
 
-// throttled is the refusal of a call that exceeds the rate limit.
-type throttled struct{ retry time.Duration }
-
-func (throttled) Error() string { return "gateway: the rate limit is exceeded" }
-
 // admit returns the caller and counts the call. Its errors are Denied for every kind of
-// wrong key, Forbidden for an organization without API access, throttled if the rate
+// wrong key, Forbidden for an organization without API access, Throttled if the rate
 // limit is exceeded, and Unavailable if neither Redis nor identity can check the key.
 // Refused calls are not counted.
 func (g *guard) admit(ctx context.Context, header http.Header, scheme peer.Scheme) (*caller, error) {
@@ -106,7 +102,7 @@ func (g *guard) admit(ctx context.Context, header http.Header, scheme peer.Schem
 	}
 	entryKey := peer.CredentialKey(key.Scheme, key.ID)
 	known, _ := g.callers.Get(entryKey)
-	for range maxLooks {
+	for range maxAttempts {
 		what := check{entryKey: entryKey}
 		var refusal error
 		if known != nil {
@@ -126,7 +122,7 @@ func (g *guard) admit(ctx context.Context, header http.Header, scheme peer.Schem
 		case refusal != nil:
 			return nil, refusal
 		case !granted:
-			return nil, throttled{reply.retry}
+			return nil, fault.Throttled{Wait: reply.retry}
 		default:
 			return known, nil
 		}
@@ -134,8 +130,8 @@ func (g *guard) admit(ctx context.Context, header http.Header, scheme peer.Schem
 	return nil, fault.New(fault.Unavailable, "The key is being changed. Try again shortly.")
 }
 
-// read returns the caller of an entry that is not the known one. It reads the entry
-// itself. If there is no entry, or a Void one, it asks identity.
+// read returns the caller after Redis has replied that the entry differs from the known entry. If there is no entry, or a
+// Void entry, read asks identity.
 func (g *guard) read(ctx context.Context, key peer.KeyLookup, entryKey string, reply reply) (*caller, error) {
 	var credential peer.Credential
 	if reply.state == entryChanged && reply.entry != peer.Void && json.Unmarshal([]byte(reply.entry), &credential) == nil {
@@ -169,16 +165,16 @@ func (g *guard) admitWithoutRedis(ctx context.Context, key peer.KeyLookup) (*cal
 		return nil, err
 	}
 	if granted, retry := g.memory.take(known.quota, 1); granted == 0 {
-		return nil, throttled{retry}
+		return nil, fault.Throttled{Wait: retry}
 	}
 	return known, nil
 }
 
 // lookup asks identity. The request to identity begins after the call of lookup.
 func (g *guard) lookup(ctx context.Context, key peer.KeyLookup) (peer.Credential, error) {
-	work := context.WithoutCancel(ctx)
-	return g.lookups.do(ctx, key.SecretDigest+peer.CredentialKey(key.Scheme, key.ID), func() (peer.Credential, error) {
-		ctx, cancel := context.WithTimeout(work, lookupTimeout)
+	run := key.SecretDigest + peer.CredentialKey(key.Scheme, key.ID)
+	return g.lookups.Do(ctx, run, nil, func(ctx context.Context, _ []struct{}) (peer.Credential, error) {
+		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
 		credential, err := g.identity.Credential(ctx, key)
 		switch {
@@ -237,7 +233,7 @@ func (e *edge) admitOperator(ctx context.Context, header http.Header, ip string)
 	}
 	switch wait := count(ctx, ip); {
 	case wait > 0:
-		return throttled{wait}
+		return fault.Throttled{Wait: wait}
 	case !right:
 		return fault.New(fault.Denied, "The operator token is wrong.")
 	}

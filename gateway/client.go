@@ -9,7 +9,7 @@ import (
 )
 
 // proxies are the networks of the proxies in front of the gateway (BELLBUOY_TRUSTED_PROXIES). Only the X-Forwarded
-// headers of a connection from one of them count: any other client can write what it likes into them.
+// headers of a connection from one of them count: any other client can invent them.
 type proxies []netip.Prefix
 
 // client returns the address of the client, and the scheme of its request. Behind trusted proxies this is the last
@@ -48,7 +48,7 @@ func (p proxies) trusts(address string) bool {
 	return err == nil && slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(ip.Unmap().WithZone("")) })
 }
 
-// parseForwarded reads an address of X-Forwarded-For. Some proxies write it with a port.
+// parseForwarded parses an address of X-Forwarded-For. Some proxies append a port.
 func parseForwarded(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	if with, err := netip.ParseAddrPort(text); err == nil {

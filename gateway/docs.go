@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/swaggest/swgui/v5/static"
 )
@@ -75,8 +76,8 @@ func Public() []web.Public {
 
 // newDocs returns the pages of docsFiles by their paths. They are the same until the next
 // version of the platform.
-func newDocs() (map[string]*page, error) {
-	docs := map[string]*page{}
+func newDocs() (map[string]*message.Response, error) {
+	docs := map[string]*message.Response{}
 	for path, file := range docsFiles() {
 		content, err := fs.ReadFile(file.in, file.name)
 		if err != nil {
@@ -91,7 +92,8 @@ func newDocs() (map[string]*page, error) {
 		if strings.HasSuffix(file.name, ".gz") {
 			header.Set("Content-Encoding", "gzip")
 		}
-		docs[path] = newPage(&http.Response{StatusCode: http.StatusOK, Header: header}, content)
+		response := message.NewResponse(http.StatusOK, header, content)
+		docs[path] = &response
 	}
 	return docs, nil
 }

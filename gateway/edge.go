@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -13,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/gateway/internal/dashboards"
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	tries "github.com/bellbuoy/bellbuoy/libs/quota"
-	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -29,24 +28,23 @@ import (
 // edge handles all requests. The serve functions contain the order of checks of each
 // surface.
 type edge struct {
-	router     *router
-	guard      *guard
-	proxy      *proxy
-	pages      *pages
-	front      *front
-	entries    seal.Tickets // of visitors who have entered the password of a dashboard
-	once       *once
-	signer     *passport.Signer
-	proxies    proxies
-	operator   string         // the token; empty: there is no operator surface
-	tries      *tries.Counter // of wrong operator tokens
-	discovery  []byte
-	docs       map[string]*page // by path
-	log        *slog.Logger
-	tracer     trace.Tracer
-	traceRatio float64 // of the requests with a traceparent
-	propagator propagation.TextMapPropagator
-	seconds    *prometheus.HistogramVec
+	router      *router
+	guard       *guard
+	proxy       *proxy
+	dashboards  *dashboards.Dashboards
+	front       *front
+	idempotency *idempotency
+	signer      *passport.Signer
+	proxies     proxies
+	operator    string         // the token; empty: there is no operator surface
+	tries       *tries.Counter // counts wrong operator tokens
+	discovery   []byte
+	docs        map[string]*message.Response // by path
+	log         *slog.Logger
+	tracer      trace.Tracer
+	traceRatio  float64 // share of the requests with a traceparent that are traced
+	propagator  propagation.TextMapPropagator
+	seconds     *prometheus.HistogramVec
 }
 
 // ServeHTTP implements http.Handler. net/http calls it.
@@ -54,218 +52,190 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.serve(w, r, e.router.find(r))
 }
 
-// read returns the handler of a request that package reads can serve: one for a file of a dashboard. Else it returns nil.
+// read returns the handler of a request that package readserver can serve: one for a file of a dashboard. Else it returns nil.
 func (e *edge) read(r *http.Request) http.Handler {
 	found := e.router.find(r)
-	if found.route == nil || found.route.file == nil || found.route.file.kind == fileEnter || found.route.file.kind == fileForm {
+	if found.route == nil || found.route.file == nil || found.route.file.IsForm() {
 		return nil
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.serve(w, r, found) })
 }
 
 func (e *edge) serve(w http.ResponseWriter, r *http.Request, found found) {
-	v := e.open(w, r, found)
-	defer e.close(v)
-	switch v.found.surface {
+	request := e.open(w, r, found)
+	defer e.close(request)
+	switch found.surface {
 	case passport.Legacy:
-		e.serveLegacy(v)
+		e.serveLegacy(request)
 	case passport.App:
-		e.serveApp(v)
+		e.serveApp(request)
 	case passport.Operator:
-		e.serveOperator(v)
+		e.serveOperator(request)
 	default:
-		e.servePublic(v)
+		e.servePublic(request)
 	}
 }
 
 // serveLegacy checks in this order: path, method override, OPTIONS, method, key, rate.
-func (e *edge) serveLegacy(v *visit) {
-	route, path := v.found.route, v.found.legacy
+func (e *edge) serveLegacy(r *request) {
+	route, path := r.found.route, r.found.legacy
 	if route == nil {
-		e.refuse(v, unknownPath())
+		r.Refuse(message.UnknownPath())
 		return
 	}
-	if method := legacy.Method(v.request); method == http.MethodOptions || !path.Allows(method) {
-		legacy.WriteNotAllowed(v, v.request, path)
+	if method := legacy.Method(r.in); method == http.MethodOptions || !path.Allows(method) {
+		legacy.WriteNotAllowed(r, r.in, path)
 		return
 	}
 	if route.Service == "" {
-		v.Header().Set("Cache-Control", "no-cache")
-		v.Header().Set("Vary", "Accept")
-		legacy.WriteJSON(v, v.request, http.StatusOK, e.discovery)
+		r.Header().Set("Cache-Control", "no-cache")
+		r.Header().Set("Vary", "Accept")
+		legacy.WriteJSON(r, r.in, http.StatusOK, e.discovery)
 		return
 	}
-	if caller := e.admit(v, peer.APIKey); caller != nil {
-		e.forward(v, e.guard.passport(caller, route.Service, passport.Legacy, v.ip))
+	if caller := e.admit(r, peer.APIKey); caller != nil {
+		e.forward(r, e.guard.passport(caller, route.Service, passport.Legacy, r.ip))
 	}
 }
 
 // admit returns the caller of the request. If the guard refuses the request, admit writes
 // the error and returns nil.
-func (e *edge) admit(v *visit, scheme peer.Scheme) *caller {
-	caller, err := e.guard.admit(v.ctx, v.request.Header, scheme)
+func (e *edge) admit(r *request, scheme peer.Scheme) *caller {
+	caller, err := e.guard.admit(r.ctx, r.in.Header, scheme)
 	if err != nil {
-		e.refuse(v, err)
+		r.Refuse(err)
 		return nil
 	}
-	v.organization = caller.credential.Organization
+	r.organization = caller.credential.Organization
 	return caller
 }
 
 // serveApp checks in this order: key, rate, path, method.
-func (e *edge) serveApp(v *visit) {
-	caller := e.admit(v, peer.Bearer)
+func (e *edge) serveApp(r *request) {
+	caller := e.admit(r, peer.Bearer)
 	if caller == nil {
 		return
 	}
-	if route := e.knownRoute(v); route != nil {
-		e.forwardOperation(v, e.guard.passport(caller, route.Service, passport.App, v.ip), caller)
+	if route := e.knownRoute(r); route != nil {
+		e.forwardOperation(r, e.guard.passport(caller, route.Service, passport.App, r.ip), caller)
 	}
 }
 
 // serveOperator checks in this order: whether there is a token, token, path, method.
-func (e *edge) serveOperator(v *visit) {
+func (e *edge) serveOperator(r *request) {
 	if e.operator == "" {
-		e.refuse(v, unknownPath())
+		r.Refuse(message.UnknownPath())
 		return
 	}
-	if err := e.admitOperator(v.ctx, v.request.Header, v.ip); err != nil {
-		e.refuse(v, err)
+	if err := e.admitOperator(r.ctx, r.in.Header, r.ip); err != nil {
+		r.Refuse(err)
 		return
 	}
-	if route := e.knownRoute(v); route != nil {
-		token := e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Operator, IP: v.ip})
-		e.forwardOperation(v, token, nil)
+	if route := e.knownRoute(r); route != nil {
+		token := e.signer.Sign(passport.Passport{Audience: route.Service, Surface: passport.Operator, IP: r.ip})
+		e.forwardOperation(r, token, nil)
 	}
 }
 
 // servePublic serves everything that needs no key: the paths of dashboards, the page of the
 // platform, the documents of the interfaces, the forms and pages of visitors, and inbound webhooks. Scripts of other
 // sites may read the documents.
-func (e *edge) servePublic(v *visit) {
-	switch rows := v.found.rows; {
-	case len(rows) == 0 && (v.found.ownHost || firstSegment(v.request.URL.Path) == "d"):
-		e.serveUnknown(v)
+func (e *edge) servePublic(r *request) {
+	switch rows := r.found.rows; {
+	case len(rows) == 0 && (r.found.ownHost || firstSegment(r.in.URL.Path) == "d"):
+		e.dashboards.Serve(r.visit(nil))
 		return
-	case len(rows) > 0 && v.found.route == nil && rows[0].file != nil:
-		e.serveWrongMethod(v)
+	case len(rows) > 0 && r.found.route == nil && rows[0].file != nil:
+		e.dashboards.RefuseMethod(r.visit(rows[0].file))
 		return
 	case len(rows) > 0 && e.docs[rows[0].Path] != nil:
-		v.Header()["Access-Control-Allow-Origin"] = everyOrigin
+		r.Header().Set("Access-Control-Allow-Origin", "*")
 	}
-	route := e.knownRoute(v)
+	route := e.knownRoute(r)
 	switch {
 	case route == nil:
 	case route.file != nil:
-		e.serveDashboard(v, route.file)
+		e.dashboards.Serve(r.visit(route.file))
 	case route.Service == "" && e.docs[route.Path] == nil:
-		e.serveFront(v)
+		e.serveFront(r)
 	case route.Service == "":
-		e.docs[route.Path].write(v, v.request)
+		e.docs[route.Path].Write(r, r.in)
 	default:
-		e.forward(v, e.publicPassport(v))
+		e.forward(r, e.publicPassport(r))
 	}
 }
 
 // publicPassport returns the passport of a visitor for the service of the route.
-func (e *edge) publicPassport(v *visit) string {
-	return e.signer.Sign(passport.Passport{Audience: v.found.route.Service, Surface: passport.Public, IP: v.ip})
+func (e *edge) publicPassport(r *request) string {
+	return e.signer.Sign(passport.Passport{Audience: r.found.route.Service, Surface: passport.Public, IP: r.ip})
 }
 
 // knownRoute returns the row of the request. If there is none, it refuses the request and
 // returns nil.
-func (e *edge) knownRoute(v *visit) *Route {
+func (e *edge) knownRoute(r *request) *Route {
 	switch {
-	case len(v.found.rows) == 0:
-		e.refuse(v, unknownPath())
-	case v.found.route == nil:
-		e.refuseMethod(v)
+	case len(r.found.rows) == 0:
+		r.Refuse(message.UnknownPath())
+	case r.found.route == nil:
+		r.RefuseMethod()
 	}
-	return v.found.route
+	return r.found.route
 }
-
-func (e *edge) refuseMethod(v *visit) {
-	v.Header().Set("Allow", v.found.allow())
-	e.refuse(v, fault.New(fault.Method, "The path does not have this method."))
-}
-
-func unknownPath() error { return fault.New(fault.NotFound, "There is nothing at this path.") }
 
 // forwardOperation forwards the request, at most once if the operation takes an
 // Idempotency-Key and the request has one. The caller is nil on the operator surface.
-func (e *edge) forwardOperation(v *visit, token string, caller *caller) {
-	if v.found.route.Once {
-		if key := v.request.Header.Get(idempotencyHeader); key != "" {
-			e.forwardOnce(v, token, caller.owner(), key)
+func (e *edge) forwardOperation(r *request, token string, caller *caller) {
+	if r.found.route.Idempotent {
+		if key := r.in.Header.Get(idempotencyHeader); key != "" {
+			e.forwardIdempotent(r, token, caller.owner(), key)
 			return
 		}
 	}
-	e.forward(v, token)
+	e.forward(r, token)
 }
 
 // forward forwards the request to the service of its route, and the response to the client.
-func (e *edge) forward(v *visit, token string) {
-	body, err := readBody(v.request)
+func (e *edge) forward(r *request, token string) {
+	body, err := message.Body(r.in)
 	if err != nil {
-		e.refuse(v, err)
+		r.Refuse(err)
 		return
 	}
-	e.forwardBody(v, token, body)
+	e.forwardBody(r, token, body)
 }
 
 // forwardBody forwards the request with a body that was read.
-func (e *edge) forwardBody(v *visit, token string, body []byte) {
-	ctx, cancel := context.WithTimeout(v.ctx, upstreamTimeout)
+func (e *edge) forwardBody(r *request, token string, body []byte) {
+	ctx, cancel := context.WithTimeout(r.ctx, upstreamTimeout)
 	defer cancel()
-	out := outgoing{method: v.request.Method, service: v.found.route.Service, passport: token, body: body, ip: v.ip, scheme: v.scheme}
-	if v.bare {
+	out := outgoing{method: r.in.Method, service: r.found.route.Service, passport: token, body: body, ip: r.ip, scheme: r.scheme}
+	if r.bare {
 		out.method, out.body = http.MethodHead, nil
 	}
-	response, err := e.proxy.send(ctx, v.request, v.id, out)
+	response, err := e.proxy.send(ctx, r.in, r.id, out)
 	if err != nil {
-		e.refuse(v, err)
+		r.Refuse(err)
 		return
 	}
-	e.proxy.relay(v, response)
+	e.proxy.relay(r, response)
 }
 
-// readBody returns the whole body, or an error if it is too large. The gateway reads a body
-// before it connects to a service, so a client that sends slowly or breaks off does not
-// occupy a service.
-func readBody(r *http.Request) ([]byte, error) {
-	if r.ContentLength == 0 {
-		return nil, nil
-	}
-	var body []byte
-	var err error
-	if r.ContentLength <= maxBody {
-		body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	}
-	switch {
-	case err != nil:
-		return nil, fault.Wrap(fault.Invalid, err, "The body is shorter than its Content-Length.")
-	case r.ContentLength > maxBody || len(body) > maxBody:
-		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody)
-	}
-	return body, nil
-}
-
-// open begins a visit: it sets the id and starts the span. It does not use
+// open begins a request: it sets the id and starts the span. It does not use
 // otelhttp, which has no route until the handler returns, and costs as much as all the
 // checks together.
-func (e *edge) open(w http.ResponseWriter, r *http.Request, found found) *visit {
-	v := &visit{ResponseWriter: w, request: r, start: time.Now(), found: found}
-	v.bare = v.found.surface == passport.Legacy && r.Method == http.MethodPost && legacy.Method(r) == http.MethodHead
-	v.id = requestID(r.Header)
-	v.ip, v.scheme = e.proxies.client(r)
-	w.Header()["X-Request-Id"] = []string{v.id}
-	ctx := r.Context()
-	if len(r.Header["Traceparent"]) > 0 {
-		ctx = e.traceOf(ctx, r.Header)
+func (e *edge) open(w http.ResponseWriter, in *http.Request, found found) *request {
+	r := &request{ResponseWriter: w, edge: e, in: in, start: time.Now(), found: found}
+	r.bare = found.surface == passport.Legacy && in.Method == http.MethodPost && legacy.Method(in) == http.MethodHead
+	r.id = requestID(in.Header)
+	r.ip, r.scheme = e.proxies.client(in)
+	w.Header()["X-Request-Id"] = []string{r.id}
+	ctx := in.Context()
+	if len(in.Header["Traceparent"]) > 0 {
+		ctx = e.traceOf(ctx, in.Header)
 	}
-	name := strings.TrimSpace(knownMethod(r.Method) + " " + v.found.pattern())
-	v.ctx, v.span = e.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(v.start))
-	return v
+	name := strings.TrimSpace(knownMethod(in.Method) + " " + found.pattern())
+	r.ctx, r.span = e.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(r.start))
+	return r
 }
 
 // traceOf returns ctx in the trace of the client (W3C Trace Context), so that both sides find the request by one trace id.
@@ -278,37 +248,37 @@ func (e *edge) traceOf(ctx context.Context, header http.Header) context.Context 
 	}))
 }
 
-// close ends a visit: it ends the span, writes the line of the log and observes the time.
+// close ends a request: it ends the span, writes the line of the log and observes the time.
 // A panic gets 500 and is logged. http.ErrAbortHandler is passed to the server.
-func (e *edge) close(v *visit) {
+func (e *edge) close(r *request) {
 	failure := recover()
 	if failure != nil && failure != http.ErrAbortHandler {
-		e.log.ErrorContext(v.ctx, "panic", "cause", fmt.Sprint(failure), "stack", string(debug.Stack()))
-		if v.status == 0 {
-			e.refuse(v, fmt.Errorf("panic: %v", failure))
+		e.log.ErrorContext(r.ctx, "panic", "cause", fmt.Sprint(failure), "stack", string(debug.Stack()))
+		if r.status == 0 {
+			r.Refuse(fmt.Errorf("panic: %v", failure))
 			failure = nil
 		}
 	}
-	route, took := cmp.Or(v.found.pattern(), "none"), time.Since(v.start)
-	if v.span.IsRecording() {
-		v.span.SetAttributes(
-			attribute.String("http.request.method", knownMethod(v.request.Method)), attribute.String("http.route", route),
-			attribute.Int("http.response.status_code", v.status), attribute.String("bellbuoy.organization", v.organization),
-			attribute.String("bellbuoy.request_id", v.id))
-		if v.status >= http.StatusInternalServerError {
-			v.span.SetStatus(codes.Error, http.StatusText(v.status))
+	route, took := cmp.Or(r.found.pattern(), "none"), time.Since(r.start)
+	if r.span.IsRecording() {
+		r.span.SetAttributes(
+			attribute.String("http.request.method", knownMethod(r.in.Method)), attribute.String("http.route", route),
+			attribute.Int("http.response.status_code", r.status), attribute.String("bellbuoy.organization", r.organization),
+			attribute.String("bellbuoy.request_id", r.id))
+		if r.status >= http.StatusInternalServerError {
+			r.span.SetStatus(codes.Error, http.StatusText(r.status))
 		}
 	}
-	v.span.End()
-	e.seconds.WithLabelValues(knownMethod(v.request.Method), route, strconv.Itoa(v.status)).Observe(took.Seconds())
+	r.span.End()
+	e.seconds.WithLabelValues(knownMethod(r.in.Method), route, strconv.Itoa(r.status)).Observe(took.Seconds())
 	level := slog.LevelInfo
-	if v.found.route != nil && v.found.route.file != nil && v.status < http.StatusBadRequest {
+	if r.found.route != nil && r.found.route.file != nil && r.status < http.StatusBadRequest {
 		level = slog.LevelDebug // the metric counts them. A line for each visitor would be most of the log, and a tenth of the time
 	}
-	e.log.LogAttrs(v.ctx, level, "request", slog.String("method", knownMethod(v.request.Method)), slog.String("route", route),
-		slog.Int("status", v.status), slog.Int64("us", took.Microseconds()),
-		slog.String("organization", v.organization), slog.String("request_id", v.id))
-	if failure != nil || v.status == statusGone {
+	e.log.LogAttrs(r.ctx, level, "request", slog.String("method", knownMethod(r.in.Method)), slog.String("route", route),
+		slog.Int("status", r.status), slog.Int64("us", took.Microseconds()),
+		slog.String("organization", r.organization), slog.String("request_id", r.id))
+	if failure != nil || r.status == statusGone {
 		panic(http.ErrAbortHandler) // without a panic, the server would send an empty 200
 	}
 }

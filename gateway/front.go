@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/gateway/internal/dashboards"
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	visitors "github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -19,7 +21,7 @@ import (
 type front struct {
 	events         peer.Events
 	now            func() time.Time
-	start, missing *page
+	start, missing message.Response
 	questions      singleflight.Group
 	known          atomic.Pointer[onlyDashboard]
 }
@@ -49,14 +51,14 @@ const (
 func newFront(events peer.Events, base string, now func() time.Time) (*front, error) {
 	f := &front{events: events, now: now}
 	for _, of := range []struct {
-		to          **page
+		to          *message.Response
 		title, body string
 	}{{&f.start, "Status dashboards", startBody}, {&f.missing, "There is no dashboard at this address", missingBody}} {
 		content, header, err := visitors.Plain(of.title, of.body, strings.TrimSuffix(base, "/"))
 		if err != nil {
 			return nil, err
 		}
-		*of.to = newPage(&http.Response{StatusCode: http.StatusOK, Header: header}, content)
+		*of.to = message.NewResponse(http.StatusOK, header, content)
 	}
 	return f, nil
 }
@@ -68,7 +70,7 @@ func (f *front) only(ctx context.Context) string {
 		return known.slug
 	}
 	slug, _, _ := f.questions.Do("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dashboards.Patience)
 		defer cancel()
 		found, err := f.events.OnlyDashboard(ctx)
 		if former := f.known.Load(); err != nil && !fault.Is(err, fault.NotFound) && former != nil {
@@ -99,22 +101,22 @@ func frontPublic() []web.Public {
 
 // serveFront leads to the only dashboard of the installation, or shows what this address is. A program that asks for
 // JSON gets 404.
-func (e *edge) serveFront(v *visit) {
-	v.Header()["Vary"] = byAccept
-	v.Header().Set("Cache-Control", "no-cache") // the next dashboard changes the response
-	if strings.Contains(v.request.Header.Get("Accept"), "json") && !wantsHTML(v.request) {
-		e.refuse(v, unknownPath())
+func (e *edge) serveFront(r *request) {
+	r.Header().Set("Vary", "Accept")
+	r.Header().Set("Cache-Control", "no-cache") // the next dashboard changes the response
+	if strings.Contains(r.in.Header.Get("Accept"), "json") && !message.WantsHTML(r.in) {
+		r.Refuse(message.UnknownPath())
 		return
 	}
-	if slug := e.front.only(v.ctx); slug != "" {
-		v.Header().Set("Location", "/d/"+slug+"/")
-		v.Header().Set("Content-Length", "0")
-		v.WriteHeader(http.StatusFound)
+	if slug := e.front.only(r.ctx); slug != "" {
+		r.Header().Set("Location", "/d/"+slug+"/")
+		r.Header().Set("Content-Length", "0")
+		r.WriteHeader(http.StatusFound)
 		return
 	}
-	if v.found.route.Path == "/" {
-		e.front.start.write(v, v.request)
+	if r.found.route.Path == "/" {
+		e.front.start.Write(r, r.in)
 		return
 	}
-	e.front.start.writeAs(v, v.request, http.StatusNotFound)
+	e.front.start.WriteAs(r, r.in, http.StatusNotFound)
 }

@@ -20,9 +20,9 @@
 //     an outage cost 100 lines and a lock for each call, and no goal requires them.
 //   - The files of dashboards are served from memory after the events service has confirmed
 //     the edition. If the events service is down, the last files are served, after a start
-//     those in Redis (pages.go, look.go, backup.go). Package reads serves them on their connections, because net/http
+//     those in Redis (package dashboards). Package readserver serves them on their connections, because net/http
 //     costs as much as all the rest of such a request.
-//   - A write with an Idempotency-Key happens at most once (once.go).
+//   - A write with an Idempotency-Key happens at most once (idempotency.go).
 package gateway
 
 import (
@@ -34,6 +34,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/gateway/internal/dashboards"
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 	"github.com/bellbuoy/bellbuoy/gateway/internal/readserver"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
@@ -91,7 +93,7 @@ func Run(ctx context.Context, c Config) error {
 	return c.Serve(ctx, boot.Service{
 		Handler:    edge,
 		Ready:      ready(c, edge),
-		Background: []func(context.Context) error{edge.guard.redis.watch, edge.pages.sweep},
+		Background: []func(context.Context) error{edge.guard.redis.watch, edge.dashboards.Sweep},
 	})
 }
 
@@ -140,31 +142,33 @@ func newEdge(c Config) (*edge, error) {
 		guard: &guard{
 			redis: redis, memory: newMemory(c.Now), identity: keys, callers: callers, signer: signer, now: c.Now,
 		},
-		proxy:   proxy,
-		pages:   newPages(proxy, signer, newBackup(redis, inRedis, c.Secret.Secret, c.Now), room, c.Now),
-		front:   front,
-		entries: peer.Entries(c.Secret.Secret, c.Now),
-		once:    &once{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
-		signer:  signer, proxies: trusted, operator: c.OperatorToken, tries: wrong, discovery: legacy.Discovery(), docs: docs,
+		proxy: proxy,
+		dashboards: dashboards.New(dashboards.Options{
+			Fetch: proxy.fetchPublic(signer), Redis: redis, Secret: c.Secret.Secret, Room: room, RoomInRedis: inRedis,
+			Missing: &front.missing, Log: c.Log, Now: c.Now,
+		}),
+		front:       front,
+		idempotency: &idempotency{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},
+		signer:      signer, proxies: trusted, operator: c.OperatorToken, tries: wrong, discovery: legacy.Discovery(), docs: docs,
 		log: c.Log, tracer: c.Tracer.Tracer("gateway"), traceRatio: c.TraceRatio, propagator: c.Propagator, seconds: boot.RequestSeconds(c.Metrics),
 	}, nil
 }
 
 // platformHosts returns a function that reports whether a host is one of the platform: a
 // host of the links that the platform writes, an IP address, or a name without a dot, such
-// as localhost. Every other host is one of a dashboard.
+// as localhost. Every other host belongs to a dashboard.
 func platformHosts(links boot.Links) func(host string) bool {
 	own := map[string]bool{}
 	for _, base := range []string{links.LegacyBaseURL, links.AppBaseURL, links.DashboardBaseURL} {
 		if u, err := url.Parse(base); err == nil {
-			own[u.Host], own[hostname(u.Host)] = true, true
+			own[u.Host], own[message.Hostname(u.Host)] = true, true
 		}
 	}
 	return func(host string) bool {
 		if own[host] {
 			return true
 		}
-		name := hostname(host)
+		name := message.Hostname(host)
 		if own[name] || !strings.Contains(name, ".") {
 			return true
 		}

@@ -17,8 +17,8 @@ var limitScript string
 
 const (
 	// maxMarks bounds the marks of a log. Up to this limit a log dates each call to the
-	// millisecond. Above it, calls share slots of a maxMarks-th of the window. A slot never
-	// grants more calls; it only frees a place by up to one slot later.
+	// millisecond. Above it, calls share slots of a maxMarks-th of the window. With slots, no
+	// more calls are granted; a call only leaves the window by up to one slot later.
 	maxMarks = 4096
 	// maxLogs is the number of users and organizations whose calls a gateway counts.
 	maxLogs = 8192
@@ -45,7 +45,7 @@ func (q quota) slot() time.Duration {
 type memory struct {
 	mu   sync.Mutex
 	now  func() time.Time
-	logs *lru.Cache[string, []mark] // as in limit.lua
+	logs *lru.Cache[string, []mark] // the logs of limit.lua
 }
 
 type mark struct {

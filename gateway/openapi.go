@@ -88,7 +88,7 @@ func operations(files fs.FS, path, base string, surface passport.Surface) ([]Rou
 					path, method, template, strings.Join(services(), ", "), operation.Service)
 			}
 			parameters := slices.Concat(item.Parameters, operation.Parameters)
-			row := Route{Methods: []string{method}, Path: template, Service: operation.Service, Surface: surface, Once: document.takesKey(parameters)}
+			row := Route{Methods: []string{method}, Path: template, Service: operation.Service, Surface: surface, Idempotent: document.takesKey(parameters)}
 			if surface == passport.Public { // a service says on the other surfaces which values there are
 				row.values = lastValues(template, parameters)
 			}

@@ -50,7 +50,7 @@ func TestRowsComeFromTheDocument(t *testing.T) {
 	var got []string
 	for _, row := range table {
 		if row.Surface == passport.App {
-			got = append(got, fmt.Sprint(row.Methods, row.Path, " ", row.Service, " ", row.Surface, " ", row.Once))
+			got = append(got, fmt.Sprint(row.Methods, row.Path, " ", row.Service, " ", row.Surface, " ", row.Idempotent))
 		}
 	}
 	want := "[GET]/app/a/{id} events app false\n[DELETE]/app/a/{id} events app true\n[POST]/app/b identity app true\n" +

@@ -13,16 +13,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/gateway/internal/dashboards"
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/wire"
 	"go.opentelemetry.io/otel/propagation"
-	"golang.org/x/net/http/httpguts"
 )
 
 const (
-	// maxBody bounds the body of a request, in bytes. Services have the same bound.
-	maxBody = 1 << 20
 	// upstreamTimeout bounds the time of a request to a service. The bound inside a service
 	// is a little lower.
 	upstreamTimeout = 25 * time.Second
@@ -33,7 +32,7 @@ const (
 	// that the service is closing.
 	idleTime = 60 * time.Second
 	dialTime = 2 * time.Second
-	maxHead  = 1 << 20 // of a response, as in net/http
+	maxHead  = 1 << 20 // bytes of the head of a response, as in net/http
 )
 
 // proxy forwards requests to services. It does not use httputil.ReverseProxy: the gateway
@@ -75,7 +74,7 @@ type outgoing struct {
 	service  string
 	passport string
 	body     []byte
-	// ip and scheme are those of the client's request.
+	// ip and scheme are the address of the client and the scheme of its request.
 	ip, scheme string
 }
 
@@ -92,7 +91,7 @@ func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing
 		Host:          host,
 		ContentLength: int64(len(s.body)),
 	}).WithContext(ctx)
-	copyRequestHeader(out.Header, r.Header)
+	message.CopyRequestHeader(out.Header, r.Header)
 	out.Header["X-Forwarded-For"] = []string{s.ip}
 	out.Header["X-Forwarded-Host"] = []string{r.Host}
 	out.Header["X-Forwarded-Proto"] = []string{s.scheme}
@@ -104,6 +103,16 @@ func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing
 		return nil, sendFault(ctx, err)
 	}
 	return response, nil
+}
+
+// fetchPublic returns a function that sends the gateway's own requests to the public surface of the events service.
+func (p *proxy) fetchPublic(signer *passport.Signer) dashboards.Fetch {
+	return func(ctx context.Context, r *http.Request, id string) (*http.Response, error) {
+		return p.send(ctx, r, id, outgoing{
+			method: http.MethodGet, service: events,
+			passport: signer.Sign(passport.Passport{Audience: events, Surface: passport.Public}),
+		})
+	}
 }
 
 // roundTrip sends the request with the body. If a kept connection turns out to be closed,
@@ -126,54 +135,11 @@ func sendFault(ctx context.Context, err error) error {
 	return fault.Wrap(fault.Unavailable, err, "A part of the platform cannot be reached. Try again shortly.")
 }
 
-// copyRequestHeader copies the headers that a service may see. It omits the headers of the
-// connection, credentials, and all claims about the caller, the address of the caller and
-// the trace.
-func copyRequestHeader(out, in http.Header) {
-	for name, values := range in {
-		switch name {
-		case "Proxy-Authorization", "Te", "Expect", "Content-Length",
-			"Authorization", "Idempotency-Key", "Forwarded", "X-Real-Ip", "Traceparent", "Tracestate", "Baggage":
-			continue
-		}
-		if !strings.HasPrefix(name, "X-Forwarded-") && mayPass(name, in) {
-			out[name] = values
-		}
-	}
-	if _, sent := out["User-Agent"]; !sent {
-		out["User-Agent"] = nil // otherwise the transport sets its own
-	}
-}
-
-// copyResponseHeader copies the headers of a service.
-func copyResponseHeader(out, in http.Header) {
-	for name, values := range in {
-		if mayPass(name, in) {
-			out[name] = values
-		}
-	}
-}
-
-// mayPass reports whether the gateway may copy a header of all. It returns false for the
-// headers of the connection (RFC 9110, 7.6.1) and for those that only the parts of the
-// platform may send, in any case.
-func mayPass(name string, all http.Header) bool {
-	switch name {
-	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Trailer", "Transfer-Encoding", "Upgrade", "X-Request-Id":
-		return false
-	}
-	if len(name) >= len(passport.HeaderPrefix) && strings.EqualFold(name[:len(passport.HeaderPrefix)], passport.HeaderPrefix) {
-		return false
-	}
-	listed := all["Connection"]
-	return len(listed) == 0 || !httpguts.HeaderValuesContainsToken(listed, name)
-}
-
 // relay writes the response of a service to the client. If the body breaks off, relay
 // closes the connection to the client, so that the client does not take it for complete.
 func (p *proxy) relay(w http.ResponseWriter, response *http.Response) {
 	defer response.Body.Close()
-	copyResponseHeader(w.Header(), response.Header)
+	message.CopyResponseHeader(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
 	if response.ContentLength == 0 || response.Body == http.NoBody {
 		return

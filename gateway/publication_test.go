@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/andybalholm/brotli"
 	"github.com/bellbuoy/bellbuoy/libs/etag"
@@ -30,6 +31,17 @@ type publication struct {
 	padding  int // bytes at the end of each file
 	enter    func(http.ResponseWriter, *http.Request)
 }
+
+// The content codings and the limits of package dashboards.
+const (
+	codingBrotli = "br"
+	codingGzip   = "gzip"
+	codingPlain  = "identity"
+	maxURI       = 1024
+	othersRoom   = 2 << 20
+	questionTime = 150 * time.Microsecond
+	checkTime    = 10 * time.Second
+)
 
 const (
 	htmlType = "text/html; charset=utf-8"

@@ -32,7 +32,7 @@ var errDown = errors.New("gateway: Redis cannot be reached")
 // wait.
 type redisClient struct {
 	client  *redis.Client
-	timeout time.Duration // of a round trip
+	timeout time.Duration // limit of a round trip
 	script  *redis.Script
 	log     *slog.Logger
 	up      prometheus.Gauge
@@ -47,7 +47,7 @@ type redisClient struct {
 // counted is set, whether one more call is within the quota.
 type check struct {
 	entryKey string
-	entry    string // the known one
+	entry    string // the known entry
 	counted  bool
 	quota    quota
 }
@@ -65,7 +65,7 @@ type query struct {
 type reply struct {
 	state   string
 	entry   string // if it has changed
-	granted int    // of the query's calls
+	granted int    // number of the query's calls that are granted
 	retry   time.Duration
 }
 
@@ -167,7 +167,7 @@ func (c *redisClient) receive(ctx context.Context, q *query, command *redis.Cmd)
 		err = fmt.Errorf("unexpected reply of limit.lua: %v", values)
 	}
 	if err != nil {
-		c.fail(err)
+		c.Fail(err)
 		return errDown
 	}
 	q.reply.state, _ = values[0].(string)
@@ -192,12 +192,12 @@ func (q *query) arguments() []any {
 // have written a Void one meanwhile.
 func (c *redisClient) fill(ctx context.Context, key, entry string) {
 	if err := c.client.SetNX(ctx, key, entry, peer.CredentialTTL).Err(); err != nil && ctx.Err() == nil {
-		c.fail(err)
+		c.Fail(err)
 	}
 }
 
-// fail marks Redis as down and logs the cause once.
-func (c *redisClient) fail(err error) {
+// Fail marks Redis as down and logs the cause once.
+func (c *redisClient) Fail(err error) {
 	if errors.Is(err, redis.ErrClosed) { // the gateway ends while it saves files
 		return
 	}
@@ -228,6 +228,12 @@ func (c *redisClient) watch(ctx context.Context) error {
 		}
 	}
 }
+
+// Client returns the client for commands outside the pipelines.
+func (c *redisClient) Client() *redis.Client { return c.client }
+
+// IsDown reports whether Redis failed and has not responded since.
+func (c *redisClient) IsDown() bool { return c.down.Load() }
 
 // cause returns the error without addresses, because an address may contain a password.
 func cause(err error) string {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/gateway/internal/dashboards"
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
@@ -34,9 +36,9 @@ type Route struct {
 	Service string
 	// Surface decides which key a route with a Service requires.
 	Surface passport.Surface
-	// Once means that the operation takes an Idempotency-Key.
-	Once bool
-	file *dashboardFile // set by the router for the paths of dashboards
+	// Idempotent means that the operation takes an Idempotency-Key.
+	Idempotent bool
+	file       *dashboards.File // set by the router for the paths of dashboards
 	// values are the values that the last segment of a public path can have, if it is a parameter with a list of them.
 	values []string
 }
@@ -74,12 +76,8 @@ func routes(documents fs.FS) ([]Route, error) {
 	return table, nil
 }
 
-const (
-	// dashboardPath is the path below which a dashboard has its paths on the platform's hosts.
-	dashboardPath = "/d/{slug}"
-	// legacyListPath is the path of the legacy list below a dashboard.
-	legacyListPath = legacy.Base + "dashboard/"
-)
+// dashboardPath is the path below which a dashboard has its paths on the platform's hosts.
+const dashboardPath = "/d/{slug}"
 
 // legacyRoutes returns the discovery document and four paths for each resource in the
 // table of the legacy interface.
@@ -134,7 +132,7 @@ const parameter = "{}"
 // segment is a node of the tree of paths.
 type segment struct {
 	next   map[string]*segment
-	routes []*Route // of the path that ends here
+	routes []*Route // rows whose path ends here
 }
 
 // newRouter indexes the table. A dashboard's own host has the rows below dashboardPath without that path, and no
@@ -153,9 +151,9 @@ func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
 			continue
 		}
 		below[path] = true
-		row.file = &dashboardFile{kind: fileForm, page: true}
+		row.file = dashboards.NewForm()
 		if row.Service == events {
-			row.file = newDashboardFile(path)
+			row.file = dashboards.NewFile(path)
 		}
 		own := *row
 		own.Path = path
@@ -258,7 +256,7 @@ func (f found) allow() string {
 // (set/1%3B3/). Other paths are compared by segment, as sent.
 func (t *router) find(r *http.Request) found {
 	path := r.URL.Path
-	raw := strings.TrimPrefix(escapedPath(r.URL), "/")
+	raw := strings.TrimPrefix(message.EscapedPath(r.URL), "/")
 	if !t.isPlatformHost(r.Host) {
 		if raw != "/" { // "//" is not the address of the page
 			raw = strings.TrimSuffix(raw, "/")
@@ -314,13 +312,4 @@ func surfaceOf(path string) passport.Surface {
 func firstSegment(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return first
-}
-
-// escapedPath returns u.EscapedPath, but without its cost for the usual path, in which
-// nothing is escaped.
-func escapedPath(u *url.URL) string {
-	if u.RawPath == "" {
-		return u.Path
-	}
-	return u.EscapedPath()
 }

@@ -120,7 +120,7 @@ func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 	}{
 		{before.Add(underWay), onceUnderWay},
 		{behind.Add(underWay + time.Millisecond), onceUnknown},
-		{behind.Add(onceLife - time.Minute), onceUnknown},
+		{behind.Add(idempotencyLife - time.Minute), onceUnknown},
 	} {
 		now.set(moment.at)
 		for range 2 {

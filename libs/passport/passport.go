@@ -58,7 +58,7 @@ const (
 
 // Passport names the caller of a request.
 type Passport struct {
-	Audience     string   `json:"aud"` // the service that may accept it
+	Audience     string   `json:"aud"` // the service that may accept the passport
 	Surface      Surface  `json:"sur"`
 	Organization string   `json:"org,omitempty"` // empty for the operator and anonymous visitors
 	User         string   `json:"usr,omitempty"` // uuid
@@ -66,7 +66,7 @@ type Passport struct {
 	Email        string   `json:"eml,omitempty"`
 	LegacyUser   int64    `json:"lid,omitempty"` // the user's id in /api/v1/user/<id>/
 	KeyID        string   `json:"key,omitempty"`
-	IP           string   `json:"ip,omitempty"` // of the client's connection to the gateway
+	IP           string   `json:"ip,omitempty"` // address of the client
 	Roles        []string `json:"rol,omitempty"`
 	Features     Features `json:"fea"`
 	Caller       string   `json:"cal,omitempty"` // the calling service, on Peer

@@ -118,7 +118,7 @@ func (c *Counter) useInMemory(key string, limit Limit, uses int) time.Duration {
 	}
 	if !known {
 		if len(c.memory) >= maxKeys {
-			c.forget(now)
+			c.removeEnded(now)
 		}
 		if len(c.memory) >= maxKeys {
 			return limit.Window
@@ -130,8 +130,8 @@ func (c *Counter) useInMemory(key string, limit Limit, uses int) time.Duration {
 	return 0
 }
 
-// forget removes the windows that have ended.
-func (c *Counter) forget(now time.Time) {
+// removeEnded removes the windows that have ended.
+func (c *Counter) removeEnded(now time.Time) {
 	for key, used := range c.memory {
 		if !used.ends.After(now) {
 			delete(c.memory, key)

@@ -11,13 +11,13 @@ import (
 
 // The limits of visitors, over all dashboards of the installation.
 const (
-	mailsFrom  = 30 // by one IP address
+	mailsFrom  = 30 // mails that one IP address causes
 	mailWindow = time.Hour
-	textsFrom  = 10 // SMS and WhatsApp messages by one IP address
+	textsFrom  = 10 // SMS and WhatsApp messages that one IP address causes
 	textWindow = 4 * time.Hour
-	messagesTo = 3 // to one mail address or phone number
+	messagesTo = 3 // messages to one mail address or phone number
 	toWindow   = time.Hour
-	codesFrom  = 30 // tried by one IP address
+	codesFrom  = 30 // codes that one IP address tries
 	codeWindow = 24 * time.Hour
 )
 
@@ -56,7 +56,7 @@ func digest(address string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// network returns what one visitor has: an IPv4 address, or the /64 network of an IPv6 address.
+// network returns the addresses that count as one visitor: an IPv4 address, or the /64 network of an IPv6 address.
 func network(ip string) string {
 	address, err := netip.ParseAddr(ip)
 	if err != nil {
@@ -69,7 +69,7 @@ func network(ip string) string {
 }
 
 const (
-	passwordsTried = 10 // wrong ones, by one visitor for one dashboard
+	passwordsTried = 10 // wrong passwords of one visitor for one dashboard
 	passwordWindow = time.Hour
 )
 

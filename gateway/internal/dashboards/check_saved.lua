@@ -1,6 +1,6 @@
--- Marks what is kept of a dashboard that has visitors as used. Returns the number of the kept edition, the milliseconds
--- until its files and the address expire (0 or less: they are not kept), and whether more than half of the
--- room is used: what is missing then was evicted, and otherwise Redis has lost its data.
+-- Marks the saved hashes of a dashboard that has visitors as used. Returns the number of the saved edition, the milliseconds
+-- until its files and the address expire (0 or less: they are not saved), and whether more than half of the
+-- room is used. If it is, a missing hash was evicted; otherwise Redis has lost its data.
 --
 -- KEYS[4] the files of the dashboard
 -- KEYS[5] its other files

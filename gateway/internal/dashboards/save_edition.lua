@@ -1,4 +1,4 @@
--- Replaces the kept files of a dashboard, unless those of a newer edition are kept, or an address.
+-- Replaces the saved files of a dashboard, unless those of a newer edition are saved, or replaces an address.
 --
 -- ARGV[3] the number of the edition; empty: the hash is an address
 -- ARGV[4] and so on: names and values

@@ -1,4 +1,4 @@
-package gateway
+package dashboards
 
 import (
 	"net/http"
@@ -13,15 +13,15 @@ import (
 
 // BenchmarkFile reports the time and the allocations of a hit after the edition is confirmed.
 func BenchmarkFile(b *testing.B) {
-	pages := newPages(nil, nil, nil, 64<<20, time.Now)
+	c := newCache(nil, nil, 64<<20, time.Now)
 	body := []byte(strings.Repeat("x", 24<<10))
 	of := &edition{Edition: peer.Edition{ID: "e1", Number: 1, DashboardID: "d1"}}
 	header := http.Header{"Etag": {etag.Of(body)}, "Content-Type": {htmlType}, "Content-Length": {strconv.Itoa(len(body))}}
-	pages.keep(pageKey{uri: "d1", coding: codingBrotli}, pages.file(question{edition: of}, http.StatusOK, header, body), true)
+	c.storeFile(b, of, "", codingBrotli, header, body)
 	b.ReportAllocs()
 	for b.Loop() {
 		coding := codingFor([]string{"gzip, deflate, br"})
-		if out, stale, err := pages.fileOf(b.Context(), of, false, "", coding, "id"); out == nil || stale || err != nil {
+		if out, stale, err := c.file(b.Context(), of, false, "", coding, "id"); out == nil || stale || err != nil {
 			b.Fatal(err)
 		}
 	}

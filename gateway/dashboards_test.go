@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -290,39 +289,6 @@ func TestQueriesAreIgnored(t *testing.T) {
 	if _, files := p.asked("events/e1"); files != 1 {
 		t.Errorf("the file was read %d times", files)
 	}
-}
-
-// Visitors who come while a question is under way share the next one.
-func TestAHundredVisitorsMakeOneQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var runs sharedRuns[int]
-		questions := 0
-		release := make(chan struct{})
-		ask := func() (int, error) {
-			<-release
-			questions++
-			return questions, nil
-		}
-		var group sync.WaitGroup
-		visit := func(want int) {
-			group.Go(func() {
-				if got, err := runs.do(t.Context(), "main", ask); got != want || err != nil {
-					t.Errorf("a visitor got the result of question %d, want %d (%v)", got, want, err)
-				}
-			})
-		}
-		visit(1)
-		synctest.Wait()
-		for range 100 {
-			visit(2)
-		}
-		synctest.Wait()
-		close(release)
-		group.Wait()
-		if questions != 2 {
-			t.Errorf("%d questions", questions)
-		}
-	})
 }
 
 // The edition is asked for once for all visitors at the same time, and a file is read once.

@@ -70,7 +70,7 @@ func TestTheFirstResponseIsRepeated(t *testing.T) {
 		if text := w.redis.Get(t.Context(), key).Val(); strings.Contains(text, "whsec") || strings.Contains(key, "order") {
 			t.Errorf("%s holds %q in the clear", key, text)
 		}
-		if ttl := w.redis.TTL(t.Context(), key).Val(); ttl > onceLife || ttl < onceLife/2 {
+		if ttl := w.redis.TTL(t.Context(), key).Val(); ttl > idempotencyLife || ttl < idempotencyLife/2 {
 			t.Errorf("kept for %v", ttl)
 		}
 	}
@@ -254,7 +254,7 @@ func TestIdempotencyKeyBounds(t *testing.T) {
 	wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 200)
 	wantError(t, d.do(t, "POST", endpointsPath, strings.Repeat("x", maxBody+1), header), 413, bodyTooLarge)
 
-	large := strings.Repeat("x", maxOnce+1)
+	large := strings.Repeat("x", maxStored+1)
 	var done atomic.Int64
 	w.services[integrations].handle(func(w http.ResponseWriter, r *http.Request) {
 		done.Add(1)

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
@@ -105,68 +102,6 @@ func TestTheCopiesInRedisAreBounded(t *testing.T) {
 	again := w.gateway(t, small)
 	if g := again.get(t, "/d/"+slug(dashboards-1)+"/", brotli); g.status != 200 || g.header.Get("Age") == "" {
 		t.Errorf("the newest page after a start: %d %v", g.status, g.header)
-	}
-}
-
-// A gateway keeps at most the room in memory. The bytes that it counts are those that it needs.
-func TestTheMemoryOfPagesIsBounded(t *testing.T) {
-	const room = 8 << 20
-	p := newPages(nil, nil, nil, room, time.Now)
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return int64(stats.HeapAlloc)
-	}
-	key := func(n int) pageKey { return pageKey{uri: fmt.Sprintf("dashboard-%d", n), coding: codingBrotli} }
-	before := heap()
-	const pages = 3000
-	for n := range pages {
-		body := make([]byte, 1+n%8000)
-		of := &edition{Edition: peer.Edition{ID: fmt.Sprintf("edition-%d", n), Number: 1, DashboardID: key(n).uri, Files: []string{"", "feed.rss"}}}
-		header := http.Header{"Etag": {etag.Of(body)}, "Content-Type": {strings.Clone(htmlType)}, "Content-Encoding": {"br"}, "Vary": {"Accept-Encoding"}, "Content-Security-Policy": {strings.Repeat(policy, 5)}}
-		p.keep(key(n), p.file(question{edition: of}, http.StatusOK, header, body), true)
-		if left := p.room.Load(); left < 0 || left > room {
-			t.Fatalf("%d bytes are left", left)
-		}
-	}
-	counted, used := room-p.room.Load(), heap()-before
-	if used > counted*11/10 || used < counted*7/10 {
-		t.Errorf("the pages need %d bytes and count as %d", used, counted)
-	}
-	if _, there := p.kept.Peek(key(pages - 1)); !there || p.kept.Contains(key(0)) {
-		t.Error("not the oldest page was removed")
-	}
-	runtime.KeepAlive(p)
-}
-
-// A page that nobody asks for is removed from memory, but not while the events service is down.
-func TestIdlePagesAreRemoved(t *testing.T) {
-	p := newPages(nil, nil, nil, 1<<20, time.Now)
-	of := &edition{Edition: peer.Edition{ID: "e1", Number: 1, DashboardID: "d1"}}
-	for _, name := range []string{"", "history"} {
-		p.keep(pageKey{uri: "d1", file: name, coding: codingPlain}, p.file(question{edition: of}, http.StatusOK, http.Header{}, []byte("text")), true)
-	}
-	sweep := func() {
-		for range idleSweeps {
-			p.removeIdle()
-			if out, _, err := p.fileOf(t.Context(), of, false, "", codingPlain, "id"); err != nil || string(out.body) != "text" {
-				t.Fatal(out, err)
-			}
-		}
-	}
-	sweep()
-	down := time.Now()
-	p.rested.Store(&down)
-	sweep()
-	if n := p.kept.Len(); n != 2 {
-		t.Fatalf("%d pages are kept during an outage", n)
-	}
-	p.rested.Store(nil)
-	sweep()
-	if p.kept.Len() != 1 || !p.kept.Contains(pageKey{uri: "d1", coding: codingPlain}) {
-		t.Errorf("the pages %v are kept", p.kept.Keys())
 	}
 }
 

@@ -1,11 +1,11 @@
--- The scripts that keep files of dashboards begin with these lines. All gateways together keep at most the room.
+-- The scripts that save files of dashboards begin with these lines. All gateways together save at most the room.
 --
 -- KEYS[1] the hashes with the files of dashboards and with addresses, by the time of their last use
 -- KEYS[2] the hashes with the other files of dashboards, by the time of their last use; they are evicted first
--- KEYS[3] the bytes of each hash, and those of all hashes
+-- KEYS[3] the bytes of each hash, and the sum
 -- KEYS[4] the hash
 -- ARGV[1] the room in bytes
--- ARGV[2] the time to keep a hash, in milliseconds
+-- ARGV[2] the time after which an unused hash expires, in milliseconds
 local perHash, perField = 768, 128 -- bytes that Redis needs beside names and values, about
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

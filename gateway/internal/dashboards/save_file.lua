@@ -1,5 +1,5 @@
--- Keeps a file of a dashboard, unless that of a newer edition is kept. An empty file is deleted instead. Where the files
--- need more room than there is, those of other dashboards are evicted, then others of this dashboard, at random.
+-- Saves a file of a dashboard, unless the file of a newer edition is saved. An empty file is deleted instead. If there is
+-- too little room, the script evicts files of other dashboards, then other files of this dashboard, at random.
 --
 -- ARGV[3] the name of the file
 -- ARGV[4] the number of its edition

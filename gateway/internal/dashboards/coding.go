@@ -1,4 +1,4 @@
-package gateway
+package dashboards
 
 import (
 	"strconv"

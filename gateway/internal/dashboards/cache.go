@@ -1,0 +1,257 @@
+package dashboards
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/coalesce"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+const (
+	maxResponse = 4 << 20 // size of one response, in bytes
+	// fetchTimeout bounds a request to the events service.
+	fetchTimeout = 5 * time.Second
+	// Patience is the time for which a visitor waits for the events service if there is an earlier response.
+	Patience = 500 * time.Millisecond
+	// restTime is the time for which the events service gets no question after a failure, unless it responds to an
+	// earlier one. Visitors see a change within a second after the service is back.
+	restTime = 500 * time.Millisecond
+	// questionTime is the least time between a response and the next question for the same edition or list. Visitors who
+	// arrive meanwhile share a question. A question costs as much as several visits.
+	questionTime = 150 * time.Microsecond
+	// maxURI bounds the path and query of a cached response, in bytes. A response with a longer one is
+	// requested for each visitor.
+	maxURI = 1024
+)
+
+// cache keeps responses of the events service in memory: the editions of dashboards, the
+// files of editions, and the legacy lists. The events service confirms an edition after the
+// visitor's request (If-None-Match, one request for all visitors who wait), so every
+// visitor sees a change from the moment when its writer has the response. A file never
+// changes within an edition, and a list never within the state that the edition names, so
+// they need no confirmation. While the events service
+// is down, the cache returns the last good response, from memory or from Redis.
+type cache struct {
+	fetch     Fetch
+	backup    *backup
+	mu        sync.Mutex // of writes to responses
+	responses *lru.Cache[cacheKey, *cached]
+	room      atomic.Int64 // number of bytes that responses may still use
+	runs      coalesce.Group[struct{}, *cached]
+	now       func() time.Time
+	rested    atomic.Pointer[time.Time] // end of restTime
+}
+
+// cacheKey names a cached response. A query of a visitor is part of a key only for a legacy list.
+type cacheKey struct {
+	uri string // for an edition or a list: the path and query in the events service; for a file: the dashboard's id
+	// file and coding name a file of a dashboard. The cached response names the edition.
+	file, coding string
+}
+
+func newCache(fetch Fetch, backup *backup, room int64, now func() time.Time) *cache {
+	c := &cache{fetch: fetch, backup: backup, now: now}
+	c.room.Store(room)
+	c.runs.Before = c.pause
+	// NewWithEvict fails only for a size below 1.
+	c.responses, _ = lru.NewWithEvict(int(room/headSize), func(_ cacheKey, old *cached) { c.room.Add(old.size()) })
+	return c
+}
+
+// errNoResponse means that the events service responds, but not with what was asked for. Other responses may still be
+// available.
+var errNoResponse = errors.New("gateway: the events service did not return the page")
+
+// cached is a response of the events service in the cache.
+type cached struct {
+	message.Response
+	state string // for a list: Edition.List; empty: unknown
+	// edition is set for the response to the question for an edition, and for a file.
+	edition *edition
+	// confirmed is the time in ns at which the events service returned or confirmed the response.
+	confirmed atomic.Int64
+	// asked is the time in ns of the newest response to a question for it.
+	asked atomic.Int64
+	// saveAt is the time in ns from which an edition is to be saved in Redis, and savedAt the time at which it was.
+	saveAt, savedAt atomic.Int64
+	// sweeps is the number of sweeps since a visitor asked for the response.
+	sweeps atomic.Int32
+}
+
+// get returns the current response, or the last one while the events service is down. stale
+// reports that the events service did not confirm it.
+func (c *cache) get(ctx context.Context, q question) (out *cached, stale bool, err error) {
+	of := q.about()
+	if len(of.uri) > maxURI {
+		out, err = c.request(ctx, q, nil)
+		return out, false, err
+	}
+	former, there := c.responses.Get(of.key)
+	if there {
+		former.use()
+	}
+	switch {
+	case there && q.isCurrent(former):
+		return former, false, nil
+	case there && c.resting() && of.rests:
+		return former, true, nil
+	}
+	run := c.runs.Start(ctx, of.run, nil, func(ctx context.Context, _ []struct{}) (*cached, error) { return c.ask(ctx, q) })
+	late := time.NewTimer(Patience)
+	defer late.Stop()
+	for range 2 {
+		select {
+		case <-run.Done():
+			if out, err = run.Wait(ctx); err != nil {
+				return c.last(ctx, q, err)
+			}
+			return out, false, nil
+		case <-ctx.Done():
+			return nil, false, context.Cause(ctx)
+		case <-late.C:
+			if out, stale, err = c.last(ctx, q, context.DeadlineExceeded); err == nil {
+				return out, stale, nil
+			}
+			late.Reset(fetchTimeout - Patience) // there is no earlier response
+		}
+	}
+	return nil, false, err
+}
+
+// last returns the last good response after a failure of the events service, or the error.
+func (c *cache) last(ctx context.Context, q question, failure error) (out *cached, stale bool, err error) {
+	of := q.about()
+	out, there := c.responses.Get(of.key)
+	if !there {
+		if out = c.backup.load(ctx, q); out != nil && (of.confirmed || q.isCurrent(out)) {
+			c.store(of.key, out, false)
+		}
+	}
+	switch {
+	case out == nil && errors.Is(failure, context.DeadlineExceeded):
+		return nil, false, unreadable(failure)
+	case out == nil:
+		return nil, false, failure
+	case of.confirmed && !errors.Is(failure, errNoResponse):
+		until := c.now().Add(restTime)
+		c.rested.Store(&until)
+	}
+	return out, true, nil
+}
+
+// resting reports whether the events service failed within restTime.
+func (c *cache) resting() bool {
+	until := c.rested.Load()
+	return until != nil && c.now().Before(*until)
+}
+
+func unreadable(err error) error {
+	return fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment. Try again shortly.")
+}
+
+// pause waits until questionTime after the last response to a question for the edition or list at uri.
+func (c *cache) pause(uri string) {
+	if former, there := c.responses.Peek(cacheKey{uri: uri}); there {
+		time.Sleep(min(questionTime, questionTime-time.Since(time.Unix(0, former.asked.Load()))))
+	}
+}
+
+// ask returns the current response from the events service and stores it in the cache.
+func (c *cache) ask(ctx context.Context, q question) (*cached, error) {
+	key := q.about().key
+	former, _ := c.responses.Get(key)
+	if former != nil && q.isCurrent(former) { // another run has stored it
+		return former, nil
+	}
+	fresh, err := c.request(ctx, q, former)
+	if err != nil {
+		return nil, err
+	}
+	fresh.asked.Store(time.Now().UnixNano())
+	c.rested.Store(nil)
+	if fresh != former {
+		c.store(key, fresh, true)
+		switch q := q.(type) {
+		case *fileQuestion:
+			c.backup.saveFile(q, fresh)
+		case *editionQuestion:
+			if fresh.Status == http.StatusNotFound {
+				c.backup.deleteAddress(ctx, q.base)
+			}
+		}
+	}
+	return fresh, nil
+}
+
+// fresh returns the current response for the gateway itself. It does not store the response in the cache, because
+// perhaps no visitor asks for it.
+func (c *cache) fresh(ctx context.Context, q question) (*cached, error) {
+	former, _ := c.responses.Peek(q.about().key)
+	if former != nil && q.isCurrent(former) {
+		return former, nil
+	}
+	out, err := c.request(ctx, q, former)
+	if err == nil && out.Status != http.StatusOK {
+		err = errNoResponse
+	}
+	return out, err
+}
+
+// request returns the response of the events service, or former if that is still current.
+// former may be nil.
+func (c *cache) request(ctx context.Context, q question, former *cached) (*cached, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	of := q.about()
+	u, err := url.ParseRequestURI(of.uri)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	r := &http.Request{URL: u, Header: http.Header{}}
+	if former != nil && former.ETag != "" {
+		r.Header.Set("If-None-Match", former.ETag)
+	}
+	if of.key.coding != "" {
+		r.Header.Set("Accept-Encoding", of.key.coding)
+	}
+	response, err := c.fetch(ctx, r, of.id)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var whole message.Response
+	_, isEdition := q.(*editionQuestion)
+	switch isSame := response.StatusCode == http.StatusNotModified && former != nil; {
+	case isSame && isEdition:
+		former.confirmed.Store(c.now().UnixNano())
+		return former, nil
+	case isSame: // a file of the new edition, or the list in the new state
+		whole = message.NewResponse(former.Status, former.Header, former.Body)
+	default:
+		body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+		if err == nil && (len(body) > maxResponse || response.StatusCode >= http.StatusInternalServerError) {
+			err = errNoResponse
+		}
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		whole = message.NewResponse(response.StatusCode, response.Header, bytes.Clone(body)) // ReadAll may return a slice of twice the bytes
+	}
+	out, err := q.received(whole, response.Header.Get(peer.ListHeader))
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	out.confirmed.Store(c.now().UnixNano())
+	return out, nil
+}

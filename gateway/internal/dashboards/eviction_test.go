@@ -1,0 +1,93 @@
+package dashboards
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/etag"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+)
+
+const htmlType = "text/html; charset=utf-8"
+
+// storeFile stores a file of the edition in the cache.
+func (c *cache) storeFile(t testing.TB, of *edition, name, coding string, header http.Header, body []byte) {
+	t.Helper()
+	q := newFileQuestion(of, false, name, coding, "id")
+	response, err := q.received(message.NewResponse(http.StatusOK, header, body), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.store(q.key, response, true)
+}
+
+// The bytes that the cache counts are those that it needs.
+func TestTheMemoryOfTheCacheIsBounded(t *testing.T) {
+	const room = 8 << 20
+	c := newCache(nil, nil, room, time.Now)
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapAlloc)
+	}
+	dashboard := func(n int) string { return fmt.Sprintf("dashboard-%d", n) }
+	before := heap()
+	const files = 3000
+	for n := range files {
+		body := make([]byte, 1+n%8000)
+		of := &edition{Edition: peer.Edition{ID: fmt.Sprintf("edition-%d", n), Number: 1, DashboardID: dashboard(n), Files: []string{"", "feed.rss"}}}
+		header := http.Header{
+			"Etag": {etag.Of(body)}, "Content-Type": {strings.Clone(htmlType)}, "Content-Encoding": {"br"}, "Vary": {"Accept-Encoding"},
+			"Content-Security-Policy": {strings.Repeat("default-src 'none'; style-src 'sha256-x'", 5)},
+		}
+		c.storeFile(t, of, "", codingBrotli, header, body)
+		if left := c.room.Load(); left < 0 || left > room {
+			t.Fatalf("%d bytes are left", left)
+		}
+	}
+	counted, used := room-c.room.Load(), heap()-before
+	if used > counted*11/10 || used < counted*7/10 {
+		t.Errorf("the files need %d bytes and count as %d", used, counted)
+	}
+	key := func(n int) cacheKey { return cacheKey{uri: dashboard(n), coding: codingBrotli} }
+	if !c.responses.Contains(key(files-1)) || c.responses.Contains(key(0)) {
+		t.Error("not the oldest file was removed")
+	}
+	runtime.KeepAlive(c)
+}
+
+// While the events service is down, memory may have the only copy.
+func TestIdleFilesAreRemovedUnlessTheEventsServiceIsDown(t *testing.T) {
+	c := newCache(nil, nil, 1<<20, time.Now)
+	of := &edition{Edition: peer.Edition{ID: "e1", Number: 1, DashboardID: "d1"}}
+	for _, name := range []string{"", "history"} {
+		c.storeFile(t, of, name, codingPlain, http.Header{}, []byte("text"))
+	}
+	sweep := func() {
+		for range idleSweeps {
+			c.removeIdle()
+			if out, _, err := c.file(t.Context(), of, false, "", codingPlain, "id"); err != nil || string(out.Body) != "text" {
+				t.Fatal(out, err)
+			}
+		}
+	}
+	sweep()
+	down := time.Now()
+	c.rested.Store(&down)
+	sweep()
+	if n := c.responses.Len(); n != 2 {
+		t.Fatalf("%d files are cached during an outage", n)
+	}
+	c.rested.Store(nil)
+	sweep()
+	if c.responses.Len() != 1 || !c.responses.Contains(cacheKey{uri: "d1", coding: codingPlain}) {
+		t.Errorf("the files %v are cached", c.responses.Keys())
+	}
+}

@@ -1,0 +1,89 @@
+package dashboards
+
+import (
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+)
+
+// File is a path below a dashboard: a file that the events service serves, or a form.
+type File struct {
+	kind fileKind
+	// name is the name of the file in an edition; empty for the page, and for a path with a parameter.
+	name      string
+	parameter bool // the path is the name
+	page      bool // HTML, for people
+	shared    bool // scripts of other sites may read the file of a public dashboard
+	feed      bool // the query parameter key opens the file of a private dashboard
+}
+
+type fileKind int
+
+const (
+	fileOfEdition fileKind = iota
+	fileList               // the legacy list, which has a query
+	fileEnter              // takes the password
+	fileIncident           // redirects to the event
+	fileForm               // takes the form of a visitor who subscribes; another service serves it
+)
+
+// NewFile returns the file of the events service at a path below a dashboard.
+func NewFile(at string) *File {
+	switch at {
+	case legacy.Base + "dashboard/":
+		return &File{kind: fileList, shared: true}
+	case "/enter":
+		return &File{kind: fileEnter, page: true}
+	case "/incidents/{id}":
+		return &File{kind: fileIncident, page: true}
+	}
+	for _, file := range peer.DashboardFiles() {
+		if file.Path == at {
+			return &File{name: file.Name(), parameter: file.HasParameter(), page: file.IsPage(), shared: file.IsShared(), feed: file.IsFeed()}
+		}
+	}
+	return &File{page: true}
+}
+
+// NewForm returns the path of the form of a visitor who subscribes.
+func NewForm() *File { return &File{kind: fileForm, page: true} }
+
+// IsForm reports whether the path takes a form.
+func (f *File) IsForm() bool { return f.kind == fileEnter || f.kind == fileForm }
+
+// fileName returns the name of the file at a path. It reports false if no file can have the name: an id or a month
+// has 1 to 64 of [A-Za-z0-9-].
+func (f *File) fileName(below string) (name string, ok bool) {
+	if !f.parameter {
+		return f.name, true
+	}
+	for segment := range strings.SplitSeq(below, "/") {
+		if len(segment) > 64 || strings.Trim(segment, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") != "" || segment[:1] == "." {
+			return "", false
+		}
+	}
+	return below, true
+}
+
+// redirect returns the address that the visitor should use, or an empty string. The links of a page are relative, so
+// only the page itself has a slash at the end.
+func (f *File) redirect(u *url.URL) string {
+	at := u.EscapedPath()
+	bare := strings.TrimSuffix(at, "/")
+	isIndex := f.name == "" && !f.parameter
+	switch {
+	case f.kind == fileIncident:
+		folder, id := path.Split(bare)
+		return strings.TrimSuffix(folder, "incidents/") + "events/" + id
+	case f.kind != fileOfEdition:
+		return ""
+	case isIndex && at == bare:
+		return at + "/"
+	case !isIndex && at != bare:
+		return bare
+	}
+	return ""
+}

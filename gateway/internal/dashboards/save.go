@@ -1,0 +1,130 @@
+package dashboards
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+const (
+	// renewTime is the time after which unchanged files are saved again.
+	renewTime = 12 * time.Hour
+	// checkTime is the time after which a visitor makes the gateway check what Redis has: a save may have failed, and
+	// Redis may have lost its data.
+	checkTime = 10 * time.Second
+	// saveTimeout bounds the time to read and save the files of an edition.
+	saveTimeout = 30 * time.Second
+	// editionsAtOnce bounds the editions that are saved at the same time.
+	editionsAtOnce = 4
+	// othersRoom bounds the other files of a dashboard in Redis, in bytes. A page is 5 to 15 KB in brotli.
+	othersRoom = 2 << 20
+	// othersAtOnce bounds the other files that are saved at the same time.
+	othersAtOnce = 256
+	// evictedTime is the time after which an edition that other dashboards have evicted is saved again. If the dashboards
+	// with visitors need more room than there is, most visits save nothing.
+	evictedTime = 10 * time.Minute
+)
+
+// inBackground runs save within saveTimeout. It returns false if as many saves as places can have are under way.
+func inBackground(places chan struct{}, save func(context.Context)) bool {
+	select {
+	case places <- struct{}{}:
+	default:
+		return false
+	}
+	go func() {
+		defer func() { <-places }()
+		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+		defer cancel()
+		save(ctx)
+	}()
+	return true
+}
+
+// save saves the edition of a dashboard with its files, unless that was checked within
+// checkTime. It returns at once, because visitors wait.
+func (c *cache) save(base string, current *cached) {
+	now, due := c.now(), current.saveAt.Load()
+	if now.UnixNano() < due || c.backup.isUnusable() || !current.saveAt.CompareAndSwap(due, now.Add(saveTimeout).UnixNano()) {
+		return
+	}
+	if !inBackground(c.backup.editions, func(ctx context.Context) {
+		_ = c.saveEdition(ctx, base, current) // after an error, the next check saves the edition
+		current.saveAt.Store(c.now().Add(checkTime).UnixNano())
+	}) {
+		current.saveAt.Store(now.Add(restTime).UnixNano())
+	}
+}
+
+// saveEdition saves the address and the files of an edition, unless this gateway has saved the address and any gateway has saved the
+// files. It marks what is saved as used.
+func (c *cache) saveEdition(ctx context.Context, base string, current *cached) error {
+	b, of := c.backup, current.edition
+	check, err := b.run(ctx, b.check, []string{filesKey(of.DashboardID), othersKey(of.DashboardID), addressKey(base)}).Int64Slice()
+	if err != nil {
+		return err
+	}
+	number, files, address, scarce := check[0], check[1], check[2], check[3] == 1
+	last := current.savedAt.Load()
+	if scarce && last > 0 && (files <= 0 || address <= 0) && c.now().Sub(time.Unix(0, last)) < evictedTime {
+		return nil
+	}
+	const enough = int64((backupTime - renewTime) / time.Millisecond)
+	if last == 0 || address < enough {
+		err = c.saveAddress(ctx, base, current)
+	}
+	if err == nil && (number < of.Number || number == of.Number && files < enough) {
+		err = c.saveFiles(ctx, of, current)
+	}
+	if err == nil {
+		current.savedAt.Store(c.now().UnixNano())
+	}
+	return err
+}
+
+// saveFiles reads the files of an edition and saves them.
+func (c *cache) saveFiles(ctx context.Context, of *edition, current *cached) error {
+	b, key := c.backup, filesKey(of.DashboardID)
+	values := []any{of.Number, editionField, b.seal(key, editionField, current, "")}
+	for _, name := range of.savedFiles() {
+		file, err := c.fresh(ctx, newFileQuestion(of, false, name, codingBrotli, "save-"+of.ID))
+		if err != nil {
+			return err // a file of a newer edition is current, too
+		}
+		field := fileField(name, codingBrotli)
+		values = append(values, field, b.seal(key, field, file, of.ID))
+	}
+	return b.run(ctx, b.saveEdition, []string{key}, values...).Err()
+}
+
+// saveAddress saves the dashboard's id and the list for an address if the edition is still current.
+func (c *cache) saveAddress(ctx context.Context, base string, current *cached) error {
+	b := c.backup
+	list, err := c.fresh(ctx, newListQuestion(base, "", current.edition, "save-"+current.edition.ID))
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if newest, _ := c.responses.Peek(newEditionQuestion(base, "").key); newest != current {
+		return errNoResponse
+	}
+	key := addressKey(base)
+	return b.run(ctx, b.saveEdition, []string{key}, "", dashboardField, current.edition.DashboardID, listField, b.seal(key, listField, list, "")).Err()
+}
+
+// saveFile saves a file that a visitor asked for, unless saveFiles saves it. It deletes a file that the edition does not have
+// any more. It returns at once, because visitors wait. A file that is not saved, because Redis is down or too many are being saved,
+// is saved when a visitor asks for it in the next edition.
+func (b *backup) saveFile(q *fileQuestion, response *cached) {
+	if q.edition.isSaved(q.key.file) || b.isUnusable() {
+		return
+	}
+	inBackground(b.others, func(ctx context.Context) {
+		key, field, text := othersKey(q.key.uri), fileField(q.key.file, q.key.coding), ""
+		if response.Status == http.StatusOK {
+			text = b.seal(key, field, response, q.edition.ID)
+		}
+		b.run(ctx, b.saveOther, []string{key}, field, q.edition.Number, text, othersRoom)
+	})
+}

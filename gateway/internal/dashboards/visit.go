@@ -1,0 +1,316 @@
+package dashboards
+
+import (
+	"maps"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+)
+
+// dashboardVisit is a visit with the dashboard that it is for.
+type dashboardVisit struct {
+	Visit
+	address
+	edition *edition
+	// editionResponse is the response that has the edition. stale reports that the events service did not confirm it.
+	editionResponse *cached
+	stale           bool
+}
+
+// The values of headers.
+var (
+	publicCache  = []string{"public, max-age=0, s-maxage=10, stale-while-revalidate=60, stale-if-error=86400"}
+	privateCache = []string{"private, no-store"}
+	everyOrigin  = []string{"*"}
+	byCoding     = []string{"Accept-Encoding"}
+	byAccept     = []string{"Accept"}
+)
+
+// Serve serves a path of a dashboard, or a path that no dashboard has.
+func (d *Dashboards) Serve(visit Visit) {
+	at, ok := addressOf(visit)
+	v := &dashboardVisit{Visit: visit, address: at}
+	unknown := v.File == nil
+	if unknown {
+		v.File = &File{page: !at.isAPI(), shared: at.isAPI()}
+		if v.In.Method == http.MethodPost {
+			v.File.kind = fileForm
+		}
+	}
+	switch {
+	case !ok:
+		d.refuse(v, message.UnknownPath())
+	case unknown:
+		if d.findEdition(v) && d.checkAccess(v) {
+			d.sendMissing(v)
+		}
+	case v.File.kind == fileEnter:
+		d.serveEnter(v)
+	case v.File.kind == fileForm:
+		d.serveForm(v)
+	default:
+		d.serveFile(v)
+	}
+}
+
+func (d *Dashboards) serveFile(v *dashboardVisit) {
+	if location := v.File.redirect(v.In.URL); location != "" {
+		if d.findEdition(v) {
+			v.setCache()
+			v.Header().Set("Location", location)
+			v.Header().Set("Content-Length", "0")
+			v.WriteHeader(http.StatusPermanentRedirect)
+		}
+		return
+	}
+	for range 2 { // twice if a new edition replaces the first one meanwhile
+		if !d.findEdition(v) || !d.checkAccess(v) || d.sendFile(v) {
+			return
+		}
+	}
+	d.refuse(v, message.UnknownPath())
+}
+
+// RefuseMethod refuses a method that a path of a dashboard does not have, also if there is no such dashboard.
+func (d *Dashboards) RefuseMethod(visit Visit) {
+	at, ok := addressOf(visit)
+	v := &dashboardVisit{Visit: visit, address: at}
+	if !ok {
+		d.refuse(v, message.UnknownPath())
+		return
+	}
+	if current, _, err := d.cache.get(v.Context, newEditionQuestion(v.base, v.ID)); err == nil {
+		v.edition = current.edition
+	}
+	v.setCache()
+	v.RefuseMethod()
+}
+
+// findEdition sets the edition of the dashboard. If there is none, it refuses the request and returns false.
+func (d *Dashboards) findEdition(v *dashboardVisit) bool {
+	current, stale, err := d.cache.get(v.Context, newEditionQuestion(v.base, v.ID))
+	switch {
+	case err != nil:
+		d.refuse(v, err)
+		return false
+	case current.edition == nil && v.File.kind == fileList:
+		v.setCache()
+		current.Write(v, v.In)
+		return false
+	case current.edition == nil:
+		d.refuse(v, fault.New(fault.NotFound, "There is no dashboard at this address."))
+		return false
+	}
+	v.edition, v.editionResponse, v.stale = current.edition, current, stale
+	if !stale {
+		d.cache.save(v.base, current)
+	}
+	return true
+}
+
+// checkAccess reports whether the visitor may see the dashboard, and sets the headers that depend on the access. If
+// the visitor may not, checkAccess refuses the request.
+func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
+	out := v.Header()
+	if !v.edition.private {
+		if v.File.shared {
+			out["Access-Control-Allow-Origin"] = everyOrigin
+		}
+		return true
+	}
+	switch {
+	case d.admits(v):
+		return true
+	case v.File.page && v.edition.Access.Mode == peer.AccessPassword:
+		d.sendInstead(v, enterFile(v.below), http.StatusForbidden)
+	default:
+		v.setCache()
+		out.Set("Content-Length", "0")
+		v.WriteHeader(http.StatusForbidden)
+	}
+	return false
+}
+
+// sendFile sends the file or the list. It returns false, without a response, if the file is of an edition that is no
+// longer current.
+func (d *Dashboards) sendFile(v *dashboardVisit) bool {
+	if v.File.kind == fileList {
+		d.sendList(v)
+		return true
+	}
+	name, ok := v.File.fileName(v.below)
+	if !ok {
+		d.sendMissing(v)
+		return true
+	}
+	out, stale, err := d.fileOf(v, name)
+	switch {
+	case err != nil:
+		d.refuse(v, err)
+	case out.Status != http.StatusOK:
+		former := v.edition.ID
+		if !d.findEdition(v) {
+			return true
+		}
+		if v.edition.ID != former {
+			return false
+		}
+		d.sendMissing(v)
+	default:
+		v.setCache()
+		switch {
+		case stale && out.edition.ID != v.edition.ID: // the last good file is of an older edition
+			d.setAge(v, out)
+		case stale || v.stale:
+			d.setAge(v, v.editionResponse)
+		}
+		v.Header()["Vary"] = byCoding
+		out.Write(v, v.In)
+	}
+	return true
+}
+
+// fileOf returns a file of the edition in the content coding that suits the visitor.
+func (d *Dashboards) fileOf(v *dashboardVisit, name string) (out *cached, stale bool, err error) {
+	return d.cache.file(v.Context, v.edition, v.stale, name, codingFor(v.In.Header["Accept-Encoding"]), v.ID)
+}
+
+func (d *Dashboards) sendList(v *dashboardVisit) {
+	list, stale, err := d.cache.get(v.Context, newListQuestion(v.base, v.In.URL.RawQuery, v.edition, v.ID))
+	if err != nil {
+		v.Refuse(err)
+		return
+	}
+	switch {
+	case stale:
+		d.setAge(v, list)
+	case v.stale:
+		d.setAge(v, v.editionResponse)
+	}
+	out := list.Response
+	if v.edition.private || out.Status >= http.StatusBadRequest {
+		out.Header = maps.Clone(out.Header)
+		delete(out.Header, "Cache-Control")
+		v.setCache()
+	}
+	out.Write(v, v.In)
+}
+
+// setCache sets Cache-Control, which an error or a redirect has as the file itself. The address of no dashboard is not
+// private.
+func (v *dashboardVisit) setCache() {
+	if v.edition != nil && v.edition.private || v.File.kind == fileEnter {
+		v.Header()["Cache-Control"] = privateCache
+		return
+	}
+	v.Header()["Cache-Control"] = publicCache
+}
+
+// setAge sets the seconds since the events service confirmed a response.
+func (d *Dashboards) setAge(v *dashboardVisit, response *cached) {
+	age := max(0, d.cache.now().Sub(time.Unix(0, response.confirmed.Load())))
+	v.Header()["Age"] = []string{strconv.Itoa(int(age / time.Second))}
+}
+
+// sendMissing sends 404 in the form of the file.
+func (d *Dashboards) sendMissing(v *dashboardVisit) {
+	if v.File.page && !v.isProgram() {
+		d.sendInstead(v, peer.MissingFile, http.StatusNotFound)
+		return
+	}
+	d.refuse(v, message.UnknownPath())
+}
+
+// sendInstead sends another file of the edition with a status, or a short text if there is no such file.
+func (d *Dashboards) sendInstead(v *dashboardVisit, name string, status int) {
+	v.setCache()
+	v.Header()["Vary"] = byCoding
+	if file, _, err := d.fileOf(v, name); err == nil && file.Status == http.StatusOK {
+		file.WriteAs(v, v.In, status)
+		return
+	}
+	message.Text(map[int]string{
+		http.StatusNotFound: "There is nothing at this address.", http.StatusForbidden: "The dashboard is private.",
+		http.StatusTooManyRequests: "There were too many wrong passwords. Try again later.",
+	}[status]).WriteAs(v, v.In, status)
+}
+
+// isProgram reports whether a program sends a form. It gets errors in JSON.
+func (v *dashboardVisit) isProgram() bool {
+	return v.File.kind == fileForm && !message.WantsHTML(v.In)
+}
+
+// refuse writes an error: in JSON below /api and to a program that sends a form, as a page to a browser that asks
+// the platform's host for a dashboard that does not exist, else as text.
+func (d *Dashboards) refuse(v *dashboardVisit, err error) {
+	f := fault.As(err)
+	if f.Kind == fault.NotFound {
+		v.setCache()
+	}
+	if v.File.kind == fileList || v.isProgram() || v.isAPI() || f.Kind != fault.NotFound && f.Kind != fault.Unavailable {
+		v.Refuse(err)
+		return
+	}
+	if f.Kind == fault.NotFound && v.edition == nil && !v.OwnHost {
+		v.Header()["Vary"] = byAccept
+		if message.WantsHTML(v.In) {
+			d.missing.WriteAs(v, v.In, http.StatusNotFound)
+			return
+		}
+	}
+	if f.Kind == fault.Unavailable {
+		v.Header().Set("Retry-After", "1")
+		d.log.ErrorContext(v.Context, "request failed", "route", v.Route, "status", f.Kind.Status(), "error", err.Error())
+	}
+	message.Text(f.Message).WriteAs(v, v.In, f.Kind.Status())
+}
+
+// serveForm forwards a form to its service if the visitor may see the dashboard.
+func (d *Dashboards) serveForm(v *dashboardVisit) {
+	body, err := message.Body(v.In)
+	if err != nil {
+		v.Refuse(err)
+		return
+	}
+	if d.findEdition(v) && d.checkAccess(v) {
+		v.Forward(body)
+	}
+}
+
+// serveEnter sends the password to the events service. The body of a refusal is a file of the edition.
+func (d *Dashboards) serveEnter(v *dashboardVisit) {
+	body, err := message.Body(v.In)
+	if err != nil {
+		v.Refuse(err)
+		return
+	}
+	response, err := v.Enter(v.base+"/enter", body)
+	if err != nil {
+		d.refuse(v, err)
+		return
+	}
+	name := ""
+	switch response.StatusCode {
+	case http.StatusForbidden:
+		name = peer.EnterWrongFile
+	case http.StatusTooManyRequests:
+		name = peer.EnterLateFile
+	case http.StatusNotFound:
+		name = peer.MissingFile
+	default:
+		v.Relay(response)
+		return
+	}
+	response.Body.Close()
+	if retry := response.Header["Retry-After"]; len(retry) > 0 {
+		v.Header()["Retry-After"] = retry
+	}
+	// A page without a password responds 404, to those who may see the page.
+	if d.findEdition(v) && (name != peer.MissingFile || d.checkAccess(v)) {
+		d.sendInstead(v, name, response.StatusCode)
+	}
+}

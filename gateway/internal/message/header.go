@@ -1,0 +1,52 @@
+package message
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"golang.org/x/net/http/httpguts"
+)
+
+// CopyRequestHeader copies the headers that a service may see. It omits the headers of the
+// connection, credentials, and all claims about the caller, the address of the caller and
+// the trace.
+func CopyRequestHeader(out, in http.Header) {
+	for name, values := range in {
+		switch name {
+		case "Proxy-Authorization", "Te", "Expect", "Content-Length",
+			"Authorization", "Idempotency-Key", "Forwarded", "X-Real-Ip", "Traceparent", "Tracestate", "Baggage":
+			continue
+		}
+		if !strings.HasPrefix(name, "X-Forwarded-") && mayPass(name, in) {
+			out[name] = values
+		}
+	}
+	if _, sent := out["User-Agent"]; !sent {
+		out["User-Agent"] = nil // otherwise the transport sets its own
+	}
+}
+
+// CopyResponseHeader copies the headers of a service that a client may see.
+func CopyResponseHeader(out, in http.Header) {
+	for name, values := range in {
+		if mayPass(name, in) {
+			out[name] = values
+		}
+	}
+}
+
+// mayPass reports whether the gateway may copy a header of all. It returns false for the
+// headers of the connection (RFC 9110, 7.6.1) and for those that only the parts of the
+// platform may send, in any case.
+func mayPass(name string, all http.Header) bool {
+	switch name {
+	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Trailer", "Transfer-Encoding", "Upgrade", "X-Request-Id":
+		return false
+	}
+	if len(name) >= len(passport.HeaderPrefix) && strings.EqualFold(name[:len(passport.HeaderPrefix)], passport.HeaderPrefix) {
+		return false
+	}
+	listed := all["Connection"]
+	return len(listed) == 0 || !httpguts.HeaderValuesContainsToken(listed, name)
+}

@@ -1,0 +1,55 @@
+package message
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+)
+
+// maxBody bounds the body of a request, in bytes. Services have the same bound.
+const maxBody = 1 << 20
+
+// Body returns the whole body, or an error if it is too large. The gateway reads a body
+// before it connects to a service, so a client that sends slowly or breaks off does not
+// occupy a service.
+func Body(r *http.Request) ([]byte, error) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	var body []byte
+	var err error
+	if r.ContentLength <= maxBody {
+		body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	}
+	switch {
+	case err != nil:
+		return nil, fault.Wrap(fault.Invalid, err, "The body is shorter than its Content-Length.")
+	case r.ContentLength > maxBody || len(body) > maxBody:
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody)
+	}
+	return body, nil
+}
+
+// WantsHTML reports whether a browser asks for a page.
+func WantsHTML(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+
+// EscapedPath returns u.EscapedPath, but without its cost for the usual path, in which
+// nothing is escaped.
+func EscapedPath(u *url.URL) string {
+	if u.RawPath == "" {
+		return u.Path
+	}
+	return u.EscapedPath()
+}
+
+// Hostname returns the name in a Host header in lower case, without the port and the final
+// dot.
+func Hostname(host string) string {
+	return strings.ToLower(strings.TrimSuffix((&url.URL{Host: host}).Hostname(), "."))
+}
+
+// UnknownPath returns the error for a path that the gateway does not have.
+func UnknownPath() error { return fault.New(fault.NotFound, "There is nothing at this path.") }

@@ -1,0 +1,71 @@
+// Package message has the rules for HTTP messages that several parts of the gateway share: which headers pass, how a
+// body is read, and how a response is sent that is in memory as a whole.
+package message
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/bellbuoy/bellbuoy/libs/etag"
+)
+
+// Response is a response with its whole body. Nothing changes it.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	ETag   string
+}
+
+// NewResponse returns a response with the headers of a service that may pass. If they have no ETag, a response with
+// status 200 gets the one of its body.
+func NewResponse(status int, header http.Header, body []byte) Response {
+	out := Response{Status: status, Header: http.Header{}, Body: body}
+	CopyResponseHeader(out.Header, header)
+	out.Header.Del("Date")
+	out.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	out.ETag = out.Header.Get("Etag")
+	if out.ETag == "" && status == http.StatusOK {
+		out.ETag = etag.Of(body)
+		out.Header.Set("Etag", out.ETag)
+	}
+	return out
+}
+
+// Text returns a response with a line of plain text.
+func Text(line string) *Response {
+	out := NewResponse(0, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, []byte(line+"\n"))
+	return &out
+}
+
+// Write sends the response, or 304 if the client has it already.
+func (p *Response) Write(w http.ResponseWriter, r *http.Request) {
+	if p.Status == http.StatusOK && len(r.Header["If-None-Match"]) > 0 && etag.Match(r.Header["If-None-Match"], p.ETag) {
+		out := w.Header()
+		for name, values := range p.Header {
+			switch name {
+			case "Content-Length", "Content-Type", "Content-Encoding":
+			default:
+				out[name] = values
+			}
+		}
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	p.WriteAs(w, r, p.Status)
+}
+
+// WriteAs sends the response with another status. The ETag belongs to the response with its own status only.
+func (p *Response) WriteAs(w http.ResponseWriter, r *http.Request, status int) {
+	out := w.Header()
+	for name, values := range p.Header {
+		out[name] = values
+	}
+	if status != p.Status {
+		delete(out, "Etag")
+	}
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(p.Body) // fails only if the client has left
+	}
+}

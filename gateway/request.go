@@ -1,0 +1,140 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/gateway/internal/dashboards"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// statusGone is the status in the log and the metrics of a request whose client left
+// before the response.
+const statusGone = 499
+
+// request is one request in the gateway, and the writer of its response.
+type request struct {
+	http.ResponseWriter
+	edge         *edge
+	ctx          context.Context // with the request's span
+	in           *http.Request   // the client's request
+	start        time.Time
+	span         trace.Span
+	id           string // X-Request-Id
+	ip, scheme   string // address and scheme of the client, see proxies
+	found        found
+	organization string
+	status       int
+	// bare is set for a POST that the legacy interface treats as a HEAD. Its client reads a
+	// body as after any POST, so the response states a length of 0.
+	bare bool
+}
+
+// WriteHeader implements http.ResponseWriter. It keeps the status for the log.
+func (r *request) WriteHeader(status int) {
+	if r.bare {
+		r.Header().Set("Content-Length", "0")
+	}
+	if r.status == 0 || r.status < 200 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (r *request) Write(data []byte) (int, error) {
+	if r.status == 0 {
+		r.WriteHeader(http.StatusOK)
+	}
+	if r.bare {
+		return len(data), nil
+	}
+	return r.ResponseWriter.Write(data)
+}
+
+// Unwrap lets http.ResponseController find the server's writer.
+func (r *request) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// Refuse writes an error in the form of the interface. A Denied or Throttled error has no
+// body. Any other error is {"error": "..."}.
+func (r *request) Refuse(err error) {
+	if errors.Is(err, context.Canceled) && r.in.Context().Err() != nil {
+		r.status = statusGone
+		return
+	}
+	if late, ok := errors.AsType[fault.Throttled](err); ok {
+		r.Header().Set("Retry-After", strconv.Itoa(seconds(late.Wait)))
+		err = fault.Wrap(fault.Denied, err, "The rate limit is exceeded.")
+	}
+	f := fault.As(err)
+	if f.Kind == fault.Unavailable {
+		r.Header().Set("Retry-After", "1")
+	}
+	switch {
+	case r.found.surface == passport.Legacy:
+		legacy.WriteError(r, r.in, r.edge.log, err)
+		return
+	case f.Kind == fault.Denied:
+		r.Header().Set("Content-Length", "0")
+		r.WriteHeader(http.StatusForbidden)
+		return
+	}
+	status := f.Kind.Status()
+	if status >= http.StatusInternalServerError {
+		r.edge.log.ErrorContext(r.ctx, "request failed", "route", r.found.pattern(), "status", status, "error", err.Error())
+	}
+	body, _ := legacy.Encode(struct { // a string can be encoded
+		Error string `json:"error"`
+	}{f.Message})
+	r.Header().Set("Content-Type", "application/json")
+	r.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	r.WriteHeader(status)
+	_, _ = r.Write(body) // fails only if the client has left; the server drops the body of a HEAD
+}
+
+// RefuseMethod refuses the request because its path does not have the method.
+func (r *request) RefuseMethod() {
+	r.Header().Set("Allow", r.found.allow())
+	r.Refuse(fault.New(fault.Method, "The path does not have this method."))
+}
+
+// visit returns the request as a visit to a path of a dashboard. file is nil if no dashboard has the path.
+func (r *request) visit(file *dashboards.File) dashboards.Visit {
+	return dashboards.Visit{
+		Visitor: r, Context: r.ctx, In: r.in, ID: r.id, IP: r.ip, OwnHost: r.found.ownHost, Route: r.found.pattern(), File: file,
+	}
+}
+
+// Forward implements dashboards.Visitor.
+func (r *request) Forward(body []byte) { r.edge.forwardBody(r, r.edge.publicPassport(r), body) }
+
+// Enter implements dashboards.Visitor.
+func (r *request) Enter(path string, form []byte) (*http.Response, error) {
+	in := r.in.Clone(r.ctx)
+	in.URL.Path, in.URL.RawPath, in.URL.RawQuery = path, "", ""
+	return r.edge.proxy.send(r.ctx, in, r.id, outgoing{
+		method: http.MethodPost, service: events, passport: r.edge.publicPassport(r), body: form, ip: r.ip, scheme: r.scheme,
+	})
+}
+
+// Relay implements dashboards.Visitor.
+func (r *request) Relay(response *http.Response) { r.edge.proxy.relay(r, response) }
+
+// requestID returns the X-Request-Id of the client if it is 1 to 128 visible ASCII
+// characters, else a new one.
+func requestID(header http.Header) string {
+	values := header["X-Request-Id"]
+	unusual := func(c rune) bool { return c <= ' ' || c > '~' }
+	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 || strings.ContainsFunc(values[0], unusual) {
+		return rand.Text()
+	}
+	return values[0]
+}
