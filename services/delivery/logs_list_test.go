@@ -69,8 +69,10 @@ func (j *journal) entry(owner string, channel topic.Channel, status dispatch.Sta
 	id := topic.DeliveryID(change, recipient)
 	d := dispatch.Delivery{
 		ID: id, Organization: owner, Channel: channel, Recipient: recipient, EventID: j.events[event], EventKind: topic.IncidentCreated,
-		ChangeID: change, DashboardID: j.dashboards[j.random.IntN(len(j.dashboards))], URLHash: urlHash(j.random.IntN(j.urls)), URLDisplay: "hooks.test/…",
-		MaxAttempts: 3, SentAt: at, Status: status, EndedAt: &at,
+		ChangeID: change, Status: status, EndedAt: &at, Logged: dispatch.Logged{
+			DashboardID: j.dashboards[j.random.IntN(len(j.dashboards))], URLHash: urlHash(j.random.IntN(j.urls)), URLDisplay: "hooks.test/…",
+			MaxAttempts: 3, SentAt: at,
+		},
 	}
 	attempt := dispatch.Attempt{At: at, DurationMS: 3, HTTPStatus: 204}
 	switch status {

@@ -166,7 +166,7 @@ func success(sent topic.EventChange, recipient string) *dispatch.Delivery {
 	return &dispatch.Delivery{
 		ID: topic.DeliveryID(sent.ID, recipient), Organization: organization, Channel: topic.Webhook, Recipient: recipient,
 		EventID: sent.Event.ID, EventKind: sent.Kind, ChangeID: sent.ID, Sequence: sent.Sequence, Status: dispatch.StatusDelivered,
-		SentAt: at, EndedAt: &at, MaxAttempts: 3, Attempts: []dispatch.Attempt{{At: at, DurationMS: 1, HTTPStatus: 200}},
+		Logged: dispatch.Logged{SentAt: at, MaxAttempts: 3}, EndedAt: &at, Attempts: []dispatch.Attempt{{At: at, DurationMS: 1, HTTPStatus: 200}},
 	}
 }
 
@@ -188,7 +188,7 @@ func waitingRow(sent topic.EventChange, channel topic.Channel, recipient string,
 	return dispatch.Delivery{
 		ID: topic.DeliveryID(sent.ID, recipient), Organization: organization, Channel: channel, Recipient: recipient,
 		EventID: sent.Event.ID, EventKind: sent.Kind, ChangeID: sent.ID, Sequence: sent.Sequence, Status: dispatch.StatusRetrying,
-		SentAt: sent.OccurredAt, NextAttemptAt: &at, MaxAttempts: 3,
+		Logged: dispatch.Logged{SentAt: sent.OccurredAt, MaxAttempts: 3}, NextAttemptAt: &at,
 		Attempts: []dispatch.Attempt{{At: sent.OccurredAt, HTTPStatus: 500, ErrorCode: dispatch.CodeServerError}},
 	}
 }

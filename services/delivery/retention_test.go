@@ -43,7 +43,7 @@ func TestRetention(t *testing.T) {
 			at := told.change.OccurredAt.UTC().Truncate(time.Millisecond)
 			rows[i] = dispatch.Delivery{
 				ID: newEvent(), Organization: organization, Channel: topic.Webhook, Recipient: "r", ChangeID: told.change.ID,
-				EventID: told.change.Event.ID, EventKind: told.change.Kind, Status: dispatch.StatusDelivered, SentAt: at, EndedAt: &at,
+				EventID: told.change.Event.ID, EventKind: told.change.Kind, Status: dispatch.StatusDelivered, Logged: dispatch.Logged{SentAt: at}, EndedAt: &at,
 			}
 			if i%10 == 9 {
 				rows[i].ID, rows[i].Log = topic.LogID(rows[i-1].ID, 7), 7

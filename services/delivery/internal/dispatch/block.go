@@ -25,27 +25,23 @@ const (
 // member is a delivery and its log, exactly like a row: Select returns the members as rows. A delivery has a row or is the
 // member of a block.
 type Block struct {
-	ID           string                 `json:"id"`
-	Organization string                 `json:"organization"`
-	Channel      topic.Channel          `json:"channel"`
-	Service      topic.RecipientService `json:"keeper,omitempty"`
-	EventID      string                 `json:"eventId,omitempty"`
-	EventKind    topic.Kind             `json:"eventKind"`
-	ChangeID     string                 `json:"changeId"`
-	Sequence     int64                  `json:"sequence"`
-	Partition    int                    `json:"partition"`
-	URLBucket    int                    `json:"urlBucket"` // BucketOf the URL hash of each member
-	First        time.Time              `json:"first"`     // the earliest SentAt
-	Last         time.Time              `json:"last"`      // the latest
-	Size         int                    `json:"size"`
-	Dashboards   []string               `json:"dashboards"` // of the members, each once; the members refer to the four lists
-	Requests     []int64                `json:"requests,omitempty"`
-	Responses    []Response             `json:"responses,omitempty"`
-	Dates        []string               `json:"dates,omitempty"`
-	URLs         string                 `json:"urls,omitempty"` // for HasURL
-	Recipients   string                 `json:"recipients"`     // for Wanted.MayBeIn
-	Members      []byte                 `json:"members"`        // see blockMember
+	ID         string `json:"id"`
+	Common     `json:",inline"`
+	URLBucket  int        `json:"urlBucket"`  // BucketOf the URL hash of each member
+	First      time.Time  `json:"first"`      // the earliest SentAt
+	Last       time.Time  `json:"last"`       // the latest SentAt
+	Size       int        `json:"size"`       // number of members
+	Dashboards []string   `json:"dashboards"` // the values of the members, each once, as in the next three lists
+	Requests   []int64    `json:"requests,omitempty"`
+	Responses  []Response `json:"responses,omitempty"`
+	Dates      []string   `json:"dates,omitempty"`
+	URLs       string     `json:"urls,omitempty"` // for HasURL
+	Recipients string     `json:"recipients"`     // for Wanted.MayBeIn
+	Members    []byte     `json:"members"`        // packed by blockMember
 }
+
+// Common holds the columns that all members of a block have in common. The other columns are empty.
+type Common Delivery
 
 // inBlock reports whether the new delivery can be stored in a block: the first attempt succeeded quickly.
 func (d *Delivery) inBlock() bool {
@@ -77,7 +73,7 @@ func BlocksOf(results []*Delivery) []Block {
 		slices.SortFunc(group, func(a, b *Delivery) int { return a.SentAt.Compare(b.SentAt) })
 		for len(group) > 0 {
 			n := blockSize(group)
-			blocks = append(blocks, newBlock(key, group[:n]))
+			blocks = append(blocks, newBlock(key.urlBucket, group[:n]))
 			group = group[n:]
 		}
 	}
@@ -100,32 +96,16 @@ func blockSize(group []*Delivery) int {
 }
 
 // newBlock returns the block of the deliveries, which are in the order of their SentAt.
-func newBlock(key blockKey, rows []*Delivery) Block {
-	first := rows[0]
+func newBlock(urlBucket int, rows []*Delivery) Block {
 	b := Block{
-		ID: uuid.Must(uuid.NewV7()).String(), Organization: first.Organization, Channel: key.channel, Service: key.service,
-		EventID: first.EventID, EventKind: first.EventKind, ChangeID: key.change, Sequence: first.Sequence,
-		Partition: key.partition, URLBucket: key.urlBucket, First: first.SentAt, Last: rows[len(rows)-1].SentAt, Size: len(rows),
+		ID: uuid.Must(uuid.NewV7()).String(), Common: Common(*rows[0]), URLBucket: urlBucket,
+		First: rows[0].SentAt, Last: rows[len(rows)-1].SentAt, Size: len(rows),
 	}
+	b.Common.ID, b.Recipient, b.Logged, b.Attempts, b.EndedAt = "", "", Logged{}, nil, nil // row sets them
 	b.Members = append(make([]byte, 0, 1+120*len(rows)), memberFormat)
 	var urls, recipients []byte
 	for _, d := range rows {
-		made := &d.Attempts[0]
-		m := blockMember{
-			recipient: d.Recipient, urlHash: d.URLHash, urlDisplay: d.URLDisplay, dashboard: place(&b.Dashboards, d.DashboardID) - 1,
-			after: d.SentAt.UnixMilli() - b.First.UnixMilli(), took: made.DurationMS, ended: d.EndedAt.UnixMilli() - d.SentAt.UnixMilli(),
-			status: made.HTTPStatus, maxAttempts: d.MaxAttempts,
-		}
-		if d.Request != 0 {
-			m.request = place(&b.Requests, d.Request)
-		}
-		if d.Response != nil {
-			header, date := cutDate(d.Response.Header)
-			m.response = place(&b.Responses, Response{Header: header, Body: d.Response.Body})
-			if date != "" {
-				m.date = place(&b.Dates, date)
-			}
-		}
+		m := b.member(d)
 		b.Members = m.pack(b.Members)
 		if d.URLHash != "" {
 			urls = binary.BigEndian.AppendUint32(urls, shortHash(d.URLHash))
@@ -137,13 +117,13 @@ func newBlock(key blockKey, rows []*Delivery) Block {
 }
 
 // place returns the number of the value in the list, from 1. It appends the value if the list does not have it.
-func place[T comparable](list *[]T, value T) int {
+func place[T comparable](list *[]T, value T) int64 {
 	at := slices.Index(*list, value)
 	if at < 0 {
 		at = len(*list)
 		*list = append(*list, value)
 	}
-	return at + 1
+	return int64(at + 1)
 }
 
 // cutDate replaces the date in the lines of a header, so that responses that differ in the date only are equal.
@@ -222,27 +202,4 @@ func (b *Block) Rows(recipients Wanted) ([]Delivery, error) {
 		}
 	})
 	return rows, err
-}
-
-// row returns the member as a row.
-func (b *Block) row(m *blockMember) Delivery {
-	at := b.First.Add(time.Duration(m.after) * time.Millisecond)
-	ended := at.Add(time.Duration(m.ended) * time.Millisecond)
-	d := Delivery{
-		ID: topic.DeliveryID(b.ChangeID, m.recipient), Organization: b.Organization, Channel: b.Channel, Service: b.Service, Recipient: m.recipient,
-		EventID: b.EventID, EventKind: b.EventKind, ChangeID: b.ChangeID, Sequence: b.Sequence, DashboardID: b.Dashboards[m.dashboard],
-		URLHash: m.urlHash, URLDisplay: m.urlDisplay, MaxAttempts: m.maxAttempts, SentAt: at, Status: StatusDelivered,
-		Attempts: []Attempt{{At: at, DurationMS: m.took, HTTPStatus: m.status}}, EndedAt: &ended, Partition: b.Partition,
-	}
-	if m.request > 0 {
-		d.Request = b.Requests[m.request-1]
-	}
-	if m.response > 0 {
-		response := b.Responses[m.response-1]
-		if m.date > 0 {
-			response.Header = strings.Replace(response.Header, markDate, b.Dates[m.date-1], 1)
-		}
-		d.Response = &response
-	}
-	return d
 }

@@ -4,31 +4,86 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strings"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // memberFormat is the first byte of Block.Members. The members follow.
 const memberFormat = 1
 
-// blockMember is a delivery in Block.Members: its texts, then its numbers as varints.
+// blockMember holds the columns of a delivery that are not in Block.Common. texts and numbers list them for pack and each.
 type blockMember struct {
 	recipient, urlHash, urlDisplay string
-	dashboard                      int   // index in Block.Dashboards
+	dashboard                      int64 // index in Block.Dashboards
 	after                          int64 // milliseconds from Block.First to SentAt
 	took                           int64 // Attempt.DurationMS
 	ended                          int64 // milliseconds from SentAt to EndedAt
-	status, maxAttempts            int
-	request, response, date        int // number in Block.Requests, Responses and Dates, from 1; 0: none
+	status, maxAttempts            int64
+	request, response, date        int64 // numbers in Block.Requests, Responses and Dates, from 1; 0: there is none
 }
 
-func (m *blockMember) pack(out []byte) []byte {
-	for _, text := range []string{m.recipient, m.urlHash, m.urlDisplay} {
-		out = packText(out, text)
+func (m *blockMember) texts() [3]*string {
+	return [...]*string{&m.recipient, &m.urlHash, &m.urlDisplay}
+}
+
+func (m *blockMember) numbers() [9]*int64 {
+	return [...]*int64{&m.dashboard, &m.after, &m.took, &m.ended, &m.status, &m.maxAttempts, &m.request, &m.response, &m.date}
+}
+
+// member returns the delivery as a member, and adds its values to the lists of the block.
+func (b *Block) member(d *Delivery) blockMember {
+	made := &d.Attempts[0]
+	m := blockMember{
+		recipient: d.Recipient, urlHash: d.URLHash, urlDisplay: d.URLDisplay, dashboard: place(&b.Dashboards, d.DashboardID) - 1,
+		after: d.SentAt.UnixMilli() - b.First.UnixMilli(), took: made.DurationMS, ended: d.EndedAt.UnixMilli() - d.SentAt.UnixMilli(),
+		status: int64(made.HTTPStatus), maxAttempts: int64(d.MaxAttempts),
 	}
-	for _, number := range []int64{int64(m.dashboard), m.after, m.took, m.ended, int64(m.status), int64(m.maxAttempts),
-		int64(m.request), int64(m.response), int64(m.date)} {
-		out = binary.AppendVarint(out, number)
+	if d.Request != 0 {
+		m.request = place(&b.Requests, d.Request)
+	}
+	if d.Response != nil {
+		shared, date := *d.Response, ""
+		shared.Header, date = cutDate(d.Response.Header)
+		m.response = place(&b.Responses, shared)
+		if date != "" {
+			m.date = place(&b.Dates, date)
+		}
+	}
+	return m
+}
+
+// row returns the member as a row.
+func (b *Block) row(m *blockMember) Delivery {
+	at := b.First.Add(time.Duration(m.after) * time.Millisecond)
+	ended := at.Add(time.Duration(m.ended) * time.Millisecond)
+	d := Delivery(b.Common)
+	d.ID, d.Recipient, d.Status, d.EndedAt = topic.DeliveryID(d.ChangeID, m.recipient), m.recipient, StatusDelivered, &ended
+	d.Logged = Logged{
+		DashboardID: b.Dashboards[m.dashboard], URLHash: m.urlHash, URLDisplay: m.urlDisplay, MaxAttempts: int(m.maxAttempts), SentAt: at,
+	}
+	d.Attempts = []Attempt{{At: at, DurationMS: m.took, HTTPStatus: int(m.status)}}
+	if m.request > 0 {
+		d.Request = b.Requests[m.request-1]
+	}
+	if m.response > 0 {
+		response := b.Responses[m.response-1]
+		if m.date > 0 {
+			response.Header = strings.Replace(response.Header, markDate, b.Dates[m.date-1], 1)
+		}
+		d.Response = &response
+	}
+	return d
+}
+
+// pack appends the texts, and the numbers as varints.
+func (m *blockMember) pack(out []byte) []byte {
+	for _, text := range m.texts() {
+		out = packText(out, *text)
+	}
+	for _, number := range m.numbers() {
+		out = binary.AppendVarint(out, *number)
 	}
 	return out
 }
@@ -78,16 +133,15 @@ func (b *Block) each(visit func(*blockMember)) error {
 		return b.unreadable()
 	}
 	for len(in.rest) > 0 {
-		m := blockMember{recipient: in.text(), urlHash: in.text(), urlDisplay: in.text()}
-		var numbers [9]int64
-		for i := range numbers {
-			numbers[i] = in.number()
+		var m blockMember
+		for _, text := range m.texts() {
+			*text = in.text()
 		}
-		m.dashboard, m.after, m.took, m.ended = int(numbers[0]), numbers[1], numbers[2], numbers[3]
-		m.status, m.maxAttempts = int(numbers[4]), int(numbers[5])
-		m.request, m.response, m.date = int(numbers[6]), int(numbers[7]), int(numbers[8])
-		if in.broken || uint(m.dashboard) >= uint(len(b.Dashboards)) || uint(m.request) > uint(len(b.Requests)) || //nolint:gosec // a negative number is too large
-			uint(m.response) > uint(len(b.Responses)) || uint(m.date) > uint(len(b.Dates)) { //nolint:gosec // as above
+		for _, number := range m.numbers() {
+			*number = in.number()
+		}
+		if in.broken || uint64(m.dashboard) >= uint64(len(b.Dashboards)) || uint64(m.request) > uint64(len(b.Requests)) || //nolint:gosec // a negative number is too large
+			uint64(m.response) > uint64(len(b.Responses)) || uint64(m.date) > uint64(len(b.Dates)) { //nolint:gosec // as above
 			return b.unreadable()
 		}
 		visit(&m)

@@ -21,8 +21,10 @@ func quickSuccess(random *rand.Rand, change string, at time.Time) *Delivery {
 	ended := at.Add(time.Duration(random.IntN(150)) * time.Millisecond)
 	d := &Delivery{
 		ID: topic.DeliveryID(change, recipient), Organization: "o", Channel: topic.Webhook, Recipient: recipient, EventID: "e", EventKind: topic.IncidentCreated,
-		ChangeID: change, Sequence: 3, DashboardID: []string{"d1", "d2", ""}[random.IntN(3)], URLHash: fmt.Sprintf("%064x", random.IntN(500)),
-		URLDisplay: "hooks.test/…", MaxAttempts: 7, Request: int64(random.IntN(3)) - 1, SentAt: at, Status: StatusDelivered,
+		ChangeID: change, Sequence: 3, Logged: Logged{
+			DashboardID: []string{"d1", "d2", ""}[random.IntN(3)], URLHash: fmt.Sprintf("%064x", random.IntN(500)),
+			URLDisplay: "hooks.test/…", MaxAttempts: 7, Request: int64(random.IntN(3)) - 1, SentAt: at,
+		}, Status: StatusDelivered,
 		Attempts: []Attempt{{At: at, DurationMS: int64(random.IntN(150)), HTTPStatus: 200 + random.IntN(5)}}, EndedAt: &ended, Partition: random.IntN(3),
 	}
 	switch random.IntN(4) {
@@ -38,9 +40,8 @@ func quickSuccess(random *rand.Rand, change string, at time.Time) *Delivery {
 	return d
 }
 
-// The members of blocks are equal to the rows from which the blocks were made. The blocks bound their time, and store equal
-// responses once.
-func TestBlocks_members(t *testing.T) {
+// Blocks also bound their time and store equal responses once.
+func TestTheMembersOfBlocksEqualTheRowsTheyWereMadeOf(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	began := time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC)
 	changes := []string{uuid.NewString(), uuid.NewString()}
@@ -98,10 +99,19 @@ func TestBlocks_members(t *testing.T) {
 	}
 }
 
+func TestARowKeepsTheColumnsOfItsFirstLogWhenARetryAdvancesIt(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	first, next := *quickSuccess(random, "c", time.Now()), *quickSuccess(random, "c", time.Now().Add(time.Second))
+	first.Status, first.MaxAttempts, first.Request = StatusRetrying, 8, 9
+	row := first
+	if !row.advance(1, &next) || !reflect.DeepEqual(row.Logged, first.Logged) {
+		t.Errorf("%+v\nis not\n%+v", row.Logged, first.Logged)
+	}
+}
+
 const urlOther = "another"
 
-// Blocks with long responses are small.
-func TestBlocks_longResponses(t *testing.T) {
+func TestBlocksWithLongResponsesAreSmall(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	at := time.Now()
 	for _, equal := range []bool{true, false} {
@@ -131,8 +141,7 @@ func TestBlocks_longResponses(t *testing.T) {
 	}
 }
 
-// Damaged members are an error and never a wrong log.
-func TestBlocks_damaged(t *testing.T) {
+func TestDamagedMembersAreAnErrorAndNeverAWrongLog(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var batch []*Delivery
 	for range 20 {

@@ -53,36 +53,40 @@ const (
 // Delivery is one message to one recipient. It never holds an address, a URL or a secret.
 //
 // Its row is also its first log: of the first attempt, or of the end without an attempt. Each later attempt, and a later
-// end without an attempt, adds a log: a copy of the row as it is then, with the id topic.LogID and the number Log. In the
-// row, the fields from DashboardID to SentAt never change after the first log.
+// end without an attempt, adds a log: a copy of the row as it is then, with the id topic.LogID and the number Log.
 type Delivery struct {
-	ID            string                 `json:"id"`
+	ID            string                 `json:"id,omitempty"`
 	Log           int                    `json:"log,omitempty"` // 0: the row
-	Organization  string                 `json:"organization"`
-	Channel       topic.Channel          `json:"channel"`
-	Service       topic.RecipientService `json:"keeper,omitempty"` // of a topic.Notice; empty: the channel's
+	Organization  string                 `json:"organization,omitempty"`
+	Channel       topic.Channel          `json:"channel,omitempty"`
+	Service       topic.RecipientService `json:"keeper,omitempty"` // service of a topic.Notice; empty: the channel's
 	Recipient     string                 `json:"recipient,omitempty"`
-	EventID       string                 `json:"eventId"` // empty: of a topic.Notice
-	EventKind     topic.Kind             `json:"eventKind"`
-	ChangeID      string                 `json:"changeId"`
-	Sequence      int64                  `json:"sequence"`
-	ReplayOf      string                 `json:"replayOf,omitempty"` // id of a log
-	DashboardID   string                 `json:"dashboardId,omitempty"`
-	URLHash       string                 `json:"urlHash,omitempty"`
-	URLDisplay    string                 `json:"urlDisplay,omitempty"`
-	MaxAttempts   int                    `json:"maxAttempts"`       // what the policy grants after the log's attempt
-	Request       int64                  `json:"request,omitempty"` // requestID
-	Response      *Response              `json:"response,omitempty"`
-	SentAt        time.Time              `json:"sentAt"`              // the start of the log's attempt, or the end without an attempt
-	MovedTo       string                 `json:"movedTo,omitempty"`   // hash of the last attempt's URL, if it is not URLHash
-	Status        Status                 `json:"status"`              // of the delivery, as are the fields below
-	ErrorCode     Code                   `json:"errorCode,omitempty"` // of the last attempt, or why there was no attempt
-	Attempts      []Attempt              `json:"attempts,omitempty"`
-	EndedAt       *time.Time             `json:"endedAt,omitempty"`
-	NextAttemptAt *time.Time             `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, the end of the lease
-	Partition     int                    `json:"partition"`
-	Trace         string                 `json:"trace,omitempty"`     // while retrying: Traces.Carry
-	SendingAt     *time.Time             `json:"sendingAt,omitempty"` // during an attempt on an Account: its begin
+	EventID       string                 `json:"eventId,omitempty"` // empty for a topic.Notice
+	EventKind     topic.Kind             `json:"eventKind,omitempty"`
+	ChangeID      string                 `json:"changeId,omitempty"`
+	Sequence      int64                  `json:"sequence,omitempty"`
+	ReplayOf      string                 `json:"replayOf,omitempty"` // id of the log that a user replayed
+	Logged        `json:",inline"`
+	MovedTo       string     `json:"movedTo,omitempty"` // hash of the last attempt's URL, if it is not URLHash
+	Status        Status     `json:"status,omitempty"`
+	ErrorCode     Code       `json:"errorCode,omitempty"` // code of the last attempt, or why there was no attempt
+	Attempts      []Attempt  `json:"attempts,omitempty"`
+	EndedAt       *time.Time `json:"endedAt,omitempty"`
+	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, the end of the lease
+	Partition     int        `json:"partition,omitempty"`
+	Trace         string     `json:"trace,omitempty"`     // while retrying: Traces.Carry
+	SendingAt     *time.Time `json:"sendingAt,omitempty"` // during an attempt on an Account: its begin
+}
+
+// Logged holds the columns of one log. In the row they keep the values of the first log. A later log has its own values.
+type Logged struct {
+	DashboardID string    `json:"dashboardId,omitempty"`
+	URLHash     string    `json:"urlHash,omitempty"`
+	URLDisplay  string    `json:"urlDisplay,omitempty"`
+	MaxAttempts int       `json:"maxAttempts,omitempty"` // what the policy grants after the log's attempt
+	Request     int64     `json:"request,omitempty"`     // key for requestID
+	Response    *Response `json:"response,omitempty"`
+	SentAt      time.Time `json:"sentAt,omitzero"` // the start of the log's attempt, or the end without an attempt
 }
 
 // newDelivery returns the row of a delivery that starts now.
@@ -90,7 +94,7 @@ func newDelivery(id string, channel topic.Channel, recipient string, change *top
 	return Delivery{
 		ID: id, Organization: change.Organization, Channel: channel, Recipient: recipient,
 		EventID: change.Event.ID, EventKind: change.Kind, ChangeID: change.ID, Sequence: change.Sequence,
-		MaxAttempts: policy.attempts(), SentAt: now,
+		Logged: Logged{MaxAttempts: policy.attempts(), SentAt: now},
 	}
 }
 
@@ -139,8 +143,7 @@ func (d *Delivery) advance(number int, next *Delivery) bool {
 	*d = *next
 	d.ID, d.Log = first.ID, 0
 	if number > 0 {
-		d.DashboardID, d.URLHash, d.URLDisplay, d.SentAt = first.DashboardID, first.URLHash, first.URLDisplay, first.SentAt
-		d.MaxAttempts, d.Request, d.Response = first.MaxAttempts, first.Request, first.Response
+		d.Logged = first.Logged
 		if next.URLHash != first.URLHash {
 			d.MovedTo = next.URLHash
 		}

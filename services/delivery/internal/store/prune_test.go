@@ -39,14 +39,14 @@ func TestPrune(t *testing.T) {
 		if i < old {
 			at, sent = before.Add(-time.Second), requestsBefore.Add(-time.Second)
 		}
-		deliveries = append(deliveries, dispatch.Delivery{ID: id, SentAt: at, Status: dispatch.StatusFailed, EndedAt: &at})
+		deliveries = append(deliveries, dispatch.Delivery{ID: id, Logged: dispatch.Logged{SentAt: at}, Status: dispatch.StatusFailed, EndedAt: &at})
 		blocks = append(blocks, dispatch.Block{ID: id, Last: at})
 		pages = append(pages, dispatch.PlannedPage{ID: id, PlannedAt: at})
 		changes = append(changes, topic.EventChange{ID: id, OccurredAt: at})
 		requests = append(requests, dispatch.Request{ID: id, StoredAt: sent})
 	}
 	long := before.Add(-time.Hour)
-	deliveries = append(deliveries, dispatch.Delivery{ID: "waits", SentAt: long, Status: dispatch.StatusRetrying, NextAttemptAt: &long})
+	deliveries = append(deliveries, dispatch.Delivery{ID: "waits", Logged: dispatch.Logged{SentAt: long}, Status: dispatch.StatusRetrying, NextAttemptAt: &long})
 	for _, insert := range []func() error{
 		func() error { _, err := s.deliveries.InsertMany(t.Context(), deliveries); return err },
 		func() error { _, err := s.blocks.InsertMany(t.Context(), blocks); return err },
