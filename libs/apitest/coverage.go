@@ -16,7 +16,7 @@ import (
 type Operation struct {
 	Document, Method, Path string
 	Statuses               []string // documented
-	Methods                []string // of the path
+	Methods                []string // the methods of the path
 	HasInput               bool     // takes a body or query parameters
 }
 

@@ -23,10 +23,10 @@ const checkTimeout = 2 * time.Second
 
 // The time limits of a server.
 const (
-	HeaderTimeout = 5 * time.Second  // of the head of a request
-	WriteTimeout  = 60 * time.Second // of a response, from the end of the request's head
+	HeaderTimeout = 5 * time.Second  // to read the head of a request
+	WriteTimeout  = 60 * time.Second // to write a response, from the end of the request's head
 	IdleTimeout   = 2 * time.Minute  // between two requests on a connection
-	StopTimeout   = 15 * time.Second // of running requests after a stop begins
+	StopTimeout   = 15 * time.Second // for running requests after a stop begins
 )
 
 // Service is what the Run of a service passes to Serve.

@@ -7,11 +7,10 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-
-	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 )
 
 // UpsertMany stores items and replaces those whose keys exist. It is for rows without concurrent

@@ -9,11 +9,10 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Collection holds the records of one type.

@@ -32,7 +32,7 @@ type derivations struct {
 type derivation struct {
 	users   int           // writes and runs
 	running chan struct{} // capacity 1: filled by the current run
-	next    *deriveRun    // that has not started
+	next    *deriveRun    // the run that has not started
 	fresh   bool          // a run has succeeded since the relay last claimed the document
 }
 
@@ -40,7 +40,7 @@ type derivation struct {
 type deriveWork func(ctx context.Context, superseded func() bool) error
 
 type deriveRun struct {
-	entries []engine.Entry // of the writes it serves
+	entries []engine.Entry // the entries of the writes that the run serves
 	work    deriveWork
 	done    chan struct{}
 	err     error
@@ -60,7 +60,7 @@ func (d *derivations) begin(name string) {
 	d.documents[name].users++
 }
 
-// end forgets a write after its run was joined, or if the write failed.
+// end removes a write after the write has joined its run, or if the write failed.
 func (d *derivations) end(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +119,7 @@ func recovered(work func() error) (err error) {
 	return work()
 }
 
-// wait returns the result of the run. It returns an error if ctx or followTime ends first. The run goes on then.
+// wait returns the result of the run. It returns an error if ctx or followTime ends first. The run continues then.
 func (r *deriveRun) wait(ctx context.Context) error {
 	select {
 	case <-r.done:
@@ -177,7 +177,7 @@ func (d *derivations) take(name string, entries []engine.Entry) (derived int, bu
 }
 
 // commit runs a write and what follows from it. write commits stored (nil deletes the record) with entries. Then commit
-// calls leave, which lets the next writer of the record go on, and waits for Derive. Once write has succeeded commit
+// calls leave, which lets the next writer of the record continue, and waits for Derive. Once write has succeeded commit
 // returns nil, even if Derive is slow or fails: the entries are in the outbox, so the relay repeats Derive.
 func (c *Collection[T]) commit(ctx context.Context, key string, stored *engine.Record, entries []engine.Entry, leave func(), write func() error) error {
 	name := c.shape.Name + "/" + key
@@ -216,7 +216,7 @@ func (c *Collection[T]) join(ctx context.Context, name string, entries []engine.
 }
 
 // rederive runs Derive for the stored record of key. The relay calls it. If it returns an error
-// because the run is slow, the run goes on.
+// because the run is slow, the run continues.
 func (c *Collection[T]) rederive(ctx context.Context, key string) error {
 	name := c.shape.Name + "/" + key
 	c.db.derivations.begin(name)
@@ -258,7 +258,7 @@ func sameVersion(a, b *engine.Record) bool {
 }
 
 // gate admits one writer of this process to a document at a time, because writers at once would repeat each other's
-// conflicts. The version of the record prevents lost updates, so a writer that waits for longer than gateTime goes on.
+// conflicts. The version of the record prevents lost updates, so a writer does not wait for longer than gateTime.
 type gate struct {
 	mu    sync.Mutex
 	turns map[string]*turn

@@ -30,13 +30,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/bellbuoy/bellbuoy/libs/failurelog"
-	"github.com/bellbuoy/bellbuoy/libs/fault"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/mongodb"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/sqlite"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
 // Options are the optional surroundings of a Database.
@@ -44,7 +43,7 @@ type Options struct {
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
 	Propagator propagation.TextMapPropagator // writes the trace of a write into its messages; default W3C trace context
-	Metrics    prometheus.Registerer         // of the age of the outbox; nil: none
+	Metrics    prometheus.Registerer         // registers the age of the outbox; nil: no metric
 	// Observe is called with the name of each command sent to MongoDB. On SQLite it is called with "read" for each
 	// query and "write" for each write. Tests count operations with it. It must be safe for concurrent use.
 	Observe func(operation string)
@@ -157,7 +156,8 @@ func (db *Database) Last(ctx context.Context, counter string) (int64, error) {
 // Migrate makes the engine match the declarations. It creates missing collections, columns and indexes, rebuilds
 // changed indexes and drops undeclared ones. It computes new fields and fields with a new Revision for the stored
 // records. While the engine does not respond, Migrate logs a line and retries until ctx ends. It does not retry when a
-// local path cannot hold the database. It refuses a database of a newer program (see Format). On MongoDB several processes may migrate at once.
+// local path cannot hold the database. It refuses a database of a newer program (see Format). On MongoDB several
+// processes may migrate at once.
 func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond

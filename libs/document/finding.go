@@ -3,11 +3,10 @@ package document
 import (
 	"context"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // Find returns a page of the records that match q. A declared index must serve the conditions and the order, or q.Scan

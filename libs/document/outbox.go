@@ -9,11 +9,10 @@ import (
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/propagation"
 
-	"github.com/bellbuoy/bellbuoy/libs/stream"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // HeaderID names the header with the id of a message, a uuid version 7 of the time of its write.

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/failurelog"
-	"github.com/bellbuoy/bellbuoy/libs/stream"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
 const (
@@ -22,8 +21,8 @@ const (
 	relayRetry = time.Second
 	// A document that fails on its own is held back for longer than relayRetry, so the next attempt is for others.
 	firstHold, longestHold = 2 * relayRetry, 30 * relayRetry
-	// doubtTime is longer than deriveTime: a run that was in progress when the doubt was noted has ended.
-	doubtTime = deriveTime + time.Second
+	// repeatTime is longer than deriveTime: a run that was in progress when the repetition was stored has ended.
+	repeatTime = deriveTime + time.Second
 	// clearTime bounds the time to store the result of a publication.
 	clearTime = 10 * time.Second
 	// A document whose messages failed counts as waiting for this time after its next claim is due. It is longer than an
@@ -46,7 +45,7 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 	var pause time.Duration
 	var searched time.Time
 	for ctx.Err() == nil {
-		r.dispel(ctx)
+		r.repeat(ctx)
 		shapes := db.takeWritten()
 		if time.Since(searched) >= relayPoll {
 			shapes, searched = db.declared(), time.Now()
@@ -106,14 +105,14 @@ type relay struct {
 	held    map[string]heldBack
 	unsent  map[string]time.Time // documents whose last publication failed, and until when that is known
 	cleared int                  // number of rounds that cleared an outbox
-	looked  time.Time            // for doubts
+	looked  time.Time            // time of the last search for repetitions
 }
 
 // heldBack is a document whose messages cannot be published for the time being.
 type heldBack struct {
 	until   time.Time
 	pause   time.Duration
-	oldest  time.Time // of its messages
+	oldest  time.Time // time of the oldest of its messages
 	cleared int       // relay.cleared at that time
 }
 
@@ -210,9 +209,10 @@ func (r *relay) deriveAll(ctx context.Context, claims []engine.Claim) (ready, fa
 	return ready, failed
 }
 
-// dispel runs Derive again for documents whose doubt is older than doubtTime, and deletes the doubt if Derive succeeds.
-// It does this at most once per relayRetry, for at most engine.RelayBatch doubts. It does nothing if the engine is not shared.
-func (r *relay) dispel(ctx context.Context) {
+// repeat runs Derive again for documents whose repetition is older than repeatTime, and deletes the repetition if Derive
+// succeeds. It does this at most once per relayRetry, for at most engine.RelayBatch repetitions. It does nothing if the
+// engine is not shared.
+func (r *relay) repeat(ctx context.Context) {
 	if r.shared == nil || time.Since(r.looked) < relayRetry {
 		return
 	}
@@ -226,8 +226,8 @@ func (r *relay) dispel(ctx context.Context) {
 	if len(deriving) == 0 {
 		return
 	}
-	doubts, err := r.shared.Repetitions(ctx, time.Now().Add(-doubtTime), engine.RelayBatch)
-	for _, d := range doubts {
+	due, err := r.shared.Repetitions(ctx, time.Now().Add(-repeatTime), engine.RelayBatch)
+	for _, d := range due {
 		s := deriving[d.Collection]
 		if s == nil {
 			continue
@@ -263,7 +263,7 @@ func (r *relay) shrink(claims []engine.Claim) {
 }
 
 // waiting reports whether messages wait whose publication failed. A round without an error does not show that the broker
-// is back: it claims nothing while all documents are held back. It forgets documents that another process has published.
+// is back: it claims nothing while all documents are held back. It removes documents from unsent that another process may have published.
 func (r *relay) waiting() bool {
 	maps.DeleteFunc(r.unsent, func(_ string, until time.Time) bool { return time.Now().After(until) })
 	return len(r.unsent) > 0

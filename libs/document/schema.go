@@ -52,8 +52,8 @@ type Field[T any] struct {
 type Index struct {
 	Name   string
 	Fields []string
-	// Unique: no two records have the same values in all Fields. Of a multi-valued field, no two records have
-	// one of the values in common, and the values of a record must differ. A record that lacks one of Fields never violates the index.
+	// Unique: no two records have the same values in all Fields. Two records must not share a value of a
+	// multi-valued field, and the values of one record must differ. A record that lacks one of Fields never violates the index.
 	Unique bool
 	// Counted: on SQLite, Count by equality conditions on all Fields but the last takes the same time for any
 	// number of records, because each write updates their numbers. MongoDB cannot do that in the same write, so

@@ -45,12 +45,12 @@ type storage interface {
 
 // sharedStorage is implemented by an engine that several processes use at once.
 type sharedStorage interface {
-	// Release lets any process claim the documents again, from their notBefore on.
+	// Release lets any process claim the documents again, from NotBefore on.
 	Release(ctx context.Context, claims []engine.Claim) error
 	// Renew keeps the claims until ctx ends.
 	Renew(ctx context.Context, claims []engine.Claim)
-	// Repetitions returns doubts that are older than before and reserves them for this process.
+	// Repetitions returns repetitions that are older than before, and reserves them for this process.
 	Repetitions(ctx context.Context, before time.Time, limit int) ([]engine.Repetition, error)
-	// DeleteRepetition deletes a doubt unless it was noted again meanwhile.
+	// DeleteRepetition deletes a repetition unless it was stored again meanwhile.
 	DeleteRepetition(ctx context.Context, d engine.Repetition) error
 }

@@ -58,7 +58,7 @@ type journal struct {
 	tried  time.Time // time of the last attempt to replace a broken file
 	base   int       // size of the first part of the file, in bytes
 	steps  int       // different times in the entries behind the first part
-	last   time.Time // of the last entry
+	last   time.Time // time of the last entry
 	dirty  bool      // something was written since synced
 	synced time.Time
 }

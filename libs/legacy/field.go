@@ -38,8 +38,8 @@ type Field struct {
 	// Keywords are added to the field's JSON schema in the document of the interface: {"maxItems": 500}.
 	Keywords map[string]any
 
-	Fields   []Field   // of an Object
-	Relation *Relation // of a Related field
+	Fields   []Field   // the members of an Object
+	Relation *Relation // the target of a Related field
 
 	// Find is the declared find field behind this field: a string, int64, bool or time.Time, and for a Related field
 	// the key that Resolve and Match return. Without it, filters and ordering by the field give 400, except filters

@@ -15,9 +15,9 @@ import (
 type Lookup string
 
 const (
-	StatusLookup   Lookup = "status" // of an event or an update
+	StatusLookup   Lookup = "status" // the status of an event or an update
 	SeverityLookup Lookup = "severity"
-	TypeLookup     Lookup = "type" // of an event
+	TypeLookup     Lookup = "type" // the type of an event
 )
 
 // Lookups serves all lookups.

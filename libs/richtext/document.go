@@ -16,9 +16,9 @@ const maxDepth = 24
 // node is a node of a structured document. Every Rich text with formatting is rendered from such nodes.
 type node struct {
 	kind         string
-	text         string // of a text
-	bold, italic bool   // of a text
-	href         string // of a text or a line break within a link
+	text         string // the characters of a text
+	bold, italic bool   // the style of a text
+	href         string // the target of a text or a line break within a link
 	content      []*node
 }
 

@@ -9,7 +9,7 @@ import (
 
 // line is a line of text. Each of its runs has one format.
 type line struct {
-	depth  int    // of the list item
+	depth  int    // depth of the list item
 	marker string // the bullet or number of a list item
 	runs   []run
 }

@@ -238,7 +238,7 @@ type held struct {
 }
 
 // A second member joins while each record of four partitions is under way. The first member keeps half of the partitions
-// and goes on with them. It gives the other half back only when their records are finished, so none is handed out twice.
+// and continues with them. It gives the other half back only when their records are finished, so none is handed out twice.
 func TestConsume_handsOverFinishedPartitions(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
@@ -269,7 +269,7 @@ func TestConsume_handsOverFinishedPartitions(t *testing.T) {
 			return len(moves) == 2
 		})
 		publish(t, client, numbered(topic, n, 2*n, n)...) // each partition gets records again
-		for range 2 * n / 4 / 4 {                         // the kept partitions go on
+		for range 2 * n / 4 / 4 {                         // the kept partitions continue
 			each := receive(t, first)
 			if moves[each.claim.Partition] || decode(t, each.claim.Record) < n {
 				t.Fatalf("record %s of partition %d was handed out", each.claim.Record.Value, each.claim.Partition)

@@ -33,12 +33,12 @@ type member struct {
 	subscription Subscription
 	stalls       *stallDetector
 	handle       func(*member, *partition) // hands out the records of a partition until its intake ends
-	slots        *semaphore.Weighted       // one per unfinished claim
+	slots        *semaphore.Weighted       // a slot for each unfinished claim
 	intake       context.Context           // ends when the consumer stops
 	fetchers     sync.WaitGroup
 
 	waking  sync.Mutex              // guards wakeups; a partition may wake the fetchers while it is locked
-	wakeups map[int64]chan struct{} // one per fetcher, by its leader; see wake
+	wakeups map[int64]chan struct{} // a channel for each fetcher, by the leader; see wake
 
 	mu         sync.Mutex              // guards the fields below; locked before a partition
 	partitions []*partition            // owned: those that the group assigned and that were not given back

@@ -35,13 +35,13 @@ type partition struct {
 
 	mu         sync.Mutex
 	waiting    []Record
-	bytes      int           // of the values in waiting
+	bytes      int           // size of the values in waiting
 	arrived    chan struct{} // has a value after records arrived
 	drained    func()        // called when the buffer has room again
 	next       int64         // the offset to fetch from
 	unfinished []*handout    // in the order of their offsets, from the lowest unfinished one
 	handedOut  int64         // the offset after the last record that was handed out
-	busy       int           // what is under way: the goroutine that hands out, unended handouts, and holds
+	busy       int           // number of things under way: the goroutine that hands out, unended handouts, and holds
 	revoked    bool          // the intake has ended
 	expired    bool          // the time after the end of the intake is over
 	closed     bool          // given back
@@ -50,7 +50,7 @@ type partition struct {
 // handout is a record, or several consecutive ones, that was handed out to a handler.
 type handout struct {
 	partition *partition
-	offset    int64 // of the first record
+	offset    int64 // offset of the first record
 	finished  bool  // the effect is durable
 	ended     bool  // nothing works on it any more
 	release   func()

@@ -22,7 +22,7 @@ type Record struct {
 	// have it set.
 	Partition *int
 
-	offset int64 // of a consumed record
+	offset int64 // offset of a consumed record
 }
 
 // message returns the record as a Kafka message. Headers of the record replace extra headers

@@ -75,7 +75,7 @@ type Call[P, B any] struct {
 	Caller     passport.Passport
 	Parameters P
 	List       List   // for page tokens
-	text       []byte // of the body
+	text       []byte // the body
 	body       func() (B, error)
 	ifMatch    []string
 }

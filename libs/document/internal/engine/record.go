@@ -25,7 +25,7 @@ type Record struct {
 	Version int64
 	Body    []byte
 	Fields  []any   // in the order of the shape's fields
-	Entries []Entry // that this write appends to the outbox
+	Entries []Entry // the messages that the write appends to the outbox
 }
 
 // Entry is a message in an outbox. An entry without a topic is not published. It only notes that
@@ -47,7 +47,7 @@ type Claim struct {
 	Entries []Entry
 	Rows    []int64 // on SQLite: the rows of Entries
 
-	// The others are set by an engine that several processes share.
+	// The following fields are set by an engine that several processes share.
 	Token     string    // identifies the claim
 	Deleted   bool      // the record is deleted; only its messages are stored
 	Abandoned bool      // another process claimed the document and did not finish, perhaps in the middle of Derive

@@ -13,7 +13,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 

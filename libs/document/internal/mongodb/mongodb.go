@@ -17,7 +17,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 

@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
@@ -218,7 +217,7 @@ func (e *Engine) storeRepetitions(ctx context.Context, claims []engine.Claim) er
 		return err
 	}
 	_, err = db.Collection(repetitions).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
-	_, err = duplicates(err) // another relay has stored the same doubt at the same time
+	_, err = duplicates(err) // another relay has stored the same repetition at the same time
 	return err
 }
 
@@ -234,7 +233,7 @@ func (e *Engine) Repetitions(ctx context.Context, before time.Time, limit int) (
 	}
 	var reserved []engine.Repetition
 	for _, d := range stored {
-		// A new time reserves the doubt. If this process is killed, the doubt is due again after doubtTime.
+		// A new time reserves the repetition. If this process is killed, the repetition is due again later.
 		now := time.UnixMilli(time.Now().UnixMilli())
 		result, err := c.UpdateOne(ctx, filterOf(&d), bson.D{{Key: "$set", Value: bson.D{{Key: "since", Value: now}}}})
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
@@ -98,7 +97,7 @@ func change(set bson.D, entries []engine.Entry) bson.D {
 	return update
 }
 
-// tombstone returns the update that makes a document a tombstone.
+// tombstone returns the update that turns a document into a tombstone.
 func tombstone(version int64, entries []engine.Entry) bson.D {
 	return append(change(bson.D{{Key: "v", Value: version}}, entries),
 		unset("b", "f", "u"))

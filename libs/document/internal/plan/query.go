@@ -29,7 +29,7 @@ type Plan struct {
 // Condition restricts a field.
 type Condition struct {
 	Field  int
-	Op     find.Op // OpEq also stands for OpIn, with several values
+	Op     find.Op // OpIn is OpEq with several values
 	Values []any
 	Absent bool // the value of OpAbsent
 	Match  find.Match
@@ -38,7 +38,7 @@ type Condition struct {
 	Again bool
 }
 
-// KeyField stands for the key in place of a field.
+// KeyField is the position of the key among the fields.
 const KeyField = -1
 
 // Term is a field by which records are sorted.

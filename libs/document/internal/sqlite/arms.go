@@ -3,9 +3,8 @@ package sqlite
 import (
 	"slices"
 
-	"github.com/bellbuoy/bellbuoy/libs/find"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // arms returns conditions that each select one range of the index. The union of their records contains the page.

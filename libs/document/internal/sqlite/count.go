@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bellbuoy/bellbuoy/libs/find"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // A counted index has a table with the number of records for each value of its prefix that has records. Triggers update

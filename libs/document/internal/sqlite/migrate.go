@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 

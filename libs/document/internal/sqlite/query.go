@@ -10,11 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/bellbuoy/bellbuoy/libs/find"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // query is a plan in the form of SQLite.

@@ -8,7 +8,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 

@@ -17,7 +17,6 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 

@@ -6,9 +6,8 @@ import (
 
 	"modernc.org/sqlite"
 
-	"github.com/bellbuoy/bellbuoy/libs/find"
-
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // textFunction is the SQL function that compares texts. LIKE of SQLite folds ASCII only.

@@ -103,7 +103,7 @@ func (w *writer) commit(group []*writeJob) {
 }
 
 // runAll runs each job after a savepoint, unless there is one job only. It returns an error if the transaction
-// cannot go on.
+// cannot continue.
 func (w *writer) runAll(group []*writeJob) error {
 	if len(group) == 1 {
 		group[0].err = w.run(group[0])
