@@ -75,7 +75,7 @@ func TestASecretMayHoldColons(t *testing.T) {
 	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": "Bearer " + m.credential.KeyID + ":a:b:c"}), 200)
 }
 
-func TestOrganizationWithoutAPIAccess(t *testing.T) {
+func TestAnOrganizationWithoutAPIAccessIsRefused(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(func(c *peer.Credential) { c.Features.API = false })
@@ -259,7 +259,7 @@ func TestWithoutIdentityOnlyCachedKeysPass(t *testing.T) {
 	}
 }
 
-func TestRedisKilledUnderLoad(t *testing.T) {
+func TestAKilledRedisRefusesNoRequest(t *testing.T) {
 	server, err := engines.StartRedis("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -337,8 +337,8 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// TestRedisHangs uses a server that accepts connections and never responds.
-func TestRedisHangs(t *testing.T) {
+// TestAHangingRedisRefusesNoRequest uses a server that accepts connections and never responds.
+func TestAHangingRedisRefusesNoRequest(t *testing.T) {
 	deaf, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

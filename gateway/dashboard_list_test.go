@@ -53,7 +53,7 @@ func publish(w *world) (change func(text string), asked, full *atomic.Int64) {
 	return change, asked, full
 }
 
-func TestDashboardList(t *testing.T) {
+func TestTheLegacyListIsServedWithItsETag(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	change, _, full := publish(w)
@@ -139,7 +139,7 @@ func TestAListIsReadOnceForEachState(t *testing.T) {
 	}
 }
 
-func TestAListWithALongQueryIsNotKept(t *testing.T) {
+func TestAListWithALongQueryIsNotCached(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	publish(w)
@@ -177,7 +177,7 @@ func TestAListWithALongQueryIsNotKept(t *testing.T) {
 	wantError(t, d.get(t, listPath+query, nil), 503, noPage)
 }
 
-func TestDashboardOnItsOwnHost(t *testing.T) {
+func TestAnOwnHostServesItsLegacyList(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	publish(w)
@@ -196,7 +196,7 @@ func TestDashboardOnItsOwnHost(t *testing.T) {
 	}
 }
 
-func TestDashboardOutlivesEvents(t *testing.T) {
+func TestAListIsServedWithoutTheEventsService(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	publish(w)
@@ -212,7 +212,7 @@ func TestDashboardOutlivesEvents(t *testing.T) {
 	}
 }
 
-func TestDashboardOutlivesAHangingEvents(t *testing.T) {
+func TestAListIsServedWhileTheEventsServiceHangs(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	publish(w)
@@ -223,7 +223,7 @@ func TestDashboardOutlivesAHangingEvents(t *testing.T) {
 	wantStatus(t, d.get(t, listPath, nil), 200)
 }
 
-func TestVisitorsShareARequest(t *testing.T) {
+func TestVisitorsOfAListShareQuestions(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	_, asked, _ := publish(w)
@@ -243,7 +243,7 @@ func TestVisitorsShareARequest(t *testing.T) {
 	}
 }
 
-func TestADisabledDashboardIsForgotten(t *testing.T) {
+func TestADisabledDashboardIsServedNoMore(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	publish(w)
@@ -265,7 +265,7 @@ func TestASlugIsOneSegment(t *testing.T) {
 }
 
 // A failure of one page does not make the gateway serve old versions of other pages.
-func TestAFailingPageLeavesOthersFresh(t *testing.T) {
+func TestAFailingListLeavesOthersCurrent(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	change, _, _ := publish(w)

@@ -33,7 +33,7 @@ func plainly(header map[string]string) map[string]string {
 	return all
 }
 
-func TestFilesOfADashboard(t *testing.T) {
+func TestTheFilesOfADashboardAreServed(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -91,7 +91,7 @@ func TestFilesOfADashboard(t *testing.T) {
 	}
 }
 
-func TestRedirectsOfADashboard(t *testing.T) {
+func TestFormerAddressesRedirect(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	newPublication(w)
@@ -112,7 +112,7 @@ func TestRedirectsOfADashboard(t *testing.T) {
 }
 
 // Redirects and errors, in JSON too, may be kept as long as the 404 page of the dashboard.
-func TestErrorsAndRedirectsAreKeptLikeThePage(t *testing.T) {
+func TestErrorsAndRedirectsHaveTheCacheControlOfThePage(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -156,7 +156,7 @@ func TestErrorsAndRedirectsAreKeptLikeThePage(t *testing.T) {
 }
 
 // A channel that does not exist is no address; the others take a form only.
-func TestUnknownChannelsOfADashboard(t *testing.T) {
+func TestAnUnknownChannelIsNotFound(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -182,7 +182,7 @@ func TestUnknownChannelsOfADashboard(t *testing.T) {
 	}
 }
 
-func TestWrongAddressesOfADashboard(t *testing.T) {
+func TestWrongAddressesAreNotFound(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -241,7 +241,7 @@ func TestAnOwnHostHasOnlyItsDashboard(t *testing.T) {
 	}
 }
 
-func TestContentCodings(t *testing.T) {
+func TestAFileHasTheBestAcceptedCoding(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -327,7 +327,7 @@ func TestQuestionsAreSpaced(t *testing.T) {
 	}
 }
 
-func TestPagesOutliveEvents(t *testing.T) {
+func TestFilesAreServedWithoutTheEventsService(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -377,7 +377,7 @@ func TestPagesOutliveEvents(t *testing.T) {
 
 // A gateway that starts while events is down serves the files that are rendered at once from Redis: in brotli, or as the
 // plain text to a client that does not read brotli.
-func TestAGatewayStartsDuringAnOutage(t *testing.T) {
+func TestAGatewayThatStartsDuringAnOutageServesSavedFiles(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -442,7 +442,7 @@ func TestAGatewayStartsDuringAnOutage(t *testing.T) {
 
 // A gateway that starts while events is down has the password form and the 404 page of a private dashboard, and admits
 // a visitor who has entered the password.
-func TestAGatewayStartsDuringAnOutageOfAPrivateDashboard(t *testing.T) {
+func TestAGatewayThatStartsDuringAnOutageServesAPrivateDashboard(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -476,7 +476,7 @@ func TestAGatewayStartsDuringAnOutageOfAPrivateDashboard(t *testing.T) {
 
 // A gateway that starts while events is down serves the other files too that visitors have asked for, those of an older
 // edition if nobody has asked since, but none that a visitor has found missing since.
-func TestAGatewayStartsDuringAnOutageWithOtherFiles(t *testing.T) {
+func TestAGatewayThatStartsDuringAnOutageServesOtherFiles(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -562,7 +562,7 @@ func TestOtherFilesInRedisAreBounded(t *testing.T) {
 }
 
 // Redis that has lost its data is filled again, although the edition is the same.
-func TestFilesAreSavedAgain(t *testing.T) {
+func TestFilesAreSavedAgainAfterRedisLostThem(t *testing.T) {
 	w := newWorld(t)
 	var ahead atomic.Int64
 	d := w.gateway(t, func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
@@ -580,7 +580,7 @@ func TestFilesAreSavedAgain(t *testing.T) {
 }
 
 // Redis keeps no address of a dashboard that was disabled.
-func TestADisabledDashboardIsForgottenInRedis(t *testing.T) {
+func TestTheAddressOfADisabledDashboardIsDeletedFromRedis(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	newPublication(w)
@@ -594,7 +594,7 @@ func TestADisabledDashboardIsForgottenInRedis(t *testing.T) {
 }
 
 // Pages need no Redis.
-func TestPagesWithoutRedis(t *testing.T) {
+func TestFilesAreServedWithoutRedis(t *testing.T) {
 	server := miniredis.RunT(t)
 	w := newWorldOn(t, "redis://"+server.Addr()+"/0")
 	d := w.gateway(t, nil)
@@ -608,7 +608,7 @@ func TestPagesWithoutRedis(t *testing.T) {
 	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
 }
 
-func TestPasswordOfADashboard(t *testing.T) {
+func TestAPrivateDashboardNeedsItsPassword(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -690,7 +690,7 @@ func TestPasswordOfADashboard(t *testing.T) {
 	wantEmpty403(t, d.get(t, "/d/main/", right))
 }
 
-func TestEnterTheDashboard(t *testing.T) {
+func TestARefusedPasswordGetsAFileOfTheEdition(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
@@ -755,7 +755,7 @@ func TestEnterTheDashboard(t *testing.T) {
 	wantHeaders(t, "down", g, map[string]string{"Retry-After": "1"})
 }
 
-func TestAllowedAddressesOfADashboard(t *testing.T) {
+func TestOnlyAllowedAddressesSeeTheDashboard(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, func(c *Config) { c.TrustedProxies = []string{"127.0.0.0/8"} })
 	p := newPublication(w)

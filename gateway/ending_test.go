@@ -35,9 +35,9 @@ func (d *door) talk(t *testing.T, parts ...string) string {
 	return string(received)
 }
 
-// TestNothingIsAnsweredBehindARequestThatHidesItsEnd sends a request behind one with both Content-Length and
+// TestNothingIsServedBehindARequestThatHidesItsEnd sends a request behind one with both Content-Length and
 // Transfer-Encoding, or with Transfer-Encoding in HTTP/1.0 (RFC 9112, 6.1).
-func TestNothingIsAnsweredBehindARequestThatHidesItsEnd(t *testing.T) {
+func TestNothingIsServedBehindARequestThatHidesItsEnd(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	newPublication(w)

@@ -141,7 +141,7 @@ func TestAWriteGoesOnWithoutItsClient(t *testing.T) {
 	})
 }
 
-func TestFailuresAreNotKept(t *testing.T) {
+func TestFailuresAreNotStored(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
@@ -243,7 +243,7 @@ func TestAResponseIsNotRepeatedForLessAuthority(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKeyBounds(t *testing.T) {
+func TestALongIdempotencyKeyIsRefused(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
@@ -270,7 +270,7 @@ func TestIdempotencyKeyBounds(t *testing.T) {
 	}
 }
 
-func TestIdempotencyWithoutRedis(t *testing.T) {
+func TestAnIdempotentWriteWithoutRedisIsRefused(t *testing.T) {
 	server, err := engines.StartRedis("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

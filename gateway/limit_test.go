@@ -114,9 +114,9 @@ func TestNoMoreThanTheLimitInAnyWindow(t *testing.T) {
 	}
 }
 
-// TestAgainstACount compares both counters with a plain list of times, with a limit below
+// TestTheLogGrantsWhatACountGrants compares both counters with a plain list of times, with a limit below
 // maxMarks and one above.
-func TestAgainstACount(t *testing.T) {
+func TestTheLogGrantsWhatACountGrants(t *testing.T) {
 	for name, c := range counters(t) {
 		for _, q := range []quota{{"small", 7, time.Minute}, {"large", 3 * maxMarks, time.Minute}} {
 			t.Run(name+" "+q.log, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestRefusalsBeforeTheKeyAndWrongKeysAreNotCounted(t *testing.T) {
 	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": m.bearer()}), 200)
 }
 
-func TestAppRateIsTheOrganizations(t *testing.T) {
+func TestUsersOfAnOrganizationShareTheAppRate(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	one := w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 4 })
@@ -313,7 +313,7 @@ func TestMemoryCountsDuringAnOutage(t *testing.T) {
 	outage(func() { spend("during a second outage", 10, 0) })
 }
 
-func TestOneRoundTripARequest(t *testing.T) {
+func TestARequestCostsOneRoundTrip(t *testing.T) {
 	w := newWorld(t)
 	c := w.config(t, io.Discard)
 	defer c.Listener.Close()

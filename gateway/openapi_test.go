@@ -89,7 +89,7 @@ func TestAWrongDocumentIsRefused(t *testing.T) {
 }
 
 // An operation that does not declare the header ignores it.
-func TestOnlyOperationsThatDeclareTheHeaderAreOnce(t *testing.T) {
+func TestOnlyOperationsThatDeclareTheHeaderAreIdempotent(t *testing.T) {
 	w := newWorld(t)
 	c := w.config(t, io.Discard)
 	defer c.Listener.Close()

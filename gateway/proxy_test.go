@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-func TestBodyBound(t *testing.T) {
+func TestALargeBodyIsRefused(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
@@ -45,7 +45,7 @@ func TestBodyBound(t *testing.T) {
 	}
 }
 
-func TestUpstreamDown(t *testing.T) {
+func TestAServiceThatIsDownGives503(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
@@ -62,7 +62,7 @@ func TestUpstreamDown(t *testing.T) {
 	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": m.bearer()}), 200)
 }
 
-func TestUpstreamBreaksOff(t *testing.T) {
+func TestAResponseThatBreaksOffEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
@@ -77,7 +77,7 @@ func TestUpstreamBreaksOff(t *testing.T) {
 	}
 }
 
-func TestUpstreamResponsesPassUnchanged(t *testing.T) {
+func TestResponsesOfServicesPassUnchanged(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
@@ -127,7 +127,7 @@ func TestAClientThatLeavesIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestRequestID(t *testing.T) {
+func TestAUsableRequestIDIsForwarded(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
@@ -185,7 +185,7 @@ func TestClientsDoNotDecideWhichTracesAreSent(t *testing.T) {
 	}
 }
 
-func TestTraceAndLog(t *testing.T) {
+func TestTraceAndLogNameTheRequest(t *testing.T) {
 	w := newWorld(t)
 	spans := tracetest.NewSpanRecorder()
 	d := w.gateway(t, func(c *Config) {

@@ -67,7 +67,7 @@ func TestLegacyResourcesHaveTheirService(t *testing.T) {
 	}
 }
 
-func TestLegacyOrderOfChecks(t *testing.T) {
+func TestLegacyChecksHaveTheirOrder(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	m := w.keys.member(nil)
@@ -138,7 +138,7 @@ func TestDiscoveryListsTheResources(t *testing.T) {
 	}
 }
 
-func TestAppOrderOfChecks(t *testing.T) {
+func TestAppChecksHaveTheirOrder(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	key := map[string]string{"Authorization": w.keys.member(nil).bearer()}
@@ -178,7 +178,7 @@ func TestAppOrderOfChecks(t *testing.T) {
 	}
 }
 
-func TestOperatorSurface(t *testing.T) {
+func TestTheOperatorNeedsTheToken(t *testing.T) {
 	w := newWorld(t)
 	with, without := w.gateway(t, nil), w.gateway(t, func(c *Config) { c.OperatorToken = "" })
 	right := map[string]string{"Authorization": "operator  " + operatorToken}
@@ -308,7 +308,7 @@ func TestFormsOfVisitorsReachTheServiceOfTheChannel(t *testing.T) {
 }
 
 // /readyz names everything that is missing. Without delivery the gateway is ready nevertheless.
-func TestReadiness(t *testing.T) {
+func TestReadinessNamesWhatIsMissing(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	wantStatus(t, d.get(t, "/healthz", nil), 204)

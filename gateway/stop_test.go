@@ -237,7 +237,7 @@ func TestAResponseIsStoredInARedisThatLostTheClaim(t *testing.T) {
 }
 
 // Keys that differ only in bytes that are not UTF-8 are different keys.
-func TestIdempotencyKeysAreBytes(t *testing.T) {
+func TestIdempotencyKeysAreComparedByByte(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}

@@ -39,7 +39,7 @@ func startRedis(t *testing.T, addr string) *engines.Redis {
 	return server
 }
 
-func TestOnlyTheLimitIsGranted_acrossCounters(t *testing.T) {
+func TestCountersOnOneRedisShareALimit(t *testing.T) {
 	server := startRedis(t, "127.0.0.1:0")
 	defer server.Close()
 	one, _, _ := open(t, server.URL())

@@ -87,7 +87,7 @@ func wantAnswer(t *testing.T, c *wire.Client, method, address, body string, stat
 	}
 }
 
-func TestDo_answers(t *testing.T) {
+func TestAResponseIsReturned(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS %t", secure), func(t *testing.T) {
 			large := strings.Repeat("x", 300<<10)
@@ -131,7 +131,7 @@ func TestDo_answers(t *testing.T) {
 	}
 }
 
-func TestDo_closed_meanwhile(t *testing.T) {
+func TestAConnectionThatTheServerClosedIsNotUsed(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS %t", secure), func(t *testing.T) {
 			s := serve(t, secure, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") })
@@ -147,7 +147,7 @@ func TestDo_closed_meanwhile(t *testing.T) {
 }
 
 // If a kept connection breaks during a request, only a repeatable request is sent again.
-func TestDo_broken(t *testing.T) {
+func TestOnlyARepeatableRequestIsSentAgain(t *testing.T) {
 	var breaks atomic.Bool
 	var calls atomic.Int64
 	s := serve(t, false, func(w http.ResponseWriter, _ *http.Request) {
@@ -173,7 +173,7 @@ func TestDo_broken(t *testing.T) {
 }
 
 // A server that closes each connection gets a repeatable request twice, however many connections are kept.
-func TestDo_brokenWithManyKept(t *testing.T) {
+func TestARepeatableRequestIsSentAtMostTwice(t *testing.T) {
 	const kept = 8
 	var breaks atomic.Bool
 	var calls atomic.Int64
@@ -204,7 +204,7 @@ func TestDo_brokenWithManyKept(t *testing.T) {
 	}
 }
 
-func TestDo_context(t *testing.T) {
+func TestTheEndOfTheContextInterruptsARequest(t *testing.T) {
 	entered := make(chan struct{})
 	s := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice a closed connection
@@ -238,7 +238,7 @@ func TestDo_context(t *testing.T) {
 	}
 }
 
-func TestDo_hostile(t *testing.T) {
+func TestAWrongResponseIsAnError(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no end of the head":  "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 64<<10),
 		"many headers":        "HTTP/1.1 200 OK\r\n" + strings.Repeat("X-Y: z\r\n", 8<<10) + "\r\n",
@@ -261,7 +261,7 @@ func TestDo_hostile(t *testing.T) {
 }
 
 // Bytes after a response are never read as the next response.
-func TestDo_more_than_an_answer(t *testing.T) {
+func TestAConnectionWithMoreThanAResponseIsNotKept(t *testing.T) {
 	c := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
 	for range 3 {
 		wantAnswer(t, c, "POST", "http://a.test/", "", 200, "ok")
@@ -269,7 +269,7 @@ func TestDo_more_than_an_answer(t *testing.T) {
 }
 
 // The server responds and closes the connection before it reads the request.
-func TestDo_answered_early(t *testing.T) {
+func TestAResponseBeforeTheEndOfTheRequestIsReturned(t *testing.T) {
 	c := answering(t, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
 	wantAnswer(t, c, "POST", "http://a.test/", strings.Repeat("x", wire.MaxBody), 413, "no")
 }
@@ -293,7 +293,7 @@ func answering(t *testing.T, text string) *wire.Client {
 		}})
 }
 
-func TestPool_limits(t *testing.T) {
+func TestThePoolKeepsAtMostItsLimits(t *testing.T) {
 	release := make(chan struct{})
 	var waiting atomic.Int64
 	s := serve(t, false, func(http.ResponseWriter, *http.Request) { waiting.Add(1); <-release })
@@ -337,7 +337,7 @@ func TestPool_limits(t *testing.T) {
 	}
 }
 
-func TestPool_idle(t *testing.T) {
+func TestIdleConnectionsAreClosed(t *testing.T) {
 	s := serve(t, true, func(http.ResponseWriter, *http.Request) {})
 	c := s.client(func(o *wire.Options) { o.Idle = 20 * time.Millisecond })
 	for range 3 {
@@ -353,7 +353,7 @@ func TestPool_idle(t *testing.T) {
 }
 
 // If a response is not read to its end, its connection is closed.
-func TestDo_unread(t *testing.T) {
+func TestAConnectionWithAnUnreadBodyIsNotKept(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat("x", 100<<10)) })
 	c := s.client(nil)
 	for range 2 {
@@ -379,7 +379,7 @@ func TestDo_unread(t *testing.T) {
 }
 
 // A request and its response's body share the limit. It counts anew for each request on a kept connection.
-func TestDo_limit(t *testing.T) {
+func TestTheLimitCoversTheBody(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS %t", secure), func(t *testing.T) {
 			const limit = 500 * time.Millisecond

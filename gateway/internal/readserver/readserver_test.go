@@ -246,7 +246,7 @@ func FuzzResponsesAreThoseOfNetHTTP(f *testing.F) {
 	f.Fuzz(func(t *testing.T, request []byte) {
 		got, want := exchange(t, address, request), exchange(t, control, request)
 		if strings.Contains(got, "HTTP/1.0 has no Transfer-Encoding") {
-			return // TestRequestsThatHideTheirEnd
+			return // TestARequestThatHidesItsEndIsRefused
 		}
 		if got != want {
 			t.Errorf("%q\ngot  %s\nwant %s", request, got, want)
@@ -255,7 +255,7 @@ func FuzzResponsesAreThoseOfNetHTTP(f *testing.F) {
 }
 
 // net/http serves a request that has Content-Length and Transfer-Encoding, and what follows it. This package does not.
-func TestRequestsThatHideTheirEnd(t *testing.T) {
+func TestARequestThatHidesItsEndIsRefused(t *testing.T) {
 	address, _, usual, _ := start(t, true)
 	for _, request := range []string{
 		"GET /read/a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -286,7 +286,7 @@ func TestRequestsThatHideTheirEnd(t *testing.T) {
 }
 
 // A head that comes byte by byte is served like one that comes whole, and reads on one connection stay there.
-func TestReadsOfOneConnection(t *testing.T) {
+func TestAConnectionServesManyReads(t *testing.T) {
 	address, quick, usual, _ := start(t, true)
 	conn := dial(t, address)
 	in := bufio.NewReader(conn)
@@ -324,7 +324,7 @@ func TestReadsOfOneConnection(t *testing.T) {
 }
 
 // A client that sends nothing, or a part of a head, is not waited for.
-func TestSilentClients(t *testing.T) {
+func TestASilentClientIsDisconnected(t *testing.T) {
 	t.Parallel()
 	address, _, _, _ := start(t, true)
 	for name, part := range map[string]string{"nothing": "", "part": "GET /read/a HTTP/1.1\r\n"} {
@@ -343,7 +343,7 @@ func TestSilentClients(t *testing.T) {
 }
 
 // A stop ends connections without a request at once, and finishes a response that the client reads slowly.
-func TestStop(t *testing.T) {
+func TestAStopFinishesResponsesUnderWay(t *testing.T) {
 	address, _, _, stop := start(t, true)
 	idle, slow := dial(t, address), dial(t, address)
 	fresh := bufio.NewReader(idle)
