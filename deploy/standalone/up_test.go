@@ -22,10 +22,12 @@ echo "$*" >> calls
 case "$*" in
 "version "*) echo "${ENGINE:-1.51}" ;;
 "compose config") cat config ;;
-"compose port gateway 8080") cat port 2>/dev/null ;;
 "compose up "*) exit "${UP:-0}" ;;
 "ps "*service=delivery*) cat deliveries 2>/dev/null ;;
+"ps "*service=gateway*) echo gateway ;;
+"ps "*service=jaeger*) ;;
 "ps "*) printf '%s\n' 1 2 ;;
+"inspect "*HostPort*) cat port 2>/dev/null ;;
 "inspect "*) tries=$(($(cat tries 2>/dev/null) + 1)); echo "$tries" > tries; cat "states$tries" 2>/dev/null || cat states ;;
 "logs "*) echo "the last line of ${*: -1}" ;;
 esac
@@ -165,8 +167,13 @@ func TestUpRefusesATakenAddressBeforeItStartsAnything(t *testing.T) {
 		}
 	}
 	c := newClone(t)
+	c.configure(map[string]string{"BELLBUOY_PUBLISH": "127.0.0.1:" + port, "JAEGER_PUBLISH": "127.0.0.1:" + port})
+	if out, _, ok := c.up(); ok || !strings.Contains(out, "echo BELLBUOY_PUBLISH=") || !strings.Contains(out, "echo JAEGER_PUBLISH=") {
+		t.Errorf("two taken addresses: %s", out)
+	}
+	c = newClone(t)
 	c.configure(map[string]string{"BELLBUOY_PUBLISH": "0.0.0.0:" + port, "JAEGER_PUBLISH": apitest.FreeAddress(t)})
-	c.write("port", taken.Addr().String()+"\n")
+	c.write("port", port+"\n")
 	if out, _, ok := c.up(); !ok || !strings.Contains(out, "the links begin with 0.0.0.0") {
 		t.Errorf("the platform itself has the address: %s", out)
 	}
