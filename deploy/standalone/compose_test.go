@@ -38,7 +38,7 @@ func loadProfiles(t *testing.T, variables map[string]string, profiles ...string)
 }
 
 // docker-compose.yml contains each of the six binaries and the first start. Each variable of a container is a setting of
-// its binary. Each setting of a binary can be set, and has the same default. The test needs no container engine.
+// its binary. Each setting of a binary can be set. Only the binary contains its default. The test needs no container engine.
 func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 	byDefault := loadCompose(t, map[string]string{})
 	variables := map[string]string{}
@@ -72,7 +72,16 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 			if !strings.Contains(string(help), "$"+key) && !slices.Contains(shared, key) {
 				t.Errorf("%s has the variable %s, which is not one of its settings", container, key)
 			}
+			if value == nil { // the container has the setting only if it is set
+				if given := set.Services[container].Environment[key]; given == nil || *given != variables[key] {
+					t.Errorf("%s does not get its setting %s", container, key)
+				}
+				continue
+			}
 			canBeSet := *set.Services[container].Environment[key] != *value
+			if canBeSet && *value != "" && !slices.Contains(links, key) && name == container {
+				t.Errorf("%s repeats the default of %s, so a change of the default in the code would have no effect", container, key)
+			}
 			if canBeSet && *value != "" && !slices.Contains(links, key) &&
 				!regexp.MustCompile(`="?`+regexp.QuoteMeta(*value)+`"?[\s,][^$]*\$`+key+`\b`).Match(help) {
 				t.Errorf("%s has %s by default as %s, which is not the default of its setting", container, key, *value)
