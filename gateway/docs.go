@@ -37,7 +37,7 @@ type docsFile struct {
 }
 
 // docsFiles returns the documents and the files of their page by their paths. The HTML is
-// not the one of package v5emb: that one has its scripts inline, so it needs a weaker
+// our own: the HTML of package v5emb has its scripts inline, so it needs a weaker
 // policy, and it has no selector of documents.
 func docsFiles() map[string]docsFile {
 	files := map[string]docsFile{

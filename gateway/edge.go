@@ -52,7 +52,8 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.serve(w, r, e.router.find(r))
 }
 
-// read returns the handler of a request that package readserver can serve: one for a file of a dashboard. Else it returns nil.
+// read returns the handler of a request for a file of a dashboard. It returns nil for other requests, which package
+// readserver cannot serve.
 func (e *edge) read(r *http.Request) http.Handler {
 	found := e.router.find(r)
 	if found.route == nil || found.route.file == nil || found.route.file.IsForm() {

@@ -154,7 +154,7 @@ func newEdge(c Config) (*edge, error) {
 	}, nil
 }
 
-// platformHosts returns a function that reports whether a host is one of the platform: a
+// platformHosts returns a function that reports whether a host belongs to the platform: a
 // host of the links that the platform writes, an IP address, or a name without a dot, such
 // as localhost. Every other host belongs to a dashboard.
 func platformHosts(links boot.Links) func(host string) bool {

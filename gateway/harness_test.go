@@ -406,7 +406,7 @@ const (
 	onceUnknown   = "It is not known whether the first request with this Idempotency-Key was carried out. Check the record; to write again, use another key."
 	onceOmitted   = "The first request with this Idempotency-Key was carried out, but its response was too large to be stored."
 	onceLost      = "The response was lost: it is not known whether the request was carried out."
-	maxBody       = 1 << 20 // of a request
+	maxBody       = 1 << 20 // bytes of the body of a request
 	bodyTooLarge  = "The body must be at most 1048576 bytes."
 	noAPI         = "The plan of your organization does not include the API."
 	keyTooLong    = "The header Idempotency-Key must be at most 255 characters."

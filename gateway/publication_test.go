@@ -23,7 +23,7 @@ import (
 type publication struct {
 	mu      sync.Mutex
 	edition peer.Edition
-	media   map[string]string // of the files, by name
+	media   map[string]string // media types of the files, by name
 	// The questions so far: for an edition, and for files by their names.
 	editions int
 	files    map[string]int

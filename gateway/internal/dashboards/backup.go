@@ -62,7 +62,7 @@ type backup struct {
 	now         func() time.Time
 	editions    chan struct{} // one element for each edition that is being saved
 	others      chan struct{} // one element for each other file that is being saved
-	mu          sync.Mutex    // of writes to addresses: a save under way must not undo deleteAddress
+	mu          sync.Mutex    // guards writes to addresses: a save under way must not undo deleteAddress
 }
 
 func newBackup(client Redis, room int64, secret string, now func() time.Time) *backup {

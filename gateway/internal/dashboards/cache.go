@@ -45,7 +45,7 @@ const (
 type cache struct {
 	fetch     Fetch
 	backup    *backup
-	mu        sync.Mutex // of writes to responses
+	mu        sync.Mutex // guards writes to responses
 	responses *lru.Cache[cacheKey, *cached]
 	room      atomic.Int64 // number of bytes that responses may still use
 	runs      coalesce.Group[struct{}, *cached]

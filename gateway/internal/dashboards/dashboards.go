@@ -61,7 +61,7 @@ type Visit struct {
 	In      *http.Request
 	ID      string // X-Request-Id
 	IP      string // address of the visitor
-	OwnHost bool   // the host is one of a dashboard
+	OwnHost bool   // the host belongs to a dashboard
 	Route   string // template of the path, for the log
 	File    *File  // nil: no dashboard has the path
 }

@@ -17,8 +17,8 @@ type Response struct {
 	ETag   string
 }
 
-// NewResponse returns a response with the headers of a service that may pass. If they have no ETag, a response with
-// status 200 gets the one of its body.
+// NewResponse returns a response with the headers of a service that may pass. A response with status 200 that has no
+// ETag gets an ETag of its body.
 func NewResponse(status int, header http.Header, body []byte) Response {
 	out := Response{Status: status, Header: http.Header{}, Body: body}
 	CopyResponseHeader(out.Header, header)

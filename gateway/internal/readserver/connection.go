@@ -138,7 +138,7 @@ func extend(limit *time.Time, by time.Duration, set func(time.Time) error) error
 	return set(until)
 }
 
-// refuse responds to a request of which nobody can tell where it ends. Nothing behind it is read as a request.
+// refuse responds to a request whose end is not certain. Nothing behind the request is read as another one.
 func (c *connection) refuse() {
 	until := time.Now().Add(drainTime)
 	if c.SetDeadline(until) != nil {

@@ -37,7 +37,7 @@ func parse(head []byte, former *http.Request) *http.Request {
 		Header: former.Header, RemoteAddr: former.RemoteAddr,
 	}
 	request := former
-	values := make([]string, 0, strings.Count(rest, "\n")+1) // of all fields, in one piece of memory
+	values := make([]string, 0, strings.Count(rest, "\n")+1) // the values of all fields, in one piece of memory
 	for more := true; more; {
 		line, rest, more = strings.Cut(rest, "\r\n")
 		name, value, isField := strings.Cut(line, ":")
@@ -91,14 +91,14 @@ func hidesLength(head []byte) bool {
 type response struct {
 	conn    net.Conn
 	request *http.Request
-	header  http.Header // kept for the next response, like head
+	header  http.Header // used again for the next response, like head
 	head    []byte
 	last    bool // the connection ends with this response
 	status  int
-	sent    bool // the head
-	missing int  // the bytes of the body that are not written yet
+	sent    bool // the head was sent
+	missing int  // number of bytes of the body that are not written yet
 	parts   net.Buffers
-	room    [2][]byte // of parts
+	room    [2][]byte // memory of parts
 }
 
 var errLength = errors.New("reads: the body does not have the length that its head states")
@@ -141,7 +141,7 @@ func (r *response) Write(data []byte) (int, error) {
 	}
 	r.sent = true
 	if values := r.header["Content-Length"]; len(values) == 1 && r.request.Method != http.MethodHead {
-		r.missing, _ = strconv.Atoi(values[0]) // of our own number
+		r.missing, _ = strconv.Atoi(values[0]) // the gateway has set the number
 	}
 	r.appendHead()
 	return r.write(size, r.head, data)

@@ -24,7 +24,7 @@ import (
 
 const large = 32 << 20 // more bytes than the buffers of a connection hold
 
-// site returns a handler whose responses tell what it received. It serves reads below /read/ as package reads does.
+// site returns a handler whose responses contain what it received. It serves reads below /read/ as package readserver does.
 func site(served *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		served.Add(1)
@@ -63,7 +63,7 @@ func site(served *atomic.Int64) http.Handler {
 	})
 }
 
-// start serves with net/http, on the address that it returns. With both, package reads serves the reads below /read/.
+// start serves with net/http, on the address that it returns. With both, package readserver serves the reads below /read/.
 func start(t testing.TB, both bool) (address string, quick, usual *atomic.Int64, stop func() error) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
@@ -233,7 +233,7 @@ func TestResponsesAreThoseOfNetHTTP(t *testing.T) {
 		}
 	}
 	if n := quick.Load(); n < 15 {
-		t.Errorf("package reads has served only %d requests", n)
+		t.Errorf("package readserver has served only %d requests", n)
 	}
 }
 
