@@ -27,12 +27,13 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 	if err := s.count(ctx, &b, ids); err != nil {
 		return err
 	}
-	return s.Store.Results.Place(ctx, absent)
+	return s.Store.Results.Place(ctx, absent, b.counters)
 }
 
 // batch is the input and the state of count.
 type batch struct {
 	outcomes map[string][]topic.Outcome // by endpoint
+	counters []*outcome.Counters        // the stored ones
 	due      []due                      // suppressions that must be stored before the counters
 	tried    map[string]bool            // due.id of the suppressions that were stored, or whose URL was suppressed already
 	made     []due                      // suppressions that were stored
@@ -80,7 +81,7 @@ func (s *Endpoints) countInto(ctx context.Context, b *batch, counters []*outcome
 	if err != nil {
 		return nil, err
 	}
-	b.due = nil
+	b.due, b.counters = nil, counters
 	for _, d := range suppressions {
 		if !b.tried[d.id()] {
 			b.due = append(b.due, d)

@@ -128,29 +128,46 @@ func recipients(groups map[string][]topic.Outcome) map[string]bool {
 	return ids
 }
 
-// Place gives endpoints their places in LastSuccesses. Their Counters must have the groups.
-func (s Store) Place(ctx context.Context, absent map[string][]topic.Outcome) error {
-	present, err := s.countersOf(ctx, slices.Sorted(maps.Keys(recipients(absent))))
-	if err != nil || len(present) == 0 {
-		return err
+// Place gives endpoints their places in LastSuccesses. counters are the stored Counters of the endpoints, which must have
+// the groups.
+func (s Store) Place(ctx context.Context, absent map[string][]topic.Outcome, counters []*Counters) error {
+	placed := map[string][]topic.Outcome{}
+	groups := map[string][]string{}
+	for _, c := range counters {
+		groups[c.ID] = c.Groups
 	}
 	for key, list := range absent {
-		list = slices.DeleteFunc(list, func(o topic.Outcome) bool { return !slices.Contains(present[o.Recipient].Groups, key) })
-		if len(list) == 0 {
-			continue
-		}
-		_, err := s.Successes.Upsert(ctx, key, func(g *LastSuccesses, _ bool) ([]topic.Message, error) {
-			g.ID, g.Times = key, g.Times.insert(list)
-			return nil, nil
-		})
-		if err != nil {
-			return err
+		for _, o := range list {
+			if slices.Contains(groups[o.Recipient], key) {
+				placed[key] = append(placed[key], o)
+			}
 		}
 	}
-	left, err := s.countersOf(ctx, slices.Sorted(maps.Keys(present)))
-	for id, c := range present {
+	var missing map[string][]topic.Outcome
+	err := s.Successes.UpdateMany(ctx, slices.Sorted(maps.Keys(placed)), func(found []*LastSuccesses) (map[string][]topic.Message, error) {
+		missing = maps.Clone(placed)
+		for _, g := range found {
+			g.Times = g.Times.insert(placed[g.ID])
+			delete(missing, g.ID)
+		}
+		return nil, nil
+	})
+	for key, list := range missing {
+		if err == nil {
+			_, err = s.Successes.Upsert(ctx, key, func(g *LastSuccesses, _ bool) ([]topic.Message, error) {
+				g.ID, g.Times = key, g.Times.insert(list)
+				return nil, nil
+			})
+		}
+	}
+	if err != nil || len(placed) == 0 {
+		return err
+	}
+	ids := recipients(placed)
+	left, err := s.countersOf(ctx, slices.Sorted(maps.Keys(ids)))
+	for id := range ids {
 		if _, found := left[id]; !found && err == nil { // the endpoint was deleted meanwhile
-			err = s.leave(ctx, id, c.Groups)
+			err = s.leave(ctx, id, groups[id])
 		}
 	}
 	return err
