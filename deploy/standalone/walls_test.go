@@ -27,12 +27,15 @@ type wall struct {
 
 // domains are the services' domain packages. Those of integrations share no record and no rule.
 var domains = map[string][]string{
-	"identity": {"account"}, "events": {"catalog", "uptime"}, "subscribers": {"audience"}, "integrations": {"endpoint", "inbound"}, "delivery": {"dispatch"},
+	"identity": {"account"}, "events": {"catalog", "edition", "uptime"}, "subscribers": {"audience"}, "integrations": {"endpoint", "inbound"}, "delivery": {"dispatch"},
 }
 
-// foundations are the domain packages that another domain package of the same service builds on.
+// foundations are the packages that a domain package of the same service builds on. The catalog does not import edition:
+// it knows visitors only by its interface Published. Edition does not import site, which renders its files.
 var foundations = map[string][]string{
-	"services/events/internal/catalog": {"services/events/internal/uptime"},
+	"services/integrations/internal/endpoint": {"services/integrations/internal/outcome"},
+	"services/events/internal/catalog":        {"services/events/internal/uptime"},
+	"services/events/internal/edition":        {"services/events/internal/catalog", "services/events/internal/uptime"},
 }
 
 // pure are libraries that compute and have no effect: identifiers, the standards of addresses and languages, and groups of

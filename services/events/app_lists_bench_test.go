@@ -9,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+	"github.com/google/uuid"
 )
 
 const fewRecords, benchRounds = 1000, 400
@@ -82,7 +81,7 @@ func compare(b *testing.B, name string, small, large *appPlatform, path func(*ap
 type appPlatform struct {
 	*platform
 	n       int
-	records catalog.Store
+	records *store.Store
 }
 
 func (p *appPlatform) asks(path string) time.Duration {
@@ -114,7 +113,7 @@ func appCrowd(b *testing.B, broker string, n int) *appPlatform {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
-	p.records = store.Declare(db, func() store.Follower { return nil })
+	p.records = store.Declare(db)
 	began := time.Now()
 	for at := 0; at < n; at += 1000 {
 		var components []catalog.Component

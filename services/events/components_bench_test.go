@@ -69,7 +69,7 @@ func manyComponents(b *testing.B, broker string, n int, onDashboard bool) *platf
 		b.Fatal(err)
 	}
 	defer db.Close()
-	records := store.Declare(db, func() store.Follower { return nil })
+	records := store.Declare(db)
 	var placed []string
 	for from := 0; from < n; from += 1000 {
 		var items []catalog.Component

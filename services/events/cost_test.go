@@ -20,6 +20,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
@@ -121,38 +122,38 @@ func (c countedFollower) EventWritten(ctx context.Context, id string, current *c
 
 // countedIssued counts a DeleteMany as two operations.
 type countedIssued[T any] struct {
-	catalog.Issued[T]
+	find.Collection[T]
 	n *operations
 }
 
 func (c countedIssued[T]) Get(ctx context.Context, key string) (T, error) {
 	c.n.Add(1)
-	return c.Issued.Get(ctx, key)
+	return c.Collection.Get(ctx, key)
 }
 
 func (c countedIssued[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
 	c.n.Add(1)
-	return c.Issued.Insert(ctx, item, messages...)
+	return c.Collection.Insert(ctx, item, messages...)
 }
 
 func (c countedIssued[T]) GetMany(ctx context.Context, keys []string) ([]T, error) {
 	c.n.Add(1)
-	return c.Issued.GetMany(ctx, keys)
+	return c.Collection.GetMany(ctx, keys)
 }
 
 func (c countedIssued[T]) UpsertMany(ctx context.Context, items []T) error {
 	c.n.Add(1)
-	return c.Issued.UpsertMany(ctx, items)
+	return c.Collection.UpsertMany(ctx, items)
 }
 
 func (c countedIssued[T]) Keys(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error) {
 	c.n.Add(1)
-	return c.Issued.Keys(ctx, query, fields...)
+	return c.Collection.Keys(ctx, query, fields...)
 }
 
 func (c countedIssued[T]) DeleteMany(ctx context.Context, query find.Query) (int64, error) {
 	c.n.Add(2)
-	return c.Issued.DeleteMany(ctx, query)
+	return c.Collection.DeleteMany(ctx, query)
 }
 
 // startCounted serves the legacy interface on records whose operations are counted.
@@ -166,14 +167,13 @@ func startCounted(t *testing.T) (*platform, *operations) {
 		t.Fatal(err)
 	}
 	n := &operations{}
-	var made *catalog.Catalog
-	records := store.Declare(db, func() store.Follower { return countedFollower{made, n} })
+	records := store.Declare(db)
 	records.Dashboards = counted[catalog.Dashboard]{records.Dashboards, n}
 	records.Components = counted[catalog.Component]{records.Components, n}
 	records.Events = counted[catalog.Event]{records.Events, n}
-	records.Pages = counted[catalog.Page]{records.Pages, n}
-	records.Parts = countedIssued[catalog.Part]{records.Parts, n}
-	records.Files = countedIssued[catalog.KeptFile]{records.Files, n}
+	records.Pages = counted[edition.PublishedPage]{records.Pages, n}
+	records.Parts = countedIssued[edition.Part]{records.Parts, n}
+	records.Files = countedIssued[edition.StoredFile]{records.Files, n}
 	records.Links = countedRows[catalog.LinkRow]{records.Links, n}
 	records.Updates = countedRows[catalog.UpdateRow]{records.Updates, n}
 	next := records.Next
@@ -181,7 +181,9 @@ func startCounted(t *testing.T) (*platform, *operations) {
 		n.Add(1)
 		return next(ctx, counter, count)
 	}
-	made = catalog.New(records, cascade.New(slog.New(slog.DiscardHandler)), p.now)
+	editions := edition.New(records.Store, records.Records, edition.Options{Now: p.now})
+	made := catalog.New(records.Store, cascade.New(slog.New(slog.DiscardHandler)), editions, p.now)
+	records.Follow(countedFollower{made, n})
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +193,7 @@ func startCounted(t *testing.T) (*platform, *operations) {
 		relayed <- db.Relay(ctx, func(context.Context, []stream.Record) error { return nil })
 	}()
 	engine := web.NewEngine("events", config, p.signer)
-	api.Mount(engine, made, api.Options{Log: config.Log, Pages: web.NewPages(secret)})
+	api.Mount(engine, made, editions, api.Options{Log: config.Log, Pages: web.NewPages(secret)})
 	server := httptest.NewServer(engine)
 	p.url = server.URL
 	t.Cleanup(func() {

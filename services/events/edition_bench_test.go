@@ -61,7 +61,7 @@ func yearOfEvents(b testing.TB, broker string, n, days int) *yearPlatform {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	c := &copier{p: p, records: store.Declare(db, nil)}
+	c := &copier{p: p, records: store.Declare(db)}
 	c.read(b.Context())
 	for left := n; left > 0; left -= 1000 {
 		c.spread(b.Context(), min(left, 1000), p.now().AddDate(0, 0, -days), days)

@@ -23,6 +23,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 	"github.com/google/uuid"
 )
@@ -41,7 +42,7 @@ func (p *platform) edition() peer.Edition {
 }
 
 // records opens the records of the service, beside it.
-func (p *platform) records() catalog.Store {
+func (p *platform) records() *store.Store {
 	p.t.Helper()
 	db, err := document.Open(p.documents, "events", document.Options{})
 	if err != nil {
@@ -52,11 +53,11 @@ func (p *platform) records() catalog.Store {
 			p.t.Error(err)
 		}
 	})
-	return store.Declare(db, func() store.Follower { return nil })
+	return store.Declare(db)
 }
 
 // snapshot returns the snapshot of the current edition.
-func (p *platform) snapshot(records catalog.Store) catalog.Snapshot {
+func (p *platform) snapshot(records *store.Store) edition.Snapshot {
 	p.t.Helper()
 	snapshot, err := records.Snapshot(p.t.Context(), p.edition().ID)
 	if fault.Is(err, fault.NotFound) { // the clock went on, and the edition was followed by another one and deleted
@@ -294,7 +295,7 @@ func TestFormerEditionsAreDeleted(t *testing.T) {
 	if response := p.file(former.ID, "events/"+event, "br"); response.StatusCode != 200 {
 		t.Fatalf("the event: %d", response.StatusCode)
 	}
-	orphan := catalog.Part{ID: "0190cccc-0000-7000-8000-000000000001", DashboardID: dashA, Number: former.Number + 1, CreatedAt: p.now()}
+	orphan := edition.Part{ID: "0190cccc-0000-7000-8000-000000000001", DashboardID: dashA, Number: former.Number + 1, CreatedAt: p.now()}
 	if err := records.Parts.Insert(t.Context(), orphan); err != nil { // of a process that was killed between its two writes
 		t.Fatal(err)
 	}
@@ -307,7 +308,7 @@ func TestFormerEditionsAreDeleted(t *testing.T) {
 	left := func(from interface {
 		Keys(query find.Query) []find.Row
 	}) int {
-		return len(from.Keys(find.Query{Where: []find.Condition{find.Eq(catalog.FieldDashboard, dashA)}}))
+		return len(from.Keys(find.Query{Where: []find.Condition{find.Eq(edition.FieldDashboard, dashA)}}))
 	}
 	head, err := records.Parts.Get(t.Context(), kept.ID)
 	if err != nil {
@@ -339,8 +340,8 @@ func TestFormerEditionsAreForgotten(t *testing.T) {
 		t.Fatalf("a file of an old edition: %d", response.StatusCode)
 	}
 	change("Fourth")
-	where := []find.Condition{find.Eq(catalog.FieldDashboard, dashA), find.In(catalog.FieldID, old.ID)}
-	if n, err := records.Parts.DeleteMany(t.Context(), find.Query{Where: where, Scan: catalog.IndexDashboard}); n != 1 || err != nil {
+	where := []find.Condition{find.Eq(edition.FieldDashboard, dashA), find.In(catalog.FieldID, old.ID)}
+	if n, err := records.Parts.DeleteMany(t.Context(), find.Query{Where: where, Scan: edition.IndexDashboard}); n != 1 || err != nil {
 		t.Fatalf("%d editions were deleted, %v", n, err)
 	}
 	if response := p.file(old.ID, "history", "br"); response.StatusCode != 404 {
@@ -364,17 +365,17 @@ func TestTimeMakesEditions(t *testing.T) {
 	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"timezone": "Europe/Berlin"}`)
 	p.ahead.Store(int64(time.Until(time.Date(2027, 3, 28, 20, 59, 30, 0, time.UTC)))) // a day of 23 hours that ends at 22:00
 	api := p.component("API")
-	until := func(what string, is func(catalog.Snapshot) bool) catalog.Snapshot {
+	until := func(what string, is func(edition.Snapshot) bool) edition.Snapshot {
 		t.Helper()
-		var last catalog.Snapshot
+		var last edition.Snapshot
 		apitest.Eventually(t, what, func() bool { last = p.snapshot(records); return is(last) })
 		return last
 	}
-	until("the page follows the clock", func(s catalog.Snapshot) bool { return p.now().Sub(s.At) < time.Hour })
+	until("the page follows the clock", func(s edition.Snapshot) bool { return p.now().Sub(s.At) < time.Hour })
 	event := p.incident(api, "")
 	before := p.snapshot(records)
 	p.ahead.Add(int64(time.Minute))
-	after := until("the uptime falls", func(s catalog.Snapshot) bool { return s.Components[0].Uptime != nil && *s.Components[0].Uptime < 50 })
+	after := until("the uptime falls", func(s edition.Snapshot) bool { return s.Components[0].Uptime != nil && *s.Components[0].Uptime < 50 })
 	if after.Edition != before.Edition+1 {
 		t.Errorf("the edition is %d after %d", after.Edition, before.Edition)
 	}
@@ -388,12 +389,12 @@ func TestTimeMakesEditions(t *testing.T) {
 		t.Errorf("before its start: the edition %d after %d, %s", planned.Edition, still.Edition, planned.Components[0].State)
 	}
 	p.ahead.Add(int64(5 * time.Minute))
-	until("the event begins", func(s catalog.Snapshot) bool { return s.Components[0].State != catalog.Operational })
+	until("the event begins", func(s edition.Snapshot) bool { return s.Components[0].State != catalog.Operational })
 	p.must(200, "", "PUT", "/api/v1/event/list/2/", `{"status": {"status": "resolved"}}`)
 	p.ahead.Store(int64(time.Until(time.Date(2027, 3, 28, 21, 59, 50, 0, time.UTC))))
 	evening := p.snapshot(records)
 	p.ahead.Add(int64(time.Minute))
-	night := until("the day ends", func(s catalog.Snapshot) bool { return s.Edition > evening.Edition })
+	night := until("the day ends", func(s edition.Snapshot) bool { return s.Edition > evening.Edition })
 	days := night.Components[0].Days
 	if last := days[len(days)-1]; last.Date != "2027-03-28" || last.Tally.Measured >= 2*time.Hour || last.Tally.Major == 0 {
 		t.Errorf("the last day is %+v", last)
@@ -433,7 +434,7 @@ func TestEditionsOfManyTexts(t *testing.T) {
 	}).UpsertMany(t.Context(), made))
 	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"timezone": "Asia/Tokyo"}`) // reads all events
 	parts := func() (keys []string) {
-		rows, err := records.Parts.Keys(t.Context(), find.Query{Where: []find.Condition{find.Eq(catalog.FieldDashboard, dashA)}})
+		rows, err := records.Parts.Keys(t.Context(), find.Query{Where: []find.Condition{find.Eq(edition.FieldDashboard, dashA)}})
 		c.must(err)
 		for _, row := range rows {
 			keys = append(keys, row.Key)

@@ -11,19 +11,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+	"github.com/google/uuid"
 )
 
 // library is a catalog on records that tests write directly.
 type library struct {
-	records catalog.Store
+	records *store.Store
 	*catalog.Catalog
 }
 
@@ -39,8 +39,10 @@ func startLibrary(t testing.TB, now func() time.Time) *library {
 		}
 	})
 	l := &library{}
-	l.records = store.Declare(db, func() store.Follower { return l.Catalog })
-	l.Catalog = catalog.New(l.records, cascade.New(slog.New(slog.DiscardHandler)), now)
+	l.records = store.Declare(db)
+	editions := edition.New(l.records.Store, l.records.Records, edition.Options{Now: now})
+	l.Catalog = catalog.New(l.records.Store, cascade.New(slog.New(slog.DiscardHandler)), editions, now)
+	l.records.Follow(l.Catalog)
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +160,7 @@ func TestListOfEventsAgreesWithPlainGo(t *testing.T) {
 	}
 	dashboards := map[string][]string{dashA: components[:66], dashB: components[66:]}
 	for id, on := range dashboards {
-		d := catalog.Dashboard{ID: id, LegacyID: int64(len(on)), OrganizationID: orgA, Slug: id}
+		d := catalog.Dashboard{ID: id, LegacyID: int64(len(on)), Place: int64(1 + len(on)), OrganizationID: orgA, Slug: id}
 		for _, component := range on {
 			d.Components = append(d.Components, catalog.Placement{ComponentID: component})
 		}

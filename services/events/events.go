@@ -11,14 +11,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/quota"
-	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/rendering"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/site"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
@@ -57,9 +57,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	var events *catalog.Catalog
-	events = catalog.New(store.Declare(s.Database, func() store.Follower { return events }), others, c.Now, platform...)
-	renderer, err := rendering.New(strings.TrimSuffix(c.AppBaseURL, "/") + "/public/confirm")
+	renderer, err := site.New(strings.TrimSuffix(c.AppBaseURL, "/") + "/public/confirm")
 	if err != nil {
 		return err
 	}
@@ -68,12 +66,13 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer tries.Close()
-	events.Publish(catalog.Publication{
-		Renderer: renderer, Tries: tries,
-		URL:  func(d *catalog.Dashboard) string { return d.URL(c.DashboardBaseURL) },
-		Sign: func(purpose, text string) string { return seal.Sign(c.Secret.Secret, purpose, text) },
+	records := store.Declare(s.Database)
+	editions := edition.New(records.Store, records.Records, edition.Options{
+		Renderer: renderer, Tries: tries, DashboardBase: c.DashboardBaseURL, Secret: c.Secret.Secret, Now: c.Now,
 	})
-	if err := api.Mount(s.Engine, events, api.Options{
+	events := catalog.New(records.Store, others, editions, c.Now, platform...)
+	records.Follow(events)
+	if err := api.Mount(s.Engine, events, editions, api.Options{
 		Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, DashboardBase: c.DashboardBaseURL,
 		Entries: peer.Entries(c.Secret.Secret, c.Now),
 	}); err != nil {
@@ -84,7 +83,7 @@ func Run(ctx context.Context, c Config) error {
 		Background: []func(context.Context) error{
 			s.Relay,
 			func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },
-			func(ctx context.Context) error { return events.RunPages(ctx, c.Log) },
+			func(ctx context.Context) error { return editions.RunPages(ctx, c.Log) },
 		},
 	})
 }

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+	"github.com/google/uuid"
 )
 
 // listTime is the time limit of a request. It also bounds the time that BenchmarkLists spends on one list, because a scan of
@@ -114,7 +113,7 @@ func crowd(b *testing.B, broker string, n int) *platform {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	c := &copier{p: p, records: store.Declare(db, func() store.Follower { return nil })}
+	c := &copier{p: p, records: store.Declare(db)}
 	c.read(b.Context())
 	for left := n - len(posted); left > 0; left -= 1000 {
 		c.write(b.Context(), min(left, 1000))
@@ -128,7 +127,7 @@ func crowd(b *testing.B, broker string, n int) *platform {
 // copier writes copies of the posted events.
 type copier struct {
 	p          *platform
-	records    catalog.Store
+	records    *store.Store
 	events     []catalog.Event
 	links      map[string][]catalog.LinkRow // by event, in the order of its links
 	updates    map[string][]catalog.UpdateRow

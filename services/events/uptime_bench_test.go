@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+	"github.com/google/uuid"
 )
 
 // BenchmarkUptime measures uptime reports over HTTP of a month with 5,000 events on 100 components: of an organization
@@ -72,7 +71,7 @@ func busy(b *testing.B, broker string, inMonth, others int) *busyPlatform {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	c := &copier{p: p, records: store.Declare(db, func() store.Follower { return nil })}
+	c := &copier{p: p, records: store.Declare(db)}
 	c.read(b.Context())
 	february := time.Date(2040, 2, 1, 0, 0, 0, 0, time.UTC)
 	spread := func(n int, from time.Time, days int) {

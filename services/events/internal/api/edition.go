@@ -14,28 +14,28 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/gin-gonic/gin"
 )
 
 func (a api) editionBySlug(c *gin.Context) error {
-	page, err := a.catalog.PublicBySlug(c.Request.Context(), c.Param("slug"))
+	page, err := a.editions.PublicBySlug(c.Request.Context(), c.Param("slug"))
 	return a.showEdition(c, page, err)
 }
 
 func (a api) editionByHost(c *gin.Context) error {
-	page, err := a.catalog.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
+	page, err := a.editions.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
 	return a.showEdition(c, page, err)
 }
 
-func (a api) showEdition(c *gin.Context, page catalog.Page, err error) error {
+func (a api) showEdition(c *gin.Context, page edition.PublishedPage, err error) error {
 	if err != nil {
 		return err
 	}
-	entry := page.Entry
+	access := page.Access
 	body, err := json.Marshal(peer.Edition{
 		ID: page.EditionID, Number: page.Edition, DashboardID: page.DashboardID,
-		Access: peer.Access{Mode: string(entry.Mode), AllowedIPs: append([]string{}, entry.AllowedIPs...), Password: entry.Password, FeedKey: entry.FeedKey},
+		Access: peer.Access{Mode: string(access.Mode), AllowedIPs: append([]string{}, access.AllowedIPs...), Password: access.Password, FeedKey: access.FeedKey},
 		List:   page.List,
 		Files:  peer.FilesAtOnce(),
 	})
@@ -48,7 +48,7 @@ func (a api) showEdition(c *gin.Context, page catalog.Page, err error) error {
 // editionFile responds with a stored file in the content coding that Accept-Encoding names.
 func (a api) editionFile(c *gin.Context) error {
 	name := strings.TrimPrefix(c.Param("name"), "/")
-	file, err := a.catalog.EditionFile(c.Request.Context(), c.Param("edition"), name)
+	file, err := a.editions.EditionFile(c.Request.Context(), c.Param("edition"), name)
 	if err != nil {
 		return err
 	}
@@ -97,28 +97,28 @@ const maxEntry = 4 << 10 // bytes of the form with a password
 // enterBySlug is POST {dashboard_url}/enter of a dashboard under /d/{slug}.
 func (a api) enterBySlug(c *gin.Context) error {
 	slug := c.Param("slug")
-	return a.enter(c, "/d/"+url.PathEscape(slug)+"/", func(password string) (catalog.Page, error) {
-		return a.catalog.EnterBySlug(c.Request.Context(), slug, web.Caller(c).IP, password)
+	return a.enter(c, "/d/"+url.PathEscape(slug)+"/", func(password string) (edition.PublishedPage, error) {
+		return a.editions.EnterBySlug(c.Request.Context(), slug, web.Caller(c).IP, password)
 	})
 }
 
 // enterByHost is POST {dashboard_url}/enter of a dashboard under a custom domain.
 func (a api) enterByHost(c *gin.Context) error {
-	return a.enter(c, "/", func(password string) (catalog.Page, error) {
-		return a.catalog.EnterByHost(c.Request.Context(), strings.ToLower(c.Param("host")), web.Caller(c).IP, password)
+	return a.enter(c, "/", func(password string) (edition.PublishedPage, error) {
+		return a.editions.EnterByHost(c.Request.Context(), strings.ToLower(c.Param("host")), web.Caller(c).IP, password)
 	})
 }
 
 // enter responds 303 to the page at path with a cookie, 403 for a wrong password, and 429. It responds without a body
 // to a wrong password, because the form is a file of the edition.
-func (a api) enter(c *gin.Context, path string, try func(password string) (catalog.Page, error)) error {
+func (a api) enter(c *gin.Context, path string, try func(password string) (edition.PublishedPage, error)) error {
 	c.Header("Cache-Control", "private, no-store")
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxEntry)
 	if err := c.Request.ParseForm(); err != nil {
 		return fault.Wrap(fault.Invalid, err, "Send the form with the field password.")
 	}
 	page, err := try(c.Request.PostForm.Get("password"))
-	var many catalog.TooManyTries
+	var many edition.TooManyTries
 	switch {
 	case errors.As(err, &many):
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(many.Wait.Seconds()))))
@@ -130,7 +130,7 @@ func (a api) enter(c *gin.Context, path string, try func(password string) (catal
 	default:
 		http.SetCookie(c.Writer, &http.Cookie{
 			Name: peer.EntryCookie, Path: path, MaxAge: int(peer.EntryLife.Seconds()),
-			Value:    a.Entries.Issue(peer.EntryOwner(page.DashboardID, page.Entry.Password), peer.EntryLife),
+			Value:    a.Entries.Issue(peer.EntryOwner(page.DashboardID, page.Access.Password), peer.EntryLife),
 			HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: slices.Contains(c.Request.Header.Values("X-Forwarded-Proto"), "https"),
 		})
 		c.Header("Location", path)

@@ -134,7 +134,7 @@ func (a api) peerPublicDashboard(c *gin.Context) error {
 		return err
 	}
 	ctx := c.Request.Context()
-	dashboard, err := a.catalog.PublicDashboard(ctx, in.Slug, in.Host)
+	dashboard, err := a.editions.PublicDashboard(ctx, in.Slug, in.Host)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (a api) peerPublicDashboard(c *gin.Context) error {
 
 // peerOnlyDashboard is the operation that peer.Events.OnlyDashboard calls.
 func (a api) peerOnlyDashboard(c *gin.Context) error {
-	slug, err := a.catalog.OnlyDashboard(c.Request.Context())
+	slug, err := a.editions.OnlyDashboard(c.Request.Context())
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (a api) peerOnlyDashboard(c *gin.Context) error {
 
 // peerFrame is the operation that peer.Events.Frame calls.
 func (a api) peerFrame(c *gin.Context) error {
-	file, err := a.catalog.DashboardFile(c.Request.Context(), c.Param("id"), peer.FrameFile)
+	file, err := a.editions.DashboardFile(c.Request.Context(), c.Param("id"), peer.FrameFile)
 	if err != nil {
 		return err
 	}

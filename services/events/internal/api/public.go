@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/gin-gonic/gin"
 )
 
@@ -21,11 +21,11 @@ const (
 )
 
 type rowView struct {
-	Description string            `json:"description"`
-	Group       string            `json:"group"`
-	ID          int64             `json:"id"`
-	ServiceName string            `json:"service_name"`
-	Status      catalog.RowStatus `json:"status" enum:"operational,active incident,active maintenance"`
+	Description string               `json:"description"`
+	Group       string               `json:"group"`
+	ID          int64                `json:"id"`
+	ServiceName string               `json:"service_name"`
+	Status      edition.ListedStatus `json:"status" enum:"operational,active incident,active maintenance"`
 }
 
 type rowsView struct {
@@ -65,7 +65,7 @@ func Public() []web.Public {
 // publicBySlug is GET {dashboard_url}/api/v1/dashboard/ of a dashboard under /d/{slug}.
 func (a api) publicBySlug(c *gin.Context) error {
 	slug := c.Param("slug")
-	page, err := a.catalog.PublicBySlug(c.Request.Context(), slug)
+	page, err := a.editions.PublicBySlug(c.Request.Context(), slug)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (a api) publicBySlug(c *gin.Context) error {
 
 // publicByHost is GET {dashboard_url}/api/v1/dashboard/ of a dashboard under a custom domain.
 func (a api) publicByHost(c *gin.Context) error {
-	page, err := a.catalog.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
+	page, err := a.editions.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a api) publicByHost(c *gin.Context) error {
 }
 
 // list responds with a slice of a page's rows. path is the path of the list for the visitor.
-func list(c *gin.Context, page catalog.Page, path string) error {
+func list(c *gin.Context, page edition.PublishedPage, path string) error {
 	asked, err := legacy.ReadPage(c.Request.URL.RawQuery, publicLimit, publicMaxLimit)
 	if err != nil {
 		return err

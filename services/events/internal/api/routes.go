@@ -14,6 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/gin-gonic/gin"
 )
 
@@ -27,7 +28,8 @@ type Options struct {
 }
 
 type api struct {
-	catalog *catalog.Catalog
+	catalog  *catalog.Catalog
+	editions *edition.Editions
 	Options
 }
 
@@ -44,8 +46,8 @@ func (a api) appOperations() []web.Operation {
 	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventListOperations(), a.eventOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations())
 }
 
-func Mount(engine *gin.Engine, board *catalog.Catalog, options Options) error {
-	a := api{board, options}
+func Mount(engine *gin.Engine, board *catalog.Catalog, editions *edition.Editions, options Options) error {
+	a := api{board, editions, options}
 
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: options.Log, BaseURL: options.LegacyBase},
 		a.legacyResources()...)

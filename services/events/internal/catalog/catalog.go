@@ -8,8 +8,6 @@
 //   - Concurrent writes of one event in one process share one load and one replace, so that they do not compete
 //     for the version of the record.
 //   - Rows derived from the event serve the legacy lists of links and updates, and nothing else.
-//   - The public list of a dashboard, and the snapshot behind all its other files (an edition), are made when a record
-//     changes. A file is rendered from the snapshot at its first request, and stored.
 //   - A component is removed in several steps. Their order allows each step to run again. The store's Derive runs
 //     the steps after the first write, and again after a crash.
 package catalog
@@ -22,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/coalesce"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/google/uuid"
@@ -33,9 +32,6 @@ type Collection[T any] = find.Collection[T]
 // Rows stores derived rows.
 type Rows[T any] = find.Collection[T]
 
-// Issued stores records that nobody changes.
-type Issued[T any] = find.Collection[T]
-
 // Store calls DashboardWritten, ComponentWritten, EventWritten or RemovalsWritten after each write, also if the process
 // died in between.
 type Store struct {
@@ -43,9 +39,6 @@ type Store struct {
 	Components Collection[Component]
 	Events     Collection[Event]
 	Removals   Collection[Removals]
-	Pages      Collection[Page]
-	Parts      Issued[Part]
-	Files      Issued[KeptFile]
 	Links      Rows[LinkRow]
 	Updates    Rows[UpdateRow]
 	// Next takes n numbers of the counter and returns the first. Counters start at 1.
@@ -74,27 +67,35 @@ type Elsewhere interface {
 type Catalog struct {
 	store     Store
 	elsewhere Elsewhere
+	published Published
 	now       func() time.Time
 	platform  []string // hosts
 
-	writes  sharedRun[*eventWrite, struct{}] // of events, by id
-	renders sharedRun[cause, Page]           // of pages, by dashboard
-	files   sharedRun[struct{}, File]        // by edition and name
-	placed  placed
-	issues  issues
-	marked  pageMemo
-
-	publication Publication
-	hashing     chan struct{}             // has an entry for each password that is compared
-	joins       sharedRun[string, string] // of first dashboards, by organization; items are new components
+	writes coalesce.Group[*eventWrite, struct{}] // of events, by id
+	joins  coalesce.Group[string, string]        // of first dashboards, by organization; items are new components
+	placed placed
 }
 
 // New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
 // lower case, which no dashboard may have.
-func New(store Store, elsewhere Elsewhere, now func() time.Time, platform ...string) *Catalog {
-	return &Catalog{store: store, elsewhere: elsewhere, now: now, platform: platform, hashing: make(chan struct{}, hashesAtOnce), publication: Publication{
-		Renderer: noFiles{}, URL: func(*Dashboard) string { return "" }, Sign: func(_, _ string) string { return "" },
-	}}
+func New(store Store, elsewhere Elsewhere, published Published, now func() time.Time, platform ...string) *Catalog {
+	return &Catalog{store: store, elsewhere: elsewhere, published: published, now: now, platform: platform}
+}
+
+// runLimit bounds a shared run, which does not end with the request of its first caller.
+const runLimit = 30 * time.Second
+
+// share returns the result of a run that begins after the call, with the items of all callers. See coalesce.Group.
+func share[I, R any](ctx context.Context, runs *coalesce.Group[I, R], key string, items []I, work func(context.Context, []I) (R, error)) (R, error) {
+	result, err := runs.Do(ctx, key, items, func(ctx context.Context, items []I) (R, error) {
+		ctx, cancel := context.WithTimeout(ctx, runLimit)
+		defer cancel()
+		return work(ctx, items)
+	})
+	if err != nil && ctx.Err() != nil {
+		err = fault.Wrap(fault.Unavailable, err, "Too many writes wait for each other. Try again later.")
+	}
+	return result, err
 }
 
 // Command is the origin of a write.

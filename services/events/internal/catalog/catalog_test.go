@@ -60,34 +60,6 @@ func TestKindOfWrites(t *testing.T) {
 	}
 }
 
-func TestStatuses(t *testing.T) {
-	var state State
-	for _, e := range []struct {
-		status    Status
-		start     time.Time
-		component string
-		impact    Impact
-	}{
-		{Planning, at(1, 0), "planned", UnderMaintenance}, {Started, at(1, 0), "both", UnderMaintenance}, {Monitoring, at(1, 0), "both", Degraded},
-		{Verifying, at(2, 0), "maintenance", UnderMaintenance}, {InProgress, at(9, 0), "later", UnderMaintenance},
-		{Identified, at(8, 0), "maintenance", MajorOutage}, {Identified, at(1, 0), "well", Operational}, {Resolved, at(1, 0), "over", MajorOutage},
-	} {
-		event := ShownEvent{Type: Incident, Status: e.status, StartAt: e.start, Impacts: []ShownImpact{{ComponentID: e.component, Impact: e.impact}}}
-		if !Incident.allows(e.status) {
-			event.Type = Maintenance
-		}
-		state.chunks = state.chunks.with(shownEvent{Event: &event})
-	}
-	state.Snapshot.At = at(2, 0)
-	statuses := state.statuses()
-	if len(statuses) != 2 || statuses["both"] != RowIncident || statuses["maintenance"] != RowMaintenance {
-		t.Errorf("visible are %v", statuses)
-	}
-	if changesAt := state.nextStart(); changesAt == nil || !changesAt.Equal(at(8, 0)) {
-		t.Errorf("it changes at %v", changesAt)
-	}
-}
-
 // TestTypeChange checks that a type does not change if the timeline has a status of the former type.
 func TestTypeChange(t *testing.T) {
 	for status, fits := range map[Status]bool{Identified: false, StatusUpdate: true} {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -200,12 +201,8 @@ func (c *Catalog) PageOfComponents(ctx context.Context, organization string, lim
 
 // ComponentsByID returns the organization's components with the ids, in order of legacy id.
 func (c *Catalog) ComponentsByID(ctx context.Context, organization string, ids []string) ([]Component, error) {
-	found, err := c.store.Components.GetMany(ctx, ids)
-	found = slices.DeleteFunc(found, func(component Component) bool {
-		return component.Leaving || component.OrganizationID != organization
-	})
-	slices.SortFunc(found, func(a, b Component) int { return int(a.LegacyID - b.LegacyID) })
-	return slices.CompactFunc(found, func(a, b Component) bool { return a.ID == b.ID }), err
+	found, err := c.store.ComponentsOf(ctx, organization, ids)
+	return slices.SortedFunc(maps.Values(found), func(a, b Component) int { return int(a.LegacyID - b.LegacyID) }), err
 }
 
 func dashboardKeys(dashboards []Dashboard) []string {
@@ -223,20 +220,6 @@ func (c *Catalog) ComponentsWhere(ctx context.Context, organization string, wher
 		Where: where, Order: []find.Order{{Field: FieldLegacyID}}, Scan: IndexLegacyID,
 	}))
 	return page.Items, err
-}
-
-// componentsOf returns the organization's components with the ids, by id.
-func (c *Catalog) componentsOf(ctx context.Context, organization string, ids []string) (map[string]Component, error) {
-	// The events of a page of a list name the same few components many times.
-	found, err := c.ComponentsByID(ctx, organization, slices.Compact(slices.Sorted(slices.Values(ids))))
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]Component, len(found))
-	for _, component := range found {
-		byID[component.ID] = component
-	}
-	return byID, nil
 }
 
 // DeleteComponent deletes a component that is not in use. It returns a Conflict while an active event names the
@@ -303,7 +286,7 @@ func (c *Catalog) ComponentWritten(ctx context.Context, id string, current *Comp
 	if err != nil {
 		return err
 	}
-	return c.renderAll(ctx, dashboardKeys(dashboards), cause{component: id})
+	return c.published.Follow(ctx, dashboardKeys(dashboards), Written{Component: id})
 }
 
 func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error {
@@ -324,7 +307,7 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 		}
 	}
 	// A process that removed the placement before this one may not have rendered the page yet.
-	if err := c.renderAll(ctx, dashboardKeys(dashboards.Items), cause{component: component.ID}); err != nil {
+	if err := c.published.Follow(ctx, dashboardKeys(dashboards.Items), Written{Component: component.ID}); err != nil {
 		return err
 	}
 	err = c.store.Components.Delete(ctx, component.ID, func(gone *Component) ([]topic.Message, error) {

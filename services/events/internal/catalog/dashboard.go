@@ -22,7 +22,7 @@ type Dashboard struct {
 	ID             string        `json:"id" audit:"id"`
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
 	OrganizationID string        `json:"organizationId"`
-	Place          int64         `json:"place"` // unique in the organization, see freePlace; 0: stored before there were places
+	Place          int64         `json:"place"` // unique in the organization, see freePlace
 	Name           string        `json:"name" audit:"name"`
 	Slug           string        `json:"slug" audit:"slug"`       // unique on the installation
 	Enabled        bool          `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
@@ -57,6 +57,15 @@ func (d *Dashboard) URL(base string) string {
 		return "https://" + d.CustomDomains[0]
 	}
 	return base + "/d/" + d.Slug
+}
+
+// Zone returns the time zone of the dashboard; UTC for none or a zone that the system does not know.
+func (d *Dashboard) Zone() *time.Location {
+	zone, err := time.LoadLocation(d.Timezone)
+	if err != nil || d.Timezone == "Local" {
+		return time.UTC
+	}
+	return zone
 }
 
 func (d *Dashboard) touch(now time.Time) {
@@ -104,12 +113,12 @@ func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*
 
 func (c *Catalog) newDashboard(organization, id string) Dashboard {
 	now := c.now()
-	dashboard := Dashboard{
+	return Dashboard{
 		ID: id, OrganizationID: organization, Enabled: true, Timezone: defaultTimezone, Locale: defaultLocale,
-		CustomDomains: []string{}, Components: []Placement{}, CreatedAt: now, UpdatedAt: now, Version: 1,
+		CustomDomains: []string{}, Branding: Branding{Theme: defaultTheme}, Links: Links{Navigation: []NavigationLink{}},
+		Subscriptions: Subscriptions{Email: true}, SearchIndexing: true, Access: Access{Mode: AccessPublic, AllowedIPs: []string{}},
+		Content: newContent(), Components: []Placement{}, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
-	dashboard.complete()
-	return dashboard
 }
 
 // insertDashboard stores a new dashboard of an organization that may have limit dashboards. A slug that it derives from the
@@ -182,12 +191,11 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 	var wanted Dashboard
 	changed, err := c.store.Dashboards.Update(ctx, id, func(d *Dashboard) ([]topic.Message, error) {
 		if d.OrganizationID != command.Organization {
-			return nil, noDashboard()
+			return nil, NoDashboard()
 		}
 		if err := command.checkVersion(d.Version); err != nil {
 			return nil, err
 		}
-		d.complete()
 		before := *d
 		if err := cmp.Or(change(d), d.check(c.platform)); err != nil {
 			return nil, err
@@ -202,7 +210,7 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 	})
 	switch {
 	case fault.Is(err, fault.NotFound):
-		err = noDashboard()
+		err = NoDashboard()
 	case fault.Is(err, fault.Conflict) && wanted.ID != "":
 		taken, failed := c.slugTaken(ctx, &wanted)
 		err = cmp.Or(failed, dashboardConflict(taken))
@@ -235,7 +243,7 @@ func (c *Catalog) SetIntegrations(ctx context.Context, organization string, incl
 	}
 }
 
-func noDashboard() error { return fault.New(fault.NotFound, "There is no such dashboard.") }
+func NoDashboard() error { return fault.New(fault.NotFound, "There is no such dashboard.") }
 
 var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
@@ -261,9 +269,8 @@ func numbered(base string, number int64) string {
 func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
 	dashboard, err := c.store.Dashboards.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && dashboard.OrganizationID != organization {
-		return Dashboard{}, noDashboard()
+		return Dashboard{}, NoDashboard()
 	}
-	dashboard.complete()
 	return dashboard, err
 }
 
@@ -271,7 +278,7 @@ func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashb
 func (c *Catalog) FirstDashboard(ctx context.Context, organization string) (Dashboard, error) {
 	page, err := c.PageOfDashboards(ctx, organization, 1, "")
 	if err == nil && len(page.Items) == 0 {
-		err = noDashboard()
+		err = NoDashboard()
 	}
 	if err != nil {
 		return Dashboard{}, err
@@ -286,13 +293,5 @@ func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids [
 }
 
 func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, limit int, after string) (find.Page[Dashboard], error) {
-	page, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
-	completeAll(page.Items)
-	return page, err
-}
-
-func completeAll(dashboards []Dashboard) {
-	for i := range dashboards {
-		dashboards[i].complete()
-	}
+	return c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
 }

@@ -11,15 +11,6 @@ import (
 // nearPlaces is the number of free places among which freePlace selects, so that concurrent creates rarely select the same.
 const nearPlaces = 64
 
-// TakenPlace returns the place of a dashboard, by which the engine keeps the limit of dashboards exact. A dashboard that was
-// stored before there were places has a place of its own that no new dashboard selects.
-func (d *Dashboard) TakenPlace() int64 {
-	if d.Place == 0 {
-		return -d.LegacyID
-	}
-	return d.Place
-}
-
 // freePlace returns a place, from 1 on, for a new dashboard of an organization that may have limit dashboards.
 //
 // No write spans two records, so no counter of dashboards could be exact without claims that outlive a killed process.
@@ -41,9 +32,6 @@ func (c *Catalog) freePlace(ctx context.Context, organization string, limit int)
 	place := int64(1)
 	for _, row := range taken {
 		other, _ := row.Values[0].(int64)
-		if other < place {
-			continue // it has no place that a new dashboard selects
-		}
 		free := int(other - place)
 		if free > skip {
 			break

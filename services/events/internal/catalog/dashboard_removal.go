@@ -26,7 +26,6 @@ func (c *Catalog) DeleteDashboard(ctx context.Context, command Command, id strin
 		if err != nil {
 			return nil, err
 		}
-		completeAll(found.Items)
 		at, left := -1, 0
 		r.OrganizationID = command.Organization
 		r.DashboardIDs = slices.DeleteFunc(r.DashboardIDs, func(gone string) bool {
@@ -42,7 +41,7 @@ func (c *Catalog) DeleteDashboard(ctx context.Context, command Command, id strin
 			}
 		}
 		if at < 0 {
-			return nil, noDashboard()
+			return nil, NoDashboard()
 		}
 		if err := command.checkVersion(found.Items[at].Version); err != nil {
 			return nil, err

@@ -105,8 +105,8 @@ func (a *Access) stamp(former Access, now time.Time) {
 	}
 }
 
-// private reports whether some visitors must not see the page.
-func (a Access) private() bool { return a.Mode == AccessPassword || a.Mode == AccessIPAllowlist }
+// Private reports whether some visitors must not see the page.
+func (a Access) Private() bool { return a.Mode == AccessPassword || a.Mode == AccessIPAllowlist }
 
 // NewAccess returns the access of a mode. Mode password requires a password, the other modes accept none.
 func NewAccess(mode AccessMode, password *string, allowedIPs []string) (Access, error) {
@@ -161,19 +161,6 @@ func parseNetwork(text string) (string, bool) {
 		network = netip.PrefixFrom(address.Unmap(), network.Bits()-96)
 	}
 	return network.Masked().String(), true
-}
-
-// complete adds the defaults of the settings to a dashboard that was stored before it had settings.
-func (d *Dashboard) complete() {
-	if d.Access.Mode != "" {
-		return
-	}
-	d.Branding = Branding{Theme: defaultTheme}
-	d.Links = Links{Navigation: []NavigationLink{}}
-	d.Subscriptions = Subscriptions{Email: true}
-	d.SearchIndexing = true
-	d.Access = Access{Mode: AccessPublic, AllowedIPs: []string{}}
-	d.Content = newContent()
 }
 
 // check returns an Invalid fault that names the first wrong field. It completes defaults and the spelling of hosts.

@@ -49,13 +49,13 @@ func (d *Draft) IsNew() bool { return d.Version == 0 }
 // SetStatus also sets the actual end when the event closes (now, or the start of an event that never began), and
 // clears it when the event opens again.
 func (d *Draft) SetStatus(status Status) {
-	wasClosed := d.Status.closed()
+	wasClosed := d.Status.Closed()
 	d.Status = status
 	switch {
-	case status.closed() && !wasClosed:
+	case status.Closed() && !wasClosed:
 		end := uptime.Later(d.Now, d.StartAt)
 		d.EndAt = &end
-	case wasClosed && !status.closed():
+	case wasClosed && !status.Closed():
 		d.EndAt = nil
 	}
 }

@@ -201,12 +201,12 @@ func sameTime(a, b *time.Time) bool {
 	return a.Equal(*b)
 }
 
-func (e *Event) Open() bool { return !e.Status.closed() }
+func (e *Event) Open() bool { return !e.Status.Closed() }
 
 // Active reports whether a published event has reached its start and is under way by its status.
 func (e *Event) Active(now time.Time) bool {
-	return e.Published && e.Status.underway() && !e.StartAt.After(now)
+	return e.Published && e.Status.Underway() && !e.StartAt.After(now)
 }
 
 // Alerts reports whether dashboards show the components of the event as affected, from StartAt on.
-func (e *Event) Alerts() bool { return e.Published && !e.HiddenFromDashboard && e.Status.underway() }
+func (e *Event) Alerts() bool { return e.Published && !e.HiddenFromDashboard && e.Status.Underway() }

@@ -57,15 +57,15 @@ const (
 	lengthYears = 1024 * 24 * time.Hour
 )
 
-// endless is the end of open events. No time of an interface is later.
-func endless() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
+// Endless is the end of open events. No time of an interface is later.
+func Endless() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
 
 // Until returns the time before which the event lasts.
 func (e *Event) Until() time.Time {
 	end := e.End()
 	switch {
 	case e.Open():
-		return endless()
+		return Endless()
 	case end == nil:
 		return e.StartAt
 	}
@@ -78,7 +78,7 @@ func (e *Event) SearchText() string { return find.Fold(e.Title + "\n" + e.Descri
 // ListKeys returns the keys by which lists find the event.
 func (e *Event) ListKeys() []string {
 	activity := keyInactive
-	if e.Published && e.Status.underway() {
+	if e.Published && e.Status.Underway() {
 		activity = keyActive
 	}
 	selections := []string{"", string(e.Type) + activity, string(e.Status) + activity}
@@ -270,7 +270,7 @@ func (c *Catalog) details(ctx context.Context, organization string, events []Eve
 	ids = slices.Compact(ids)
 	var near affected
 	err := together(
-		func() (err error) { near.components, err = c.componentsOf(ctx, organization, ids); return err },
+		func() (err error) { near.components, err = c.store.ComponentsOf(ctx, organization, ids); return err },
 		func() (err error) { near.dashboards, err = c.DashboardsHolding(ctx, organization, ids); return err },
 	)
 	return each(events, near.detail), err

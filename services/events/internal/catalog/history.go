@@ -18,7 +18,7 @@ type Pause struct {
 // recordPause records the time in which the event was closed, when a write reopens it. The record survives the
 // removal of the timeline entries, and the legacy interface reopens without an entry.
 func (d *Draft) recordPause() {
-	if !d.before.Status.closed() || !d.Open() {
+	if !d.before.Status.Closed() || !d.Open() {
 		return
 	}
 	if closed := d.before.End(); closed != nil && closed.Before(d.Now) {
@@ -40,7 +40,7 @@ func (d *Draft) SetImpact(componentID string, impact Impact) {
 	if link.LegacyID != 0 && d.ImpactOn(*link) == cmp.Or(impact, defaultImpact(d.Type, d.Severity)) {
 		return
 	}
-	if len(d.impactsOn(*link)) > 1 {
+	if len(d.ImpactsOn(*link)) > 1 {
 		now := d.Now
 		link.StatedAt = &now
 	}
@@ -49,42 +49,42 @@ func (d *Draft) SetImpact(componentID string, impact Impact) {
 
 // ImpactOn returns the present impact of the event on the component of one of its links.
 func (e *Event) ImpactOn(link Link) Impact {
-	impacts := e.impactsOn(link)
-	return impacts[len(impacts)-1].impact
+	impacts := e.ImpactsOn(link)
+	return impacts[len(impacts)-1].Impact
 }
 
-// impactFrom is an impact and the time from which it is in force.
-type impactFrom struct {
-	at     time.Time
-	impact Impact
+// ImpactFrom is an impact and the time from which it is in force.
+type ImpactFrom struct {
+	At     time.Time
+	Impact Impact
 }
 
-// firstImpact returns the impact of the event on the component of a link since the start.
-func (e *Event) firstImpact(link Link) Impact {
+// FirstImpact returns the impact of the event on the component of a link since the start.
+func (e *Event) FirstImpact(link Link) Impact {
 	return cmp.Or(link.Impact, defaultImpact(e.Type, e.Severity))
 }
 
-// impactsOn returns the impacts of the event on the component of a link, oldest first: that of the link, and those
+// ImpactsOn returns the impacts of the event on the component of a link, oldest first: that of the link, and those
 // of timeline entries, each from the timestamp of its entry. Of two with the same timestamp the later entry counts.
-func (e *Event) impactsOn(link Link) []impactFrom {
-	impacts := []impactFrom{{impact: e.firstImpact(link)}}
+func (e *Event) ImpactsOn(link Link) []ImpactFrom {
+	impacts := []ImpactFrom{{Impact: e.FirstImpact(link)}}
 	for i := range e.Timeline {
 		entry := &e.Timeline[i]
-		if link.overrides(entry) {
+		if link.Overrides(entry) {
 			continue
 		}
 		for _, stated := range entry.Impacts {
 			if stated.ComponentID == link.ComponentID {
-				impacts = append(impacts, impactFrom{entry.Timestamp, stated.Impact})
+				impacts = append(impacts, ImpactFrom{entry.Timestamp, stated.Impact})
 			}
 		}
 	}
-	slices.SortStableFunc(impacts, func(a, b impactFrom) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(impacts, func(a, b ImpactFrom) int { return a.At.Compare(b.At) })
 	return impacts
 }
 
-// overrides reports whether the impact of the link was stated after the entry and replaces what the entry states.
-func (l *Link) overrides(entry *Entry) bool {
+// Overrides reports whether the impact of the link was stated after the entry and replaces what the entry states.
+func (l *Link) Overrides(entry *Entry) bool {
 	return l.StatedAt != nil && !entry.CreatedAt.After(*l.StatedAt)
 }
 
@@ -94,11 +94,11 @@ func (e *Event) Measured() (from time.Time, to *time.Time, counts bool) {
 	if e.HiddenFromUptimeReports {
 		return time.Time{}, nil, false
 	}
-	return e.lasted()
+	return e.Lasted()
 }
 
-// lasted is Measured for pages, which count all events that they show.
-func (e *Event) lasted() (from time.Time, to *time.Time, counts bool) {
+// Lasted is Measured for pages, which count all events that they show.
+func (e *Event) Lasted() (from time.Time, to *time.Time, counts bool) {
 	if !e.Published || e.HiddenFromDashboard || e.Status == Planning {
 		return time.Time{}, nil, false
 	}
@@ -118,21 +118,21 @@ func (e *Event) spansOn(link Link, now time.Time) []uptime.Span {
 	if end == nil {
 		end = &now
 	}
-	return e.spansWithin(link, from, end)
+	return e.SpansWithin(link, from, end)
 }
 
-// spansWithin returns the times between from and end, without the pauses, in which the event affects the component of
+// SpansWithin returns the times between from and end, without the pauses, in which the event affects the component of
 // a link.
-func (e *Event) spansWithin(link Link, from time.Time, end *time.Time) []uptime.Span {
+func (e *Event) SpansWithin(link Link, from time.Time, end *time.Time) []uptime.Span {
 	var spans []uptime.Span
-	impacts := e.impactsOn(link)
+	impacts := e.ImpactsOn(link)
 	add := func(from, to time.Time) {
 		for i, one := range impacts {
 			until := to
 			if i+1 < len(impacts) {
-				until = uptime.Earlier(to, impacts[i+1].at)
+				until = uptime.Earlier(to, impacts[i+1].At)
 			}
-			s := uptime.Span{From: uptime.Later(from, one.at), To: until, Impact: one.impact, EventID: e.ID}
+			s := uptime.Span{From: uptime.Later(from, one.At), To: until, Impact: one.Impact, EventID: e.ID}
 			if s.From.Before(s.To) && s.Impact != Operational {
 				spans = append(spans, s)
 			}

@@ -19,7 +19,7 @@ type painted struct {
 	live    []bool
 	impacts []Impact // of each second, once the history is complete
 	base    Impact
-	said    []impactFrom // after base was stated, in order of writing
+	said    []ImpactFrom // after base was stated, in order of writing
 }
 
 // close paints a time in which the event was not under way.
@@ -31,13 +31,13 @@ func (p *painted) close(from, to time.Time) {
 
 // shown returns the impact with the latest timestamp.
 func (p *painted) shown() Impact {
-	last := impactFrom{impact: p.stated(p.base)}
+	last := ImpactFrom{Impact: p.stated(p.base)}
 	for _, s := range p.said {
-		if !s.at.Before(last.at) {
+		if !s.At.Before(last.At) {
 			last = s
 		}
 	}
-	return last.impact
+	return last.Impact
 }
 
 func (p *painted) stated(impact Impact) Impact {
@@ -60,7 +60,7 @@ func (p *painted) state(at, now time.Time, impact Impact) {
 	p.write(now, func(d *Draft) {
 		d.Timeline = append(d.Timeline, Entry{Status: StatusUpdate, Timestamp: at, CreatedAt: now, Impacts: []ComponentImpact{{"other", Operational}, {"c", impact}}})
 	})
-	p.said = append(p.said, impactFrom{at, impact})
+	p.said = append(p.said, ImpactFrom{at, impact})
 }
 
 // anyEvent returns an event with a random history: closed and reopened several times, with impacts that entries
@@ -115,14 +115,14 @@ func (p *painted) finish() {
 		p.close(*p.event.EndAt, p.event.EndAt.AddDate(1, 0, 0))
 	}
 	p.impacts = slices.Repeat([]Impact{p.stated(p.base)}, len(p.live))
-	slices.SortStableFunc(p.said, func(a, b impactFrom) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(p.said, func(a, b ImpactFrom) int { return a.At.Compare(b.At) })
 	for n, s := range p.said {
 		end := int64(len(p.live))
 		if n+1 < len(p.said) {
-			end = min(end, p.said[n+1].at.Unix()-p.begin)
+			end = min(end, p.said[n+1].At.Unix()-p.begin)
 		}
-		for i := max(0, s.at.Unix()-p.begin); i < end; i++ {
-			p.impacts[i] = s.impact
+		for i := max(0, s.At.Unix()-p.begin); i < end; i++ {
+			p.impacts[i] = s.Impact
 		}
 	}
 }

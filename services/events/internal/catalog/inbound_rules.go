@@ -21,13 +21,13 @@ func (in Inbound) check(now time.Time) error {
 		return fault.Field("externalId", "must be 1 to %d characters and not only white space", maxExternalID)
 	case in.Action == Trigger && (blank(in.Title) || utf8.RuneCountInString(in.Title) > maxTitle):
 		return fault.Field("title", "must be 1 to %d characters and not only white space, for a trigger", maxTitle)
-	case in.Action == Trigger && in.Status.closed():
+	case in.Action == Trigger && in.Status.Closed():
 		return fault.Field("status", "must not be %s for a trigger", in.Status)
 	case in.Action == Trigger && len(in.Components) == 0:
 		return fault.Field("components", "must name at least one component, by id or external reference, for a trigger")
 	case in.Action == Update && in.Message == nil && in.Status == "" && in.Severity == nil:
 		return fault.New(fault.Invalid, "An update must have message, status or severity.")
-	case in.Action == Resolve && in.Status != "" && !in.Status.closed():
+	case in.Action == Resolve && in.Status != "" && !in.Status.Closed():
 		return fault.Field("status", "must be resolved, or be left out, for a resolve")
 	case len(in.Components) > maxAffected:
 		return fault.Field("components", "must name at most %d components", maxAffected)
@@ -157,7 +157,7 @@ func (in Inbound) defaultText(d *Draft, entry NewEntry) string {
 	switch {
 	case !d.Open() && in.Severity == nil:
 		return fmt.Sprintf("The status stays %s.", d.Status)
-	case entry.Status.closed():
+	case entry.Status.Closed():
 		return "The problem is resolved."
 	case entry.Status != "" && entry.Status != StatusUpdate:
 		return fmt.Sprintf("The status is now %s.", words(string(entry.Status)))

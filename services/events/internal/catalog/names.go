@@ -9,10 +9,8 @@ const (
 	FieldLegacyID     = "legacyId"
 	FieldVersion      = "version" // of a dashboard
 	FieldSlug         = "slug"
-	FieldPlace        = "place"        // Dashboard.TakenPlace
+	FieldPlace        = "place"        // of a dashboard in its organization
 	FieldHosts        = "hosts"        // multi-valued
-	FieldMark         = "mark"         // Page.Mark
-	FieldEnabled      = "enabled"      // visitors may ask for the page
 	FieldComponents   = "components"   // multi-valued
 	FieldExternalRefs = "externalRefs" // multi-valued
 
@@ -36,11 +34,6 @@ const (
 
 	FieldEvent     = "event" // of a row: the event's id; with FactField: the prefix
 	FieldComponent = "component"
-
-	FieldDashboard = "dashboard" // of a part and a file
-	FieldEdition   = "edition"   // of a file: the edition's id
-	FieldNumber    = "number"    // of a part
-	FieldCreatedAt = "createdAt"
 )
 
 // The indexes, by the fields behind the organization.
@@ -67,13 +60,10 @@ const (
 	IndexInbound       = "org_inbound"
 
 	// The indexes over all organizations.
-	IndexSlug    = "slug"
-	IndexHost    = "host"
-	IndexEnabled = "enabled"
-	IndexDue     = "due"
-	IndexEvent   = "event" // rows: the event's id
-
-	IndexDashboard = "dashboard_created"
+	IndexSlug  = "slug"
+	IndexHost  = "host"
+	IndexDue   = "due"
+	IndexEvent = "event" // rows: the event's id
 )
 
 // FactField returns the name of a field of an event: as it is for a query of events (empty prefix), and with the

@@ -208,7 +208,7 @@ func (a *affected) nameable(event *Event) []topic.Component {
 
 // EventState returns what messages may show now of the organization's event, or NotFound.
 func (c *Catalog) EventState(ctx context.Context, organization, id string) (topic.EventState, error) {
-	event, err := c.stored(ctx, organization, id)
+	event, err := c.store.EventOf(ctx, organization, id)
 	if err != nil {
 		return topic.EventState{}, err
 	}
@@ -239,9 +239,9 @@ func kindOf(before, after *Event) topic.Kind {
 		switch {
 		case before == nil, published:
 			return topic.IncidentCreated
-		case after.Status.closed() && !before.Status.closed():
+		case after.Status.Closed() && !before.Status.Closed():
 			return topic.IncidentResolved
-		case before.Status.closed() && !after.Status.closed():
+		case before.Status.Closed() && !after.Status.Closed():
 			return topic.IncidentReopened
 		case after.PostMortem.visible() && !reflect.DeepEqual(before.PostMortem, after.PostMortem):
 			return topic.IncidentPostMortem
@@ -251,13 +251,13 @@ func kindOf(before, after *Event) topic.Kind {
 	switch {
 	case published:
 		return topic.MaintenanceScheduled
-	case after.Status == Completed && (before == nil || !before.Status.closed()):
+	case after.Status == Completed && (before == nil || !before.Status.Closed()):
 		return topic.MaintenanceCompleted
-	case after.Status.underway() && (before == nil || before.Status == Planning):
+	case after.Status.Underway() && (before == nil || before.Status == Planning):
 		return topic.MaintenanceStarted
 	case before == nil:
 		return topic.MaintenanceScheduled
-	case before.Status.closed() && !after.Status.closed():
+	case before.Status.Closed() && !after.Status.Closed():
 		return topic.MaintenanceReopened
 	case !sameTime(before.ScheduledStartAt, after.ScheduledStartAt), !sameTime(before.ScheduledEndAt, after.ScheduledEndAt):
 		return topic.MaintenanceReschedule

@@ -60,7 +60,7 @@ func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id str
 // Place checks placements and numbers them in their order. A group that is the component's own is left empty, so that
 // the dashboard follows a change of the component's group.
 func (c *Catalog) Place(ctx context.Context, organization string, wanted []Placement) ([]Placement, error) {
-	known, err := c.componentsOf(ctx, organization, each(wanted, func(placement Placement) string { return placement.ComponentID }))
+	known, err := c.store.ComponentsOf(ctx, organization, each(wanted, func(placement Placement) string { return placement.ComponentID }))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,6 @@ func (c *Catalog) dashboardsShowing(ctx context.Context, organization string, co
 	page, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{
 		Where: []find.Condition{find.Has(FieldComponents, components...)},
 	}))
-	completeAll(page.Items)
 	return page.Items, err
 }
 
@@ -101,13 +100,13 @@ func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboa
 	for _, dashboard := range dashboards {
 		ids = append(ids, dashboard.ComponentIDs()...)
 	}
-	return c.componentsOf(ctx, organization, ids)
+	return c.store.ComponentsOf(ctx, organization, ids)
 }
 
 // join adds a component to the organization's first dashboard, and returns the id of the dashboard. Components created
 // at the same time share a write.
 func (c *Catalog) join(ctx context.Context, organization, id string) (string, error) {
-	return c.joins.share(ctx, organization, []string{id}, func(ctx context.Context, ids []string) (string, error) {
+	return share(ctx, &c.joins, organization, []string{id}, func(ctx context.Context, ids []string) (string, error) {
 		first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
 		if err != nil || len(first.Items) == 0 {
 			return "", err

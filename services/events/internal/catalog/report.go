@@ -16,7 +16,7 @@ func (c *Catalog) Uptime(ctx context.Context, organization string, yearMonth, da
 	if err != nil {
 		return uptime.Report{}, err
 	}
-	report, err := uptime.NewReport(yearMonth, zoneOf(dashboard), dashboard.Content.Uptime.PartialOutageWeight, c.now())
+	report, err := uptime.NewReport(yearMonth, dashboard.Zone(), dashboard.Content.Uptime.PartialOutageWeight, c.now())
 	if err != nil {
 		return uptime.Report{}, err
 	}
@@ -52,16 +52,7 @@ func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, com
 	}
 	dashboards, err := c.dashboardsShowing(ctx, organization, []string{componentID})
 	slices.SortFunc(dashboards, func(a, b Dashboard) int { return cmp.Compare(a.LegacyID, b.LegacyID) })
-	return components, append(dashboards, Dashboard{Timezone: defaultTimezone, Content: newContent()})[0], err
-}
-
-// zoneOf returns a dashboard's time zone; UTC for none or one that the system does not know.
-func zoneOf(d Dashboard) *time.Location {
-	zone, err := time.LoadLocation(d.Timezone)
-	if err != nil || d.Timezone == "Local" {
-		return time.UTC
-	}
-	return zone
+	return components, append(dashboards, c.newDashboard(organization, ""))[0], err
 }
 
 // spans returns the times between from and to in which events affect the components, by component.
@@ -74,18 +65,12 @@ func (c *Catalog) spans(ctx context.Context, organization string, components []C
 	if len(components) == 1 {
 		scope = components[0].ID
 	}
-	overlapping := EventFilter{From: &from, To: &to}
-	for _, query := range overlapping.queries(organization, []string{scope}, to) {
-		if err := c.store.Events.Each(ctx, query, func(event Event) error {
-			for _, link := range event.Links {
-				if former, asked := spans[link.ComponentID]; asked {
-					spans[link.ComponentID] = append(former, event.spansOn(link, to)...)
-				}
+	err := c.store.EventsBetween(ctx, organization, []string{scope}, from, &to, to, func(event *Event) {
+		for _, link := range event.Links {
+			if former, asked := spans[link.ComponentID]; asked {
+				spans[link.ComponentID] = append(former, event.spansOn(link, to)...)
 			}
-			return nil
-		}); err != nil {
-			return nil, err
 		}
-	}
-	return spans, nil
+	})
+	return spans, err
 }

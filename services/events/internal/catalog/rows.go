@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
@@ -108,7 +107,7 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 			return err
 		}
 	}
-	if err := c.rerender(ctx, id, links.Items, current); err != nil {
+	if err := c.publishEvent(ctx, id, links.Items, current); err != nil {
 		return err
 	}
 	err := together(
@@ -139,7 +138,7 @@ func (c *Catalog) dropGone(ctx context.Context, organization string, there []Lin
 	for _, row := range fresh {
 		ids = append(ids, row.ComponentID)
 	}
-	components, err := c.componentsOf(ctx, organization, ids)
+	components, err := c.store.ComponentsOf(ctx, organization, ids)
 	for id, row := range fresh {
 		if _, exists := components[row.ComponentID]; !exists && err == nil {
 			gone = append(gone, row.ComponentID)
@@ -177,17 +176,9 @@ func (c *Catalog) EventID(ctx context.Context, organization string, legacyID int
 	return event.ID, err
 }
 
-func (c *Catalog) stored(ctx context.Context, organization, id string) (Event, error) {
-	event, err := c.store.Events.Get(ctx, id)
-	if fault.Is(err, fault.NotFound) || err == nil && event.OrganizationID != organization {
-		err = noEvent()
-	}
-	return event, err
-}
-
 // Event returns the organization's event with the id, or NotFound.
 func (c *Catalog) Event(ctx context.Context, organization, id string) (EventDetail, error) {
-	event, err := c.stored(ctx, organization, id)
+	event, err := c.store.EventOf(ctx, organization, id)
 	if err != nil {
 		return EventDetail{}, err
 	}
@@ -202,7 +193,7 @@ func (c *Catalog) EventByLegacyID(ctx context.Context, organization string, lega
 	if err != nil {
 		return EventDetail{}, err
 	}
-	components, err := c.componentsOf(ctx, organization, event.ComponentIDs())
+	components, err := c.store.ComponentsOf(ctx, organization, event.ComponentIDs())
 	return EventDetail{Event: event, Components: components}, err
 }
 
@@ -214,7 +205,7 @@ func (c *Catalog) ListEvents(ctx context.Context, organization string, query fin
 		for i := range events {
 			ids = append(ids, events[i].ComponentIDs()...)
 		}
-		components, err := c.componentsOf(ctx, organization, ids)
+		components, err := c.store.ComponentsOf(ctx, organization, ids)
 		return each(events, func(event Event) EventDetail { return EventDetail{Event: event, Components: components} }), err
 	})
 }
@@ -274,7 +265,7 @@ func (c *Catalog) Update(ctx context.Context, organization string, legacyID int6
 // ListLinks is like ListEvents.
 func (c *Catalog) ListLinks(ctx context.Context, organization string, query find.Query) (Pages[LinkDetail], int64, error) {
 	return listed(ctx, c.store.Links, organization, query, func(l *LinkRow) int64 { return l.LegacyID }, func(rows []LinkRow) ([]LinkDetail, error) {
-		components, err := c.componentsOf(ctx, organization, each(rows, func(row LinkRow) string { return row.ComponentID }))
+		components, err := c.store.ComponentsOf(ctx, organization, each(rows, func(row LinkRow) string { return row.ComponentID }))
 		details := make([]LinkDetail, 0, len(rows))
 		for _, row := range rows {
 			if component, there := components[row.ComponentID]; there { // else it is being removed

@@ -25,11 +25,11 @@ const (
 // RunScheduler starts and ends maintenances with autoStart and autoEnd, and sends their reminders, until ctx ends. It
 // notifies the channels of the last write that asked for any or for none. Several processes may run it at once.
 func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
-	return schedule(ctx, log, "The scheduler failed to take a step with a maintenance. It tries again.", c.runDue)
+	return Schedule(ctx, log, "The scheduler failed to take a step with a maintenance. It tries again.", c.runDue)
 }
 
-// schedule calls run at once and then at each schedulerInterval until ctx ends. It logs an error of run as what has failed.
-func schedule(ctx context.Context, log *slog.Logger, failed string, run func(context.Context) error) error {
+// Schedule calls run at once and then at each schedulerInterval until ctx ends. It logs an error of run as what has failed.
+func Schedule(ctx context.Context, log *slog.Logger, failed string, run func(context.Context) error) error {
 	ticker := time.NewTicker(schedulerInterval)
 	defer ticker.Stop()
 	for {
@@ -54,7 +54,7 @@ func (c *Catalog) runDue(ctx context.Context) error {
 		due = append(due, owned{event.OrganizationID, event.ID})
 		return nil
 	})
-	return errors.Join(err, atOnce(ctx, due, func(event owned) error {
+	return errors.Join(err, AtOnce(ctx, due, func(event owned) error {
 		command := Command{Organization: event.organization, Source: SourceScheduler}
 		_, err := c.ChangeEvent(audit.WithScheduler(ctx), command, event.id, (*Draft).runStep)
 		if fault.UnlessMissing(err) != nil {
@@ -64,8 +64,8 @@ func (c *Catalog) runDue(ctx context.Context) error {
 	}))
 }
 
-// atOnce calls step for each of the items, for stepsAtOnce at the same time, until ctx ends. It joins the errors.
-func atOnce[T any](ctx context.Context, items []T, step func(T) error) error {
+// AtOnce calls step for each of the items, for stepsAtOnce at the same time, until ctx ends. It joins the errors.
+func AtOnce[T any](ctx context.Context, items []T, step func(T) error) error {
 	errs := make([]error, len(items))
 	slots := make(chan struct{}, stepsAtOnce)
 	var group sync.WaitGroup
@@ -94,7 +94,7 @@ func (e *Event) DueAt() *time.Time {
 			due = start
 		}
 		return due
-	case e.AutoEnd && e.Status.underway() && !sameTime(e.EndedFor, e.ScheduledEndAt):
+	case e.AutoEnd && e.Status.Underway() && !sameTime(e.EndedFor, e.ScheduledEndAt):
 		return e.ScheduledEndAt
 	}
 	return nil
@@ -160,7 +160,7 @@ func (d *Draft) arm() {
 		d.EndedFor = nil // what is planned anew has not ended
 	}
 	// A person who starts an event after its planned end wants it to go on.
-	if d.Status.closed() || late && d.source != SourceScheduler && d.Status.underway() && !d.before.Status.underway() {
+	if d.Status.Closed() || late && d.source != SourceScheduler && d.Status.Underway() && !d.before.Status.Underway() {
 		d.EndedFor = d.ScheduledEndAt
 	}
 	rearmed := d.IsNew() || d.published() || d.Status != d.before.Status || !sameTime(d.ScheduledStartAt, d.before.ScheduledStartAt) ||

@@ -43,7 +43,7 @@ func (p plan) run(t *testing.T) ([]string, Event) {
 		AutoStart: p.start, AutoEnd: p.end, ReminderMinutes: p.minutes, Published: !p.draft, Links: []Link{{LegacyID: 1, ComponentID: "api"}},
 	}}
 	c := New(Store{Events: events, Components: oneComponent{}, Dashboards: noDashboards{}, Next: func(context.Context, string, int64) (int64, error) { return 1, nil }},
-		nil, func() time.Time { return now })
+		nil, unpublished{}, func() time.Time { return now })
 	draft := NewDraft(&events.event, Command{}, p.made)
 	if draft.Notify(nil); p.silent {
 		draft.Notify(topic.Notify{})
@@ -190,7 +190,7 @@ func TestSchedulerLooksEverySecond(t *testing.T) {
 		events := &oneEvent{event: *stored(Maintenance, Planning, nil)}
 		events.event.OrganizationID, events.event.ScheduledStartAt, events.event.AutoStart = "acme", &start, true
 		c := New(Store{Events: events, Components: oneComponent{}, Dashboards: noDashboards{}, Next: func(context.Context, string, int64) (int64, error) { return 1, nil }},
-			nil, func() time.Time { return time.Now().UTC() })
+			nil, unpublished{}, func() time.Time { return time.Now().UTC() })
 		ctx, cancel := context.WithCancel(t.Context())
 		status := func() Status {
 			synctest.Wait()

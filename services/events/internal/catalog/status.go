@@ -40,10 +40,10 @@ func (t EventType) allows(s Status) bool {
 	return false
 }
 
-func (s Status) closed() bool { return s == Resolved || s == Completed }
+func (s Status) Closed() bool { return s == Resolved || s == Completed }
 
-// underway: a maintenance in planning is not under way, even after its planned start.
-func (s Status) underway() bool { return !s.closed() && s != Planning }
+// Underway: a maintenance in planning is not under way, even after its planned start.
+func (s Status) Underway() bool { return !s.Closed() && s != Planning }
 
 // Impact is the effect of an event on a component, and the status of a component.
 type Impact = uptime.Impact

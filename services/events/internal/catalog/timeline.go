@@ -51,7 +51,7 @@ func (d *Draft) Post(in NewEntry) error {
 	problems := []error{checkMessage("message", in.Message), d.checkEntry(entry.Status), d.checkImpacts(in.Impacts)}
 	if in.Timestamp != nil {
 		entry.Timestamp = *in.Timestamp
-		problems = append(problems, d.checkTimestamp(entry.Timestamp, moves && entry.Status.closed()))
+		problems = append(problems, d.checkTimestamp(entry.Timestamp, moves && entry.Status.Closed()))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (d *Draft) Correct(statusID, message string, timestamp *time.Time) error {
 	}
 	err = checkMessage("message", message)
 	if timestamp != nil {
-		err = errors.Join(err, d.checkTimestamp(*timestamp, entry.PreviousStatus != "" && entry.Status.closed()))
+		err = errors.Join(err, d.checkTimestamp(*timestamp, entry.PreviousStatus != "" && entry.Status.Closed()))
 	}
 	if err != nil {
 		return err

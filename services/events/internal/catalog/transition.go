@@ -50,7 +50,7 @@ func (d *Draft) Move(by Move, to Status, at time.Time) error {
 	if d.Type == Maintenance && (from == Planning || d.StartAt.After(at)) {
 		d.StartAt = at
 	}
-	if to.closed() {
+	if to.Closed() {
 		d.EndAt = new(uptime.Later(at, d.StartAt))
 	}
 	return nil

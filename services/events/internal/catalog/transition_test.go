@@ -36,7 +36,7 @@ func newDraft(t EventType, status Status, now time.Time) *Draft {
 	event := &Event{
 		Type: t, Status: status, StartAt: start, Version: 1, Timeline: []Entry{}, Links: []Link{{LegacyID: 1, ComponentID: "c"}},
 	}
-	if status.closed() {
+	if status.Closed() {
 		event.EndAt = &now
 	}
 	if t == Maintenance {
@@ -130,7 +130,7 @@ func TestSchedulerKeepsToTheTable(t *testing.T) {
 	for _, status := range statusesOf(Maintenance) {
 		switch {
 		case status == Planning && !slices.Contains(table[status], Started),
-			status.underway() && !slices.Contains(table[status], Completed):
+			status.Underway() && !slices.Contains(table[status], Completed):
 			t.Errorf("the scheduler's step from %s is not in the table", status)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
@@ -90,7 +89,7 @@ func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, c
 }
 
 func (c *Catalog) queue(ctx context.Context, id string, mine *eventWrite) (EventDetail, error) {
-	_, err := c.writes.share(context.WithoutCancel(ctx), id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
+	_, err := share(context.WithoutCancel(ctx), &c.writes, id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
 		return struct{}{}, c.writeEvent(ctx, id, all)
 	})
 	return mine.outcome, cmp.Or(err, mine.err)
@@ -141,7 +140,7 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 			case changed || len(draft.notify) > 0:
 				draft.Version++
 				draft.UpdatedAt = draft.Now
-				if event.ShownVersion == 0 || !reflect.DeepEqual(event.shown(), draft.shown()) {
+				if c.published.Differ(event, draft.Event) {
 					draft.ShownVersion, draft.ShownAt = draft.Version, draft.Now
 				}
 			}
@@ -244,7 +243,10 @@ func (a *affected) read(ctx context.Context, c *Catalog, event *Event) error {
 	}
 	a.asked = ids
 	return together(
-		func() (err error) { a.components, err = c.componentsOf(ctx, event.OrganizationID, ids); return err },
+		func() (err error) {
+			a.components, err = c.store.ComponentsOf(ctx, event.OrganizationID, ids)
+			return err
+		},
 		func() (err error) {
 			a.dashboards, err = c.DashboardsHolding(ctx, event.OrganizationID, ids)
 			return err

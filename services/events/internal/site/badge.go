@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 const (
@@ -17,12 +18,12 @@ const (
 
 // badge returns badge.svg of the dashboard, or of a component if its id is not empty: the name, and the state as word
 // and colour.
-func badge(s *catalog.Snapshot, component string, word wording) (File, error) {
+func badge(s *edition.Snapshot, component string, word wording) (File, error) {
 	if component == "" {
 		of := overallOf(s)
 		return drawBadge(s.Dashboard.Name, word(of.word()), of.level(), word), nil
 	}
-	at := slices.IndexFunc(s.Components, func(c catalog.ShownComponent) bool { return c.ID == component })
+	at := slices.IndexFunc(s.Components, func(c edition.ShownComponent) bool { return c.ID == component })
 	if at < 0 {
 		return File{}, unknownFile()
 	}

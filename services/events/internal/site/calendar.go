@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // iCalendar (RFC 5545) is written here and not by a library: the libraries leave carriage returns and other control
@@ -20,7 +21,7 @@ const (
 )
 
 // calendar returns maintenance.ics: the maintenances, and those that were withdrawn as cancelled.
-func calendar(s *catalog.Snapshot, word wording, texts *texts) (File, error) {
+func calendar(s *edition.Snapshot, word wording, texts *texts) (File, error) {
 	var c calendarWriter
 	c.line("BEGIN", "VCALENDAR")
 	c.line("VERSION", "2.0")
@@ -45,7 +46,7 @@ func calendar(s *catalog.Snapshot, word wording, texts *texts) (File, error) {
 
 type calendarWriter struct{ strings.Builder }
 
-func (c *calendarWriter) event(s *catalog.Snapshot, event *catalog.ShownEvent, withdrawn bool, word wording, texts *texts) {
+func (c *calendarWriter) event(s *edition.Snapshot, event *edition.ShownEvent, withdrawn bool, word wording, texts *texts) {
 	start, end := calendarTimes(event)
 	c.line("BEGIN", "VEVENT")
 	c.line("UID", event.ID)
@@ -72,7 +73,7 @@ func (c *calendarWriter) event(s *catalog.Snapshot, event *catalog.ShownEvent, w
 }
 
 // calendarTimes returns the planned times before the start, and of a cancelled maintenance; then the actual start, and the actual end once there is one.
-func calendarTimes(event *catalog.ShownEvent) (start time.Time, end *time.Time) {
+func calendarTimes(event *edition.ShownEvent) (start time.Time, end *time.Time) {
 	planned, end := plannedTimes(event)
 	if event.Status == catalog.Planning || event.Cancelled() {
 		return *planned, end
@@ -84,7 +85,7 @@ func calendarTimes(event *catalog.ShownEvent) (start time.Time, end *time.Time) 
 }
 
 // calendarDescription returns the status, the affected components, the description and the newest entry.
-func calendarDescription(event *catalog.ShownEvent, word wording, texts *texts) string {
+func calendarDescription(event *edition.ShownEvent, word wording, texts *texts) string {
 	parts := []string{word("status." + string(event.Status))}
 	var names []string
 	for _, impact := range event.Impacts {

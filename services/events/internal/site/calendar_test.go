@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // calendarEvent is the unescaped values of a VEVENT by their names.
@@ -73,7 +74,7 @@ func TestCalendar_hostile(t *testing.T) {
 	s := sampleSnapshot()
 	event := sampleMaintenance(50, "a\r\nATTENDEE:mailto:b@example.com\r\n;x", catalog.Planning, nil)
 	event.Description = unmarked("1,2;3\\n4:\"5\"\r\nEND:VCALENDAR\rBEGIN:VEVENT\x00\x0b\tend\u2028")
-	s.Events, s.Withdrawn = []catalog.ShownEvent{event}, nil
+	s.Events, s.Withdrawn = []edition.ShownEvent{event}, nil
 	file, err := calendar(s, english, newTexts())
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func TestCalendar_end(t *testing.T) {
 	open := sampleMaintenance(51, "open", catalog.InProgress, nil)
 	open.ScheduledEndAt = nil
 	s := sampleSnapshot()
-	s.Events, s.Withdrawn = []catalog.ShownEvent{overdue, open}, nil
+	s.Events, s.Withdrawn = []edition.ShownEvent{overdue, open}, nil
 	file, err := calendar(s, english, newTexts())
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 //go:embed embed_banner.js
@@ -25,7 +26,7 @@ type embedSettings struct {
 }
 
 // embedJS returns embed.js, which shows a banner on other sites while something is wrong.
-func embedJS(s *catalog.Snapshot, word wording) (File, error) {
+func embedJS(s *edition.Snapshot, word wording) (File, error) {
 	settings, err := json.Marshal(embedSettings{ // escapes < and >, so the script may also be inside HTML
 		Name: oneLine(s.Dashboard.Name), Page: s.URL + "/", Status: s.URL + "/api/v2/status.json", Lang: s.Dashboard.Locale,
 		Colon: word("format.colon"), Close: word("embed.close"), Details: word("embed.details"),

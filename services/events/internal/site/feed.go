@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 const maxItems = 100
@@ -32,14 +33,14 @@ type feedItem struct {
 
 // feedOf returns the feed in the file with a name such as feed.rss: of the dashboard, or of a component if its id is
 // not empty. It returns NotFound for a component that the dashboard does not show.
-func feedOf(s *catalog.Snapshot, component, file string, word wording, texts *texts) (feed, error) {
+func feedOf(s *edition.Snapshot, component, file string, word wording, texts *texts) (feed, error) {
 	dashboard := oneLine(s.Dashboard.Name)
 	f := feed{
 		ID: s.Dashboard.ID, Title: dashboard + " – " + word("feed.history"), Author: dashboard,
 		Home: s.URL + "/", Self: s.URL + "/" + file, Updated: s.FeedChangedAt,
 	}
 	if component != "" {
-		at := slices.IndexFunc(s.Components, func(c catalog.ShownComponent) bool { return c.ID == component })
+		at := slices.IndexFunc(s.Components, func(c edition.ShownComponent) bool { return c.ID == component })
 		if at < 0 {
 			return feed{}, unknownFile()
 		}
@@ -58,18 +59,18 @@ func feedOf(s *catalog.Snapshot, component, file string, word wording, texts *te
 // addItems adds the newest items of the last days, and sets Updated to the time of the last change. The time of the snapshot
 // would make a new file of each edition, and readers would load it again. An event without entries has one item, its
 // description.
-func (f *feed) addItems(s *catalog.Snapshot, component string, word wording, texts *texts) {
+func (f *feed) addItems(s *edition.Snapshot, component string, word wording, texts *texts) {
 	var sources []feedSource
 	for i := range s.Events {
 		event := &s.Events[i]
-		concerns := func(impact catalog.ShownImpact) bool { return impact.ComponentID == component }
+		concerns := func(impact edition.ShownImpact) bool { return impact.ComponentID == component }
 		if component == "" || slices.ContainsFunc(event.Impacts, concerns) {
 			sources = append(sources, feedSources(s, event)...)
 		}
 	}
 	slices.SortStableFunc(sources, func(a, b feedSource) int { return b.published.Compare(a.published) })
 	for _, source := range sources[:min(len(sources), maxItems)] {
-		left := source.published.AddDate(0, 0, catalog.FeedDays)
+		left := source.published.AddDate(0, 0, edition.FeedDays)
 		switch {
 		case !left.Before(s.At):
 			item := source.item(word, texts)
@@ -85,14 +86,14 @@ func (f *feed) addItems(s *catalog.Snapshot, component string, word wording, tex
 
 // feedSource is what an item is made of. The text is rendered after the limits, because this takes the most time.
 type feedSource struct {
-	event              *catalog.ShownEvent
+	event              *edition.ShownEvent
 	id, url            string
 	status             catalog.Status
 	text               catalog.Rich
 	published, updated time.Time
 }
 
-func feedSources(s *catalog.Snapshot, event *catalog.ShownEvent) []feedSource {
+func feedSources(s *edition.Snapshot, event *edition.ShownEvent) []feedSource {
 	url := eventURL(s, event.ID)
 	if len(event.Entries) == 0 {
 		return []feedSource{{event, event.ID, url, event.Status, event.Description, event.CreatedAt, event.UpdatedAt}}
@@ -119,9 +120,9 @@ func (f feedSource) item(word wording, texts *texts) feedItem {
 	return item
 }
 
-func eventURL(s *catalog.Snapshot, id string) string { return s.URL + "/events/" + id }
+func eventURL(s *edition.Snapshot, id string) string { return s.URL + "/events/" + id }
 
-func componentURL(s *catalog.Snapshot, id string) string { return s.URL + "/components/" + id }
+func componentURL(s *edition.Snapshot, id string) string { return s.URL + "/components/" + id }
 
 // oneLine returns a text with a blank for each run of white space and control characters. XML and iCalendar forbid most
 // control characters; the last two code points of the basic plane are no characters in XML either. Marks that override

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 type jsonFeed struct {
@@ -34,7 +34,7 @@ type jsonFeedItem struct {
 }
 
 // feedJSON returns feed.json of the dashboard, or of a component if its id is not empty.
-func feedJSON(s *catalog.Snapshot, component string, word wording, texts *texts) (File, error) {
+func feedJSON(s *edition.Snapshot, component string, word wording, texts *texts) (File, error) {
 	f, err := feedOf(s, component, "feed.json", word, texts)
 	if err != nil {
 		return File{}, err

@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // readFeeds returns the ids of the items of the three feeds of a dashboard or a component, which are the same.
-func readFeeds(t *testing.T, s *catalog.Snapshot, component string) []string {
+func readFeeds(t *testing.T, s *edition.Snapshot, component string) []string {
 	t.Helper()
 	var rss struct {
 		IDs   []string `xml:"channel>item>guid"`
@@ -25,7 +26,7 @@ func readFeeds(t *testing.T, s *catalog.Snapshot, component string) []string {
 		Items []struct{ ID string }
 	}
 	for _, read := range []struct {
-		render func(*catalog.Snapshot, string, wording, *texts) (File, error)
+		render func(*edition.Snapshot, string, wording, *texts) (File, error)
 		decode func([]byte, any) error
 		into   any
 	}{{feedRSS, xml.Unmarshal, &rss}, {feedAtom, xml.Unmarshal, &atom}, {feedJSON, json.Unmarshal, &feed}} {
@@ -69,8 +70,8 @@ func TestFeed_items(t *testing.T) {
 
 func TestFeed_limits(t *testing.T) {
 	s := sampleSnapshot()
-	at := func(age time.Duration) catalog.ShownEntry {
-		return catalog.ShownEntry{Status: catalog.StatusUpdate, Timestamp: s.At.Add(-age), Message: unmarked("x")}
+	at := func(age time.Duration) edition.ShownEntry {
+		return edition.ShownEntry{Status: catalog.StatusUpdate, Timestamp: s.At.Add(-age), Message: unmarked("x")}
 	}
 	const days = 24 * time.Hour
 	s.Events = s.Events[:1]
@@ -78,7 +79,7 @@ func TestFeed_limits(t *testing.T) {
 	if got, want := readFeeds(t, s, ""), []string{itemID(102), itemID(101)}; !slices.Equal(got, want) {
 		t.Errorf("items %v, want those of 90 days %v", got, want)
 	}
-	var many []catalog.ShownEntry
+	var many []edition.ShownEntry
 	for i := range 150 {
 		many = append(many, at(time.Duration(150-i)*time.Minute))
 	}
@@ -125,8 +126,8 @@ func TestFeed_texts(t *testing.T) {
 func TestFeed_updated(t *testing.T) {
 	s := sampleSnapshot()
 	old := s.Events[2]
-	old.CreatedAt = s.At.AddDate(0, 0, -catalog.FeedDays).Add(-time.Hour)
-	for want, events := range map[string][]catalog.ShownEvent{"2026-03-29T11:00:01Z": s.Events, "2026-03-01T09:00:00Z": nil, "2026-03-29T11:00:00Z": {old}} {
+	old.CreatedAt = s.At.AddDate(0, 0, -edition.FeedDays).Add(-time.Hour)
+	for want, events := range map[string][]edition.ShownEvent{"2026-03-29T11:00:01Z": s.Events, "2026-03-01T09:00:00Z": nil, "2026-03-29T11:00:00Z": {old}} {
 		s.Events = events
 		file, err := feedAtom(s, "", english, newTexts())
 		var atom struct {

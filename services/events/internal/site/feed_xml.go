@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/peer"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // rssTime is RFC 822 with a year of four digits, as RSS 2.0 requires.
@@ -49,7 +49,7 @@ type xmlLink struct {
 }
 
 // feedRSS returns feed.rss of the dashboard, or of a component if its id is not empty.
-func feedRSS(s *catalog.Snapshot, component string, word wording, texts *texts) (File, error) {
+func feedRSS(s *edition.Snapshot, component string, word wording, texts *texts) (File, error) {
 	f, err := feedOf(s, component, "feed.rss", word, texts)
 	if err != nil {
 		return File{}, err
@@ -99,7 +99,7 @@ type atomContent struct {
 }
 
 // feedAtom returns feed.atom of the dashboard, or of a component if its id is not empty.
-func feedAtom(s *catalog.Snapshot, component string, word wording, texts *texts) (File, error) {
+func feedAtom(s *edition.Snapshot, component string, word wording, texts *texts) (File, error) {
 	f, err := feedOf(s, component, "feed.atom", word, texts)
 	if err != nil {
 		return File{}, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
@@ -62,7 +63,7 @@ type dayLink struct {
 const columnWidth = 4
 
 // newBar returns the bar of a component, which ends with the day of the snapshot.
-func (f frame) newBar(c *catalog.ShownComponent) *bar {
+func (f frame) newBar(c *edition.ShownComponent) *bar {
 	days := f.Dashboard.Content.Uptime.WindowDays
 	today := f.dates.dayOf(f.At)
 	b := &bar{ID: "b-" + c.ID, Days: days, Width: days * columnWidth, Today: today, Ago: f.Count("bar.ago", days)}
@@ -98,7 +99,7 @@ func (f frame) barSummary(b *bar) string {
 	return strings.Join(append(parts, f.Count("bar.events", len(b.Links))), ", ")
 }
 
-func shownDays(c *catalog.ShownComponent) map[string]uptime.AffectedDay {
+func shownDays(c *edition.ShownComponent) map[string]uptime.AffectedDay {
 	days := make(map[string]uptime.AffectedDay, len(c.Days))
 	for _, d := range c.Days {
 		days[d.Date] = d
@@ -106,7 +107,7 @@ func shownDays(c *catalog.ShownComponent) map[string]uptime.AffectedDay {
 	return days
 }
 
-func (f frame) dayClass(c *catalog.ShownComponent, d day, shown uptime.AffectedDay) string {
+func (f frame) dayClass(c *edition.ShownComponent, d day, shown uptime.AffectedDay) string {
 	if d.Before(f.dates.dayOf(c.Since).Time) {
 		return unmeasured
 	}
@@ -114,7 +115,7 @@ func (f frame) dayClass(c *catalog.ShownComponent, d day, shown uptime.AffectedD
 }
 
 // dayHref returns the address of the day's event, or of the day's row if it has several events.
-func (f frame) dayHref(c *catalog.ShownComponent, d uptime.AffectedDay) string {
+func (f frame) dayHref(c *edition.ShownComponent, d uptime.AffectedDay) string {
 	if len(d.EventIDs) == 1 {
 		return f.Up + "events/" + d.EventIDs[0]
 	}
@@ -143,7 +144,7 @@ func affectedTime(t uptime.Tally) time.Duration {
 }
 
 // event returns the snapshot's event with the id, or nil.
-func (f frame) event(id string) *catalog.ShownEvent {
+func (f frame) event(id string) *edition.ShownEvent {
 	for i := range f.Events {
 		if f.Events[i].ID == id {
 			return &f.Events[i]

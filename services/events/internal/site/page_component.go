@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
@@ -56,15 +57,15 @@ func (s *Site) componentPage(r renderRequest) (File, error) {
 	if r.Dashboard.Content.Modules.UptimeHistory {
 		view.Component.Bar = f.newBar(c)
 	}
-	view.Events = f.eventsWhere(func(e *catalog.ShownEvent) bool {
-		return isOpen(r.Snapshot, e) && slices.ContainsFunc(e.Impacts, func(i catalog.ShownImpact) bool { return i.ComponentID == c.ID })
+	view.Events = f.eventsWhere(func(e *edition.ShownEvent) bool {
+		return isOpen(r.Snapshot, e) && slices.ContainsFunc(e.Impacts, func(i edition.ShownImpact) bool { return i.ComponentID == c.ID })
 	})
 	view.Months = f.componentMonths(c)
 	return s.html("component.html", view.frame, view)
 }
 
 // componentMonths returns every day of twelve months on which the component existed, the newest first.
-func (f frame) componentMonths(c *catalog.ShownComponent) []componentMonth {
+func (f frame) componentMonths(c *edition.ShownComponent) []componentMonth {
 	today := f.dates.dayOf(f.At)
 	first := day{today.AddDate(0, -shownMonths, 1)}
 	if since := f.dates.dayOf(c.Since); since.After(first.Time) {
@@ -88,7 +89,7 @@ func (f frame) componentMonths(c *catalog.ShownComponent) []componentMonth {
 	return months
 }
 
-func (f frame) componentMonth(c *catalog.ShownComponent, last, first day, name string) componentMonth {
+func (f frame) componentMonth(c *edition.ShownComponent, last, first day, name string) componentMonth {
 	begin := day{time.Date(last.Year(), last.Month(), 1, 0, 0, 0, 0, time.UTC)}
 	if begin.Before(first.Time) {
 		begin = first
@@ -96,7 +97,7 @@ func (f frame) componentMonth(c *catalog.ShownComponent, last, first day, name s
 	return componentMonth{Name: name, Title: f.dates.monthTitle(name), Uptime: f.uptimeText(c, begin, last)}
 }
 
-func (f frame) uptimeText(c *catalog.ShownComponent, first, last day) string {
+func (f frame) uptimeText(c *edition.ShownComponent, first, last day) string {
 	value := f.uptime(c, first, last)
 	if value == nil {
 		return ""
@@ -104,7 +105,7 @@ func (f frame) uptimeText(c *catalog.ShownComponent, first, last day) string {
 	return f.percent(*value, f.Dashboard.Content.Uptime.Precision)
 }
 
-func (f frame) componentDay(c *catalog.ShownComponent, d day, shown uptime.AffectedDay) componentDay {
+func (f frame) componentDay(c *edition.ShownComponent, d day, shown uptime.AffectedDay) componentDay {
 	row := componentDay{ID: d.String(), Date: f.dates.short(d), State: f.state(worst(shown.Tally.Worst)), Uptime: f.uptimeText(c, d, d)}
 	if affected := affectedTime(shown.Tally); affected > 0 {
 		row.Lasted = f.duration(affected)

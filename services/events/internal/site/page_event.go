@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // eventView is an event on any page.
@@ -56,16 +57,16 @@ var headings = strings.NewReplacer(
 func richHTML(text catalog.Rich) template.HTML { return template.HTML(headings.Replace(text.HTML())) } // richtext.HTML is safe
 
 // begun reports whether the event has begun at the time of the snapshot.
-func (f frame) begun(e *catalog.ShownEvent) bool {
+func (f frame) begun(e *edition.ShownEvent) bool {
 	return e.Status != catalog.Planning && !e.StartAt.After(f.At)
 }
 
-func closed(e *catalog.ShownEvent) bool {
+func closed(e *edition.ShownEvent) bool {
 	return e.Status == catalog.Resolved || e.Status == catalog.Completed
 }
 
 // endOf returns the end of an event: the actual one, or the planned one of a closed event.
-func endOf(e *catalog.ShownEvent) *time.Time {
+func endOf(e *edition.ShownEvent) *time.Time {
 	if e.EndAt != nil || !closed(e) {
 		return e.EndAt
 	}
@@ -73,7 +74,7 @@ func endOf(e *catalog.ShownEvent) *time.Time {
 }
 
 // eventState returns the state that stands for an event.
-func eventState(e *catalog.ShownEvent) catalog.Impact {
+func eventState(e *edition.ShownEvent) catalog.Impact {
 	var states []catalog.Impact
 	for _, impact := range e.Impacts {
 		if closed(e) {
@@ -92,7 +93,7 @@ func eventState(e *catalog.ShownEvent) catalog.Impact {
 	return catalog.Degraded // an incident is never shown as operational
 }
 
-func (f frame) newEvent(e *catalog.ShownEvent) eventView {
+func (f frame) newEvent(e *edition.ShownEvent) eventView {
 	v := eventView{
 		ID: e.ID, Href: f.Up + "events/" + e.ID, Title: e.Title, State: f.state(eventState(e)), Kind: f.Word("kind." + string(e.Type)),
 		Status: f.Word("status." + string(e.Status)), Open: !closed(e), description: e.Description, analysis: e.Analysis,
@@ -147,7 +148,7 @@ func (f frame) componentHref(id string) string {
 	return f.Up + "components/" + id
 }
 
-func (f frame) component(id string) *catalog.ShownComponent {
+func (f frame) component(id string) *edition.ShownComponent {
 	for i := range f.Components {
 		if f.Components[i].ID == id {
 			return &f.Components[i]
@@ -157,7 +158,7 @@ func (f frame) component(id string) *catalog.ShownComponent {
 }
 
 // eventsWhere returns the events that satisfy the condition.
-func (f frame) eventsWhere(is func(*catalog.ShownEvent) bool) []eventView {
+func (f frame) eventsWhere(is func(*edition.ShownEvent) bool) []eventView {
 	var found []eventView
 	for i := range f.Events {
 		if is(&f.Events[i]) {
@@ -204,7 +205,7 @@ func (s *Site) eventPage(r renderRequest) (File, error) {
 	return s.html("event.html", view.frame, view)
 }
 
-func (f frame) postMortem(p *catalog.ShownPostMortem) *postMortemView {
+func (f frame) postMortem(p *edition.ShownPostMortem) *postMortemView {
 	if p == nil {
 		return nil
 	}

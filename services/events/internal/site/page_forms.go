@@ -9,6 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // subscribeFile is the page with the form of each channel.
@@ -23,7 +24,7 @@ type channelForm struct {
 	Channel, Title     string
 	Email, Phone, Hook bool
 	Open               bool
-	Components         []catalog.ShownComponent
+	Components         []edition.ShownComponent
 }
 
 func (s *Site) subscribePage(r renderRequest) (File, error) {

@@ -9,10 +9,11 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // framed returns a page of another service in the frame of the snapshot.
-func framed(t *testing.T, s *Site, snapshot *catalog.Snapshot) (document, peer.Frame) {
+func framed(t *testing.T, s *Site, snapshot *edition.Snapshot) (document, peer.Frame) {
 	t.Helper()
 	file := render(t, s, snapshot, peer.FrameFile)
 	var frame peer.Frame
@@ -26,7 +27,7 @@ func framed(t *testing.T, s *Site, snapshot *catalog.Snapshot) (document, peer.F
 // The frame is a page of the dashboard with absolute links and without a script. Its texts stay texts.
 func TestFrameIsAPageWithoutContent(t *testing.T) {
 	s := newSite(t)
-	for label, snapshot := range map[string]*catalog.Snapshot{"trouble": troubledPage(), "hostile": hostilePage()} {
+	for label, snapshot := range map[string]*edition.Snapshot{"trouble": troubledPage(), "hostile": hostilePage()} {
 		snapshot.URL = "https://status.example.com"
 		d, frame := framed(t, s, snapshot)
 		d.label = label

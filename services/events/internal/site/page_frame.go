@@ -14,6 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/words"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"golang.org/x/net/idna"
 )
 
@@ -37,7 +38,7 @@ func New(confirm string) (*Site, error) {
 		return nil, err
 	}
 	script := compact(scriptText)
-	s := &Site{pages: map[string]*template.Template{}, words: locales, texts: newTexts(), routes: routes, style: styleText, confirm: confirm, script: script, scriptHash: hashOf(script)}
+	s := &Site{pages: map[string]*template.Template{}, words: locales, texts: newTexts(), routes: routes, compressor: newCompressor(), style: styleText, confirm: confirm, script: script, scriptHash: hashOf(script)}
 	for lang, l := range locales {
 		parsed, err := template.New("").Funcs(template.FuncMap{"t": l.Word}).ParseFS(templateFiles, "templates/*.html")
 		if err != nil {
@@ -69,7 +70,7 @@ func hashOf(text string) string {
 
 // frame is what every page has around its content.
 type frame struct {
-	*catalog.Snapshot
+	*edition.Snapshot
 	*locale
 	dates dates
 
@@ -123,7 +124,7 @@ func keyed(address, key string) string {
 type feedLink struct{ Href, Name, Media string }
 
 // localeOf returns the locale of the dashboard.
-func (s *Site) localeOf(snapshot *catalog.Snapshot) *locale {
+func (s *Site) localeOf(snapshot *edition.Snapshot) *locale {
 	if l, known := s.words[snapshot.Dashboard.Locale]; known {
 		return l
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
@@ -26,7 +26,7 @@ type historyEvent struct {
 
 // covered returns the days that an event covers until the time of the snapshot, and false if it covers none. An event that
 // ends when a day begins does not cover that day.
-func (f frame) covered(e *catalog.ShownEvent) (first, last day, any bool) {
+func (f frame) covered(e *edition.ShownEvent) (first, last day, any bool) {
 	if !f.begun(e) {
 		return first, last, false
 	}
@@ -148,7 +148,7 @@ func (s *Site) monthPage(r renderRequest) (File, error) {
 		}
 		maps.Copy(uptimes, month.Uptimes)
 	} else {
-		view.Events = view.eventsWhere(func(e *catalog.ShownEvent) bool {
+		view.Events = view.eventsWhere(func(e *edition.ShownEvent) bool {
 			from, to, any := view.covered(e)
 			return any && !from.After(last.Time) && !to.Before(first.Time)
 		})
@@ -175,7 +175,7 @@ func (f frame) uptimeRows(uptimes map[string]*float64) []uptimeView {
 }
 
 // uptime returns the uptime of a component over days, by the formula of reports; nil if nothing was measured.
-func (f frame) uptime(c *catalog.ShownComponent, first, last day) *float64 {
+func (f frame) uptime(c *edition.ShownComponent, first, last day) *float64 {
 	from, to := f.dates.start(first), f.dates.start(last.add(1))
 	if c.Since.After(from) {
 		from = c.Since

@@ -15,6 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"golang.org/x/net/html"
 )
 
@@ -101,7 +102,7 @@ func textOf(n *html.Node) string {
 // sample is a page of a sample.
 type sample struct {
 	document
-	snapshot *catalog.Snapshot
+	snapshot *edition.Snapshot
 	name     string
 }
 
@@ -109,7 +110,7 @@ type sample struct {
 var samples []sample
 
 // eachPage calls check with each page of the samples.
-func eachPage(t *testing.T, check func(document, *catalog.Snapshot, string)) {
+func eachPage(t *testing.T, check func(document, *edition.Snapshot, string)) {
 	if samples == nil {
 		samples = readSamples(t)
 	}
@@ -121,7 +122,7 @@ func eachPage(t *testing.T, check func(document, *catalog.Snapshot, string)) {
 
 func readSamples(t *testing.T) (all []sample) {
 	s := newSite(t)
-	snapshots := map[string]*catalog.Snapshot{"calm": samplePage(), "private": samplePage(), "branded": troubledPage(), "hostile": hostilePage()}
+	snapshots := map[string]*edition.Snapshot{"calm": samplePage(), "private": samplePage(), "branded": troubledPage(), "hostile": hostilePage()}
 	snapshots["private"].Dashboard.Access.Mode = catalog.AccessPassword
 	snapshots["branded"].Dashboard.Branding = catalog.Branding{LogoURL: "https://img.example.com/logo.png", FaviconURL: "https://cdn.example.com:8443/i.ico", PrimaryColor: "#ffcc00", Theme: "dark"}
 	for lang := range s.words {
@@ -137,7 +138,7 @@ func readSamples(t *testing.T) (all []sample) {
 }
 
 func TestPagesAreWellFormedAndAccessible(t *testing.T) {
-	eachPage(t, func(d document, s *catalog.Snapshot, name string) {
+	eachPage(t, func(d document, s *edition.Snapshot, name string) {
 		if lang, _ := attribute(d.all("html")[0], "lang"); lang != s.Dashboard.Locale {
 			d.errorf("the language is %q", lang)
 		}
@@ -211,7 +212,7 @@ func (d document) checkReferences() {
 
 // Each relative link of a page leads to a file of the dashboard, from the address of the page.
 func TestLinksAreRelativeAndLeadToFiles(t *testing.T) {
-	eachPage(t, func(d document, s *catalog.Snapshot, name string) {
+	eachPage(t, func(d document, s *edition.Snapshot, name string) {
 		switch name {
 		case peer.EnterWrongFile, peer.EnterLateFile:
 			name = "enter" // the address of the response
@@ -261,7 +262,7 @@ func isIcon(n *html.Node) bool {
 func TestIconIsInsideThePage(t *testing.T) {
 	calm, troubled := samplePage(), troubledPage()
 	for _, one := range []struct {
-		s          *catalog.Snapshot
+		s          *edition.Snapshot
 		name, want string
 	}{
 		{calm, "", badgeColor(catalog.Operational)}, {troubled, "", badgeColor(catalog.PartialOutage)}, {troubled, "history/2026-10", badgeColor(catalog.PartialOutage)},
@@ -282,7 +283,7 @@ func TestIconIsInsideThePage(t *testing.T) {
 }
 
 // exists reports whether the dashboard has the file.
-func exists(s *catalog.Snapshot, name string) bool {
+func exists(s *edition.Snapshot, name string) bool {
 	if slices.Contains(pageNames(s), name) {
 		return true
 	}
@@ -291,7 +292,7 @@ func exists(s *catalog.Snapshot, name string) bool {
 
 // The policy allows the style and the script of the page and nothing else.
 func TestPolicyNamesTheStyleAndTheScript(t *testing.T) {
-	eachPage(t, func(d document, s *catalog.Snapshot, name string) {
+	eachPage(t, func(d document, s *edition.Snapshot, name string) {
 		if d.file.Media != "text/html; charset=utf-8" {
 			d.errorf("the media type is %q", d.file.Media)
 		}
@@ -360,7 +361,7 @@ const refusedLink = "#ZgotmplZ"
 const hostilePageText = "</title></style></script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload=alert(3) x='{{.}}` javascript:alert(4) \u202Egnp.exe\u2066\u2069 &lt;b&gt; <!-- ]]> \x00\x08\r\n\u0085\uffff"
 
 // hostilePage is the troubled page with hostilePageText in each text of operators.
-func hostilePage() *catalog.Snapshot {
+func hostilePage() *edition.Snapshot {
 	s := troubledPage()
 	poison(reflect.ValueOf(s).Elem())
 	s.URL, s.Dashboard.Locale, s.Dashboard.Timezone = "https://status.example.com", "en", "UTC"

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // indexFile is the page of the dashboard. Modules is its parts in the order of the page.
@@ -78,11 +79,11 @@ func (f frame) module(name string) (moduleView, bool) {
 	case "overallStatus":
 		return moduleView{Status: f.overall()}, on.OverallStatus
 	case "activeIncidents":
-		return f.events(on.ActiveIncidents, func(e *catalog.ShownEvent) bool { return e.Type == catalog.Incident && isOpen(f.Snapshot, e) })
+		return f.events(on.ActiveIncidents, func(e *edition.ShownEvent) bool { return e.Type == catalog.Incident && isOpen(f.Snapshot, e) })
 	case "activeMaintenance":
-		return f.events(on.ActiveMaintenance, func(e *catalog.ShownEvent) bool { return e.Type == catalog.Maintenance && isOpen(f.Snapshot, e) })
+		return f.events(on.ActiveMaintenance, func(e *edition.ShownEvent) bool { return e.Type == catalog.Maintenance && isOpen(f.Snapshot, e) })
 	case "upcomingMaintenance":
-		view, shown := f.events(on.UpcomingMaintenance, func(e *catalog.ShownEvent) bool {
+		view, shown := f.events(on.UpcomingMaintenance, func(e *edition.ShownEvent) bool {
 			return e.Type == catalog.Maintenance && !closed(e) && !isOpen(f.Snapshot, e)
 		})
 		slices.Reverse(view.Events) // the next one first
@@ -104,7 +105,7 @@ func (f frame) module(name string) (moduleView, bool) {
 }
 
 // events returns a part with the events that satisfy the condition.
-func (f frame) events(on bool, is func(*catalog.ShownEvent) bool) (moduleView, bool) {
+func (f frame) events(on bool, is func(*edition.ShownEvent) bool) (moduleView, bool) {
 	if !on {
 		return moduleView{}, false
 	}

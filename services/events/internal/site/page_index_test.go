@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-func frameOf(t *testing.T, snapshot *catalog.Snapshot) frame {
+func frameOf(t *testing.T, snapshot *edition.Snapshot) frame {
 	t.Helper()
 	return newSite(t).newFrame(renderRequest{Snapshot: snapshot})
 }
@@ -72,20 +73,20 @@ func TestUptimeHistoryShowsBars(t *testing.T) {
 
 // The sentence states the worst state. It never says that all is well while an incident is open.
 func TestSentence(t *testing.T) {
-	open := catalog.ShownEvent{Type: catalog.Incident, Status: catalog.Monitoring, StartAt: ago(time.Hour)}
-	upkeep := catalog.ShownEvent{Type: catalog.Maintenance, Status: catalog.InProgress, StartAt: ago(time.Hour)}
+	open := edition.ShownEvent{Type: catalog.Incident, Status: catalog.Monitoring, StartAt: ago(time.Hour)}
+	upkeep := edition.ShownEvent{Type: catalog.Maintenance, Status: catalog.InProgress, StartAt: ago(time.Hour)}
 	for _, one := range []struct {
 		state  catalog.Impact
-		events []catalog.ShownEvent
+		events []edition.ShownEvent
 		want   stateView
 	}{
 		{catalog.Operational, nil, stateView{"o", "All systems are operational"}},
-		{catalog.Operational, []catalog.ShownEvent{open}, stateView{"d", "An incident is open"}},
-		{catalog.UnderMaintenance, []catalog.ShownEvent{open}, stateView{"d", "An incident is open"}},
-		{catalog.Operational, []catalog.ShownEvent{upkeep}, stateView{"m", "Maintenance is in progress"}},
-		{catalog.Degraded, []catalog.ShownEvent{open}, stateView{"d", "Some systems have degraded performance"}},
+		{catalog.Operational, []edition.ShownEvent{open}, stateView{"d", "An incident is open"}},
+		{catalog.UnderMaintenance, []edition.ShownEvent{open}, stateView{"d", "An incident is open"}},
+		{catalog.Operational, []edition.ShownEvent{upkeep}, stateView{"m", "Maintenance is in progress"}},
+		{catalog.Degraded, []edition.ShownEvent{open}, stateView{"d", "Some systems have degraded performance"}},
 		{catalog.PartialOutage, nil, stateView{"p", "Some systems have a partial outage"}},
-		{catalog.MajorOutage, []catalog.ShownEvent{open, upkeep}, stateView{"x", "Some systems have a major outage"}},
+		{catalog.MajorOutage, []edition.ShownEvent{open, upkeep}, stateView{"x", "Some systems have a major outage"}},
 	} {
 		snapshot := samplePage()
 		snapshot.Components[1].State, snapshot.Events = one.state, one.events
@@ -141,7 +142,7 @@ func TestBarOfAnIncidentThatHasJustBegun(t *testing.T) {
 	s := samplePage()
 	s.Components[0].State = catalog.MajorOutage
 	s.Components[0].Days = []uptime.AffectedDay{{Date: "2026-11-22", Tally: uptime.Tally{Worst: catalog.MajorOutage}, EventIDs: []string{"new"}}}
-	s.Events = []catalog.ShownEvent{{ID: "new", Type: catalog.Incident, Status: catalog.Investigating, Title: "Down", StartAt: s.At}}
+	s.Events = []edition.ShownEvent{{ID: "new", Type: catalog.Incident, Status: catalog.Investigating, Title: "Down", StartAt: s.At}}
 	f := newSite(t).newFrame(renderRequest{Snapshot: s})
 	b := f.newBar(&s.Components[0])
 	if want := []dayLink{{356, "events/new", "November 22, 2026: Major outage. Down"}}; !slices.Equal(b.Links, want) || !strings.Contains(b.Label, "events on 1 day") {
@@ -192,7 +193,7 @@ func TestHistory(t *testing.T) {
 // A long event is on each day that it covers, in the window only.
 func TestHistoryShowsALongEventEachDay(t *testing.T) {
 	snapshot := samplePage()
-	snapshot.Events = []catalog.ShownEvent{{
+	snapshot.Events = []edition.ShownEvent{{
 		ID: "long", Type: catalog.Incident, Status: catalog.Resolved, StartAt: ago(40 * 24 * time.Hour), EndAt: pointer(ago(11 * 24 * time.Hour)),
 	}}
 	rows := frameOf(t, snapshot).history(14)
@@ -207,7 +208,7 @@ func TestHistoryOfAnEventThatEndsAtMidnight(t *testing.T) {
 	for length, want := range map[time.Duration]string{time.Hour: "2026-11-17", 0: "2026-11-18", -time.Second: "2026-11-18"} {
 		snapshot := samplePage()
 		snapshot.Dashboard.Timezone = "Europe/Berlin"
-		snapshot.Events = []catalog.ShownEvent{{
+		snapshot.Events = []edition.ShownEvent{{
 			ID: "short", Type: catalog.Incident, Status: catalog.Resolved, StartAt: midnight.Add(-max(length, 0)), EndAt: pointer(midnight.Add(min(length, 0) * -1)),
 		}}
 		for _, row := range frameOf(t, snapshot).history(14) {
@@ -264,7 +265,7 @@ func TestComponentDays(t *testing.T) {
 	if n := count(f.componentMonths(&snapshot.Components[2])); n != 41 {
 		t.Errorf("the young component has %d days", n)
 	}
-	if n := count(f.componentMonths(&catalog.ShownComponent{ID: "new", Since: snapshot.At})); n != 1 {
+	if n := count(f.componentMonths(&edition.ShownComponent{ID: "new", Since: snapshot.At})); n != 1 {
 		t.Errorf("the new component has %d days", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
@@ -20,12 +21,12 @@ func plainText(text string) catalog.Rich { return catalog.Rich{Text: text, Forma
 func pointer[T any](value T) *T { return &value }
 
 // samplePage is a dashboard on which everything is in order.
-func samplePage() *catalog.Snapshot {
+func samplePage() *edition.Snapshot {
 	modules := catalog.Modules{
 		Announcement: true, OverallStatus: true, ActiveIncidents: true, ActiveMaintenance: true, Components: true, UptimeHistory: true,
 		UpcomingMaintenance: true, EventHistory: true, Subscribe: true, About: true,
 	}
-	return &catalog.Snapshot{
+	return &edition.Snapshot{
 		Edition: 7, At: pageNow(), URL: "https://status.example.com", Months: []string{"2026-11", "2026-10", "2026-09", "2025-12"},
 		Dashboard: catalog.Dashboard{
 			ID: "d0000000-0000-4000-8000-000000000001", Name: "Northwind Cloud", Slug: "northwind", Enabled: true, Locale: "en", Timezone: "Europe/Berlin",
@@ -44,7 +45,7 @@ func samplePage() *catalog.Snapshot {
 				},
 			},
 		},
-		Components: []catalog.ShownComponent{
+		Components: []edition.ShownComponent{
 			sampleComponent(1, "API", "Core"), sampleComponent(2, "Dashboard", "Core"), sampleComponent(3, "Sign-in", "Core"),
 			sampleComponent(4, "Object storage", "Regions"), sampleComponent(5, "Website", catalog.DefaultGroup),
 		},
@@ -55,19 +56,19 @@ func sampleID(kind string, n int) string {
 	return fmt.Sprintf("%s0000000-0000-4000-8000-%012d", kind, n)
 }
 
-func sampleComponent(n int, name, group string) catalog.ShownComponent {
-	return catalog.ShownComponent{
+func sampleComponent(n int, name, group string) edition.ShownComponent {
+	return edition.ShownComponent{
 		ID: sampleID("c", n), LegacyID: int64(n), Name: name, Group: group, State: catalog.Operational, Since: ago(400 * 24 * time.Hour),
 		UpdatedAt: ago(time.Hour), Uptime: pointer(100.0),
 	}
 }
 
-func sampleEntry(n int, status catalog.Status, at time.Time, text string) catalog.ShownEntry {
-	return catalog.ShownEntry{StatusID: sampleID("e", n), Status: status, InForce: status, Message: plainText(text), Timestamp: at, CreatedAt: at, UpdatedAt: at}
+func sampleEntry(n int, status catalog.Status, at time.Time, text string) edition.ShownEntry {
+	return edition.ShownEntry{StatusID: sampleID("e", n), Status: status, InForce: status, Message: plainText(text), Timestamp: at, CreatedAt: at, UpdatedAt: at}
 }
 
 // troubledPage is a dashboard with an event of every kind.
-func troubledPage() *catalog.Snapshot {
+func troubledPage() *edition.Snapshot {
 	s := samplePage()
 	s.Dashboard.Content.Announcement = &catalog.Rich{Format: richtext.Markdown, Text: "# Move of the data centre\nWe move to **Frankfurt** in December. [Read more](https://example.com/move)"}
 	s.Components[0].State, s.Components[0].Uptime = catalog.PartialOutage, pointer(99.971)
@@ -96,20 +97,20 @@ func troubledPage() *catalog.Snapshot {
 	}
 	s.Components[1].Days = []uptime.AffectedDay{day("2026-11-22", catalog.Degraded, 90, open)}
 	s.Components[3].Days = []uptime.AffectedDay{day("2026-11-22", catalog.UnderMaintenance, 45, upkeep)}
-	impact := func(n int, impact, worst catalog.Impact) catalog.ShownImpact {
-		return catalog.ShownImpact{ComponentID: sampleID("c", n), Name: s.Components[n-1].Name, Impact: impact, Worst: worst}
+	impact := func(n int, impact, worst catalog.Impact) edition.ShownImpact {
+		return edition.ShownImpact{ComponentID: sampleID("c", n), Name: s.Components[n-1].Name, Impact: impact, Worst: worst}
 	}
-	s.Events = []catalog.ShownEvent{
+	s.Events = []edition.ShownEvent{
 		{
 			ID: planned, Type: catalog.Maintenance, Status: catalog.Planning, Title: "Upgrade of the database", StartAt: pageNow().Add(52 * time.Hour),
 			ScheduledStartAt: pointer(pageNow().Add(52 * time.Hour)), ScheduledEndAt: pointer(pageNow().Add(54 * time.Hour)),
-			Description: plainText("Sign-in may be slow for a few minutes."), Impacts: []catalog.ShownImpact{impact(3, catalog.UnderMaintenance, catalog.UnderMaintenance)},
+			Description: plainText("Sign-in may be slow for a few minutes."), Impacts: []edition.ShownImpact{impact(3, catalog.UnderMaintenance, catalog.UnderMaintenance)},
 		},
 		{
 			ID: open, Type: catalog.Incident, Status: catalog.Identified, Title: "Elevated error rates on the API", StartAt: ago(90 * time.Minute),
 			Description: plainText("Some requests fail."),
-			Impacts:     []catalog.ShownImpact{impact(1, catalog.PartialOutage, catalog.PartialOutage), impact(2, catalog.Degraded, catalog.Degraded)},
-			Entries: []catalog.ShownEntry{
+			Impacts:     []edition.ShownImpact{impact(1, catalog.PartialOutage, catalog.PartialOutage), impact(2, catalog.Degraded, catalog.Degraded)},
+			Entries: []edition.ShownEntry{
 				sampleEntry(3, catalog.Identified, ago(20*time.Minute), "A network device drops packets between two zones. We route traffic around this device. Error rates are falling."),
 				sampleEntry(2, catalog.StatusUpdate, ago(50*time.Minute), "About 4 % of the requests fail."),
 				sampleEntry(1, catalog.Investigating, ago(90*time.Minute), "We see more errors than usual and look for the cause."),
@@ -118,17 +119,17 @@ func troubledPage() *catalog.Snapshot {
 		{
 			ID: upkeep, Type: catalog.Maintenance, Status: catalog.InProgress, Title: "Exchange of disks", StartAt: ago(45 * time.Minute),
 			ScheduledStartAt: pointer(ago(45 * time.Minute)), ScheduledEndAt: pointer(pageNow().Add(75 * time.Minute)),
-			Impacts: []catalog.ShownImpact{impact(4, catalog.UnderMaintenance, catalog.UnderMaintenance)},
-			Entries: []catalog.ShownEntry{sampleEntry(4, catalog.InProgress, ago(45*time.Minute), "The work has begun. Reads and writes continue.")},
+			Impacts: []edition.ShownImpact{impact(4, catalog.UnderMaintenance, catalog.UnderMaintenance)},
+			Entries: []edition.ShownEntry{sampleEntry(4, catalog.InProgress, ago(45*time.Minute), "The work has begun. Reads and writes continue.")},
 		},
 		{
 			ID: past, Type: catalog.Incident, Status: catalog.Resolved, Title: "Sign-in is not possible", StartAt: ago(5*24*time.Hour + 3*time.Hour),
-			EndAt: pointer(ago(5*24*time.Hour + 85*time.Minute)), Impacts: []catalog.ShownImpact{impact(1, catalog.Operational, catalog.MajorOutage)},
-			Entries: []catalog.ShownEntry{
+			EndAt: pointer(ago(5*24*time.Hour + 85*time.Minute)), Impacts: []edition.ShownImpact{impact(1, catalog.Operational, catalog.MajorOutage)},
+			Entries: []edition.ShownEntry{
 				sampleEntry(6, catalog.Resolved, ago(5*24*time.Hour+85*time.Minute), "Sign-in works again."),
 				sampleEntry(5, catalog.Investigating, ago(5*24*time.Hour+3*time.Hour), "Nobody can sign in."),
 			},
-			PostMortem: &catalog.ShownPostMortem{
+			PostMortem: &edition.ShownPostMortem{
 				Summary: plainText("A certificate expired."), RootCause: pointer(plainText("The renewal had failed since May.")),
 				ActionItems: []catalog.ActionItem{{Text: "Alert 30 days before the end", Done: true}, {Text: "Renew each week", DueDate: pointer("2026-12-01")}},
 				PublishedAt: ago(2 * 24 * time.Hour),
@@ -139,7 +140,7 @@ func troubledPage() *catalog.Snapshot {
 }
 
 // largePage has 50 components, 90 days and 14 days of history with much text. The same seed gives the same page.
-func largePage() *catalog.Snapshot {
+func largePage() *edition.Snapshot {
 	s := samplePage()
 	random := rand.New(rand.NewPCG(1, 2))
 	words := []string{"request", "queue", "node", "replica", "storage", "error", "latency", "region", "cache", "deploy", "network", "writes", "customers", "slowly", "traffic", "again", "restored", "monitoring", "identified", "database"}
@@ -161,7 +162,7 @@ func largePage() *catalog.Snapshot {
 	for n := range 60 { // over 90 days; the newest first
 		begin := ago(time.Duration(n*36) * time.Hour).Add(-3 * time.Hour)
 		end := begin.Add(time.Duration(10+random.IntN(140)) * time.Minute)
-		e := catalog.ShownEvent{
+		e := edition.ShownEvent{
 			ID: sampleID("a", 1e9+random.IntN(1e9)), Type: catalog.Incident, Status: catalog.Resolved, Title: text(5), Description: plainText(text(20)), StartAt: begin, EndAt: &end,
 		}
 		if n < 2 {
@@ -170,7 +171,7 @@ func largePage() *catalog.Snapshot {
 		for range 4 {
 			c := &s.Components[random.IntN(50)]
 			worst := impacts[random.IntN(4)]
-			e.Impacts = append(e.Impacts, catalog.ShownImpact{ComponentID: c.ID, Name: c.Name, Impact: worst, Worst: worst})
+			e.Impacts = append(e.Impacts, edition.ShownImpact{ComponentID: c.ID, Name: c.Name, Impact: worst, Worst: worst})
 			c.Days = append([]uptime.AffectedDay{{
 				Date: begin.Format(time.DateOnly), EventIDs: []string{e.ID},
 				Tally: uptime.Tally{Measured: 24 * time.Hour, Partial: end.Sub(begin), Worst: worst},

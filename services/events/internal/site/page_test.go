@@ -16,6 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 var update = flag.Bool("update", false, "write the golden pages")
@@ -31,9 +32,9 @@ func newSite(t testing.TB) *Site {
 	return s
 }
 
-func render(t testing.TB, s *Site, snapshot *catalog.Snapshot, name string) File {
+func render(t testing.TB, s *Site, snapshot *edition.Snapshot, name string) File {
 	t.Helper()
-	file, err := s.Render(snapshot, name, catalog.Asked{})
+	file, err := s.render(snapshot, name, edition.Extra{})
 	if err != nil {
 		t.Fatalf("%q: %v", name, err)
 	}
@@ -41,7 +42,7 @@ func render(t testing.TB, s *Site, snapshot *catalog.Snapshot, name string) File
 }
 
 // pageNames returns the names of all pages of the snapshot.
-func pageNames(s *catalog.Snapshot) []string {
+func pageNames(s *edition.Snapshot) []string {
 	names := []string{"", "history", "subscribe", "subscribe/sent", "embed", peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile, peer.MissingFile}
 	for _, c := range s.Components {
 		names = append(names, "components/"+c.ID)
@@ -56,8 +57,8 @@ func pageNames(s *catalog.Snapshot) []string {
 }
 
 // samplePages returns the samples by name. With SAMPLES=folder, TestGoldenPages writes their pages to the folder.
-func samplePages(s *Site) map[string]*catalog.Snapshot {
-	all := map[string]*catalog.Snapshot{"calm": samplePage(), "trouble": troubledPage(), "large": largePage(), "hostile": hostilePage()}
+func samplePages(s *Site) map[string]*edition.Snapshot {
+	all := map[string]*edition.Snapshot{"calm": samplePage(), "trouble": troubledPage(), "large": largePage(), "hostile": hostilePage()}
 	for lang := range s.words {
 		all[lang] = troubledPage()
 		all[lang].Dashboard.Locale = lang
@@ -142,7 +143,7 @@ func TestPagesAreTheSameBytesEachTime(t *testing.T) {
 	for _, name := range pageNames(snapshot) {
 		done := make(chan File)
 		go func() {
-			file, _ := second.Render(equal, name, catalog.Asked{})
+			file, _ := second.render(equal, name, edition.Extra{})
 			done <- file
 		}()
 		one, other := render(t, first, snapshot, name), <-done
@@ -177,7 +178,7 @@ func TestUnknownFiles(t *testing.T) {
 	for _, name := range []string{
 		"x", "events", "events/", "events/x", "events/" + snapshot.Events[0].ID + "/x", "components/x", "history/2026-08", "history/x", "history/", "enter/x", "subscribe/email", "../x", "[",
 	} {
-		if file, err := s.Render(snapshot, name, catalog.Asked{}); !fault.Is(err, fault.NotFound) || file.Body != nil {
+		if file, err := s.render(snapshot, name, edition.Extra{}); !fault.Is(err, fault.NotFound) || file.Body != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -187,15 +188,15 @@ func TestUnknownFiles(t *testing.T) {
 func TestAskedEventAndMonth(t *testing.T) {
 	s, snapshot := newSite(t), samplePage()
 	old := troubledPage().Events[3]
-	file, err := s.Render(snapshot, "events/"+old.ID, catalog.Asked{Event: &old})
+	file, err := s.render(snapshot, "events/"+old.ID, edition.Extra{Event: &old})
 	if err != nil || !strings.Contains(string(file.Body), "Sign-in is not possible") {
 		t.Errorf("%v: %s", err, file.Body)
 	}
-	if _, err := s.Render(snapshot, "events/"+sampleID("a", 5), catalog.Asked{Event: &old}); !fault.Is(err, fault.NotFound) {
+	if _, err := s.render(snapshot, "events/"+sampleID("a", 5), edition.Extra{Event: &old}); !fault.Is(err, fault.NotFound) {
 		t.Error(err)
 	}
-	month := &catalog.ShownMonth{Month: "2025-12", Events: []catalog.ShownEvent{old}, Uptimes: map[string]*float64{snapshot.Components[0].ID: pointer(98.7654)}}
-	file, err = s.Render(snapshot, "history/2025-12", catalog.Asked{Month: month})
+	month := &edition.ShownMonth{Month: "2025-12", Events: []edition.ShownEvent{old}, Uptimes: map[string]*float64{snapshot.Components[0].ID: pointer(98.7654)}}
+	file, err = s.render(snapshot, "history/2025-12", edition.Extra{Month: month})
 	if text := string(file.Body); err != nil || !strings.Contains(text, "Sign-in is not possible") || !strings.Contains(text, "98.76%") || !strings.Contains(text, "Not measured") {
 		t.Errorf("%v: %s", err, text)
 	}

@@ -1,5 +1,5 @@
 // Package site renders the files of a public dashboard: pages, feeds, calendars, badges and the read interface of
-// Statuspage. It computes each file from a snapshot (catalog.Snapshot) and nothing else: it reads no clock, no record
+// Statuspage. It computes each file from a snapshot (edition.Snapshot) and nothing else: it reads no clock, no record
 // and no request. So a file of an edition is always the same bytes, and it can be stored.
 package site
 
@@ -12,36 +12,37 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 const pageType = peer.HTML + "; charset=utf-8"
 
 // File is a rendered file.
 type File struct {
-	Media  string // the Content-Type, which Render sets
+	Media  string // the Content-Type, which render sets
 	Body   []byte
 	Policy string // the Content-Security-Policy; empty for a file that is no HTML
 }
 
-// Site renders files. It holds the parsed templates and the words, and never changes.
+// Site implements edition.Renderer. It has the parsed templates and the words, and never changes.
 type Site struct {
-	pages  map[string]*template.Template // by locale
-	words  map[string]*locale
-	texts  *texts
-	style  string
-	routes []fileRoute
+	pages      map[string]*template.Template // by locale
+	words      map[string]*locale
+	texts      *texts
+	style      string
+	routes     []fileRoute
+	compressor compressor
 	// confirm is the URL that takes the code of a visitor.
 	confirm string
 	// script and scriptHash are the script of all pages and its source in a Content-Security-Policy.
 	script, scriptHash string
 }
 
-// renderRequest is the file that Render was called for.
+// renderRequest is the file that render was called for.
 type renderRequest struct {
-	*catalog.Snapshot
+	*edition.Snapshot
 	name  string
-	extra catalog.Asked
+	extra edition.Extra
 }
 
 // renderer renders the file of a request, without its content type.
@@ -109,8 +110,18 @@ func newRoutes() ([]fileRoute, error) {
 // parameter is a segment of a path that stands for any value.
 var parameter = regexp.MustCompile(`\{[a-z]+\}`)
 
-// Render returns the file of a snapshot by its name, or NotFound.
-func (s *Site) Render(snapshot *catalog.Snapshot, name string, extra catalog.Asked) (File, error) {
+// Render implements edition.Renderer.
+func (s *Site) Render(snapshot *edition.Snapshot, name string, extra edition.Extra) (edition.File, error) {
+	file, err := s.render(snapshot, name, extra)
+	if err != nil {
+		return edition.File{}, err
+	}
+	codings, err := s.compressor.codings(file.Body)
+	return edition.File{Name: name, Media: file.Media, Policy: file.Policy, Codings: codings}, err
+}
+
+// render returns the file of a snapshot by its name, or NotFound.
+func (s *Site) render(snapshot *edition.Snapshot, name string, extra edition.Extra) (File, error) {
 	for _, route := range s.routes {
 		if matches, err := path.Match(route.pattern, name); err == nil && matches {
 			file, err := route.render(s, renderRequest{snapshot, name, extra})
@@ -136,7 +147,7 @@ func (s *Site) wording(r renderRequest) wording {
 	return func(key string) string { return l.Word(key) }
 }
 
-func feedFile(render func(*catalog.Snapshot, string, wording, *texts) (File, error)) func(*Site, renderRequest) (File, error) {
+func feedFile(render func(*edition.Snapshot, string, wording, *texts) (File, error)) func(*Site, renderRequest) (File, error) {
 	return func(s *Site, r renderRequest) (File, error) {
 		return render(r.Snapshot, r.component(), s.wording(r), s.texts)
 	}

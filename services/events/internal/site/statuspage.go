@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // The read interface of Statuspage, version 2. Clients compare its words, so they are English in every locale. Each
@@ -36,12 +37,12 @@ type pageHeader struct {
 	UpdatedAt *string `json:"updated_at"`
 }
 
-func pageHeaderOf(s *catalog.Snapshot) pageHeader {
+func pageHeaderOf(s *edition.Snapshot) pageHeader {
 	return pageHeader{ID: s.Dashboard.ID, Name: oneLine(s.Dashboard.Name), URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
 }
 
 // statuspage returns the file with a name below api/v2, or NotFound.
-func statuspage(s *catalog.Snapshot, name string, texts *texts) (File, error) {
+func statuspage(s *edition.Snapshot, name string, texts *texts) (File, error) {
 	body, known := statuspageBody(s, name, texts)
 	if !known {
 		return File{}, unknownFile()
@@ -79,7 +80,7 @@ type maintenancesFile struct {
 }
 
 // statuspageBody returns the value of a file, and false for an unknown name.
-func statuspageBody(s *catalog.Snapshot, name string, texts *texts) (any, bool) {
+func statuspageBody(s *edition.Snapshot, name string, texts *texts) (any, bool) {
 	page := pageHeaderOf(s)
 	events := func(of catalog.EventType, is eventFilter) []any { return eventsOf(s, of, is, texts) }
 	switch name {
@@ -109,26 +110,26 @@ func statuspageBody(s *catalog.Snapshot, name string, texts *texts) (any, bool) 
 }
 
 // eventFilter reports whether a list contains an event.
-type eventFilter func(*catalog.Snapshot, *catalog.ShownEvent) bool
+type eventFilter func(*edition.Snapshot, *edition.ShownEvent) bool
 
-func isAny(*catalog.Snapshot, *catalog.ShownEvent) bool { return true }
+func isAny(*edition.Snapshot, *edition.ShownEvent) bool { return true }
 
 // isActive and isUpcoming follow from the status alone, as clients compare it: a maintenance that was started is
 // active, and one in planning is upcoming.
-func isActive(_ *catalog.Snapshot, event *catalog.ShownEvent) bool {
+func isActive(_ *edition.Snapshot, event *edition.ShownEvent) bool {
 	return event.Status != catalog.Planning && event.Status != catalog.Completed
 }
 
-func isUpcoming(_ *catalog.Snapshot, event *catalog.ShownEvent) bool {
+func isUpcoming(_ *edition.Snapshot, event *edition.ShownEvent) bool {
 	return event.Status == catalog.Planning
 }
 
-func isDue(s *catalog.Snapshot, event *catalog.ShownEvent) bool {
+func isDue(s *edition.Snapshot, event *edition.ShownEvent) bool {
 	return isActive(s, event) || isUpcoming(s, event)
 }
 
 // eventsOf returns the first events of a type that is includes.
-func eventsOf(s *catalog.Snapshot, of catalog.EventType, is eventFilter, texts *texts) []any {
+func eventsOf(s *edition.Snapshot, of catalog.EventType, is eventFilter, texts *texts) []any {
 	components := componentsByID(s)
 	list := []any{}
 	for i := range s.Events {

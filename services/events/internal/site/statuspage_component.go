@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/google/uuid"
 )
 
@@ -27,14 +28,14 @@ type statusComponent struct {
 
 // groupID returns the id of a group. A group is a name without a record, so its id follows from the dashboard and
 // the name.
-func groupID(s *catalog.Snapshot, name string) string {
+func groupID(s *edition.Snapshot, name string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.Dashboard.ID+"/groups/"+name)).String()
 }
 
 // statusComponentsOf returns the components in the order of the page. A group precedes its components, at the place of
 // the first of them.
-func statusComponentsOf(s *catalog.Snapshot) []statusComponent {
-	members := map[string][]*catalog.ShownComponent{}
+func statusComponentsOf(s *edition.Snapshot) []statusComponent {
+	members := map[string][]*edition.ShownComponent{}
 	for i := range s.Components {
 		component := &s.Components[i]
 		members[component.Group] = append(members[component.Group], component)
@@ -61,7 +62,7 @@ func statusComponentsOf(s *catalog.Snapshot) []statusComponent {
 	return list
 }
 
-func statusComponentOf(s *catalog.Snapshot, c *catalog.ShownComponent, position int, zone *time.Location) statusComponent {
+func statusComponentOf(s *edition.Snapshot, c *edition.ShownComponent, position int, zone *time.Location) statusComponent {
 	component := statusComponent{
 		ID: c.ID, Name: oneLine(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
 		Position: &position, Showcase: s.Dashboard.Content.Modules.UptimeHistory, StartDate: startDate(c.Since, zone),
@@ -78,7 +79,7 @@ func statusComponentOf(s *catalog.Snapshot, c *catalog.ShownComponent, position 
 }
 
 // statusGroupOf returns the group of some components. It exists since the first of them.
-func statusGroupOf(s *catalog.Snapshot, members []*catalog.ShownComponent, position int, zone *time.Location) statusComponent {
+func statusGroupOf(s *edition.Snapshot, members []*edition.ShownComponent, position int, zone *time.Location) statusComponent {
 	name := members[0].Group
 	since, updated := members[0].Since, members[0].UpdatedAt
 	var ids []string
@@ -108,7 +109,7 @@ func startDate(t time.Time, zone *time.Location) *string {
 }
 
 // componentsByID returns the components that are no groups.
-func componentsByID(s *catalog.Snapshot) map[string]statusComponent {
+func componentsByID(s *edition.Snapshot) map[string]statusComponent {
 	byID := map[string]statusComponent{}
 	for _, component := range statusComponentsOf(s) {
 		if !component.Group {

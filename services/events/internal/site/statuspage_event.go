@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // statusEvent is an incident.
@@ -63,7 +64,7 @@ func statusWord(status catalog.Status) string {
 	return string(status)
 }
 
-func statusEventOf(s *catalog.Snapshot, event *catalog.ShownEvent, components map[string]statusComponent, texts *texts) any {
+func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components map[string]statusComponent, texts *texts) any {
 	of := statusEvent{
 		ID: event.ID, Name: oneLine(event.Title), Status: statusWord(event.Status), CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt),
 		MonitoringAt: monitoringAt(event), Impact: impactWord(event), Shortlink: eventURL(s, event.ID), StartedAt: stamp(&event.StartAt),
@@ -91,7 +92,7 @@ func statusEventOf(s *catalog.Snapshot, event *catalog.ShownEvent, components ma
 }
 
 // plannedTimes returns the planned times of a maintenance, or the actual ones where there is no plan.
-func plannedTimes(event *catalog.ShownEvent) (start, end *time.Time) {
+func plannedTimes(event *edition.ShownEvent) (start, end *time.Time) {
 	start, end = &event.StartAt, event.EndAt
 	if event.ScheduledStartAt != nil {
 		start = event.ScheduledStartAt
@@ -103,8 +104,8 @@ func plannedTimes(event *catalog.ShownEvent) (start, end *time.Time) {
 }
 
 // monitoringAt returns the time of the last transition to monitoring.
-func monitoringAt(event *catalog.ShownEvent) *string {
-	at := slices.IndexFunc(event.Entries, func(entry catalog.ShownEntry) bool { return entry.Status == catalog.Monitoring })
+func monitoringAt(event *edition.ShownEvent) *string {
+	at := slices.IndexFunc(event.Entries, func(entry edition.ShownEntry) bool { return entry.Status == catalog.Monitoring })
 	if at < 0 {
 		return nil
 	}
@@ -112,7 +113,7 @@ func monitoringAt(event *catalog.ShownEvent) *string {
 }
 
 // impactWord returns the word for the worst impact of the event in its whole time.
-func impactWord(event *catalog.ShownEvent) string {
+func impactWord(event *edition.ShownEvent) string {
 	if event.Type == catalog.Maintenance {
 		return "maintenance"
 	}
@@ -133,7 +134,7 @@ func impactWord(event *catalog.ShownEvent) string {
 
 // statusUpdatesOf returns the entries, the newest first. Clients read the first one without looking for it, so the
 // description stands for the entries of an event that has none.
-func statusUpdatesOf(event *catalog.ShownEvent, texts *texts) []statusUpdate {
+func statusUpdatesOf(event *edition.ShownEvent, texts *texts) []statusUpdate {
 	if len(event.Entries) == 0 {
 		return []statusUpdate{{
 			ID: event.ID, Status: statusWord(event.Status), Body: texts.plain.of(event.Description), IncidentID: event.ID,
@@ -161,7 +162,7 @@ func statusUpdatesOf(event *catalog.ShownEvent, texts *texts) []statusUpdate {
 }
 
 // changedBy returns the components of an entry that have a name.
-func changedBy(entry catalog.ShownEntry, names map[string]string) []statusChanged {
+func changedBy(entry edition.ShownEntry, names map[string]string) []statusChanged {
 	var changed []statusChanged
 	for _, impact := range entry.Impacts {
 		name, shown := names[impact.ComponentID]

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // worst returns the worst of some states, and catalog.Operational of none.
@@ -20,7 +21,7 @@ func worst(states ...catalog.Impact) catalog.Impact {
 
 // isOpen reports whether an event has begun at the time of the snapshot and is not closed. A maintenance in planning
 // has not begun, even after its planned start.
-func isOpen(s *catalog.Snapshot, event *catalog.ShownEvent) bool {
+func isOpen(s *edition.Snapshot, event *edition.ShownEvent) bool {
 	switch event.Status {
 	case catalog.Planning, catalog.Resolved, catalog.Completed:
 		return false
@@ -34,7 +35,7 @@ type overall struct {
 	Incident bool           // an incident is open
 }
 
-func overallOf(s *catalog.Snapshot) overall {
+func overallOf(s *edition.Snapshot) overall {
 	var of overall
 	var states []catalog.Impact
 	for i := range s.Components {
@@ -80,7 +81,7 @@ type pageStatus struct {
 	Description string `json:"description"`
 }
 
-func pageStatusOf(s *catalog.Snapshot) pageStatus {
+func pageStatusOf(s *edition.Snapshot) pageStatus {
 	of := overallOf(s)
 	if of.unexplained() {
 		return pageStatus{"minor", "Minor Service Outage"}

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 type object = map[string]any
 
 // readStatuspage returns a file below api/v2 as a client reads it.
-func readStatuspage(t *testing.T, s *catalog.Snapshot, name string) object {
+func readStatuspage(t *testing.T, s *edition.Snapshot, name string) object {
 	t.Helper()
 	file, err := statuspage(s, name, newTexts())
 	body := object{}
@@ -81,7 +82,7 @@ func checkKeys(t *testing.T, what string, list []object, keys string) {
 func TestStatuspage_keys(t *testing.T) {
 	const component = "id, name, status, created_at, updated_at, position, description, showcase, start_date, group_id, page_id, group, only_show_if_degraded"
 	const incident = "id, name, status, created_at, updated_at, monitoring_at, resolved_at, impact, shortlink, started_at, page_id, incident_updates, components"
-	for _, s := range []*catalog.Snapshot{sampleSnapshot(), hostileSnapshot()} {
+	for _, s := range []*edition.Snapshot{sampleSnapshot(), hostileSnapshot()} {
 		for _, name := range statuspageNames() {
 			body := readStatuspage(t, s, name)
 			checkKeys(t, name, []object{body["page"].(object)}, "id, name, url, time_zone, updated_at")
@@ -269,19 +270,19 @@ func TestStatuspage_status(t *testing.T) {
 	future.StartAt = sampleSnapshot().At.Add(time.Second)
 	for _, c := range []struct {
 		state       catalog.Impact
-		events      []catalog.ShownEvent
+		events      []edition.ShownEvent
 		indicator   string
 		description string
 	}{
 		{catalog.Operational, nil, "none", "All Systems Operational"},
-		{catalog.Operational, []catalog.ShownEvent{resolved, planned, later, future}, "none", "All Systems Operational"},
-		{catalog.Operational, []catalog.ShownEvent{incident}, "minor", "Minor Service Outage"},
-		{catalog.Operational, []catalog.ShownEvent{maintenance}, "maintenance", "Service Under Maintenance"},
+		{catalog.Operational, []edition.ShownEvent{resolved, planned, later, future}, "none", "All Systems Operational"},
+		{catalog.Operational, []edition.ShownEvent{incident}, "minor", "Minor Service Outage"},
+		{catalog.Operational, []edition.ShownEvent{maintenance}, "maintenance", "Service Under Maintenance"},
 		{catalog.UnderMaintenance, nil, "maintenance", "Service Under Maintenance"},
-		{catalog.UnderMaintenance, []catalog.ShownEvent{incident}, "minor", "Minor Service Outage"},
-		{catalog.Degraded, []catalog.ShownEvent{incident, maintenance}, "minor", "Partially Degraded Service"},
-		{catalog.PartialOutage, []catalog.ShownEvent{incident}, "major", "Partial System Outage"},
-		{catalog.MajorOutage, []catalog.ShownEvent{maintenance}, "critical", "Major System Outage"},
+		{catalog.UnderMaintenance, []edition.ShownEvent{incident}, "minor", "Minor Service Outage"},
+		{catalog.Degraded, []edition.ShownEvent{incident, maintenance}, "minor", "Partially Degraded Service"},
+		{catalog.PartialOutage, []edition.ShownEvent{incident}, "major", "Partial System Outage"},
+		{catalog.MajorOutage, []edition.ShownEvent{maintenance}, "critical", "Major System Outage"},
 	} {
 		s := sampleSnapshot()
 		for i := range s.Components {

@@ -15,9 +15,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-func addDashboard(t *testing.T, c *catalog.Catalog, name string, components ...string) catalog.Dashboard {
+func addDashboard(t *testing.T, c library, name string, components ...string) catalog.Dashboard {
 	t.Helper()
 	made, err := c.AddDashboard(t.Context(), ours, func(d *catalog.Dashboard) error {
 		d.Name = name
@@ -45,7 +47,7 @@ func TestLastDashboardStays(t *testing.T) {
 		var deleted, last, gone atomic.Int64
 		var group sync.WaitGroup
 		for _, id := range ids {
-			for _, c := range []*catalog.Catalog{one, two, one} {
+			for _, c := range []library{one, two, one} {
 				group.Go(func() {
 					switch err := c.DeleteDashboard(t.Context(), ours, id); {
 					case err == nil:
@@ -114,27 +116,25 @@ func TestInterruptedDashboardRemoval(t *testing.T) {
 
 // heldIssued lets a test do something before records are stored.
 type heldIssued[T any] struct {
-	catalog.Issued[T]
+	find.Collection[T]
 	before func()
 }
 
 func (h heldIssued[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
 	h.before()
-	return h.Issued.Insert(ctx, item, messages...)
+	return h.Collection.Insert(ctx, item, messages...)
 }
 
 func (h heldIssued[T]) UpsertMany(ctx context.Context, items []T) error {
 	h.before()
-	return h.Issued.UpsertMany(ctx, items)
+	return h.Collection.UpsertMany(ctx, items)
 }
 
 // name renders files that have their name.
 type name struct{}
 
-func (name) AtOnce() []string { return nil }
-
-func (name) Render(_ *catalog.Snapshot, name string, _ catalog.Asked) (catalog.File, error) {
-	return catalog.File{Name: name, Codings: []catalog.Coding{{Name: "identity", Body: []byte(name)}}}, nil
+func (name) Render(_ *edition.Snapshot, name string, _ edition.Extra) (edition.File, error) {
+	return edition.File{Name: name, Codings: []edition.Coding{{Name: "identity", Body: []byte(name)}}}, nil
 }
 
 // TestDashboardIsDeletedWhileItsPageIsRendered checks that nothing is left of a dashboard that is deleted after a rendering
@@ -152,10 +152,9 @@ func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
 					}
 				}
 			}
-			catalogs, records := open(t, folder, false, func(s *catalog.Store) {
-				s.Parts, s.Files = heldIssued[catalog.Part]{s.Parts, hold("parts")}, heldIssued[catalog.KeptFile]{s.Files, hold("files")}
+			catalogs, records := open(t, folder, false, func(s *store.Store) {
+				s.Parts, s.Files = heldIssued[edition.Part]{s.Parts, hold("parts")}, heldIssued[edition.StoredFile]{s.Files, hold("files")}
 			})
-			catalogs.Publish(catalog.Publication{Renderer: name{}, URL: func(*catalog.Dashboard) string { return "" }, Sign: func(_, _ string) string { return "" }})
 			deaf, _ := open(t, folder, true)
 			component := add(t, catalogs, "API")
 			addDashboard(t, catalogs, "stays")
@@ -190,7 +189,7 @@ func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			ran := make(chan error, 1)
 			go func() { ran <- catalogs.RunPages(ctx, slog.New(slog.DiscardHandler)) }()
-			query := find.Query{Where: []find.Condition{find.Eq(catalog.FieldDashboard, goes.ID)}}
+			query := find.Query{Where: []find.Condition{find.Eq(edition.FieldDashboard, goes.ID)}}
 			apitest.Eventually(t, "nothing is left", func() bool {
 				parts, err := records.Parts.Keys(t.Context(), query)
 				files, failed := records.Files.Keys(t.Context(), query)
@@ -203,33 +202,6 @@ func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestOldDashboardHasDefaults reads a record as it was stored before dashboards had settings.
-func TestOldDashboardHasDefaults(t *testing.T) {
-	catalogs, records := open(t, t.TempDir(), false)
-	old := catalog.Dashboard{
-		ID: board, LegacyID: 7, OrganizationID: org, Name: "Old", Slug: "old", Enabled: true, Timezone: "UTC", Locale: "en",
-		CustomDomains: []string{}, Components: []catalog.Placement{}, Version: 1,
-	}
-	if err := records.Dashboards.Insert(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
-	check := func(d catalog.Dashboard, err error) {
-		t.Helper()
-		if err != nil || d.Access.Mode != catalog.AccessPublic || !d.SearchIndexing || d.Subscriptions != (catalog.Subscriptions{Email: true}) ||
-			d.Branding.Theme != "auto" || len(d.Content.Order) != 10 || d.Content.Uptime.PartialOutageWeight != 0.3 {
-			t.Errorf("%+v, %v", d, err)
-		}
-	}
-	check(catalogs.Dashboard(t.Context(), org, board))
-	page, err := catalogs.PageOfDashboards(t.Context(), org, 10, "")
-	check(append(page.Items, catalog.Dashboard{})[0], err)
-	if _, err := catalogs.PublicBySlug(t.Context(), "old"); err != nil {
-		t.Errorf("its page: %v", err)
-	}
-	check(catalogs.ChangeDashboard(t.Context(), ours, board, func(d *catalog.Dashboard) error { d.Name = "New"; return nil }))
-	check(records.Dashboards.Get(t.Context(), board))
 }
 
 // TestPlacementsAndRemovals places components while they are deleted. No dashboard keeps a deleted one.
@@ -272,7 +244,7 @@ func TestPlacementsAndRemovals(t *testing.T) {
 // TestPlacementAfterRemoval places a component whose removal ends between the check and the write of the placement.
 func TestPlacementAfterRemoval(t *testing.T) {
 	var meanwhile func()
-	c, records := open(t, t.TempDir(), false, func(s *catalog.Store) {
+	c, records := open(t, t.TempDir(), false, func(s *store.Store) {
 		s.Dashboards = overtaken{s.Dashboards, func() {
 			if meanwhile != nil {
 				meanwhile()
@@ -311,47 +283,4 @@ func (o overtaken) Update(ctx context.Context, key string, change func(*catalog.
 		o.meanwhile()
 		return messages, err
 	})
-}
-
-// TestDashboardsStoredBeforeThereWerePlacesCount checks that they take room in the limit until they are deleted.
-func TestDashboardsStoredBeforeThereWerePlacesCount(t *testing.T) {
-	const old = 30
-	c, records := open(t, t.TempDir(), false)
-	var ids []string
-	for i := range old {
-		d := addDashboard(t, c, fmt.Sprintf("Old %d", i))
-		if _, err := records.Dashboards.Update(t.Context(), d.ID, func(d *catalog.Dashboard) ([]topic.Message, error) {
-			d.Place = 0
-			return nil, nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, d.ID)
-	}
-	create := func(want int64) {
-		t.Helper()
-		var made atomic.Int64
-		var group sync.WaitGroup
-		for range 64 {
-			group.Go(func() {
-				_, err := c.AddDashboard(t.Context(), ours, func(d *catalog.Dashboard) error { d.Name = "New"; return nil })
-				if err == nil {
-					made.Add(1)
-				} else if !fault.Is(err, fault.Conflict) {
-					t.Error(err)
-				}
-			})
-		}
-		group.Wait()
-		if made.Load() != want {
-			t.Errorf("%d dashboards created, want %d", made.Load(), want)
-		}
-	}
-	create(dashboardLimit - old)
-	for _, id := range ids[:10] {
-		if err := c.DeleteDashboard(t.Context(), ours, id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	create(10)
 }

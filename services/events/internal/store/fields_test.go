@@ -10,7 +10,7 @@ import (
 )
 
 func TestAFieldThatComputesOtherValuesHasANewRevision(t *testing.T) {
-	documenttest.Fields(t, func(db *document.Database) { store.Declare(db, nil) },
+	documenttest.Fields(t, func(db *document.Database) { store.Declare(db) },
 		catalog.Incident, catalog.Maintenance,
 		catalog.Investigating, catalog.Identified, catalog.Monitoring, catalog.Resolved,
 		catalog.Planning, catalog.Started, catalog.InProgress, catalog.Verifying, catalog.Completed, catalog.StatusUpdate)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
 // scans counts the queries that examine events one by one.
@@ -37,7 +38,7 @@ func (s *scans) Keys(ctx context.Context, query find.Query, fields ...string) ([
 // A list in an order that no index has examines the events once, although they fill many pages.
 func TestSortedListExaminesEventsOnce(t *testing.T) {
 	events := &scans{}
-	c, _ := open(t, t.TempDir(), true, func(s *catalog.Store) { events.Collection, s.Events = s.Events, events })
+	c, _ := open(t, t.TempDir(), true, func(s *store.Store) { events.Collection, s.Events = s.Events, events })
 	component := add(t, c, "Checkout")
 	start := time.Now().UTC().Truncate(time.Hour).Add(-time.Hour * 24)
 	var wanted []int64

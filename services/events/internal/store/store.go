@@ -1,4 +1,4 @@
-// Package store declares the catalog's records on libs/document: the fields that queries may name, the indexes,
+// Package store declares the records of the catalog and of the editions on libs/document: the fields that queries may name, the indexes,
 // and the function that runs after each write.
 package store
 
@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // Follower updates the records that follow from a write.
@@ -19,24 +20,37 @@ type Follower interface {
 	RemovalsWritten(ctx context.Context, current *catalog.Removals) error
 }
 
-// Declare returns the catalog's store on db. It calls follower after each write, because the catalog, which is the
-// Follower, is made after its store.
-func Declare(db *document.Database, follower func() Follower) catalog.Store {
-	return catalog.Store{
-		Dashboards: document.Declare(db, dashboards(follower)),
-		Components: document.Declare(db, components(follower)),
-		Events:     document.Declare(db, events(follower)),
-		Removals:   document.Declare(db, removals(follower)),
-		Pages:      document.Declare(db, pages()),
-		Parts:      document.Declare(db, parts()),
-		Files:      document.Declare(db, files()),
+// Store is the declared records.
+type Store struct {
+	catalog.Store
+	edition.Records
+	follower Follower
+}
+
+// Declare returns the records on db. Follow must be called before the first write.
+func Declare(db *document.Database) *Store {
+	s := &Store{}
+	s.Store = catalog.Store{
+		Dashboards: document.Declare(db, s.dashboards()),
+		Components: document.Declare(db, s.components()),
+		Events:     document.Declare(db, s.events()),
+		Removals:   document.Declare(db, s.removals()),
 		Links:      document.Declare(db, links()),
 		Updates:    document.Declare(db, updates()),
 		Next:       db.NextN,
 	}
+	s.Records = edition.Records{
+		Pages: document.Declare(db, pages()),
+		Parts: document.Declare(db, parts()),
+		Files: document.Declare(db, files()),
+	}
+	return s
 }
 
-func dashboards(follower func() Follower) document.Schema[catalog.Dashboard] {
+// Follow makes the store call follower after each write.
+func (s *Store) Follow(follower Follower) { s.follower = follower }
+
+func (s *Store) dashboards() document.Schema[catalog.Dashboard] {
 	type record = catalog.Dashboard
 	return document.Schema[record]{
 		Name: "dashboards",
@@ -45,7 +59,7 @@ func dashboards(follower func() Follower) document.Schema[catalog.Dashboard] {
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(d *record) any { return d.OrganizationID }},
 			document.Field[record]{Name: catalog.FieldComponents, Value: func(d *record) any { return d.ComponentIDs() }},
 			document.Field[record]{Name: catalog.FieldHosts, Value: func(d *record) any { return d.CustomDomains }},
-			document.Field[record]{Name: catalog.FieldPlace, Value: func(d *record) any { return d.TakenPlace() }},
+			document.Field[record]{Name: catalog.FieldPlace, Value: func(d *record) any { return d.Place }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexOrganization, Fields: []string{catalog.FieldOrganization}},
@@ -56,12 +70,12 @@ func dashboards(follower func() Follower) document.Schema[catalog.Dashboard] {
 			{Name: catalog.IndexHost, Fields: []string{catalog.FieldHosts}, Unique: true},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
-			return follower().DashboardWritten(ctx, key, current)
+			return s.follower.DashboardWritten(ctx, key, current)
 		},
 	}
 }
 
-func components(follower func() Follower) document.Schema[catalog.Component] {
+func (s *Store) components() document.Schema[catalog.Component] {
 	type record = catalog.Component
 	return document.Schema[record]{
 		Name: "components",
@@ -83,12 +97,12 @@ func components(follower func() Follower) document.Schema[catalog.Component] {
 			{Name: catalog.IndexName, Fields: []string{catalog.FieldOrganization, "name", catalog.FieldLegacyID}},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
-			return follower().ComponentWritten(ctx, key, current)
+			return s.follower.ComponentWritten(ctx, key, current)
 		},
 	}
 }
 
-func events(follower func() Follower) document.Schema[catalog.Event] {
+func (s *Store) events() document.Schema[catalog.Event] {
 	type record = catalog.Event
 	return document.Schema[record]{
 		Name: "events",
@@ -124,7 +138,7 @@ func events(follower func() Follower) document.Schema[catalog.Event] {
 			{Name: catalog.IndexInbound, Fields: []string{catalog.FieldOrganization, catalog.FieldInbound}, Unique: true},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
-			return follower().EventWritten(ctx, key, current)
+			return s.follower.EventWritten(ctx, key, current)
 		},
 	}
 }
@@ -167,58 +181,58 @@ func updates() document.Schema[catalog.UpdateRow] {
 	}
 }
 
-func removals(follower func() Follower) document.Schema[catalog.Removals] {
+func (s *Store) removals() document.Schema[catalog.Removals] {
 	return document.Schema[catalog.Removals]{
 		Name: "removals",
 		Key:  func(r *catalog.Removals) string { return r.OrganizationID },
 		Derive: func(ctx context.Context, _ string, current *catalog.Removals) error {
-			return follower().RemovalsWritten(ctx, current)
+			return s.follower.RemovalsWritten(ctx, current)
 		},
 	}
 }
 
-func pages() document.Schema[catalog.Page] {
-	type record = catalog.Page
+func pages() document.Schema[edition.PublishedPage] {
+	type record = edition.PublishedPage
 	return document.Schema[record]{
 		Name: "pages",
 		Key:  func(p *record) string { return p.DashboardID },
 		Fields: append(members[record](catalog.FieldSlug, catalog.FieldHosts),
 			document.Field[record]{Name: catalog.FieldDueAt, Value: func(p *record) any { return p.DueAt() }},
-			document.Field[record]{Name: catalog.FieldEnabled, Value: func(p *record) any { return p.Enabled && !p.Removed }},
-			document.Field[record]{Name: catalog.FieldMark, Value: func(p *record) any { return p.Mark() }},
+			document.Field[record]{Name: edition.FieldEnabled, Value: func(p *record) any { return p.Enabled && !p.Removed }},
+			document.Field[record]{Name: edition.FieldMark, Value: func(p *record) any { return p.Mark() }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
 			{Name: catalog.IndexSlug, Fields: []string{catalog.FieldSlug}},
 			{Name: catalog.IndexHost, Fields: []string{catalog.FieldHosts}},
-			{Name: catalog.IndexEnabled, Fields: []string{catalog.FieldEnabled}},
+			{Name: edition.IndexEnabled, Fields: []string{edition.FieldEnabled}},
 		},
 	}
 }
 
-func parts() document.Schema[catalog.Part] {
-	type record = catalog.Part
+func parts() document.Schema[edition.Part] {
+	type record = edition.Part
 	return document.Schema[record]{
 		Name: "parts",
 		Key:  func(p *record) string { return p.ID },
-		Fields: append(members[record](catalog.FieldID, catalog.FieldCreatedAt, catalog.FieldNumber),
-			document.Field[record]{Name: catalog.FieldDashboard, Value: func(p *record) any { return p.DashboardID }}),
-		Indexes: []document.Index{{Name: catalog.IndexDashboard, Fields: []string{catalog.FieldDashboard, catalog.FieldCreatedAt}}},
+		Fields: append(members[record](catalog.FieldID, edition.FieldCreatedAt, edition.FieldNumber),
+			document.Field[record]{Name: edition.FieldDashboard, Value: func(p *record) any { return p.DashboardID }}),
+		Indexes: []document.Index{{Name: edition.IndexDashboard, Fields: []string{edition.FieldDashboard, edition.FieldCreatedAt}}},
 	}
 }
 
-func files() document.Schema[catalog.KeptFile] {
-	type record = catalog.KeptFile
+func files() document.Schema[edition.StoredFile] {
+	type record = edition.StoredFile
 	return document.Schema[record]{
 		Name: "files",
 		Key:  func(f *record) string { return f.Key() },
 		Fields: []document.Field[record]{
 			{Name: catalog.FieldID, Value: func(f *record) any { return f.Key() }},
-			{Name: catalog.FieldDashboard, Value: func(f *record) any { return f.DashboardID }},
-			{Name: catalog.FieldEdition, Value: func(f *record) any { return f.EditionID }},
-			{Name: catalog.FieldCreatedAt, Value: func(f *record) any { return f.CreatedAt }},
+			{Name: edition.FieldDashboard, Value: func(f *record) any { return f.DashboardID }},
+			{Name: edition.FieldEdition, Value: func(f *record) any { return f.EditionID }},
+			{Name: edition.FieldCreatedAt, Value: func(f *record) any { return f.CreatedAt }},
 		},
-		Indexes: []document.Index{{Name: catalog.IndexDashboard, Fields: []string{catalog.FieldDashboard, catalog.FieldCreatedAt}}},
+		Indexes: []document.Index{{Name: edition.IndexDashboard, Fields: []string{edition.FieldDashboard, edition.FieldCreatedAt}}},
 	}
 }
 

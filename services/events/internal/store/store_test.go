@@ -16,6 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
@@ -34,9 +35,15 @@ const dashboardLimit = 50
 
 func (elsewhere) MaxDashboards(context.Context, string) (int, error) { return dashboardLimit, nil }
 
+// library is a catalog with its editions.
+type library struct {
+	*catalog.Catalog
+	*edition.Editions
+}
+
 // open returns a catalog over records in folder. A deaf catalog runs nothing after its writes, like a
 // process that dies right after each write. changes alter the catalog's store.
-func open(t *testing.T, folder string, deaf bool, changes ...func(*catalog.Store)) (*catalog.Catalog, catalog.Store) {
+func open(t *testing.T, folder string, deaf bool, changes ...func(*store.Store)) (library, *store.Store) {
 	t.Helper()
 	db, err := document.Open("sqlite:"+folder, "events", document.Options{})
 	if err != nil {
@@ -47,24 +54,26 @@ func open(t *testing.T, folder string, deaf bool, changes ...func(*catalog.Store
 			t.Error(err)
 		}
 	})
-	var follower atomic.Pointer[catalog.Catalog]
-	records := store.Declare(db, func() store.Follower {
-		if deaf {
-			return nobody{}
-		}
-		return follower.Load()
-	})
+	records := store.Declare(db)
 	for _, change := range changes {
-		change(&records)
+		change(records)
 	}
-	made := catalog.New(records, elsewhere{cascade.New(slog.New(slog.DiscardHandler))}, func() time.Time {
+	made := newLibrary(records, func() time.Time {
 		return time.Now().UTC().Add(time.Duration(ahead.Load())).Truncate(time.Millisecond)
 	})
-	follower.Store(made)
+	records.Follow(made.Catalog)
+	if deaf {
+		records.Follow(nobody{})
+	}
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return made, records
+}
+
+func newLibrary(records *store.Store, now func() time.Time) library {
+	editions := edition.New(records.Store, records.Records, edition.Options{Renderer: name{}, Now: now})
+	return library{catalog.New(records.Store, elsewhere{cascade.New(slog.New(slog.DiscardHandler))}, editions, now), editions}
 }
 
 type nobody struct{}
@@ -85,7 +94,7 @@ func hide(hidden bool) func(*catalog.Component) error {
 	return func(c *catalog.Component) error { c.Hidden = hidden; return nil }
 }
 
-func add(t *testing.T, c *catalog.Catalog, name string) catalog.Component {
+func add(t *testing.T, c library, name string) catalog.Component {
 	t.Helper()
 	component, err := c.CreateComponent(t.Context(), ours, func(c *catalog.Component) error { c.Name = name; return nil })
 	if err != nil {
@@ -94,7 +103,7 @@ func add(t *testing.T, c *catalog.Catalog, name string) catalog.Component {
 	return component
 }
 
-func incident(t *testing.T, c *catalog.Catalog, components ...string) catalog.EventDetail {
+func incident(t *testing.T, c library, components ...string) catalog.EventDetail {
 	t.Helper()
 	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
 		d.Type, d.StartAt = catalog.Incident, time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
@@ -130,7 +139,7 @@ func TestPublicPage(t *testing.T) {
 	set(true, "status.acme.example", "www.acme.example")
 	for _, host := range []string{"status.acme.example", "www.acme.example"} {
 		page, err := c.PublicByHost(t.Context(), host)
-		if err != nil || len(page.Rows) != 1 || page.Rows[0].Status != catalog.RowIncident {
+		if err != nil || len(page.Rows) != 1 || page.Rows[0].Status != edition.ListedIncident {
 			t.Errorf("%s shows %+v, %v", host, page, err)
 		}
 	}
@@ -243,13 +252,13 @@ func TestInterruptedRemoval(t *testing.T) {
 
 // held stops a rendering after it has read its records and before it is written.
 type held struct {
-	catalog.Collection[catalog.Page]
+	catalog.Collection[edition.PublishedPage]
 	once              sync.Once
 	composed, release chan struct{}
 }
 
-func (h *held) Upsert(ctx context.Context, key string, change func(*catalog.Page, bool) ([]topic.Message, error)) (catalog.Page, error) {
-	return h.Collection.Upsert(ctx, key, func(page *catalog.Page, exists bool) ([]topic.Message, error) {
+func (h *held) Upsert(ctx context.Context, key string, change func(*edition.PublishedPage, bool) ([]topic.Message, error)) (edition.PublishedPage, error) {
+	return h.Collection.Upsert(ctx, key, func(page *edition.PublishedPage, exists bool) ([]topic.Message, error) {
 		messages, err := change(page, exists)
 		h.once.Do(func() {
 			close(h.composed)
@@ -275,7 +284,7 @@ func TestPageOvertaken(t *testing.T) {
 	}
 	slow := &held{Collection: records.Pages, composed: make(chan struct{}), release: make(chan struct{})}
 	records.Pages = slow
-	other := catalog.New(records, cascade.New(slog.New(slog.DiscardHandler)), func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) })
+	other := newLibrary(records, func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) })
 	ended := make(chan error, 1)
 	go func() { ended <- other.ComponentWritten(t.Context(), component.ID, &hidden) }()
 	<-slow.composed
@@ -313,7 +322,7 @@ func (s *stepped) UpsertMany(ctx context.Context, rows []catalog.UpdateRow) erro
 // that a concurrent write stores as rows.
 func TestRowsOvertaken(t *testing.T) {
 	slow := &stepped{reached: make(chan string), goOn: make(chan struct{})}
-	c, records := open(t, t.TempDir(), false, func(s *catalog.Store) {
+	c, records := open(t, t.TempDir(), false, func(s *store.Store) {
 		slow.Rows = s.Updates
 		s.Updates = slow
 	})

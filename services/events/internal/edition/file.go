@@ -1,4 +1,4 @@
-package catalog
+package edition
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 	"github.com/google/uuid"
 )
@@ -16,24 +17,24 @@ import (
 const maxFileName = 255
 
 // DashboardFile returns a file of the current edition of an enabled dashboard, or NotFound.
-func (c *Catalog) DashboardFile(ctx context.Context, dashboardID, name string) (File, error) {
-	page, err := c.store.Pages.Get(ctx, dashboardID)
+func (e *Editions) DashboardFile(ctx context.Context, dashboardID, name string) (File, error) {
+	page, err := e.store.Pages.Get(ctx, dashboardID)
 	if err == nil && !page.Enabled {
-		err = noDashboard()
+		err = catalog.NoDashboard()
 	}
-	if page, err = c.withEdition(ctx, page, err); err != nil {
+	if page, err = e.current(ctx, page, err); err != nil {
 		return File{}, err
 	}
-	return c.EditionFile(ctx, page.EditionID, name)
+	return e.EditionFile(ctx, page.EditionID, name)
 }
 
 // EditionFile returns a file of an edition, or NotFound. It is rendered at its first request and then stored. Rendering
 // all of them within the write would cost the writer more than the write itself.
-func (c *Catalog) EditionFile(ctx context.Context, id, name string) (File, error) {
+func (e *Editions) EditionFile(ctx context.Context, id, name string) (File, error) {
 	if len(name) > maxFileName {
 		return File{}, noFile()
 	}
-	of, err := c.edition(ctx, id)
+	of, err := e.edition(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return File{}, fault.New(fault.NotFound, "There is no such edition.")
 	}
@@ -41,61 +42,61 @@ func (c *Catalog) EditionFile(ctx context.Context, id, name string) (File, error
 		return File{}, err
 	}
 	key := id + "/" + name
-	kept, err := c.store.Files.Get(ctx, key)
+	kept, err := e.store.Files.Get(ctx, key)
 	if !fault.Is(err, fault.NotFound) {
 		return kept.File, err
 	}
-	return c.files.share(ctx, key, nil, func(ctx context.Context, _ []struct{}) (File, error) { return c.renderFile(ctx, of, name) })
+	return share(ctx, &e.files, key, nil, func(ctx context.Context, _ []struct{}) (File, error) { return e.renderFile(ctx, of, name) })
 }
 
 // renderFile renders and stores a file. If another process stored the file meanwhile, it returns that one.
-func (c *Catalog) renderFile(ctx context.Context, of *issue, name string) (File, error) {
-	fresh := KeptFile{EditionID: of.ID, DashboardID: of.DashboardID, CreatedAt: c.now(), File: File{Name: name}}
-	kept, err := c.store.Files.Get(ctx, fresh.Key())
+func (e *Editions) renderFile(ctx context.Context, of *decodedEdition, name string) (File, error) {
+	fresh := StoredFile{EditionID: of.ID, DashboardID: of.DashboardID, CreatedAt: e.Now(), File: File{Name: name}}
+	kept, err := e.store.Files.Get(ctx, fresh.Key())
 	if !fault.Is(err, fault.NotFound) {
 		return kept.File, err
 	}
-	asked, err := c.askedFor(ctx, of, name)
+	extra, err := e.extraFor(ctx, of, name)
 	if err != nil {
 		return File{}, err
 	}
 	snapshot := of.snapshot()
-	if fresh.File, err = c.publication.Renderer.Render(&snapshot, name, asked); err != nil {
+	if fresh.File, err = e.Renderer.Render(&snapshot, name, extra); err != nil {
 		return File{}, err
 	}
-	err = c.store.Files.Insert(ctx, fresh)
+	err = e.store.Files.Insert(ctx, fresh)
 	if fault.Is(err, fault.Conflict) {
-		kept, err = c.store.Files.Get(ctx, fresh.Key())
+		kept, err = e.store.Files.Get(ctx, fresh.Key())
 		return kept.File, err
 	}
 	return fresh.File, err
 }
 
-// askedFor returns what a file needs beside the snapshot.
-func (c *Catalog) askedFor(ctx context.Context, of *issue, name string) (asked Asked, err error) {
+// extraFor returns what a file needs beside the snapshot.
+func (e *Editions) extraFor(ctx context.Context, of *decodedEdition, name string) (extra Extra, err error) {
 	folder, rest, _ := strings.Cut(name, "/")
 	switch {
 	case folder == "events" && !strings.Contains(rest, "/"):
-		asked.Event, err = c.eventOf(ctx, of, rest)
+		extra.Event, err = e.eventOf(ctx, of, rest)
 	case folder == "history" && rest != "":
-		asked.Month, err = c.monthOf(ctx, of, rest)
+		extra.Month, err = e.monthOf(ctx, of, rest)
 	}
-	return asked, err
+	return extra, err
 }
 
 // eventOf returns an event of any age as the dashboard of an edition shows it, or NotFound.
-func (c *Catalog) eventOf(ctx context.Context, of *issue, id string) (*ShownEvent, error) {
+func (e *Editions) eventOf(ctx context.Context, of *decodedEdition, id string) (*ShownEvent, error) {
 	if recent := of.state.chunks.get(id).Event; recent != nil {
 		return recent, of.state.unlessAhead(recent)
 	}
 	if uuid.Validate(id) != nil {
 		return nil, noFile()
 	}
-	event, err := c.stored(ctx, of.state.OrganizationID, id)
+	event, err := e.records.EventOf(ctx, of.state.OrganizationID, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil, noFile()
 	}
-	shown := event.shownOn(of.names())
+	shown := shownOn(&event, of.names())
 	if err == nil && shown.Event == nil {
 		err = noFile()
 	}
@@ -103,7 +104,7 @@ func (c *Catalog) eventOf(ctx context.Context, of *issue, id string) (*ShownEven
 }
 
 // names returns the names of the components of an edition, by id.
-func (e *issue) names() map[string]string {
+func (e *decodedEdition) names() map[string]string {
 	names := make(map[string]string, len(e.state.Snapshot.Components))
 	for _, component := range e.state.Snapshot.Components {
 		names[component.ID] = component.Name
@@ -112,14 +113,14 @@ func (e *issue) names() map[string]string {
 }
 
 // monthOf returns a month of history as the dashboard of an edition shows it, or NotFound.
-func (c *Catalog) monthOf(ctx context.Context, of *issue, name string) (*ShownMonth, error) {
+func (e *Editions) monthOf(ctx context.Context, of *decodedEdition, name string) (*ShownMonth, error) {
 	snapshot := &of.state.Snapshot
 	month, err := time.Parse("2006-01", name)
 	if err != nil || !slices.Contains(snapshot.Months, name) {
 		return nil, noFile()
 	}
-	calendar := uptime.MonthCalendar(month, zoneOf(snapshot.Dashboard), snapshot.At)
-	m := &composition{Catalog: c, calendar: calendar, names: of.names(), state: State{OrganizationID: of.state.OrganizationID}}
+	calendar := uptime.MonthCalendar(month, snapshot.Dashboard.Zone(), snapshot.At)
+	m := &composition{records: &e.records, calendar: calendar, names: of.names(), state: State{OrganizationID: of.state.OrganizationID}}
 	out := &ShownMonth{Month: name, Events: []ShownEvent{}, Uptimes: map[string]*float64{}}
 	from, to := calendar.Days[0].From, calendar.Today().To
 	var found []shownEvent

@@ -1,9 +1,11 @@
-package catalog
+package edition
 
 import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 // shownEvent is everything of an event that dashboards may show, and the times that they count.
@@ -14,19 +16,19 @@ type shownEvent struct {
 
 // Span is a time in which an event affects a component. To is endless for an open event.
 type Span struct {
-	ComponentID string    `json:"componentId"`
-	From        time.Time `json:"from"`
-	To          time.Time `json:"to"`
-	Impact      Impact    `json:"impact"`
+	ComponentID string         `json:"componentId"`
+	From        time.Time      `json:"from"`
+	To          time.Time      `json:"to"`
+	Impact      catalog.Impact `json:"impact"`
 }
 
-// shown returns what any dashboard shows of the event, to compare it with another state of the event.
-func (e *Event) shown() shownEvent {
+// shownOnAll returns what any dashboard shows of the event, to compare it with another state of the event.
+func shownOnAll(e *catalog.Event) shownEvent {
 	all := make(map[string]string, len(e.Links))
 	for _, link := range e.Links {
 		all[link.ComponentID] = ""
 	}
-	out := e.shownOn(all)
+	out := shownOn(e, all)
 	if out.Event != nil {
 		out.Event.Version, out.Event.UpdatedAt = 0, time.Time{}
 	}
@@ -34,11 +36,11 @@ func (e *Event) shown() shownEvent {
 }
 
 // shownOn returns the event as visitors of a dashboard see it that shows components, by id with their names.
-func (e *Event) shownOn(components map[string]string) shownEvent {
+func shownOn(e *catalog.Event, components map[string]string) shownEvent {
 	if !e.Published || e.HiddenFromDashboard {
 		return shownEvent{}
 	}
-	impacts := e.shownImpacts(components)
+	impacts := shownImpacts(e, components)
 	if len(impacts) == 0 {
 		return shownEvent{}
 	}
@@ -49,62 +51,62 @@ func (e *Event) shownOn(components map[string]string) shownEvent {
 	event := &ShownEvent{
 		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, Description: e.Description, Analysis: e.Impact, Impacts: impacts,
 		StartAt: e.StartAt, EndAt: e.EndAt, ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt,
-		Entries: e.shownEntries(components), PostMortem: e.PostMortem.shown(), CreatedAt: e.CreatedAt, UpdatedAt: updated,
+		Entries: shownEntries(e, components), PostMortem: shownPostMortem(e.PostMortem), CreatedAt: e.CreatedAt, UpdatedAt: updated,
 		Version: e.ShownVersion,
 	}
-	return shownEvent{event, e.spansOf(components)}
+	return shownEvent{event, spansOf(e, components)}
 }
 
-func (e *Event) shownImpacts(components map[string]string) []ShownImpact {
+func shownImpacts(e *catalog.Event, components map[string]string) []ShownImpact {
 	var impacts []ShownImpact
 	for _, link := range e.Links {
 		name, there := components[link.ComponentID]
 		if !there {
 			continue
 		}
-		all := e.impactsOn(link)
-		worst := all[0].impact
+		all := e.ImpactsOn(link)
+		worst := all[0].Impact
 		for _, one := range all {
-			if one.impact.Worse(worst) {
-				worst = one.impact
+			if one.Impact.Worse(worst) {
+				worst = one.Impact
 			}
 		}
-		impacts = append(impacts, ShownImpact{ComponentID: link.ComponentID, Name: name, Impact: all[len(all)-1].impact, Worst: worst})
+		impacts = append(impacts, ShownImpact{ComponentID: link.ComponentID, Name: name, Impact: all[len(all)-1].Impact, Worst: worst})
 	}
 	return impacts
 }
 
 // spansOf returns the times in which the event affects the components.
-func (e *Event) spansOf(components map[string]string) []Span {
-	from, end, counts := e.lasted()
+func spansOf(e *catalog.Event, components map[string]string) []Span {
+	from, end, counts := e.Lasted()
 	if !counts {
 		return nil
 	}
 	if end == nil {
-		end = new(endless())
+		end = new(catalog.Endless())
 	}
 	var spans []Span
 	for _, link := range e.Links {
 		if _, there := components[link.ComponentID]; !there {
 			continue
 		}
-		for _, s := range e.spansWithin(link, from, end) {
+		for _, s := range e.SpansWithin(link, from, end) {
 			spans = append(spans, Span{link.ComponentID, s.From, s.To, s.Impact})
 		}
 	}
 	return spans
 }
 
-func (e *Event) shownEntries(components map[string]string) []ShownEntry {
+func shownEntries(e *catalog.Event, components map[string]string) []ShownEntry {
 	chronicle := e.Chronicle()
 	entries := make([]ShownEntry, len(chronicle))
-	inForce := e.firstStatus(chronicle)
-	impacts := make(map[string]Impact, len(e.Links))
+	inForce := firstStatus(e, chronicle)
+	impacts := make(map[string]catalog.Impact, len(e.Links))
 	for _, link := range e.Links {
-		impacts[link.ComponentID] = e.firstImpact(link)
+		impacts[link.ComponentID] = e.FirstImpact(link)
 	}
 	for i, entry := range chronicle {
-		if entry.Status != StatusUpdate {
+		if entry.Status != catalog.StatusUpdate {
 			inForce = entry.Status
 		}
 		updated := entry.CreatedAt
@@ -113,7 +115,7 @@ func (e *Event) shownEntries(components map[string]string) []ShownEntry {
 		}
 		entries[len(entries)-1-i] = ShownEntry{
 			StatusID: entry.StatusID, Status: entry.Status, InForce: inForce, Message: entry.Message,
-			Impacts:  e.changes(&entry, impacts, components),
+			Impacts:  changes(e, &entry, impacts, components),
 			Notified: entry.Notified, Timestamp: entry.Timestamp, CreatedAt: entry.CreatedAt, UpdatedAt: updated,
 		}
 	}
@@ -122,26 +124,26 @@ func (e *Event) shownEntries(components map[string]string) []ShownEntry {
 
 // changes returns the impacts on components from an entry on: those that the entry states, and the ends of all if the entry
 // closes the event. An event that never took place changes nothing. impacts is the impacts before the entry, by component; changes makes it those after the entry.
-func (e *Event) changes(entry *Entry, impacts map[string]Impact, components map[string]string) []ShownChange {
+func changes(e *catalog.Event, entry *catalog.Entry, impacts map[string]catalog.Impact, components map[string]string) []ShownChange {
 	changes := []ShownChange{}
-	_, _, tookPlace := e.lasted()
-	closes := tookPlace && entry.Status.closed() && (entry.PreviousStatus != "" || entry.StatusID == e.StatusEntry)
-	interrupted := e.closedBefore(entry.Timestamp)
+	_, _, tookPlace := e.Lasted()
+	closes := tookPlace && entry.Status.Closed() && (entry.PreviousStatus != "" || entry.StatusID == e.StatusEntry)
+	interrupted := closedBefore(e, entry.Timestamp)
 	for i := range e.Links {
 		link := &e.Links[i]
-		change := ShownChange{ComponentID: link.ComponentID, Before: impacts[link.ComponentID], Impact: Operational}
-		at := slices.IndexFunc(entry.Impacts, func(stated ComponentImpact) bool { return stated.ComponentID == link.ComponentID })
-		if at >= 0 && !link.overrides(entry) {
+		change := ShownChange{ComponentID: link.ComponentID, Before: impacts[link.ComponentID], Impact: catalog.Operational}
+		at := slices.IndexFunc(entry.Impacts, func(stated catalog.ComponentImpact) bool { return stated.ComponentID == link.ComponentID })
+		if at >= 0 && !link.Overrides(entry) {
 			impacts[link.ComponentID] = entry.Impacts[at].Impact
 		}
 		if at >= 0 && !closes {
 			change.Impact = entry.Impacts[at].Impact
 			if interrupted {
-				change.Before = Operational
+				change.Before = catalog.Operational
 			}
 		}
 		_, there := components[link.ComponentID]
-		if there && (at >= 0 || closes && change.Before != Operational) {
+		if there && (at >= 0 || closes && change.Before != catalog.Operational) {
 			changes = append(changes, change)
 		}
 	}
@@ -149,24 +151,24 @@ func (e *Event) changes(entry *Entry, impacts map[string]Impact, components map[
 }
 
 // closedBefore reports whether the event was closed right before a time.
-func (e *Event) closedBefore(at time.Time) bool {
+func closedBefore(e *catalog.Event, at time.Time) bool {
 	end := e.End()
 	return !e.Open() && end != nil && end.Before(at) ||
-		slices.ContainsFunc(e.Pauses, func(p Pause) bool { return p.From.Before(at) && !at.After(p.To) })
+		slices.ContainsFunc(e.Pauses, func(p catalog.Pause) bool { return p.From.Before(at) && !at.After(p.To) })
 }
 
 // firstStatus returns the status before the first entry that has a status of its own.
-func (e *Event) firstStatus(chronicle []Entry) Status {
+func firstStatus(e *catalog.Event, chronicle []catalog.Entry) catalog.Status {
 	for _, entry := range chronicle {
-		if entry.Status != StatusUpdate {
+		if entry.Status != catalog.StatusUpdate {
 			return cmp.Or(entry.PreviousStatus, entry.Status)
 		}
 	}
 	return e.Status
 }
 
-// shown returns a published post-mortem without its author and the owners of its action items; nil for none.
-func (p *PostMortem) shown() *ShownPostMortem {
+// shownPostMortem returns a published post-mortem without its author and the owners of its action items; nil for none.
+func shownPostMortem(p *catalog.PostMortem) *ShownPostMortem {
 	if p == nil || !p.Published || p.PublishedAt == nil {
 		return nil
 	}
@@ -181,15 +183,15 @@ func (p *PostMortem) shown() *ShownPostMortem {
 }
 
 // open reports whether the event is planned or goes on.
-func (e *ShownEvent) open() bool { return !e.Status.closed() }
+func (e *ShownEvent) open() bool { return !e.Status.Closed() }
 
 // active reports whether the event has reached its start and goes on.
-func (e *ShownEvent) active(at time.Time) bool { return e.Status.underway() && !e.StartAt.After(at) }
+func (e *ShownEvent) active(at time.Time) bool { return e.Status.Underway() && !e.StartAt.After(at) }
 
 // ahead reports whether the event is an open incident that begins later. Visitors see a maintenance before it begins, because
 // it is planned, and no incident.
 func (e *ShownEvent) ahead(at time.Time) bool {
-	return e.Type == Incident && e.open() && e.StartAt.After(at)
+	return e.Type == catalog.Incident && e.open() && e.StartAt.After(at)
 }
 
 // recent reports whether the event is open, or began or ended after since.
@@ -200,12 +202,12 @@ func (e *ShownEvent) recent(since time.Time) bool {
 // end returns the end of a closed event.
 func (e *ShownEvent) end() time.Time { return *cmp.Or(e.EndAt, e.ScheduledEndAt, &e.StartAt) }
 
-// shown returns the dashboard as visitors see it. Placements of other components than shown, and what decides the
+// shownDashboard returns the dashboard as visitors see it. Placements of other components than shown, and what decides the
 // access, are left out.
-func (d Dashboard) shown(components map[string]string) Dashboard {
+func shownDashboard(d catalog.Dashboard, components map[string]string) catalog.Dashboard {
 	d.OrganizationID, d.Version, d.UpdatedAt = "", 0, time.Time{}
-	d.Access = Access{Mode: d.Access.Mode, AllowedIPs: []string{}}
-	d.Components = slices.DeleteFunc(slices.Clone(d.Components), func(p Placement) bool {
+	d.Access = catalog.Access{Mode: d.Access.Mode, AllowedIPs: []string{}}
+	d.Components = slices.DeleteFunc(slices.Clone(d.Components), func(p catalog.Placement) bool {
 		_, there := components[p.ComponentID]
 		return !there
 	})

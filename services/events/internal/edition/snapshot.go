@@ -1,8 +1,9 @@
-package catalog
+package edition
 
 import (
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
@@ -12,11 +13,11 @@ const FeedDays = 90
 // Snapshot is everything that the public files of a dashboard show. It has no draft, no hidden event, no incident
 // before its start, no hidden component, no note and no author, so no file can show them.
 type Snapshot struct {
-	Edition    int64            `json:"edition"` // increases with each change of what is shown
-	At         time.Time        `json:"at"`      // the time for which the states and the days are right
-	URL        string           `json:"url"`     // the canonical address, without a final slash: that of the first own host, or /d/{slug}
-	Dashboard  Dashboard        `json:"dashboard"`
-	Components []ShownComponent `json:"components"` // in the order of the page
+	Edition    int64             `json:"edition"` // increases with each change of what is shown
+	At         time.Time         `json:"at"`      // the time for which the states and the days are right
+	URL        string            `json:"url"`     // the canonical address, without a final slash: that of the first own host, or /d/{slug}
+	Dashboard  catalog.Dashboard `json:"dashboard"`
+	Components []ShownComponent  `json:"components"` // in the order of the page
 	// Events is the open and planned events, and those that began or ended within the last 90 days; the newest first.
 	Events []ShownEvent `json:"events"`
 	// Withdrawn is the maintenances that visitors have seen and do not see any more, until 30 days after their planned end.
@@ -34,14 +35,14 @@ type Snapshot struct {
 
 // ShownComponent is a component as visitors see it.
 type ShownComponent struct {
-	ID          string    `json:"id"`
-	LegacyID    int64     `json:"legacyId"`
-	Name        string    `json:"name"`
-	Group       string    `json:"group"` // the dashboard's, or the component's own
-	Description string    `json:"description"`
-	State       Impact    `json:"state"`
-	Since       time.Time `json:"since"` // earlier time is not measured
-	UpdatedAt   time.Time `json:"updatedAt"`
+	ID          string         `json:"id"`
+	LegacyID    int64          `json:"legacyId"`
+	Name        string         `json:"name"`
+	Group       string         `json:"group"` // the dashboard's, or the component's own
+	Description string         `json:"description"`
+	State       catalog.Impact `json:"state"`
+	Since       time.Time      `json:"since"` // earlier time is not measured
+	UpdatedAt   time.Time      `json:"updatedAt"`
 	// FeedChangedAt is Snapshot.FeedChangedAt for the feed of the component.
 	FeedChangedAt time.Time            `json:"feedChangedAt"`
 	Days          []uptime.AffectedDay `json:"days"` // days of the last 12 months, the oldest first; without the days on which nothing happened
@@ -51,13 +52,13 @@ type ShownComponent struct {
 
 // ShownEvent is an event as visitors see it.
 type ShownEvent struct {
-	ID          string        `json:"id"`
-	Type        EventType     `json:"type"`
-	Status      Status        `json:"status"`
-	Title       string        `json:"title"`
-	Description Rich          `json:"description"`
-	Analysis    Rich          `json:"impactAnalysis"`
-	Impacts     []ShownImpact `json:"impacts"` // at present, or at last; without hidden components
+	ID          string            `json:"id"`
+	Type        catalog.EventType `json:"type"`
+	Status      catalog.Status    `json:"status"`
+	Title       string            `json:"title"`
+	Description catalog.Rich      `json:"description"`
+	Analysis    catalog.Rich      `json:"impactAnalysis"`
+	Impacts     []ShownImpact     `json:"impacts"` // at present, or at last; without hidden components
 
 	StartAt          time.Time  `json:"startAt"`
 	EndAt            *time.Time `json:"endAt"` // the actual end
@@ -74,46 +75,46 @@ type ShownEvent struct {
 // Cancelled reports whether the event is a maintenance that never took place, because it was completed out of planning.
 // Draft.Move sets its start to its end.
 func (e *ShownEvent) Cancelled() bool {
-	return e.Type == Maintenance && e.Status == Completed && e.EndAt != nil && !e.StartAt.Before(*e.EndAt)
+	return e.Type == catalog.Maintenance && e.Status == catalog.Completed && e.EndAt != nil && !e.StartAt.Before(*e.EndAt)
 }
 
 // ShownImpact is the impact of an event on a component. The component may have left the dashboard since.
 type ShownImpact struct {
-	ComponentID string `json:"componentId"`
-	Name        string `json:"name"`
-	Impact      Impact `json:"impact"`
-	Worst       Impact `json:"worst"` // in the whole event
+	ComponentID string         `json:"componentId"`
+	Name        string         `json:"name"`
+	Impact      catalog.Impact `json:"impact"`
+	Worst       catalog.Impact `json:"worst"` // in the whole event
 }
 
 // ShownEntry is an entry of a timeline as visitors see it.
 type ShownEntry struct {
-	StatusID  string        `json:"statusId"`
-	Status    Status        `json:"status"`  // StatusUpdate for an entry without a transition
-	InForce   Status        `json:"inForce"` // the status of the event from this entry on
-	Message   Rich          `json:"message"`
-	Impacts   []ShownChange `json:"impacts"` // that the entry states, and the ends of impacts by an entry that closes the event
-	Notified  bool          `json:"notified"`
-	Timestamp time.Time     `json:"timestamp"`
-	CreatedAt time.Time     `json:"createdAt"`
-	UpdatedAt time.Time     `json:"updatedAt"`
+	StatusID  string         `json:"statusId"`
+	Status    catalog.Status `json:"status"`  // StatusUpdate for an entry without a transition
+	InForce   catalog.Status `json:"inForce"` // the status of the event from this entry on
+	Message   catalog.Rich   `json:"message"`
+	Impacts   []ShownChange  `json:"impacts"` // that the entry states, and the ends of impacts by an entry that closes the event
+	Notified  bool           `json:"notified"`
+	Timestamp time.Time      `json:"timestamp"`
+	CreatedAt time.Time      `json:"createdAt"`
+	UpdatedAt time.Time      `json:"updatedAt"`
 }
 
 // ShownChange is the impact of an event on a component from an entry on.
 type ShownChange struct {
-	ComponentID string `json:"componentId"`
-	Before      Impact `json:"before"` // until the entry
-	Impact      Impact `json:"impact"`
+	ComponentID string         `json:"componentId"`
+	Before      catalog.Impact `json:"before"` // until the entry
+	Impact      catalog.Impact `json:"impact"`
 }
 
 // ShownPostMortem is a published post-mortem.
 type ShownPostMortem struct {
-	Summary        Rich         `json:"summary"`
-	RootCause      *Rich        `json:"rootCause"`
-	Impact         *Rich        `json:"impact"`
-	Resolution     *Rich        `json:"resolution"`
-	LessonsLearned *Rich        `json:"lessonsLearned"`
-	ActionItems    []ActionItem `json:"actionItems"` // without owners
-	PublishedAt    time.Time    `json:"publishedAt"`
+	Summary        catalog.Rich         `json:"summary"`
+	RootCause      *catalog.Rich        `json:"rootCause"`
+	Impact         *catalog.Rich        `json:"impact"`
+	Resolution     *catalog.Rich        `json:"resolution"`
+	LessonsLearned *catalog.Rich        `json:"lessonsLearned"`
+	ActionItems    []catalog.ActionItem `json:"actionItems"` // without owners
+	PublishedAt    time.Time            `json:"publishedAt"`
 }
 
 // ShownMonth is a month of history, for the months that Snapshot.Events does not contain.

@@ -1,4 +1,4 @@
-package catalog
+package edition
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 // Tries limits the passwords that a visitor may try.
@@ -27,42 +28,42 @@ const hashesAtOnce = 4
 
 // EnterBySlug returns the page of a dashboard if the password is that of the page. It returns Forbidden for a wrong
 // password, TooManyTries, and NotFound for a page without a password.
-func (c *Catalog) EnterBySlug(ctx context.Context, slug, ip, password string) (Page, error) {
-	return c.enter(ctx, find.Eq(FieldSlug, slug), ip, password)
+func (e *Editions) EnterBySlug(ctx context.Context, slug, ip, password string) (PublishedPage, error) {
+	return e.enter(ctx, find.Eq(catalog.FieldSlug, slug), ip, password)
 }
 
 // EnterByHost is EnterBySlug by a custom domain of the dashboard.
-func (c *Catalog) EnterByHost(ctx context.Context, host, ip, password string) (Page, error) {
-	return c.enter(ctx, find.Has(FieldHosts, host), ip, password)
+func (e *Editions) EnterByHost(ctx context.Context, host, ip, password string) (PublishedPage, error) {
+	return e.enter(ctx, find.Has(catalog.FieldHosts, host), ip, password)
 }
 
-func (c *Catalog) enter(ctx context.Context, which find.Condition, ip, password string) (Page, error) {
-	page, err := c.enabledPage(ctx, which)
+func (e *Editions) enter(ctx context.Context, which find.Condition, ip, password string) (PublishedPage, error) {
+	page, err := e.enabledPage(ctx, which)
 	if err != nil {
-		return Page{}, err
+		return PublishedPage{}, err
 	}
-	dashboard, err := c.store.Dashboards.Get(ctx, page.DashboardID)
+	dashboard, err := e.records.Dashboards.Get(ctx, page.DashboardID)
 	if err != nil {
-		return Page{}, err
+		return PublishedPage{}, err
 	}
-	if dashboard.Access.Mode != AccessPassword {
-		return Page{}, noFile()
+	if dashboard.Access.Mode != catalog.AccessPassword {
+		return PublishedPage{}, noFile()
 	}
-	tries := c.publication.Tries
+	tries := e.Tries
 	if wait := tries.Try(ctx, ip, dashboard.ID); wait > 0 {
-		return Page{}, TooManyTries{wait}
+		return PublishedPage{}, TooManyTries{wait}
 	}
 	select {
-	case c.hashing <- struct{}{}:
+	case e.hashing <- struct{}{}:
 	case <-ctx.Done():
-		return Page{}, context.Cause(ctx)
+		return PublishedPage{}, context.Cause(ctx)
 	}
 	right := seal.CheckPassword(dashboard.Access.PasswordHash, password)
-	<-c.hashing
+	<-e.hashing
 	if !right {
-		return Page{}, fault.New(fault.Forbidden, "The password is wrong.")
+		return PublishedPage{}, fault.New(fault.Forbidden, "The password is wrong.")
 	}
 	tries.TryWasRight(ctx, ip, dashboard.ID)
-	page.Entry = c.entrance(&dashboard) // of the password that was compared, which may be newer than the page
+	page.Access = e.accessOf(&dashboard) // of the password that was compared, which may be newer than the page
 	return page, nil
 }

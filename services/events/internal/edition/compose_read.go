@@ -1,16 +1,12 @@
-package catalog
+package edition
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
-
-// errFound ends a search.
-var errFound = errors.New("catalog: found")
 
 // readAll makes events and days from the records.
 func (m *composition) readAll(ctx context.Context) error {
@@ -58,23 +54,18 @@ func (m *composition) read(ctx context.Context, scopes []string, days []uptime.D
 
 // readBetween is read for the time from until before to; nil for no end.
 func (m *composition) readBetween(ctx context.Context, scopes []string, from time.Time, to *time.Time, visit func(shownEvent)) (map[string][]uptime.Span, error) {
-	spans, filter := map[string][]uptime.Span{}, EventFilter{From: &from, To: to}
+	spans := map[string][]uptime.Span{}
 	visited := map[string]bool{}
-	for _, query := range filter.queries(m.state.OrganizationID, scopes, m.calendar.At) {
-		if err := m.store.Events.Each(ctx, query, func(event Event) error {
-			shown := event.shownOn(m.names)
-			if shown.Event == nil || visited[event.ID] {
-				return nil
-			}
-			visited[event.ID] = true
-			collect(spans, event.ID, shown.Spans)
-			visit(shown)
-			return nil
-		}); err != nil {
-			return nil, err
+	err := m.records.EventsBetween(ctx, m.state.OrganizationID, scopes, from, to, m.calendar.At, func(event *catalog.Event) {
+		shown := shownOn(event, m.names)
+		if shown.Event == nil || visited[event.ID] {
+			return
 		}
-	}
-	return spans, nil
+		visited[event.ID] = true
+		collect(spans, event.ID, shown.Spans)
+		visit(shown)
+	})
+	return spans, err
 }
 
 func collect(into map[string][]uptime.Span, event string, spans []Span) {
@@ -88,21 +79,13 @@ func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
 	for _, component := range m.state.Snapshot.Components {
 		m.since(component.Since)
 	}
-	query := owned(m.state.OrganizationID, find.Query{
-		Where: []find.Condition{find.Has(FieldListed, listKeys([]string{scope}, []string{""}, classShort)...)},
-		Order: []find.Order{{Field: FieldStart}},
-	})
-	err := m.store.Events.Each(ctx, query, func(event Event) error {
-		if event.shownOn(m.names).Event == nil {
-			return nil
+	return m.records.OldestEvents(ctx, m.state.OrganizationID, scope, func(event *catalog.Event) (more bool) {
+		if shownOn(event, m.names).Event == nil {
+			return true
 		}
 		m.since(event.StartAt)
-		return errFound
+		return false
 	})
-	if errors.Is(err, errFound) {
-		return nil
-	}
-	return err
 }
 
 func (m *composition) since(at time.Time) {

@@ -1,4 +1,4 @@
-package catalog
+package edition
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
+	"github.com/google/uuid"
 )
 
 // encoder makes the parts of an edition.
@@ -23,7 +24,7 @@ type encoder struct {
 // add adds a part and returns its id.
 func (e *encoder) add(value any) (string, error) {
 	body, err := pack(value)
-	part := Part{ID: newID(), DashboardID: e.head.DashboardID, CreatedAt: e.head.CreatedAt, Body: body}
+	part := Part{ID: uuid.Must(uuid.NewV7()).String(), DashboardID: e.head.DashboardID, CreatedAt: e.head.CreatedAt, Body: body}
 	e.parts = append(e.parts, part)
 	return part.ID, err
 }
@@ -108,14 +109,14 @@ func unpack(body []byte, value any) error {
 }
 
 // insertEdition stores the edition of a composition that follows former, which may be nil.
-func (c *Catalog) insertEdition(ctx context.Context, page *Page, m *composition, former *issue) (*issue, error) {
+func (e *Editions) insertEdition(ctx context.Context, page *PublishedPage, m *composition, former *decodedEdition) (*decodedEdition, error) {
 	state := m.state
-	e := encoder{head: Part{ID: newID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: c.now()}}
+	enc := encoder{head: Part{ID: uuid.Must(uuid.NewV7()).String(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: e.Now()}}
 	var days []DayPart
 	if former != nil {
 		days = former.Days
 	}
-	if err := errors.Join(e.addChunks(state.chunks), e.addDays(state.Snapshot.Components, m.calendar.Days, m.stale, days)); err != nil {
+	if err := errors.Join(enc.addChunks(state.chunks), enc.addDays(state.Snapshot.Components, m.calendar.Days, m.stale, days)); err != nil {
 		return nil, err
 	}
 	bare := state
@@ -124,12 +125,12 @@ func (c *Catalog) insertEdition(ctx context.Context, page *Page, m *composition,
 		bare.Snapshot.Components[i].Days = []uptime.AffectedDay{}
 	}
 	var err error
-	if e.head.Body, err = pack(bare); err != nil {
+	if enc.head.Body, err = pack(bare); err != nil {
 		return nil, err
 	}
-	made := newIssue(e.head, state)
+	made := newDecodedEdition(enc.head, state)
 	if former != nil {
 		made.former = former.ID
 	}
-	return made, c.store.Parts.UpsertMany(ctx, append(e.parts, e.head))
+	return made, e.store.Parts.UpsertMany(ctx, append(enc.parts, enc.head))
 }

@@ -1,4 +1,4 @@
-package catalog
+package edition
 
 import (
 	"bytes"
@@ -6,32 +6,15 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 const recentDays = 90 // days whose events a snapshot has
-
-// cause is a written record that a page follows. Exactly one of component and event is set, or dashboard.
-type cause struct {
-	dashboard bool
-	component string // id
-	event     string // id
-	current   *Event // nil: deleted
-	former    *EventFacts
-}
-
-// version returns the version of the event. No other follows a deletion.
-func (w cause) version() int64 {
-	if w.current == nil {
-		return math.MaxInt64
-	}
-	return w.current.Version
-}
 
 // composition makes the state of a dashboard that follows from the former one.
 //
@@ -40,7 +23,7 @@ func (w cause) version() int64 {
 // events. Events are read only if the zone, the components or their beginnings change, and if an event is written that ended before the
 // time for which the state has all events.
 type composition struct {
-	*Catalog
+	records  *catalog.Store
 	was      *State // nil: none
 	state    State
 	calendar uptime.Calendar
@@ -52,13 +35,13 @@ type composition struct {
 }
 
 // begin returns a composition with the dashboard and its components; the components have no numbers yet.
-func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, components []ShownComponent, now time.Time) *composition {
-	m := &composition{Catalog: c, was: was, calendar: uptime.NewCalendar(now, zoneOf(dashboard)), names: map[string]string{}, redo: map[string]bool{}}
+func (e *Editions) begin(was *State, dashboard catalog.Dashboard, organization string, components []ShownComponent, now time.Time) *composition {
+	m := &composition{records: &e.records, was: was, calendar: uptime.NewCalendar(now, dashboard.Zone()), names: map[string]string{}, redo: map[string]bool{}}
 	for _, component := range components {
 		m.names[component.ID] = component.Name
 	}
 	m.state = State{OrganizationID: organization, Format: stateFormat}
-	m.state.Snapshot = Snapshot{At: now, Dashboard: dashboard.shown(m.names), Components: components, Withdrawn: []ShownEvent{}, Raised: map[string]int64{}}
+	m.state.Snapshot = Snapshot{At: now, Dashboard: shownDashboard(dashboard, m.names), Components: components, Withdrawn: []ShownEvent{}, Raised: map[string]int64{}}
 	if was != nil {
 		m.state.Snapshot.FeedChangedAt = was.Snapshot.FeedChangedAt
 		m.state.Snapshot.Withdrawn = append(m.state.Snapshot.Withdrawn, was.Snapshot.Withdrawn...)
@@ -69,7 +52,7 @@ func (c *Catalog) begin(was *State, dashboard Dashboard, organization string, co
 
 // follow makes the state from the former one and the changes. seen is the versions of the events that the former
 // state follows. due: the former state has expired.
-func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, due bool) error {
+func (m *composition) follow(ctx context.Context, changes []catalog.Written, seen []Seen, due bool) error {
 	outdated := m.was == nil || m.was.Format != stateFormat
 	m.changed = outdated || due || m.loaded && !m.sameBasis()
 	m.dateFeeds()
@@ -89,7 +72,7 @@ func (m *composition) follow(ctx context.Context, changes []cause, seen []Seen, 
 		m.leaveMissing()
 	}
 	for _, written := range changes {
-		if written.event != "" {
+		if written.Event != "" {
 			m.apply(written, seen)
 		}
 	}
@@ -192,17 +175,17 @@ func (m *composition) drop(id string) shownEvent {
 }
 
 // apply makes the state follow a written event.
-func (m *composition) apply(written cause, seen []Seen) {
-	last := lastSeen(seen, written.event)
-	if last >= written.version() {
+func (m *composition) apply(written catalog.Written, seen []Seen) {
+	last := lastSeen(seen, written.Event)
+	if last >= written.Version() {
 		return
 	}
 	var now shownEvent
-	if written.current != nil {
-		now = written.current.shownOn(m.names)
+	if written.Current != nil {
+		now = shownOn(written.Current, m.names)
 	}
-	former := m.state.chunks.get(written.event)
-	if former.Event != nil && written.current != nil && former.Event.Version > written.current.ShownVersion {
+	former := m.state.chunks.get(written.Event)
+	if former.Event != nil && written.Current != nil && former.Event.Version > written.Current.ShownVersion {
 		return // readAdded has read a newer version, whose writer renders the page too
 	}
 	if now.Event != nil {
@@ -211,10 +194,10 @@ func (m *composition) apply(written cause, seen []Seen) {
 	if !m.differs(former, now, written, last) {
 		return
 	}
-	m.drop(written.event)
+	m.drop(written.Event)
 	if former.Event != nil {
 		m.leaveFeeds(former.Event)
-		if now.Event == nil || now.Event.Type != Maintenance {
+		if now.Event == nil || now.Event.Type != catalog.Maintenance {
 			m.withdraw(former.Event)
 		}
 	}
@@ -222,10 +205,10 @@ func (m *composition) apply(written cause, seen []Seen) {
 		m.put(now)
 	}
 	m.changed = true
-	if former.Event == nil && written.version() > 1 { // then the days say when the event counted
+	if former.Event == nil && written.Version() > 1 { // then the days say when the event counted
 		for i := range m.was.Snapshot.Components {
 			for _, d := range m.was.Snapshot.Components[i].Days {
-				if slices.Contains(d.EventIDs, written.event) {
+				if slices.Contains(d.EventIDs, written.Event) {
 					m.redo[d.Date] = true
 				}
 			}
@@ -257,23 +240,23 @@ func missing(spans, others []Span) []Span {
 
 // differs reports whether a written event changes what files show. Of an event that ended too long ago for the
 // snapshot, only files about the event or its month show something.
-func (m *composition) differs(former, now shownEvent, written cause, last int64) bool {
+func (m *composition) differs(former, now shownEvent, written catalog.Written, last int64) bool {
 	since := m.recentFrom()
 	if former.Event != nil || now.Event != nil && now.Event.recent(since) {
 		return !sameJSON(former, now)
 	}
-	was := written.former
-	wasShown := was != nil && was.Published && !was.HiddenFromDashboard && !was.recent(since)
-	if written.current == nil {
+	was := written.Former
+	wasShown := was != nil && was.Published && !was.HiddenFromDashboard && !wasRecent(was, since)
+	if written.Current == nil {
 		return wasShown
 	}
-	fresh := written.current.Version == written.current.ShownVersion || last < written.current.ShownVersion && written.current.ShownAt.After(m.calendar.At.Add(-seenFor))
+	fresh := written.Current.Version == written.Current.ShownVersion || last < written.Current.ShownVersion && written.Current.ShownAt.After(m.calendar.At.Add(-seenFor))
 	return fresh && (now.Event != nil || wasShown)
 }
 
-// recent is ShownEvent.recent.
-func (f *EventFacts) recent(since time.Time) bool {
-	return !f.Status.closed() || f.Start.After(since) || f.End != nil && f.End.After(since)
+// wasRecent is ShownEvent.recent for the facts of an event.
+func wasRecent(f *catalog.EventFacts, since time.Time) bool {
+	return !f.Status.Closed() || f.Start.After(since) || f.End != nil && f.End.After(since)
 }
 
 // retally computes the numbers of the days to redo, and of the days that were not over in the former state.
@@ -331,7 +314,7 @@ func (m *composition) finish() {
 	m.forgetWithdrawn()
 	snapshot.Months = m.calendar.Months(m.state.FirstMonth)
 	settings := snapshot.Dashboard.Content.Uptime
-	states := map[string]Impact{}
+	states := map[string]catalog.Impact{}
 	for event := range m.state.active() {
 		for _, impact := range event.Impacts {
 			if impact.Impact.Worse(states[impact.ComponentID]) {
@@ -346,7 +329,7 @@ func (m *composition) finish() {
 		if component.Days = component.Days[at:]; component.Days == nil {
 			component.Days = []uptime.AffectedDay{}
 		}
-		component.State = cmp.Or(states[component.ID], Operational)
+		component.State = cmp.Or(states[component.ID], catalog.Operational)
 		component.Uptime = m.calendar.Uptime(component.Since, component.Days, settings.WindowDays, settings.PartialOutageWeight)
 	}
 }
@@ -361,7 +344,7 @@ func (m *composition) expires() time.Time {
 	at := m.state.Snapshot.At
 	for _, spans := range m.state.chunks.spans(at, at.Add(1)) {
 		for _, s := range spans {
-			if s.Impact != UnderMaintenance {
+			if s.Impact != catalog.UnderMaintenance {
 				return uptime.Earlier(next, at.Truncate(time.Minute).Add(time.Minute))
 			}
 		}

@@ -1,4 +1,4 @@
-package catalog
+package edition
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
@@ -20,7 +21,7 @@ func (m *composition) leaveMissing() {
 	if m.was == nil {
 		return
 	}
-	types := map[string]EventType{}
+	types := map[string]catalog.EventType{}
 	for e := range m.state.chunks.all() {
 		types[e.Event.ID] = e.Event.Type
 	}
@@ -29,7 +30,7 @@ func (m *composition) leaveMissing() {
 		if _, shown := types[e.Event.ID]; !shown {
 			m.leaveFeeds(e.Event)
 		}
-		if types[e.Event.ID] != Maintenance && e.Event.recent(since) {
+		if types[e.Event.ID] != catalog.Maintenance && e.Event.recent(since) {
 			m.withdraw(e.Event)
 		}
 	}
@@ -37,14 +38,14 @@ func (m *composition) leaveMissing() {
 
 // withdraw notes that visitors do not see a maintenance any more, so that a calendar shows it as cancelled.
 func (m *composition) withdraw(e *ShownEvent) {
-	if e.Type != Maintenance {
+	if e.Type != catalog.Maintenance {
 		return
 	}
 	s := &m.state.Snapshot
 	s.Withdrawn = append(s.Withdrawn, ShownEvent{
 		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, StartAt: e.StartAt, EndAt: e.EndAt,
 		ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt, CreatedAt: e.CreatedAt, UpdatedAt: s.At,
-		Version: e.Version + s.Raised[e.ID] + 1, Description: Rich{Format: e.Description.Format}, Impacts: []ShownImpact{}, Entries: []ShownEntry{},
+		Version: e.Version + s.Raised[e.ID] + 1, Description: catalog.Rich{Format: e.Description.Format}, Impacts: []ShownImpact{}, Entries: []ShownEntry{},
 	})
 	delete(s.Raised, e.ID)
 }
@@ -54,7 +55,7 @@ func (m *composition) withdraw(e *ShownEvent) {
 func (m *composition) restore(e *ShownEvent) {
 	s := &m.state.Snapshot
 	at := slices.IndexFunc(s.Withdrawn, func(w ShownEvent) bool { return w.ID == e.ID })
-	if at < 0 || e.Type != Maintenance {
+	if at < 0 || e.Type != catalog.Maintenance {
 		return
 	}
 	if more := s.Withdrawn[at].Version + 1 - e.Version; more > 0 {

@@ -1,4 +1,4 @@
-package catalog
+package edition
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // Part is a stored part of the editions of a dashboard: the head of an edition, or what several editions share. The id
-// of the head is that of the edition, which the Page record names. Parts never change.
+// of the head is that of the edition, which the PublishedPage record names. Parts never change.
 //
 // Decision. An edition is several records, because MongoDB refuses a record of more than 16 MiB, and because a write
 // then encodes and stores only the parts that it changes. Head and parts are stored in one collection, so that a write
@@ -60,12 +60,12 @@ func (f *File) In(coding string) (Coding, bool) {
 	return Coding{}, false
 }
 
-// KeptFile is a file as it is stored. It is rendered at its first request and deleted with its edition.
+// StoredFile is a file as it is stored. It is rendered at its first request and deleted with its edition.
 //
 // Decision. Files are records and not in the memory of a process, so that a restart renders none again. Of two
 // processes that render one at the same time, the file that is stored first stays. They live for as long as their edition, which a visitor cannot prolong,
 // and there are at most as many as the dashboard has events, months and components.
-type KeptFile struct {
+type StoredFile struct {
 	EditionID   string    `json:"editionId"`
 	DashboardID string    `json:"dashboardId"`
 	CreatedAt   time.Time `json:"createdAt"`
@@ -73,41 +73,12 @@ type KeptFile struct {
 }
 
 // Key returns the key of the record.
-func (f *KeptFile) Key() string { return f.EditionID + "/" + f.File.Name }
-
-// Asked is what a file about one event or one month needs beside the snapshot.
-type Asked struct {
-	Event *ShownEvent
-	Month *ShownMonth
-}
-
-// Renderer renders the files of a snapshot.
-type Renderer interface {
-	// Render returns the file with the name, or NotFound.
-	Render(snapshot *Snapshot, name string, asked Asked) (File, error)
-}
-
-// Publication is what the public files need beside the records.
-type Publication struct {
-	Renderer Renderer
-	URL      func(*Dashboard) string // the canonical address of a dashboard, without a final slash
-	// Sign returns a value that nobody can compute without the platform's secret, for a purpose and a text.
-	Sign  func(purpose, text string) string
-	Tries Tries
-}
-
-// noFiles renders no files, for a catalog without Publish.
-type noFiles struct{}
-
-func (noFiles) Render(*Snapshot, string, Asked) (File, error) { return File{}, noFile() }
+func (f *StoredFile) Key() string { return f.EditionID + "/" + f.File.Name }
 
 func noFile() error { return fault.New(fault.NotFound, "The dashboard has no such file.") }
 
-// Publish sets how public files are made. It is called once, before the first write.
-func (c *Catalog) Publish(p Publication) { c.publication = p }
-
-// issue is an edition with its decoded state. Nobody changes it.
-type issue struct {
+// decodedEdition is an edition with its decoded state. Nobody changes it.
+type decodedEdition struct {
 	Part   // the head, without its body
 	state  State
 	former string // the id of the edition that this one follows; empty if the process has read this one
@@ -115,15 +86,15 @@ type issue struct {
 	snapshot func() Snapshot
 }
 
-func newIssue(head Part, state State) *issue {
+func newDecodedEdition(head Part, state State) *decodedEdition {
 	head.Body = nil
-	return &issue{Part: head, state: state, snapshot: sync.OnceValue(state.shown)}
+	return &decodedEdition{Part: head, state: state, snapshot: sync.OnceValue(state.shown)}
 }
 
-// size returns about how many bytes the issue uses. The events count twice: in chunks, and in the snapshot that files are
+// size returns about how many bytes the decodedEdition uses. The events count twice: in chunks, and in the snapshot that files are
 // rendered from.
-func (e *issue) size() int {
-	n := issueHead
+func (e *decodedEdition) size() int {
+	n := headSize
 	for _, one := range e.state.chunks {
 		n += 2 * one.size
 	}
@@ -135,71 +106,71 @@ func (e *issue) size() int {
 }
 
 const (
-	// maxIssues bounds the editions that a process remembers, in bytes.
-	maxIssues = 24 << 20
-	// issueHead is what an edition uses without components and events, in bytes, about.
-	issueHead = 3 << 10
+	// maxDecoded bounds the editions that a process remembers, in bytes.
+	maxDecoded = 24 << 20
+	// headSize is what an edition uses without components and events, in bytes, about.
+	headSize = 3 << 10
 )
 
-// issues remembers the newest editions that the process has made or read. The zero value is empty.
-type issues struct {
+// decodedEditions remembers the newest editions that the process has made or read. The zero value is empty.
+type decodedEditions struct {
 	mu   sync.Mutex
-	byID map[string]*issue
+	byID map[string]*decodedEdition
 	size int
 }
 
-func (i *issues) get(id string) *issue {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.byID[id]
+func (d *decodedEditions) get(id string) *decodedEdition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.byID[id]
 }
 
-// remember adds an edition. It forgets the older ones of the dashboard but the former one, of which a gateway may still
+// remember adds an edition. It evicts the older ones of the dashboard but the former one, of which a gateway may still
 // read files. The older ones include those that the process has read for a gateway.
-func (i *issues) remember(fresh *issue) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.byID == nil {
-		i.byID = map[string]*issue{}
+func (d *decodedEditions) remember(fresh *decodedEdition) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byID == nil {
+		d.byID = map[string]*decodedEdition{}
 	}
-	for id, old := range i.byID {
+	for id, old := range d.byID {
 		if old.DashboardID == fresh.DashboardID && old.Number < fresh.Number && id != fresh.former {
-			i.forget(id)
+			d.evict(id)
 		}
 	}
-	i.forget(fresh.ID)
-	for id := range i.byID {
-		if i.size+fresh.size() <= maxIssues {
+	d.evict(fresh.ID)
+	for id := range d.byID {
+		if d.size+fresh.size() <= maxDecoded {
 			break
 		}
-		i.forget(id)
+		d.evict(id)
 	}
-	i.byID[fresh.ID] = fresh
-	i.size += fresh.size()
+	d.byID[fresh.ID] = fresh
+	d.size += fresh.size()
 }
 
-func (i *issues) forget(id string) {
-	if old, there := i.byID[id]; there {
-		i.size -= old.size()
-		delete(i.byID, id)
+func (d *decodedEditions) evict(id string) {
+	if old, there := d.byID[id]; there {
+		d.size -= old.size()
+		delete(d.byID, id)
 	}
 }
 
 // edition returns the edition with the id, or NotFound.
-func (c *Catalog) edition(ctx context.Context, id string) (*issue, error) {
-	if known := c.issues.get(id); known != nil {
+func (e *Editions) edition(ctx context.Context, id string) (*decodedEdition, error) {
+	if known := e.decoded.get(id); known != nil {
 		return known, nil
 	}
-	read, err := c.store.edition(ctx, id)
+	read, err := e.store.edition(ctx, id)
 	if err == nil {
-		c.issues.remember(read)
+		e.decoded.remember(read)
 	}
 	return read, err
 }
 
 // Snapshot returns the snapshot of an edition, or NotFound.
-func (s *Store) Snapshot(ctx context.Context, edition string) (Snapshot, error) {
-	read, err := s.edition(ctx, edition)
+func (r *Records) Snapshot(ctx context.Context, edition string) (Snapshot, error) {
+	read, err := r.edition(ctx, edition)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -207,13 +178,13 @@ func (s *Store) Snapshot(ctx context.Context, edition string) (Snapshot, error) 
 }
 
 // edition reads an edition. It returns NotFound if one of the parts is missing.
-func (s *Store) edition(ctx context.Context, id string) (*issue, error) {
-	head, err := s.Parts.Get(ctx, id)
+func (r *Records) edition(ctx context.Context, id string) (*decodedEdition, error) {
+	head, err := r.Parts.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	wanted := head.uses()
-	parts, err := s.Parts.GetMany(ctx, wanted)
+	parts, err := r.Parts.GetMany(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +216,7 @@ func (s *Store) edition(ctx context.Context, id string) (*issue, error) {
 			}
 		}
 	}
-	return newIssue(head, state), nil
+	return newDecodedEdition(head, state), nil
 }
 
 // uses returns the ids of the parts of a head.

@@ -1,10 +1,12 @@
-package catalog
+package edition
 
 import (
 	"cmp"
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 // State is a snapshot, and what the next snapshot follows from.
@@ -63,7 +65,7 @@ func (s *State) active() iter.Seq[*ShownEvent] {
 // nextStart returns the next time at which an event reaches its start.
 func (s *State) nextStart() (next *time.Time) {
 	for event := range s.chunks.open() {
-		if event.Status.underway() && event.StartAt.After(s.Snapshot.At) && (next == nil || event.StartAt.Before(*next)) {
+		if event.Status.Underway() && event.StartAt.After(s.Snapshot.At) && (next == nil || event.StartAt.Before(*next)) {
 			next = &event.StartAt
 		}
 	}
@@ -71,16 +73,16 @@ func (s *State) nextStart() (next *time.Time) {
 }
 
 // statuses returns the statuses of the components on the public list.
-func (s *State) statuses() map[string]RowStatus {
-	statuses := map[string]RowStatus{}
+func (s *State) statuses() map[string]ListedStatus {
+	statuses := map[string]ListedStatus{}
 	for event := range s.active() {
 		for _, impact := range event.Impacts {
 			switch {
-			case impact.Impact == Operational:
-			case event.Type == Incident:
-				statuses[impact.ComponentID] = RowIncident
+			case impact.Impact == catalog.Operational:
+			case event.Type == catalog.Incident:
+				statuses[impact.ComponentID] = ListedIncident
 			default:
-				statuses[impact.ComponentID] = cmp.Or(statuses[impact.ComponentID], RowMaintenance)
+				statuses[impact.ComponentID] = cmp.Or(statuses[impact.ComponentID], ListedMaintenance)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package catalog
+package edition
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
@@ -28,7 +29,7 @@ type chunk struct {
 }
 
 func newChunk(events []shownEvent) *chunk {
-	c := &chunk{events: events, recentUntil: endless(), from: endless()}
+	c := &chunk{events: events, recentUntil: catalog.Endless(), from: catalog.Endless()}
 	for _, e := range events {
 		c.size += e.Event.size()
 		c.open = c.open || e.Event.open()
@@ -147,7 +148,7 @@ func (e *ShownEvent) size() int {
 		n += 256 + len(e.Entries[i].Message.Text) + 64*len(e.Entries[i].Impacts)
 	}
 	if p := e.PostMortem; p != nil {
-		for _, text := range []*Rich{&p.Summary, p.RootCause, p.Impact, p.Resolution, p.LessonsLearned} {
+		for _, text := range []*catalog.Rich{&p.Summary, p.RootCause, p.Impact, p.Resolution, p.LessonsLearned} {
 			if text != nil {
 				n += len(text.Text)
 			}

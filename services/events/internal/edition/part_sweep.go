@@ -1,11 +1,13 @@
-package catalog
+package edition
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 // deletedAtOnce bounds the keys of one deletion.
@@ -13,16 +15,13 @@ const deletedAtOnce = 500
 
 // deleteEditions deletes the editions of a dashboard from before a time, with their files, except the kept one. It finds
 // the files by themselves too: one may be rendered while its edition is deleted.
-func (c *Catalog) deleteEditions(ctx context.Context, dashboardID, kept string, before time.Time) error {
-	return together(
-		func() error { return c.deleteFiles(ctx, dashboardID, kept, before) },
-		func() error { return c.deleteParts(ctx, dashboardID, kept, before) },
-	)
+func (e *Editions) deleteEditions(ctx context.Context, dashboardID, kept string, before time.Time) error {
+	return errors.Join(e.deleteFiles(ctx, dashboardID, kept, before), e.deleteParts(ctx, dashboardID, kept, before))
 }
 
-func (c *Catalog) deleteFiles(ctx context.Context, dashboardID, kept string, before time.Time) error {
+func (e *Editions) deleteFiles(ctx context.Context, dashboardID, kept string, before time.Time) error {
 	where := []find.Condition{find.Eq(FieldDashboard, dashboardID), find.Lte(FieldCreatedAt, before)}
-	rows, err := c.store.Files.Keys(ctx, find.Query{Where: where}, FieldEdition)
+	rows, err := e.store.Files.Keys(ctx, find.Query{Where: where}, FieldEdition)
 	if err != nil {
 		return err
 	}
@@ -32,13 +31,13 @@ func (c *Catalog) deleteFiles(ctx context.Context, dashboardID, kept string, bef
 			gone = append(gone, row.Key)
 		}
 	}
-	return deleteAll(ctx, c.store.Files, dashboardID, gone)
+	return deleteAll(ctx, e.store.Files, dashboardID, gone)
 }
 
 // deleteParts deletes the parts from before a time that no edition uses which stays. An edition that is stored meanwhile
 // uses those of the kept one, and younger parts.
-func (c *Catalog) deleteParts(ctx context.Context, dashboardID, kept string, before time.Time) error {
-	rows, err := c.store.Parts.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}}, FieldCreatedAt, FieldNumber)
+func (e *Editions) deleteParts(ctx context.Context, dashboardID, kept string, before time.Time) error {
+	rows, err := e.store.Parts.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}}, FieldCreatedAt, FieldNumber)
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func (c *Catalog) deleteParts(ctx context.Context, dashboardID, kept string, bef
 	if len(old) == 0 {
 		return nil
 	}
-	staying, err := c.store.Parts.GetMany(ctx, heads)
+	staying, err := e.store.Parts.GetMany(ctx, heads)
 	if err != nil {
 		return err
 	}
@@ -65,13 +64,13 @@ func (c *Catalog) deleteParts(ctx context.Context, dashboardID, kept string, bef
 			used[id] = true
 		}
 	}
-	return deleteAll(ctx, c.store.Parts, dashboardID, slices.DeleteFunc(old, func(id string) bool { return used[id] }))
+	return deleteAll(ctx, e.store.Parts, dashboardID, slices.DeleteFunc(old, func(id string) bool { return used[id] }))
 }
 
 // deleteAll deletes the records of a dashboard with the keys.
-func deleteAll[T any](ctx context.Context, from Issued[T], dashboardID string, keys []string) error {
+func deleteAll[T any](ctx context.Context, from find.Collection[T], dashboardID string, keys []string) error {
 	for some := range slices.Chunk(keys, deletedAtOnce) {
-		query := find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID), find.In(FieldID, some...)}, Scan: IndexDashboard}
+		query := find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID), find.In(catalog.FieldID, some...)}, Scan: IndexDashboard}
 		if _, err := from.DeleteMany(ctx, query); err != nil {
 			return err
 		}

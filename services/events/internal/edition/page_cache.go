@@ -1,4 +1,4 @@
-package catalog
+package edition
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 // maxMarked bounds the pages that a process remembers.
 const maxMarked = 256
 
 // Mark returns a digest of the page. It is a declared field: reading it costs much less than reading the page.
-func (p *Page) Mark() string { return digest(p) }
+func (p *PublishedPage) Mark() string { return digest(p) }
 
 func digest(of any) string {
 	text, _ := json.Marshal(of) // strings, numbers and times: cannot fail
@@ -23,27 +24,27 @@ func digest(of any) string {
 	return base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// pageMemo remembers pages with their marks, by dashboard. The gateway asks for the page of a busy dashboard many
+// pageCache remembers pages with their marks, by dashboard. The gateway asks for the page of a busy dashboard many
 // times a second, and most of that time went into decoding it. The zero value is empty.
-type pageMemo struct {
+type pageCache struct {
 	mu   sync.Mutex
 	byID map[string]markedPage
 }
 
 // markedPage is a page that nobody changes.
 type markedPage struct {
-	Page
+	PublishedPage
 	mark any
 }
 
-func (m *pageMemo) get(id string, mark any) (Page, bool) {
+func (m *pageCache) get(id string, mark any) (PublishedPage, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known, there := m.byID[id]
-	return known.Page, there && known.mark == mark
+	return known.PublishedPage, there && known.mark == mark
 }
 
-func (m *pageMemo) set(id string, page markedPage) {
+func (m *pageCache) set(id string, page markedPage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byID == nil {
@@ -59,10 +60,10 @@ func (m *pageMemo) set(id string, page markedPage) {
 }
 
 // OnlyDashboard returns the slug of the enabled dashboard if the installation has exactly one, else NotFound.
-func (c *Catalog) OnlyDashboard(ctx context.Context) (slug string, err error) {
-	rows, err := c.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldEnabled, true)}, Limit: 2}, FieldSlug)
+func (e *Editions) OnlyDashboard(ctx context.Context) (slug string, err error) {
+	rows, err := e.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldEnabled, true)}, Limit: 2}, catalog.FieldSlug)
 	if err == nil && len(rows) != 1 {
-		err = noDashboard()
+		err = catalog.NoDashboard()
 	}
 	if err != nil {
 		return "", err
@@ -72,31 +73,31 @@ func (c *Catalog) OnlyDashboard(ctx context.Context) (slug string, err error) {
 }
 
 // enabledPage returns the page of an enabled dashboard, or NotFound.
-func (c *Catalog) enabledPage(ctx context.Context, which find.Condition) (Page, error) {
+func (e *Editions) enabledPage(ctx context.Context, which find.Condition) (PublishedPage, error) {
 	query := find.Query{Where: []find.Condition{which}, Limit: 1}
-	marks, err := c.store.Pages.Keys(ctx, query, FieldMark)
+	marks, err := e.store.Pages.Keys(ctx, query, FieldMark)
 	if err != nil {
-		return Page{}, err
+		return PublishedPage{}, err
 	}
 	if len(marks) == 0 {
-		return Page{}, noDashboard()
+		return PublishedPage{}, catalog.NoDashboard()
 	}
 	id, mark := marks[0].Key, marks[0].Values[0]
-	page, known := c.marked.get(id, mark)
+	page, known := e.pages.get(id, mark)
 	if !known {
-		if page, err = c.store.Pages.Get(ctx, id); fault.Is(err, fault.NotFound) {
-			return Page{}, noDashboard()
+		if page, err = e.store.Pages.Get(ctx, id); fault.Is(err, fault.NotFound) {
+			return PublishedPage{}, catalog.NoDashboard()
 		}
 		if err != nil {
-			return Page{}, err
+			return PublishedPage{}, err
 		}
 		// A page that was written meanwhile has another mark.
-		if marks, err = c.store.Pages.Keys(ctx, query, FieldMark); err == nil && len(marks) == 1 && marks[0].Key == id && marks[0].Values[0] == mark {
-			c.marked.set(id, markedPage{page, mark})
+		if marks, err = e.store.Pages.Keys(ctx, query, FieldMark); err == nil && len(marks) == 1 && marks[0].Key == id && marks[0].Values[0] == mark {
+			e.pages.set(id, markedPage{page, mark})
 		}
 	}
 	if !page.Enabled {
-		return Page{}, noDashboard()
+		return PublishedPage{}, catalog.NoDashboard()
 	}
 	return page, nil
 }

@@ -1,0 +1,76 @@
+package site
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/andybalholm/brotli"
+	"github.com/bellbuoy/bellbuoy/libs/etag"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
+)
+
+// The content codings, by their names in Content-Encoding.
+const (
+	Identity = "identity"
+	Gzip     = "gzip"
+	Brotli   = "br"
+)
+
+// brotliQuality is the quality after which a file shrinks little, because the first visitor of an edition waits for the
+// compression. Of a page of 122 KB, quality 4 makes 16.9 KB, 5 makes 15.1 KB and 6 makes 14.9 KB in about the same time.
+// Quality 9 makes 14.6 KB in 3 times the time, and 11 makes 13.3 KB in 100 times the time.
+const brotliQuality = 6
+
+// compressor makes the codings of files. It has a place for each compression at the same time. A place keeps its encoder,
+// which has tables of several megabytes; nil: the place was not used yet.
+type compressor chan *encoder
+
+// encoder compresses one file after the other.
+type encoder struct {
+	zip *gzip.Writer
+	br  *brotli.Writer
+}
+
+// maxEncoders bounds the memory of encoders on machines with many processors.
+const maxEncoders = 4
+
+func newCompressor() compressor {
+	c := make(compressor, min(maxEncoders, runtime.GOMAXPROCS(0)))
+	for range cap(c) {
+		c <- nil
+	}
+	return c
+}
+
+// codings returns a file in all codings, the plain one first.
+func (c compressor) codings(body []byte) ([]edition.Coding, error) {
+	plain := coding(Identity, body)
+	e := <-c
+	defer func() { c <- e }()
+	if e == nil {
+		zip, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
+		if err != nil {
+			return nil, fmt.Errorf("compress: %w", err)
+		}
+		e = &encoder{zip, brotli.NewWriterLevel(nil, brotliQuality)}
+	}
+	var zipped, brotlied bytes.Buffer
+	e.zip.Reset(&zipped)
+	e.br.Reset(&brotlied)
+	for _, w := range []io.WriteCloser{e.zip, e.br} {
+		if _, err := w.Write(plain.Body); err != nil {
+			return nil, fmt.Errorf("compress: %w", err)
+		}
+		if err := w.Close(); err != nil {
+			return nil, fmt.Errorf("compress: %w", err)
+		}
+	}
+	return []edition.Coding{plain, coding(Gzip, zipped.Bytes()), coding(Brotli, brotlied.Bytes())}, nil
+}
+
+func coding(name string, body []byte) edition.Coding {
+	return edition.Coding{Name: name, Body: body, ETag: etag.Of(body)}
+}
