@@ -82,8 +82,9 @@ func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Me
 // Update loads the record of key, calls change to alter it, and replaces it together with its messages. If another
 // writer has replaced it meanwhile, Update starts over until ctx ends. If change returns an error, Update writes nothing
 // and returns the error; for fault.ErrUnchanged it returns the record and no error. A missing record is a not-found
-// error. change may run several times, so it must have no other effect. It must not write the same record: each such
-// write waits for two seconds and then makes Update start over.
+// error. change may run several times, so it must have no other effect, except that it may insert records which only the
+// written record names, if something deletes those of the runs that wrote nothing (parts of editions, services/events). It
+// must not write the same record: each such write waits for two seconds and then makes Update start over.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	defer c.span(&ctx, "update")()
 	return c.write(ctx, key, false, c.existing(change))

@@ -132,8 +132,9 @@ func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (
 	return e.render(ctx, page.DashboardID)
 }
 
-// render renders and stores the page of a dashboard. It is composed inside the guarded write: of two concurrent
-// renderings the later one therefore follows the earlier one. A page that does not change is written too if a record
+// render renders and stores the page of a dashboard. The page is composed inside the guarded write: of two concurrent
+// renderings the later one therefore follows the earlier one. The change inserts the parts of the edition, although a
+// change must have no other effect: no page names the parts of a run that wrote nothing, and sweep deletes them. A page that does not change is written too if a record
 // was written. Otherwise an older rendering of another process could still replace it.
 func (e *Editions) render(ctx context.Context, dashboardID string, written ...catalog.Written) (PublishedPage, error) {
 	return share(ctx, &e.renders, dashboardID, written, func(ctx context.Context, written []catalog.Written) (PublishedPage, error) {

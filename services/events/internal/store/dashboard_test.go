@@ -284,3 +284,53 @@ func (o overtaken) Update(ctx context.Context, key string, change func(*catalog.
 		return messages, err
 	})
 }
+
+// repeated runs each change of a page twice, as after a conflict with another writer.
+type repeated struct {
+	find.Collection[edition.PublishedPage]
+}
+
+func (r repeated) Upsert(ctx context.Context, key string, change func(*edition.PublishedPage, bool) ([]topic.Message, error)) (edition.PublishedPage, error) {
+	return r.Collection.Upsert(ctx, key, func(page *edition.PublishedPage, exists bool) ([]topic.Message, error) {
+		lost := *page
+		if messages, err := change(&lost, exists); err != nil {
+			return messages, err
+		}
+		return change(page, exists)
+	})
+}
+
+func TestPartsOfARenderingThatIsRepeatedAreDeleted(t *testing.T) {
+	t.Cleanup(func() { ahead.Store(0) })
+	c, records := open(t, t.TempDir(), false, func(s *store.Store) { s.Pages = repeated{s.Pages} })
+	dashboard := addDashboard(t, c, "Acme")
+	// unused returns the number of parts that the current edition does not use.
+	unused := func() int {
+		t.Helper()
+		page, err := c.PublicBySlug(t.Context(), dashboard.Slug)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := records.Parts.Get(t.Context(), page.EditionID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := records.Parts.Keys(t.Context(), find.Query{Where: []find.Condition{find.Eq(edition.FieldDashboard, dashboard.ID)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(parts) - 1 - len(head.Chunks) - len(head.Days)
+	}
+	if unused() == 0 {
+		t.Fatal("no rendering was repeated")
+	}
+	ahead.Store(int64(2 * time.Minute))
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- c.RunPages(ctx, slog.New(slog.DiscardHandler)) }()
+	apitest.Eventually(t, "the parts of the repeated renderings are deleted", func() bool { return unused() == 0 })
+	stop()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+}
